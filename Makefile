@@ -1,0 +1,47 @@
+# make run   sets everything up, links an old Fortran program and integrates a cluster
+# make test  sets everything up and runs the tests
+# Both need Python 3.11 or newer with venv, gcc and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml setup.py $(wildcard csrc/* include/*)
+SNAPSHOT := legacy_examples/data/plummer1024.dat
+
+.PHONY: run test format lint clean
+
+run: $(VENV)/installed
+	@$(MAKE) --no-print-directory -s -C legacy_examples BUILD=$(CURDIR)/build/legacy \
+	    GRAPE6=$(CURDIR)/$(BIN)/grape6
+	@program=build/legacy/hermite_f77; \
+	[ -x $$program ] || program=build/legacy/hermite; \
+	echo "$$program $(SNAPSHOT)"; $$program $(SNAPSHOT)
+
+test: $(VENV)/tested
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/tested: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+C_SOURCES := $(wildcard csrc/*.c csrc/*.h include/*.h legacy_examples/*.c tests/c/*.c)
+
+format: $(VENV)/tested
+	$(BIN)/clang-format -i $(C_SOURCES)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/tested
+	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+clean:
+	rm -rf build dist *.egg-info grape6py/lib grape6py/include

@@ -1,0 +1,205 @@
+/* api_new.c - the g6x_ calls: errors, version, options, bulk writing, partial sums. */
+#include <string.h>
+
+#include "calls.h"
+#include "force.h"
+#include "fpenv.h"
+#include "g6lib.h"
+#include "session.h"
+
+#define VERSION_MAJOR 0
+#define VERSION_MINOR 1
+#define VERSION_PATCH 0
+#define TEXT_OF(a) #a
+#define TEXT(a) TEXT_OF(a)
+
+int g6x_version(char *buffer, int length)
+{
+    error_copy("grape6py " TEXT(VERSION_MAJOR) "." TEXT(VERSION_MINOR) "." TEXT(VERSION_PATCH),
+               buffer, length);
+    return 10000 * VERSION_MAJOR + 100 * VERSION_MINOR + VERSION_PATCH;
+}
+
+int g6x_last_error(int clusterid, char *buffer, int length)
+{
+    struct fault f;
+    session_fault(clusterid, &f);
+    error_copy(f.text, buffer, length);
+    return f.code;
+}
+
+int g6x_last_warning(int clusterid, char *buffer, int length)
+{
+    struct fault f;
+    session_fault(clusterid, &f);
+    error_copy(f.warning, buffer, length);
+    return f.warnings;
+}
+
+int g6x_clear_error(int clusterid)
+{
+    session_clear_fault(clusterid);
+    return 0;
+}
+
+int g6x_backend(int clusterid, char *buffer, int length)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    s->backend->describe(s->state, buffer, length);
+    session_release(s);
+    return 0;
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+static int is_scale(int key) { return key >= G6X_SCALE_LENGTH && key <= G6X_SCALE_VELOCITY; }
+
+int g6x_set_int(int clusterid, int key, int value)
+{
+    int code;
+    if (!session_any_open()) return session_set_initial(key, value);
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    struct options changed = s->options;
+    force_before_write(s);
+    code = options_set_int(&changed, key, value, &s->fault);
+    if (!code && !is_scale(key)) {
+        void *state;
+        code = s->backend->open(&changed, &state, &s->fault); /* can it be had? */
+        if (!code) s->backend->close(state);
+    }
+    if (!code) s->options = changed;
+    session_release(s);
+    return code;
+}
+
+int g6x_get_int(int clusterid, int key, int *value)
+{
+    int code;
+    if (!value) return session_no_session(G6X_E_NULL, "g6x_get_int: null pointer");
+    if (!session_any_open()) {
+        return options_get_int(options_initial_values(), key, value);
+    }
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = options_get_int(&s->options, key, value);
+    if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
+    session_release(s);
+    return code;
+}
+
+int g6x_set_double(int clusterid, int key, double value)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    const uint64_t bits = bits_of(value); /* from 0 to 1, without a comparison that may trap */
+    if (key != G6X_VERIFY || (bits << 1 && bits > bits_of(1.0))) {
+        code = error_set(&s->fault, G6X_E_ARGUMENT,
+                         "g6x_set_double: no option %d, or its value is not from 0 to 1", key);
+    } else {
+        s->options.verify = value;
+        code = 0;
+    }
+    session_release(s);
+    return code;
+}
+
+int g6x_get_double(int clusterid, int key, double *value)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    if (key != G6X_VERIFY || !value) {
+        code = error_set(&s->fault, value ? G6X_E_ARGUMENT : G6X_E_NULL,
+                         "g6x_get_double: no option %d, or a null pointer", key);
+    } else {
+        *value = s->options.verify;
+        code = 0;
+    }
+    session_release(s);
+    return code;
+}
+
+int g6x_get_scale(int clusterid, int nj, int exponent[3])
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    if (!exponent || nj < 0) {
+        code = error_set(&s->fault, exponent ? G6X_E_ARGUMENT : G6X_E_NULL,
+                         "g6x_get_scale: null pointer or nj = %d", nj);
+    } else {
+        const struct scale scale = force_scale(s, nj);
+        exponent[0] = scale.length;
+        exponent[1] = scale.mass;
+        exponent[2] = scale.velocity;
+        code = 0;
+    }
+    session_release(s);
+    return code;
+}
+
+/* ---- bulk and partial -------------------------------------------------------------- */
+
+int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
+                        const double *tj, const double *dtj, const double *mass,
+                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3])
+{
+    (void)dtj;
+    return call_set_j_many(clusterid, n, address, index, tj, mass, k18, j6, a2, v, x);
+}
+
+int g6x_get_partial(int clusterid, int ni, long long *words)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = force_partial(s, ni, words);
+    session_release(s);
+    return code;
+}
+
+static int checked(int ni, const void *a, const void *b)
+{
+    if (ni < 0) return session_no_session(G6X_E_ARGUMENT, "partial sums: ni is negative");
+    if (ni && (!a || !b)) return session_no_session(G6X_E_NULL, "partial sums: null pointer");
+    return 0;
+}
+
+int g6x_add_partial(int ni, long long *sum, const long long *words)
+{
+    struct fault f = {0};
+    const int code = checked(ni, sum, words);
+    return code                                    ? code
+           : force_add_partial(ni, sum, words, &f) ? session_no_session(f.code, f.text)
+                                                   : 0;
+}
+
+int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+                     double pot[])
+{
+    struct fault f = {0};
+    fenv_t host;
+    int code = checked(ni, words, pot);
+    if (!code) code = checked(ni, acc, jerk);
+    if (code) {
+        force_nan(ni, acc, jerk, pot, NULL);
+        return code;
+    }
+    fpenv_enter(&host);
+    code = force_from_partial(ni, words, acc, jerk, pot, &f);
+    fpenv_leave(&host);
+    return code ? session_no_session(f.code, f.text) : 0;
+}
+
+double g6x_fma_rate(int isa, int mode);
+/* For benchmarks: FMA instructions on full vectors that one thread issues a second. */
+double g6x_fma_rate(int isa, int mode)
+{
+    const struct kernel *k = kernel_choose(isa, mode);
+    return k ? k->fma_rate() : 0.0;
+}

@@ -1,0 +1,89 @@
+/* backend.h - what computes forces: one table of functions per kind of machine.
+ *
+ * A session calls, per force call: grow (if the j memory grew), upload, start; and then,
+ * as the host asks, finish and neighbours. What finish gives are partial sums
+ * (partial.h), never doubles, so that shares of j can be merged exactly.
+ */
+#ifndef GRAPE6_BACKEND_H
+#define GRAPE6_BACKEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+#include "jmemory.h"
+#include "kernel.h"
+#include "options.h"
+#include "partial.h"
+
+enum { BACKEND_ABI = 1 };
+
+enum backend_capability {
+    CAN_MANY_WALKS = 1,      /* start takes more than one walk */
+    CAN_DEVICE_POINTERS = 2, /* targets may lie in device memory */
+    CAN_OVERLAP = 4,         /* start returns before the work is done */
+    CAN_APPROXIMATE = 8      /* forces of distant particles are approximate */
+};
+
+/* What a force call needs of the j side. */
+struct upload {
+    struct jmemory *memory; /* settled; the backend clears the stale bits it has used */
+    int64_t nj;
+    double time;
+    struct scale scale;
+    const struct options *options;
+};
+
+/* The i particles of all walks, in the caller's units. */
+struct targets {
+    int ni;
+    const int32_t *index;
+    const double (*x)[3], (*v)[3];
+    const double *eps2; /* [ni] */
+    int on_device;
+    void *stream;
+};
+
+/* Particles i_first.. of the targets feel those at j addresses j_first.. : one walk with all
+ * of both is a plain force call. */
+struct walk {
+    int64_t i_first, i_count, j_first, j_count;
+};
+
+enum want { WANT_JERK = 1, WANT_NEAREST = 2 };
+
+struct backend {
+    int abi;
+    unsigned capabilities;
+    const char *name;
+    /* 0 and a state, or a fault code with its text. */
+    int (*open)(const struct options *options, void **state, struct fault *f);
+    /* Makes room for a number of j slots. */
+    int (*grow)(void *state, int64_t slots, struct fault *f);
+    /* Brings the device's j memory up to date, predicted to upload->time. */
+    int (*upload)(void *state, const struct upload *upload, struct fault *f);
+    /* Begins a sum. The targets stay valid until the next start. */
+    int (*start)(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
+                 struct fault *f);
+    /* Waits and writes a row per target, and the nearest neighbours if wanted (WANT_*). May be
+     * called again for what was not wanted before, while the j memory is unchanged. */
+    int (*finish)(void *state, unsigned want, struct partial_row *rows, struct nearest *nearest,
+                  struct fault *f);
+    /* Indices of the j particles within s^2 <= h2 of target i, itself among them, in memory of
+     * the backend that holds until the next call; those of the last start, whatever was
+     * written to the j memory since. */
+    int (*neighbours)(void *state, int i, double h2, const int32_t **index, int64_t *count,
+                      struct fault *f);
+    /* Pairs of different particles at one place met since the last call. */
+    int64_t (*coincidences)(void *state);
+    /* Name with device or instruction set. */
+    void (*describe)(void *state, char *buffer, int length);
+    void (*close)(void *state);
+};
+
+extern const struct backend backend_direct; /* direct sum on the CPU */
+
+/* Limbs of a partial row in a mode. */
+static inline int limbs_of(int mode) { return mode == MODE_DOUBLE ? 3 : 2; }
+
+#endif

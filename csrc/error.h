@@ -1,0 +1,28 @@
+/* error.h - faults: their text, their one line on stderr, and the only abort. */
+#ifndef GRAPE6_ERROR_H
+#define GRAPE6_ERROR_H
+
+#include "g6lib.h"
+
+enum { ERROR_TEXT = 256 };
+
+/* The last fault and warning of a session, or of the process. */
+struct fault {
+    int code;
+    int warnings;
+    char text[ERROR_TEXT];
+    char warning[ERROR_TEXT];
+};
+
+/* Records a fault and returns its code. The first of each kind in the process prints one
+ * line, unless the log is off; with GRAPE6_ON_ERROR=abort it ends the process. */
+int error_set(struct fault *f, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Records a warning. Nothing is printed. */
+void error_warn(struct fault *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a line on stderr at log level 2 (info) or above. */
+void error_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Copies a text to a caller's buffer of length bytes, always ending it. */
+void error_copy(const char *text, char *buffer, int length);
+
+#endif

@@ -1,0 +1,20 @@
+/* exact.h - pairs in extended precision and the caller's units, for the few that the
+ * kernels' arithmetic does not hold: very close ones, and ranges beyond its exponents. */
+#ifndef GRAPE6_EXACT_H
+#define GRAPE6_EXACT_H
+
+#include "kernel.h"
+
+/* Sums of a whole block on particle i; nearest neighbour of it in *nearest if wanted. */
+void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
+                 struct nearest *nearest);
+/* Adds the pairs with the n addresses (ascending) given as places in a block. */
+void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
+                 double sum[NSUM]);
+
+/* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
+ * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
+ * snap, index, x, v, eps2 and coincidences. */
+void exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);
+
+#endif

@@ -1,0 +1,431 @@
+/* force.c - see force.h. */
+#include "force.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fpenv.h"
+#include "memory.h"
+#include "verify.h"
+
+static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+
+static int all_finite3(const double a[3])
+{
+    return is_finite(a[0]) && is_finite(a[1]) && is_finite(a[2]);
+}
+
+/* Bits are compared, not numbers: the host may trap comparisons with NaN. */
+static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
+
+void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, float *distance)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++) {
+            if (acc) acc[i][k] = NAN;
+            if (jerk) jerk[i][k] = NAN;
+        }
+        if (pot) pot[i] = NAN;
+        if (distance) distance[i] = NAN;
+    }
+}
+
+static void free_call(struct force_call *c)
+{
+    memory_free(c->index);
+    memory_free(c->x);
+    memory_free(c->v);
+    memory_free(c->eps2);
+    memory_free(c->h2);
+    memory_free(c->invalid);
+    memory_free(c->rows);
+    memory_free(c->nearest);
+    memset(c, 0, sizeof *c);
+}
+
+void force_free_pipes(struct pipes *p)
+{
+    memory_free(p->index);
+    memory_free(p->x);
+    memory_free(p->v);
+    memory_free(p->eps2);
+    memory_free(p->h2);
+    memset(p, 0, sizeof *p);
+}
+
+void force_free(struct session *s)
+{
+    free_call(&s->call);
+    force_free_pipes(&s->pipes);
+    memory_free(s->list);
+    s->list = NULL;
+    s->list_room = 0;
+}
+
+static int make_room(struct force_call *c, int ni)
+{
+    if (ni <= c->room) return 0;
+    const size_t n = (size_t)ni;
+    free_call(c);
+    c->index = memory_zeroed(n * sizeof *c->index);
+    c->x = memory_zeroed(n * sizeof *c->x);
+    c->v = memory_zeroed(n * sizeof *c->v);
+    c->eps2 = memory_zeroed(n * sizeof *c->eps2);
+    c->h2 = memory_zeroed(n * sizeof *c->h2);
+    c->invalid = memory_zeroed(n);
+    c->rows = memory_zeroed(n * sizeof *c->rows);
+    c->nearest = memory_zeroed(n * sizeof *c->nearest);
+    if (!c->index || !c->x || !c->v || !c->eps2 || !c->h2 || !c->invalid || !c->rows ||
+        !c->nearest) {
+        free_call(c);
+        return G6X_E_MEMORY;
+    }
+    c->room = ni;
+    return 0;
+}
+
+/* ---- firsthalf ------------------------------------------------------------------ */
+
+/* Copies the i particles. One with a NaN is computed at the origin and given out as NaN. */
+static int copy_targets(struct session *s, const int *index, const double (*x)[3],
+                        const double (*v)[3], const double *eps2, int each, const double *h2)
+{
+    struct force_call *c = &s->call;
+    int first_bad = -1;
+    for (int i = 0; i < c->ni; i++) {
+        const double e = eps2[each ? i : 0];
+        if (is_negative(e) || !is_finite(e))
+            return error_set(&s->fault, G6X_E_ARGUMENT,
+                             "firsthalf: eps2 is negative or not finite (particle %d)", i);
+        c->index[i] = index[i];
+        c->eps2[i] = e;
+        c->h2[i] = h2 ? h2[i] : 0.0;
+        c->invalid[i] = !all_finite3(x[i]) || !all_finite3(v[i]);
+        if (c->invalid[i]) {
+            if (first_bad < 0) first_bad = i;
+            memset(c->x[i], 0, sizeof c->x[i]);
+            memset(c->v[i], 0, sizeof c->v[i]);
+        } else {
+            memcpy(c->x[i], x[i], sizeof c->x[i]);
+            memcpy(c->v[i], v[i], sizeof c->v[i]);
+        }
+    }
+    if (first_bad >= 0) {
+        c->invalid_rows = 1;
+        (void)error_set(&s->fault, G6X_E_I_NAN,
+                        "firsthalf: NaN or Inf in i particle %d (index %d); its force is NaN",
+                        first_bad, index[first_bad]);
+    }
+    return 0;
+}
+
+static int check(struct session *s, int nj, int ni, const int *index, const void *x, const void *v,
+                 const double *eps2)
+{
+    if (nj < 0 || ni < 0)
+        return error_set(&s->fault, G6X_E_ARGUMENT, "firsthalf: nj = %d, ni = %d: negative", nj,
+                         ni);
+    if (ni && (!index || !x || !v || !eps2))
+        return error_set(&s->fault, G6X_E_NULL, "firsthalf: null pointer");
+    if (s->time_bad)
+        return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
+    jmemory_commit(&s->j);
+    const int64_t bad = jmemory_first_bad(&s->j, nj);
+    if (bad >= 0)
+        return error_set(&s->fault, G6X_E_J_NAN,
+                         "j particle at address %lld (index %d) has a NaN or Inf; send it again",
+                         (long long)bad, s->j.body[bad].index);
+    return 0;
+}
+
+struct scale force_scale(struct session *s, int nj)
+{
+    jmemory_settle(&s->j, nj);
+    struct scale scale = jmemory_scale(&s->j);
+    const int *wanted = s->options.scale;
+    if (wanted[0] != G6X_AUTO) scale.length = wanted[0];
+    if (wanted[1] != G6X_AUTO) scale.mass = wanted[1];
+    if (wanted[2] != G6X_AUTO) scale.velocity = wanted[2];
+    return scale;
+}
+
+static int begin(struct session *s, int nj)
+{
+    struct force_call *c = &s->call;
+    const struct upload upload = {&s->j, nj, s->time, force_scale(s, nj), &s->options};
+    c->precision = s->options.precision;
+    c->scale = upload.scale;
+    c->time = s->time;
+    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
+    const struct walk all = {0, c->ni, 0, present};
+    const struct targets targets = {.ni = c->ni,
+                                    .index = c->index,
+                                    .x = (const double (*)[3])c->x,
+                                    .v = (const double (*)[3])c->v,
+                                    .eps2 = c->eps2};
+    int code = s->backend->grow(s->state, s->j.capacity, &s->fault);
+    if (!code) code = s->backend->upload(s->state, &upload, &s->fault);
+    if (!code) code = s->backend->start(s->state, &targets, &all, 1, &s->fault);
+    return code;
+}
+
+int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
+                const double (*v)[3], const double *eps2, int each, const double *h2)
+{
+    struct force_call *c = &s->call;
+    c->made = 0;
+    int code = check(s, nj, ni, index, x, v, eps2);
+    if (!code && make_room(c, ni))
+        code = error_set(&s->fault, G6X_E_MEMORY, "firsthalf: out of memory for %d particles", ni);
+    c->made = 1;
+    c->nj = nj;
+    c->ni = ni < 0 ? 0 : ni;
+    c->done = 0;
+    c->outdated = 0;
+    c->invalid_rows = 0;
+    if (!code) code = copy_targets(s, index, x, v, eps2, each, h2);
+    if (!code) {
+        fenv_t host;
+        fpenv_enter(&host);
+        code = begin(s, nj);
+        fpenv_leave(&host);
+    }
+    c->code = code;
+    s->calls++;
+    s->full_calls += ni == options_process()->npipes;
+    return code ? code : c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+/* ---- lasthalf ------------------------------------------------------------------- */
+
+/* Sees to it that the rows are there, and the nearest neighbours if wanted. */
+static int complete(struct session *s, unsigned want)
+{
+    struct force_call *c = &s->call;
+    fenv_t host;
+    int verified = 0;
+    if (s->options.jerk) want |= WANT_JERK;
+    if (c->done & DONE_ROWS && (c->done & want) == want) return 0;
+    if (c->done && c->outdated)
+        return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+                         "lasthalf: j particles were written since the last one; call firsthalf "
+                         "again for the nearest neighbours");
+    fpenv_enter(&host);
+    const int code = s->backend->finish(s->state, want, c->rows, c->nearest, &s->fault);
+    const int64_t coincidences = s->backend->coincidences(s->state);
+    if (!code && s->options.verify > 0.0) verified = verify_rows(s, want);
+    fpenv_leave(&host);
+    if (coincidences && !c->done)
+        error_warn(&s->fault,
+                   "%lld pairs of different particles at one place with eps = 0 were "
+                   "left out",
+                   (long long)coincidences);
+    c->done = DONE_ROWS | want;
+    if (code || verified) c->code = code ? code : verified;
+    return c->code;
+}
+
+void force_before_write(struct session *s)
+{
+    struct force_call *c = &s->call;
+    if (!c->made || c->outdated) return;
+    if (!c->done && !c->code) (void)complete(s, WANT_NEAREST);
+    c->outdated = 1;
+}
+
+static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], double *pot,
+                     int *nearest, float *distance)
+{
+    struct force_call *c = &s->call;
+    int out_of_range = -1;
+    for (int i = 0; i < c->ni; i++) {
+        const struct nearest *n = &c->nearest[i];
+        double sum[NSUM];
+        partial_value(&c->rows[i], sum);
+        if (c->rows[i].invalid && out_of_range < 0) out_of_range = i;
+        if (c->invalid[i])
+            for (int k = 0; k < NSUM; k++) sum[k] = NAN;
+        for (int k = 0; k < 3; k++) acc[i][k] = sum[SUM_AX + k];
+        for (int k = 0; k < 3; k++) jerk[i][k] = s->options.jerk ? sum[SUM_JX + k] : NAN;
+        pot[i] = 0.0 - sum[SUM_POT];
+        if (nearest) nearest[i] = n->address < 0 ? c->index[i] : n->index;
+        if (distance) distance[i] = n->address < 0 ? 0.0f : (float)n->distance;
+    }
+    if (out_of_range >= 0)
+        return error_set(&s->fault, G6X_E_RANGE,
+                         "lasthalf: the force on particle %d (index %d) does not fit a double",
+                         out_of_range, c->index[out_of_range]);
+    return c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
+               int *nearest, float *distance)
+{
+    struct force_call *c = &s->call;
+    int code = 0, rows = ni;
+    if (!c->made) {
+        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "lasthalf without firsthalf");
+    } else if (ni != c->ni || nj != c->nj) {
+        if (c->ni < rows) rows = c->ni;
+        code = error_set(&s->fault, G6X_E_MISMATCH,
+                         "lasthalf with nj = %d, ni = %d after firsthalf with nj = %d, ni = %d", nj,
+                         ni, c->nj, c->ni);
+    } else if (ni && (!acc || !jerk || !pot)) {
+        code = error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer");
+    } else if (c->code) {
+        code = c->code;
+    } else {
+        code = complete(s, nearest || distance ? WANT_NEAREST : 0);
+    }
+    if (code) {
+        force_nan(rows, acc, jerk, pot, distance);
+        if (nearest && c->made)
+            for (int i = 0; i < rows; i++) nearest[i] = c->index ? c->index[i] : 0;
+        return code;
+    }
+    fenv_t host;
+    fpenv_enter(&host);
+    code = hand_over(s, acc, jerk, pot, nearest, distance);
+    fpenv_leave(&host);
+    return code;
+}
+
+/* ---- neighbour lists -------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+int force_list(struct session *s, int pipe, int maxlength, int *length, int *list)
+{
+    struct force_call *c = &s->call;
+    const int32_t *index;
+    int64_t found, n = 0;
+    if (!length || (!list && maxlength > 0))
+        return error_set(&s->fault, G6X_E_NULL, "g6_get_neighbour_list: null pointer");
+    *length = 0;
+    if (!c->made)
+        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour list without firsthalf");
+    if (pipe < 0 || pipe >= c->ni)
+        return error_set(&s->fault, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
+    if (c->code) return c->code;
+    if (c->invalid[pipe]) return G6X_E_I_NAN;
+    fenv_t host;
+    fpenv_enter(&host);
+    const int code = s->backend->neighbours(s->state, pipe, c->h2[pipe], &index, &found, &s->fault);
+    fpenv_leave(&host);
+    if (code) return code;
+    if (found > s->list_room) {
+        int32_t *more = memory_zeroed((size_t)found * sizeof *more);
+        if (!more)
+            return error_set(&s->fault, G6X_E_MEMORY, "out of memory for a list of %lld neighbours",
+                             (long long)found);
+        memory_free(s->list);
+        s->list = more;
+        s->list_room = found;
+    }
+    for (int64_t k = 0; k < found; k++)
+        if (s->options.neighbour_self || index[k] != c->index[pipe]) s->list[n++] = index[k];
+    qsort(s->list, (size_t)n, sizeof *s->list, ascending);
+    *length = (int)n;
+    if (n && maxlength > 0)
+        memcpy(list, s->list, (size_t)(n < maxlength ? n : maxlength) * sizeof *list);
+    return n > maxlength;
+}
+
+/* ---- partial sums ----------------------------------------------------------------- */
+
+/* Words of a row: what it is, its tops, and its limbs; docs/reproducibility.md. */
+enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27 };
+enum { PARTIAL_VERSION = 1 };
+
+static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
+
+static void to_words(const struct partial_row *row, long long *w)
+{
+    w[WORD_INVALID] = row->invalid;
+    for (int k = 0; k < NWINDOW; k++) w[WORD_TOP + k] = row->top[k];
+    memcpy(w + WORD_LIMB, row->limb, sizeof row->limb);
+}
+
+static void from_words(const long long *w, struct partial_row *row)
+{
+    row->invalid = w[WORD_INVALID] != 0;
+    for (int k = 0; k < NWINDOW; k++) row->top[k] = (int32_t)w[WORD_TOP + k];
+    memcpy(row->limb, w + WORD_LIMB, sizeof row->limb);
+}
+
+static int is_row(const long long *w)
+{
+    if (w[WORD_KIND] / 256 != PARTIAL_VERSION) return 0;
+    for (int k = 0; k < NWINDOW; k++)
+        if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
+    return 1;
+}
+
+int force_partial(struct session *s, int ni, long long *words)
+{
+    struct force_call *c = &s->call;
+    if (!c->made)
+        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6x_get_partial without firsthalf");
+    if (ni != c->ni)
+        return error_set(&s->fault, G6X_E_MISMATCH,
+                         "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
+    if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
+    const int code = c->code ? c->code : complete(s, 0);
+    if (code) return code;
+    const struct scale scale = s->call.scale;
+    for (int i = 0; i < ni; i++) {
+        long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
+        memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
+        w[WORD_KIND] = kind_of(limbs_of(c->precision), s->options.jerk);
+        w[WORD_SCALE] = (scale.length + 32768) | (long long)(scale.mass + 32768) << 16 |
+                        (long long)(scale.velocity + 32768) << 32;
+        to_words(&c->rows[i], w);
+        if (c->invalid[i]) w[WORD_INVALID] = 1;
+    }
+    return c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+int force_add_partial(int ni, long long *sum, const long long *words, struct fault *f)
+{
+    for (int i = 0; i < ni; i++) {
+        long long *a = sum + (size_t)i * G6X_PARTIAL_WORDS;
+        const long long *b = words + (size_t)i * G6X_PARTIAL_WORDS;
+        struct partial_row row, other;
+        if (!is_row(a) || !is_row(b) || a[WORD_KIND] != b[WORD_KIND] ||
+            a[WORD_SCALE] != b[WORD_SCALE])
+            return error_set(f, G6X_E_ARGUMENT,
+                             "g6x_add_partial: row %d: not a partial sum, or made with another "
+                             "precision or scale (set G6X_SCALE_* alike)",
+                             i);
+        from_words(a, &row);
+        from_words(b, &other);
+        partial_merge(&row, &other, (int)(a[WORD_KIND] / 16 % 16));
+        to_words(&row, a);
+    }
+    return 0;
+}
+
+int force_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+                       double *pot, struct fault *f)
+{
+    for (int i = 0; i < ni; i++) {
+        const long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
+        struct partial_row row;
+        double sum[NSUM];
+        if (!is_row(w)) {
+            force_nan(ni, acc, jerk, pot, NULL);
+            return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
+        }
+        from_words(w, &row);
+        partial_value(&row, sum);
+        for (int k = 0; k < 3; k++) acc[i][k] = sum[SUM_AX + k];
+        for (int k = 0; k < 3; k++) jerk[i][k] = w[WORD_KIND] & 1 ? sum[SUM_JX + k] : NAN;
+        pot[i] = 0.0 - sum[SUM_POT];
+    }
+    return 0;
+}

@@ -1,0 +1,302 @@
+/* jmemory.c - see jmemory.h. */
+#include "jmemory.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "error.h"
+#include "memory.h"
+
+enum { SMALLEST_CAPACITY = 1024 };
+
+void jmemory_free(struct jmemory *j)
+{
+    memory_free(j->body);
+    memory_free(j->k18);
+    memory_free(j->changed);
+    memory_free(j->stale);
+    memory_free(j->note);
+    memory_free(j->head);
+    memory_free(j->next);
+    memset(j, 0, sizeof *j);
+}
+
+/* ---- growth ------------------------------------------------------------------ */
+
+static uint32_t bucket_of(const struct jmemory *j, int32_t index)
+{
+    /* Neighbouring labels stay neighbours; multiples of large powers of two spread. */
+    const uint32_t u = (uint32_t)index;
+    return (u + (u >> 10) * 0x9e3779b1u + (u >> 20) * 0x85ebca77u) & j->head_mask;
+}
+
+static void link_slot(struct jmemory *j, int64_t a)
+{
+    int32_t *head = &j->head[bucket_of(j, j->note[a].index)];
+    j->next[a] = *head;
+    *head = (int32_t)(a + 1);
+}
+
+static void unlink_slot(struct jmemory *j, int64_t a)
+{
+    int32_t *at = &j->head[bucket_of(j, j->note[a].index)];
+    while (*at != a + 1) at = &j->next[*at - 1];
+    *at = j->next[a];
+}
+
+static int grow_piece(void *piece, size_t bytes)
+{
+    void *more = memory_grown(*(void **)piece, bytes);
+    if (more) *(void **)piece = more;
+    return more != NULL;
+}
+
+/* Each piece grows by itself, so what there was is intact whichever fails. */
+static int grow_to(struct jmemory *j, int64_t capacity)
+{
+    const size_t slots = (size_t)capacity, blocks = slots / 1024;
+    uint32_t buckets = SMALLEST_CAPACITY;
+    while (buckets < slots && buckets < 0x40000000u) buckets *= 2;
+    int32_t *head = NULL;
+    if (!grow_piece(&j->body, slots * sizeof *j->body) ||
+        (j->k18 && !grow_piece(&j->k18, slots * sizeof *j->k18)) ||
+        !grow_piece(&j->changed, slots / 8) || !grow_piece(&j->stale, blocks * sizeof *j->stale) ||
+        !grow_piece(&j->note, slots * sizeof *j->note) ||
+        !grow_piece(&j->next, slots * sizeof *j->next))
+        return G6X_E_MEMORY;
+    if (buckets - 1 != j->head_mask) {
+        head = memory_zeroed(buckets * sizeof *head);
+        if (!head) return G6X_E_MEMORY;
+        memory_free(j->head);
+        j->head = head;
+        j->head_mask = buckets - 1;
+        for (int64_t a = 0; a < j->capacity; a++)
+            if (j->note[a].state != SLOT_EMPTY) link_slot(j, a);
+    }
+    memset(j->stale + j->capacity / 1024, 0xff,
+           (blocks - (size_t)(j->capacity / 1024)) * sizeof *j->stale);
+    j->capacity = capacity;
+    return 0;
+}
+
+static int grow(struct jmemory *j, int64_t address)
+{
+    const int64_t needed = (address / 1024 + 1) * 1024;
+    int64_t wanted = (j->capacity + j->capacity / 2 + 1023) / 1024 * 1024;
+    if (wanted < needed) wanted = needed;
+    if (grow_to(j, wanted) == 0) return 0;
+    return wanted > needed ? grow_to(j, needed) : G6X_E_MEMORY;
+}
+
+/* ---- writing ----------------------------------------------------------------- */
+
+/* The top bit is set if the exponent of a is all ones: NaN or Inf. Integer arithmetic,
+ * since the host may trap floating-point exceptions. */
+static inline uint64_t not_finite(double a)
+{
+    return (bits_of(a) & 0x7ff0000000000000u) + 0x0010000000000000u;
+}
+
+static inline uint64_t not_finite3(const double *a)
+{
+    return not_finite(a[0]) | not_finite(a[1]) | not_finite(a[2]);
+}
+
+static inline uint64_t not_zero3(const double *a)
+{
+    return (bits_of(a[0]) | bits_of(a[1]) | bits_of(a[2])) << 1;
+}
+
+static inline void write_slot(struct jmemory *j, int32_t address, const struct jparticle *body,
+                              const double *k18)
+{
+    struct jparticle *p = &j->body[address];
+    const int64_t word = address / 64;
+    j->bad += (body->state == SLOT_BAD) - (p->state == SLOT_BAD);
+    memcpy(p, body, sizeof *p);
+    if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
+    j->changed[word] |= (uint64_t)1 << (address % 64);
+    if (j->changed_low == j->changed_high) j->changed_low = j->changed_high = word;
+    if (word < j->changed_low) j->changed_low = word;
+    if (word >= j->changed_high) j->changed_high = word + 1;
+}
+
+void jmemory_commit(struct jmemory *j)
+{
+    for (int k = 0; k < j->queued; k++)
+        write_slot(j, j->queue[k].address, &j->queue[k].body, j->queue[k].k18);
+    j->queued = 0;
+}
+
+int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
+                const double *k18, const double *j6, const double *a2, const double *v,
+                const double *x)
+{
+    static const double zero[3];
+    if (address < 0) return G6X_E_ADDRESS;
+    if (address >= j->capacity) {
+        const int code = grow(j, address);
+        if (code) return code;
+    }
+    if (!k18) k18 = zero;
+    if (!j6) j6 = zero;
+    if (!a2) a2 = zero;
+    if (!v) v = zero;
+    if (not_zero3(k18) && !j->k18) {
+        j->k18 = memory_zeroed((size_t)j->capacity * sizeof *j->k18);
+        if (!j->k18) return G6X_E_MEMORY;
+    }
+    const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
+                          not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
+                         63;
+    const int near = (uint32_t)(address - j->last + 4) < 8;
+    if (near && j->queued) jmemory_commit(j);
+    struct queued *q = &j->queue[j->queued];
+    struct jparticle *p = &q->body;
+    memcpy(p->x, x, sizeof p->x);
+    p->mass = mass;
+    memcpy(p->v, v, sizeof p->v);
+    p->time = time;
+    memcpy(p->a2, a2, sizeof p->a2);
+    p->index = index;
+    p->state = bad ? SLOT_BAD : SLOT_SET;
+    memcpy(p->j6, j6, sizeof p->j6);
+    memcpy(q->k18, k18, 3 * sizeof *k18);
+    q->address = j->last = address;
+    if (near) {
+        write_slot(j, address, p, k18);
+    } else {
+        __builtin_prefetch(&j->body[address], 1);
+        __builtin_prefetch(j->body[address].a2, 1);
+        if (++j->queued == QUEUE) jmemory_commit(j);
+    }
+    return bad ? G6X_E_J_NAN : 0;
+}
+
+/* ---- settling ---------------------------------------------------------------- */
+
+static void count(struct histogram *h, int exponent, int by)
+{
+    if (exponent == EXPONENT_NONE) return;
+    const int at = exponent + HISTOGRAM_ZERO;
+    h->count[at] += by;
+    h->total += by;
+    if (by > 0 && at > h->highest) h->highest = at;
+}
+
+static void count_slot(struct jmemory *j, const struct slot_note *n, int by)
+{
+    if (n->state != SLOT_SET) return;
+    count(&j->x, n->x, by);
+    count(&j->mass, n->mass, by);
+    count(&j->v, n->v, by);
+}
+
+static int largest_exponent(const double a[3])
+{
+    const uint64_t u = bits_of(a[0]) << 1, v = bits_of(a[1]) << 1, w = bits_of(a[2]) << 1;
+    const uint64_t most = u > v ? (u > w ? u : w) : (v > w ? v : w);
+    return exponent_of(from_bits(most >> 1));
+}
+
+static void settle_slot(struct jmemory *j, int64_t a)
+{
+    const struct jparticle *p = &j->body[a];
+    struct slot_note *n = &j->note[a];
+    if (a < j->counted) count_slot(j, n, -1);
+    if (n->state == SLOT_EMPTY || n->index != p->index) {
+        if (n->state != SLOT_EMPTY) unlink_slot(j, a);
+        n->index = p->index;
+        link_slot(j, a);
+    }
+    n->state = (int16_t)p->state;
+    if (p->state == SLOT_SET) {
+        n->x = (int16_t)largest_exponent(p->x);
+        n->mass = (int16_t)exponent_of(p->mass);
+        n->v = (int16_t)largest_exponent(p->v);
+    }
+    if (a < j->counted) count_slot(j, n, 1);
+    j->stale[a / 1024] |= (uint64_t)1 << (a / 16 % 64);
+}
+
+void jmemory_settle(struct jmemory *j, int64_t nj)
+{
+    jmemory_commit(j);
+    for (int64_t w = j->changed_low; w < j->changed_high; w++) {
+        for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1)
+            settle_slot(j, 64 * w + __builtin_ctzll(bits));
+        j->changed[w] = 0;
+    }
+    j->changed_low = j->changed_high = 0;
+
+    const int64_t end = nj < j->capacity ? nj : j->capacity;
+    if (end != j->counted) jmemory_stale_slots(j, end, j->counted);
+    for (; j->counted < end; j->counted++) count_slot(j, &j->note[j->counted], 1);
+    for (; j->counted > end; j->counted--) count_slot(j, &j->note[j->counted - 1], -1);
+}
+
+void jmemory_stale_all(struct jmemory *j)
+{
+    if (j->capacity) memset(j->stale, 0xff, (size_t)(j->capacity / 1024) * sizeof *j->stale);
+}
+
+void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
+{
+    const int64_t at[2] = {first, last};
+    for (int k = 0; k < 2; k++)
+        if (at[k] < j->capacity) j->stale[at[k] / 1024] |= (uint64_t)1 << (at[k] / 16 % 64);
+}
+
+/* ---- asking ------------------------------------------------------------------ */
+
+/* Smallest exponent e with at least 7/8 of the values below 2^e. */
+static int scale_exponent(const struct histogram *h)
+{
+    if (h->total == 0) return 0;
+    int64_t above = 0;
+    int at = h->highest;
+    while (above + h->count[at] <= h->total / 8) above += h->count[at--];
+    return at - HISTOGRAM_ZERO;
+}
+
+struct scale jmemory_scale(const struct jmemory *j)
+{
+    const struct scale s = {scale_exponent(&j->x), scale_exponent(&j->mass), scale_exponent(&j->v)};
+    return s;
+}
+
+int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj)
+{
+    if (j->bad)
+        for (int64_t a = 0; a < nj && a < j->capacity; a++)
+            if (j->body[a].state == SLOT_BAD) return a;
+    return -1;
+}
+
+int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address)
+{
+    int found = 0;
+    if (!j->capacity) return 0;
+    for (int32_t at = j->head[bucket_of(j, index)]; at && found <= max; at = j->next[at - 1]) {
+        const int32_t a = at - 1;
+        if (j->note[a].index != index || a >= nj || j->note[a].state != SLOT_SET) continue;
+        if (found < max) address[found] = a;
+        found++;
+    }
+    return found;
+}
+
+void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
+                     double v[3])
+{
+    const struct jparticle *p = &j->body[address];
+    const double dt = time - p->time;
+    for (int k = 0; k < 3; k++) {
+        const double k18 = snap && j->k18 ? j->k18[address][k] : 0.0;
+        const double x3 = fma(dt, 0.75 * k18, p->j6[k]);
+        const double v2 = 3.0 * fma(dt, k18, p->j6[k]);
+        x[k] = fma(dt, fma(dt, fma(dt, x3, p->a2[k]), p->v[k]), p->x[k]);
+        v[k] = fma(dt, fma(dt, v2, p->a2[k] + p->a2[k]), p->v[k]);
+    }
+}

@@ -1,0 +1,101 @@
+/* jmemory.h - the j particles of a session as the caller wrote them, and what is
+ * known about them: which slots changed, where each index is, and their scale.
+ *
+ * Writing a slot only copies it and sets a bit; the rest is brought up to date by
+ * jmemory_settle, once per force call and only for the slots that changed.
+ */
+#ifndef GRAPE6_JMEMORY_H
+#define GRAPE6_JMEMORY_H
+
+#include <stdint.h>
+
+#include "scale.h"
+
+enum slot_state { SLOT_EMPTY = 0, SLOT_SET = 1, SLOT_BAD = 2 };
+
+/* Two cache lines; a2 = a/2, j6 = (da/dt)/6 at time t. The state must stay the high
+ * half of its eight bytes: read as a double they are then finite and tiny. */
+struct jparticle {
+    double x[3], mass;
+    double v[3], time;
+    double a2[3];
+    int32_t index, state;
+    double j6[3], unused;
+};
+
+/* What a slot contributed to the index map and the histograms. */
+struct slot_note {
+    int32_t index;
+    int16_t x, mass, v;
+    int16_t state;
+};
+
+/* Count of slots by exponent (frexp's, shifted to start at 0); `highest` bounds the
+ * largest occupied one from above. */
+enum { HISTOGRAM_ZERO = 1100, HISTOGRAM_SIZE = 2200 };
+struct histogram {
+    int64_t total;
+    int highest;
+    int32_t count[HISTOGRAM_SIZE];
+};
+
+/* A particle on its way into its slot. */
+struct queued {
+    struct jparticle body;
+    double k18[4];
+    int32_t address;
+};
+
+/* Scattered writes wait here while their slots come into the cache: the session's lock is a
+ * memory barrier, so that else every call would wait for the last one's cache miss. */
+enum { QUEUE = 16 };
+
+struct jmemory {
+    struct queued queue[QUEUE];
+    int queued;
+    int32_t last;           /* address written last */
+    int64_t capacity;       /* slots, a multiple of 1024 */
+    struct jparticle *body; /* [capacity] */
+    double (*k18)[4];       /* [capacity], or NULL while every k18 is zero */
+    int64_t bad;            /* slots in state SLOT_BAD */
+
+    uint64_t *changed;                 /* bit per slot: written since the last settle */
+    int64_t changed_low, changed_high; /* range of words that may have bits */
+    uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
+
+    struct slot_note *note; /* [capacity] */
+    int32_t *head, *next;   /* index map: address + 1 of the first and next slot */
+    uint32_t head_mask;
+    int64_t counted; /* slots below this address are in the histograms */
+    struct histogram x, mass, v;
+};
+
+void jmemory_free(struct jmemory *j);
+
+/* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or a fault
+ * code: address, memory, or NaN (the slot is then bad). */
+int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
+                const double *k18, const double *j6, const double *a2, const double *v,
+                const double *x);
+
+/* Writes what is queued; before anything but jmemory_set looks at a slot. */
+void jmemory_commit(struct jmemory *j);
+/* Settles the changed slots, and moves the histograms to the slots below nj. */
+void jmemory_settle(struct jmemory *j, int64_t nj);
+/* Marks all slots, or those of the chunks from first to last, as to be packed. */
+void jmemory_stale_all(struct jmemory *j);
+void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last);
+
+/* Scale of the settled slots below nj. */
+struct scale jmemory_scale(const struct jmemory *j);
+/* Lowest bad address below nj, or -1. */
+int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj);
+/* Finds the addresses below nj that carry an index: their number, the first `max`
+ * of them in address[]. */
+int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address);
+
+/* x and v of a slot predicted to a time (3 doubles each), as the kernels predict. */
+void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
+                     double v[3]);
+
+#endif

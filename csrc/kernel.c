@@ -1,0 +1,397 @@
+/* kernel.c - the direct sum for one instruction set and one precision.
+ *
+ * Compiled once per instruction set (-DISA=...) and width (-DREAL_BITS=32 or 64).
+ * Two arrangements compute the same sums in the same order (kernel.h), so that the
+ * faster one may be taken per call: `tile`, lanes hold i and j is broadcast; `row`,
+ * lanes hold 16 j of a chunk for one i, for blocks of few i.
+ */
+#include "kernel.h"
+
+#include <math.h>
+#include <time.h>
+
+#include OPS_HEADER
+#include "rsqrt.h"
+#ifndef v_rsqrt
+#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
+#endif
+#include "pair.h"
+
+#include "exact.h"
+#include "threads.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+enum { TILE = VL * TILE_VECS, ROW_VECS = CHUNK / VL };
+
+#include "pack.h"
+
+/* ---- tile: lanes hold i ------------------------------------------------------- */
+
+/* A pass's i particles, and what is gathered for them over blocks. */
+struct tile {
+    real field[I_FIELDS][TILE];
+    int32_t index[TILE];
+    double sum[NSUM][TILE];
+    real s2_min[TILE];
+    double best[TILE]; /* nearest neighbour: s^2 and block so far */
+    int64_t best_block[TILE];
+    struct nearest exact[TILE]; /* of the blocks that were summed exactly */
+    uint64_t invalid[TILE];
+    int64_t top[NWINDOW][TILE];
+    int64_t limb[NSUM][MAX_LIMBS][TILE];
+};
+
+INLINE struct pair_i tile_body(const struct tile *t, int split, int u)
+{
+    struct pair_i i = {0};
+#define FIELD(k) v_load(t->field[k] + u * VL)
+    i.x = FIELD(0), i.y = FIELD(1), i.z = FIELD(2);
+    if (split) i.xl = FIELD(3), i.yl = FIELD(4), i.zl = FIELD(5);
+    i.vx = FIELD(6), i.vy = FIELD(7), i.vz = FIELD(8), i.eps2 = FIELD(9);
+#undef FIELD
+    return i;
+}
+
+/* Sub-sum of lane l over nc chunks, j pointing at that lane of the first of them, added
+ * to t->sum. `ahead` is read into the cache meanwhile. */
+INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
+                      const int vecs, const real *j, const int32_t *index, int nc,
+                      const char *ahead, vec s2_min[], vec *s2_bits)
+{
+    const int nrow = split ? 10 : 7;
+    struct pair_sum sum[TILE_VECS];
+    UNROLL
+    for (int u = 0; u < vecs; u++) {
+        const vec zero = v_set1(0);
+        sum[u] = (struct pair_sum){zero, zero, zero, zero, zero, zero, zero};
+    }
+    for (int c = 0; c < nc; c++, j += nrow * CHUNK, index += CHUNK) {
+        struct pair_j p = {0};
+        p.x = v_set1(j[0]), p.y = v_set1(j[CHUNK]), p.z = v_set1(j[2 * CHUNK]);
+        p.m = v_set1(j[3 * CHUNK]);
+        if (jerk)
+            p.vx = v_set1(j[4 * CHUNK]), p.vy = v_set1(j[5 * CHUNK]), p.vz = v_set1(j[6 * CHUNK]);
+        if (split)
+            p.xl = v_set1(j[7 * CHUNK]), p.yl = v_set1(j[8 * CHUNK]), p.zl = v_set1(j[9 * CHUNK]);
+        __builtin_prefetch(ahead + (size_t)c * (size_t)nrow * sizeof(real), 0, 3);
+        UNROLL
+        for (int u = 0; u < vecs; u++) {
+            const struct pair_i i = tile_body(t, split, u);
+            struct pair_sep r;
+            vec s2 = pair_separation(split, &i, &p, &r);
+            vec m = p.m;
+            if (self) {
+                const vmask same = vmask_index(t->index + u * VL, *index);
+                s2 = v_select(same, v_set1(FAR_S2), s2);
+                m = v_select(same, v_set1(0), m);
+            }
+            if (nn)
+                s2_min[u] = v_min(s2_min[u], s2);
+            else
+                *s2_bits = v_and(*s2_bits, s2);
+            pair_add(jerk, &i, &p, m, s2, &r, &sum[u]);
+        }
+    }
+    UNROLL
+    for (int u = 0; u < vecs; u++) {
+        v_accumulate(t->sum[SUM_AX] + u * VL, sum[u].ax);
+        v_accumulate(t->sum[SUM_AY] + u * VL, sum[u].ay);
+        v_accumulate(t->sum[SUM_AZ] + u * VL, sum[u].az);
+        v_accumulate(t->sum[SUM_POT] + u * VL, sum[u].pot);
+        if (jerk) {
+            v_accumulate(t->sum[SUM_JX] + u * VL, sum[u].jx);
+            v_accumulate(t->sum[SUM_JY] + u * VL, sum[u].jy);
+            v_accumulate(t->sum[SUM_JZ] + u * VL, sum[u].jz);
+        }
+    }
+}
+
+/* Sums of one block of nc chunks into t->sum. Bit 16 h + l of `self`: lane l of half h
+ * holds an index of the tile. Returns the lanes that met a pair closer than the
+ * arithmetic resolves. */
+INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, const int nn,
+                           const int vecs, const real *j, const int32_t *index, int nc,
+                           unsigned self)
+{
+    const int nrow = split ? 10 : 7;
+    const size_t half = (size_t)SUB_CHUNKS * CHUNK;
+    vec s2_min[TILE_VECS], s2_bits = v_set1(FAR_S2);
+    UNROLL
+    for (int u = 0; u < vecs; u++) s2_min[u] = v_set1(FAR_S2);
+    memset(t->sum, 0, sizeof t->sum);
+    for (int h = 0; nc > 0; h++, nc -= SUB_CHUNKS, j += half * (size_t)nrow, index += half) {
+        const int n = nc < SUB_CHUNKS ? nc : SUB_CHUNKS;
+        const char *ahead = (const char *)(j + half * (size_t)nrow);
+        for (int l = 0; l < CHUNK; l++, ahead += SUB_CHUNKS * (size_t)nrow * sizeof(real)) {
+            if (self >> (16 * h + l) & 1)
+                tile_lane(t, split, jerk, nn, 1, vecs, j + l, index + l, n, ahead, s2_min,
+                          &s2_bits);
+            else
+                tile_lane(t, split, jerk, nn, 0, vecs, j + l, index + l, n, ahead, s2_min,
+                          &s2_bits);
+        }
+    }
+    if (!nn) return v_any_below_two(s2_bits);
+    unsigned close = 0;
+    UNROLL
+    for (int u = 0; u < vecs; u++) {
+        v_store(t->s2_min + u * VL, s2_min[u]);
+        close |= v_any_below_two(s2_min[u]);
+    }
+    return close;
+}
+
+static void rows_lock(const struct direct_job *job, int i)
+{
+    if (job->shared)
+        while (
+            atomic_flag_test_and_set_explicit(&job->lock[i / 8 % ROW_LOCKS], memory_order_acquire))
+            threads_pause();
+}
+
+static void rows_unlock(const struct direct_job *job, int i)
+{
+    if (job->shared)
+        atomic_flag_clear_explicit(&job->lock[i / 8 % ROW_LOCKS], memory_order_release);
+}
+
+#include "row.h"
+
+/* Puts the block sums, in the caller's units, into the bins: partial.h, lane by lane. */
+static void tile_bin(struct tile *t, const int n, const int limbs)
+{
+    int raise = 0;
+    for (int w = 0; w < NWINDOW; w++)
+        for (int k = 3 * w; k < NSUM && window_of(k) == w; k++)
+            for (int i = 0; i < n; i++) raise |= bin_of(t->sum[k][i]) > t->top[w][i];
+    if (raise) {
+        for (int k = 0; k < NSUM; k++)
+            for (int i = 0; i < n; i++) {
+                const int w = window_of(k);
+                int64_t by = bin_of(t->sum[k][i]) - t->top[w][i];
+                if ((bits_of(t->sum[k][i]) >> 52 & 0x7ff) == 0x7ff) {
+                    t->invalid[i] = 1;
+                    t->sum[k][i] = 0.0;
+                    continue;
+                }
+                for (; by > 0; by--) {
+                    t->top[w][i]++;
+                    for (int q = 3 * w; q < NSUM && window_of(q) == w; q++) {
+                        for (int d = limbs - 1; d > 0; d--) t->limb[q][d][i] = t->limb[q][d - 1][i];
+                        t->limb[q][0][i] = 0;
+                    }
+                }
+            }
+    }
+    for (int k = 0; k < NSUM; k++) {
+        const int64_t *top = t->top[window_of(k)];
+        for (int i = 0; i < n; i++) {
+            const int64_t b = bin_of(t->sum[k][i]), d = top[i] - b;
+            int64_t q0, q1, q2;
+            const double a0 = t->sum[k][i] * bin_inverse(b);
+            const double a1 = (a0 - bin_round(a0, &q0)) * 0x1p40;
+            const double a2 = (a1 - bin_round(a1, &q1)) * 0x1p40;
+            bin_round(a2, &q2);
+            t->limb[k][0][i] += d == 0 ? q0 : 0;
+            t->limb[k][1][i] += d == 0 ? q1 : d == 1 ? q0 : 0;
+            if (limbs == 3) t->limb[k][2][i] += d == 0 ? q2 : d == 1 ? q1 : d == 2 ? q0 : 0;
+        }
+    }
+}
+
+static void tile_take(struct tile *t, const struct direct_job *job, int i)
+{
+    for (int k = 0; k < I_FIELDS; k++)
+        memcpy(t->field[k], (const real *)job->fields[k] + i, sizeof t->field[k]);
+    memcpy(t->index, job->index + i, sizeof t->index);
+    memset(t->limb, 0, sizeof t->limb);
+    memset(t->invalid, 0, sizeof t->invalid);
+    for (int l = 0; l < TILE; l++) {
+        for (int w = 0; w < NWINDOW; w++) t->top[w][l] = BIN_LOWEST;
+        t->best[l] = FAR_S2;
+        t->best_block[l] = -1;
+        t->exact[l].address = -1;
+    }
+}
+
+static void tile_give(const struct tile *t, int limbs, int l, struct partial_row *row)
+{
+    struct partial_row own;
+    partial_clear(&own);
+    own.invalid = t->invalid[l] != 0;
+    for (int w = 0; w < NWINDOW; w++) own.top[w] = (int32_t)t->top[w][l];
+    for (int k = 0; k < NSUM; k++)
+        for (int d = 0; d < limbs; d++) own.limb[k][d] = t->limb[k][d][l];
+    partial_merge(row, &own, limbs);
+}
+
+/* Bits of tile_block's `self`, for the n particles from i on in a block. */
+static unsigned self_lanes(const struct direct_job *job, int i, int n, int64_t block)
+{
+    unsigned lanes = 0;
+    for (int l = i; l < i + n; l++) {
+        const struct self_places *s = &job->self[l];
+        if (s->count < 0) return ~0u;
+        for (int k = 0; k < s->count; k++)
+            if (s->address[k] / BLOCK == block) {
+                const int a = s->address[k] % BLOCK;
+                lanes |= 1u << (16 * (a / (SUB_CHUNKS * CHUNK)) + a % CHUNK);
+            }
+    }
+    return lanes;
+}
+
+/* The whole work of up to TILE i particles. */
+INLINE void tile_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
+                     const int vecs, int i, int n, int64_t first, int64_t last,
+                     struct partial_row *rows, struct nearest *nearest)
+{
+    const int width = vecs * VL;
+    const size_t nrow = split ? 10 : 7;
+    struct tile t;
+    struct body_range worst = job->body_range[i];
+    tile_take(&t, job, i);
+    for (int l = 1; l < n; l++) {
+        const struct body_range *r = &job->body_range[i + l];
+        if (r->x > worst.x) worst.x = r->x;
+        if (r->v > worst.v) worst.v = r->v;
+        if (r->eps2 > worst.eps2) worst.eps2 = r->eps2;
+    }
+    for (int64_t b = first; b < last; b++) {
+        const int nc = chunks_of_block(job, b);
+        const unsigned self = self_lanes(job, i, n, b);
+        const real *j = (const real *)job->rows + (size_t)b * BLOCK * nrow;
+        const int32_t *index = job->jindex + b * BLOCK;
+        const unsigned close = tile_block(&t, split, jerk, nn, vecs, j, index, nc, self);
+        const int fits = in_range(job->mode, &worst, &job->ranges[b]);
+        for (int k = 0; k < NSUM; k++)
+            for (int l = 0; l < width; l++) t.sum[k][l] *= job->unit[k];
+        if (close || !fits)
+            for (int l = 0; l < n; l++) {
+                double sum[NSUM];
+                if (!fits && !in_range(job->mode, &job->body_range[i + l], &job->ranges[b])) {
+                    struct nearest near;
+                    exact_block(job, i + l, b, sum, &near);
+                    if (nn) {
+                        nearest_keep(&t.exact[l], near.s2, near.address);
+                        t.s2_min[l] = (real)FAR_S2;
+                    }
+                } else if (close >> (l % VL) & 1) {
+                    row_block_careful(job, i + l, b, nc, sum);
+                } else {
+                    continue;
+                }
+                for (int k = 0; k < NSUM; k++) t.sum[k][l] = sum[k];
+            }
+        if (nn)
+            for (int l = 0; l < width; l++)
+                if (t.s2_min[l] < t.best[l]) {
+                    t.best[l] = t.s2_min[l];
+                    t.best_block[l] = b;
+                }
+        tile_bin(&t, width, job->limbs);
+    }
+    int64_t address[TILE];
+    if (nn)
+        for (int l = 0; l < n; l++)
+            address[l] =
+                t.best_block[l] < 0 ? -1 : nearest_in_block(job, i + l, t.best_block[l], t.best[l]);
+    rows_lock(job, i);
+    for (int l = 0; l < n; l++) {
+        tile_give(&t, job->limbs, l, &rows[l]);
+        if (nn) {
+            nearest_keep(&nearest[l], t.best[l], address[l]);
+            nearest_keep(&nearest[l], t.exact[l].s2, t.exact[l].address);
+        }
+    }
+    rows_unlock(job, i);
+}
+
+/* ---- the table ------------------------------------------------------------------ */
+
+#define EACH_VARIANT(job, CALL)                                                                    \
+    do {                                                                                           \
+        const int jerk_ = (job)->jerk, nn_ = (job)->nearest;                                       \
+        if (REAL_BITS == 32 && (job)->mode == MODE_GRAPE) {                                        \
+            if (jerk_ && nn_)                                                                      \
+                CALL(1, 1, 1);                                                                     \
+            else if (jerk_)                                                                        \
+                CALL(1, 1, 0);                                                                     \
+            else if (nn_)                                                                          \
+                CALL(1, 0, 1);                                                                     \
+            else                                                                                   \
+                CALL(1, 0, 0);                                                                     \
+        } else {                                                                                   \
+            if (jerk_ && nn_)                                                                      \
+                CALL(0, 1, 1);                                                                     \
+            else if (jerk_)                                                                        \
+                CALL(0, 1, 0);                                                                     \
+            else if (nn_)                                                                          \
+                CALL(0, 0, 1);                                                                     \
+            else                                                                                   \
+                CALL(0, 0, 0);                                                                     \
+        }                                                                                          \
+    } while (0)
+
+/* Below this many i the row arrangement wastes less than empty lanes do. */
+enum { ROWS_BELOW = VL * 3 / 4 };
+
+static void direct_sum(const struct direct_job *job, int i, int n, int64_t first, int64_t last,
+                       struct partial_row *rows, struct nearest *nearest)
+{
+    while (n > 0) {
+        int done = n;
+#define FULL(split, jerk, nn)                                                                      \
+    tile_sum(job, split, jerk, nn, TILE_VECS, i, done, first, last, rows, nearest)
+#define ONE(split, jerk, nn) tile_sum(job, split, jerk, nn, 1, i, done, first, last, rows, nearest)
+#define ROW(split, jerk, nn) row_sum(job, split, jerk, nn, i, first, last, rows, nearest)
+        if (n > VL + ROWS_BELOW && TILE_VECS > 1) {
+            if (done > TILE) done = TILE;
+            EACH_VARIANT(job, FULL);
+        } else if (n >= ROWS_BELOW) {
+            if (done > VL) done = VL;
+            EACH_VARIANT(job, ONE);
+        } else {
+            done = 1;
+            EACH_VARIANT(job, ROW);
+        }
+        i += done, n -= done, rows += done;
+        if (nearest) nearest += done;
+    }
+}
+
+/* Twelve chains hide the latency of any FMA. */
+static double fma_rate(void)
+{
+    enum { ROUNDS = 20000, CHAINS = 12 };
+    double best = 0.0;
+    for (int take = 0; take < 20; take++) {
+        struct timespec t0, t1;
+        vec a[CHAINS];
+        for (int k = 0; k < CHAINS; k++) a[k] = v_set1(1.0 + k);
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        for (int n = 0; n < ROUNDS; n++) {
+            UNROLL
+            for (int k = 0; k < CHAINS; k++) {
+                a[k] = v_fma(a[k], a[k], a[k]);
+                __asm__ volatile("" : VEC_REGISTER(a[k]));
+            }
+        }
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        const double s = (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
+        if ((double)ROUNDS * CHAINS / s > best) best = (double)ROUNDS * CHAINS / s;
+    }
+    return best;
+}
+
+#define JOIN4(a, b, c, d) a##b##c##d
+#define KERNEL_NAME(isa, bits) JOIN4(kernel_, isa, _, bits)
+#define TEXT(a) #a
+#define ISA_TEXT(a) TEXT(a)
+
+const struct kernel KERNEL_NAME(ISA, REAL_BITS) = {
+    ISA_TEXT(ISA),       TILE,        pack_blocks, pack_targets, direct_sum,
+    neighbours_of_block, distance_to, fma_rate,
+};

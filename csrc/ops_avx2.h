@@ -1,0 +1,59 @@
+/* ops_avx2.h - the operations of the kernels in AVX2 with FMA. */
+#include <immintrin.h>
+#define VEC_REGISTER(a) "+x"(a)
+#define PAIR_FN static inline __attribute__((always_inline))
+
+#if REAL_BITS == 32
+#define VL 8
+#define TILE_VECS 1
+typedef float real;
+typedef __m256 vec;
+typedef __m256 vmask;
+#define V(op) _mm256_##op##_ps
+#define vmask_index(p, j)                                                                          \
+    _mm256_castsi256_ps(                                                                           \
+        _mm256_cmpeq_epi32(_mm256_loadu_si256((const void *)(p)), _mm256_set1_epi32(j)))
+PAIR_FN vec v_rsqrt_seed(vec x) { return _mm256_rsqrt_ps(x); }
+PAIR_FN void v_accumulate(double *d, vec s)
+{
+    const __m256d lo = _mm256_cvtps_pd(_mm256_castps256_ps128(s));
+    const __m256d hi = _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1));
+    _mm256_storeu_pd(d, _mm256_add_pd(_mm256_loadu_pd(d), lo));
+    _mm256_storeu_pd(d + 4, _mm256_add_pd(_mm256_loadu_pd(d + 4), hi));
+}
+#else
+#define VL 4
+#define TILE_VECS 1
+typedef double real;
+typedef __m256d vec;
+typedef __m256d vmask;
+#define V(op) _mm256_##op##_pd
+#define vmask_index(p, j)                                                                          \
+    _mm256_castsi256_pd(_mm256_cvtepi32_epi64(                                                     \
+        _mm_cmpeq_epi32(_mm_loadu_si128((const void *)(p)), _mm_set1_epi32(j))))
+#define RSQRT_SEED_BITS 11
+PAIR_FN vec v_rsqrt_seed(vec x) { return _mm256_cvtps_pd(_mm_rsqrt_ps(_mm256_cvtpd_ps(x))); }
+PAIR_FN void v_accumulate(double *d, vec s)
+{
+    _mm256_storeu_pd(d, _mm256_add_pd(_mm256_loadu_pd(d), s));
+}
+#endif
+
+#define v_set1(a) V(set1)((real)(a))
+#define v_load V(loadu)
+#define v_store V(storeu)
+#define v_add V(add)
+#define v_sub V(sub)
+#define v_mul V(mul)
+#define v_fma V(fmadd)
+#define v_fnma V(fnmadd)
+#define v_min V(min)
+#define v_max V(max)
+#define v_and V(and)
+#define v_abs(a) V(andnot)(v_set1(-0.0), a)
+#define v_lt(a, b) V(cmp)(a, b, _CMP_LT_OQ)
+#define v_select(m, a, b) V(blendv)(b, a, m)
+#define vmask_bits(m) ((unsigned)V(movemask)(m))
+PAIR_FN unsigned v_any_below_two(vec bits) { return vmask_bits(v_lt(bits, v_set1(2.0))); }
+
+#include "ops_quad_avx.h"

@@ -1,0 +1,301 @@
+/* options.c - see options.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "options.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include "error.h"
+
+enum { MOST_PIPES = 16384, MOST_THREADS = 1024 };
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct process_options process;
+static struct options initial;
+
+struct word {
+    const char *text;
+    int value;
+};
+
+/* One line for each client of docs/environment.md. */
+static const struct client {
+    const char *name;
+    int npipes, neighbour_self, jerk;
+} CLIENTS[] = {
+    {"kira", 16384, 1, 1},   {"phigrape", 16384, 0, 1}, {"ph4", 48, 0, 1},
+    {"bhtree", 16384, 0, 0}, {"nbody4", 48, 0, 1},
+};
+
+static void problem(const char *name, const char *value, const char *wanted)
+{
+    if (!process.problem[0])
+        (void)snprintf(process.problem, sizeof process.problem, "%s=%.60s: it must be %s", name,
+                       value, wanted);
+}
+
+static void take_word(const char *name, const char *value, const struct word *words, int *to,
+                      const char *wanted)
+{
+    for (; words->text; words++)
+        if (!strcmp(words->text, value)) {
+            *to = words->value;
+            return;
+        }
+    problem(name, value, wanted);
+}
+
+static void take_number(const char *name, const char *value, long low, long high, int *to)
+{
+    char *end, wanted[80];
+    const long n = strtol(value, &end, 10);
+    if (*value && !*end && n >= low && n <= high) {
+        *to = (int)n;
+        return;
+    }
+    (void)snprintf(wanted, sizeof wanted, "an integer from %ld to %ld", low, high);
+    problem(name, value, wanted);
+}
+
+/* A fraction from 0 to 1, read without the locale's decimal point. */
+static void take_fraction(const char *name, const char *value, double *to)
+{
+    double number = 0.0, unit = 1.0;
+    int point = 0, digits = 0;
+    for (const char *c = value; *c; c++) {
+        if (*c == '.' && !point) {
+            point = 1;
+        } else if (*c >= '0' && *c <= '9') {
+            digits++;
+            number = 10.0 * number + (*c - '0');
+            if (point) unit *= 10.0;
+        } else {
+            digits = -1000;
+        }
+    }
+    if (digits > 0 && digits < 16 && number <= unit)
+        *to = number / unit;
+    else
+        problem(name, value, "a fraction from 0 to 1");
+}
+
+static void take(const char *name, const char *value)
+{
+    static const struct word BACKENDS[] = {
+        {"auto", BACKEND_AUTO},
+        {"cpu", BACKEND_CPU},
+        {"cuda", BACKEND_CUDA},
+        {"tree", BACKEND_TREE},
+        {"cpu-tree", BACKEND_CPU_TREE},
+        {"cuda-tree", BACKEND_CUDA_TREE},
+        {NULL, 0},
+    };
+    static const struct word PRECISIONS[] = {
+        {"grape", G6X_GRAPE}, {"double", G6X_DOUBLE}, {"single", G6X_SINGLE}, {NULL, 0}};
+    static const struct word ISAS[] = {{"best", G6X_ISA_BEST},
+                                       {"base", G6X_ISA_BASE},
+                                       {"avx2", G6X_ISA_AVX2},
+                                       {"avx512", G6X_ISA_AVX512},
+                                       {NULL, 0}};
+    static const struct word LOGS[] = {
+        {"none", LOG_NONE}, {"faults", LOG_FAULTS}, {"info", LOG_INFO}, {NULL, 0}};
+    static const struct word ERRORS[] = {
+        {"return", ON_ERROR_RETURN}, {"abort", ON_ERROR_ABORT}, {NULL, 0}};
+    const char *key = name + strlen("GRAPE6_");
+    if (!strcmp(key, "BACKEND"))
+        take_word(name, value, BACKENDS, &initial.backend,
+                  "auto, cpu, cuda, tree, cpu-tree or cuda-tree");
+    else if (!strcmp(key, "PRECISION"))
+        take_word(name, value, PRECISIONS, &initial.precision, "grape, double or single");
+    else if (!strcmp(key, "ISA"))
+        take_word(name, value, ISAS, &initial.isa, "best, base, avx2 or avx512");
+    else if (!strcmp(key, "LOG"))
+        take_word(name, value, LOGS, &process.log, "none, faults or info");
+    else if (!strcmp(key, "ON_ERROR"))
+        take_word(name, value, ERRORS, &process.on_error, "return or abort");
+    else if (!strcmp(key, "NPIPES"))
+        take_number(name, value, 1, MOST_PIPES, &process.npipes);
+    else if (!strcmp(key, "THREADS"))
+        take_number(name, value, 0, MOST_THREADS, &initial.threads);
+    else if (!strcmp(key, "JERK"))
+        take_number(name, value, 0, 1, &initial.jerk);
+    else if (!strcmp(key, "SNAP"))
+        take_number(name, value, 0, 1, &initial.snap);
+    else if (!strcmp(key, "NEIGHBOUR_SELF"))
+        take_number(name, value, 0, 1, &initial.neighbour_self);
+    else if (!strcmp(key, "VERIFY"))
+        take_fraction(name, value, &initial.verify);
+}
+
+static void take_client(const char *value)
+{
+    for (size_t k = 0; k < sizeof CLIENTS / sizeof *CLIENTS; k++)
+        if (!strcmp(CLIENTS[k].name, value)) {
+            process.npipes = CLIENTS[k].npipes;
+            initial.neighbour_self = CLIENTS[k].neighbour_self;
+            initial.jerk = CLIENTS[k].jerk;
+            return;
+        }
+    problem("GRAPE6_CLIENT", value, "kira, phigrape, ph4, bhtree or nbody4");
+}
+
+static const char *const NAMES[] = {
+    "GRAPE6_BACKEND",  "GRAPE6_PRECISION",      "GRAPE6_ISA",     "GRAPE6_LOG",
+    "GRAPE6_ON_ERROR", "GRAPE6_NPIPES",         "GRAPE6_THREADS", "GRAPE6_JERK",
+    "GRAPE6_SNAP",     "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",
+};
+
+enum { CONFIG_LINE = 512 };
+
+/* Reads `name = value` lines, the flat part of TOML: strings in quotes, integers,
+ * fractions, true and false. Names are those of the environment, in either case, with or
+ * without GRAPE6_. Calls `use` for each. */
+static void read_config(const char *path, void (*use)(const char *name, const char *value))
+{
+    char line[CONFIG_LINE];
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        problem("GRAPE6_CONFIG", path, "a file that can be read");
+        return;
+    }
+    while (fgets(line, sizeof line, file)) {
+        char name[CONFIG_LINE] = "GRAPE6_", text[CONFIG_LINE];
+        int end = 0;
+        char *at = line + strspn(line, " \t");
+        if (*at == '#' || *at == '\n' || *at == '\r' || !*at) continue;
+        const size_t n = strcspn(at, " \t=");
+        const int prefixed = n > 7 && !strncasecmp(at, "GRAPE6_", 7);
+        (void)snprintf(name + 7, sizeof name - 7, "%.*s", (int)n - (prefixed ? 7 : 0),
+                       at + (prefixed ? 7 : 0));
+        for (char *c = name; *c; c++)
+            if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+        at += n;
+        if (sscanf(at, " = \"%511[^\"]\" %n", text, &end) == 1 && end &&
+            (!at[end] || at[end] == '#')) {
+            use(name, text);
+        } else if (end = 0, sscanf(at, " = %511[-+.0-9a-z] %n", text, &end) == 1 && end &&
+                                (!at[end] || at[end] == '#')) {
+            use(name, !strcmp(text, "true") ? "1" : !strcmp(text, "false") ? "0" : text);
+        } else {
+            at[strcspn(at, "\r\n")] = 0;
+            problem("GRAPE6_CONFIG", line, "lines of the form name = value");
+        }
+    }
+    (void)fclose(file);
+}
+
+static void use_client(const char *name, const char *value)
+{
+    if (!strcmp(name, "GRAPE6_CLIENT")) take_client(value);
+}
+
+static void use_other(const char *name, const char *value)
+{
+    if (!strcmp(name, "GRAPE6_CLIENT")) return;
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++)
+        if (!strcmp(NAMES[k], name)) {
+            take(name, value);
+            return;
+        }
+    problem("GRAPE6_CONFIG", name + 7, "a name of docs/environment.md");
+}
+
+/* The client first, since the others may override what it sets; the file before the
+ * environment. */
+static void read_all(void)
+{
+    const char *config = getenv("GRAPE6_CONFIG"), *client = getenv("GRAPE6_CLIENT");
+    process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
+    initial = (struct options){.jerk = 1, .snap = 1, .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO}};
+    if (config && *config) read_config(config, use_client);
+    if (client && *client) take_client(client);
+    if (config && *config) read_config(config, use_other);
+    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
+        const char *value = getenv(NAMES[k]);
+        if (value && *value) take(NAMES[k], value);
+    }
+}
+
+struct process_options *options_process(void)
+{
+    (void)pthread_once(&once, read_all);
+    return &process;
+}
+
+struct options *options_initial_values(void)
+{
+    (void)pthread_once(&once, read_all);
+    return &initial;
+}
+
+int options_cores(void)
+{
+#ifdef __linux__
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+/* Integer options of a session. */
+static int *int_option(struct options *o, int key, int *low, int *high)
+{
+    *low = 0, *high = 1;
+    switch (key) {
+    case G6X_PRECISION: *high = G6X_SINGLE; return &o->precision;
+    case G6X_THREADS: *high = MOST_THREADS; return &o->threads;
+    case G6X_ISA: *high = G6X_ISA_AVX512; return &o->isa;
+    case G6X_JERK: return &o->jerk;
+    case G6X_SNAP: return &o->snap;
+    case G6X_NEIGHBOUR_SELF: return &o->neighbour_self;
+    case G6X_SCALE_LENGTH:
+    case G6X_SCALE_MASS:
+    case G6X_SCALE_VELOCITY: *low = -1000, *high = 1000; return &o->scale[key - G6X_SCALE_LENGTH];
+    default: return NULL;
+    }
+}
+
+int options_set_int(struct options *o, int key, int value, struct fault *f)
+{
+    int low, high;
+    if (key == G6X_LOG && value >= LOG_NONE && value <= LOG_INFO) {
+        options_process()->log = value;
+        return 0;
+    }
+    if (key == G6X_ON_ERROR && (value == ON_ERROR_RETURN || value == ON_ERROR_ABORT)) {
+        options_process()->on_error = value;
+        return 0;
+    }
+    int *to = int_option(o, key, &low, &high);
+    if (!to)
+        return error_set(f, G6X_E_ARGUMENT, "option %d: no such integer option, or not that value",
+                         key);
+    const int automatic = low < 0 && value == G6X_AUTO;
+    if (!automatic && (value < low || value > high))
+        return error_set(f, G6X_E_ARGUMENT, "option %d: the value %d is not from %d to %d", key,
+                         value, low, high);
+    *to = value;
+    return 0;
+}
+
+int options_get_int(const struct options *o, int key, int *value)
+{
+    struct options copy = *o;
+    int low, high;
+    if (key == G6X_LOG) return *value = options_process()->log, 0;
+    if (key == G6X_ON_ERROR) return *value = options_process()->on_error, 0;
+    if (key == G6X_NPIPES) return *value = options_process()->npipes, 0;
+    const int *from = int_option(&copy, key, &low, &high);
+    if (!from) return G6X_E_ARGUMENT;
+    *value = *from;
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* options.h - what GRAPE6_* environment variables and g6x_set_* decide. */
+#ifndef GRAPE6_OPTIONS_H
+#define GRAPE6_OPTIONS_H
+
+#include <stdint.h>
+
+struct fault;
+
+enum { LOG_NONE, LOG_FAULTS, LOG_INFO };
+enum { ON_ERROR_RETURN, ON_ERROR_ABORT };
+enum { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA, BACKEND_TREE, BACKEND_CPU_TREE, BACKEND_CUDA_TREE };
+
+struct options {
+    int backend, precision, threads, isa, jerk, snap, neighbour_self;
+    int scale[3]; /* exponents of length, mass, velocity, or G6X_AUTO */
+    double verify;
+};
+
+/* Of the whole process; npipes never changes after it was first asked for. */
+struct process_options {
+    int npipes;
+    int log, on_error;
+    char problem[256]; /* what is wrong in the environment, or empty */
+};
+
+/* Both are read from the configuration file and the environment at the first call. */
+struct process_options *options_process(void);
+struct options *options_initial_values(void);
+
+/* One option by its G6X_ key; 0 or G6X_E_ARGUMENT with a text. */
+int options_set_int(struct options *o, int key, int value, struct fault *f);
+int options_get_int(const struct options *o, int key, int *value);
+
+/* Threads that the affinity mask allows. */
+int options_cores(void);
+
+#endif

@@ -1,0 +1,30 @@
+/* rsqrt.h - 1/sqrt from a low-precision seed y, by the series in h = 1 - x y^2:
+ *   1/sqrt(x) = y (1 + h/2 + 3/8 h^2 + 5/16 h^3 + 35/128 h^4 + ...)
+ *
+ * A Newton step (first order) always errs to the same side and so rescales G. Single
+ * takes the second order after 11 bits or more, double the third after 14 bits and the
+ * fourth after 11. The last operation adds a small correction to y, so the result is
+ * rounded without bias. (For single, y ((h + 2/3)^2 + 20/9) saves one operation, but
+ * its roundings fall into step with each other: G was off by 3e-8.)
+ */
+#ifndef GRAPE6_RSQRT_H
+#define GRAPE6_RSQRT_H
+
+#define PAIR_RSQRT_SCALE 1.0
+
+PAIR_FN vec rsqrt_refine(vec x, vec y)
+{
+    const vec h = v_fnma(v_mul(x, y), y, v_set1(1.0));
+    vec p = v_set1(0.375);
+#if REAL_BITS == 64
+#if RSQRT_SEED_BITS >= 14
+    p = v_fma(h, v_set1(0.3125), p);
+#else
+    p = v_fma(h, v_fma(h, v_set1(0.2734375), v_set1(0.3125)), p);
+#endif
+#endif
+    p = v_fma(p, h, v_set1(0.5));
+    return v_fma(p, v_mul(h, y), y);
+}
+
+#endif

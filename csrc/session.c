@@ -1,0 +1,273 @@
+/* session.c - see session.h. */
+#include "session.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "force.h"
+#include "memory.h"
+#include "threads.h"
+
+enum { CHAINS = 256 };
+
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct session *chains[CHAINS], *unused;
+static int explicitly_open, closed;
+static int64_t generation; /* counts successful opens of ids that were not open */
+static struct fault process_fault;
+static _Atomic(struct session *) recent; /* a guess that saves the registry's lock */
+
+static void lock(struct session *s)
+{
+    for (int spins = 0; atomic_exchange_explicit(&s->lock, 1, memory_order_acquire); spins++) {
+        threads_pause();
+        if (spins > 1000) {
+            const struct timespec moment = {0, 20000};
+            (void)nanosleep(&moment, NULL);
+        }
+    }
+}
+
+void session_release(struct session *s)
+{
+    atomic_store_explicit(&s->lock, 0, memory_order_release);
+}
+
+/* In a forked child no other thread lives that could hold a lock. */
+static void after_fork(void)
+{
+    (void)pthread_mutex_init(&registry, NULL);
+    for (int c = 0; c < CHAINS; c++)
+        for (struct session *s = chains[c]; s; s = s->next) atomic_store(&s->lock, 0);
+}
+
+static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
+
+static struct session **chain_of(int64_t id)
+{
+    return &chains[((uint64_t)id * 0x9e3779b97f4a7c15u) >> 56];
+}
+
+static struct session *find(int64_t id)
+{
+    struct session *s = *chain_of(id);
+    while (s && s->id != id) s = s->next;
+    return s;
+}
+
+/* Ids that were closed before the latest open are forgotten. */
+static void forget_closed(void)
+{
+    for (int c = 0; c < CHAINS && closed; c++)
+        for (struct session **at = &chains[c]; *at;) {
+            struct session *s = *at;
+            if (s->open || s->generation == generation) {
+                at = &s->next;
+                continue;
+            }
+            *at = s->next;
+            s->next = unused;
+            unused = s;
+            closed--;
+        }
+}
+
+static int fault_of_process(int code, const char *text)
+{
+    return error_set(&process_fault, code, "%s", text);
+}
+
+int session_no_session(int code, const char *text)
+{
+    (void)pthread_mutex_lock(&registry);
+    (void)fault_of_process(code, text);
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+static int start_backend(struct session *s)
+{
+    s->options = *options_initial_values();
+    if (options_process()->problem[0])
+        return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
+    if (s->options.backend != BACKEND_AUTO && s->options.backend != BACKEND_CPU)
+        return error_set(&process_fault, G6X_E_NO_DEVICE,
+                         "GRAPE6_BACKEND asks for a backend that this build does not have; "
+                         "use auto or cpu");
+    s->backend = &backend_direct;
+    return s->backend->open(&s->options, &s->state, &process_fault);
+}
+
+/* Opens an id that is not open; the registry is locked. */
+static int open_new(int64_t id, int how, struct session **out)
+{
+    struct session *s = find(id);
+    const int known = s != NULL;
+    if (!known) {
+        s = unused;
+        if (s)
+            unused = s->next;
+        else if (!(s = memory_zeroed(sizeof *s)))
+            return fault_of_process(G6X_E_MEMORY, "out of memory at open");
+    }
+    lock(s);
+    s->id = id;
+    s->time = 0.0;
+    s->time_bad = 0;
+    memset(&s->fault, 0, sizeof s->fault);
+    const int code = start_backend(s);
+    if (!code) s->open = how;
+    session_release(s);
+    if (!known) {
+        struct session **at = code ? &unused : chain_of(id);
+        s->next = *at;
+        *at = s;
+    } else if (!code) {
+        closed--;
+    }
+    if (!code && how == 1) explicitly_open++;
+    if (!code) *out = s;
+    return code;
+}
+
+int session_open(int64_t id)
+{
+    int code = 0;
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (!s || !s->open) {
+        code = open_new(id, 1, &s);
+    } else if (s->open == 2) {
+        s->open = 1;
+        explicitly_open++;
+    }
+    if (!code) {
+        generation++;
+        forget_closed();
+        atomic_store(&recent, s);
+    }
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+static void report_calls(const struct session *s)
+{
+    if (s->calls)
+        error_info("cluster %lld: %lld force calls, %lld of them full with %d particles%s",
+                   (long long)s->id, (long long)s->calls, (long long)s->full_calls,
+                   options_process()->npipes,
+                   s->full_calls ? "; a larger GRAPE6_NPIPES would make fewer and faster ones, if "
+                                   "the program's arrays allow it"
+                                 : "");
+}
+
+static void shut(struct session *s)
+{
+    lock(s);
+    report_calls(s);
+    if (s->state) s->backend->close(s->state);
+    s->state = NULL;
+    jmemory_free(&s->j);
+    force_free(s);
+    s->calls = s->full_calls = 0;
+    s->open = 0;
+    s->generation = generation;
+    closed++;
+    session_release(s);
+}
+
+int session_close(int64_t id)
+{
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (s && s->open) {
+        explicitly_open -= s->open == 1;
+        shut(s);
+        for (int c = 0; c < CHAINS && !explicitly_open; c++)
+            for (struct session *other = chains[c]; other; other = other->next)
+                if (other->open) shut(other);
+    }
+    (void)pthread_mutex_unlock(&registry);
+    return 0;
+}
+
+struct session *session_take(int64_t id, int *code)
+{
+    struct session *s = atomic_load_explicit(&recent, memory_order_acquire);
+    if (s) {
+        lock(s);
+        if (s->open && s->id == id) return s;
+        session_release(s);
+    }
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+    *code = 0;
+    s = find(id);
+    if (!explicitly_open)
+        *code = fault_of_process(G6X_E_NOT_OPEN, "no cluster is open; call g6_open first");
+    else if (s && !s->open)
+        *code = error_set(&process_fault, G6X_E_NOT_OPEN,
+                          "cluster %lld was closed; call g6_open again", (long long)id);
+    else if (!s)
+        *code = open_new(id, 2, &s);
+    if (!*code) {
+        lock(s);
+        atomic_store_explicit(&recent, s, memory_order_release);
+    }
+    (void)pthread_mutex_unlock(&registry);
+    return *code ? NULL : s;
+}
+
+void session_fault(int64_t id, struct fault *copy)
+{
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (s && s->open) {
+        lock(s);
+        *copy = s->fault;
+        session_release(s);
+    } else {
+        *copy = process_fault;
+    }
+    (void)pthread_mutex_unlock(&registry);
+}
+
+void session_clear_fault(int64_t id)
+{
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (s && s->open) {
+        lock(s);
+        memset(&s->fault, 0, sizeof s->fault);
+        session_release(s);
+    } else {
+        memset(&process_fault, 0, sizeof process_fault);
+    }
+    (void)pthread_mutex_unlock(&registry);
+}
+
+int session_any_open(void)
+{
+    (void)pthread_mutex_lock(&registry);
+    const int any = explicitly_open > 0;
+    (void)pthread_mutex_unlock(&registry);
+    return any;
+}
+
+int session_set_initial(int key, int value)
+{
+    (void)pthread_mutex_lock(&registry);
+    const int code = options_set_int(options_initial_values(), key, value, &process_fault);
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+int64_t session_recent(void)
+{
+    const struct session *s = atomic_load(&recent);
+    return s ? s->id : 0;
+}

@@ -1,0 +1,88 @@
+/* session.h - a session is what a cluster id stands for: j memory, time, options, and the
+ * force call in progress. The registry finds it by id, or opens it.
+ *
+ * Sessions are never freed, only reused, so that a thread that holds a pointer while
+ * another closes the session finds it closed, not gone.
+ */
+#ifndef GRAPE6_SESSION_H
+#define GRAPE6_SESSION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "backend.h"
+#include "error.h"
+#include "jmemory.h"
+#include "options.h"
+
+/* Ids of callers are 32-bit ints; this one is of the cluster-less _all calls. */
+#define SESSION_ALL ((int64_t)1 << 40)
+
+/* From a firsthalf to the next. */
+struct force_call {
+    int made;      /* a firsthalf has been */
+    int code;      /* what went wrong in it */
+    unsigned done; /* WANT_* of the rows that are there; DONE_ROWS if any are */
+    int outdated;  /* j particles were written since */
+    int nj, ni;
+    int invalid_rows; /* some i particle has a NaN */
+    int precision;
+    struct scale scale;
+    double time;
+
+    int room; /* of the arrays */
+    int32_t *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+    unsigned char *invalid;
+    struct partial_row *rows;
+    struct nearest *nearest;
+};
+enum { DONE_ROWS = 0x100 };
+
+/* Particles of the low-level calls, one per pipe. */
+struct pipes {
+    int nip, njp, room;
+    int *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+};
+
+struct session {
+    int64_t id;
+    int open;           /* 0 closed, 1 opened by a call, 2 by first use */
+    int64_t generation; /* of the registry when it was closed */
+    _Atomic int lock;
+    struct session *next; /* in the hash chain, or the list of unused ones */
+
+    struct options options;
+    const struct backend *backend;
+    void *state;
+    struct jmemory j;
+    double time;
+    int time_bad;
+    struct force_call call;
+    struct pipes pipes;
+    int32_t *list; /* of the last neighbour list, sorted indices */
+    int64_t list_room;
+    int64_t calls, full_calls; /* force calls, and those with npipes particles */
+    double verify_due;         /* rows to be verified, counted up to 1 */
+    struct fault fault;
+};
+
+/* Opens, or is content with, an id. 0 or a fault code. */
+int session_open(int64_t id);
+int session_close(int64_t id);
+/* The open session of an id, locked; NULL with *code if there is none. */
+struct session *session_take(int64_t id, int *code);
+void session_release(struct session *s);
+/* Fault record of an id, or of the process; copied under lock. */
+void session_fault(int64_t id, struct fault *copy);
+void session_clear_fault(int64_t id);
+/* Records a fault that belongs to no session. */
+int session_no_session(int code, const char *text);
+/* Whether some id is open; before that, options set the first values of sessions to come. */
+int session_any_open(void);
+int session_set_initial(int key, int value);
+/* Id of the session that was used last. */
+int64_t session_recent(void);
+
+#endif

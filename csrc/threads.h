@@ -1,0 +1,20 @@
+/* threads.h - a pool of threads that wait for short work. */
+#ifndef GRAPE6_THREADS_H
+#define GRAPE6_THREADS_H
+
+/* Calls work(argument) on up to n threads at once, the caller being one, and returns when
+ * all are through. The work must be such that any number of callers, also one alone,
+ * get it done: fewer take part if the pool is busy, cannot grow, or after a fork. */
+void threads_run(int n, void (*work)(void *argument), void *argument);
+
+/* One processor's hint that it is waiting. */
+static inline void threads_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

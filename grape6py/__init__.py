@@ -1,0 +1,40 @@
+"""grape6py: the GRAPE-6 host library in software.
+
+``Grape6`` sums gravity; ``plummer`` and ``two_body`` make models; ``read_snapshot`` and
+``write_snapshot`` keep them in text files; ``grape6py.reference`` is the plain NumPy sum
+that everything is tested against. Names are imported when first used, so that
+``import grape6py`` itself costs next to nothing.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Forces": "session",
+    "Grape6": "session",
+    "Grape6Error": "errors",
+    "Grape6Warning": "errors",
+    "Particles": "models",
+    "plummer": "models",
+    "read_snapshot": "snapshot",
+    "two_body": "models",
+    "write_snapshot": "snapshot",
+}
+_MODULES = ("errors", "models", "paths", "reference", "session", "snapshot")
+
+__all__ = sorted([*_HOME, *_MODULES])
+
+
+def __getattr__(name):
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"grape6py.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return importlib.import_module(f"grape6py.{name}")
+    raise AttributeError(f"module 'grape6py' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,237 @@
+"""One session of libgrape6.so: its C calls, with arrays and exceptions for arguments.
+
+What is handed in has been checked already (``_inputs.py``); which particles there are is
+kept elsewhere (``_roster.py``).
+"""
+
+import collections
+import itertools
+import weakref
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py._library import check, ffi, get_int, lib, pointer, text
+
+# Between two chunks of targets Ctrl-C works: about a second of one core's work.
+CHUNK_PAIRS = 2**31
+CHUNK_ROWS = 65536
+
+# Far above the ids that programs use, which are 0 or the number of an MPI rank.
+_new_ids = itertools.count(1_000_000)
+_released_ids = collections.deque()
+
+
+class Forces(NamedTuple):
+    """Forces on ni targets; row i belongs to target i.
+
+    Attributes
+    ----------
+    acc : ndarray of float64, shape (ni, 3)
+        Acceleration.
+    jerk : ndarray of float64, shape (ni, 3), or None
+        Its time derivative; None if the session was opened with ``jerk=False``.
+    pot : ndarray of float64, shape (ni,)
+        Potential, negative, not multiplied by the target's mass.
+    nearest : ndarray of int32, shape (ni,), or None
+        Index of the nearest neighbour if `nn` was asked for; the target's own index if
+        there is nobody else.
+    distance : ndarray of float32, shape (ni,), or None
+        Its distance; 0 if there is nobody else.
+    neighbours : list of ni ndarrays of int32, or None
+        Indices of the neighbours, ascending, if `h` was given.
+    """
+
+    acc: np.ndarray
+    jerk: np.ndarray | None
+    pot: np.ndarray
+    nearest: np.ndarray | None = None
+    distance: np.ndarray | None = None
+    neighbours: list | None = None
+
+
+class Board:
+    """A cluster of the library, open from construction to :meth:`close`.
+
+    Parameters
+    ----------
+    options : dict of int to int
+        Values by G6X_* key.
+    verify : float or None
+        The option G6X_VERIFY.
+    """
+
+    def __init__(self, options, verify=None):
+        self._options, self._verify = options, verify
+        self._cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
+        self._finalizer = weakref.finalize(self, _release, self._cluster)
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self):
+        self._check(lib.g6_open(self._cluster))
+        for key, value in self._options.items():
+            self._check(lib.g6x_set_int(self._cluster, key, value))
+        if self._verify is not None:
+            self._check(lib.g6x_set_double(self._cluster, lib.G6X_VERIFY, self._verify))
+
+    def _check(self, code):
+        return check(code, self._cluster)
+
+    @property
+    def is_open(self):
+        return self._finalizer.alive
+
+    def close(self):
+        """Release the cluster and its id."""
+        self._finalizer()
+
+    def empty(self):
+        """Forget all j particles."""
+        lib.g6_close(self._cluster)
+        self._open()
+
+    @property
+    def name(self):
+        """Backend, and its instruction set or device."""
+        return text(lib.g6x_backend, self._cluster)
+
+    def option(self, key):
+        """Value of the integer option G6X_<key>."""
+        return get_int(self._cluster, getattr(lib, f"G6X_{key}"))
+
+    def set_option(self, key, value):
+        """Set the integer option G6X_<key>."""
+        number = getattr(lib, f"G6X_{key}")
+        self._check(lib.g6x_set_int(self._cluster, number, value))
+        self._options[number] = value
+
+    def last_warning(self):
+        """Text of the last warning, empty if none."""
+        return text(lib.g6x_last_warning, self._cluster)
+
+    def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
+        """Write n j particles; address, k18, j6, a2 and vel may be None."""
+        code = lib.g6x_set_j_particles(
+            self._cluster,
+            len(mass),
+            pointer(address, "int[]"),
+            pointer(index, "int[]"),
+            pointer(time, "double[]"),
+            ffi.NULL,
+            pointer(mass, "double[]"),
+            *(pointer(vectors, "double[][3]") for vectors in (k18, j6, a2, vel, pos)),
+        )
+        self._check(code)
+
+    def set_time(self, time):
+        """Set the time to which the j particles are predicted."""
+        self._check(lib.g6_set_ti(self._cluster, time))
+
+    def predicted(self, nj):
+        """Positions and velocities, (nj, 3) each, of addresses 0 to nj - 1."""
+        pos, vel = np.empty((nj, 3)), np.empty((nj, 3))
+        where = (pointer(array, "double[][3]", written=True) for array in (pos, vel))
+        self._check(lib.g6_get_predicted_j_particles(self._cluster, nj, *where))
+        return pos, vel
+
+    def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
+        """Force of addresses 0 to nj - 1 on ni targets, chunk by chunk.
+
+        Parameters
+        ----------
+        nj : int
+        index : ndarray of int32, shape (ni,)
+        pos, vel : ndarray, shape (ni, 3)
+        eps2 : float
+        h2 : ndarray, shape (ni,)
+        nn, lists : bool
+            Find the nearest neighbours, read the neighbour lists.
+
+        Returns
+        -------
+        Forces
+        """
+        ni = len(pos)
+        out = Forces(
+            np.empty((ni, 3)),
+            np.empty((ni, 3)),
+            np.empty(ni),
+            np.empty(ni, np.int32) if nn else None,
+            np.empty(ni, np.float32) if nn else None,
+            [] if lists else None,
+        )
+        step = min(CHUNK_ROWS, max(64, CHUNK_PAIRS // max(nj, 1)))
+        for first in range(0, ni, step):
+            rows = slice(first, min(first + step, ni))
+            part = Forces(*(None if array is None else array[rows] for array in out[:5]))
+            self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()
+            if lists:
+                out.neighbours.extend(self._lists(rows.stop - first, nj))
+        return out
+
+    def prepare(self, nj, index, pos, vel, eps2, h2, out):
+        """Ready one force call, for benchmarks: all that is left is the C calls.
+
+        Parameters
+        ----------
+        nj, index, pos, vel, eps2, h2
+            As in :meth:`forces`; not split into chunks.
+        out : Forces
+            Arrays to be written; `nearest` and `distance` may be None.
+
+        Returns
+        -------
+        callable
+            Does first half and last half each time it is called.
+        """
+        call = (
+            self._cluster,
+            nj,
+            len(pos),
+            pointer(index, "int[]"),
+            pointer(pos, "double[][3]"),
+            pointer(vel, "double[][3]"),
+        )
+        radii = pointer(h2, "double[]")
+        sums = (
+            pointer(out.acc, "double[][3]", written=True),
+            pointer(out.jerk, "double[][3]", written=True),
+            pointer(out.pot, "double[]", written=True),
+        )
+        near = ()
+        last = lib.g6calc_lasthalf
+        if out.nearest is not None:
+            last = lib.g6calc_lasthalf2p
+            near = (
+                pointer(out.nearest, "int[]", written=True),
+                pointer(out.distance, "float[]", written=True),
+            )
+
+        def run():
+            self._check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
+            self._check(last(*call, eps2, radii, *sums, *near))
+
+        return run
+
+    def _lists(self, count, nj):
+        """Neighbour lists of the last force call's first `count` targets."""
+        self._check(lib.g6_read_neighbour_list(self._cluster))
+        room = np.empty(min(1024, nj), np.int32)
+        length = ffi.new("int *")
+        for pipe in range(count):
+            while self._check(
+                lib.g6_get_neighbour_list(
+                    self._cluster, pipe, len(room), length, pointer(room, "int[]", written=True)
+                )
+            ):
+                room = np.empty(length[0], np.int32)
+            yield room[: length[0]].copy()
+
+
+def _release(cluster):
+    lib.g6_close(cluster)
+    _released_ids.append(cluster)

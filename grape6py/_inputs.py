@@ -1,0 +1,127 @@
+"""Checks of what callers hand in, before any of it reaches the library.
+
+Every function returns a contiguous array of the C type and raises a typed error that
+names the argument, the first bad entry and what would be right.
+"""
+
+import math
+
+import numpy as np
+
+from grape6py.errors import ArgumentError, NotFiniteError, SizeError
+
+INT_MAX = 2**31 - 1
+
+
+def floats(name, values, shape, labels=None):
+    """`values` as finite float64 of `shape`; None in `shape` stands for any length.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    values : array_like
+    shape : tuple of int or None
+        A scalar is repeated if the shape has one, known dimension.
+    labels : ndarray of int, shape (n,), optional
+        Indices of the particles, for the message.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no such array.
+    NotFiniteError
+        If a NaN or an infinity is in it.
+    """
+    array = any_floats(name, values, shape)
+    finite = np.isfinite(array)
+    if not finite.all():
+        row = int(np.argmin(finite.reshape(len(array), -1).all(axis=1)))
+        label = "" if labels is None else f" (the particle of index {labels[row]})"
+        raise NotFiniteError(f"{name}[{row}]{label} is not finite: {array[row]}")
+    return array
+
+
+def any_floats(name, values, shape):
+    """Like :func:`floats`, but NaN and infinities pass."""
+    try:
+        array = np.asarray(values)
+        if np.iscomplexobj(array):
+            raise TypeError("it is complex")
+        array = np.ascontiguousarray(array, dtype=np.float64)
+        if np.ndim(values) == 0 and len(shape) == 1 and shape[0] is not None:
+            array = np.full(shape, array)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
+    wanted = tuple("n" if length is None else length for length in shape)
+    if array.ndim != len(shape) or any(
+        want not in ("n", have) for want, have in zip(wanted, array.shape, strict=True)
+    ):
+        wish = f"({', '.join(map(str, wanted))}{',' * (len(wanted) == 1)})"
+        raise ArgumentError(f"{name} has shape {np.shape(values)}, not {wish}")
+    return array
+
+
+def ints(name, values, n=None):
+    """`values` as int32 of shape (n,).
+
+    Raises
+    ------
+    ArgumentError
+        If it is no array of integers of that length.
+    SizeError
+        If one does not fit in 32 bits.
+    """
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.int32)
+    if array.dtype == object and all(isinstance(value, int) for value in array.flat):
+        raise SizeError(f"{name} holds integers beyond 32 bits")
+    if array.dtype.kind not in "iu":
+        raise ArgumentError(f"{name} holds {array.dtype}, not integers")
+    if array.ndim != 1 or n not in (None, len(array)):
+        raise ArgumentError(f"{name} has shape {array.shape}, not ({'n' if n is None else n},)")
+    if array.size and (array.min() < -INT_MAX - 1 or array.max() > INT_MAX):
+        raise SizeError(f"{name} holds integers beyond 32 bits: {array.min()} to {array.max()}")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def number(name, value, *, negative=True):
+    """`value` as a finite float, negative only if allowed.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    try:
+        real = float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"{name} = {value!r} is not a number") from error
+    if not math.isfinite(real) or (real < 0 and not negative):
+        kind = "a finite number" if negative else "a finite number >= 0"
+        raise ArgumentError(f"{name} = {real} is not {kind}")
+    return real
+
+
+def integer(name, value):
+    """`value` as an int of 32 bits.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if not hasattr(value, "__index__") or abs(int(value)) > INT_MAX:
+        raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
+    return int(value)
+
+
+def choice(name, value, known):
+    """Look `value` up in the dictionary `known`.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if not isinstance(value, str) or value not in known:
+        raise ArgumentError(f"{name} = {value!r} is unknown; there are: {', '.join(known)}")
+    return known[value]

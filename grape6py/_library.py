@@ -1,0 +1,71 @@
+"""Opens libgrape6.so through cffi, and turns its return codes into exceptions.
+
+``ffi`` and ``lib`` are made once, when this module is first imported.
+"""
+
+import cffi
+
+from grape6py import errors, paths
+
+PRECISIONS = {"grape": 0, "double": 1, "single": 2}
+ISAS = {"best": 0, "base": 1, "avx2": 2, "avx512": 3}
+
+_TEXT = 1024
+
+
+def _open():
+    if not paths.LIBRARY.exists():
+        raise errors.LibraryError(
+            f"{paths.LIBRARY} does not exist: the C library was not built. "
+            "Install the package again (pip install .), or run: "
+            "python setup.py build_ext --inplace"
+        )
+    try:
+        return ffi.dlopen(str(paths.LIBRARY))
+    except OSError as error:
+        raise errors.LibraryError(f"{paths.LIBRARY} cannot be opened: {error}") from error
+
+
+ffi = cffi.FFI()
+ffi.cdef(paths.DECLARATIONS.read_text(encoding="ascii"))
+lib = _open()
+
+
+def check(code, cluster):
+    """Raise the exception for `code` of a call on `cluster` if it is negative."""
+    if code < 0:
+        message = text(lib.g6x_last_error, cluster)
+        lib.g6x_clear_error(cluster)
+        raise errors.from_code(code, message)
+    return code
+
+
+def text(call, *arguments):
+    """Text that `call` writes into its last two arguments (char *buffer, int length)."""
+    buffer = ffi.new("char[]", _TEXT)
+    call(*arguments, buffer, _TEXT)
+    return ffi.string(buffer).decode("utf-8", errors="replace")
+
+
+def get_int(cluster, key):
+    """Value of an integer option."""
+    value = ffi.new("int *")
+    check(lib.g6x_get_int(cluster, key, value), cluster)
+    return value[0]
+
+
+def pointer(array, kind, *, written=False):
+    """C pointer to the data of a contiguous array; NULL for None.
+
+    Parameters
+    ----------
+    array : ndarray or None
+        Must outlive the call.
+    kind : str
+        C type of an open array: ``"double[]"``, ``"double[][3]"``, ``"int[]"``, ...
+    written : bool
+        Refuse a read-only array.
+    """
+    if array is None:
+        return ffi.NULL
+    return ffi.from_buffer(kind, array, require_writable=written)

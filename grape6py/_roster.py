@@ -1,0 +1,66 @@
+"""Which addresses of a session hold a particle, and of which index.
+
+The library knows this too, but does not tell: ``Grape6`` needs it to make the particles
+themselves the targets.
+"""
+
+import numpy as np
+
+
+class Roster:
+    """Labels by address.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (nj,)
+        Index of the particle at each address.
+    held : ndarray of bool, shape (nj,)
+        False for an address that was never written.
+    """
+
+    def __init__(self):
+        self.labels = np.empty(0, np.int32)
+        self.held = np.empty(0, bool)
+        self._stranger = None
+
+    def __len__(self):
+        """Number of addresses, up to the highest one written."""
+        return len(self.labels)
+
+    def labels_of(self, address):
+        """Labels kept at these addresses; the address itself where nothing is."""
+        labels = address.copy()
+        known = address < len(self)
+        known[known] = self.held[address[known]]
+        labels[known] = self.labels[address[known]]
+        return labels
+
+    def replace(self, labels):
+        """Hold these labels at addresses 0, 1, 2, ... and nothing else."""
+        self.labels, self.held = labels.copy(), np.ones(len(labels), bool)
+        self._stranger = None
+
+    def update(self, address, labels):
+        """Hold these labels at these addresses too."""
+        grow = int(address.max(initial=-1)) + 1 - len(self)
+        if grow > 0:
+            self.labels = np.concatenate([self.labels, np.zeros(grow, np.int32)])
+            self.held = np.concatenate([self.held, np.zeros(grow, bool)])
+        self.labels[address] = labels
+        self.held[address] = True
+        self._stranger = None
+
+    def present(self, *arrays):
+        """Rows of these arrays, one row an address, where a particle is."""
+        if self.held.all():
+            return arrays
+        return tuple(array[self.held] for array in arrays)
+
+    @property
+    def stranger(self):
+        """Label that no particle has: -1, or the next lower one that is free."""
+        if self._stranger is None:
+            self._stranger = -1
+            while self._stranger in self.labels:
+                self._stranger -= 1
+        return self._stranger

@@ -1,0 +1,43 @@
+"""The command ``grape6``: one module a subcommand, each with ``add_parser`` and ``run``.
+
+A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or a fault
+(named on stderr); 2 is argparse's, for a wrong command line.
+"""
+
+import argparse
+import sys
+
+from grape6py import __version__
+from grape6py.cli import bench, config, info, selftest
+from grape6py.errors import Grape6Error
+
+
+def main(argv=None):
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : list of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status.
+    """
+    parser = argparse.ArgumentParser(
+        prog="grape6", description="The GRAPE-6 host library in software."
+    )
+    parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for module in (info, config, selftest, bench):
+        module.add_parser(commands)
+    options = parser.parse_args(argv)
+    try:
+        return options.run(options)
+    except Grape6Error as error:
+        print(f"grape6: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader went away, as in: grape6 info | head -1
+        sys.stderr.close()
+        return 1

@@ -1,0 +1,169 @@
+"""``grape6 bench direct``: pair interactions a second, through the C API.
+
+The j particles stay as they are and all arrays are made beforehand, so that what is
+timed is first half + last half. A pair is one (i, j) term of acc, jerk and pot.
+
+slot_share compares with the machine itself: the floating-point issue slots that the
+kernel's pairs need, over the rate at which independent fused multiply-adds are issued in
+the same run. Needed are, for 16 pairs in 512-bit vectors, 40 slots in mode grape (43 with
+the nearest neighbour), 74 in double and 34 in single; correspondingly more of narrower
+vectors. Where all slots can do an FMA, 1 is a kernel that wastes none; processors with
+pipes of their own for additions (AMD's) can get above it.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from grape6py.models import plummer
+
+SLOTS_PER_16_PAIRS = {"grape": 40, "double": 74, "single": 34}
+SLOTS_FOR_NEAREST = 3
+VECTOR_BITS = {"avx512": 512, "avx2": 256, "base": 128}
+
+
+def add_parser(commands):
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser("bench", help="measure the speed")
+    kinds = parser.add_subparsers(metavar="what", required=True)
+    direct = kinds.add_parser(
+        "direct",
+        help="the direct sum",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = direct.add_argument
+    add("--backend", default="auto", choices=["auto", "cpu"])
+    add("--precision", "--mode", default="grape", choices=list(SLOTS_PER_16_PAIRS))
+    add("--n", type=_positive, default=16384, help="j particles (default 16384)")
+    add("--ni", type=_positive, help="i particles a call (default 4096, but at most n)")
+    add("--nn", action="store_true", help="find nearest neighbours too")
+    add("--threads", type=_positive, help="threads (default: all this process may use)")
+    add("--isa", default="best", choices=["best", *VECTOR_BITS], help="instruction set")
+    add("--samples", type=_positive, default=15, help="the median of which is given (15)")
+    add("--seconds", type=float, default=0.05, help="least length of a sample (0.05)")
+    add("--json", action="store_true", help="print a JSON object")
+    direct.set_defaults(run=run)
+
+
+def run(options):
+    """Measure and print."""
+    result = direct(options)
+    if options.json:
+        print(json.dumps(result, indent=2))
+        return 0
+    nearest = " + nearest neighbour" if result["nn"] else ""
+    print(
+        f"{result['backend']} {result['isa']}, mode {result['mode']}{nearest}, "
+        f"n {result['n']}, ni {result['ni']}, threads {result['threads']}: "
+        f"{result['pairs_per_s'] / 1e9:.3f} G pairs/s of {result['clock']} time, "
+        f"{result['slot_share']:.1%} of the FMA issue rate"
+    )
+    return 0
+
+
+def direct(options):
+    """Measure one case.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        As :func:`add_parser` makes it.
+
+    Returns
+    -------
+    dict
+        What ``--json`` prints. Rates are medians over the samples; with one thread
+        they are per second of the process's CPU time, else of wall time.
+    """
+    from grape6py._library import ISAS, PRECISIONS, lib
+    from grape6py.cli import machine
+    from grape6py.session import Grape6
+
+    ni = options.ni or min(options.n, 4096)
+    model = plummer(options.n, seed=1)
+    with Grape6(
+        backend=options.backend,
+        precision=options.precision,
+        threads=options.threads,
+        isa=options.isa,
+    ) as session:
+        session.set_particles(*model)
+        threads = session.threads
+        call = _prepared_call(session, model, ni, options.nn)
+        clock = time.process_time if threads == 1 else time.perf_counter
+        repeats = _repeats(call, clock, options.seconds)
+        backend, isa = session.backend.split()[:2]
+        kernel = ISAS[isa], PRECISIONS[options.precision]
+        pairs, fmas = [], []
+        with ThreadPoolExecutor(threads) as pool:
+            for _ in range(options.samples):
+                pairs.append(ni * options.n * repeats / _seconds(call, clock, repeats))
+                each = [pool.submit(lib.g6x_fma_rate, *kernel) for _ in range(threads)]
+                fmas.append(sum(one.result() for one in each))
+
+    rate, fma_rate = statistics.median(pairs), statistics.median(fmas)
+    slots = SLOTS_PER_16_PAIRS[options.precision] + SLOTS_FOR_NEAREST * options.nn
+    slots *= 512 / VECTOR_BITS[isa] / 16
+    return {
+        "pairs_per_s": rate,
+        "slot_share": rate * slots / fma_rate,
+        "n": options.n,
+        "ni": ni,
+        "nn": options.nn,
+        "mode": options.precision,
+        "backend": backend,
+        "isa": isa,
+        "threads": threads,
+        "clock": "CPU" if threads == 1 else "wall",
+        "samples": pairs,
+        "repeats": repeats,
+        "fma_vectors_per_s": fma_rate,
+        "slots_per_pair": slots,
+        "vector_bits": VECTOR_BITS[isa],
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "machine": machine.describe(),
+    }
+
+
+def _prepared_call(session, model, ni, nn):
+    """First half + last half on the first ni bodies (over again if there are fewer)."""
+    index = np.resize(np.arange(len(model.mass), dtype=np.int32), ni)
+    from grape6py.session import Forces
+
+    sums = Forces(
+        np.empty((ni, 3)),
+        np.empty((ni, 3)),
+        np.empty(ni),
+        np.empty(ni, np.int32) if nn else None,
+        np.empty(ni, np.float32) if nn else None,
+    )
+    pos, vel, h2 = model.pos[index], model.vel[index], np.full(ni, -1.0)
+    return session._board.prepare(len(model.mass), index, pos, vel, 0.0, h2, sums)
+
+
+def _seconds(call, clock, repeats):
+    start = clock()
+    for _ in range(repeats):
+        call()
+    return clock() - start
+
+
+def _repeats(call, clock, least):
+    """Number of calls that takes at least `least` seconds."""
+    call()
+    repeats = 1
+    while (taken := _seconds(call, clock, repeats)) < least:
+        repeats = max(2 * repeats, int(repeats * least / max(taken, 1e-6)))
+    return repeats
+
+
+def _positive(word):
+    value = int(word)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{word} is not a positive number")
+    return value

@@ -1,0 +1,60 @@
+"""``grape6 config``: what a compiler needs to build a program with the library.
+
+Prints the values asked for in the order asked for, on one line:
+``gcc prog.c $(grape6 config --cflags --libs)``.
+"""
+
+import json
+import sys
+
+from grape6py import __version__, paths
+
+
+def add_parser(commands):
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser(
+        "config", help="flags for compiling and linking", description=__doc__.splitlines()[0]
+    )
+    for name, (_, meaning) in _table().items():
+        parser.add_argument(
+            f"--{name}", dest="names", action="append_const", const=name, help=meaning
+        )
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.set_defaults(run=run, names=None)
+
+
+def run(options):
+    """Print the values; all of them, one a line, if none was named."""
+    table = _table()
+    values = {name: table[name][0] for name in options.names or table}
+    if options.json:
+        print(json.dumps(values, indent=2))
+    elif options.names:
+        print(" ".join(table[name][0] for name in options.names))
+    else:
+        for name, value in values.items():
+            print(f"{name + ':':11s} {value}")
+    if not paths.LIBRARY.exists():
+        print(f"grape6: {paths.LIBRARY} does not exist, build it first", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _table():
+    include, lib = _word(paths.INCLUDE_DIR), _word(paths.LIBRARY_DIR)
+    return {
+        "cflags": (f"-I{include}", "flags for the C compiler"),
+        "libs": (f"-L{lib} -Wl,-rpath,{lib} -lgrape6", "flags for the linker"),
+        "fflags": (f"-I{include}", "flags for the Fortran compiler"),
+        "fsource": (_word(paths.FORTRAN_SOURCE), "the Fortran module, to be compiled along"),
+        "prefix": (_word(paths.PREFIX), "where all of it lies"),
+        "includedir": (include, "where g6lib.h and g6lib.f90 lie"),
+        "libdir": (lib, "where libgrape6.so lies"),
+        "pkgconfig": (_word(paths.PKGCONFIG_DIR), "where grape6.pc lies, for PKG_CONFIG_PATH"),
+        "version": (__version__, "version of the package"),
+    }
+
+
+def _word(path):
+    """The path as one word of a command line, escaped as pkg-config does it."""
+    return str(path).replace("\\", "\\\\").replace(" ", "\\ ")

@@ -1,0 +1,48 @@
+"""``grape6 info``: what is installed, and what a program linked with it will use."""
+
+import json
+
+from grape6py import paths
+
+
+def add_parser(commands):
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser("info", help="what is installed and what will be used")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(options):
+    """Print it. Fails if the library is missing or cannot open a session."""
+    about = _collect()
+    if options.json:
+        print(json.dumps(about, indent=2))
+        return 0
+    for name, value in about.items():
+        print(f"{name + ':':13s} {_line(value)}")
+    return 0
+
+
+def _collect():
+    # Here and not on top: these open the library, and the other commands must be
+    # able to say that it is missing.
+    from grape6py._library import lib
+    from grape6py.cli import machine
+    from grape6py.session import Grape6
+
+    about = machine.describe() | {"path": str(paths.LIBRARY)}
+    with Grape6() as session:
+        about["backend"] = session.backend
+        about["precision"] = session.precision
+        about["threads"] = session.threads
+    about["npipes"] = lib.g6_npipes()
+    about["isas"] = machine.isas()
+    about["gpu"] = "this version has no GPU backend; the CPU is used"
+    about["environment"] = machine.settings()
+    return about
+
+
+def _line(value):
+    if isinstance(value, dict):
+        return " ".join(f"{key}={word}" for key, word in value.items()) or "no GRAPE6_* is set"
+    return " ".join(value) if isinstance(value, list) else value

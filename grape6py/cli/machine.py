@@ -1,0 +1,54 @@
+"""What machine this is, and which instruction sets the library can use on it."""
+
+import os
+import platform
+
+import numpy as np
+
+from grape6py import __version__
+from grape6py._library import ISAS, lib, text
+from grape6py.errors import ArgumentError
+from grape6py.reference import usable_cpus
+from grape6py.session import Grape6
+
+
+def describe():
+    """Machine and versions as a dictionary for JSON."""
+    return {
+        "version": __version__,
+        "library": text(lib.g6x_version),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cpu": _cpu_model(),
+        "cpus": usable_cpus(),
+    }
+
+
+def isas():
+    """Names of the instruction sets that this machine and this build have."""
+    found = []
+    for isa in ISAS:
+        if isa != "best":
+            try:
+                Grape6(backend="cpu", isa=isa).close()
+            except ArgumentError:
+                continue
+            found.append(isa)
+    return found
+
+
+def settings():
+    """GRAPE6_* variables that are set."""
+    return {name: value for name, value in sorted(os.environ.items()) if name[:7] == "GRAPE6_"}
+
+
+def _cpu_model():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

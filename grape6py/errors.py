@@ -1,0 +1,109 @@
+"""Exceptions and warnings of grape6py, and which code of the C library raises which.
+
+Every exception is a :class:`Grape6Error` and also what a Python programmer would expect
+(ValueError, IndexError, ...), so both ways of catching work.
+"""
+
+
+class Grape6Error(Exception):
+    """Base of all errors raised by grape6py.
+
+    Attributes
+    ----------
+    code : int or None
+        The library's G6X_E_* code, None if the fault was found before it was called.
+    """
+
+    def __init__(self, message, code=None):
+        super().__init__(message)
+        self.code = code
+
+
+class ArgumentError(Grape6Error, ValueError):
+    """An argument is of the wrong shape, kind or range."""
+
+
+class NotFiniteError(ArgumentError):
+    """A particle has a NaN or an infinity in it."""
+
+
+class AddressError(Grape6Error, IndexError):
+    """An address or position is negative or outside what exists."""
+
+
+class SizeError(Grape6Error, OverflowError):
+    """A number is larger than the library can count."""
+
+
+class RangeError(Grape6Error, OverflowError):
+    """A force is too large for a double."""
+
+
+class OutOfMemoryError(Grape6Error, MemoryError):
+    """The host or the device is out of memory; what was stored before is intact."""
+
+
+class CallOrderError(Grape6Error, RuntimeError):
+    """A call came at a time when it makes no sense."""
+
+
+class NotOpenError(CallOrderError):
+    """The session is closed."""
+
+
+class BackendError(Grape6Error, RuntimeError):
+    """The backend asked for is missing, broken, lost, or gave a wrong result."""
+
+
+class LibraryError(Grape6Error, OSError):
+    """libgrape6.so is missing or cannot be opened."""
+
+
+class SnapshotError(Grape6Error, ValueError):
+    """A snapshot file has lines that are no bodies."""
+
+
+class Grape6Warning(UserWarning):
+    """Something unusual that does not make a result wrong."""
+
+
+# By row of the table of faults, which is minus the code.
+_BY_CODE = {
+    -1: OutOfMemoryError,
+    -2: BackendError,
+    -3: BackendError,
+    -4: BackendError,
+    -5: BackendError,
+    -6: NotFiniteError,
+    -7: NotFiniteError,
+    -8: RangeError,
+    -11: ArgumentError,
+    -13: AddressError,
+    -18: CallOrderError,
+    -20: CallOrderError,
+    -21: NotOpenError,
+    -25: AddressError,
+    -26: ArgumentError,
+    -27: SizeError,
+    -29: OutOfMemoryError,
+    -30: CallOrderError,
+    -40: BackendError,
+}
+
+
+def from_code(code, message):
+    """Make the exception for a negative code of the library.
+
+    Parameters
+    ----------
+    code : int
+        A G6X_E_* code.
+    message : str
+        Its text.
+
+    Returns
+    -------
+    Grape6Error
+    """
+    kind = _BY_CODE.get(code, Grape6Error)
+    return kind(message or f"the library returned code {code} without a text", code)

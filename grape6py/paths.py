@@ -1,0 +1,13 @@
+"""Where the installed pieces lie. The build puts all of them inside the package."""
+
+from pathlib import Path
+
+PREFIX = Path(__file__).resolve().parent
+LIBRARY_DIR = PREFIX / "lib"
+LIBRARY = LIBRARY_DIR / "libgrape6.so"
+INCLUDE_DIR = PREFIX / "include"
+HEADER = INCLUDE_DIR / "g6lib.h"
+FORTRAN_SOURCE = INCLUDE_DIR / "g6lib.f90"
+PKGCONFIG_DIR = LIBRARY_DIR / "pkgconfig"
+PKGCONFIG_FILE = PKGCONFIG_DIR / "grape6.pc"
+DECLARATIONS = PREFIX / "_declarations.h"

@@ -1,0 +1,337 @@
+"""``Grape6``: the board as a Python object. NumPy arrays in, NumPy arrays out.
+
+One object is one session (cluster id) of libgrape6.so, the very library that Fortran
+and C programs link. Nothing is computed here.
+"""
+
+import threading
+import warnings
+
+import numpy as np
+
+from grape6py import _inputs
+from grape6py._board import Board, Forces
+from grape6py._library import ISAS, PRECISIONS, lib
+from grape6py._roster import Roster
+from grape6py.errors import AddressError, ArgumentError, BackendError, Grape6Warning, NotOpenError
+from grape6py.reference import usable_cpus
+
+__all__ = ["Forces", "Grape6"]
+
+_BACKENDS = {"auto": "", "cpu": "cpu"}
+
+# Sizes worth a word before the wait.
+LARGE = 10_000_000
+_PAIRS_PER_CPU_SECOND = 2e9
+_BYTES_PER_PARTICLE = 300
+
+
+class Grape6:
+    """A session: a set of particles, and the forces of them on any points.
+
+    Use it in a ``with`` statement, or call :meth:`close`. All arguments are optional;
+    what is left out is decided by the GRAPE6_* environment variables.
+
+    Parameters
+    ----------
+    backend : {"auto", "cpu"}
+        Where the sum is done.
+    precision : {"grape", "double", "single"}
+        Positions in pairs of single precision numbers and pair terms in single (the
+        default); everything in double; everything in single.
+    threads : int
+        Threads of a force call; 0 for as many as the process may use.
+    isa : {"best", "base", "avx2", "avx512"}
+        Instruction set of the CPU backend.
+    jerk, snap : bool
+        False: no jerk is wanted; the snap is not used in the prediction.
+    neighbour_self : bool
+        True: a particle is in its own neighbour list.
+    verify : float
+        Fraction of the rows to recompute and compare, 0 to 1.
+
+    Raises
+    ------
+    ArgumentError
+        (a ValueError) for an unknown option or one that this machine lacks.
+    BackendError
+        (a RuntimeError) if the backend cannot be had.
+
+    Examples
+    --------
+    >>> from grape6py import Grape6, plummer
+    >>> with Grape6() as grape:
+    ...     grape.set_particles(*plummer(1024, seed=1))
+    ...     acc, jerk, pot, *_ = grape.forces(eps=1 / 256)
+    """
+
+    def __init__(
+        self,
+        *,
+        backend="auto",
+        precision=None,
+        threads=None,
+        isa=None,
+        jerk=None,
+        snap=None,
+        neighbour_self=None,
+        verify=None,
+    ):
+        wanted = _inputs.choice("backend", backend, _BACKENDS)
+        options = {"THREADS": threads, "JERK": jerk, "SNAP": snap}
+        options["NEIGHBOUR_SELF"] = neighbour_self
+        if precision is not None:
+            options["PRECISION"] = _inputs.choice("precision", precision, PRECISIONS)
+        if isa is not None:
+            options["ISA"] = _inputs.choice("isa", isa, ISAS)
+        self._board = Board(
+            {
+                getattr(lib, f"G6X_{key}"): _inputs.integer(key.lower(), value)
+                for key, value in options.items()
+                if value is not None
+            },
+            None if verify is None else _inputs.number("verify", verify),
+        )
+        self._lock = threading.RLock()
+        self._roster = Roster()
+        self._time = 0.0
+        self._warned = False
+        if not self.backend.startswith(wanted):
+            chosen = self.backend
+            self.close()
+            raise BackendError(
+                f"backend {backend!r} was asked for, but GRAPE6_BACKEND or GRAPE6_CONFIG "
+                f"make the library choose {chosen!r}"
+            )
+
+    def __enter__(self):
+        self._check_open()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        if not self._board.is_open:
+            return "<Grape6, closed>"
+        return f"<Grape6 on {self.backend}, mode {self.precision}, {self.n} particles>"
+
+    def close(self):
+        """Release the session with its particles. Closing twice is fine."""
+        self._board.close()
+
+    @property
+    def backend(self):
+        """Name of the backend and of its instruction set or device: "cpu avx512"."""
+        self._check_open()
+        return self._board.name
+
+    @property
+    def precision(self):
+        """Arithmetic mode: "grape", "double" or "single"."""
+        self._check_open()
+        value = self._board.option("PRECISION")
+        return next(name for name, number in PRECISIONS.items() if number == value)
+
+    @property
+    def threads(self):
+        """Threads of a force call; 0 may be written for as many as the process may use."""
+        self._check_open()
+        return self._board.option("THREADS") or usable_cpus()
+
+    @threads.setter
+    def threads(self, value):
+        self._check_open()
+        self._board.set_option("THREADS", _inputs.integer("threads", value))
+
+    @property
+    def n(self):
+        """Number of particles."""
+        return int(np.count_nonzero(self._roster.held))
+
+    @property
+    def index(self):
+        """Indices of the particles in the order of their addresses; int32, shape (n,)."""
+        return self._roster.present(self._roster.labels)[0].copy()
+
+    @property
+    def time(self):
+        """Time to which the particles are predicted if `forces` is not told otherwise."""
+        return self._time
+
+    def set_particles(
+        self,
+        mass,
+        pos,
+        vel=None,
+        acc=None,
+        jerk=None,
+        snap=None,
+        time=0.0,
+        *,
+        index=None,
+        address=None,
+    ):
+        """Replace all particles, or those at some addresses.
+
+        Parameters
+        ----------
+        mass : float or array_like, shape (n,)
+        pos : array_like, shape (n, 3)
+        vel, acc, jerk, snap : array_like, shape (n, 3), optional
+            Velocity and the derivatives from which the particles are predicted; zero
+            if left out, also in an update.
+        time : float or array_like, shape (n,)
+            Time at which these hold.
+        index : array_like of int, shape (n,), optional
+            Labels; a target and a particle of equal index do not interact. By default
+            the address, or in an update what the address had.
+        address : array_like of int, shape (n,), optional
+            Write these addresses and leave the others alone. Without, the n particles
+            at addresses 0 to n - 1 are all there is.
+
+        Raises
+        ------
+        ArgumentError, NotFiniteError
+            (ValueErrors) for wrong shapes, NaN and infinities. Nothing is changed.
+        AddressError
+            (an IndexError) for a negative address.
+        SizeError
+            (an OverflowError) for numbers beyond 32 bits.
+        OutOfMemoryError
+            (a MemoryError); the old particles are intact.
+        """
+        self._check_open()
+        pos = _inputs.any_floats("pos", pos, (None, 3))
+        n = len(pos)
+        if address is not None:
+            address = _inputs.ints("address", address, n)
+            if n and address.min() < 0:
+                raise AddressError(f"address[{address.argmin()}] = {address.min()} is negative")
+        with self._lock:
+            if index is not None:
+                index = _inputs.ints("index", index, n)
+            elif address is not None:
+                index = self._roster.labels_of(address)
+            else:
+                index = np.arange(n, dtype=np.int32)
+            mass = _inputs.floats("mass", mass, (n,), index)
+            pos = _inputs.floats("pos", pos, (n, 3), index)
+            time = _inputs.floats("time", time, (n,), index)
+            vel, a2, j6, k18 = (
+                None if d is None else _inputs.floats(name, d, (n, 3), index) / factor
+                for name, d, factor in (
+                    ("vel", vel, 1),
+                    ("acc", acc, 2),
+                    ("jerk", jerk, 6),
+                    ("snap", snap, 18),
+                )
+            )
+            if n >= LARGE:
+                _warn(
+                    f"{n} particles: about {n * _BYTES_PER_PARTICLE / 1e9:.0f} GB of memory, "
+                    f"and {_duration(n, n)} for the forces on all of them"
+                )
+            if address is None and len(self._roster) > n:
+                # What lies above must not come back when the set grows again.
+                self._board.empty()
+            self._board.write(address, index, time, mass, k18, j6, a2, vel, pos)
+            if address is None:
+                self._roster.replace(index)
+                self._time = float(time.max()) if n else 0.0
+            else:
+                self._roster.update(address, index)
+                self._time = float(time.max(initial=self._time))
+
+    def forces(self, pos=None, vel=None, index=None, *, eps=0.0, time=None, nn=False, h=None):
+        """Force of the particles on some targets.
+
+        Parameters
+        ----------
+        pos, vel : array_like, shape (ni, 3), optional
+            Targets at `time`; `vel` is zero by default. Without `pos` the particles
+            themselves are the targets, predicted to `time`, in the order of addresses.
+        index : array_like of int, shape (ni,), optional
+            Labels of the targets. Without, targets given by `pos` are foreign to all
+            particles, and feel also one at their own place.
+        eps : float
+            Softening length.
+        time : float, optional
+            Time to which the particles are predicted; by default the last such time or
+            the latest time of particles set since, whichever is later.
+        nn : bool
+            Find the nearest neighbours too.
+        h : float or array_like, shape (ni,), optional
+            Radius of the neighbour sphere; a neighbour has r^2 + eps^2 <= h^2. Infinite:
+            everybody, negative or NaN: nobody.
+
+        Returns
+        -------
+        Forces
+
+        Raises
+        ------
+        ArgumentError, NotFiniteError
+            (ValueErrors) for wrong shapes or values.
+        NotOpenError
+            (a RuntimeError) after `close`.
+        Grape6Error
+            whatever else the library reports.
+
+        Warns
+        -----
+        Grape6Warning
+            Once, if two particles lie at one place without softening (the pair adds
+            nothing), and before a sum that takes long.
+        """
+        self._check_open()
+        eps = _inputs.number("eps", eps, negative=False)
+        eps2 = _inputs.number("eps^2", eps * eps)
+        with self._lock:
+            if time is not None:
+                self._time = _inputs.number("time", time)
+            self._board.set_time(self._time)
+            pos, vel, index = self._targets(pos, vel, index)
+            ni, nj = len(pos), len(self._roster)
+            h2 = _squared_radii(h, ni)
+            if ni >= LARGE:
+                _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
+            result = self._board.forces(nj, index, pos, vel, eps2, h2, nn, h is not None)
+            if not self._warned and (message := self._board.last_warning()):
+                self._warned = True
+                _warn(message)
+            return result if self._board.option("JERK") else result._replace(jerk=None)
+
+    def _check_open(self):
+        if not self._board.is_open:
+            raise NotOpenError("this session is closed; make a new Grape6()")
+
+    def _targets(self, pos, vel, index):
+        if pos is not None:
+            pos = _inputs.floats("pos", pos, (None, 3))
+            ni = len(pos)
+            vel = np.zeros((ni, 3)) if vel is None else _inputs.floats("vel", vel, (ni, 3))
+            if index is None:
+                return pos, vel, np.full(ni, self._roster.stranger, np.int32)
+            return pos, vel, _inputs.ints("index", index, ni)
+        if vel is not None or index is not None:
+            raise ArgumentError("vel and index describe targets: give their pos too")
+        pos, vel = self._board.predicted(len(self._roster))
+        return self._roster.present(pos, vel, self._roster.labels)
+
+
+def _squared_radii(h, ni):
+    if h is None:
+        return np.full(ni, -1.0)
+    radii = _inputs.any_floats("h", h, (ni,))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(radii >= 0, radii * radii, -1.0)
+
+
+def _duration(ni, nj):
+    seconds = ni * nj / (_PAIRS_PER_CPU_SECOND * usable_cpus())
+    return f"about {seconds:.0f} s" if seconds < 3600 else f"about {seconds / 3600:.1f} hours"
+
+
+def _warn(message):
+    warnings.warn(message, Grape6Warning, stacklevel=3)

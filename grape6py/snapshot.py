@@ -1,0 +1,127 @@
+"""Snapshots as plain text, one line a body: m x y z vx vy vz (NBODY6's dat.10).
+
+Blank lines, and everything from a ``#`` to the end of its line, are skipped. Fortran's
+numbers are understood: ``1.0D-3``, and ``1.0-103`` for three-digit exponents. Written
+with 17 significant digits, so that what is read back has the same bits.
+"""
+
+import math
+import os
+import re
+
+import numpy as np
+
+from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.models import Particles
+
+_COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
+_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII)
+_MOST_NAMED = 20
+
+
+def read_snapshot(source):
+    """Read a snapshot.
+
+    Parameters
+    ----------
+    source : path-like or file object
+        Opened in text or binary mode, if a file object; it is not closed.
+
+    Returns
+    -------
+    Particles
+
+    Raises
+    ------
+    SnapshotError
+        A ValueError that names each malformed line (the first 20 in full): file, line
+        number, and what is wrong.
+    OSError
+        If the file cannot be opened.
+    """
+    if not hasattr(source, "read"):
+        with open(source, encoding="utf-8", errors="replace") as file:
+            return _read(file, os.fspath(source))
+    return _read(source, str(getattr(source, "name", "snapshot")))
+
+
+def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
+    """Write a snapshot.
+
+    Parameters
+    ----------
+    target : path-like or file object
+        Opened in text mode, if a file object; it is not closed.
+    mass : array_like, shape (n,), or Particles
+        With `Particles`, leave out `pos` and `vel`.
+    pos, vel : array_like, shape (n, 3)
+        Velocities default to zero.
+    comment : str, optional
+        Written on top, each line after a ``#``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit or a value is NaN or infinite. Nothing is written then.
+    """
+    if pos is None and isinstance(mass, tuple) and len(mass) == 3:
+        mass, pos, vel = mass
+    mass, pos = np.asarray(mass, dtype=np.float64), np.asarray(pos, dtype=np.float64)
+    vel = np.zeros_like(pos) if vel is None else np.asarray(vel, dtype=np.float64)
+    n = mass.size
+    if mass.shape != (n,) or pos.shape != (n, 3) or vel.shape != (n, 3):
+        raise ArgumentError(
+            f"a snapshot needs mass (n,), pos (n, 3) and vel (n, 3), "
+            f"not {mass.shape}, {pos.shape} and {vel.shape}"
+        )
+    table = np.column_stack([mass, pos, vel])
+    bad = np.argwhere(~np.isfinite(table))
+    if len(bad):
+        row, column = bad[0]
+        raise ArgumentError(f"{_COLUMNS[column]} of body {row} is {table[row, column]}")
+    lines = [f"# {line}\n" for line in (comment or "").splitlines()]
+    lines += [" ".join(f"{value:23.16e}" for value in row) + "\n" for row in table.tolist()]
+    if hasattr(target, "write"):
+        target.writelines(lines)
+    else:
+        with open(target, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+
+
+def _read(file, name):
+    rows, faults = [], []
+    for number, line in enumerate(file, 1):
+        if isinstance(line, bytes):
+            line = line.decode("utf-8", errors="replace")
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        try:
+            rows.append(_body(words))
+        except ValueError as fault:
+            faults.append(f"{name}:{number}: {fault}")
+    if faults:
+        more = len(faults) - _MOST_NAMED
+        shown = faults[:_MOST_NAMED] + ([f"... and {more} more such lines"] if more > 0 else [])
+        raise SnapshotError("\n".join(shown))
+    table = np.array(rows, dtype=np.float64).reshape(-1, len(_COLUMNS))
+    return Particles(table[:, 0].copy(), table[:, 1:4].copy(), table[:, 4:7].copy())
+
+
+def _body(words):
+    if len(words) != len(_COLUMNS):
+        count = f"{len(words)} column" + "s" * (len(words) != 1)
+        raise ValueError(f"{count} instead of {len(_COLUMNS)} ({' '.join(_COLUMNS)})")
+    return [_number(column, word) for column, word in zip(_COLUMNS, words, strict=True)]
+
+
+def _number(column, word):
+    match = _NUMBER.fullmatch(word)
+    if not match:
+        shown = word if len(word) <= 40 else word[:37] + "..."
+        raise ValueError(f"{column} = {shown!r} is not a finite number")
+    digits, signed, unsigned = match.groups()
+    value = float(f"{digits}e{signed or unsigned or 0}")
+    if not math.isfinite(value):
+        raise ValueError(f"{column} = {word} is beyond double precision")
+    return value

@@ -1,0 +1,279 @@
+/* g6lib.h - the GRAPE-6 host library, in software (grape6py).
+ *
+ * Declares the historical calls (g6_*, g6calc_*) in their by-value C form and the
+ * new calls (g6x_*). Every historical call is exported under three names: as
+ * declared here, and for Fortran with all arguments by pointer as name_ and
+ * name__. The Fortran 2003 interfaces are in g6lib.f90.
+ *
+ * Conventions, valid for every call unless it says otherwise
+ *   units      the caller's own, with G = 1; any system of units works
+ *   clusterid  any int: a key to an independent set of j particles. The first
+ *              g6_open makes the library live; while any id is open, an id never
+ *              seen before is opened by its first use
+ *   address    0-based slot in the j memory, which grows as needed
+ *   index      the caller's own label of a particle, any int; a pair with equal
+ *              index is left out of acc, jerk, pot, nearest neighbour and lists
+ *   arrays     belong to the caller; read or written only during the call and
+ *              only in their first ni (nj) entries; inputs and outputs may overlap
+ *   returns    0 for success, a negative code for a fault (the table G6X_E_*);
+ *              g6x_last_error has the text. A force call that fails fills its
+ *              outputs with quiet NaN. Nominally void calls return 0 too
+ *   threads    calls may come from any thread; one cluster does one call at a time
+ */
+#ifndef G6LIB_H
+#define G6LIB_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- opening and closing ------------------------------------------------- */
+
+/* Opens a cluster; opening twice is fine. 0, or a negative code. */
+int g6_open(int clusterid);
+/* Releases a cluster with its j particles; closing twice or unopened is fine. 0. */
+int g6_close(int clusterid);
+/* Number of i particles a caller sends per force call: 48 unless GRAPE6_NPIPES or
+ * GRAPE6_CLIENT says otherwise; constant, valid before g6_open. Larger blocks
+ * are accepted all the same. */
+int g6_npipes(void);
+/* Recovery calls of the hardware. Nothing to do here; legal before open. 0. */
+int g6_reset(int clusterid);
+int g6_reset_fofpga(int clusterid);
+int g6_reinitialize(int clusterid);
+/* Fixed-point units of the hardware. Ignored; legal before open. 0. */
+int g6_set_tunit(int newtunit);
+int g6_set_xunit(int newxunit);
+/* Opens cluster 0 on the listed devices; list has ndevice entries. 0, or a code. */
+int g6_open_special(int ndevice, int *list);
+int g6_open_special2(int ndevice, int *list, int nmax);
+/* Devices that the chosen backend can use, at least 1; legal before open. */
+int get_device_count(void);
+
+/* ---- j particles --------------------------------------------------------- */
+
+/* Writes one j particle. tj: the time of x, v and the derivatives; dtj: its step
+ * (ignored); k18, j6, a2: d2a/dt2 / 18, da/dt / 6, a / 2, each double[3].
+ * Takes effect no later than the next firsthalf. A NaN or Inf anywhere marks the
+ * slot bad and returns G6X_E_J_NAN: forces that use it fail until it is rewritten. */
+int g6_set_j_particle(int clusterid, int address, int index, double tj, double dtj, double mass,
+                      double k18[3], double j6[3], double a2[3], double v[3], double x[3]);
+/* The same for a particle at rest that is not extrapolated. */
+int g6_set_j_particle_mxonly(int clusterid, int address, int index, double mass, double x[3]);
+/* Time to which the j particles are predicted at the next firsthalf; sticky. */
+int g6_set_ti(int clusterid, double ti);
+/* Buffering of the hardware's host interface; no-ops, since nothing is delayed. 0. */
+int g6_initialize_jp_buffer(int clusterid, int size);
+int g6_flush_jp_buffer(int clusterid);
+int g6_flush_jp_buffer_and_multisend(int clusterid, int nclusters);
+int g6_setup_njdata(int clusterid, int nj);
+int force_j_particle_send(void);
+/* Largest number of j particles a cluster can hold. */
+int g6_getnjmax(int clusterid);
+/* x and v (double[nj][3] each) of addresses 0..nj-1, predicted to the current time;
+ * unset slots come back as zeros. */
+int g6_get_predicted_j_particles(int clusterid, int nj, double (*x)[3], double (*v)[3]);
+/* x and v (double[nj][6]) of nj particles from addr on in the cluster used last. */
+int get_j_part_data(int addr, int nj, double *x6);
+
+/* ---- forces -------------------------------------------------------------- */
+
+/* Starts the force of the j particles at addresses 0..nj-1 on ni particles.
+ * index: int[ni]; xi, vi: double[ni][3], at the time set; aold, j6old, phiold:
+ * ignored (hardware scaling); eps2: softening length squared, >= 0; h2:
+ * double[ni], squared radius of the neighbour sphere (r^2 + eps2 <= h2).
+ * Everything is copied. A second firsthalf replaces the first. */
+int g6calc_firsthalf(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                     double (*aold)[3], double (*j6old)[3], double phiold[], double eps2,
+                     double h2[]);
+/* Waits for the sum and writes
+ *   acc[i]  = sum m_j r / (r^2 + eps2)^(3/2),               r = x_j - x_i
+ *   jerk[i] = sum m_j (v / s^3 - 3 (r.v) r / s^5),          s^2 = r^2 + eps2
+ *   pot[i]  = - sum m_j / s
+ * acc, jerk: double[ni][3]; pot: double[ni]. nj and ni as in firsthalf; index,
+ * xi, vi, eps2 and h2 are not read. */
+int g6calc_lasthalf(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                    double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[]);
+/* ... and nnbindex: int[ni], index of the nearest j particle (ties: the lowest
+ * address; the particle's own index if there is no other). */
+int g6calc_lasthalf2(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                     double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                     int nnbindex[]);
+/* ... and rnnb: float[ni], distance of the nearest neighbour (0 if none). */
+int g6calc_lasthalf2p(int clusterid, int nj, int ni, int index[], double (*xi)[3],
+                      double (*vi)[3], double eps2, double h2[], double (*acc)[3],
+                      double (*jerk)[3], double pot[], int nnbindex[], float rnnb[]);
+/* The same three under the names of libraries that build lists only here. */
+int g6calc_lasthalfn(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                     double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[]);
+int g6calc_lasthalf2n(int clusterid, int nj, int ni, int index[], double (*xi)[3],
+                      double (*vi)[3], double eps2, double h2[], double (*acc)[3],
+                      double (*jerk)[3], double pot[], int nnbindex[]);
+int g6calc_lasthalf2np(int clusterid, int nj, int ni, int index[], double (*xi)[3],
+                       double (*vi)[3], double eps2, double h2[], double (*acc)[3],
+                       double (*jerk)[3], double pot[], int nnbindex[], float rnnb[]);
+/* Softening per i particle: eps2 is double[ni]. mode is ignored. */
+int g6calc_firsthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3],
+                      double (*vi)[3], double (*aold)[3], double (*j6old)[3], double phiold[],
+                      double *eps2, double h2[], int mode);
+int g6calc_lasthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3],
+                     double (*vi)[3], double *eps2, double h2[], double (*acc)[3],
+                     double (*jerk)[3], double pot[], int mode);
+
+/* ---- neighbour lists ----------------------------------------------------- */
+
+/* Readies the lists of the last force call. 0; lists of any length fit. */
+int g6_read_neighbour_list(int clusterid);
+int g6_read_neighbour_list_old(int clusterid);
+/* List of the i particle at position ipipe (0-based) of the last firsthalf:
+ * nbl: int[maxlength], indices in ascending order; *nblen: the true length.
+ * 0; or 1 if the list is longer than maxlength, nbl then holding the maxlength
+ * lowest indices. Readable any number of times until the next firsthalf. */
+int g6_get_neighbour_list(int clusterid, int ipipe, int maxlength, int *nblen, int nbl[]);
+/* Lists are always sorted; the mode is stored and given back. Legal before open. */
+int g6_set_neighbour_list_sort_mode(int mode);
+int g6_get_neighbour_list_sort_mode(void);
+
+/* ---- oddities of particular hosts and boards ----------------------------- */
+
+int g6_set_overflow_flag_test_mode(int aflag, int jflag, int pflag); /* ignored */
+int g6_print_chip_status(int clusterid);                             /* prints nothing */
+/* Sends one particle at rest to the clusters clusterid .. clusterid + nclusters - 1.
+ * Pointer form only. */
+int g6_set_j_particle_multisend_mxfast_(int *clusterid, int *nclusters, int *address, int *index,
+                                        double *mass, double x[3]);
+
+/* The multi-card library's cluster-less forms: one memory of their own. */
+int g6_open_all(void);
+int g6_close_all(void);
+int g6_reset_all(void);
+int g6_reset_fofpga_all(void);
+int g6_set_ti_all(double ti);
+int g6_set_j_particle_all(int address, int index, double tj, double dtj, double mass,
+                          double k18[3], double j6[3], double a2[3], double v[3], double x[3]);
+int g6_set_j_particle_mxonly_all(int address, int index, double mass, double x[3]);
+int g6calc_firsthalf_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                         double (*aold)[3], double (*j6old)[3], double phiold[], double eps2,
+                         double h2[]);
+int g6calc_lasthalf_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                        double eps2, double h2[], double (*acc)[3], double (*jerk)[3],
+                        double pot[]);
+int g6calc_lasthalf2_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                         double eps2, double h2[], double (*acc)[3], double (*jerk)[3],
+                         double pot[], int nnbindex[]);
+int g6calc_firsthalf0_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                          double (*aold)[3], double (*j6old)[3], double phiold[], double *eps2,
+                          double h2[], int mode);
+int g6calc_lasthalf0_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                         double *eps2, double h2[], double (*acc)[3], double (*jerk)[3],
+                         double pot[], int mode);
+int g6_initialize_jp_buffer_all(int size);
+int g6_flush_jp_buffer_all(void);
+int g6_read_neighbour_list_all(void);
+int g6_get_neighbour_list_all(int ipipe, int maxlength, int *nblen, int nbl[]);
+
+/* The group that firsthalf and lasthalf were made of: i particles one by one into
+ * pipes (0-based address), then the numbers of i and j particles, then the result. */
+int g6_set_nip(int clusterid, int nip);
+int g6_set_njp(int clusterid, int njp);
+int g6_set_i_particle_scales_from_real_value(int clusterid, int address, double acc[3],
+                                             double jerk[3], double phi, double jfactor,
+                                             double ffactor); /* ignored */
+int g6_set_i_particle(int clusterid, int address, int index, double x[3], double v[3],
+                      double eps2, double h2);
+/* flag: int[nip], set to 0, or to the code of the fault. */
+int g6_get_force(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[], int flag[]);
+int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[],
+                     int nnbindex[], int flag[]);
+
+/* ---- g6x: what the hardware library did not have -------------------------- */
+
+/* Fault codes: minus the row of the table in docs/errors.md, for ever. */
+enum {
+    G6X_E_DEVICE_MEMORY = -1,  /* device out of memory */
+    G6X_E_DEVICE_LOST = -2,    /* device failed and cannot be used any more */
+    G6X_E_NO_DEVICE = -3,      /* a device was demanded and there is none */
+    G6X_E_RUNTIME = -4,        /* CUDA runtime, compiler or headers missing */
+    G6X_E_PYTHON = -5,         /* Python side missing or broken */
+    G6X_E_J_NAN = -6,          /* NaN or Inf in a j particle */
+    G6X_E_I_NAN = -7,          /* NaN or Inf in an i particle */
+    G6X_E_RANGE = -8,          /* a force does not fit a double */
+    G6X_E_ARGUMENT = -11,      /* negative or NaN eps2, NaN time, negative count, bad option */
+    G6X_E_ADDRESS = -13,       /* negative j address */
+    G6X_E_NO_FIRSTHALF = -18,  /* lasthalf without firsthalf */
+    G6X_E_MISMATCH = -20,      /* lasthalf with other ni or nj than firsthalf */
+    G6X_E_NOT_OPEN = -21,      /* nothing is open, or this cluster was closed */
+    G6X_E_PIPE = -25,          /* neighbour list of a pipe >= ni */
+    G6X_E_NULL = -26,          /* null pointer */
+    G6X_E_OVERFLOW = -27,      /* size beyond what can be counted */
+    G6X_E_MEMORY = -29,        /* out of host memory; nothing was changed */
+    G6X_E_FORK = -30,          /* device used in a forked child */
+    G6X_E_VERIFY = -40         /* GRAPE6_VERIFY found a wrong result */
+};
+
+/* Text of the last fault or warning of a cluster (of the process, if the cluster is
+ * unknown), cut to length bytes with its final zero. Returns the code, 0 if none. */
+int g6x_last_error(int clusterid, char *buffer, int length);
+int g6x_last_warning(int clusterid, char *buffer, int length);
+int g6x_clear_error(int clusterid);
+/* "grape6py 0.1.0"; returns 10000 major + 100 minor + patch. */
+int g6x_version(char *buffer, int length);
+/* Name of the backend, and of its instruction set or device, of an open cluster:
+ * "cpu avx512". 0, or a code. */
+int g6x_backend(int clusterid, char *buffer, int length);
+
+/* Options of a cluster. Environment variables give their first values. */
+enum {
+    G6X_PRECISION = 1,       /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
+    G6X_THREADS = 2,         /* int: threads of a force call; 0: as many as the affinity mask */
+    G6X_ISA = 3,             /* int: G6X_ISA_*; one the machine lacks is refused */
+    G6X_JERK = 4,            /* int: 0: no jerk wanted, it comes back as NaN */
+    G6X_SNAP = 5,            /* int: 0: k18 is not used in the prediction */
+    G6X_NEIGHBOUR_SELF = 6,  /* int: 1: a particle is in its own list */
+    G6X_SCALE_LENGTH = 7,    /* int: the length scale is 2^value; G6X_AUTO: from the data */
+    G6X_SCALE_MASS = 8,      /* int: likewise for masses */
+    G6X_SCALE_VELOCITY = 9,  /* int: likewise for velocities */
+    G6X_VERIFY = 10,         /* double: fraction of rows to recompute and compare, 0..1 */
+    G6X_LOG = 11,            /* int, whole process: 0 none, 1 faults, 2 info */
+    G6X_ON_ERROR = 12,       /* int, whole process: 0 return codes, 1 abort */
+    G6X_NPIPES = 13          /* int, read only */
+};
+enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
+enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
+enum { G6X_AUTO = -2147483647 };
+/* Set or read an option. 0; G6X_E_ARGUMENT for an unknown key or a value out of range. */
+int g6x_set_int(int clusterid, int key, int value);
+int g6x_get_int(int clusterid, int key, int *value);
+int g6x_set_double(int clusterid, int key, double value);
+int g6x_get_double(int clusterid, int key, double *value);
+/* Scale exponents (length, mass, velocity) that a force call with nj would use:
+ * to be given to sessions whose partial sums are to be merged. */
+int g6x_get_scale(int clusterid, int nj, int exponent[3]);
+
+/* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
+ * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:
+ * the address; for tj, dtj, k18, j6, a2 or v: zeros. Returns the first fault met;
+ * the other particles are written all the same. */
+int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
+                        const double *tj, const double *dtj, const double *mass,
+                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3]);
+
+/* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
+ * the exact sums of this cluster's share of j as integers: words is
+ * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,
+ * made with equal scales, may be merged in any order with g6x_add_partial, or by the
+ * caller as docs/reproducibility.md describes, and turned into forces with
+ * g6x_from_partial. If every share is whole blocks of 1024 addresses (j address
+ * a in block a / 1024 of one common numbering), the result has the bits of one
+ * cluster that holds everything. */
+enum { G6X_PARTIAL_WORDS = 32 };
+int g6x_get_partial(int clusterid, int ni, long long *words);
+int g6x_add_partial(int ni, long long *sum, const long long *words);
+int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+                     double pot[]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

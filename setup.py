@@ -1,0 +1,113 @@
+"""Builds libgrape6.so, plain C that Python reaches through cffi in ABI mode, into the package,
+and lays the headers, the Fortran module's source and grape6.pc beside it."""
+
+import os
+import platform
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).parent
+HEADERS = ["g6lib.h", "g6lib.f90"]
+
+# Contraction is written out (fma) or not wanted; gcc 12 has miscompiled splits of doubles into
+# packed pairs with the SLP vectoriser.
+FLAGS = """-std=gnu11 -O3 -g -fPIC -Wall -Wextra -Wconversion -Wstrict-prototypes
+    -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -pthread""".split()
+
+# kernel.c is compiled once per instruction set and width.
+ISA_FLAGS = {"base": []}
+if platform.machine().lower() in ("x86_64", "amd64"):
+    ISA_FLAGS["avx2"] = ["-mavx2", "-mfma"]
+    ISA_FLAGS["avx512"] = """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
+        -mprefer-vector-width=512""".split()
+
+PC = """\
+prefix=${pcfiledir}/../..
+libdir=${prefix}/lib
+includedir=${prefix}/include
+
+Name: grape6
+Description: The GRAPE-6 host library in software
+Version: @version@
+Cflags: -I${includedir}
+Libs: -L${libdir} -Wl,-rpath,${libdir} -lgrape6
+"""
+
+
+def compilations():
+    """(object name, source, extra flags) of everything that goes into the library."""
+    kernel = ROOT / "csrc/kernel.c"
+    for source in sorted((ROOT / "csrc").glob("*.c")):
+        if source != kernel:
+            yield source.stem, source, []
+    for isa, flags in ISA_FLAGS.items():
+        for bits in (32, 64):
+            defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="ops_{isa}.h"']
+            yield f"kernel_{isa}_{bits}", kernel, defines + flags
+
+
+class BuildLibrary(build_ext):
+    """Compiles csrc with the C compiler and links it as a library of no Python version."""
+
+    def destination(self):
+        return Path("grape6py") if self.inplace else Path(self.build_lib, "grape6py")
+
+    def get_outputs(self):
+        built = ["lib/libgrape6.so", "lib/pkgconfig/grape6.pc"]
+        built += [f"include/{header}" for header in HEADERS]
+        return [str(self.destination() / name) for name in built]
+
+    def get_output_mapping(self):
+        return {}
+
+    def run(self):
+        package = self.destination()
+        target = package / "lib/libgrape6.so"
+        objects = Path(self.build_temp, "core")
+        objects.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        cc = os.environ.get("CC", "gcc").split()
+        extra = os.environ.get("CFLAGS", "").split()
+        newest = max(p.stat().st_mtime for p in [*ROOT.glob("csrc/*"), *ROOT.glob("include/*")])
+
+        def compile_one(job):
+            name, source, flags = job
+            out = objects / f"{name}.o"
+            if self.force or not out.exists() or out.stat().st_mtime < newest:
+                paths = [f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'include'}"]
+                self.spawn([*cc, *FLAGS, *flags, *extra, *paths, "-c", str(source), "-o", str(out)])
+            return str(out)
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            compiled = list(pool.map(compile_one, compilations()))
+        link = ["-shared", "-pthread", "-lm"]
+        if sys.platform == "linux":
+            link += ["-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete", "-Wl,-z,relro,-z,now"]
+            link += [f"-Wl,--version-script={ROOT / 'csrc/libgrape6.map'}"]
+        self.spawn([*cc, *compiled, *extra, *link, "-o", str(target)])
+
+        (package / "include").mkdir(exist_ok=True)
+        (package / "lib/pkgconfig").mkdir(exist_ok=True)
+        for header in HEADERS:
+            shutil.copy(ROOT / "include" / header, package / "include" / header)
+        pc = PC.replace("@version@", self.distribution.get_version())
+        (package / "lib/pkgconfig/grape6.pc").write_text(pc)
+
+
+class Wheel(bdist_wheel):
+    """The library depends on the platform, not on the Python version."""
+
+    def get_tag(self):
+        return "py3", "none", super().get_tag()[2]
+
+
+setup(
+    ext_modules=[Extension("grape6py.lib.libgrape6", sources=[])],
+    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": Wheel},
+)

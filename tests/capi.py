@@ -1,0 +1,252 @@
+"""The C library as the tests see it: every call of include/g6lib.h through ctypes.
+
+`call` and `by_pointer` make single calls; `Session` bundles a cluster id with the few
+sequences that most tests need; `run_python` and `run_c` start fresh processes. The
+expected values (`Cloud`, `direct`) are in particles.py, not here.
+"""
+
+import ctypes
+import functools
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+HEADER = ROOT / "include" / "g6lib.h"
+UNTOUCHED = 777.25  # what outputs hold before a call
+
+
+def library_path():
+    """Path of libgrape6.so: GRAPE6_TEST_LIBRARY, the installed package, or this tree."""
+    if "GRAPE6_TEST_LIBRARY" in os.environ:
+        return Path(os.environ["GRAPE6_TEST_LIBRARY"])
+    spec = importlib.util.find_spec("grape6py")
+    places = list(spec.submodule_search_locations or []) if spec else []
+    for place in [*places, ROOT / "grape6py"]:
+        if (Path(place) / "lib" / "libgrape6.so").exists():
+            return Path(place) / "lib" / "libgrape6.so"
+    raise FileNotFoundError("libgrape6.so is not built: run make, or pip install -e .")
+
+
+def _read_header():
+    """Signatures {name: letters} (i int, d double, p pointer) and enum constants."""
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", HEADER.read_text(), flags=re.DOTALL | re.MULTILINE)
+    constants = {name: int(value) for name, value in re.findall(r"(G6X_\w+)\s*=\s*(-?\d+)", text)}
+    signatures = {}
+    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
+        params = [] if body.strip() == "void" else body.split(",")
+        letters = ["p" if set(p) & set("*[") else p.split()[0][0] for p in params]
+        signatures[name] = "".join(letters)
+    return signatures, constants
+
+
+SIGNATURES, CONSTANTS = _read_header()
+C_TYPES = {"i": ctypes.c_int, "d": ctypes.c_double, "p": ctypes.c_void_p}
+MODES = {"grape": 0, "double": 1, "single": 2}
+ISAS = {"base": 1, "avx2": 2, "avx512": 3}
+
+
+@functools.cache
+def library():
+    return ctypes.CDLL(str(library_path()))
+
+
+def _pointer(value):
+    if isinstance(value, np.ndarray):
+        assert value.flags.c_contiguous and value.dtype.itemsize in (4, 8)
+        return value.ctypes.data
+    return value
+
+
+@functools.cache
+def _function(name, letters):
+    function = library()[name]
+    function.argtypes = [C_TYPES[letter] for letter in letters]
+    function.restype = ctypes.c_int
+    return function
+
+
+def call(name, *args):
+    """The by-value C form; numpy arrays, ctypes objects or None where pointers go."""
+    letters = SIGNATURES[name]
+    assert len(args) == len(letters), (name, letters)
+    return _function(name, letters)(*[_pointer(a) for a in args])
+
+
+def by_pointer(name, *args):
+    """A Fortran form, name_ or name__: every argument travels by address."""
+    letters = SIGNATURES[name.rstrip("_")]
+    assert len(args) == len(letters), (name, letters)
+    cells = [C_TYPES[x](a) if x != "p" else a for x, a in zip(letters, args, strict=True)]
+    refs = [ctypes.addressof(c) if x != "p" else _pointer(c) for x, c in zip(letters, cells)]
+    return _function(name, "p" * len(letters))(*refs)
+
+
+@dataclass
+class Force:
+    """Outputs of a force call and the first code that was not 0."""
+
+    acc: np.ndarray
+    jerk: np.ndarray
+    pot: np.ndarray
+    nearest: np.ndarray
+    code: int = 0
+
+    @classmethod
+    def blank(cls, ni):
+        full = functools.partial(np.full, fill_value=UNTOUCHED)
+        return cls(full((ni, 3)), full((ni, 3)), full(ni), np.full(ni, -777, np.int32))
+
+    def bits(self):
+        return self.acc.tobytes() + self.jerk.tobytes() + self.pot.tobytes()
+
+
+class Session:
+    """A cluster id, opened; `exact` sessions sum in double."""
+
+    def __init__(self, cluster, precision="grape", isa=None, threads=None):
+        self.cluster = cluster
+        assert call("g6_open", cluster) == 0
+        self.set_int("G6X_PRECISION", MODES[precision])
+        if isa is not None and self.set_int("G6X_ISA", ISAS[isa], check=False) != 0:
+            pytest.skip(f"this machine lacks {isa}")
+        if threads is not None:
+            self.set_int("G6X_THREADS", threads)
+
+    def set_int(self, key, value, check=True):
+        code = call("g6x_set_int", self.cluster, CONSTANTS[key], value)
+        assert code == 0 or not check, (key, value, code)
+        return code
+
+    def get_int(self, key):
+        value = ctypes.c_int(-777)
+        assert call("g6x_get_int", self.cluster, CONSTANTS[key], ctypes.byref(value)) == 0
+        return value.value
+
+    def put(self, address, index, mass, x, v=(0, 0, 0), a2=(0, 0, 0), j6=(0, 0, 0), k18=(0, 0, 0),
+            tj=0.0, dtj=0.125):  # fmt: skip
+        vectors = [np.array(a, dtype=float) for a in (k18, j6, a2, v, x)]
+        return call("g6_set_j_particle", self.cluster, address, index, tj, dtj, mass, *vectors)
+
+    def put_cloud(self, cloud, addresses=None):
+        """Writes a whole Cloud with one bulk call; the code."""
+        if addresses is not None:
+            addresses = np.ascontiguousarray(addresses, dtype=np.int32)
+        return call("g6x_set_j_particles", self.cluster, len(cloud.mass), addresses, cloud.index,
+                    cloud.t, None, cloud.mass, cloud.k18, cloud.j6, cloud.a2, cloud.v,
+                    cloud.x)  # fmt: skip
+
+    def set_ti(self, ti):
+        return call("g6_set_ti", self.cluster, ti)
+
+    def first(self, nj, x, v, index, eps2=0.0, h2=None):
+        ni = len(x)
+        zero3, zero = np.zeros((ni, 3)), np.zeros(ni)
+        h2 = np.broadcast_to(0.0 if h2 is None else h2, ni).astype(float)
+        return call("g6calc_firsthalf", self.cluster, nj, ni, index, x, v, zero3, zero3, zero,
+                    eps2, h2)  # fmt: skip
+
+    def last(self, nj, x, v, index, eps2=0.0, out=None, nearest=True):
+        ni = len(x)
+        out = out or Force.blank(ni)
+        args = [self.cluster, nj, ni, index, x, v, eps2, np.zeros(ni), out.acc, out.jerk, out.pot]
+        if nearest:
+            out.code = call("g6calc_lasthalf2", *args, out.nearest)
+        else:
+            out.code = call("g6calc_lasthalf", *args)
+        return out
+
+    def force(self, nj, x, v=None, index=None, eps2=0.0, h2=None, block=None, nearest=True):
+        """firsthalf + lasthalf2 (lasthalf if not nearest), `block` i particles a call."""
+        x = np.array(x, dtype=float).reshape(-1, 3)
+        v = np.zeros_like(x) if v is None else np.array(v, dtype=float).reshape(-1, 3)
+        index = np.full(len(x), -1) if index is None else index
+        index = np.array(index, dtype=np.int32).reshape(-1)
+        h2 = np.broadcast_to(0.0 if h2 is None else h2, len(x))
+        whole = Force.blank(len(x))
+        for start in range(0, len(x), block or max(len(x), 1)):
+            s = slice(start, start + (block or len(x)))
+            code = self.first(nj, x[s], v[s], index[s], eps2, h2[s])
+            part = Force(whole.acc[s], whole.jerk[s], whole.pot[s], whole.nearest[s])
+            self.last(nj, x[s], v[s], index[s], eps2, part, nearest)
+            whole.code = whole.code or code or part.code
+        return whole
+
+    def neighbours(self, pipe, limit=100000):
+        """Code, length and the list of the i particle at this position."""
+        length, found = ctypes.c_int(-777), np.full(max(limit, 1) + 3, -777, np.int32)
+        code = call("g6_get_neighbour_list", self.cluster, pipe, limit, ctypes.byref(length), found)
+        assert (found[max(limit, 0) :] == -777).all(), "written beyond maxlength"
+        return code, length.value, found[: max(0, min(length.value, limit))].tolist()
+
+    def error(self):
+        return text("g6x_last_error", self.cluster)
+
+    def close(self):
+        return call("g6_close", self.cluster)
+
+
+def text(name, *args, length=400):
+    """Code and text of a g6x call that ends in (buffer, length)."""
+    buffer = ctypes.create_string_buffer(length)
+    code = call(name, *args, ctypes.addressof(buffer), length)
+    return code, buffer.value.decode()
+
+
+def clean_environment(env):
+    base = {k: v for k, v in os.environ.items() if not k.startswith("GRAPE6_")}
+    return {**base, "GRAPE6_TEST_LIBRARY": str(library_path()), **env}
+
+
+PRELUDE = f"""
+import sys
+sys.path[:0] = [{str(TESTS)!r}, {str(ROOT)!r}]
+import numpy as np
+from capi import *
+from particles import *
+"""
+
+
+def run_python(script, timeout=120, **env):
+    """Runs a snippet, with this module's names, in a fresh process; checks its success."""
+    done = start_python(script, timeout, **env)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def start_python(script, timeout=120, **env):
+    """The same without the check."""
+    return subprocess.run([sys.executable, "-c", PRELUDE + script], env=clean_environment(env), check=False,
+                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+
+
+@functools.cache
+def compile_c(name, linked=True):
+    """tests/c/<name>.c as a program, linked to the library (or only to libdl)."""
+    compiler = shutil.which("gcc") or pytest.skip("SKIP: no gcc (Debian package gcc)")
+    folder = Path(tempfile.mkdtemp(prefix="grape6-test-"))
+    where = library_path().parent
+    libs = [str(library_path()), f"-Wl,-rpath,{where}"] if linked else ["-ldl"]
+    command = [compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}",
+               str(TESTS / "c" / f"{name}.c"), "-o", str(folder / name), *libs, "-lm",
+               "-pthread"]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return folder / name
+
+
+def run_c(name, *args, linked=True, timeout=60, **env):
+    """Builds and runs a C program that must end with 0; returns what it printed."""
+    done = subprocess.run([compile_c(name, linked), *args], env=clean_environment(env), check=False,
+                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done

@@ -1,0 +1,51 @@
+"""Fixtures: fresh sessions, and the modes and instruction sets to run a test in."""
+
+import itertools
+import os
+
+import pytest
+
+import capi
+
+for name in [n for n in os.environ if n.startswith("GRAPE6_") and n != "GRAPE6_TEST_LIBRARY"]:
+    del os.environ[name]
+
+_ids = itertools.count(1000)
+
+
+@pytest.fixture
+def new_session():
+    """Makes sessions on ids that no other test uses, and closes them afterwards."""
+    made = []
+
+    def make(**options):
+        made.append(capi.Session(next(_ids), **options))
+        return made[-1]
+
+    yield make
+    for session in made:
+        session.close()
+
+
+@pytest.fixture
+def session(new_session):
+    """A fresh session in the default mode."""
+    return new_session()
+
+
+@pytest.fixture
+def exact(new_session):
+    """A fresh session in mode double."""
+    return new_session(precision="double")
+
+
+@pytest.fixture(params=list(capi.MODES))
+def mode(request):
+    return request.param
+
+
+@pytest.fixture(params=list(capi.ISAS))
+def isa(request, new_session):
+    """Every instruction set that this machine has."""
+    new_session(isa=request.param)
+    return request.param

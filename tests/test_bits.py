@@ -1,0 +1,184 @@
+"""Order-free sums: the bits of a force depend on the j particles and their addresses alone.
+
+Each promise is checked per mode and instruction set by comparing whole results byte for byte.
+"""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+import capi
+from particles import cloud
+
+N = 3000
+SOURCE = cloud(N, seed=61, moving=True)
+TIME = 0.375
+X, V = (a.astype(float) for a in SOURCE.at(TIME))
+ROWS = np.r_[0:70, 1000:1100, 2900:3000]
+
+
+def digest(force, rows=slice(None)):
+    parts = (force.acc[rows], force.jerk[rows], force.pot[rows], force.nearest[rows])
+    return hashlib.sha256(b"".join(p.tobytes() for p in parts)).hexdigest()
+
+
+@pytest.fixture
+def make(new_session, mode, isa):
+    """Sessions of this mode and instruction set that hold SOURCE at TIME."""
+
+    def filled(source=SOURCE, **options):
+        session = new_session(precision=mode, isa=isa, **options)
+        assert session.put_cloud(source) == 0 and session.set_ti(TIME) == 0
+        return session
+
+    return filled
+
+
+def run(session, rows=ROWS, **options):
+    found = session.force(N, X[rows], V[rows], SOURCE.index[rows], eps2=1e-6, **options)
+    assert found.code == 0
+    return found
+
+
+@pytest.fixture
+def reference(make):
+    return digest(run(make(threads=1)))
+
+
+@pytest.mark.parametrize("block", [1, 7, 48, 16384])
+def test_the_size_of_the_callers_blocks_does_not_matter(make, reference, block):
+    assert digest(run(make(), block=block)) == reference
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+def test_the_number_of_threads_does_not_matter(make, reference, threads):
+    session = make(threads=threads)
+    assert digest(run(session)) == reference
+    assert digest(run(session, block=3)) == reference
+
+
+def test_all_particles_at_once_or_a_few_rows_alone(make, reference):
+    everything = run(make(), rows=np.arange(N))
+    assert digest(everything, ROWS) == reference
+
+
+def test_the_order_of_writing_does_not_matter(make, reference, new_session, mode, isa):
+    for order in (np.arange(N)[::-1], np.random.default_rng(1).permutation(N)):
+        session = new_session(precision=mode, isa=isa)
+        half = order[: N // 2]
+        session.put_cloud(SOURCE.take(half), half)
+        session.set_ti(TIME)
+        session.force(N, X[:3])
+        session.put_cloud(SOURCE.take(order[N // 2 :]), order[N // 2 :])
+        assert digest(run(session)) == reference
+
+
+def test_a_detour_of_the_particles_leaves_no_trace(make, reference):
+    session = make()
+    moved = SOURCE.take(np.arange(N))
+    moved.x *= 1e3
+    moved.mass *= 1e-9
+    moved.index += 5
+    session.put_cloud(moved)
+    session.put(N + 500, 7, 1e9, (1e9, 0, 0))
+    session.set_ti(1.0)
+    run(session)
+    session.put_cloud(SOURCE)
+    session.set_ti(TIME)
+    assert digest(run(session)) == reference
+
+
+def test_the_order_of_the_i_particles_does_not_matter(make, reference):
+    order = np.random.default_rng(2).permutation(len(ROWS))
+    back = np.argsort(order)
+    for block in (None, 48, 5):
+        assert digest(run(make(), rows=ROWS[order], block=block), back) == reference
+
+
+def test_the_company_of_other_i_particles_does_not_matter(make, reference):
+    rng = np.random.default_rng(3)
+    x, v = np.repeat(X[ROWS], 2, axis=0), np.repeat(V[ROWS], 2, axis=0)
+    index = np.repeat(SOURCE.index[ROWS], 2)
+    x[1::2] = rng.standard_normal(x[1::2].shape) * 10.0 ** rng.integers(-9, 13, (len(ROWS), 1))
+    v[1::2] = 1e9
+    index[1::2] = rng.integers(-5, 2 * N, len(ROWS))
+    h2 = np.where(np.arange(len(x)) % 2, np.inf, 0.0)
+    found = make().force(N, x, v, index, eps2=1e-6, h2=h2)
+    assert digest(found, slice(0, None, 2)) == reference
+
+
+def test_asking_for_lists_does_not_matter(make, reference):
+    for h2 in (0.01, np.inf):
+        assert digest(run(make(), h2=h2)) == reference
+        assert digest(run(make(), h2=h2, block=1)) == reference
+
+
+def test_unset_slots_above_do_not_matter(make, reference):
+    session = make()
+    found = session.force(N + 5000, X[ROWS], V[ROWS], SOURCE.index[ROWS], eps2=1e-6)
+    assert digest(found) == reference
+
+
+@pytest.mark.parametrize("powers", [(40, 0, 0), (0, -40, 0), (0, 0, 40), (-40, 80, -80)])
+def test_units_of_powers_of_two_to_the_forty_do_not_matter(new_session, mode, isa, powers):
+    a, b, c = powers
+    found = []
+    for shift in ((0, 0, 0), powers):
+        session = new_session(precision=mode, isa=isa)
+        source = cloud(N, seed=62).scaled(*shift)
+        session.put_cloud(source)
+        args = source.x[ROWS], source.v[ROWS], source.index[ROWS]
+        found.append(session.force(N, *args, eps2=np.ldexp(1e-6, 2 * shift[0])))
+    acc, jerk, pot = found[1].acc, found[1].jerk, found[1].pot
+    assert (np.ldexp(acc, 2 * a - b) == found[0].acc).all()
+    assert (np.ldexp(jerk, 3 * a - b - c) == found[0].jerk).all()
+    assert (np.ldexp(pot, a - b) == found[0].pot).all()
+    assert (found[0].nearest == found[1].nearest).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 31, 32, 33, 1023, 1024, 1025, 2048, 3000])
+def test_at_block_edges_nearest_neighbours_blocks_and_threads_do_not_matter(make, n):
+    rows = np.unique(np.linspace(0, n - 1, 40).astype(int))
+    args = X[rows], V[rows], SOURCE.index[rows]
+    found = []
+    for threads, block, nearest in ((1, None, True), (1, 1, False), (3, None, False), (2, 7, True),
+                                    (3, 1, True), (1, 16, False), (2, 17, False)):  # fmt: skip
+        session = make(threads=threads)
+        found.append(session.force(n, *args, eps2=1e-6, block=block, nearest=nearest))
+    assert {f.code for f in found} == {0}
+    assert len({f.bits() for f in found}) == 1
+    assert len({f.nearest.tobytes() for f in found if f.nearest[0] != -777}) == 1
+
+
+def test_close_pairs_and_wide_ranges_keep_the_promise_too(new_session, mode, isa):
+    rng = np.random.default_rng(5)
+    source = cloud(N, seed=63)
+    source.x[1::2] = source.x[::2] + rng.standard_normal((N // 2, 3)) * 1e-9
+    source.x[5::500] *= 1e12
+    source.mass[:] = 10.0 ** rng.uniform(-25, 25, N)
+    session = new_session(precision=mode, isa=isa, threads=1)
+    session.put_cloud(source)
+    args = source.x[ROWS], source.v[ROWS], source.index[ROWS]
+    expected = digest(session.force(N, *args))
+    for threads, block in ((2, None), (3, 1), (1, 7), (1, 48)):
+        session.set_int("G6X_THREADS", threads)
+        assert digest(session.force(N, *args, block=block)) == expected
+    order = rng.permutation(len(ROWS))
+    shuffled = session.force(N, *[a[order] for a in args])
+    assert digest(shuffled, np.argsort(order)) == expected
+
+
+def test_a_repeated_call_gives_the_same_bits(make, reference):
+    session = make()
+    assert {digest(run(session)) for _ in range(5)} == {reference}
+
+
+def test_a_new_process_gives_the_same_bits(make, reference, mode, isa):
+    script = f"""
+import test_bits as t
+s = Session(4, {mode!r}, {isa!r}); s.put_cloud(t.SOURCE); s.set_ti(t.TIME)
+print(t.digest(t.run(s)))
+"""
+    for env in ({"GRAPE6_NPIPES": "1"}, {"GRAPE6_THREADS": "1", "GRAPE6_NPIPES": "16384"}):
+        assert capi.run_python(script, **env).stdout.strip() == reference

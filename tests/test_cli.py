@@ -1,0 +1,186 @@
+"""The command line: compilers get what they need, misses give a non-zero exit status."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from grape6py import paths
+from grape6py.cli import main, selftest
+
+
+def output(capsys, *arguments):
+    """Standard output of a command that succeeds."""
+    assert main(list(arguments)) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
+
+
+# ---- config ------------------------------------------------------------------------
+
+
+def test_config_puts_all_that_was_asked_on_one_line_in_order(capsys):
+    line = output(capsys, "config", "--libs", "--cflags", "--fsource")
+    lib, include = paths.LIBRARY_DIR, paths.INCLUDE_DIR
+    assert line == (f"-L{lib} -Wl,-rpath,{lib} -lgrape6 -I{include} {include / 'g6lib.f90'}\n")
+
+
+def test_config_names_things_that_exist(capsys):
+    values = json.loads(output(capsys, "config", "--json"))
+    for name in ("fsource", "prefix", "includedir", "libdir", "pkgconfig"):
+        assert os.path.exists(values[name])
+    assert os.path.exists(f"{values['includedir']}/g6lib.h")
+    assert os.path.exists(f"{values['libdir']}/libgrape6.so")
+    assert os.path.exists(f"{values['pkgconfig']}/grape6.pc")
+    assert json.loads(output(capsys, "config", "--json", "--prefix")).keys() == {"prefix"}
+
+
+def test_config_without_a_library_says_so(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "LIBRARY", tmp_path / "libgrape6.so")
+    assert main(["config", "--libs"]) == 1
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_a_c_program_builds_from_config_and_starts_with_an_empty_environment(tmp_path):
+    compiler = shutil.which("gcc")
+    if not compiler:
+        pytest.skip("gcc is missing: apt install gcc")
+    source, program = tmp_path / "prog.c", tmp_path / "prog"
+    source.write_text(
+        "#include <g6lib.h>\n"
+        "int main(void) { return g6_npipes() != 48 || g6_open(0) || g6_close(0); }\n",
+        encoding="ascii",
+    )
+    flags = subprocess.run(
+        [sys.executable, "-m", "grape6py", "config", "--cflags", "--libs"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    subprocess.run([compiler, str(source), "-o", str(program), *shlex.split(flags)], check=True)
+    subprocess.run([str(program)], env={}, cwd="/", check=True)
+
+
+# ---- info --------------------------------------------------------------------------
+
+
+def test_info_says_what_will_be_used(capsys, monkeypatch):
+    monkeypatch.setenv("GRAPE6_SOMETHING", "7")
+    about = json.loads(output(capsys, "info", "--json"))
+    assert about["backend"].split()[0] == "cpu"
+    assert about["backend"].split()[1] in about["isas"]
+    assert "base" in about["isas"]
+    assert about["npipes"] == 48
+    assert about["environment"]["GRAPE6_SOMETHING"] == "7"
+    assert about["path"] == str(paths.LIBRARY)
+    assert about["gpu"]
+    text = output(capsys, "info")
+    assert f"backend:      {about['backend']}\n" in text
+
+
+# ---- selftest ----------------------------------------------------------------------
+
+
+def test_selftest_passes_in_every_mode_and_instruction_set(capsys):
+    result = json.loads(output(capsys, "selftest", "--json"))
+    assert result["ok"]
+    assert result["seconds"] < 10
+    isas = json.loads(output(capsys, "info", "--json"))["isas"]
+    judged = {(check["isa"], check["mode"]) for check in result["checks"]}
+    assert judged == {(isa, mode) for isa in isas for mode in ("grape", "double", "single")}
+
+
+def test_selftest_fails_on_a_single_miss(capsys, monkeypatch):
+    strict = selftest.LIMITS["grape"] | {"pot": (0.0, 1.0)}
+    monkeypatch.setitem(selftest.LIMITS, "grape", strict)
+    assert main(["selftest"]) == 1
+    text = capsys.readouterr().out
+    assert "MISS" in text
+    assert "missed" in text.splitlines()[-1]
+
+
+def test_selftest_notices_wrong_results(monkeypatch):
+    """Neighbours of another model, and forces a little too strong: all must be missed."""
+    model = selftest.plummer
+    real = selftest.reference.direct_sum
+
+    def stronger(*arguments, **keywords):
+        sums = real(*arguments, **keywords)
+        return sums._replace(
+            acc=sums.acc * (1 + 1e-3),
+            pot=sums.pot * (1 + 1e-3),
+            jerk=None if sums.jerk is None else sums.jerk * (1 + 1e-2),
+            nearest=None if sums.nearest is None else sums.nearest[::-1],
+            neighbours=None if sums.neighbours is None else sums.neighbours[::-1],
+        )
+
+    monkeypatch.setattr(selftest.reference, "direct_sum", stronger)
+    monkeypatch.setattr(selftest, "plummer", lambda _, seed: model(selftest.N, seed))
+    missed = {
+        check["check"]
+        for check in selftest.judge(1)
+        if not check["ok"] and check["mode"] == "grape"
+    }
+    for name in ("acc", "jerk", "pot"):
+        assert f"{name}, median error" in missed
+        assert f"{name}, softened, median error" in missed
+    assert {"nearest neighbours wrong", "lists wrong"} <= missed
+
+
+# ---- bench -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["grape", "double", "single"])
+@pytest.mark.parametrize("nearest", [[], ["--nn"]], ids=["", "nn"])
+def test_bench_reports_pairs_a_second_and_the_share_of_the_issue_slots(capsys, precision, nearest):
+    quick = ["--n", "512", "--ni", "32", "--samples", "3", "--seconds", "0.002", "--threads", "1"]
+    arguments = ["bench", "direct", "--precision", precision, *nearest, *quick, "--json"]
+    result = json.loads(output(capsys, *arguments))
+    wanted = {"n": 512, "ni": 32, "mode": precision, "threads": 1, "nn": bool(nearest)}
+    assert {key: result[key] for key in wanted} == wanted
+    assert result["backend"] == "cpu"
+    assert result["isa"] in ("base", "avx2", "avx512")
+    assert result["pairs_per_s"] > 0
+    slots = {"grape": 40, "double": 74, "single": 34}[precision] + 3 * bool(nearest)
+    share = result["pairs_per_s"] * slots / 16 / result["fma_vectors_per_s"]
+    assert result["slot_share"] == pytest.approx(share * 512 / result["vector_bits"])
+
+
+@pytest.mark.parametrize("isa", ["base", "avx2", "avx512"])
+def test_bench_measures_the_instruction_set_asked_for(capsys, isa):
+    if isa not in json.loads(output(capsys, "info", "--json"))["isas"]:
+        pytest.skip(f"this machine has no {isa}")
+    quick = ["--n", "256", "--samples", "1", "--seconds", "0.001", "--isa", isa, "--json"]
+    assert json.loads(output(capsys, "bench", "direct", *quick))["isa"] == isa
+
+
+def test_bench_speaks_to_people_too(capsys):
+    line = output(capsys, "bench", "direct", "--n", "256", "--samples", "1", "--seconds", "0.001")
+    assert "G pairs/s" in line
+    assert "ni 256" in line
+
+
+# ---- the command itself ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [[], ["dance"], ["bench", "direct", "--n", "0"]])
+def test_a_wrong_command_line_ends_with_status_two(wrong, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(wrong)
+    assert caught.value.code == 2
+    assert "usage: grape6" in capsys.readouterr().err
+
+
+def test_a_fault_ends_with_status_one_and_its_text(capsys, monkeypatch):
+    import grape6py.cli.machine as machine
+    from grape6py.errors import BackendError
+
+    def broken():
+        raise BackendError("the card is on fire")
+
+    monkeypatch.setattr(machine, "describe", broken)
+    assert main(["info"]) == 1
+    assert capsys.readouterr().err == "grape6: the card is on fire\n"

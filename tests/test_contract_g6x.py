@@ -1,0 +1,206 @@
+"""The new calls: bulk writes, options, texts, version and backend."""
+
+import ctypes
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capi
+from particles import assert_force, cloud, direct
+
+ORIGIN = np.zeros((1, 3))
+INT_OPTIONS = {
+    "G6X_PRECISION": (0, [0, 1, 2], [-1, 3, 99]),
+    "G6X_THREADS": (0, [0, 1, 2, 3, 7], [-1]),
+    "G6X_JERK": (1, [0, 1], [-1]),
+    "G6X_SNAP": (1, [0, 1], [-1]),
+    "G6X_NEIGHBOUR_SELF": (0, [0, 1], [-1]),
+    "G6X_SCALE_LENGTH": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
+    "G6X_SCALE_MASS": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
+    "G6X_SCALE_VELOCITY": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
+}
+
+
+@pytest.mark.parametrize("key", INT_OPTIONS)
+def test_integer_options_have_a_default_a_range_and_a_memory(new_session, key):
+    session, other = new_session(), new_session()
+    default, good, bad = INT_OPTIONS[key]
+    assert session.get_int(key) == default
+    for value in good:
+        session.set_int(key, value)
+        assert session.get_int(key) == value
+    for value in bad:
+        assert session.set_int(key, value, check=False) == -11
+        assert session.get_int(key) == good[-1]
+    assert other.get_int(key) == default
+
+
+def test_verify_is_a_fraction(session):
+    key, value = capi.CONSTANTS["G6X_VERIFY"], ctypes.c_double(-1)
+    for fraction, code in ((0.25, 0), (1.0, 0), (1.5, -11), (-0.1, -11), (np.nan, -11), (0.0, 0)):
+        assert capi.call("g6x_set_double", session.cluster, key, fraction) == code
+    assert capi.call("g6x_get_double", session.cluster, key, ctypes.byref(value)) == 0
+    assert value.value == 0
+
+
+@pytest.mark.parametrize("key", [0, -1, 15, 9999])
+def test_unknown_options_are_refused(session, key):
+    cell, cell2 = ctypes.c_int(), ctypes.c_double()
+    assert capi.call("g6x_set_int", session.cluster, key, 0) == -11
+    assert capi.call("g6x_get_int", session.cluster, key, ctypes.byref(cell)) == -11
+    assert capi.call("g6x_set_double", session.cluster, key, 0.0) == -11
+    assert capi.call("g6x_get_double", session.cluster, key, ctypes.byref(cell2)) == -11
+
+
+def test_npipes_can_be_read_but_not_written(session):
+    assert session.get_int("G6X_NPIPES") == capi.call("g6_npipes") == 48
+    assert session.set_int("G6X_NPIPES", 64, check=False) == -11
+    assert capi.call("g6_npipes") == 48
+
+
+def test_instruction_sets_that_the_machine_lacks_are_refused(session):
+    cpuinfo = Path("/proc/cpuinfo").read_text() + "flags:"
+    flags = set(re.search(r"flags\s*:(.*)", cpuinfo)[1].split())
+    has = {"avx2": {"avx2", "fma"} <= flags, "avx512": "avx512f" in flags, "base": True}
+    for name, code in capi.ISAS.items():
+        result = session.set_int("G6X_ISA", code, check=False)
+        assert result in ((0,) if name == "base" or has[name] else (-11,)), name
+        if result == 0:
+            assert session.get_int("G6X_ISA") == code
+            assert name in capi.text("g6x_backend", session.cluster)[1]
+    assert session.set_int("G6X_ISA", 17, check=False) == -11
+
+
+def test_precision_takes_effect_at_the_next_force(session):
+    source = cloud(300)
+    session.put_cloud(source)
+    expected = direct(source.x, source.v, source.index, source)
+    limits = {"double": (0, 1e-11), "grape": (1e-11, 1e-4), "single": (1e-9, 1e-2), "none": (0, 0)}
+    for mode in ("grape", "double", "single", "double"):
+        session.set_int("G6X_PRECISION", capi.MODES[mode])
+        found = session.force(300, source.x, source.v, source.index)
+        error = abs(found.acc - expected[0]).max() / abs(expected[0]).max()
+        assert limits[mode][0] <= error < limits[mode][1], mode
+
+
+def test_jerk_not_wanted_comes_back_as_nan(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(300)
+    session.put_cloud(source)
+    full = session.force(300, source.x, source.v, source.index, h2=0.1)
+    session.set_int("G6X_JERK", 0)
+    found = session.force(300, source.x, source.v, source.index, h2=0.1)
+    assert found.code == 0 and np.isnan(found.jerk).all()
+    assert (found.acc == full.acc).all() and (found.pot == full.pot).all()
+    assert (found.nearest == full.nearest).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "key", "expected"),
+    [
+        ("GRAPE6_PRECISION", "double", "G6X_PRECISION", 1),
+        ("GRAPE6_PRECISION", "single", "G6X_PRECISION", 2),
+        ("GRAPE6_THREADS", "1", "G6X_THREADS", 1),
+        ("GRAPE6_ISA", "base", "G6X_ISA", 1),
+        ("GRAPE6_JERK", "0", "G6X_JERK", 0),
+        ("GRAPE6_NEIGHBOUR_SELF", "1", "G6X_NEIGHBOUR_SELF", 1),
+        ("GRAPE6_LOG", "none", "G6X_LOG", 0),
+        ("GRAPE6_ON_ERROR", "abort", "G6X_ON_ERROR", 1),
+    ],
+    ids=lambda v: str(v),
+)
+def test_environment_gives_the_first_values(name, value, key, expected):
+    done = capi.run_python(f"print(Session(0, {value!r}).get_int({key!r}))" if "PREC" in name else
+                           f"call('g6_open', 0)\ns = object.__new__(Session)\ns.cluster = 0\n"
+                           f"print(s.get_int({key!r}))", **{name: value})  # fmt: skip
+    assert int(done.stdout) == expected and done.stderr == ""
+
+
+def test_bulk_writes_take_null_for_what_is_zero_or_in_order(exact):
+    source = cloud(50)
+    none = [None] * 5
+    assert capi.call("g6x_set_j_particles", exact.cluster, 50, None, None, *none[:2], source.mass,
+                     *none[:3], None, source.x) == 0  # fmt: skip
+    source.v[:] = 0
+    exact.set_ti(3.0)
+    found = exact.force(50, source.x, source.v, source.index)
+    assert_force(found, direct(source.x, source.v, source.index, source, time=3.0), 1e-11)
+    assert (found.nearest == direct(source.x, source.v, source.index, source)[3]).all()
+
+
+def test_bulk_index_defaults_to_the_address(session):
+    source = cloud(3)
+    addresses = np.array([7, 3, 5], np.int32)
+    assert capi.call("g6x_set_j_particles", session.cluster, 3, addresses, None, None, None,
+                     source.mass, None, None, None, None, source.x) == 0  # fmt: skip
+    session.force(8, ORIGIN, h2=np.inf)
+    assert session.neighbours(0)[2] == [3, 5, 7]
+
+
+def test_bulk_writes_equal_single_writes(new_session):
+    source = cloud(100, seed=2, moving=True)
+    bulk, single = new_session(), new_session()
+    bulk.put_cloud(source)
+    for a in range(100):
+        single.put(
+            a, a, *[getattr(source, f)[a] for f in ("mass", "x", "v", "a2", "j6", "k18", "t")]
+        )
+    forces = []
+    for session in (bulk, single):
+        session.set_ti(0.5)
+        forces.append(session.force(100, source.x, source.v, source.index).bits())
+    assert forces[0] == forces[1]
+
+
+def test_bulk_writes_of_nothing_and_of_less_than_nothing(session):
+    none = [None] * 10
+    assert capi.call("g6x_set_j_particles", session.cluster, 0, *none) == 0
+    x = np.zeros((1, 3))
+    args = [None] * 4 + [np.ones(1), None, None, None, None, x]
+    assert capi.call("g6x_set_j_particles", session.cluster, -1, *args) == -11
+
+
+def test_version_text_and_number_agree():
+    number, name = capi.text("g6x_version")
+    found = re.fullmatch(r"grape6py (\d+)\.(\d+)\.(\d+)\S*", name)
+    major, minor, patch = map(int, found.groups())
+    assert number == 10000 * major + 100 * minor + patch > 0
+
+
+def test_backend_names_itself(session):
+    code, name = capi.text("g6x_backend", session.cluster)
+    assert code == 0 and re.fullmatch(r"cpu (base|avx2|avx512)", name)
+
+
+@pytest.mark.parametrize("length", [1, 2, 10])
+def test_texts_are_cut_to_the_buffer(session, length):
+    session.put(-5, 1, 1.0, (1, 0, 0))
+    whole = session.error()[1]
+    buffer = ctypes.create_string_buffer(b"#" * 20, 21)
+    code = capi.call("g6x_last_error", session.cluster, ctypes.addressof(buffer), length)
+    assert code == -13 and buffer.raw[:length] == whole.encode()[: length - 1] + b"\0"
+    assert buffer.raw[length:20] == b"#" * (20 - length)
+
+
+def test_errors_are_kept_until_cleared(new_session):
+    session, other = new_session(), new_session()
+    assert session.error() == (0, "")
+    session.put(-5, 1, 1.0, (1, 0, 0))
+    session.put(0, 1, 1.0, (1, 0, 0))
+    code, message = session.error()
+    assert code == -13 and "-5" in message and "\n" not in message
+    assert other.error() == (0, "")
+    assert capi.call("g6x_clear_error", session.cluster) == 0
+    assert session.error() == (0, "")
+
+
+def test_row09_coincident_pairs_leave_a_warning(session):
+    assert capi.text("g6x_last_warning", session.cluster) == (0, "")
+    session.put(0, 1, 1.0, (0, 0, 0))
+    session.force(1, ORIGIN, index=[1])
+    assert capi.text("g6x_last_warning", session.cluster)[1] == ""
+    assert session.force(1, ORIGIN, index=[2]).code == 0
+    assert capi.text("g6x_last_warning", session.cluster)[1] != ""
+    assert session.error() == (0, "")

@@ -1,0 +1,152 @@
+"""The j memory: addresses, nj, slots never written, and what survives what."""
+
+import numpy as np
+import pytest
+
+import capi
+from particles import assert_force, cloud, direct
+
+ORIGIN = np.zeros((1, 3))
+
+
+@pytest.mark.parametrize("nj", [10, 3, 50, 1, 49], ids=lambda n: f"3.11-3.37-nj{n}")
+def test_only_addresses_below_nj_pull(exact, nj):
+    source = cloud(50)
+    exact.put_cloud(source)
+    exact.force(50, ORIGIN)
+    found = exact.force(nj, ORIGIN, h2=np.inf)
+    assert_force(found, direct(ORIGIN, ORIGIN, [-1], source.take(range(nj))), 1e-13)
+    assert exact.neighbours(0) == (0, nj, list(range(nj)))
+
+
+def test_2_3_addresses_may_come_in_any_order(exact):
+    source = cloud(300)
+    order = np.random.default_rng(2).permutation(300)
+    exact.put_cloud(source)
+    expected = exact.force(300, source.x, source.v, source.index)
+    for address in order:
+        exact.put(int(address), int(source.index[address]), source.mass[address],
+                  source.x[address], source.v[address])  # fmt: skip
+    assert exact.force(300, source.x, source.v, source.index).bits() == expected.bits()
+
+
+def test_2_3_the_last_write_to_an_address_wins(session):
+    session.put(0, 1, 1.0, (1, 0, 0))
+    session.put(0, 2, 4.0, (0, 2, 0))
+    session.put(0, 3, 9.0, (0, 0, 3))
+    found = session.force(1, ORIGIN)
+    assert found.acc[0].tolist() == pytest.approx([0, 0, 1]) and found.nearest[0] == 3
+
+
+def test_2_3_a_bulk_write_with_one_address_twice_keeps_the_later(session):
+    source = cloud(3)
+    session.put_cloud(source, [0, 0, 0])
+    assert session.force(1, ORIGIN).nearest[0] == 2
+
+
+@pytest.mark.parametrize("address", [1, 1023, 1024, 200000], ids=lambda a: f"row14-row15-{a}")
+def test_unset_slots_have_no_mass_and_are_nobodys_neighbour(session, address):
+    session.put(address, 77, 1.0, (2, 0, 0))
+    found = session.force(address + 1, ORIGIN, h2=np.inf)
+    assert found.code == 0 and found.acc[0, 0] == pytest.approx(0.25) and found.nearest[0] == 77
+    assert session.neighbours(0) == (0, 1, [77])
+
+
+def test_row15_nj_above_the_highest_address_set_counts_nothing(session):
+    source = cloud(20)
+    session.put_cloud(source)
+    expected = session.force(20, source.x, source.v, source.index)
+    found = session.force(5000, source.x, source.v, source.index, h2=np.inf)
+    assert found.bits() == expected.bits() and (found.nearest == expected.nearest).all()
+    assert session.neighbours(0)[1] == 19
+
+
+def test_row15_an_unset_slot_does_not_exclude_an_index_zero_or_minus_one(session):
+    session.put(5, 0, 1.0, (2, 0, 0))
+    session.put(7, -1, 1.0, (0, 2, 0))
+    found = session.force(10, np.zeros((3, 3)), index=[-2, 0, 9])
+    assert found.acc.tolist() == pytest.approx(
+        np.array([[0.25, 0.25, 0], [0, 0.25, 0], [0.25, 0.25, 0]])
+    )
+
+
+def test_row17_nj_zero_gives_zeros_and_the_own_index(session):
+    session.put_cloud(cloud(5))
+    found = session.force(0, np.ones((3, 3)), index=[4, 17, 4], h2=np.inf)
+    assert found.code == 0 and found.nearest.tolist() == [4, 17, 4]
+    assert not found.acc.any() and not found.jerk.any() and not found.pot.any()
+    assert session.neighbours(1) == (0, 0, [])
+
+
+def test_row17_ni_zero_is_legal_and_writes_nothing(session):
+    session.put_cloud(cloud(5))
+    out = capi.Force.blank(2)
+    empty = np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int32)
+    assert session.first(5, *empty) == 0
+    args = [session.cluster, 5, 0, empty[2], empty[0], empty[1], 0.0, np.zeros(0)]
+    assert capi.call("g6calc_lasthalf2", *args, out.acc, out.jerk, out.pot, out.nearest) == 0
+    assert (out.acc == capi.UNTOUCHED).all() and (out.nearest == -777).all()
+
+
+def test_3_29_massless_particles_pull_nothing_but_are_there(session):
+    session.put(0, 10, 0.0, (1, 0, 0))
+    session.put(1, 11, 4.0, (0, 2, 0))
+    found = session.force(2, ORIGIN, h2=1.5)
+    assert found.acc[0].tolist() == pytest.approx([0, 1, 0])
+    assert found.nearest[0] == 10 and session.neighbours(0)[2] == [10]
+    only_massless = session.force(1, ORIGIN)
+    assert only_massless.code == 0
+    assert not only_massless.acc.any() and not only_massless.pot.any()
+
+
+def test_3_10_potential_is_never_positive(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    session.put(0, 1, 0.0, (1, 0, 0))
+    for nj in (0, 1):
+        assert (session.force(nj, ORIGIN, index=[1]).pot <= 0).all()
+    source = cloud(40)
+    session.put_cloud(source)
+    assert (session.force(40, source.x, source.v, source.index).pot < 0).all()
+
+
+def test_2_5_signs_of_a_single_pair(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    session.put(0, 1, 8.0, (2, 0, 0), v=(1, 1, 0))
+    found = session.force(1, ORIGIN)
+    assert found.acc[0] == pytest.approx([2, 0, 0], rel=1e-6)
+    assert found.jerk[0] == pytest.approx([-2, 1, 0], rel=1e-6)
+    assert found.pot[0] == pytest.approx(-4, rel=1e-6)
+
+
+def test_2_5_softened_sums_follow_the_formula(exact):
+    source = cloud(200)
+    exact.put_cloud(source)
+    found = exact.force(200, source.x, source.v, source.index, eps2=0.01)
+    assert_force(found, direct(source.x, source.v, source.index, source, eps2=0.01), 1e-13)
+
+
+def test_2_13_closing_and_opening_again_needs_no_more_than_a_resend(session):
+    source = cloud(30)
+    for _ in range(3):
+        session.put_cloud(source)
+        found = session.force(30, source.x, source.v, source.index)
+        assert session.close() == 0 and capi.call("g6_open", session.cluster) == 0
+        assert found.code == 0
+
+
+def test_2_9_recovery_calls_change_nothing(session):
+    source = cloud(30)
+    session.put_cloud(source)
+    expected = session.force(30, source.x, source.v, source.index).bits()
+    for name in ("g6_reset", "g6_reset_fofpga", "g6_reinitialize"):
+        assert capi.call(name, session.cluster) == 0
+    assert capi.call("g6_setup_njdata", session.cluster, 30) == 0
+    assert session.force(30, source.x, source.v, source.index).bits() == expected
+
+
+def test_2_11_buffered_particles_are_seen_without_a_flush(session):
+    assert capi.call("g6_initialize_jp_buffer", session.cluster, 10000) == 0
+    session.put(0, 1, 1.0, (1, 0, 0))
+    assert session.force(1, ORIGIN).acc[0, 0] == pytest.approx(1)
+    assert capi.call("g6_flush_jp_buffer", session.cluster) == 0
+    assert session.force(1, ORIGIN).acc[0, 0] == pytest.approx(1)

@@ -1,0 +1,188 @@
+"""Neighbour lists and nearest neighbours: radius, order, overflow, ties, self."""
+
+import numpy as np
+import pytest
+
+import capi
+from particles import cloud, direct, lists
+
+ORIGIN = np.zeros((1, 3))
+
+
+def spread(session, indices, distances):
+    for address, (index, distance) in enumerate(zip(indices, distances, strict=True)):
+        assert session.put(address, index, 1.0, (0, distance, 0)) == 0
+
+
+def test_3_38_2_6_lists_are_those_of_brute_force(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(500, seed=3)
+    source.index[:] = np.random.default_rng(1).permutation(10**6)[:500] - 500000
+    session.put_cloud(source)
+    h2 = np.random.default_rng(2).uniform(0, 2, 500)
+    expected = lists(source.x, source.v, source.index, source, h2, eps2=0.01)
+    session.force(500, source.x, source.v, source.index, eps2=0.01, h2=h2)
+    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
+    assert [session.neighbours(i) for i in range(500)] == [(0, len(e), e) for e in expected]
+
+
+@pytest.mark.parametrize("h2", [0.0, -1.0, -np.inf, np.nan, -0.0], ids=lambda h: f"row12-h2={h}")
+def test_no_list_for_zero_negative_or_nan_radius(session, h2):
+    spread(session, [1, 2], [1.0, 1e-3])
+    found = session.force(2, ORIGIN, h2=h2)
+    assert found.code == 0 and np.isfinite(found.acc).all()
+    assert session.neighbours(0) == (0, 0, [])
+
+
+@pytest.mark.parametrize("h2", [np.inf, 1.7e308, 1e80], ids=lambda h: f"row12-3.22-h2={h}")
+def test_an_infinite_radius_holds_everybody(session, mode, h2):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    spread(session, [5, 3, 4], [1.0, 1e30, 1e-30])
+    session.force(3, np.zeros((2, 3)), index=[9, 4], h2=h2)
+    assert session.neighbours(0) == (0, 3, [3, 4, 5])
+    assert session.neighbours(1) == (0, 2, [3, 5])
+
+
+def test_2_6_the_test_is_softened_and_includes_the_edge(exact):
+    spread(exact, [1, 2, 3], [3.0, 2.0, 4.0])
+    exact.force(3, np.zeros((3, 3)), eps2=16.0, h2=[25.0, np.nextafter(25.0, 0), 16.0])
+    assert [exact.neighbours(i)[2] for i in range(3)] == [[1, 2], [2], []]
+
+
+def test_2_6_h2_equal_to_eps2_gives_empty_lists(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(100)
+    session.put_cloud(source)
+    session.force(100, source.x, source.v, source.index, eps2=1e-4, h2=1e-4)
+    assert {session.neighbours(i)[1] for i in range(100)} == {0}
+
+
+def test_2_6_each_i_particle_has_its_own_radius(session):
+    spread(session, [1, 2, 3], [1.0, 2.0, 3.0])
+    session.force(3, np.zeros((4, 3)), h2=[1.5, 0.0, 99.0, 4.1])
+    assert [session.neighbours(i)[2] for i in range(4)] == [[1], [], [1, 2, 3], [1, 2]]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 4, 5, 6], ids=lambda n: f"row24-3.21-maxlength{n}")
+def test_overflow_gives_the_lowest_indices_and_the_true_length(session, limit):
+    spread(session, [9, -4, 2147483647, 0, 7], [1.0, 2.0, 3.0, 4.0, 5.0])
+    session.force(5, ORIGIN, h2=np.inf)
+    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
+    whole = [-4, 0, 7, 9, 2147483647]
+    assert session.neighbours(0, limit) == (int(limit < 5), 5, whole[:limit])
+    assert session.neighbours(0, 100) == (0, 5, whole)
+
+
+def test_row24_lists_of_any_length_fit(session):
+    n = 20000
+    source = cloud(n)
+    source.index[:] = np.random.default_rng(5).permutation(n)
+    session.put_cloud(source)
+    found = session.force(n, source.x[:3], source.v[:3], source.index[:3], h2=np.inf)
+    assert found.code == 0 and capi.call("g6_read_neighbour_list", session.cluster) == 0
+    for pipe in (2, 0, 1, 2):
+        code, length, found = session.neighbours(pipe)
+        assert (code, length) == (0, n - 1)
+        assert found == sorted(set(range(n)) - {int(source.index[pipe])})
+
+
+@pytest.mark.parametrize("read", ["g6_read_neighbour_list", "g6_read_neighbour_list_old"])
+@pytest.mark.parametrize("nearest", [True, False], ids=["3.23-lasthalf2", "3.23-lasthalf"])
+def test_lists_follow_either_lasthalf(session, read, nearest):
+    spread(session, [1, 2], [1.0, 2.0])
+    session.force(2, ORIGIN, h2=2.0, nearest=nearest)
+    assert capi.call(read, session.cluster) == 0
+    assert session.neighbours(0) == (0, 1, [1])
+
+
+def test_2_6_lists_stay_readable_until_the_next_firsthalf(session):
+    spread(session, [1, 2], [1.0, 2.0])
+    session.force(2, np.zeros((3, 3)), h2=[2.0, 9.0, 0.5])
+    session.put(0, 55, 1.0, (0, 9, 0), v=(1, 1, 1))
+    session.set_ti(3.0)
+    for _ in range(2):
+        assert [session.neighbours(i)[2] for i in (2, 1, 0)] == [[], [1, 2], [1]]
+    session.force(2, ORIGIN, h2=1e6)
+    assert session.neighbours(0)[2] == [2, 55]
+
+
+def test_3_24_unused_pipes_neither_overflow_nor_show(session):
+    source = cloud(300)
+    session.put_cloud(source)
+    session.force(300, source.x[:48], source.v[:48], source.index[:48], h2=np.inf)
+    session.force(300, source.x[:1], source.v[:1], source.index[:1], h2=0.01)
+    assert capi.call("g6_read_neighbour_list", session.cluster) == 0
+    assert session.neighbours(0)[0] == 0 and session.neighbours(1)[:2] == (-25, 0)
+
+
+def test_3_2_the_particle_itself_is_listed_only_on_request(session):
+    spread(session, [1, 2], [0.0, 2.0])
+    session.force(2, ORIGIN, index=[1], h2=9.0)
+    assert session.neighbours(0)[2] == [2]
+    session.set_int("G6X_NEIGHBOUR_SELF", 1)
+    found = session.force(2, ORIGIN, index=[1], h2=9.0)
+    assert session.neighbours(0)[2] == [1, 2]
+    assert found.nearest[0] == 2 and found.acc[0, 1] == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, "[2]"),
+        ({"GRAPE6_NPIPES": "256"}, "[2]"),
+        ({"GRAPE6_NEIGHBOUR_SELF": "1"}, "[1, 2]"),
+        ({"GRAPE6_CLIENT": "kira"}, "[1, 2]"),
+        ({"GRAPE6_CLIENT": "ph4"}, "[2]"),
+    ],
+    ids=["3.2-default", "3.2-npipes", "3.2-asked", "3.2-kira", "3.2-ph4"],
+)
+def test_environment_decides_on_the_particle_itself(env, expected):
+    script = """
+s = Session(0)
+s.put(0, 1, 1.0, (0, 0, 0)); s.put(1, 2, 1.0, (0, 2, 0))
+s.force(2, [[0, 0, 0]], index=[1], h2=9.0)
+print(s.neighbours(0)[2])
+"""
+    assert capi.run_python(script, **env).stdout.strip() == expected
+
+
+def test_2_7_nearest_neighbours_are_those_of_brute_force(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(2100, seed=7)
+    source.index[:] = np.random.default_rng(1).permutation(10**6)[:2100]
+    session.put_cloud(source)
+    rows = slice(900, 1200)
+    args = source.x[rows], source.v[rows], source.index[rows]
+    for eps2 in (0.0, 0.25):
+        found = session.force(2100, *args, eps2=eps2)
+        assert found.nearest.tolist() == direct(*args, source)[3].tolist()
+
+
+@pytest.mark.parametrize("n", [2, 17, 1500])
+def test_2_7_ties_go_to_the_lowest_address(session, mode, n):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    angles = [(1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0)]
+    for address in range(n):
+        session.put(address, 10000 - address, 1.0, angles[address % 4])
+    found = session.force(n, np.zeros((3, 3)), index=[-1, 10000, 9999])
+    assert found.nearest.tolist() == [10000, 9999, 10000]
+
+
+def test_3_10_without_a_neighbour_the_own_index_comes_back(session):
+    spread(session, [123], [1.0])
+    assert session.force(1, ORIGIN, index=[123]).nearest[0] == 123
+    assert session.force(0, ORIGIN, index=[5]).nearest[0] == 5
+    unset = session.force(4, ORIGIN, index=[123])
+    assert unset.nearest[0] == 123 and unset.code == 0
+
+
+def test_2_7_a_distinct_particle_at_the_same_place_is_the_nearest(session):
+    spread(session, [4, 5, 6], [1.0, 0.0, 0.5])
+    assert session.force(3, ORIGIN, index=[4]).nearest[0] == 5
+
+
+def test_2_7_every_i_particle_of_a_long_block_has_its_own_nearest(session):
+    spread(session, range(200), np.arange(200.0))
+    x = np.zeros((200, 3))
+    x[:, 1] = np.arange(200) + 0.25
+    assert session.force(200, x, index=np.arange(200)).nearest.tolist() == [*range(1, 200), 198]

@@ -1,0 +1,200 @@
+"""Hosts with habits of their own: traps, rounding, forks, threads, signals, small stacks."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import capi
+from particles import assert_force, cloud, direct
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "3"], ids=lambda t: f"row32-threads{t}")
+def test_hosts_that_trap_floating_point_exceptions(threads):
+    capi.run_c("traps", threads)
+
+
+def test_row33_row41_rounding_and_flush_to_zero_are_the_hosts_own():
+    assert capi.run_c("rounding").stderr == ""
+
+
+@pytest.mark.parametrize("how", ["plain", "unclosed", "atexit", "thread"],
+                         ids=lambda h: f"row36-{h}")  # fmt: skip
+def test_loading_late_and_ending_in_odd_orders(how):
+    assert capi.run_c("load_late", str(capi.library_path()), how, linked=False).stderr == ""
+
+
+def test_row37_a_stack_of_64_kilobytes_is_enough():
+    capi.run_c("small_stack")
+
+
+FORK = """
+import os, sys
+source = cloud(3000); args = source.x[:200], source.v[:200], source.index[:200]
+s = Session(0, threads=2); s.put_cloud(source)
+expected = s.force(3000, *args).bits()
+WHERE
+child = os.fork()
+if child == 0:
+    good = s.force(3000, *args).bits() == expected and s.put(5, 5, 1.0, (9, 9, 9)) == 0
+    good = good and s.force(3000, *args).code == 0
+    other = Session(7); other.put_cloud(source)
+    good = good and other.force(3000, *args).bits() == expected and s.close() == 0
+    os._exit(0 if good else 9)
+assert s.force(3000, *args).bits() == expected
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["row30-idle", "row30-between-halves"])
+def test_a_forked_child_works_on(pending):
+    first = "s.first(3000, *args)" if pending else ""
+    done = capi.run_python(FORK.replace("WHERE", first), timeout=30)
+    assert done.stderr == ""
+
+
+def test_row30_a_child_of_a_child_opens_for_the_first_time():
+    capi.run_python("""
+import os
+call("g6_open", 0); call("g6_close", 0)
+child = os.fork()
+if child == 0:
+    s = Session(1); source = cloud(2000); s.put_cloud(source)
+    os._exit(s.force(2000, source.x[:100]).code != 0)
+assert os.waitpid(child, 0)[1] == 0
+""", timeout=30)  # fmt: skip
+
+
+def test_row31_no_signal_handlers_are_installed():
+    capi.run_python("""
+import re
+def dispositions():
+    status = open("/proc/self/status").read()
+    return re.findall(r"Sig(?:Blk|Ign|Cgt):.*", status)
+before = dispositions()
+s = Session(0); source = cloud(3000); s.put_cloud(source); s.force(3000, source.x[:100])
+assert dispositions() == before
+s.close(); assert dispositions() == before
+""")
+
+
+def test_row31_interrupting_signals_do_not_disturb_a_call():
+    capi.run_python("""
+import signal, time
+hits = []
+signal.signal(signal.SIGALRM, lambda *_: hits.append(1))
+signal.siginterrupt(signal.SIGALRM, True)
+s = Session(0); source = cloud(3000); s.put_cloud(source)
+expected = s.force(3000, source.x, source.v, source.index).bits()
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    found = s.force(3000, source.x, source.v, source.index)
+    assert found.code == 0 and found.bits() == expected
+signal.setitimer(signal.ITIMER_REAL, 0)
+assert len(hits) > 3
+""")
+
+
+def in_threads(count, work):
+    """Runs work(k) in `count` threads at once and raises what they raise."""
+    gate = threading.Barrier(count)
+
+    def together(k):
+        gate.wait()
+        work(k)
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(together, range(count), timeout=60))
+
+
+def test_row35_sessions_work_side_by_side(new_session):
+    source = cloud(1500, seed=3)
+    sessions = [new_session() for _ in range(6)]
+    for session in sessions:
+        session.put_cloud(source)
+    expected = sessions[0].force(1500, source.x, source.v, source.index, h2=0.1)
+    lists = sessions[0].neighbours(7)
+
+    def work(k):
+        for block in (None, 100, 333):
+            found = sessions[k].force(1500, source.x, source.v, source.index, h2=0.1, block=block)
+            assert found.bits() == expected.bits()
+        sessions[k].force(1500, source.x[:9], source.v[:9], source.index[:9], h2=0.1)
+        assert sessions[k].neighbours(7) == lists
+
+    in_threads(6, work)
+
+
+def test_row35_one_session_may_be_called_from_several_threads(exact):
+    source = cloud(400)
+    exact.put_cloud(source)
+
+    def work(k):
+        for n in range(200):
+            a = (k * 100 + n) % 400
+            assert exact.put(a, a, source.mass[a], source.x[a], source.v[a]) == 0
+            assert exact.force(400, source.x[:4], source.v[:4], source.index[:4]).code in (0, -18)
+            assert exact.neighbours(0, 400)[0] in (0, 1, -25)
+
+    in_threads(4, work)
+    expected = direct(source.x, source.v, source.index, source)
+    assert_force(exact.force(400, source.x, source.v, source.index), expected, 1e-10)
+
+
+def test_row35_eight_first_opens_at_once():
+    for _ in range(3):
+        capi.run_python("""
+import threading
+gate, bad = threading.Barrier(8), []
+def work(k):
+    gate.wait()
+    if call("g6_open", k) != 0: bad.append(k)
+    s = object.__new__(Session); s.cluster = k
+    source = cloud(300); s.put_cloud(source)
+    if s.force(300, source.x, source.v, source.index).code != 0: bad.append(k)
+    if s.close() != 0: bad.append(k)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+for t in threads: t.start()
+for t in threads: t.join(30)
+assert not bad and not any(t.is_alive() for t in threads)
+""")
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.5, 1.0], ids=lambda p: f"row40-{p}")
+def test_verification_accepts_right_results_and_changes_no_bits(session, mode, fraction):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(600, seed=9)
+    mirror = source.take(np.r_[0:600, 0:600])  # cancelling forces at the origin
+    mirror.x[600:] *= -1
+    mirror.index[600:] += 600
+    session.put_cloud(mirror)
+    x, v = np.vstack([np.zeros((2, 3)), source.x]), np.vstack([np.zeros((2, 3)), source.v])
+    index = np.r_[-1, -1, source.index]
+    expected = session.force(1200, x, v, index, eps2=1e-8)
+    key = capi.CONSTANTS["G6X_VERIFY"]
+    assert capi.call("g6x_set_double", session.cluster, key, fraction) == 0
+    found = session.force(1200, x, v, index, eps2=1e-8)
+    assert found.code == 0 and found.bits() == expected.bits()
+    assert (found.nearest == expected.nearest).all()
+
+
+def test_row40_environment_asks_for_verification():
+    done = capi.run_python("""
+import ctypes
+s = Session(0); source = cloud(500); s.put_cloud(source)
+assert s.force(500, source.x, source.v, source.index).code == 0
+value = ctypes.c_double()
+call("g6x_get_double", 0, CONSTANTS["G6X_VERIFY"], ctypes.byref(value)); print(value.value)
+""", GRAPE6_VERIFY="0.5")  # fmt: skip
+    assert float(done.stdout) == 0.5 and done.stderr == ""
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-300], ids=lambda t: f"row41-{t}")
+def test_denormal_inputs_are_harmless(exact, tiny):
+    source = cloud(100)
+    source.mass[50:], source.x[60:70, 1], source.v[70:] = tiny, tiny, tiny
+    exact.put_cloud(source)
+    found = exact.force(100, source.x, source.v, source.index)
+    assert_force(found, direct(source.x, source.v, source.index, source), 1e-11)

@@ -1,0 +1,183 @@
+"""Fresh processes: calls before open, what is printed and what is not, abort, memory."""
+
+import signal
+
+import pytest
+
+import capi
+
+FAULTS = """
+s = Session(0)
+source = cloud(20); s.put_cloud(source)
+x = np.zeros((3, 3)); index = np.zeros(3, np.int32)
+def all_faults():
+    s.put(-4, 1, 1.0, (1, 0, 0))
+    s.put(3, 1, float("nan"), (1, 0, 0)); s.force(20, x)
+    s.put(3, 1, 1.0, (1, 0, 0)); s.force(20, x * np.nan)
+    s.force(20, x, eps2=-1.0)
+    s.first(20, x, x, index); s.last(19, x, x, index)
+    s.force(20, x); s.neighbours(99)
+    s.last(20, x, x, index)
+    call("g6_get_predicted_j_particles", 0, 1, None, None)
+"""
+ALLOWED = """
+assert call("g6_npipes") == 48
+for name in ("g6_reset", "g6_reset_fofpga", "g6_reinitialize"): assert call(name, 0) == 0
+assert call("g6_set_tunit", 51) == 0 and call("g6_set_xunit", 51) == 0
+assert call("get_device_count") >= 1
+assert call("g6_set_neighbour_list_sort_mode", 2) == 0
+assert call("g6_get_neighbour_list_sort_mode") == 2
+assert call("g6_set_overflow_flag_test_mode", 1, 1, 1) == 0
+assert text("g6x_version")[0] > 0
+assert text("g6x_last_error", 0) == (0, "") and text("g6x_last_warning", 0) == (0, "")
+assert call("g6x_clear_error", 0) == 0
+"""
+CLOSED = """
+def refused():
+    s = object.__new__(Session); s.cluster = 0
+    assert s.put(0, 1, 1.0, (1, 0, 0)) == -21
+    assert s.put_cloud(cloud(3)) == -21 and s.set_ti(0.0) == -21
+    f = s.force(1, [[0, 0, 0]])
+    assert f.code == -21 and np.isnan(f.acc).all() and np.isnan(f.pot).all(), f
+    assert np.isnan(f.jerk).all()
+    assert s.neighbours(0)[:2] == (-21, 0)
+    for name in ("g6_read_neighbour_list", "g6_flush_jp_buffer"): assert call(name, 0) == -21, name
+    assert s.error()[0] == -21 and "open" in s.error()[1]
+"""
+
+
+def test_row21_calls_before_the_first_open_are_refused():
+    capi.run_python(CLOSED + "refused()")
+
+
+@pytest.mark.parametrize("when", ["", "call('g6_open', 0); call('g6_close', 0)\n"],
+                         ids=["row21-before-open", "row21-after-close"])  # fmt: skip
+def test_probes_and_settings_are_legal_while_nothing_is_open(when):
+    done = capi.run_python(when + ALLOWED)
+    assert done.stdout == done.stderr == ""
+
+
+def test_row21_open_special_is_legal_before_open_and_opens():
+    capi.run_python("""
+assert call("g6_open_special", 1, np.zeros(1, np.int32)) == 0
+s = object.__new__(Session); s.cluster = 0
+assert s.put(0, 1, 1.0, (1, 0, 0)) == 0 and s.force(1, [[0, 0, 0]]).code == 0
+""")
+
+
+def test_row21_calls_after_all_are_closed_are_refused():
+    capi.run_python(CLOSED + "call('g6_open', 0); call('g6_open', 5)\n"
+                    "call('g6_close', 0); refused()\ncall('g6_close', 5); refused()\n"
+                    "call('g6_open', 9); s = Session(0); assert s.put(0, 1, 1., (1, 0, 0)) == 0")  # fmt: skip
+
+
+def test_3_31_nothing_is_printed_in_a_run_without_faults():
+    done = capi.run_python("""
+s = Session(0); source = cloud(2000, moving=True); s.put_cloud(source); s.set_ti(0.5)
+for mode in (0, 1, 2):
+    s.set_int("G6X_PRECISION", mode)
+    s.force(2000, source.x, source.v, source.index, h2=0.1, eps2=1e-4); s.neighbours(3)
+s.put(5, 5, 1.0, (1, 1, 1)); s.put(6, 6, 1.0, (1, 1, 1))
+s.force(2000, [[1, 1, 1]], index=[5]); s.neighbours(0, 0)
+call("g6_print_chip_status", 0); call("g6_reset", 0); s.close(); s.close()
+import ctypes; ctypes.CDLL(None).fflush(None)
+""")
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_faults_print_one_line_a_kind_on_stderr_only():
+    done = capi.run_python(FAULTS + "for _ in range(4): all_faults()")
+    lines = done.stderr.splitlines()
+    assert done.stdout == "" and len(lines) == len(set(lines))
+    assert 6 <= len(lines) <= 8, done.stderr
+    assert all("grape6" in line.lower() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("row", "statement"),
+    [
+        (6, "s.put(3, 1, float('nan'), (1, 0, 0)); s.force(20, x)"),
+        (7, "s.force(20, x * np.nan)"),
+        (11, "s.force(20, x, eps2=-1.0)"),
+        (13, "s.put(-4, 1, 1.0, (1, 0, 0))"),
+        (18, "s.last(20, x, x, index)"),
+        (20, "s.first(20, x, x, index); s.last(19, x, x, index)"),
+        (25, "s.force(20, x); s.neighbours(99)"),
+        (26, "call('g6x_set_j_particles', 0, 1, *[None] * 10)"),
+    ],
+    ids=lambda v: f"row{v:02}" if isinstance(v, int) else "",
+)
+def test_each_kind_of_fault_prints_exactly_one_line(row, statement):
+    done = capi.run_python(FAULTS + f"for _ in range(3): {statement}\nprint(s.error()[0])")
+    assert done.stdout.strip() == str(-row)
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_log_none_silences_everything():
+    done = capi.run_python(FAULTS + "all_faults()", GRAPE6_LOG="none")
+    assert done.stdout == done.stderr == ""
+
+
+def test_log_can_be_silenced_by_an_option():
+    done = capi.run_python(FAULTS + "s.set_int('G6X_LOG', 0); all_faults()")
+    assert done.stdout == done.stderr == ""
+
+
+def test_log_info_writes_to_stderr_only():
+    done = capi.run_python("s = Session(0); s.put_cloud(cloud(9)); s.force(9, [[0, 0, 0]])\n"
+                           "s.close()", GRAPE6_LOG="info")  # fmt: skip
+    assert done.stdout == "" and done.stderr != ""
+
+
+@pytest.mark.parametrize("by", ["environment", "option"])
+def test_on_error_abort_ends_the_program(by):
+    env = {"GRAPE6_ON_ERROR": "abort"} if by == "environment" else {}
+    option = "" if env else "s.set_int('G6X_ON_ERROR', 1)\n"
+    script = FAULTS + option + "print('alive', flush=True); s.put(-4, 1, 1.0, (1, 0, 0))"
+    done = capi.start_python(script, **env)
+    assert done.returncode == -signal.SIGABRT and done.stdout == "alive\n"
+    assert "-4" in done.stderr
+
+
+def test_row29_out_of_memory_leaves_the_old_particles_intact():
+    done = capi.run_python("""
+import resource
+s = Session(0); source = cloud(300); s.put_cloud(source)
+before = s.force(300, source.x, source.v, source.index)
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (400 << 20),) * 2)
+assert s.put(200000000, 1, 1.0, (1, 0, 0)) == -29
+code, message = s.error()
+assert code == -29 and any(c.isdigit() for c in message), message
+assert s.force(300, source.x, source.v, source.index).bits() == before.bits()
+assert s.put(2147483647, 1, 1.0, (1, 0, 0)) in (-29, -27)
+assert s.put(400, 1, 1.0, (1, 0, 0)) == 0
+assert s.force(401, source.x, source.v, source.index).code == 0
+""")
+    assert done.stdout == ""
+
+
+def test_row29_out_of_memory_in_a_force_call_gives_nan_and_a_code():
+    capi.run_python("""
+import resource
+s = Session(0); s.put_cloud(cloud(10))
+ni = 400000
+x, index, h2 = np.ones((ni, 3)), np.zeros(ni, np.int32), np.zeros(ni)
+out = Force.blank(ni)
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 20),) * 2)
+a = call("g6calc_firsthalf", 0, 10, ni, index, x, x, x, x, h2, 0.1, h2)
+b = call("g6calc_lasthalf", 0, 10, ni, index, x, x, 0.1, h2, out.acc, out.jerk, out.pot)
+assert b == -29, (a, b)
+assert np.isnan(out.acc).all() and np.isnan(out.pot).all()
+assert s.force(10, [[1, 1, 1]]).code == 0
+""")
+
+
+@pytest.mark.parametrize(("name", "value"), [("GRAPE6_PRECISION", "quadruple"),
+                                             ("GRAPE6_THREADS", "-7"),
+                                             ("GRAPE6_ISA", "mmx"),
+                                             ("GRAPE6_LOG", "loud")])  # fmt: skip
+def test_nonsense_in_the_environment_is_survived(name, value):
+    done = capi.run_python("print(call('g6_open', 0)); call('g6_npipes')", **{name: value})
+    assert int(done.stdout) in (0, -11)

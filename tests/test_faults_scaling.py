@@ -1,0 +1,141 @@
+"""Units and dynamic range (row 8): any system of units, never a silent zero or Inf."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import capi
+from particles import assert_force, cloud, direct, pair_terms
+
+N = 1500
+SOURCE = cloud(N, seed=51)
+ROWS = slice(0, 60)
+EPS2, H2 = 1e-3, 0.05
+UNIT = {40 * k for k in (-2, -1, 0, 1, 2)}
+OTHER = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (7, -3, 11), (-13, 29, 5), (100, -100, 100), (-100, 99, 33),
+         (61, 77, -95), (-39, -41, 17), (19, 100, -100), (-99, -100, -98)]  # fmt: skip
+
+
+def scaled_force(session, a, b, c):
+    """The force of the scaled set, scaled back exactly; lists and neighbours too."""
+    source = SOURCE.scaled(a, b, c)
+    session.put_cloud(source)
+    found = session.force(N, source.x[ROWS], source.v[ROWS], source.index[ROWS],
+                          eps2=np.ldexp(EPS2, 2 * a), h2=np.ldexp(H2, 2 * a))  # fmt: skip
+    assert found.code == 0
+    back = np.ldexp(found.acc, 2 * a - b), np.ldexp(found.jerk, 3 * a - b - c)
+    lists = [session.neighbours(i) for i in range(0, 60, 7)]
+    return *back, np.ldexp(found.pot, a - b), found.nearest, lists
+
+
+@pytest.fixture
+def base(new_session, mode):
+    return scaled_force(new_session(precision=mode), 0, 0, 0)
+
+
+@pytest.mark.parametrize("b", sorted(UNIT), ids=lambda b: f"row08-mass2^{b}")
+def test_units_by_multiples_of_forty_keep_every_mantissa(session, mode, base, b):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    for a, c in itertools.product(sorted(UNIT), repeat=2):
+        found = scaled_force(session, a, b, c)
+        assert all((f == e).all() for f, e in zip(found[:4], base[:4], strict=True)), (a, b, c)
+        assert found[4] == base[4]
+
+
+def largest_block_sums():
+    """Largest |sum| over a block of 1024 addresses, of acc, jerk (components) and pot."""
+    args = SOURCE.x[ROWS], SOURCE.v[ROWS], SOURCE.index[ROWS], SOURCE
+    terms = pair_terms(*args, eps2=EPS2)[2:]
+    sums = [np.add.reduceat(t, range(0, N, 1024), axis=1) for t in terms]
+    return [abs(s.reshape(60, -1)).max(1) for s in sums]
+
+
+@pytest.mark.parametrize("powers", OTHER, ids=lambda p: f"row08-2^{p}")
+def test_units_by_other_powers_agree_to_the_accumulators_bound(session, mode, base, powers):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    found = scaled_force(session, *powers)
+    bits, blocks = (81 if mode == "double" else 41), 2
+    for value, expected, largest in zip(found[:3], base[:3], largest_block_sums(), strict=True):
+        last_place = 2.0**-52 * abs(expected)
+        bound = 2 * blocks * 2.0**-bits * largest.astype(float)
+        bound = bound.reshape([60] + [1] * (expected.ndim - 1))
+        assert (abs(value - expected) <= bound + last_place).all()
+    assert (found[3] == base[3]).all() and found[4] == base[4]
+
+
+UNITS = {
+    "cgs": (3.0857e18, 1.989e33, 6.7e4),
+    "SI": (3.0857e16, 1.989e30, 670.0),
+    "au": (206265.0, 1.0, 0.14),
+    "planck": (1.9e51, 9.1e37, 2e-6),
+}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda u: f"row08-{u}")
+def test_any_system_of_units_is_as_accurate_as_another(session, mode, unit):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    length, mass, velocity = UNITS[unit]
+    source = cloud(800, seed=52)
+    source.x *= length
+    source.mass *= mass
+    source.v *= velocity
+    session.put_cloud(source)
+    args = source.x[:50], source.v[:50], source.index[:50]
+    for eps2 in (0.0, (0.01 * length) ** 2):
+        found = session.force(800, *args, eps2=eps2)
+        limit = {"grape": 2e-5, "double": 1e-12, "single": 1e-3}[mode]
+        assert_force(found, direct(*args, source, eps2=eps2), limit)
+
+
+def two_bodies(session, separation, mass, speed=1.0, offset=0.0):
+    """Force on a particle at `offset` from a body at `separation`, far from a distant third."""
+    session.put(0, 1, mass, (offset + separation, 0, 0), v=(speed, speed, 0))
+    session.put(1, 2, 1.0, (0, 1e3, 0))
+    source = cloud(2)
+    source.index[:], source.mass[:], source.v[:] = (1, 2), (mass, 1.0), 0
+    source.x[:] = (offset + separation, 0, 0), (0, 1e3, 0)
+    source.v[0] = speed, speed, 0
+    x, v, index = np.array([[offset, 0, 0]]), np.zeros((1, 3)), np.array([9])
+    return session.force(2, x, v, index), direct(x, v, index, source)
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e-30, 1e30, 1e-100, 1e100], ids=lambda m: f"row08-m{m}")
+@pytest.mark.parametrize("separation", [1e-3, 1e-14, 1e-19, 1e-30, 1e12, 1e19, 1e30, 1e60])
+def test_pairs_beyond_the_range_of_single_are_neither_lost_nor_infinite(
+    session, mode, separation, mass
+):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    found, expected = two_bodies(session, separation, mass)
+    assert_force(found, expected, 3e-6 if mode != "double" else 1e-14)
+    assert found.nearest[0] == (1 if separation < 1e3 else 2)
+
+
+@pytest.mark.parametrize("speed", [1e-30, 1e-15, 1e15, 1e30], ids=lambda s: f"row08-v{s}")
+def test_velocities_of_any_size_give_the_jerk(session, mode, speed):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    found, expected = two_bodies(session, 0.5, 2.0, speed)
+    assert_force(found, expected, 2e-6 if mode != "double" else 1e-14)
+
+
+def test_row08_a_distant_outlier_spoils_nothing(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(300, seed=53)
+    session.put_cloud(source)
+    session.put(300, 300, 1e-3, (1e12, -1e12, 1e12))
+    found = session.force(301, source.x, source.v, source.index)
+    args = source.x, source.v, source.index, source
+    if mode == "single":
+        assert found.code == 0 and np.isfinite(found.acc).all()
+    else:
+        assert_force(found, direct(*args), {"grape": 2e-5, "double": 1e-11}[mode])
+
+
+def test_row08_masses_over_fifteen_decades(session, mode):
+    session.set_int("G6X_PRECISION", capi.MODES[mode])
+    source = cloud(400, seed=54)
+    source.mass[:] = 10.0 ** np.random.default_rng(1).uniform(-15, 0, 400)
+    session.put_cloud(source)
+    args = source.x, source.v, source.index
+    limit = {"grape": 2e-5, "double": 1e-11, "single": 2e-3}[mode]
+    assert_force(session.force(400, *args), direct(*args, source), limit)

@@ -1,0 +1,474 @@
+"""The class Grape6: NumPy in and out, against the oracle; typed errors; nothing left behind."""
+
+import gc
+import itertools
+import re
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import grape6py
+from grape6py import Grape6, Grape6Error, Grape6Warning, _board, errors, paths, plummer, session
+from grape6py._library import lib
+from grape6py.reference import direct_sum, predict
+
+MODEL = plummer(300, seed=1)
+MASS, POS, VEL = MODEL
+TOLERANCE = {"grape": 1e-4, "double": 1e-12, "single": 1e-2}
+
+
+@pytest.fixture
+def grape():
+    """A session in double precision that holds the model."""
+    with Grape6(precision="double") as made:
+        made.set_particles(*MODEL)
+        yield made
+
+
+def assert_forces(found, true, tolerance=1e-12):
+    """Acc, jerk and pot within a tolerance relative to their size in the mean."""
+    for name in ("acc", "jerk", "pot"):
+        value, right = getattr(found, name), getattr(true, name)
+        assert value.shape == right.shape
+        if value.size:
+            assert np.abs(value - right).max() <= tolerance * np.abs(right).mean(), name
+
+
+def same(one, two):
+    """Equal bits of acc, jerk and pot."""
+    return all(np.array_equal(getattr(one, k), getattr(two, k)) for k in ("acc", "jerk", "pot"))
+
+
+# ---- results -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", list(TOLERANCE))
+def test_every_mode_agrees_with_the_oracle(precision):
+    with Grape6(precision=precision) as grape:
+        assert grape.precision == precision
+        grape.set_particles(*MODEL)
+        found = grape.forces(eps=0.01, nn=True, h=0.3)
+    true = direct_sum(*MODEL, eps2=0.01 * 0.01, nearest=True, h2=0.3 * 0.3, extended=True)
+    assert_forces(found, true, TOLERANCE[precision])
+    assert np.array_equal(found.nearest, true.nearest)
+    assert np.allclose(found.distance, np.float64(true.distance), rtol=1e-3)
+    assert all(map(np.array_equal, found.neighbours, true.neighbours))
+
+
+def test_what_was_not_asked_for_is_none(grape):
+    found = grape.forces()
+    assert found.nearest is found.distance is found.neighbours is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 70),
+    ni=st.integers(0, 9),
+    eps=st.sampled_from([0, 0.1, 3]),
+)
+def test_foreign_targets_agree_with_the_oracle(seed, n, ni, eps):
+    random = np.random.default_rng(seed)
+    mass, pos, vel = random.random(n), random.normal(size=(n, 3)), random.normal(size=(n, 3))
+    at, moving = random.normal(size=(ni, 3)), random.normal(size=(ni, 3))
+    with Grape6(precision="double") as grape:
+        grape.set_particles(mass, pos, vel)
+        found = grape.forces(at, moving, eps=eps)
+    true = direct_sum(mass, pos, vel, target_pos=at, target_vel=moving, eps2=eps * eps)
+    assert_forces(found, true, 1e-11)
+
+
+def test_targets_with_an_index_do_not_feel_that_particle(grape):
+    rows = np.array([7, 3, 299])
+    found = grape.forces(POS[rows], VEL[rows], rows)
+    assert same(found, type(found)(*(array[rows] for array in grape.forces()[:3])))
+
+
+def test_targets_without_an_index_feel_a_particle_at_their_place(grape):
+    one = grape.forces(POS[:1], eps=0.5).pot - grape.forces(POS[:1], index=[0], eps=0.5).pot
+    assert one[0] == pytest.approx(-MASS[0] / 0.5)
+
+
+def test_foreign_targets_stay_foreign_if_a_particle_has_index_minus_one():
+    with Grape6() as grape:
+        grape.set_particles([1, 1], np.eye(3)[:2], index=[-1, -2])
+        assert grape.forces([[0, 0, 0]], nn=True).pot[0] == -2
+
+
+def test_particles_are_predicted_from_natural_derivatives():
+    random = np.random.default_rng(2)
+    acc, jerk, snap = random.normal(size=(3, 300, 3))
+    times, now = random.integers(0, 8, 300) / 64, 0.25
+    with Grape6(precision="double") as grape:
+        grape.set_particles(*MODEL, acc, jerk, snap, time=times)
+        found = grape.forces(time=now, eps=0.1)
+    pos, vel = predict(now - times, POS, VEL, acc / 2, jerk / 6, snap / 18, extended=True)
+    assert_forces(found, direct_sum(MASS, pos, vel, eps2=0.1 * 0.1, extended=True))
+
+
+def test_the_time_is_the_latest_one_named():
+    still = {"mass": [1, 1], "pos": [[0, 0, 0], [1, 0, 0]], "vel": [[0, 0, 0], [1, 0, 0]]}
+    with Grape6() as grape:
+        assert grape.time == 0
+        grape.set_particles(**still, time=5)
+        assert grape.time == 5
+        assert grape.forces().pot[0] == -1  # not extrapolated back to time 0
+        assert grape.forces(time=6).pot[0] == -0.5
+        assert grape.forces().pot[0] == -0.5  # the time stays
+        grape.set_particles(1, [[0, 0, 0]], time=5.5, address=[0])
+        assert grape.forces().pot[0] == -0.5
+        grape.set_particles(**still, time=2)
+        assert grape.forces().pot[0] == -1
+
+
+def test_snap_and_jerk_can_be_switched_off():
+    snap = np.full((300, 3), 100.0)
+    with Grape6(snap=False, jerk=False, precision="double") as grape:
+        grape.set_particles(*MODEL, snap=snap)
+        found = grape.forces(time=0.5)
+    assert found.jerk is None
+    true = direct_sum(MASS, POS + 0.5 * VEL, extended=True)
+    assert np.allclose(found.acc, np.float64(true.acc), rtol=1e-9)
+
+
+def test_long_neighbour_lists_come_whole():
+    with Grape6(precision="double", neighbour_self=True) as grape:
+        grape.set_particles(1, np.random.default_rng(1).normal(size=(2500, 3)))
+        found = grape.forces(h=np.where(np.arange(2500) % 2, np.inf, -1.0)).neighbours
+    assert {len(one) for one in found[1::2]} == {2500}
+    assert {len(one) for one in found[::2]} == {0}
+    assert np.array_equal(found[1], np.arange(2500))
+
+
+def test_nan_radius_means_no_neighbours(grape):
+    assert len(grape.forces(h=np.full(300, np.nan)).neighbours[0]) == 0
+
+
+def test_cutting_targets_into_chunks_changes_no_bit(grape, monkeypatch):
+    whole = grape.forces(nn=True, h=0.2)
+    monkeypatch.setattr(_board, "CHUNK_ROWS", 7)
+    cut = grape.forces(nn=True, h=0.2)
+    assert same(whole, cut)
+    assert np.array_equal(whole.nearest, cut.nearest)
+    assert all(map(np.array_equal, whole.neighbours, cut.neighbours))
+
+
+def test_anything_that_numpy_understands_goes_in(grape):
+    with Grape6(precision="double") as other:
+        other.set_particles(MASS.tolist(), np.asfortranarray(POS), VEL[:, ::-1][:, ::-1])
+        assert same(grape.forces(), other.forces())
+        other.set_particles(1, [(0, 0, 0), (1, 0, 0)], index=np.array([5, 9], np.uint16))
+        assert list(other.index) == [5, 9]
+
+
+def test_inputs_are_not_changed():
+    before = [array.copy() for array in MODEL]
+    with Grape6() as grape:
+        grape.set_particles(*MODEL)
+        grape.forces(POS, VEL, np.arange(300))
+    assert all(map(np.array_equal, before, MODEL))
+
+
+# ---- writing some addresses ----------------------------------------------------
+
+
+def test_an_update_replaces_these_particles_and_no_others(grape):
+    rows = np.array([200, 10])
+    pos = POS.copy()
+    pos[rows] += 0.5
+    grape.set_particles(MASS[rows], pos[rows], VEL[rows], address=rows)
+    with Grape6(precision="double") as fresh:
+        fresh.set_particles(MASS, pos, VEL)
+        assert same(grape.forces(), fresh.forces())
+
+
+def test_an_update_keeps_the_index_unless_told():
+    with Grape6() as grape:
+        grape.set_particles(1, np.eye(3), index=[30, 20, 10])
+        grape.set_particles(2, [[5, 5, 5], [6, 6, 6]], address=[3, 1])
+        assert list(grape.index) == [30, 20, 10, 3]
+        grape.set_particles(2, [[5, 5, 5]], address=[1], index=[77])
+        assert list(grape.index) == [30, 77, 10, 3]
+
+
+def test_addresses_never_written_are_nobody():
+    with Grape6(precision="double") as grape:
+        grape.set_particles([1, 2], [[0, 0, 0], [2, 0, 0]], address=[4, 5000])
+        assert grape.n == 2
+        found = grape.forces(nn=True, h=np.inf)
+        assert np.array_equal(found.pot, [-1, -0.5])
+        assert np.array_equal(found.nearest, [5000, 4])
+        assert [list(one) for one in found.neighbours] == [[5000], [4]]
+
+
+def test_a_smaller_set_leaves_nothing_of_the_larger_one_behind(grape):
+    grape.set_particles(1, [[0, 0, 0], [1, 0, 0]])
+    grape.set_particles(1, [[0, 1, 0]], address=[100])
+    assert grape.n == 3
+    assert grape.precision == "double"
+    assert grape.forces([[0, 0, 0]], index=[0]).pot[0] == -2
+
+
+# ---- faults: the Python column of the table --------------------------------------
+
+
+def test_row_4_an_unknown_option_is_refused_by_name():
+    for wrong in ({"backend": "cuda"}, {"precision": "quad"}, {"isa": "mmx"}, {"isa": ["avx2"]}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} = .* is unknown; there are: "):
+            Grape6(**wrong)
+    for wrong in ({"threads": -1}, {"threads": 1.5}, {"verify": 2}, {"verify": np.nan}):
+        with pytest.raises(ValueError, match=r"\w"):
+            Grape6(**wrong)
+
+
+@pytest.mark.parametrize("name", ["mass", "pos", "vel", "acc", "jerk", "snap", "time"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_row_6_a_particle_that_is_not_finite_is_named(grape, name, value):
+    before = grape.forces()
+    given_arrays = {"mass": MASS, "time": np.zeros(300), "index": np.arange(300) + 1000}
+    given_arrays = {"pos": POS, name: POS} | given_arrays
+    given_arrays[name] = given_arrays[name].copy()
+    given_arrays[name][17] = value
+    with pytest.raises(ValueError, match=rf"{name}\[17\].*1017.*is not finite") as caught:
+        grape.set_particles(**given_arrays)
+    assert isinstance(caught.value, errors.NotFiniteError)
+    assert same(before, grape.forces())
+
+
+@pytest.mark.parametrize("name", ["pos", "vel"])
+def test_row_7_a_target_that_is_not_finite_is_named(grape, name):
+    targets = {"pos": POS[:5].copy(), "vel": VEL[:5].copy()}
+    targets[name][3, 1] = np.nan
+    with pytest.raises(ValueError, match=rf"{name}\[3\] is not finite"):
+        grape.forces(**targets)
+
+
+def test_row_9_a_pair_at_one_place_adds_nothing_and_warns_once():
+    with Grape6(precision="double") as grape:
+        grape.set_particles(1, [[0, 0, 0], [0, 0, 0], [0, 2, 0]])
+        with pytest.warns(Grape6Warning):
+            found = grape.forces()
+        assert np.array_equal(found.pot, [-0.5, -0.5, -1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            grape.forces()
+
+
+@pytest.mark.parametrize("wrong", [{"eps": -1}, {"eps": np.nan}, {"eps": np.inf}, {"eps": 1e200},
+                                   {"time": np.nan}, {"time": "now"}])  # fmt: skip
+def test_row_11_softening_and_time_must_make_sense(grape, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        grape.forces(**wrong)
+    assert np.isfinite(grape.forces().pot).all()
+
+
+def test_row_13_a_negative_address_is_an_indexerror(grape):
+    with pytest.raises(IndexError, match=r"address\[1\] = -3 is negative"):
+        grape.set_particles(1, POS[:2], address=[5, -3])
+    assert grape.n == 300
+
+
+def test_row_17_nobody_and_no_targets():
+    with Grape6() as grape:
+        empty = grape.forces(nn=True, h=1)
+        assert empty.acc.shape == (0, 3)
+        assert empty.neighbours == []
+        found = grape.forces([[1, 2, 3]], index=[8], nn=True, h=1)
+        assert not found.acc.any()
+        assert found.pot[0] == 0
+        assert found.nearest[0] == 8
+        assert list(found.neighbours[0]) == []
+        assert grape.forces([[1, 2, 3]], nn=True).nearest[0] == -1
+        grape.set_particles(1, [[1, 0, 0]])
+        assert grape.forces(np.empty((0, 3))).pot.shape == (0,)
+
+
+def test_row_21_a_closed_session_is_a_runtimeerror(grape):
+    grape.close()
+    grape.close()
+    for call in (grape.forces, lambda: grape.set_particles(*MODEL), grape.__enter__):
+        with pytest.raises(RuntimeError, match="closed"):
+            call()
+    assert repr(grape) == "<Grape6, closed>"
+
+
+def test_row_27_numbers_beyond_32_bits_are_an_overflowerror(grape):
+    for wrong in ({"index": [2**31, 0]}, {"address": [2**31, 0]}, {"index": [2**70, 0]}):
+        with pytest.raises(OverflowError, match="beyond 32 bits"):
+            grape.set_particles(1, POS[:2], **wrong)
+
+
+def test_row_28_ten_million_bodies_are_announced_with_an_estimate(grape, monkeypatch):
+    monkeypatch.setattr(session, "LARGE", 300)
+    with pytest.warns(Grape6Warning, match=r"300 particles: about .* GB .* about .* s "):
+        grape.set_particles(*MODEL)
+    with pytest.warns(Grape6Warning, match=r"300 targets and 300 particles: about"):
+        grape.forces()
+
+
+def test_row_31_ctrl_c_works_between_chunks(grape, monkeypatch):
+    """A signal is delivered while the targets are summed; the session stays usable."""
+    monkeypatch.setattr(_board, "CHUNK_ROWS", 1)
+    before = grape.forces()
+    calls = itertools.count()
+
+    def interrupted(self, *arguments):
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        return prepare(self, *arguments)
+
+    prepare = _board.Board.prepare
+    with monkeypatch.context() as patch:
+        patch.setattr(_board.Board, "prepare", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            grape.forces()
+    assert next(calls) == 6
+    assert same(before, grape.forces())
+
+
+def test_row_35_threads_may_share_a_session_and_the_interpreter(grape):
+    right = grape.forces()
+    wrong = []
+
+    def work():
+        for rows in (slice(0, 100), slice(100, 300)):
+            found = grape.forces(POS[rows], VEL[rows], np.arange(300)[rows])
+            if not np.array_equal(found.acc, right.acc[rows]):
+                wrong.append(rows)
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"pos": POS.T}, r"pos has shape \(3, 300\), not \(n, 3\)"),
+        ({"mass": MASS[:5]}, r"mass has shape \(5,\), not \(300,\)"),
+        ({"vel": VEL[:5]}, r"vel has shape \(5, 3\), not \(300, 3\)"),
+        ({"index": np.arange(5)}, r"index has shape \(5,\), not \(300,\)"),
+        ({"index": np.arange(300.0)}, "index holds float64, not integers"),
+        ({"pos": [["a", "b", "c"]]}, "pos is not an array of real numbers"),
+        ({"pos": POS * 1j}, "pos is not an array of real numbers: it is complex"),
+        ({"pos": [[1, 2, 3], [1, 2]]}, "pos is not an array of real numbers"),
+    ],
+)
+def test_wrong_shapes_and_kinds_are_named(grape, wrong, complaint):
+    with pytest.raises(ValueError, match=complaint) as caught:
+        grape.set_particles(**({"mass": MASS, "pos": POS} | wrong))
+    assert isinstance(caught.value, Grape6Error)
+
+
+def test_targets_need_positions(grape):
+    for wrong in ({"vel": VEL}, {"index": [1]}):
+        with pytest.raises(ValueError, match="give their pos too"):
+            grape.forces(**wrong)
+    with pytest.raises(ValueError, match=r"h has shape \(2,\), not \(300,\)"):
+        grape.forces(h=[1, 2])
+
+
+def test_every_code_of_the_header_has_a_typed_exception():
+    codes = {name: getattr(lib, name) for name in dir(lib) if name.startswith("G6X_E_")}
+    assert len(codes) >= 18
+    expected = {
+        "G6X_E_J_NAN": ValueError,
+        "G6X_E_RANGE": OverflowError,
+        "G6X_E_ARGUMENT": ValueError,
+        "G6X_E_ADDRESS": IndexError,
+        "G6X_E_NO_FIRSTHALF": RuntimeError,
+        "G6X_E_NOT_OPEN": RuntimeError,
+        "G6X_E_PIPE": IndexError,
+        "G6X_E_OVERFLOW": OverflowError,
+        "G6X_E_MEMORY": MemoryError,
+        "G6X_E_DEVICE_MEMORY": MemoryError,
+        "G6X_E_FORK": RuntimeError,
+    }
+    for name, code in codes.items():
+        error = errors.from_code(code, "text")
+        assert type(error) is not Grape6Error, name
+        assert isinstance(error, expected.get(name, Grape6Error))
+        assert (error.code, str(error)) == (code, "text")
+    assert str(errors.from_code(-999, "")) == "the library returned code -999 without a text"
+
+
+# ---- sessions --------------------------------------------------------------------
+
+
+def test_sessions_are_independent():
+    with Grape6() as one, Grape6() as two:
+        one.set_particles(1, [[0, 0, 0]])
+        two.set_particles(2, [[0, 0, 0]])
+        assert one.forces([[1, 0, 0]]).pot[0] == -1
+        assert two.forces([[1, 0, 0]]).pot[0] == -2
+
+
+def test_ids_are_given_back_even_without_close():
+    def highest():
+        with Grape6() as made:
+            return made._board._cluster
+
+    before = highest()
+    for _ in range(50):
+        Grape6().set_particles(*MODEL)
+        gc.collect()
+    assert highest() <= before + 1
+
+
+def test_a_failed_opening_leaves_no_session_behind():
+    waiting = len(_board._released_ids)
+    for _ in range(3):
+        with pytest.raises(ValueError, match=r"\w"):
+            Grape6(threads=-1)
+    assert len(_board._released_ids) <= max(waiting, 1)
+
+
+def test_a_session_says_what_it_is(grape):
+    assert re.fullmatch(r"cpu \w+", grape.backend)
+    assert grape.threads >= 1
+    grape.threads = 1
+    assert grape.threads == 1
+    assert repr(grape) == f"<Grape6 on {grape.backend}, mode double, 300 particles>"
+
+
+def test_a_session_names_the_instruction_set_it_was_given():
+    with Grape6(isa="base") as grape:
+        assert grape.backend == "cpu base"
+
+
+def test_importing_the_package_does_not_open_the_library():
+    code = "import grape6py, sys; print(sorted({'numpy', 'cffi'} & set(sys.modules)))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout == "[]\n"
+    assert set(grape6py.__all__) <= set(dir(grape6py))
+    assert all(getattr(grape6py, name) is not None for name in grape6py.__all__)
+
+
+# ---- the declarations ------------------------------------------------------------
+
+
+def test_the_declarations_agree_with_the_header():
+    header = _tokens(
+        re.sub(r"#ifdef __cplusplus.*?#endif", " ", paths.HEADER.read_text(), flags=re.S)
+    )
+    ours, marker, benchmark = paths.DECLARATIONS.read_text().partition("/* Not in the header")
+    assert marker
+    assert _tokens(ours) == header
+    assert _tokens(marker + benchmark) == _tokens("double g6x_fma_rate(int isa, int mode);")
+
+
+def _tokens(text):
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"^\s*#.*$", " ", text, flags=re.M)
+    return re.findall(r"\w+|[^\w\s]", text)

@@ -1,0 +1,337 @@
+"""Old programs and the Fortran module: they build, link, start anywhere, and are right.
+
+The programs in legacy_examples/ are built by their Makefile and run with an empty
+environment; what they print is compared with sums made here in NumPy.
+"""
+
+import functools
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capi
+
+EXAMPLES = capi.ROOT / "legacy_examples"
+SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
+MODULE = capi.ROOT / "include" / "g6lib.f90"
+TWO_BODY = capi.TESTS / "fortran" / "two_body.f90"
+EPS = 4 / 1024
+ENERGY_ERROR = 1e-6
+PROGRAMS = ["hermite_f77", "hermite"]
+NO_GFORTRAN = "SKIP: gfortran not found: apt-get install gfortran"
+NUMBER = r"\s*([-+]?\d\S*)"
+
+
+def need_gfortran():
+    if shutil.which("gfortran") is None:
+        pytest.skip(NO_GFORTRAN)
+
+
+def grape6_command():
+    """How make is to call grape6: the package that the other tests find, or this tree."""
+    spec = importlib.util.find_spec("grape6py")
+    place = Path(spec.origin).parent.parent if spec and spec.origin else capi.ROOT
+    return f"env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"
+
+
+def grape6_config(*names):
+    command = f"{grape6_command()} config {' '.join(names)}"
+    return subprocess.run(
+        command, shell=True, check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def make(build, *variables):
+    return subprocess.run(
+        ["make", "-C", EXAMPLES, f"GRAPE6={grape6_command()}", f"BUILD={build}", *variables],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    """Folder with the programs that this machine can build."""
+    folder = tmp_path_factory.mktemp("legacy")
+    make(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(build, tmp_path_factory):
+    """Runs a program in another folder, with nothing but `environment` in its own."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+
+    def run(name, *arguments, environment=()):
+        if name == "hermite_f77":
+            need_gfortran()
+        return subprocess.run(
+            [build / name, *map(str, arguments)],
+            env=dict(environment),
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return functools.cache(run)
+
+
+@pytest.fixture(scope="module")
+def stars():
+    """The shipped snapshot: masses, positions, velocities."""
+    table = np.loadtxt(SNAPSHOT)
+    return table[:, 0], table[:, 1:4], table[:, 4:7]
+
+
+@pytest.fixture(scope="module")
+def distance(stars):
+    """Distances of all pairs, infinite on the diagonal."""
+    _, pos, _ = stars
+    r = np.sqrt(((pos[:, None] - pos[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(r, np.inf)
+    return r
+
+
+def output_of(process):
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    return process.stdout
+
+
+def numbers(pattern, text):
+    """Tuples of the numbers where NUMBER's groups stand in the pattern."""
+    found = re.findall(pattern, text)
+    assert found, f"{pattern!r} is not in\n{text}"
+    return [tuple(map(float, f)) if isinstance(f, tuple) else float(f) for f in found]
+
+
+def energies(text):
+    """(time, host's energy, energy by the library's potential) of each output."""
+    return np.array(
+        numbers(rf"time{NUMBER}\s+energy \(host\){NUMBER}\s+energy \(pot\){NUMBER}", text)
+    )
+
+
+# ---- the programs ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["grape", "double"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_energy_is_kept_over_one_time_unit(run, name, mode):
+    environment = () if mode == "grape" else (("GRAPE6_PRECISION", mode),)
+    text = output_of(run(name, SNAPSHOT, environment=environment))
+    (error,) = numbers(rf"relative energy error{NUMBER}", text)
+    assert error <= ENERGY_ERROR
+    times, host, pot = energies(text).T
+    assert list(times) == [0, 0.25, 0.5, 0.75, 1]
+    assert np.abs(host / host[0] - 1).max() <= ENERGY_ERROR
+    assert np.abs(pot / host - 1).max() <= ENERGY_ERROR
+
+
+@pytest.mark.parametrize("mode", ["grape", "double"])
+def test_both_programs_and_double_agree_on_the_energy(run, mode):
+    environment = () if mode == "grape" else (("GRAPE6_PRECISION", mode),)
+    reference = energies(
+        output_of(run("hermite", SNAPSHOT, environment=(("GRAPE6_PRECISION", "double"),)))
+    )
+    for name in PROGRAMS:
+        got = energies(output_of(run(name, SNAPSHOT, environment=environment)))
+        assert np.abs(got[:, 1:] / reference[:, 1:] - 1).max() <= ENERGY_ERROR
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_first_energy_is_that_of_the_snapshot(run, stars, distance, name):
+    mass, _, vel = stars
+    potential = mass[:, None] * mass / np.sqrt(distance**2 + EPS**2)
+    want = 0.5 * (mass @ (vel**2).sum(axis=1)) - 0.5 * potential.sum()
+    _, host, pot = energies(output_of(run(name, SNAPSHOT)))[0]
+    assert host == pytest.approx(want, rel=1e-10)
+    assert pot == pytest.approx(want, rel=1e-7)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_closest_pair_is_found_through_nearest_neighbours(run, distance, name):
+    text = output_of(run(name, SNAPSHOT))
+    first, second, length = numbers(rf"closest pair{NUMBER}{NUMBER}\s+distance{NUMBER}", text)[0]
+    want = np.unravel_index(distance.argmin(), distance.shape)
+    assert {int(first) - 1, int(second) - 1} == set(map(int, want))
+    assert length == pytest.approx(distance.min(), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_density_centre_follows_from_neighbour_lists(run, stars, distance, name):
+    """Casertano & Hut 1985, ApJ 298, 80, equations II.1 to II.4, six neighbours."""
+    mass, pos, _ = stars
+    near = np.argsort(distance, axis=1)[:, :6]
+    sixth = np.take_along_axis(distance, near, axis=1)[:, 5]
+    weight = mass[near[:, :5]].sum(axis=1) / sixth**3
+    centre = weight @ pos / weight.sum()
+    radius = weight @ np.linalg.norm(pos - centre, axis=1) / weight.sum()
+    text = output_of(run(name, SNAPSHOT))
+    got = numbers(rf"density centre{NUMBER}{NUMBER}{NUMBER}\s+density radius{NUMBER}", text)[0]
+    assert got == pytest.approx((*centre, radius), abs=1.1e-5)
+    assert "no density" not in text
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "environment",
+    [(("GRAPE6_NPIPES", "7"),), (("GRAPE6_NPIPES", "16384"),), (("GRAPE6_NEIGHBOUR_SELF", "1"),)],
+    ids=lambda e: "=".join(e[0]),
+)
+def test_output_does_not_depend_on_pipes_or_self_in_the_lists(run, name, environment):
+    short = ("-t", "0.0625") if name == "hermite" else ("-1", "0.02", "0.0625")
+    text = output_of(run(name, SNAPSHOT, *short))
+    assert output_of(run(name, SNAPSHOT, *short, environment=environment)) == text
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_fortran_exponents_and_comments_are_read(run, tmp_path, name):
+    file = tmp_path / "two.dat"
+    file.write_text("# two\n0.5D0 -5.D-1 0 0 0 -0.5d0 0 # one\n\n5.0E-1 0.5 0 0 0 +0.5D+00 0\n")
+    options = ("-e", "0") if name == "hermite" else ("0",)
+    text = output_of(run(name, file, *options))
+    assert energies(text)[0, 1] == pytest.approx(0.125 - 0.25, rel=1e-10)
+
+
+BROKEN = {
+    "empty": "",
+    "only-comments": "# m x y z vx vy vz\n\n",
+    "six-numbers": "1 0 0 0 0 0 0\n1 1 0 0 0 0\n1 2 0 0 0 0 0\n",
+    "a-word": "1 0 0 0 0 0 0\n1 one 0 0 0 0 0\n",
+    "nan": "1 0 0 0 0 0 0\n1 nan 0 0 0 0 0\n",
+    "infinity": "1 0 0 0 0 0 0\n1 0 0 Inf 0 0 0\n",
+    "negative-mass": "1 0 0 0 0 0 0\n-1 1 0 0 0 0 0\n",
+}
+
+
+@pytest.mark.parametrize("case", ["missing", *BROKEN])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_broken_snapshot_ends_with_a_message_and_status_1(run, tmp_path, name, case):
+    file = tmp_path / "broken.dat"
+    if case != "missing":
+        file.write_text(BROKEN[case])
+    process = run(name, file)
+    assert process.returncode == 1
+    assert name in process.stderr
+    assert "broken.dat" in process.stderr
+    assert "energy" not in process.stdout
+
+
+def test_fortran_program_refuses_more_bodies_than_its_arrays_hold(run, tmp_path):
+    file = tmp_path / "large.dat"
+    file.write_text("1 0 0 0 0 0 0\n" * 16385)
+    process = run("hermite_f77", file)
+    assert process.returncode == 1
+    assert "more bodies than NMAX = 16384" in process.stderr
+
+
+@pytest.mark.parametrize("arguments", [("-e",), ("-t", "0"), ("-a", "x"), ("-q", "1")])
+def test_c_program_refuses_bad_options(run, arguments):
+    process = run("hermite", SNAPSHOT, *arguments)
+    assert process.returncode == 1
+    assert "[-t tend]" in process.stderr
+
+
+def test_makefile_without_gfortran_says_so_and_builds_the_c_program(tmp_path):
+    said = make(tmp_path, "FC=no-such-compiler").stdout
+    assert "gfortran not found: apt-get install gfortran" in said
+    assert [p.name for p in tmp_path.iterdir()] == ["hermite"]
+
+
+def test_shipped_snapshot_is_the_model_it_says(stars):
+    models = pytest.importorskip("grape6py.models")
+    want = models.plummer(1024, seed=1, mass_fraction=0.999, rescale=True)
+    for got, expected in zip(stars, want, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15)
+    assert SNAPSHOT.stat().st_size <= 200_000
+
+
+# ---- the Fortran module ------------------------------------------------------
+
+
+def fortran_interfaces():
+    """{name: [(argument, letter)]}: i integer, d double, by value; p by reference."""
+    text = re.sub(r"!.*", "", MODULE.read_text()).replace("\n", "\f")
+    text = re.sub(r"&\s*\f\s*", "", text).replace("\f", "\n").lower()
+    found = {}
+    pattern = r"function (\w+)\s*\(([^)]*)\)\s*bind\(c(?:, name='(\w+)')?\)(.*?)end function"
+    for name, arguments, label, body in re.findall(pattern, text, re.DOTALL):
+        assert label in ("", name)
+        letters = {}
+        declaration = r"^\s*(\w+)\(\w+=?\w*\)(.*?)::(.*)$"
+        for kind, attributes, entities in re.findall(declaration, body, re.M):
+            letter = {"integer": "i", "real": "d"}.get(kind, "p")
+            letter = letter if "value" in attributes else "p"
+            for entity in re.sub(r"\([^)]*\)", "", entities).split(","):
+                letters[entity.strip()] = letter
+        names = [a.strip() for a in arguments.split(",") if a.strip()]
+        assert set(names) == set(letters), name
+        found[name] = [(a, letters[a]) for a in names]
+    return found
+
+
+def header_arguments():
+    """{name: [argument]} of include/g6lib.h."""
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", capi.HEADER.read_text(), flags=re.DOTALL | re.M)
+    found = {}
+    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
+        params = [] if body.strip() == "void" else body.split(",")
+        params = [re.sub(r"\[\w*\]", "", p) for p in params]
+        found[name] = [re.findall(r"\w+", p)[-1].lower() for p in params]
+    return found
+
+
+def test_each_call_of_the_header_has_its_fortran_interface():
+    interfaces = fortran_interfaces()
+    assert len(capi.SIGNATURES) > 70
+    assert set(interfaces) == set(capi.SIGNATURES)
+    for name, arguments in header_arguments().items():
+        assert [a for a, _ in interfaces[name]] == arguments, name
+        assert "".join(letter for _, letter in interfaces[name]) == capi.SIGNATURES[name], name
+
+
+def test_each_constant_of_the_header_is_in_the_fortran_module():
+    pairs = re.findall(r"\b(G6X_\w+) = (-?\d+)", re.sub(r"!.*", "", MODULE.read_text()))
+    assert {name: int(value) for name, value in pairs} == capi.CONSTANTS
+
+
+def test_fortran_module_is_clean_standard_fortran_2003(tmp_path):
+    need_gfortran()
+    strict = ["-std=f2003", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+    subprocess.run(["gfortran", *strict, "-c", MODULE], cwd=tmp_path, check=True, timeout=120)
+    assert max(map(len, MODULE.read_text().splitlines())) < 100
+
+
+def test_fortran_program_with_the_module_gets_the_forces_of_two_bodies(tmp_path):
+    need_gfortran()
+    program = tmp_path / "two_body"
+    subprocess.run(
+        ["gfortran", "-std=f2003", MODULE, TWO_BODY, "-o", program, *grape6_config("--libs")],
+        cwd=tmp_path,
+        check=True,
+        timeout=120,
+    )
+    process = subprocess.run([program], env={}, capture_output=True, text=True, timeout=60)
+    assert process.stdout == "two bodies: all right\n", process.stderr
+    assert process.returncode == 0
+
+
+def test_linked_programs_load_the_library_and_no_python(build):
+    if shutil.which("ldd") is None:
+        pytest.skip("SKIP: ldd not found: apt-get install libc-bin")
+    for program in build.iterdir():
+        listed = subprocess.run(
+            ["ldd", program], env={}, capture_output=True, text=True, check=True
+        ).stdout
+        assert "libgrape6.so => /" in listed
+        assert "libpython" not in listed
