@@ -47,7 +47,7 @@ int g6x_backend(int clusterid, char *buffer, int length)
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    s->backend->describe(s->state, buffer, length);
+    s->backend->describe(s->state, &s->options, buffer, length);
     session_release(s);
     return 0;
 }

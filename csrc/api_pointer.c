@@ -18,11 +18,11 @@ static int missing(void)
     return session_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
 }
 
-/* A null pointer for the id is cluster 0: sapporo2's own test opens so. */
-static int id_of(const int *clusterid) { return clusterid ? *clusterid : 0; }
+static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SESSION_NONE; }
 
-FORTRAN(g6_open, int *clusterid) { return call_open(id_of(clusterid)); }
-FORTRAN(g6_close, int *clusterid) { return call_close(id_of(clusterid)); }
+/* A null pointer opens cluster 0: sapporo2's own test does so. */
+FORTRAN(g6_open, int *clusterid) { return call_open(clusterid ? *clusterid : 0); }
+FORTRAN(g6_close, int *clusterid) { return call_close(clusterid ? *clusterid : 0); }
 FORTRAN(g6_npipes, void) { return call_npipes(); }
 FORTRAN(get_device_count, void) { return call_device_count(); }
 
@@ -92,17 +92,16 @@ FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj,
 FORTRAN(g6_set_j_particle_mxonly, int *clusterid, int *address, int *index, double *mass, double *x)
 {
     if (!address || !index || !mass) return missing();
-    return call_set_j(id_of(clusterid), *address, *index, 0.0, *mass, NULL, NULL, NULL, NULL, x);
+    return call_set_j_at_rest(id_of(clusterid), *address, *index, *mass, x);
 }
 
 FORTRAN(g6_set_j_particle_multisend_mxfast, int *clusterid, int *nclusters, int *address,
         int *index, double *mass, double x[3])
 {
     int code = 0;
-    if (!nclusters || !address || !index || !mass) return missing();
+    if (!clusterid || !nclusters || !address || !index || !mass) return missing();
     for (int k = 0; k < *nclusters; k++) {
-        const int one = call_set_j(id_of(clusterid) + k, *address, *index, 0.0, *mass, NULL, NULL,
-                                   NULL, NULL, x);
+        const int one = call_set_j_at_rest(*clusterid + (int64_t)k, *address, *index, *mass, x);
         if (!code) code = one;
     }
     return code;
@@ -219,7 +218,7 @@ FORTRAN(g6_get_force, int *clusterid, double3 *acc, double3 *jerk, double *phi, 
 FORTRAN(g6_get_force_etc, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *nnbindex,
         int *flag)
 {
-    return call_get_force(id_of(clusterid), acc, jerk, phi, nnbindex, flag);
+    return call_get_force_etc(id_of(clusterid), acc, jerk, phi, nnbindex, flag);
 }
 
 /* ---- the multi-card library's forms ------------------------------------------------ */
@@ -242,7 +241,7 @@ FORTRAN(g6_set_j_particle_all, int *address, int *index, double *tj, double *dtj
 FORTRAN(g6_set_j_particle_mxonly_all, int *address, int *index, double *mass, double *x)
 {
     if (!address || !index || !mass) return missing();
-    return call_set_j(SESSION_ALL, *address, *index, 0.0, *mass, NULL, NULL, NULL, NULL, x);
+    return call_set_j_at_rest(SESSION_ALL, *address, *index, *mass, x);
 }
 
 FORTRAN(g6calc_firsthalf_all, FIRST_ARGUMENTS) { FIRST(SESSION_ALL, 0); }

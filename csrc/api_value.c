@@ -81,7 +81,7 @@ int g6_set_j_particle(int clusterid, int address, int index, double tj, double d
 
 int g6_set_j_particle_mxonly(int clusterid, int address, int index, double mass, double x[3])
 {
-    return call_set_j(clusterid, address, index, 0.0, mass, NULL, NULL, NULL, NULL, x);
+    return call_set_j_at_rest(clusterid, address, index, mass, x);
 }
 
 int g6_getnjmax(int clusterid)
@@ -200,7 +200,7 @@ int g6_get_force(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[
 int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[],
                      int nnbindex[], int flag[])
 {
-    return call_get_force(clusterid, acc, jerk, phi, nnbindex, flag);
+    return call_get_force_etc(clusterid, acc, jerk, phi, nnbindex, flag);
 }
 
 /* ---- the multi-card library's forms: all cards are one memory --------------------- */
@@ -220,7 +220,7 @@ int g6_set_j_particle_all(int address, int index, double tj, double dtj, double 
 
 int g6_set_j_particle_mxonly_all(int address, int index, double mass, double x[3])
 {
-    return call_set_j(SESSION_ALL, address, index, 0.0, mass, NULL, NULL, NULL, NULL, x);
+    return call_set_j_at_rest(SESSION_ALL, address, index, mass, x);
 }
 
 int g6calc_firsthalf_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],

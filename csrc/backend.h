@@ -77,7 +77,7 @@ struct backend {
     /* Pairs of different particles at one place met since the last call. */
     int64_t (*coincidences)(void *state);
     /* Name with device or instruction set. */
-    void (*describe)(void *state, char *buffer, int length);
+    void (*describe)(void *state, const struct options *options, char *buffer, int length);
     void (*close)(void *state);
 };
 

@@ -69,7 +69,7 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
     int code;
     struct session *s = session_take(id, &code);
     if (!s) return code;
-    if (x) {
+    if (k18 && j6 && a2 && v && x) {
         force_before_write(s);
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
@@ -78,6 +78,12 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
     }
     session_release(s);
     return code;
+}
+
+int call_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
+{
+    static const double zero[3];
+    return call_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
 }
 
 int call_set_j_many(int64_t id, int n, const int *address, const int *index, const double *tj,
@@ -305,6 +311,13 @@ int call_set_i(int64_t id, int address, int index, const double *x, const double
     return code;
 }
 
+int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                       int *flag)
+{
+    return nearest ? call_get_force(id, acc, jerk, pot, nearest, flag)
+                   : session_no_session(G6X_E_NULL, "g6_get_force_etc: null pointer");
+}
+
 int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest, int *flag)
 {
     int code;
@@ -312,7 +325,9 @@ int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *ne
     if (!s) return code;
     struct pipes *p = &s->pipes;
     code = 0;
-    if (p->nip > p->room && grow_pipes(p, p->nip))
+    if (p->nip > 0 && !flag)
+        code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
+    else if (p->nip > p->room && grow_pipes(p, p->nip))
         code = error_set(&s->fault, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
                          p->nip);
     if (!code) {

@@ -20,6 +20,7 @@ int call_idle_recent(void);
 int call_set_ti(int64_t id, double ti);
 int call_set_j(int64_t id, int address, int index, double tj, double mass, const double *k18,
                const double *j6, const double *a2, const double *v, const double *x);
+int call_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x);
 int call_set_j_many(int64_t id, int n, const int *address, const int *index, const double *tj,
                     const double *mass, const double3 *k18, const double3 *j6, const double3 *a2,
                     const double3 *v, const double3 *x);
@@ -46,5 +47,7 @@ int call_set_njp(int64_t id, int njp);
 int call_set_i(int64_t id, int address, int index, const double *x, const double *v, double eps2,
                double h2);
 int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest, int *flag);
+int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                       int *flag);
 
 #endif

@@ -331,11 +331,11 @@ static int64_t direct_coincidences(void *state)
     return atomic_exchange(&d->coincidences, 0);
 }
 
-static void direct_describe(void *state, char *buffer, int length)
+static void direct_describe(void *state, const struct options *o, char *buffer, int length)
 {
-    struct direct *d = state;
     char text[64];
-    (void)snprintf(text, sizeof text, "cpu %s", d->kernel->name);
+    (void)state;
+    (void)snprintf(text, sizeof text, "cpu %s", kernel_choose(o->isa, o->precision)->name);
     error_copy(text, buffer, length);
 }
 

@@ -100,7 +100,7 @@ static int copy_targets(struct session *s, const int *index, const double (*x)[3
                              "firsthalf: eps2 is negative or not finite (particle %d)", i);
         c->index[i] = index[i];
         c->eps2[i] = e;
-        c->h2[i] = h2 ? h2[i] : 0.0;
+        c->h2[i] = h2[i];
         c->invalid[i] = !all_finite3(x[i]) || !all_finite3(v[i]);
         if (c->invalid[i]) {
             if (first_bad < 0) first_bad = i;
@@ -121,12 +121,12 @@ static int copy_targets(struct session *s, const int *index, const double (*x)[3
 }
 
 static int check(struct session *s, int nj, int ni, const int *index, const void *x, const void *v,
-                 const double *eps2)
+                 const double *eps2, const double *h2)
 {
     if (nj < 0 || ni < 0)
         return error_set(&s->fault, G6X_E_ARGUMENT, "firsthalf: nj = %d, ni = %d: negative", nj,
                          ni);
-    if (ni && (!index || !x || !v || !eps2))
+    if (ni && (!index || !x || !v || !eps2 || !h2))
         return error_set(&s->fault, G6X_E_NULL, "firsthalf: null pointer");
     if (s->time_bad)
         return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
@@ -175,7 +175,7 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
 {
     struct force_call *c = &s->call;
     c->made = 0;
-    int code = check(s, nj, ni, index, x, v, eps2);
+    int code = check(s, nj, ni, index, x, v, eps2, h2);
     if (!code && make_room(c, ni))
         code = error_set(&s->fault, G6X_E_MEMORY, "firsthalf: out of memory for %d particles", ni);
     c->made = 1;

@@ -9,7 +9,7 @@
 void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, float *distance);
 
 /* Copies the i particles, brings the backend's j memory to the session's time and starts.
- * eps2 has one value, or ni of them if `each`. h2 may be NULL for no lists. */
+ * eps2 has one value, or ni of them if `each`. */
 int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
                 const double (*v)[3], const double *eps2, int each, const double *h2);
 /* Hands the results over; nearest and distance may be NULL. */

@@ -207,7 +207,9 @@ struct session *session_take(int64_t id, int *code)
     (void)pthread_mutex_lock(&registry);
     *code = 0;
     s = find(id);
-    if (!explicitly_open)
+    if (id == SESSION_NONE)
+        *code = fault_of_process(G6X_E_NULL, "the cluster id is a null pointer");
+    else if (!explicitly_open)
         *code = fault_of_process(G6X_E_NOT_OPEN, "no cluster is open; call g6_open first");
     else if (s && !s->open)
         *code = error_set(&process_fault, G6X_E_NOT_OPEN,

@@ -17,6 +17,8 @@
 
 /* Ids of callers are 32-bit ints; this one is of the cluster-less _all calls. */
 #define SESSION_ALL ((int64_t)1 << 40)
+/* What a null pointer for an id stands for: no session has it. */
+#define SESSION_NONE ((int64_t)1 << 41)
 
 /* From a firsthalf to the next. */
 struct force_call {

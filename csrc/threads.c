@@ -14,8 +14,10 @@
 
 enum { MOST_WORKERS = 1023, STACK = 512 * 1024, SPIN_NANOSECONDS = 100000 };
 
+enum { IDLE, ASKED, WORKING };
+
 struct worker {
-    _Atomic int go, asleep;
+    _Atomic int state, asleep;
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     char pad[64];
@@ -29,7 +31,6 @@ static int forked;
 
 static void (*current_work)(void *);
 static void *current_argument;
-static _Atomic int running;
 
 static int64_t now(void)
 {
@@ -38,20 +39,26 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void wait_for_go(struct worker *w)
+static int is_asked(struct worker *w)
 {
-    const int64_t start = now();
-    while (!atomic_load_explicit(&w->go, memory_order_acquire)) {
-        for (int k = 0; k < 32 && !atomic_load_explicit(&w->go, memory_order_acquire); k++)
-            threads_pause();
-        if (now() - start < SPIN_NANOSECONDS) continue;
+    return atomic_load_explicit(&w->state, memory_order_acquire) == ASKED;
+}
+
+/* Returns when asked, having said so; the asker may have thought better of it meanwhile. */
+static void wait_to_be_asked(struct worker *w)
+{
+    int64_t start = now();
+    for (int expected = ASKED; !atomic_compare_exchange_strong(&w->state, &expected, WORKING);
+         expected = ASKED) {
+        for (int k = 0; k < 32 && !is_asked(w); k++) threads_pause();
+        if (is_asked(w) || now() - start < SPIN_NANOSECONDS) continue;
         (void)pthread_mutex_lock(&w->mutex);
         atomic_store(&w->asleep, 1);
-        while (!atomic_load(&w->go)) (void)pthread_cond_wait(&w->wake, &w->mutex);
+        while (atomic_load(&w->state) != ASKED) (void)pthread_cond_wait(&w->wake, &w->mutex);
         atomic_store(&w->asleep, 0);
         (void)pthread_mutex_unlock(&w->mutex);
+        start = now();
     }
-    atomic_store_explicit(&w->go, 0, memory_order_relaxed);
 }
 
 static void *worker_main(void *argument)
@@ -60,20 +67,31 @@ static void *worker_main(void *argument)
     fenv_t host;
     fpenv_enter(&host);
     for (;;) {
-        wait_for_go(w);
+        wait_to_be_asked(w);
         current_work(current_argument);
-        atomic_fetch_sub_explicit(&running, 1, memory_order_release);
+        atomic_store_explicit(&w->state, IDLE, memory_order_release);
     }
     return NULL;
 }
 
-static void send(struct worker *w)
+static void ask(struct worker *w)
 {
-    atomic_store(&w->go, 1);
+    atomic_store(&w->state, ASKED);
     if (atomic_load(&w->asleep)) {
         (void)pthread_mutex_lock(&w->mutex);
         (void)pthread_cond_signal(&w->wake);
         (void)pthread_mutex_unlock(&w->mutex);
+    }
+}
+
+/* Waits for a worker that has begun; one that has not is told not to. */
+static void wait_for(struct worker *w)
+{
+    int expected = ASKED;
+    if (atomic_compare_exchange_strong(&w->state, &expected, IDLE)) return;
+    for (int spins = 0; atomic_load_explicit(&w->state, memory_order_acquire) != IDLE; spins++) {
+        threads_pause();
+        if (spins > 10000) (void)sched_yield();
     }
 }
 
@@ -117,12 +135,8 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
     current_work = work;
     current_argument = argument;
-    atomic_store(&running, helpers);
-    for (int k = 0; k < helpers; k++) send(workers[k]);
+    for (int k = 0; k < helpers; k++) ask(workers[k]);
     work(argument);
-    for (int spins = 0; atomic_load_explicit(&running, memory_order_acquire) > 0; spins++) {
-        threads_pause();
-        if (spins > 10000) (void)sched_yield();
-    }
+    for (int k = 0; k < helpers; k++) wait_for(workers[k]);
     (void)pthread_mutex_unlock(&in_use);
 }

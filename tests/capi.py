@@ -63,7 +63,8 @@ def library():
 
 def _pointer(value):
     if isinstance(value, np.ndarray):
-        assert value.flags.c_contiguous and value.dtype.itemsize in (4, 8)
+        assert value.flags.c_contiguous
+        assert value.dtype.itemsize in (4, 8)
         return value.ctypes.data
     return value
 
@@ -88,7 +89,8 @@ def by_pointer(name, *args):
     letters = SIGNATURES[name.rstrip("_")]
     assert len(args) == len(letters), (name, letters)
     cells = [C_TYPES[x](a) if x != "p" else a for x, a in zip(letters, args, strict=True)]
-    refs = [ctypes.addressof(c) if x != "p" else _pointer(c) for x, c in zip(letters, cells)]
+    pairs = zip(letters, cells, strict=True)
+    refs = [ctypes.addressof(c) if x != "p" else _pointer(c) for x, c in pairs]
     return _function(name, "p" * len(letters))(*refs)
 
 
@@ -226,8 +228,9 @@ def run_python(script, timeout=120, **env):
 
 def start_python(script, timeout=120, **env):
     """The same without the check."""
-    return subprocess.run([sys.executable, "-c", PRELUDE + script], env=clean_environment(env), check=False,
-                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+    command, env = [sys.executable, "-c", PRELUDE + script], clean_environment(env)
+    return subprocess.run(command, env=env, check=False, capture_output=True, text=True,
+                          timeout=timeout)  # fmt: skip
 
 
 @functools.cache

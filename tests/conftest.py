@@ -27,18 +27,6 @@ def new_session():
         session.close()
 
 
-@pytest.fixture
-def session(new_session):
-    """A fresh session in the default mode."""
-    return new_session()
-
-
-@pytest.fixture
-def exact(new_session):
-    """A fresh session in mode double."""
-    return new_session(precision="double")
-
-
 @pytest.fixture(params=list(capi.MODES))
 def mode(request):
     return request.param
@@ -47,5 +35,23 @@ def mode(request):
 @pytest.fixture(params=list(capi.ISAS))
 def isa(request, new_session):
     """Every instruction set that this machine has."""
-    new_session(isa=request.param)
+    new_session(isa=request.param).close()
     return request.param
+
+
+@pytest.fixture
+def session(new_session, mode, isa):
+    """A fresh session, in every mode and instruction set."""
+    return new_session(precision=mode, isa=isa)
+
+
+@pytest.fixture
+def exact(new_session, isa):
+    """A fresh session in mode double."""
+    return new_session(precision="double", isa=isa)
+
+
+@pytest.fixture
+def plain(new_session):
+    """A fresh session as a caller gets it."""
+    return new_session()

@@ -9,8 +9,8 @@ import functools
 
 import numpy as np
 import pytest
-from grape6py import models, reference
 
+from grape6py import models, reference
 from particles import Cloud
 
 # median and largest relative error at N = 16384
@@ -90,8 +90,10 @@ def test_forces_are_not_biased(new_session, mode, isa):
             assert np.median(error) <= LIMITS[mode][name][0], name
 
 
-@pytest.mark.parametrize(("separation", "distance"), [(1e-6, 100.0), (1e-9, 1.0), (1e-4, 100.0),
-                                                      (1e-12, 1e-3), (1e-7, 1.0), (1e-3, 1.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("separation", "distance"),
+    [(1e-6, 100.0), (1e-9, 1.0), (1e-4, 100.0), (1e-12, 1e-3), (1e-7, 1.0), (1e-3, 1.0)],
+)
 def test_3_27_close_pairs_are_as_good_as_their_positions(new_session, isa, separation, distance):
     session = new_session(isa=isa)
     rng = np.random.default_rng(7)
@@ -150,7 +152,9 @@ def test_the_smallest_systems(new_session, mode, isa, n):
     source = plummer(1024, 6).take(np.arange(n))
     found = forces(new_session(precision=mode, isa=isa), source)
     if n == 1:
-        assert not found.acc.any() and not found.jerk.any() and not found.pot.any()
+        assert not found.acc.any()
+        assert not found.jerk.any()
+        assert not found.pot.any()
         return
     exact = reference.direct_sum(source.mass, source.x, source.v, extended=True)
     limit = {"grape": 2e-6, "double": 1e-14, "single": 1e-5}[mode]

@@ -29,7 +29,8 @@ def make(new_session, mode, isa):
 
     def filled(source=SOURCE, **options):
         session = new_session(precision=mode, isa=isa, **options)
-        assert session.put_cloud(source) == 0 and session.set_ti(TIME) == 0
+        assert session.put_cloud(source) == 0
+        assert session.set_ti(TIME) == 0
         return session
 
     return filled

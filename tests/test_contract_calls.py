@@ -38,20 +38,26 @@ def test_old_forces_are_ignored(filled, garbage):
     old = np.full((20, 3), garbage), np.full((20, 3), garbage), np.full(20, garbage)
     acc, jerk, pot = np.zeros((20, 3)), np.zeros((20, 3)), np.zeros(20)
     assert halves(filled, X, V, acc, jerk, pot, old=old) == (0, 0)
-    assert same(acc, EXPECTED[0]) and same(jerk, EXPECTED[1]) and same(pot, EXPECTED[2])
+    assert same(acc, EXPECTED[0])
+    assert same(jerk, EXPECTED[1])
+    assert same(pot, EXPECTED[2])
 
 
 def test_3_6_outputs_may_be_the_arrays_of_the_old_forces(filled):
     acc, jerk, pot = np.ones((20, 3)), np.ones((20, 3)), np.ones(20)
     assert halves(filled, X, V, acc, jerk, pot, old=(acc, jerk, pot)) == (0, 0)
-    assert same(acc, EXPECTED[0]) and same(jerk, EXPECTED[1]) and same(pot, EXPECTED[2])
+    assert same(acc, EXPECTED[0])
+    assert same(jerk, EXPECTED[1])
+    assert same(pot, EXPECTED[2])
 
 
 def test_3_6_row38_outputs_may_lie_on_top_of_the_inputs(filled):
     x, v, h2 = X.copy(), V.copy(), np.full(20, 0.5)
     index = INDEX.copy()
     assert halves(filled, x, v, acc=x, jerk=v, pot=h2, index=index, h2=h2, nn=index) == (0, 0)
-    assert same(x, EXPECTED[0]) and same(v, EXPECTED[1]) and same(h2, EXPECTED[2])
+    assert same(x, EXPECTED[0])
+    assert same(v, EXPECTED[1])
+    assert same(h2, EXPECTED[2])
     assert (index == EXPECTED[3]).all()
 
 
@@ -59,13 +65,16 @@ def test_row38_outputs_may_lie_on_each_others_inputs_crosswise(filled):
     x, v = X.copy(), V.copy()
     pot = np.zeros(20)
     assert halves(filled, x, v, acc=v, jerk=x, pot=pot) == (0, 0)
-    assert same(v, EXPECTED[0]) and same(x, EXPECTED[1]) and same(pot, EXPECTED[2])
+    assert same(v, EXPECTED[0])
+    assert same(x, EXPECTED[1])
+    assert same(pot, EXPECTED[2])
 
 
 def test_3_7_row38_acc_and_jerk_may_be_one_array(filled):
     both, pot, nn = np.zeros((20, 3)), np.zeros(20), np.zeros(20, np.int32)
     assert halves(filled, X, V, both, both, pot, nn=nn) == (0, 0)
-    assert same(pot, EXPECTED[2]) and (nn == EXPECTED[3]).all()
+    assert same(pot, EXPECTED[2])
+    assert (nn == EXPECTED[3]).all()
     assert all(same(b, a) or same(b, j) for b, a, j in zip(both, *EXPECTED[:2], strict=True))
 
 
@@ -73,7 +82,9 @@ def test_3_8_one_zero_array_may_serve_for_all(filled):
     zero3, zero = np.zeros((20, 3)), np.zeros(20)
     acc, jerk, pot = np.zeros((20, 3)), np.zeros((20, 3)), np.zeros(20)
     assert halves(filled, X, zero3, acc, jerk, pot, old=(zero3, zero3, zero), h2=zero) == (0, 0)
-    assert same(acc, EXPECTED[0]) and not zero3.any() and not zero.any()
+    assert same(acc, EXPECTED[0])
+    assert not zero3.any()
+    assert not zero.any()
 
 
 def test_3_8_nothing_beyond_ni_entries_is_read_or_written():
@@ -171,11 +182,13 @@ def test_pointer_forms_give_the_same_bits(filled, suffix):
     zero = np.zeros(3)
     assert capi.by_pointer(f"g6_set_ti{suffix}", filled.cluster, 0.0) == 0
     assert capi.by_pointer(f"g6_set_j_particle{suffix}", filled.cluster, 3, 3, 0.0, 0.1,
-                           SOURCE.mass[3], zero, zero, zero, SOURCE.v[3], SOURCE.x[3]) == 0  # fmt: skip
+                           SOURCE.mass[3], zero, zero, zero, SOURCE.v[3],
+                           SOURCE.x[3]) == 0  # fmt: skip
     assert capi.by_pointer(f"g6calc_firsthalf{suffix}", *head, *old, 1e-4, h2) == 0
     assert capi.by_pointer(f"g6calc_lasthalf2{suffix}", *head, 1e-4, h2, out.acc, out.jerk,
                            out.pot, out.nearest) == 0  # fmt: skip
-    assert out.bits() == expected.bits() and (out.nearest == expected.nearest).all()
+    assert out.bits() == expected.bits()
+    assert (out.nearest == expected.nearest).all()
     n, found = np.zeros(1, np.int32), np.zeros(64, np.int32)
     name = f"g6_get_neighbour_list{suffix}"
     assert capi.by_pointer(name, filled.cluster, 4, 64, n, found) == 0

@@ -20,7 +20,8 @@ def test_1_3_mxonly_particles_are_at_rest_and_not_extrapolated(session):
     session.set_ti(1e6)
     found = session.force(1, ORIGIN)
     assert found.acc[0].tolist() == pytest.approx([1, 0, 0])
-    assert found.jerk[0].tolist() == [0, 0, 0] and found.nearest[0] == 8
+    assert found.jerk[0].tolist() == [0, 0, 0]
+    assert found.nearest[0] == 8
 
 
 @pytest.mark.parametrize("name", ["g6_set_j_particle_multisend_mxfast_",
@@ -44,13 +45,15 @@ def test_1_3_all_forms_have_one_memory_of_their_own(session):
     session.put(0, 99, 1e6, (1, 0, 0))
     zero, out, length = np.zeros(3), capi.Force.blank(5), ctypes.c_int()
     assert capi.call("g6_open_all") == 0
-    assert capi.call("g6_reset_all") == 0 and capi.call("g6_reset_fofpga_all") == 0
+    assert capi.call("g6_reset_all") == 0
+    assert capi.call("g6_reset_fofpga_all") == 0
     assert capi.call("g6_initialize_jp_buffer_all", 1000) == 0
     for a in range(39):
         assert capi.call("g6_set_j_particle_all", a, a, 0.0, 0.1, SOURCE.mass[a], zero, zero,
                          zero, SOURCE.v[a], SOURCE.x[a]) == 0  # fmt: skip
     assert capi.call("g6_set_j_particle_mxonly_all", 39, 39, SOURCE.mass[39], SOURCE.x[39]) == 0
-    assert capi.call("g6_flush_jp_buffer_all") == 0 and capi.call("g6_set_ti_all", 0.0) == 0
+    assert capi.call("g6_flush_jp_buffer_all") == 0
+    assert capi.call("g6_set_ti_all", 0.0) == 0
     source = SOURCE.take(range(40))
     source.v[39] = 0
     expected = direct(X, V, INDEX, source, eps2=0.01)
@@ -63,7 +66,8 @@ def test_1_3_all_forms_have_one_memory_of_their_own(session):
     assert capi.call("g6_read_neighbour_list_all") == 0
     found = np.zeros(40, np.int32)
     assert capi.call("g6_get_neighbour_list_all", 2, 40, ctypes.byref(length), found) == 0
-    assert length.value > 0 and 2 not in found[: length.value]
+    assert length.value > 0
+    assert 2 not in found[: length.value]
     plain = capi.Force.blank(5)
     assert capi.call("g6calc_firsthalf_all", *head, *old, 0.01, h2) == 0
     last = [plain.acc, plain.jerk, plain.pot]
@@ -107,7 +111,8 @@ def test_1_3_neighbour_distance_comes_in_single_precision(session):
         assert capi.call(name, session.cluster, 40, 5, INDEX, X, V, 0.0, np.zeros(5), out.acc,
                          out.jerk, out.pot, out.nearest, distance) == 0  # fmt: skip
         expected = direct(X, V, INDEX, SOURCE)
-        assert (out.nearest == expected[3]).all() and (distance[5:] == 777).all()
+        assert (out.nearest == expected[3]).all()
+        assert (distance[5:] == 777).all()
         truth = np.linalg.norm(SOURCE.x[out.nearest] - X, axis=1)
         assert distance[:5] == pytest.approx(truth, rel=1e-6)
 
@@ -119,7 +124,8 @@ def test_1_3_neighbour_distance_is_zero_without_a_neighbour(session):
     out, distance = capi.Force.blank(1), np.full(1, 777, np.float32)
     assert capi.call("g6calc_lasthalf2p", session.cluster, 1, 1, index, x, x, 0.0, np.zeros(1),
                      out.acc, out.jerk, out.pot, out.nearest, distance) == 0  # fmt: skip
-    assert out.nearest[0] == 7 and distance[0] == 0
+    assert out.nearest[0] == 7
+    assert distance[0] == 0
 
 
 @pytest.mark.parametrize("name", ["g6calc_lasthalfn", "g6calc_lasthalf2n"])
@@ -140,7 +146,8 @@ def test_1_3_n_variants_are_the_plain_calls(session, name):
 def test_1_3_low_level_calls_give_the_force_of_firsthalf(session, etc):
     session.put_cloud(SOURCE)
     expected, cluster = session.force(40, X, V, INDEX, eps2=0.01), session.cluster
-    assert capi.call("g6_set_nip", cluster, 5) == 0 and capi.call("g6_set_njp", cluster, 40) == 0
+    assert capi.call("g6_set_nip", cluster, 5) == 0
+    assert capi.call("g6_set_njp", cluster, 40) == 0
     for pipe in (3, 1, 4, 0, 2):
         assert capi.call("g6_set_i_particle_scales_from_real_value", cluster, pipe, X[0], X[0],
                          1.0, 2.0, 2.0) == 0  # fmt: skip
@@ -153,7 +160,8 @@ def test_1_3_low_level_calls_give_the_force_of_firsthalf(session, etc):
         assert (out.nearest == expected.nearest).all()
     else:
         assert capi.call("g6_get_force", cluster, out.acc, out.jerk, out.pot, flag) == 0
-    assert out.bits() == expected.bits() and not flag.any()
+    assert out.bits() == expected.bits()
+    assert not flag.any()
 
 
 def test_1_3_particles_can_be_read_back(session):

@@ -37,56 +37,54 @@ def test_integer_options_have_a_default_a_range_and_a_memory(new_session, key):
     assert other.get_int(key) == default
 
 
-def test_verify_is_a_fraction(session):
+def test_verify_is_a_fraction(plain):
     key, value = capi.CONSTANTS["G6X_VERIFY"], ctypes.c_double(-1)
     for fraction, code in ((0.25, 0), (1.0, 0), (1.5, -11), (-0.1, -11), (np.nan, -11), (0.0, 0)):
-        assert capi.call("g6x_set_double", session.cluster, key, fraction) == code
-    assert capi.call("g6x_get_double", session.cluster, key, ctypes.byref(value)) == 0
+        assert capi.call("g6x_set_double", plain.cluster, key, fraction) == code
+    assert capi.call("g6x_get_double", plain.cluster, key, ctypes.byref(value)) == 0
     assert value.value == 0
 
 
 @pytest.mark.parametrize("key", [0, -1, 15, 9999])
-def test_unknown_options_are_refused(session, key):
+def test_unknown_options_are_refused(plain, key):
     cell, cell2 = ctypes.c_int(), ctypes.c_double()
-    assert capi.call("g6x_set_int", session.cluster, key, 0) == -11
-    assert capi.call("g6x_get_int", session.cluster, key, ctypes.byref(cell)) == -11
-    assert capi.call("g6x_set_double", session.cluster, key, 0.0) == -11
-    assert capi.call("g6x_get_double", session.cluster, key, ctypes.byref(cell2)) == -11
+    assert capi.call("g6x_set_int", plain.cluster, key, 0) == -11
+    assert capi.call("g6x_get_int", plain.cluster, key, ctypes.byref(cell)) == -11
+    assert capi.call("g6x_set_double", plain.cluster, key, 0.0) == -11
+    assert capi.call("g6x_get_double", plain.cluster, key, ctypes.byref(cell2)) == -11
 
 
-def test_npipes_can_be_read_but_not_written(session):
-    assert session.get_int("G6X_NPIPES") == capi.call("g6_npipes") == 48
-    assert session.set_int("G6X_NPIPES", 64, check=False) == -11
+def test_npipes_can_be_read_but_not_written(plain):
+    assert plain.get_int("G6X_NPIPES") == capi.call("g6_npipes") == 48
+    assert plain.set_int("G6X_NPIPES", 64, check=False) == -11
     assert capi.call("g6_npipes") == 48
 
 
-def test_instruction_sets_that_the_machine_lacks_are_refused(session):
+def test_instruction_sets_that_the_machine_lacks_are_refused(plain):
     cpuinfo = Path("/proc/cpuinfo").read_text() + "flags:"
     flags = set(re.search(r"flags\s*:(.*)", cpuinfo)[1].split())
     has = {"avx2": {"avx2", "fma"} <= flags, "avx512": "avx512f" in flags, "base": True}
     for name, code in capi.ISAS.items():
-        result = session.set_int("G6X_ISA", code, check=False)
+        result = plain.set_int("G6X_ISA", code, check=False)
         assert result in ((0,) if name == "base" or has[name] else (-11,)), name
         if result == 0:
-            assert session.get_int("G6X_ISA") == code
-            assert name in capi.text("g6x_backend", session.cluster)[1]
-    assert session.set_int("G6X_ISA", 17, check=False) == -11
+            assert plain.get_int("G6X_ISA") == code
+            assert name in capi.text("g6x_backend", plain.cluster)[1]
+    assert plain.set_int("G6X_ISA", 17, check=False) == -11
 
 
-def test_precision_takes_effect_at_the_next_force(session):
+def test_precision_takes_effect_at_the_next_force(plain):
     source = cloud(300)
-    session.put_cloud(source)
+    plain.put_cloud(source)
     expected = direct(source.x, source.v, source.index, source)
     limits = {"double": (0, 1e-11), "grape": (1e-11, 1e-4), "single": (1e-9, 1e-2), "none": (0, 0)}
     for mode in ("grape", "double", "single", "double"):
-        session.set_int("G6X_PRECISION", capi.MODES[mode])
-        found = session.force(300, source.x, source.v, source.index)
+            found = plain.force(300, source.x, source.v, source.index)
         error = abs(found.acc - expected[0]).max() / abs(expected[0]).max()
         assert limits[mode][0] <= error < limits[mode][1], mode
 
 
 def test_jerk_not_wanted_comes_back_as_nan(session, mode):
-    session.set_int("G6X_PRECISION", capi.MODES[mode])
     source = cloud(300)
     session.put_cloud(source)
     full = session.force(300, source.x, source.v, source.index, h2=0.1)
@@ -154,12 +152,12 @@ def test_bulk_writes_equal_single_writes(new_session):
     assert forces[0] == forces[1]
 
 
-def test_bulk_writes_of_nothing_and_of_less_than_nothing(session):
+def test_bulk_writes_of_nothing_and_of_less_than_nothing(plain):
     none = [None] * 10
-    assert capi.call("g6x_set_j_particles", session.cluster, 0, *none) == 0
+    assert capi.call("g6x_set_j_particles", plain.cluster, 0, *none) == 0
     x = np.zeros((1, 3))
     args = [None] * 4 + [np.ones(1), None, None, None, None, x]
-    assert capi.call("g6x_set_j_particles", session.cluster, -1, *args) == -11
+    assert capi.call("g6x_set_j_particles", plain.cluster, -1, *args) == -11
 
 
 def test_version_text_and_number_agree():
@@ -169,17 +167,17 @@ def test_version_text_and_number_agree():
     assert number == 10000 * major + 100 * minor + patch > 0
 
 
-def test_backend_names_itself(session):
-    code, name = capi.text("g6x_backend", session.cluster)
+def test_backend_names_itself(plain):
+    code, name = capi.text("g6x_backend", plain.cluster)
     assert code == 0 and re.fullmatch(r"cpu (base|avx2|avx512)", name)
 
 
 @pytest.mark.parametrize("length", [1, 2, 10])
-def test_texts_are_cut_to_the_buffer(session, length):
-    session.put(-5, 1, 1.0, (1, 0, 0))
-    whole = session.error()[1]
+def test_texts_are_cut_to_the_buffer(plain, length):
+    plain.put(-5, 1, 1.0, (1, 0, 0))
+    whole = plain.error()[1]
     buffer = ctypes.create_string_buffer(b"#" * 20, 21)
-    code = capi.call("g6x_last_error", session.cluster, ctypes.addressof(buffer), length)
+    code = capi.call("g6x_last_error", plain.cluster, ctypes.addressof(buffer), length)
     assert code == -13 and buffer.raw[:length] == whole.encode()[: length - 1] + b"\0"
     assert buffer.raw[length:20] == b"#" * (20 - length)
 

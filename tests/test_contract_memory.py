@@ -35,7 +35,8 @@ def test_2_3_the_last_write_to_an_address_wins(session):
     session.put(0, 2, 4.0, (0, 2, 0))
     session.put(0, 3, 9.0, (0, 0, 3))
     found = session.force(1, ORIGIN)
-    assert found.acc[0].tolist() == pytest.approx([0, 0, 1]) and found.nearest[0] == 3
+    assert found.acc[0].tolist() == pytest.approx([0, 0, 1])
+    assert found.nearest[0] == 3
 
 
 def test_2_3_a_bulk_write_with_one_address_twice_keeps_the_later(session):
@@ -48,7 +49,9 @@ def test_2_3_a_bulk_write_with_one_address_twice_keeps_the_later(session):
 def test_unset_slots_have_no_mass_and_are_nobodys_neighbour(session, address):
     session.put(address, 77, 1.0, (2, 0, 0))
     found = session.force(address + 1, ORIGIN, h2=np.inf)
-    assert found.code == 0 and found.acc[0, 0] == pytest.approx(0.25) and found.nearest[0] == 77
+    assert found.code == 0
+    assert found.acc[0, 0] == pytest.approx(0.25)
+    assert found.nearest[0] == 77
     assert session.neighbours(0) == (0, 1, [77])
 
 
@@ -57,7 +60,8 @@ def test_row15_nj_above_the_highest_address_set_counts_nothing(session):
     session.put_cloud(source)
     expected = session.force(20, source.x, source.v, source.index)
     found = session.force(5000, source.x, source.v, source.index, h2=np.inf)
-    assert found.bits() == expected.bits() and (found.nearest == expected.nearest).all()
+    assert found.bits() == expected.bits()
+    assert (found.nearest == expected.nearest).all()
     assert session.neighbours(0)[1] == 19
 
 
@@ -73,8 +77,11 @@ def test_row15_an_unset_slot_does_not_exclude_an_index_zero_or_minus_one(session
 def test_row17_nj_zero_gives_zeros_and_the_own_index(session):
     session.put_cloud(cloud(5))
     found = session.force(0, np.ones((3, 3)), index=[4, 17, 4], h2=np.inf)
-    assert found.code == 0 and found.nearest.tolist() == [4, 17, 4]
-    assert not found.acc.any() and not found.jerk.any() and not found.pot.any()
+    assert found.code == 0
+    assert found.nearest.tolist() == [4, 17, 4]
+    assert not found.acc.any()
+    assert not found.jerk.any()
+    assert not found.pot.any()
     assert session.neighbours(1) == (0, 0, [])
 
 
@@ -85,7 +92,8 @@ def test_row17_ni_zero_is_legal_and_writes_nothing(session):
     assert session.first(5, *empty) == 0
     args = [session.cluster, 5, 0, empty[2], empty[0], empty[1], 0.0, np.zeros(0)]
     assert capi.call("g6calc_lasthalf2", *args, out.acc, out.jerk, out.pot, out.nearest) == 0
-    assert (out.acc == capi.UNTOUCHED).all() and (out.nearest == -777).all()
+    assert (out.acc == capi.UNTOUCHED).all()
+    assert (out.nearest == -777).all()
 
 
 def test_3_29_massless_particles_pull_nothing_but_are_there(session):
@@ -93,14 +101,15 @@ def test_3_29_massless_particles_pull_nothing_but_are_there(session):
     session.put(1, 11, 4.0, (0, 2, 0))
     found = session.force(2, ORIGIN, h2=1.5)
     assert found.acc[0].tolist() == pytest.approx([0, 1, 0])
-    assert found.nearest[0] == 10 and session.neighbours(0)[2] == [10]
+    assert found.nearest[0] == 10
+    assert session.neighbours(0)[2] == [10]
     only_massless = session.force(1, ORIGIN)
     assert only_massless.code == 0
-    assert not only_massless.acc.any() and not only_massless.pot.any()
+    assert not only_massless.acc.any()
+    assert not only_massless.pot.any()
 
 
 def test_3_10_potential_is_never_positive(session, mode):
-    session.set_int("G6X_PRECISION", capi.MODES[mode])
     session.put(0, 1, 0.0, (1, 0, 0))
     for nj in (0, 1):
         assert (session.force(nj, ORIGIN, index=[1]).pot <= 0).all()
@@ -110,7 +119,6 @@ def test_3_10_potential_is_never_positive(session, mode):
 
 
 def test_2_5_signs_of_a_single_pair(session, mode):
-    session.set_int("G6X_PRECISION", capi.MODES[mode])
     session.put(0, 1, 8.0, (2, 0, 0), v=(1, 1, 0))
     found = session.force(1, ORIGIN)
     assert found.acc[0] == pytest.approx([2, 0, 0], rel=1e-6)
@@ -130,7 +138,8 @@ def test_2_13_closing_and_opening_again_needs_no_more_than_a_resend(session):
     for _ in range(3):
         session.put_cloud(source)
         found = session.force(30, source.x, source.v, source.index)
-        assert session.close() == 0 and capi.call("g6_open", session.cluster) == 0
+        assert session.close() == 0
+        assert capi.call("g6_open", session.cluster) == 0
         assert found.code == 0
 
 

@@ -94,7 +94,9 @@ def test_an_empty_share_changes_nothing(new_session):
     assert forces(merged([words, nothing])).bits() == expected.bits()
     assert forces(merged([nothing, words])).bits() == expected.bits()
     zero = forces(nothing)
-    assert not zero.acc.any() and not zero.jerk.any() and not zero.pot.any()
+    assert not zero.acc.any()
+    assert not zero.jerk.any()
+    assert not zero.pot.any()
 
 
 def test_get_scale_is_near_the_data_and_follows_powers_of_two(new_session):
@@ -117,7 +119,8 @@ def test_row07_a_nan_row_stays_nan_after_merging(new_session):
     capi.call("g6x_get_partial", session.cluster, len(X), words)
     found = forces(merged([clean, words]))
     others = np.arange(len(X)) != 3
-    assert np.isnan(found.acc[3]).all() and np.isnan(found.pot[3])
+    assert np.isnan(found.acc[3]).all()
+    assert np.isnan(found.pot[3])
     assert found.acc[others] == pytest.approx(2 * expected.acc[others], rel=1e-9)
 
 

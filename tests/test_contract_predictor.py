@@ -43,7 +43,8 @@ def test_2_1_each_derivative_has_its_coefficient(session, term, x, v):
     assert session.put(0, 3, 1.0, (0, 0, 0), **{"v": (0, 0, 0), term: (1, -2, 4)}, tj=0.25) == 0
     session.set_ti(0.75)
     found_x, found_v = predicted(session, 1)
-    assert found_x[0].tolist() == x and found_v[0].tolist() == v
+    assert found_x[0].tolist() == x
+    assert found_v[0].tolist() == v
 
 
 def test_2_1_time_difference_is_exact(session):
@@ -68,10 +69,12 @@ def test_2_1_snap_can_be_switched_off(session):
     session.set_ti(0.5)
     session.set_int("G6X_SNAP", 0)
     x, v = predicted(session, 1)
-    assert x[0, 0] == 1 and v[0, 0] == 6
+    assert x[0, 0] == 1
+    assert v[0, 0] == 6
     session.set_int("G6X_SNAP", 1)
     x, v = predicted(session, 1)
-    assert x[0, 0] == 1.75 and v[0, 0] == 12
+    assert x[0, 0] == 1.75
+    assert v[0, 0] == 12
 
 
 def test_2_1_environment_switches_the_snap_off():
@@ -82,7 +85,8 @@ print(s.force(1, [[0, 0, 0]]).acc[0, 0], s.get_int("G6X_SNAP"))
 """
     for value, x in (("0", 1.0), ("1", 1.75)):
         acc, option = capi.run_python(script, GRAPE6_SNAP=value).stdout.split()
-        assert float(acc) == pytest.approx(1 / x**2, rel=1e-6) and option == value
+        assert float(acc) == pytest.approx(1 / x**2, rel=1e-6)
+        assert option == value
 
 
 def test_2_1_forces_use_predicted_positions_and_velocities(exact):
@@ -173,4 +177,5 @@ def test_2_11_random_sequences_of_writes_and_times_follow_the_last_state(exact):
         expected = direct(x, v, index, state.take(range(nj)), time=ti)
         assert found.code == 0
         error = abs(found.acc - expected[0]).max() / abs(expected[0]).max()
-        assert error < 1e-12 and (found.nearest == expected[3]).all()
+        assert error < 1e-12
+        assert (found.nearest == expected[3]).all()

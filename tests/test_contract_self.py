@@ -15,7 +15,6 @@ def line(session, indices):
 
 
 def test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance(session, mode):
-    session.set_int("G6X_PRECISION", ["grape", "double", "single"].index(mode))
     line(session, [5, 6])
     found = session.force(2, [[0, 0, 0], [1 + 1e-9, 0, 0]], index=[5, 5], h2=np.inf)
     assert found.acc[:, 0] == pytest.approx([0.25, 1], rel=1e-6)
@@ -38,7 +37,8 @@ def test_2_4_copies_of_one_i_particle_get_the_same_bits(session):
     found = session.force(
         100, np.tile(source.x[7], (48, 1)), np.tile(source.v[7], (48, 1)), [7] * 48
     )
-    assert (found.acc == found.acc[0]).all() and (found.jerk == found.jerk[0]).all()
+    assert (found.acc == found.acc[0]).all()
+    assert (found.jerk == found.jerk[0]).all()
     assert_force(found, direct(source.x[7:8], source.v[7:8], [7], source), 1e-4)
 
 
@@ -52,13 +52,15 @@ def test_3_19_index_minus_one_excludes_nothing(session):
 def test_3_20_i_particles_absent_from_j_feel_everybody(session):
     line(session, [10, 20])
     found = session.force(2, [[0, 0, 0]], index=[99])
-    assert found.acc[0, 0] == pytest.approx(1.25, rel=1e-6) and found.nearest[0] == 10
+    assert found.acc[0, 0] == pytest.approx(1.25, rel=1e-6)
+    assert found.nearest[0] == 10
 
 
 def test_2_4_a_j_index_of_minus_one_is_a_particle_like_any_other(session):
     line(session, [-1, 4])
     found = session.force(2, [[0, 0, 0]], index=[4], h2=np.inf)
-    assert found.acc[0, 0] == pytest.approx(1, rel=1e-6) and found.nearest[0] == -1
+    assert found.acc[0, 0] == pytest.approx(1, rel=1e-6)
+    assert found.nearest[0] == -1
     assert session.neighbours(0) == (0, 1, [-1])
 
 
@@ -123,12 +125,13 @@ def test_2_4_exclusion_survives_thousands_of_rewrites(exact):
 
 
 def test_row09_a_distinct_particle_at_the_same_place_adds_nothing(session, mode):
-    session.set_int("G6X_PRECISION", ["grape", "double", "single"].index(mode))
     session.put(0, 1, 5.0, (1, 1, 1), v=(3, 0, 0))
     session.put(1, 2, 1.0, (1, 1, 2))
     found = session.force(2, [[1, 1, 1]], index=[9])
-    assert found.code == 0 and found.acc[0].tolist() == pytest.approx([0, 0, 1])
-    assert found.jerk[0].tolist() == pytest.approx([0, 0, 0]) and found.pot[0] == pytest.approx(-1)
+    assert found.code == 0
+    assert found.acc[0].tolist() == pytest.approx([0, 0, 1])
+    assert found.jerk[0].tolist() == pytest.approx([0, 0, 0])
+    assert found.pot[0] == pytest.approx(-1)
     softened = session.force(2, [[1, 1, 1]], index=[9], eps2=0.25)
     assert softened.pot[0] == pytest.approx(-10 - 1 / np.sqrt(1.25), rel=1e-6)
 

@@ -68,7 +68,8 @@ assert s.put(0, 1, 1.0, (1, 0, 0)) == 0 and s.force(1, [[0, 0, 0]]).code == 0
 def test_row21_calls_after_all_are_closed_are_refused():
     capi.run_python(CLOSED + "call('g6_open', 0); call('g6_open', 5)\n"
                     "call('g6_close', 0); refused()\ncall('g6_close', 5); refused()\n"
-                    "call('g6_open', 9); s = Session(0); assert s.put(0, 1, 1., (1, 0, 0)) == 0")  # fmt: skip
+                    "call('g6_open', 9); s = Session(0)\n"
+                    "assert s.put(0, 1, 1., (1, 0, 0)) == 0")  # fmt: skip
 
 
 def test_3_31_nothing_is_printed_in_a_run_without_faults():
@@ -88,7 +89,8 @@ import ctypes; ctypes.CDLL(None).fflush(None)
 def test_faults_print_one_line_a_kind_on_stderr_only():
     done = capi.run_python(FAULTS + "for _ in range(4): all_faults()")
     lines = done.stderr.splitlines()
-    assert done.stdout == "" and len(lines) == len(set(lines))
+    assert done.stdout == ""
+    assert len(lines) == len(set(lines))
     assert 6 <= len(lines) <= 8, done.stderr
     assert all("grape6" in line.lower() for line in lines)
 
@@ -126,7 +128,8 @@ def test_log_can_be_silenced_by_an_option():
 def test_log_info_writes_to_stderr_only():
     done = capi.run_python("s = Session(0); s.put_cloud(cloud(9)); s.force(9, [[0, 0, 0]])\n"
                            "s.close()", GRAPE6_LOG="info")  # fmt: skip
-    assert done.stdout == "" and done.stderr != ""
+    assert done.stdout == ""
+    assert done.stderr != ""
 
 
 @pytest.mark.parametrize("by", ["environment", "option"])
@@ -135,7 +138,8 @@ def test_on_error_abort_ends_the_program(by):
     option = "" if env else "s.set_int('G6X_ON_ERROR', 1)\n"
     script = FAULTS + option + "print('alive', flush=True); s.put(-4, 1, 1.0, (1, 0, 0))"
     done = capi.start_python(script, **env)
-    assert done.returncode == -signal.SIGABRT and done.stdout == "alive\n"
+    assert done.returncode == -signal.SIGABRT
+    assert done.stdout == "alive\n"
     assert "-4" in done.stderr
 
 
