@@ -290,15 +290,13 @@ static int direct_finish(void *state, unsigned want, struct partial_row *rows,
     d->job.jerk = (want & WANT_JERK) != 0;
     d->job.nearest = (want & WANT_NEAREST) != 0;
     t.nearest = d->job.nearest ? nearest : NULL;
+    const int64_t worth = d->job.nj * d->job.ni / PAIRS_WORTH_A_THREAD + 1;
+    const int threads = worth < d->threads ? (int)worth : d->threads;
+    if (t.blocks && d->job.ni) cut(&t, threads);
     for (int i = 0; i < d->job.ni; i++) {
-        partial_clear(&rows[i]);
+        if (d->job.shared || !t.blocks) partial_clear(&rows[i]);
         if (t.nearest) nearest[i].address = -1;
     }
-    if (!t.blocks || !d->job.ni) return 0;
-    const int64_t pairs = d->job.nj * d->job.ni;
-    const int64_t worth = pairs / PAIRS_WORTH_A_THREAD + 1;
-    const int threads = worth < d->threads ? (int)worth : d->threads;
-    cut(&t, threads);
     threads_run(t.count < threads ? (int)t.count : threads, sum_tasks, &t);
     if (t.nearest)
         for (int i = 0; i < d->job.ni; i++) {

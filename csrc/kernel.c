@@ -159,32 +159,37 @@ static void rows_unlock(const struct direct_job *job, int i)
 
 #include "row.h"
 
-/* Puts the block sums, in the caller's units, into the bins: partial.h, lane by lane. */
+/* Moves the windows of lane i up to where its block sums need them. */
+static void tile_raise(struct tile *t, const int i, const int limbs)
+{
+    for (int k = 0; k < NSUM; k++) {
+        const int w = window_of(k);
+        if ((bits_of(t->sum[k][i]) >> 52 & 0x7ff) == 0x7ff) {
+            t->invalid[i] = 1;
+            t->sum[k][i] = 0.0;
+        }
+        const int64_t by = bin_of(t->sum[k][i]) - t->top[w][i];
+        if (by <= 0) continue;
+        t->top[w][i] += by;
+        for (int q = 3 * w; q < NSUM && window_of(q) == w; q++)
+            for (int d = limbs - 1; d >= 0; d--)
+                t->limb[q][d][i] = d >= by ? t->limb[q][d - by][i] : 0;
+    }
+}
+
+/* Puts the block sums, in the caller's units, into the bins: partial.h, lane by lane. NaN and
+ * Inf look like values of the highest bin. */
 static void tile_bin(struct tile *t, const int n, const int limbs)
 {
-    int raise = 0;
-    for (int w = 0; w < NWINDOW; w++)
-        for (int k = 3 * w; k < NSUM && window_of(k) == w; k++)
-            for (int i = 0; i < n; i++) raise |= bin_of(t->sum[k][i]) > t->top[w][i];
-    if (raise) {
-        for (int k = 0; k < NSUM; k++)
-            for (int i = 0; i < n; i++) {
-                const int w = window_of(k);
-                int64_t by = bin_of(t->sum[k][i]) - t->top[w][i];
-                if ((bits_of(t->sum[k][i]) >> 52 & 0x7ff) == 0x7ff) {
-                    t->invalid[i] = 1;
-                    t->sum[k][i] = 0.0;
-                    continue;
-                }
-                for (; by > 0; by--) {
-                    t->top[w][i]++;
-                    for (int q = 3 * w; q < NSUM && window_of(q) == w; q++) {
-                        for (int d = limbs - 1; d > 0; d--) t->limb[q][d][i] = t->limb[q][d - 1][i];
-                        t->limb[q][0][i] = 0;
-                    }
-                }
-            }
+    int higher = 0;
+    for (int k = 0; k < NSUM; k++) {
+        const int64_t *top = t->top[window_of(k)];
+        for (int i = 0; i < n; i++) {
+            const int64_t b = bin_of(t->sum[k][i]);
+            higher |= (b > top[i]) | (b == -BIN_LOWEST);
+        }
     }
+    for (int i = 0; higher && i < n; i++) tile_raise(t, i, limbs);
     for (int k = 0; k < NSUM; k++) {
         const int64_t *top = t->top[window_of(k)];
         for (int i = 0; i < n; i++) {
@@ -216,15 +221,25 @@ static void tile_take(struct tile *t, const struct direct_job *job, int i)
     }
 }
 
-static void tile_give(const struct tile *t, int limbs, int l, struct partial_row *row)
+static void tile_row(const struct tile *t, int l, struct partial_row *row)
+{
+    row->invalid = t->invalid[l] != 0;
+    for (int w = 0; w < NWINDOW; w++) row->top[w] = (int32_t)t->top[w][l];
+    for (int k = 0; k < NSUM; k++)
+        for (int d = 0; d < MAX_LIMBS; d++) row->limb[k][d] = t->limb[k][d][l];
+}
+
+/* A row that no other thread adds to is written, else the sums are added to it. */
+static void tile_give(const struct direct_job *job, const struct tile *t, int l,
+                      struct partial_row *row)
 {
     struct partial_row own;
-    partial_clear(&own);
-    own.invalid = t->invalid[l] != 0;
-    for (int w = 0; w < NWINDOW; w++) own.top[w] = (int32_t)t->top[w][l];
-    for (int k = 0; k < NSUM; k++)
-        for (int d = 0; d < limbs; d++) own.limb[k][d] = t->limb[k][d][l];
-    partial_merge(row, &own, limbs);
+    if (!job->shared) {
+        tile_row(t, l, row);
+    } else {
+        tile_row(t, l, &own);
+        partial_merge(row, &own, job->limbs);
+    }
 }
 
 /* Bits of tile_block's `self`, for the n particles from i on in a block. */
@@ -300,7 +315,7 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
                 t.best_block[l] < 0 ? -1 : nearest_in_block(job, i + l, t.best_block[l], t.best[l]);
     rows_lock(job, i);
     for (int l = 0; l < n; l++) {
-        tile_give(&t, job->limbs, l, &rows[l]);
+        tile_give(job, &t, l, &rows[l]);
         if (nn) {
             nearest_keep(&nearest[l], t.best[l], address[l]);
             nearest_keep(&nearest[l], t.exact[l].s2, t.exact[l].address);

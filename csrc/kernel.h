@@ -47,7 +47,7 @@ struct self_places {
 
 struct direct_job {
     int mode, jerk, nearest, limbs;
-    int shared; /* several threads add to the same rows */
+    int shared; /* several threads add to the same rows, which begin cleared */
     int64_t nj;
     const void *rows;                 /* real [chunk][NROW][16] */
     const int32_t *jindex;            /* by address */
@@ -86,7 +86,8 @@ struct kernel {
     /* Converts i particles first..last-1. */
     void (*pack_targets)(const struct direct_job *job, void *const fields[I_FIELDS],
                          struct body_range *range, int first, int last);
-    /* Adds the force of blocks first..last-1 on i..i+n-1 to rows[0..n-1]. */
+    /* Force of blocks first..last-1 on i..i+n-1, added to rows[0..n-1] if job->shared, else
+     * written there. nearest keeps the nearer of what it has and what is found. */
     void (*sum)(const struct direct_job *job, int i, int n, int64_t first, int64_t last,
                 struct partial_row *rows, struct nearest *nearest);
     /* Writes the addresses of a block within s^2 <= h2 of i, in order; their number. */

@@ -145,7 +145,7 @@ static void pack_targets(const struct direct_job *job, void *const fields[I_FIEL
     const double xs = power_of_two(length_shift(&job->scale, job->mode));
     const double vs = power_of_two(velocity_shift(&job->scale));
     for (int i = first; i < last; i++) {
-        int x = EXPONENT_NONE, v = EXPONENT_NONE;
+        uint64_t x = 0, v = 0; /* largest magnitudes, as bits */
         for (int k = 0; k < 3; k++) {
             const double a = job->x[i][k] * xs, b = job->v[i][k] * vs;
             double hi = a;
@@ -158,11 +158,13 @@ static void pack_targets(const struct direct_job *job, void *const fields[I_FIEL
 #endif
             ((real *)fields[k])[i] = (real)hi;
             ((real *)fields[6 + k])[i] = (real)b;
-            if (exponent_of(a) > x) x = exponent_of(a);
-            if (exponent_of(b) > v) v = exponent_of(b);
+            if (bits_of(a) << 1 > x) x = bits_of(a) << 1;
+            if (bits_of(b) << 1 > v) v = bits_of(b) << 1;
         }
         const double e = job->eps2[i] * xs * xs;
         ((real *)fields[9])[i] = (real)e;
-        range[i] = (struct body_range){(int16_t)x, (int16_t)v, (int16_t)exponent_of(e)};
+        range[i] =
+            (struct body_range){(int16_t)exponent_of(from_bits(x >> 1)),
+                                (int16_t)exponent_of(from_bits(v >> 1)), (int16_t)exponent_of(e)};
     }
 }

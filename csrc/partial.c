@@ -59,18 +59,29 @@ void partial_merge(struct partial_row *row, const struct partial_row *other, int
     row->invalid |= other->invalid;
 }
 
-/* High part and rest of limb[0] 2^80 + limb[1] 2^40 + limb[2], as one integer where it
- * fits 128 bits and else with the lowest limb as a sticky bit, so rounding is done once. */
+static int is_exact_double(int64_t a) { return a > -((int64_t)1 << 53) && a < (int64_t)1 << 53; }
+
+static double times_power_of_two(double a, int shift)
+{
+    if (shift > 1023 || shift < -1022) return ldexp(a, shift);
+    return a * from_bits((uint64_t)(shift + 1023) << 52);
+}
+
+/* limb[0] 2^80 + limb[1] 2^40 + limb[2], rounded once: by one addition of exact doubles; or as one
+ * integer where it fits 128 bits; or else with the lowest limb as a sticky bit. */
 static double limbs_value(const int64_t limb[MAX_LIMBS], int top)
 {
+    if (limb[2] == 0 && is_exact_double(limb[0]) && is_exact_double(limb[1]))
+        return times_power_of_two((double)limb[0] * 0x1p40 + (double)limb[1], BIN_BITS * (top - 1));
     const int64_t carry = limb[2] >> BIN_BITS;
     const int64_t low = limb[2] - carry * ((int64_t)1 << BIN_BITS);
     const __int128 high =
         (__int128)limb[0] * ((int64_t)1 << BIN_BITS) + limb[1] + carry; /* in 2^(40 (top - 1)) */
     const __int128 limit = (__int128)1 << 80;
     if (high > -limit && high < limit)
-        return ldexp((double)(high * ((int64_t)1 << BIN_BITS) + low), BIN_BITS * (top - 2));
-    return ldexp((double)(high * 2 + (low != 0)), BIN_BITS * (top - 1) - 1);
+        return times_power_of_two((double)(high * ((int64_t)1 << BIN_BITS) + low),
+                                  BIN_BITS * (top - 2));
+    return times_power_of_two((double)(high * 2 + (low != 0)), BIN_BITS * (top - 1) - 1);
 }
 
 void partial_value(const struct partial_row *row, double sum[NSUM])

@@ -254,7 +254,10 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
     if (nn && best_block >= 0)
         nearest_keep(&exact, best, nearest_in_block(job, i, best_block, best));
     rows_lock(job, i);
-    partial_merge(row, &own, job->limbs);
+    if (job->shared)
+        partial_merge(row, &own, job->limbs);
+    else
+        *row = own;
     if (nn) nearest_keep(nearest, exact.s2, exact.address);
     rows_unlock(job, i);
 }

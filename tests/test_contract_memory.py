@@ -109,7 +109,7 @@ def test_3_29_massless_particles_pull_nothing_but_are_there(session):
     assert not only_massless.pot.any()
 
 
-def test_3_10_potential_is_never_positive(session, mode):
+def test_3_10_potential_is_never_positive(session):
     session.put(0, 1, 0.0, (1, 0, 0))
     for nj in (0, 1):
         assert (session.force(nj, ORIGIN, index=[1]).pot <= 0).all()
@@ -118,7 +118,7 @@ def test_3_10_potential_is_never_positive(session, mode):
     assert (session.force(40, source.x, source.v, source.index).pot < 0).all()
 
 
-def test_2_5_signs_of_a_single_pair(session, mode):
+def test_2_5_signs_of_a_single_pair(session):
     session.put(0, 1, 8.0, (2, 0, 0), v=(1, 1, 0))
     found = session.force(1, ORIGIN)
     assert found.acc[0] == pytest.approx([2, 0, 0], rel=1e-6)

@@ -14,7 +14,7 @@ def spread(session, indices, distances):
         assert session.put(address, index, 1.0, (0, distance, 0)) == 0
 
 
-def test_3_38_2_6_lists_are_those_of_brute_force(session, mode):
+def test_3_38_2_6_lists_are_those_of_brute_force(session):
     source = cloud(500, seed=3)
     source.index[:] = np.random.default_rng(1).permutation(10**6)[:500] - 500000
     session.put_cloud(source)
@@ -35,7 +35,7 @@ def test_no_list_for_zero_negative_or_nan_radius(session, h2):
 
 
 @pytest.mark.parametrize("h2", [np.inf, 1.7e308, 1e80], ids=lambda h: f"row12-3.22-h2={h}")
-def test_an_infinite_radius_holds_everybody(session, mode, h2):
+def test_an_infinite_radius_holds_everybody(session, h2):
     spread(session, [5, 3, 4], [1.0, 1e30, 1e-30])
     session.force(3, np.zeros((2, 3)), index=[9, 4], h2=h2)
     assert session.neighbours(0) == (0, 3, [3, 4, 5])
@@ -48,7 +48,7 @@ def test_2_6_the_test_is_softened_and_includes_the_edge(exact):
     assert [exact.neighbours(i)[2] for i in range(3)] == [[1, 2], [2], []]
 
 
-def test_2_6_h2_equal_to_eps2_gives_empty_lists(session, mode):
+def test_2_6_h2_equal_to_eps2_gives_empty_lists(session):
     source = cloud(100)
     session.put_cloud(source)
     session.force(100, source.x, source.v, source.index, eps2=1e-4, h2=1e-4)
@@ -147,7 +147,7 @@ print(s.neighbours(0)[2])
     assert capi.run_python(script, **env).stdout.strip() == expected
 
 
-def test_2_7_nearest_neighbours_are_those_of_brute_force(session, mode):
+def test_2_7_nearest_neighbours_are_those_of_brute_force(session):
     source = cloud(2100, seed=7)
     source.index[:] = np.random.default_rng(1).permutation(10**6)[:2100]
     session.put_cloud(source)
@@ -159,7 +159,7 @@ def test_2_7_nearest_neighbours_are_those_of_brute_force(session, mode):
 
 
 @pytest.mark.parametrize("n", [2, 17, 1500])
-def test_2_7_ties_go_to_the_lowest_address(session, mode, n):
+def test_2_7_ties_go_to_the_lowest_address(session, n):
     angles = [(1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0)]
     for address in range(n):
         session.put(address, 10000 - address, 1.0, angles[address % 4])

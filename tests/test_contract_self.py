@@ -14,7 +14,7 @@ def line(session, indices):
         session.put(address, index, 1.0, (2.0**address, 0, 0))
 
 
-def test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance(session, mode):
+def test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance(session):
     line(session, [5, 6])
     found = session.force(2, [[0, 0, 0], [1 + 1e-9, 0, 0]], index=[5, 5], h2=np.inf)
     assert found.acc[:, 0] == pytest.approx([0.25, 1], rel=1e-6)
@@ -124,7 +124,7 @@ def test_2_4_exclusion_survives_thousands_of_rewrites(exact):
         assert (found.nearest == expected[3]).all()
 
 
-def test_row09_a_distinct_particle_at_the_same_place_adds_nothing(session, mode):
+def test_row09_a_distinct_particle_at_the_same_place_adds_nothing(session):
     session.put(0, 1, 5.0, (1, 1, 1), v=(3, 0, 0))
     session.put(1, 2, 1.0, (1, 1, 2))
     found = session.force(2, [[1, 1, 1]], index=[9])

@@ -66,7 +66,7 @@ def test_row06_mxonly_is_checked_too(filled):
 
 @pytest.mark.parametrize("bad", BAD, ids=str)
 @pytest.mark.parametrize("field", ["x", "v"], ids=lambda f: f"row07-{f}")
-def test_an_i_particle_with_nan_spoils_its_own_row_only(filled, mode, field, bad):
+def test_an_i_particle_with_nan_spoils_its_own_row_only(filled, field, bad):
     good = filled.force(50, X, V, INDEX)
     x, v = X.copy(), V.copy()
     (x if field == "x" else v)[2, 1] = bad

@@ -163,7 +163,7 @@ assert not bad and not any(t.is_alive() for t in threads)
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.5, 1.0], ids=lambda p: f"row40-{p}")
-def test_verification_accepts_right_results_and_changes_no_bits(session, mode, fraction):
+def test_verification_accepts_right_results_and_changes_no_bits(session, fraction):
     source = cloud(600, seed=9)
     mirror = source.take(np.r_[0:600, 0:600])  # cancelling forces at the origin
     mirror.x[600:] *= -1
