@@ -17,7 +17,8 @@ struct direct {
     int32_t *jindex;
     struct block_range *ranges;
 
-    int room; /* for i particles */
+    int room;     /* for i particles */
+    int softened; /* some of them */
     void *fields[I_FIELDS];
     int32_t *index;
     struct body_range *body_range;
@@ -271,9 +272,11 @@ static int direct_start(void *state, const struct targets *targets, const struct
     job->body_range = d->body_range;
     job->self = d->self;
     d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
+    d->softened = 0;
     for (int i = 0; i < job->ni; i++) {
         const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, d->self[i].address);
         d->self[i].count = n > MAX_SELF ? -1 : n;
+        d->softened |= targets->eps2[i] > 0.0;
     }
     return 0;
 }
@@ -288,7 +291,7 @@ static int direct_finish(void *state, unsigned want, struct partial_row *rows,
     struct tasks t = {.d = d, .blocks = parts(d->job.nj, BLOCK), .rows = rows};
     (void)f;
     d->job.jerk = (want & WANT_JERK) != 0;
-    d->job.nearest = (want & WANT_NEAREST) != 0;
+    d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
     t.nearest = d->job.nearest ? nearest : NULL;
     const int64_t worth = d->job.nj * d->job.ni / PAIRS_WORTH_A_THREAD + 1;
     const int threads = worth < d->threads ? (int)worth : d->threads;

@@ -18,7 +18,7 @@ static void begin(const struct direct_job *job, int i, struct exact_body *e)
     e->i.eps2 = job->eps2[i];
 }
 
-/* Adds the particle at an address, if it is there and another one; its s^2, or -1. */
+/* Adds the particle at an address, if it is there and another one; its r^2, or -1. */
 static long double add(const struct direct_job *job, int i, int64_t address, struct exact_body *e)
 {
     if (address >= job->nj || address >= job->memory->capacity) return -1.0L;
@@ -26,16 +26,16 @@ static long double add(const struct direct_job *job, int i, int64_t address, str
     if (p->state != SLOT_SET || p->index == job->index[i]) return -1.0L;
     double x[3], v[3];
     struct pair_j j = {0};
-    struct pair_sep r;
     jmemory_predict(job->memory, address, job->time, job->snap, x, v);
     j.x = x[0], j.y = x[1], j.z = x[2];
     j.vx = v[0], j.vy = v[1], j.vz = v[2];
-    const long double s2 = pair_separation(0, &e->i, &j, &r);
+    const struct pair_sep r = pair_separation(0, &e->i, &j);
+    const long double s2 = pair_distance2(&r, e->i.eps2);
     if (s2 == 0.0L)
         atomic_fetch_add_explicit(job->coincidences, 1, memory_order_relaxed);
     else if (p->mass != 0.0)
         pair_add(1, &e->i, &j, p->mass, s2, &r, &e->sum);
-    return s2;
+    return pair_distance2(&r, 0.0L);
 }
 
 static void finish(const struct exact_body *e, double sum[NSUM])
@@ -45,31 +45,29 @@ static void finish(const struct exact_body *e, double sum[NSUM])
     for (int k = 0; k < NSUM; k++) sum[k] += (double)s[k];
 }
 
-void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
-                 struct nearest *nearest)
+void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
+                 double sum[NSUM], struct nearest *nearest)
 {
-    const long double unit = power_of_two(length_shift(&job->scale, job->mode));
+    const long double unit = ldexpl(1.0L, length_shift(&job->scale, job->mode));
     struct exact_body e;
     begin(job, i, &e);
     nearest->address = -1;
-    for (int64_t a = block * BLOCK; a < (block + 1) * BLOCK; a++) {
-        const long double s2 = add(job, i, a, &e) * unit * unit;
-        if (s2 >= 0.0L && (nearest->address < 0 || (double)s2 < nearest->s2)) {
-            nearest->s2 = (double)s2;
+    for (int k = 0; k < n; k++) {
+        const int64_t a = block * BLOCK + (place ? place[k] : k);
+        const long double r2 = add(job, i, a, &e) * unit * unit;
+        if (r2 >= 0.0L && (nearest->address < 0 || (double)r2 < nearest->r2)) {
+            nearest->r2 = (double)r2;
             nearest->address = a;
         }
     }
-    for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
     finish(&e, sum);
 }
 
-void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
-                 double sum[NSUM])
+void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
+                 struct nearest *nearest)
 {
-    struct exact_body e;
-    begin(job, i, &e);
-    for (int k = 0; k < n; k++) (void)add(job, i, block * BLOCK + place[k], &e);
-    finish(&e, sum);
+    for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
+    exact_pairs(job, i, block, NULL, BLOCK, sum, nearest);
 }
 
 void exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW])
@@ -78,7 +76,7 @@ void exact_row(const struct direct_job *job, int i, double sum[NSUM], double siz
     for (int64_t a = 0; a < job->nj; a++) {
         struct exact_body e;
         begin(job, i, &e);
-        if (add(job, i, a, &e) <= 0.0L) continue;
+        if (add(job, i, a, &e) < 0.0L) continue;
         const long double s[NSUM] = {e.sum.ax, e.sum.ay, e.sum.az, e.sum.jx,
                                      e.sum.jy, e.sum.jz, e.sum.pot};
         for (int k = 0; k < NSUM; k++) {

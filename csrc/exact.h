@@ -5,13 +5,13 @@
 
 #include "kernel.h"
 
-/* Sums of a whole block on particle i; nearest neighbour of it in *nearest if wanted. */
+/* Adds the n pairs with the given places in a block (ascending; NULL: 0..n-1). The nearest of
+ * them goes to *nearest, address -1 if there is none. */
+void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
+                 double sum[NSUM], struct nearest *nearest);
+/* Sums of a whole block on particle i. */
 void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
                  struct nearest *nearest);
-/* Adds the pairs with the n addresses (ascending) given as places in a block. */
-void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
-                 double sum[NSUM]);
-
 /* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
  * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
  * snap, index, x, v, eps2 and coincidences. */

@@ -353,7 +353,7 @@ static void to_words(const struct partial_row *row, long long *w)
 
 static void from_words(const long long *w, struct partial_row *row)
 {
-    row->invalid = w[WORD_INVALID] != 0;
+    row->invalid = (uint32_t)w[WORD_INVALID];
     for (int k = 0; k < NWINDOW; k++) row->top[k] = (int32_t)w[WORD_TOP + k];
     memcpy(row->limb, w + WORD_LIMB, sizeof row->limb);
 }
@@ -385,7 +385,7 @@ int force_partial(struct session *s, int ni, long long *words)
         w[WORD_SCALE] = (scale.length + 32768) | (long long)(scale.mass + 32768) << 16 |
                         (long long)(scale.velocity + 32768) << 32;
         to_words(&c->rows[i], w);
-        if (c->invalid[i]) w[WORD_INVALID] = 1;
+        if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }
     return c->invalid_rows ? G6X_E_I_NAN : 0;
 }

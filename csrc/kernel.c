@@ -34,8 +34,8 @@ struct tile {
     real field[I_FIELDS][TILE];
     int32_t index[TILE];
     double sum[NSUM][TILE];
-    real s2_min[TILE];
-    double best[TILE]; /* nearest neighbour: s^2 and block so far */
+    real r2_min[TILE]; /* of a block */
+    double best[TILE]; /* nearest neighbour: r^2 and block so far */
     int64_t best_block[TILE];
     struct nearest exact[TILE]; /* of the blocks that were summed exactly */
     uint64_t invalid[TILE];
@@ -58,7 +58,7 @@ INLINE struct pair_i tile_body(const struct tile *t, int split, int u)
  * to t->sum. `ahead` is read into the cache meanwhile. */
 INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
                       const int vecs, const real *j, const int32_t *index, int nc,
-                      const char *ahead, vec s2_min[], vec *s2_bits)
+                      const char *ahead, vec r2_min[], vec *s2_bits)
 {
     const int nrow = split ? 10 : 7;
     struct pair_sum sum[TILE_VECS];
@@ -79,16 +79,17 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
         UNROLL
         for (int u = 0; u < vecs; u++) {
             const struct pair_i i = tile_body(t, split, u);
-            struct pair_sep r;
-            vec s2 = pair_separation(split, &i, &p, &r);
-            vec m = p.m;
+            const struct pair_sep r = pair_separation(split, &i, &p);
+            vec s2 = pair_distance2(&r, i.eps2), m = p.m;
+            vec r2 = nn == 2 ? pair_distance2(&r, v_set1(0)) : s2;
             if (self) {
                 const vmask same = vmask_index(t->index + u * VL, *index);
                 s2 = v_select(same, v_set1(FAR_S2), s2);
+                r2 = v_select(same, v_set1(FAR_S2), r2);
                 m = v_select(same, v_set1(0), m);
             }
             if (nn)
-                s2_min[u] = v_min(s2_min[u], s2);
+                r2_min[u] = v_min(r2_min[u], r2);
             else
                 *s2_bits = v_and(*s2_bits, s2);
             pair_add(jerk, &i, &p, m, s2, &r, &sum[u]);
@@ -117,19 +118,19 @@ INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, cons
 {
     const int nrow = split ? 10 : 7;
     const size_t half = (size_t)SUB_CHUNKS * CHUNK;
-    vec s2_min[TILE_VECS], s2_bits = v_set1(FAR_S2);
+    vec r2_min[TILE_VECS], s2_bits = v_set1(FAR_S2);
     UNROLL
-    for (int u = 0; u < vecs; u++) s2_min[u] = v_set1(FAR_S2);
+    for (int u = 0; u < vecs; u++) r2_min[u] = v_set1(FAR_S2);
     memset(t->sum, 0, sizeof t->sum);
     for (int h = 0; nc > 0; h++, nc -= SUB_CHUNKS, j += half * (size_t)nrow, index += half) {
         const int n = nc < SUB_CHUNKS ? nc : SUB_CHUNKS;
         const char *ahead = (const char *)(j + half * (size_t)nrow);
         for (int l = 0; l < CHUNK; l++, ahead += SUB_CHUNKS * (size_t)nrow * sizeof(real)) {
             if (self >> (16 * h + l) & 1)
-                tile_lane(t, split, jerk, nn, 1, vecs, j + l, index + l, n, ahead, s2_min,
+                tile_lane(t, split, jerk, nn, 1, vecs, j + l, index + l, n, ahead, r2_min,
                           &s2_bits);
             else
-                tile_lane(t, split, jerk, nn, 0, vecs, j + l, index + l, n, ahead, s2_min,
+                tile_lane(t, split, jerk, nn, 0, vecs, j + l, index + l, n, ahead, r2_min,
                           &s2_bits);
         }
     }
@@ -137,8 +138,8 @@ INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, cons
     unsigned close = 0;
     UNROLL
     for (int u = 0; u < vecs; u++) {
-        v_store(t->s2_min + u * VL, s2_min[u]);
-        close |= v_any_below_two(s2_min[u]);
+        v_store(t->r2_min + u * VL, r2_min[u]);
+        close |= v_any_below_two(r2_min[u]);
     }
     return close;
 }
@@ -165,7 +166,7 @@ static void tile_raise(struct tile *t, const int i, const int limbs)
     for (int k = 0; k < NSUM; k++) {
         const int w = window_of(k);
         if ((bits_of(t->sum[k][i]) >> 52 & 0x7ff) == 0x7ff) {
-            t->invalid[i] = 1;
+            t->invalid[i] |= (uint64_t)1 << w;
             t->sum[k][i] = 0.0;
         }
         const int64_t by = bin_of(t->sum[k][i]) - t->top[w][i];
@@ -215,7 +216,7 @@ static void tile_take(struct tile *t, const struct direct_job *job, int i)
     memset(t->invalid, 0, sizeof t->invalid);
     for (int l = 0; l < TILE; l++) {
         for (int w = 0; w < NWINDOW; w++) t->top[w][l] = BIN_LOWEST;
-        t->best[l] = FAR_S2;
+        t->best[l] = NO_NEIGHBOUR;
         t->best_block[l] = -1;
         t->exact[l].address = -1;
     }
@@ -223,7 +224,7 @@ static void tile_take(struct tile *t, const struct direct_job *job, int i)
 
 static void tile_row(const struct tile *t, int l, struct partial_row *row)
 {
-    row->invalid = t->invalid[l] != 0;
+    row->invalid = (uint32_t)t->invalid[l];
     for (int w = 0; w < NWINDOW; w++) row->top[w] = (int32_t)t->top[w][l];
     for (int k = 0; k < NSUM; k++)
         for (int d = 0; d < MAX_LIMBS; d++) row->limb[k][d] = t->limb[k][d][l];
@@ -286,24 +287,23 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
         if (close || !fits)
             for (int l = 0; l < n; l++) {
                 double sum[NSUM];
+                struct nearest near;
                 if (!fits && !in_range(job->mode, &job->body_range[i + l], &job->ranges[b])) {
-                    struct nearest near;
                     exact_block(job, i + l, b, sum, &near);
-                    if (nn) {
-                        nearest_keep(&t.exact[l], near.s2, near.address);
-                        t.s2_min[l] = (real)FAR_S2;
-                    }
+                    t.r2_min[l] = (real)NO_NEIGHBOUR;
                 } else if (close >> (l % VL) & 1) {
-                    row_block_careful(job, i + l, b, nc, sum);
+                    row_block_careful(job, i + l, b, nc, sum, &near);
                 } else {
                     continue;
                 }
+                if (near.address >= 0) t.r2_min[l] = (real)NO_NEIGHBOUR;
+                if (nn) nearest_keep(&t.exact[l], near.r2, near.address);
                 for (int k = 0; k < NSUM; k++) t.sum[k][l] = sum[k];
             }
         if (nn)
             for (int l = 0; l < width; l++)
-                if (t.s2_min[l] < t.best[l]) {
-                    t.best[l] = t.s2_min[l];
+                if (t.r2_min[l] < t.best[l]) {
+                    t.best[l] = t.r2_min[l];
                     t.best_block[l] = b;
                 }
         tile_bin(&t, width, job->limbs);
@@ -318,7 +318,7 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
         tile_give(job, &t, l, &rows[l]);
         if (nn) {
             nearest_keep(&nearest[l], t.best[l], address[l]);
-            nearest_keep(&nearest[l], t.exact[l].s2, t.exact[l].address);
+            nearest_keep(&nearest[l], t.exact[l].r2, t.exact[l].address);
         }
     }
     rows_unlock(job, i);
@@ -326,28 +326,26 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
 
 /* ---- the table ------------------------------------------------------------------ */
 
+#define EACH_NEAREST(job, CALL, split, jerk)                                                       \
+    do {                                                                                           \
+        if ((job)->nearest == 2)                                                                   \
+            CALL(split, jerk, 2);                                                                  \
+        else if ((job)->nearest)                                                                   \
+            CALL(split, jerk, 1);                                                                  \
+        else                                                                                       \
+            CALL(split, jerk, 0);                                                                  \
+    } while (0)
 #define EACH_VARIANT(job, CALL)                                                                    \
     do {                                                                                           \
-        const int jerk_ = (job)->jerk, nn_ = (job)->nearest;                                       \
-        if (REAL_BITS == 32 && (job)->mode == MODE_GRAPE) {                                        \
-            if (jerk_ && nn_)                                                                      \
-                CALL(1, 1, 1);                                                                     \
-            else if (jerk_)                                                                        \
-                CALL(1, 1, 0);                                                                     \
-            else if (nn_)                                                                          \
-                CALL(1, 0, 1);                                                                     \
-            else                                                                                   \
-                CALL(1, 0, 0);                                                                     \
-        } else {                                                                                   \
-            if (jerk_ && nn_)                                                                      \
-                CALL(0, 1, 1);                                                                     \
-            else if (jerk_)                                                                        \
-                CALL(0, 1, 0);                                                                     \
-            else if (nn_)                                                                          \
-                CALL(0, 0, 1);                                                                     \
-            else                                                                                   \
-                CALL(0, 0, 0);                                                                     \
-        }                                                                                          \
+        const int split_ = REAL_BITS == 32 && (job)->mode == MODE_GRAPE;                           \
+        if (REAL_BITS == 32 && split_ && (job)->jerk)                                              \
+            EACH_NEAREST(job, CALL, 1, 1);                                                         \
+        else if (REAL_BITS == 32 && split_)                                                        \
+            EACH_NEAREST(job, CALL, 1, 0);                                                         \
+        else if ((job)->jerk)                                                                      \
+            EACH_NEAREST(job, CALL, 0, 1);                                                         \
+        else                                                                                       \
+            EACH_NEAREST(job, CALL, 0, 0);                                                         \
     } while (0)
 
 /* Below this many i the row arrangement wastes less than empty lanes do. */

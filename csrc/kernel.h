@@ -29,12 +29,12 @@ enum {
 
 static inline int rows_per_chunk(int mode) { return mode == MODE_GRAPE ? 10 : 7; }
 
-/* Nearest neighbour so far: squared softened distance in scaled units. */
+/* Nearest neighbour so far: squared distance, without softening, in scaled units. */
 struct nearest {
-    double s2;
+    double r2;
     int64_t address; /* -1: none */
     int32_t index;   /* these two are filled when the address is final */
-    double distance; /* unsoftened, in the caller's units */
+    double distance; /* in the caller's units */
 };
 
 /* Addresses that carry an i particle's index: count of them, or -1 if there are
@@ -46,8 +46,9 @@ struct self_places {
 };
 
 struct direct_job {
-    int mode, jerk, nearest, limbs;
-    int shared; /* several threads add to the same rows, which begin cleared */
+    int mode, jerk, limbs;
+    int nearest; /* 0, 1, or 2 if some eps2 is not zero: then r^2 is taken apart from s^2 */
+    int shared;  /* several threads add to the same rows, which begin cleared */
     int64_t nj;
     const void *rows;                 /* real [chunk][NROW][16] */
     const int32_t *jindex;            /* by address */

@@ -27,20 +27,27 @@ struct pair_sum {
     vec ax, ay, az, jx, jy, jz, pot;
 };
 
-/* Separation r and s^2. hi_j - hi_i is exact on the grid, so the sum rounds once. */
-PAIR_FN vec pair_separation(const int split, const struct pair_i *i, const struct pair_j *j,
-                            struct pair_sep *r)
+/* Separation. hi_j - hi_i is exact on the grid, so the sum rounds once. */
+PAIR_FN struct pair_sep pair_separation(const int split, const struct pair_i *i,
+                                        const struct pair_j *j)
 {
+    struct pair_sep r;
     if (split) {
-        r->x = v_add(v_sub(j->x, i->x), v_sub(j->xl, i->xl));
-        r->y = v_add(v_sub(j->y, i->y), v_sub(j->yl, i->yl));
-        r->z = v_add(v_sub(j->z, i->z), v_sub(j->zl, i->zl));
+        r.x = v_add(v_sub(j->x, i->x), v_sub(j->xl, i->xl));
+        r.y = v_add(v_sub(j->y, i->y), v_sub(j->yl, i->yl));
+        r.z = v_add(v_sub(j->z, i->z), v_sub(j->zl, i->zl));
     } else {
-        r->x = v_sub(j->x, i->x);
-        r->y = v_sub(j->y, i->y);
-        r->z = v_sub(j->z, i->z);
+        r.x = v_sub(j->x, i->x);
+        r.y = v_sub(j->y, i->y);
+        r.z = v_sub(j->z, i->z);
     }
-    return v_fma(r->z, r->z, v_fma(r->y, r->y, v_fma(r->x, r->x, i->eps2)));
+    return r;
+}
+
+/* r^2 + eps2 */
+PAIR_FN vec pair_distance2(const struct pair_sep *r, vec eps2)
+{
+    return v_fma(r->z, r->z, v_fma(r->y, r->y, v_fma(r->x, r->x, eps2)));
 }
 
 /* Adds one pair. m and s2 are given apart from j so that a caller can mask them:

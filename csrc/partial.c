@@ -29,8 +29,8 @@ void partial_add_block(struct partial_row *row, const double sum[NSUM], int limb
     int32_t top[NWINDOW] = {BIN_LOWEST, BIN_LOWEST, BIN_LOWEST};
     for (int k = 0; k < NSUM; k++) {
         if ((bits_of(sum[k]) >> 52 & 0x7ff) == 0x7ff) {
-            row->invalid = 1;
-            return;
+            row->invalid |= 1u << window_of(k);
+            continue;
         }
         const int32_t b = (int32_t)bin_of(sum[k]);
         if (b > top[window_of(k)]) top[window_of(k)] = b;
@@ -38,6 +38,7 @@ void partial_add_block(struct partial_row *row, const double sum[NSUM], int limb
     partial_raise(row, top, limbs);
     for (int k = 0; k < NSUM; k++) {
         const int64_t b = bin_of(sum[k]);
+        if (row->invalid >> window_of(k) & 1) continue;
         double rest = sum[k] * bin_inverse(b);
         for (int64_t d = row->top[window_of(k)] - b; d < limbs; d++) {
             int64_t q;
@@ -87,5 +88,7 @@ static double limbs_value(const int64_t limb[MAX_LIMBS], int top)
 void partial_value(const struct partial_row *row, double sum[NSUM])
 {
     for (int k = 0; k < NSUM; k++)
-        sum[k] = row->invalid ? NAN : limbs_value(row->limb[k], row->top[window_of(k)]);
+        sum[k] = row->invalid >> window_of(k) & 1
+                     ? NAN
+                     : limbs_value(row->limb[k], row->top[window_of(k)]);
 }

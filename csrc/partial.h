@@ -25,7 +25,7 @@ enum { MAX_LIMBS = 3 };
 struct partial_row {
     int64_t limb[NSUM][MAX_LIMBS]; /* limb[k][d] counts in 2^(40 (top - d)) */
     int32_t top[NWINDOW];
-    uint32_t invalid; /* 1: a NaN or Inf was added */
+    uint32_t invalid; /* bit per window: a NaN or Inf was added */
 };
 
 static inline int window_of(int sum) { return sum / 3; }
@@ -73,7 +73,7 @@ void partial_raise(struct partial_row *row, const int32_t top[NWINDOW], int limb
 /* Adds the NSUM sums of one block. */
 void partial_add_block(struct partial_row *row, const double sum[NSUM], int limbs);
 void partial_merge(struct partial_row *row, const struct partial_row *other, int limbs);
-/* The sums as doubles, each rounded once; quiet NaN if the row is invalid. */
+/* The sums as doubles, each rounded once; quiet NaN where the window is invalid. */
 void partial_value(const struct partial_row *row, double sum[NSUM]);
 
 #endif

@@ -2,7 +2,7 @@
 
 struct row_result {
     double sum[NSUM]; /* scaled */
-    double s2_min;
+    double r2_min;
     int close; /* a pair closer than the arithmetic resolves was met */
 };
 
@@ -58,7 +58,7 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
     const real *j = (const real *)job->rows + (size_t)block * BLOCK * (size_t)nrow;
     const int32_t *index = job->jindex + block * BLOCK;
     const struct pair_i body = row_body(job, split, i);
-    vec s2_min = v_set1(FAR_S2), s2_bits = v_set1(FAR_S2);
+    vec r2_min = v_set1(FAR_S2), s2_bits = v_set1(FAR_S2);
     memset(out, 0, sizeof *out);
     for (int h = 0; h * SUB_CHUNKS < nc; h++) {
         const int end = nc < (h + 1) * SUB_CHUNKS ? nc : (h + 1) * SUB_CHUNKS;
@@ -69,19 +69,20 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
             for (int c = h * SUB_CHUNKS; c < end; c++) {
                 const real *at = j + (size_t)(c * nrow * CHUNK + v);
                 const struct pair_j p = row_sources(at, split, jerk);
-                struct pair_sep r;
-                vec s2 = pair_separation(split, &body, &p, &r);
-                vec m = p.m;
+                const struct pair_sep r = pair_separation(split, &body, &p);
+                vec s2 = pair_distance2(&r, body.eps2), m = p.m;
+                vec r2 = nn == 2 ? pair_distance2(&r, v_set1(0)) : s2;
                 __builtin_prefetch(at + (size_t)(8 * nrow * CHUNK), 0, 3);
                 if (careful) {
                     row_take_out(job, i, block, c * CHUNK + v, &s2, &m, list, nlist);
                 } else if (self) {
                     const vmask same = vmask_index(index + c * CHUNK + v, job->index[i]);
                     s2 = v_select(same, v_set1(FAR_S2), s2);
+                    r2 = v_select(same, v_set1(FAR_S2), r2);
                     m = v_select(same, v_set1(0), m);
                 }
                 if (nn)
-                    s2_min = v_min(s2_min, s2);
+                    r2_min = v_min(r2_min, r2);
                 else
                     s2_bits = v_and(s2_bits, s2);
                 pair_add(jerk, &body, &p, m, s2, &r, &sum);
@@ -99,20 +100,20 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
     }
     if (nn) {
         real s[VL];
-        v_store(s, s2_min);
-        out->s2_min = s[0];
+        v_store(s, r2_min);
+        out->r2_min = s[0];
         for (int l = 1; l < VL; l++)
-            if (s[l] < out->s2_min) out->s2_min = s[l];
-        out->close = out->s2_min < 2.0;
+            if (s[l] < out->r2_min) out->r2_min = s[l];
+        out->close = out->r2_min < 2.0;
     } else {
         out->close = v_any_below_two(s2_bits) != 0;
     }
 }
 
 /* A block that holds pairs too close for the kernel: these exactly, the others as ever.
- * The sums are in the caller's units. */
+ * The sums are in the caller's units; *nearest is the nearest of the close ones. */
 static void row_block_careful(const struct direct_job *job, int i, int64_t block, int nc,
-                              double sum[NSUM])
+                              double sum[NSUM], struct nearest *nearest)
 {
     struct row_result r;
     int16_t list[BLOCK];
@@ -122,43 +123,47 @@ static void row_block_careful(const struct direct_job *job, int i, int64_t block
     else
         row_block(job, 0, 1, 0, 1, 1, i, block, nc, &r, list, &n);
     for (int k = 0; k < NSUM; k++) sum[k] = r.sum[k] * job->unit[k];
-    exact_pairs(job, i, block, list, n, sum);
+    exact_pairs(job, i, block, list, n, sum, nearest);
 }
 
-static void row_distances(const struct direct_job *job, int i, int64_t chunk, real s2[CHUNK])
+static const real *chunk_rows(const struct direct_job *job, int64_t chunk)
+{
+    return (const real *)job->rows + chunk * CHUNK * rows_per_chunk(job->mode);
+}
+
+/* r^2 of i and the particles of a chunk. */
+static void row_distances(const struct direct_job *job, int i, int64_t chunk, real r2[CHUNK])
 {
     const int split = REAL_BITS == 32 && job->mode == MODE_GRAPE;
-    const real *j = (const real *)job->rows + chunk * CHUNK * (split ? 10 : 7);
+    const real *j = chunk_rows(job, chunk);
     const struct pair_i body = row_body(job, split, i);
     for (int v = 0; v < CHUNK; v += VL) {
         const struct pair_j p = row_sources(j + v, split, 0);
-        struct pair_sep r;
-        v_store(s2 + v, pair_separation(split, &body, &p, &r));
+        const struct pair_sep r = pair_separation(split, &body, &p);
+        v_store(r2 + v, pair_distance2(&r, v_set1(0)));
     }
 }
 
-/* The lowest address of a block whose s^2 is the smallest one found. */
-static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t block, double s2_min)
+/* The lowest address of a block whose r^2 is the smallest one found. */
+static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t block, double r2_min)
 {
-    const int64_t left = job->nj - block * BLOCK;
-    const int n = left < BLOCK ? (int)left : BLOCK;
-    for (int c = 0; c * CHUNK < n; c++) {
-        real s2[CHUNK];
-        row_distances(job, i, block * BLOCK_CHUNKS + c, s2);
+    for (int c = 0; c < chunks_of_block(job, block); c++) {
+        real r2[CHUNK];
+        row_distances(job, i, block * BLOCK_CHUNKS + c, r2);
         for (int l = 0; l < CHUNK; l++) {
             const int64_t a = block * BLOCK + c * CHUNK + l;
-            if ((double)s2[l] == s2_min && job->jindex[a] != job->index[i]) return a;
+            if ((double)r2[l] == r2_min && job->jindex[a] != job->index[i]) return a;
         }
     }
     return -1;
 }
 
 /* Keeps the nearer of two; the lower address if they are equally near. */
-static void nearest_keep(struct nearest *n, double s2, int64_t address)
+static void nearest_keep(struct nearest *n, double r2, int64_t address)
 {
     if (address < 0) return;
-    if (n->address < 0 || s2 < n->s2 || (s2 == n->s2 && address < n->address)) {
-        n->s2 = s2;
+    if (n->address < 0 || r2 < n->r2 || (r2 == n->r2 && address < n->address)) {
+        n->r2 = r2;
         n->address = address;
     }
 }
@@ -178,11 +183,6 @@ static double separation2(const struct direct_job *job, int i, const real *j, in
     return s2;
 }
 
-static const real *chunk_rows(const struct direct_job *job, int64_t chunk)
-{
-    return (const real *)job->rows + chunk * CHUNK * rows_per_chunk(job->mode);
-}
-
 static double distance_to(const struct direct_job *job, int i, int64_t address)
 {
     const double unit = power_of_two(-length_shift(&job->scale, job->mode));
@@ -195,15 +195,15 @@ static int neighbours_of_block(const struct direct_job *job, int i, double h2, i
 {
     const double xs = power_of_two(length_shift(&job->scale, job->mode));
     const double limit = h2 * xs * xs, eps2 = job->eps2[i] * xs * xs;
-    const real rough = (real)(limit * (1.0 + 0x1p-18));
+    const real rough = (real)(limit - eps2 + limit * 0x1p-18);
     int n = 0;
     for (int c = 0; c < chunks_of_block(job, block); c++) {
         const int64_t chunk = block * BLOCK_CHUNKS + c;
         const real *j = chunk_rows(job, chunk);
-        real s2[CHUNK];
-        row_distances(job, i, chunk, s2);
+        real r2[CHUNK];
+        row_distances(job, i, chunk, r2);
         for (int l = 0; l < CHUNK; l++)
-            if (s2[l] <= rough && j[l] != (real)FAR_AWAY &&
+            if (r2[l] <= rough && j[l] != (real)FAR_AWAY &&
                 separation2(job, i, j, l) + eps2 <= limit)
                 address[n++] = (int32_t)(chunk * CHUNK + l);
     }
@@ -223,7 +223,7 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
                     int i, int64_t first, int64_t last, struct partial_row *row,
                     struct nearest *nearest)
 {
-    double best = FAR_S2;
+    double best = NO_NEIGHBOUR;
     int64_t best_block = -1;
     struct partial_row own;
     struct nearest exact = {.address = -1};
@@ -234,20 +234,24 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
         if (!in_range(job->mode, &job->body_range[i], &job->ranges[b])) {
             struct nearest n;
             exact_block(job, i, b, r.sum, &n);
-            if (nn) nearest_keep(&exact, n.s2, n.address);
+            if (nn) nearest_keep(&exact, n.r2, n.address);
         } else {
             if (holds_self(&job->self[i], b))
                 row_block(job, split, jerk, nn, 1, 0, i, b, nc, &r, NULL, NULL);
             else
                 row_block(job, split, jerk, nn, 0, 0, i, b, nc, &r, NULL, NULL);
-            if (nn && r.s2_min < best) {
-                best = r.s2_min;
+            if (r.close) {
+                struct nearest n;
+                row_block_careful(job, i, b, nc, r.sum, &n);
+                if (n.address >= 0) r.r2_min = NO_NEIGHBOUR;
+                if (nn) nearest_keep(&exact, n.r2, n.address);
+            } else {
+                for (int k = 0; k < NSUM; k++) r.sum[k] *= job->unit[k];
+            }
+            if (nn && r.r2_min < best) {
+                best = r.r2_min;
                 best_block = b;
             }
-            if (r.close)
-                row_block_careful(job, i, b, nc, r.sum);
-            else
-                for (int k = 0; k < NSUM; k++) r.sum[k] *= job->unit[k];
         }
         partial_add_block(&own, r.sum, job->limbs);
     }
@@ -258,6 +262,6 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
         partial_merge(row, &own, job->limbs);
     else
         *row = own;
-    if (nn) nearest_keep(nearest, exact.s2, exact.address);
+    if (nn) nearest_keep(nearest, exact.r2, exact.address);
     rows_unlock(job, i);
 }

@@ -25,6 +25,8 @@ enum { SCALED_MASS_EXPONENT = 60 };
  * pair that the fast kernels take. */
 #define FAR_AWAY 0x1p62
 #define FAR_S2 0x1p124
+/* Beyond any r^2 of a pair, below those with empty slots. */
+#define NO_NEIGHBOUR 0x1p122
 
 struct scale {
     int length, mass, velocity; /* exponents, in the caller's units */

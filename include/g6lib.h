@@ -100,25 +100,25 @@ int g6calc_lasthalf2(int clusterid, int nj, int ni, int index[], double (*xi)[3]
                      double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
                      int nnbindex[]);
 /* ... and rnnb: float[ni], distance of the nearest neighbour (0 if none). */
-int g6calc_lasthalf2p(int clusterid, int nj, int ni, int index[], double (*xi)[3],
-                      double (*vi)[3], double eps2, double h2[], double (*acc)[3],
-                      double (*jerk)[3], double pot[], int nnbindex[], float rnnb[]);
+int g6calc_lasthalf2p(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                      double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                      int nnbindex[], float rnnb[]);
 /* The same three under the names of libraries that build lists only here. */
 int g6calc_lasthalfn(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
                      double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[]);
-int g6calc_lasthalf2n(int clusterid, int nj, int ni, int index[], double (*xi)[3],
-                      double (*vi)[3], double eps2, double h2[], double (*acc)[3],
-                      double (*jerk)[3], double pot[], int nnbindex[]);
-int g6calc_lasthalf2np(int clusterid, int nj, int ni, int index[], double (*xi)[3],
-                       double (*vi)[3], double eps2, double h2[], double (*acc)[3],
-                       double (*jerk)[3], double pot[], int nnbindex[], float rnnb[]);
+int g6calc_lasthalf2n(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                      double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                      int nnbindex[]);
+int g6calc_lasthalf2np(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                       double eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                       int nnbindex[], float rnnb[]);
 /* Softening per i particle: eps2 is double[ni]. mode is ignored. */
-int g6calc_firsthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3],
-                      double (*vi)[3], double (*aold)[3], double (*j6old)[3], double phiold[],
-                      double *eps2, double h2[], int mode);
-int g6calc_lasthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3],
-                     double (*vi)[3], double *eps2, double h2[], double (*acc)[3],
-                     double (*jerk)[3], double pot[], int mode);
+int g6calc_firsthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                      double (*aold)[3], double (*j6old)[3], double phiold[], double *eps2,
+                      double h2[], int mode);
+int g6calc_lasthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
+                     double *eps2, double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                     int mode);
 
 /* ---- neighbour lists ----------------------------------------------------- */
 
@@ -149,18 +149,17 @@ int g6_close_all(void);
 int g6_reset_all(void);
 int g6_reset_fofpga_all(void);
 int g6_set_ti_all(double ti);
-int g6_set_j_particle_all(int address, int index, double tj, double dtj, double mass,
-                          double k18[3], double j6[3], double a2[3], double v[3], double x[3]);
+int g6_set_j_particle_all(int address, int index, double tj, double dtj, double mass, double k18[3],
+                          double j6[3], double a2[3], double v[3], double x[3]);
 int g6_set_j_particle_mxonly_all(int address, int index, double mass, double x[3]);
 int g6calc_firsthalf_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
                          double (*aold)[3], double (*j6old)[3], double phiold[], double eps2,
                          double h2[]);
-int g6calc_lasthalf_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
-                        double eps2, double h2[], double (*acc)[3], double (*jerk)[3],
-                        double pot[]);
-int g6calc_lasthalf2_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
-                         double eps2, double h2[], double (*acc)[3], double (*jerk)[3],
-                         double pot[], int nnbindex[]);
+int g6calc_lasthalf_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3], double eps2,
+                        double h2[], double (*acc)[3], double (*jerk)[3], double pot[]);
+int g6calc_lasthalf2_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3], double eps2,
+                         double h2[], double (*acc)[3], double (*jerk)[3], double pot[],
+                         int nnbindex[]);
 int g6calc_firsthalf0_all(int nj, int ni, int index[], double (*xi)[3], double (*vi)[3],
                           double (*aold)[3], double (*j6old)[3], double phiold[], double *eps2,
                           double h2[], int mode);
@@ -179,8 +178,8 @@ int g6_set_njp(int clusterid, int njp);
 int g6_set_i_particle_scales_from_real_value(int clusterid, int address, double acc[3],
                                              double jerk[3], double phi, double jfactor,
                                              double ffactor); /* ignored */
-int g6_set_i_particle(int clusterid, int address, int index, double x[3], double v[3],
-                      double eps2, double h2);
+int g6_set_i_particle(int clusterid, int address, int index, double x[3], double v[3], double eps2,
+                      double h2);
 /* flag: int[nip], set to 0, or to the code of the fault. */
 int g6_get_force(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[], int flag[]);
 int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[],
@@ -190,25 +189,25 @@ int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double 
 
 /* Fault codes: minus the row of the table in docs/errors.md, for ever. */
 enum {
-    G6X_E_DEVICE_MEMORY = -1,  /* device out of memory */
-    G6X_E_DEVICE_LOST = -2,    /* device failed and cannot be used any more */
-    G6X_E_NO_DEVICE = -3,      /* a device was demanded and there is none */
-    G6X_E_RUNTIME = -4,        /* CUDA runtime, compiler or headers missing */
-    G6X_E_PYTHON = -5,         /* Python side missing or broken */
-    G6X_E_J_NAN = -6,          /* NaN or Inf in a j particle */
-    G6X_E_I_NAN = -7,          /* NaN or Inf in an i particle */
-    G6X_E_RANGE = -8,          /* a force does not fit a double */
-    G6X_E_ARGUMENT = -11,      /* negative or NaN eps2, NaN time, negative count, bad option */
-    G6X_E_ADDRESS = -13,       /* negative j address */
-    G6X_E_NO_FIRSTHALF = -18,  /* lasthalf without firsthalf */
-    G6X_E_MISMATCH = -20,      /* lasthalf with other ni or nj than firsthalf */
-    G6X_E_NOT_OPEN = -21,      /* nothing is open, or this cluster was closed */
-    G6X_E_PIPE = -25,          /* neighbour list of a pipe >= ni */
-    G6X_E_NULL = -26,          /* null pointer */
-    G6X_E_OVERFLOW = -27,      /* size beyond what can be counted */
-    G6X_E_MEMORY = -29,        /* out of host memory; nothing was changed */
-    G6X_E_FORK = -30,          /* device used in a forked child */
-    G6X_E_VERIFY = -40         /* GRAPE6_VERIFY found a wrong result */
+    G6X_E_DEVICE_MEMORY = -1, /* device out of memory */
+    G6X_E_DEVICE_LOST = -2,   /* device failed and cannot be used any more */
+    G6X_E_NO_DEVICE = -3,     /* a device was demanded and there is none */
+    G6X_E_RUNTIME = -4,       /* CUDA runtime, compiler or headers missing */
+    G6X_E_PYTHON = -5,        /* Python side missing or broken */
+    G6X_E_J_NAN = -6,         /* NaN or Inf in a j particle */
+    G6X_E_I_NAN = -7,         /* NaN or Inf in an i particle */
+    G6X_E_RANGE = -8,         /* a force does not fit a double */
+    G6X_E_ARGUMENT = -11,     /* negative or NaN eps2, NaN time, negative count, bad option */
+    G6X_E_ADDRESS = -13,      /* negative j address */
+    G6X_E_NO_FIRSTHALF = -18, /* lasthalf without firsthalf */
+    G6X_E_MISMATCH = -20,     /* lasthalf with other ni or nj than firsthalf */
+    G6X_E_NOT_OPEN = -21,     /* nothing is open, or this cluster was closed */
+    G6X_E_PIPE = -25,         /* neighbour list of a pipe >= ni */
+    G6X_E_NULL = -26,         /* null pointer */
+    G6X_E_OVERFLOW = -27,     /* size beyond what can be counted */
+    G6X_E_MEMORY = -29,       /* out of host memory; nothing was changed */
+    G6X_E_FORK = -30,         /* device used in a forked child */
+    G6X_E_VERIFY = -40        /* GRAPE6_VERIFY found a wrong result */
 };
 
 /* Text of the last fault or warning of a cluster (of the process, if the cluster is
@@ -224,19 +223,19 @@ int g6x_backend(int clusterid, char *buffer, int length);
 
 /* Options of a cluster. Environment variables give their first values. */
 enum {
-    G6X_PRECISION = 1,       /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
-    G6X_THREADS = 2,         /* int: threads of a force call; 0: as many as the affinity mask */
-    G6X_ISA = 3,             /* int: G6X_ISA_*; one the machine lacks is refused */
-    G6X_JERK = 4,            /* int: 0: no jerk wanted, it comes back as NaN */
-    G6X_SNAP = 5,            /* int: 0: k18 is not used in the prediction */
-    G6X_NEIGHBOUR_SELF = 6,  /* int: 1: a particle is in its own list */
-    G6X_SCALE_LENGTH = 7,    /* int: the length scale is 2^value; G6X_AUTO: from the data */
-    G6X_SCALE_MASS = 8,      /* int: likewise for masses */
-    G6X_SCALE_VELOCITY = 9,  /* int: likewise for velocities */
-    G6X_VERIFY = 10,         /* double: fraction of rows to recompute and compare, 0..1 */
-    G6X_LOG = 11,            /* int, whole process: 0 none, 1 faults, 2 info */
-    G6X_ON_ERROR = 12,       /* int, whole process: 0 return codes, 1 abort */
-    G6X_NPIPES = 13          /* int, read only */
+    G6X_PRECISION = 1,      /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
+    G6X_THREADS = 2,        /* int: threads of a force call; 0: as many as the affinity mask */
+    G6X_ISA = 3,            /* int: G6X_ISA_*; one the machine lacks is refused */
+    G6X_JERK = 4,           /* int: 0: no jerk wanted, it comes back as NaN */
+    G6X_SNAP = 5,           /* int: 0: k18 is not used in the prediction */
+    G6X_NEIGHBOUR_SELF = 6, /* int: 1: a particle is in its own list */
+    G6X_SCALE_LENGTH = 7,   /* int: the length scale is 2^value; G6X_AUTO: from the data */
+    G6X_SCALE_MASS = 8,     /* int: likewise for masses */
+    G6X_SCALE_VELOCITY = 9, /* int: likewise for velocities */
+    G6X_VERIFY = 10,        /* double: fraction of rows to recompute and compare, 0..1 */
+    G6X_LOG = 11,           /* int, whole process: 0 none, 1 faults, 2 info */
+    G6X_ON_ERROR = 12,      /* int, whole process: 0 return codes, 1 abort */
+    G6X_NPIPES = 13         /* int, read only */
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };

@@ -178,10 +178,7 @@ static void forces(int nb, const int *block)
 
 /* ---- steps ----------------------------------------------------------------- */
 
-static double norm(const vec a)
-{
-    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
-}
+static double norm(const vec a) { return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]); }
 
 /* Deepest level whose step does not exceed dt, from level l on. */
 static int deepen(int l, double dt)

@@ -59,8 +59,8 @@ static inline int board_fill(Board *b, int id)
 static inline int board_force(Board *b, int id, double eps2)
 {
     int bad = g6_set_ti(id, 0.0078125) != 0;
-    bad += g6calc_firsthalf(id, N, NI, b->index, b->x, b->v, b->old, b->old, b->phi, eps2,
-                            b->h2) != 0;
+    bad +=
+        g6calc_firsthalf(id, N, NI, b->index, b->x, b->v, b->old, b->old, b->phi, eps2, b->h2) != 0;
     bad += g6calc_lasthalf2(id, N, NI, b->index, b->x, b->v, eps2, b->h2, b->acc, b->jerk, b->pot,
                             b->nn) != 0;
     return bad;
@@ -118,8 +118,8 @@ static inline int board_everything(Board *b, int id, int faults)
     bad += g6x_set_int(id, G6X_PRECISION, G6X_GRAPE) != 0;
     bad += g6_get_predicted_j_particles(id, 1, x, v) != 0;
     bad += g6x_set_j_particles(id, N, NULL, NULL, NULL, NULL, b->mass, NULL, NULL,
-                               (const double(*)[3])b->a2, (const double(*)[3])b->v,
-                               (const double(*)[3])b->x) != 0;
+                               (const double (*)[3])b->a2, (const double (*)[3])b->v,
+                               (const double (*)[3])b->x) != 0;
     bad += board_force(b, id, 0.0);
     g6x_last_error(id, text, sizeof text);
     g6x_clear_error(id);

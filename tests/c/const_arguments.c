@@ -29,8 +29,8 @@ int main(void)
     bad += g6_open_(&id) != 0 || g6_set_tunit_(&unit) != 0 || g6_set_xunit_(&unit) != 0;
     bad += g6_initialize_jp_buffer_(&id, &unit) != 0 || g6_set_ti_(&id, zero) != 0;
     for (int j = 0; j < 2; j++) {
-        bad += g6_set_j_particle_(&id, &addresses[j], &index[j], zero, zero, &one, zero, zero,
-                                  zero, zero, x + 3 * j) != 0;
+        bad += g6_set_j_particle_(&id, &addresses[j], &index[j], zero, zero, &one, zero, zero, zero,
+                                  zero, x + 3 * j) != 0;
     }
     bad += g6_flush_jp_buffer_(&id) != 0;
     bad += g6calc_firsthalf_(&id, &two, &two, index, x, zero, zero, zero, zero, zero, h2) != 0;

@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int (*g6_open)(int), (*g6_close)(int), (*set)(int, int, int, double, double, double,
-                                                     double *, double *, double *, double *,
-                                                     double *);
+static int (*g6_open)(int), (*g6_close)(int),
+    (*set)(int, int, int, double, double, double, double *, double *, double *, double *, double *);
 static int (*first)(int, int, int, int *, double *, double *, double *, double *, double *, double,
                     double *);
 static int (*last)(int, int, int, int *, double *, double *, double, double *, double *, double *,

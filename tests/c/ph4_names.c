@@ -40,17 +40,15 @@ void g6calc_firsthalf(int id, int nj, int ni, int index[], double x[][3], double
 {
     g6calc_firsthalf_(&id, &nj, &ni, index, x[0], v[0], aold[0], j6old[0], phiold, &eps2, h2);
 }
-int g6calc_lasthalf(int id, int nj, int ni, int index[], double x[][3], double v[][3],
-                    double eps2, double h2[], double acc[][3], double jerk[][3], double pot[])
+int g6calc_lasthalf(int id, int nj, int ni, int index[], double x[][3], double v[][3], double eps2,
+                    double h2[], double acc[][3], double jerk[][3], double pot[])
 {
     return g6calc_lasthalf_(&id, &nj, &ni, index, x[0], v[0], &eps2, h2, acc[0], jerk[0], pot);
 }
-int g6calc_lasthalf2(int id, int nj, int ni, int index[], double x[][3], double v[][3],
-                     double eps2, double h2[], double acc[][3], double jerk[][3], double pot[],
-                     int nn[])
+int g6calc_lasthalf2(int id, int nj, int ni, int index[], double x[][3], double v[][3], double eps2,
+                     double h2[], double acc[][3], double jerk[][3], double pot[], int nn[])
 {
-    return g6calc_lasthalf2_(&id, &nj, &ni, index, x[0], v[0], &eps2, h2, acc[0], jerk[0], pot,
-                             nn);
+    return g6calc_lasthalf2_(&id, &nj, &ni, index, x[0], v[0], &eps2, h2, acc[0], jerk[0], pot, nn);
 }
 int g6_initialize_jp_buffer(int id, int size) { return g6_initialize_jp_buffer_(&id, &size); }
 int g6_flush_jp_buffer(int id) { return g6_flush_jp_buffer_(&id); }

@@ -27,8 +27,8 @@ int main(void)
     int index[2] = {7, 8}, id = 3, bad = 0;
     bad += g6_open_(&id) != 0 || g6_npipes_() <= 0 || g6_set_ti_(&id, &t) != 0;
     for (int j = 0; j < 2; j++) {
-        bad += g6_set_j_particle_(&id, &j, &index[j], &t, &dt, &m, zero, zero, zero, v[j],
-                                  x[j]) != 0;
+        bad +=
+            g6_set_j_particle_(&id, &j, &index[j], &t, &dt, &m, zero, zero, zero, v[j], x[j]) != 0;
     }
     bad += g6calc_firsthalf(id, 2, 2, index, x, v, old, old, phi, 0, h2) != 0;
     bad += g6calc_lasthalf(id, 2, 2, index, x, v, 0, h2, acc, jerk, pot) != 0;

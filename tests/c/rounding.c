@@ -39,8 +39,8 @@ int main(void)
                 bad += board_fill(b, m) != 0 || board_force(b, m, 0.0) != 0;
                 expected = expected ? expected : board_hash(b);
                 if (board_hash(b) != expected) {
-                    fprintf(stderr, "precision %d threads %d host mode %d: other bits\n",
-                            precision, threads, m);
+                    fprintf(stderr, "precision %d threads %d host mode %d: other bits\n", precision,
+                            threads, m);
                     bad++;
                 }
                 bad += CONTROL() != before || fegetround() != modes[m % 4];
