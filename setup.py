@@ -21,11 +21,11 @@ FLAGS = """-std=gnu11 -O3 -g -fPIC -Wall -Wextra -Wconversion -Wstrict-prototype
     -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -pthread""".split()
 
 # kernel.c is compiled once per instruction set and width.
-ISA_FLAGS = {"base": []}
-if platform.machine().lower() in ("x86_64", "amd64"):
-    ISA_FLAGS["avx2"] = ["-mavx2", "-mfma"]
-    ISA_FLAGS["avx512"] = """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
-        -mprefer-vector-width=512""".split()
+X86_FLAGS = {
+    "avx2": ["-mavx2", "-mfma"],
+    "avx512": """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
+        -mprefer-vector-width=512""".split(),
+}
 
 PC = """\
 prefix=${pcfiledir}/../..
@@ -40,16 +40,33 @@ Libs: -L${libdir} -Wl,-rpath,${libdir} -lgrape6
 """
 
 
-def compilations():
-    """(object name, source, extra flags) of everything that goes into the library."""
+def compilations(machine):
+    """(object name, source, extra flags) of everything in a library for this machine."""
     kernel = ROOT / "csrc/kernel.c"
     for source in sorted((ROOT / "csrc").glob("*.c")):
         if source != kernel:
             yield source.stem, source, []
-    for isa, flags in ISA_FLAGS.items():
+    x86 = X86_FLAGS if machine.lower() in ("x86_64", "amd64") else {}
+    for isa, flags in {"base": [], **x86}.items():
         for bits in (32, 64):
             defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="ops_{isa}.h"']
             yield f"kernel_{isa}_{bits}", kernel, defines + flags
+
+
+def compile_command(cc, job, extra, out):
+    """Command line that compiles one of `compilations` with compiler and flags given."""
+    _, source, flags = job
+    paths = [f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'include'}"]
+    return [*cc, *FLAGS, *flags, *extra, *paths, "-c", str(source), "-o", str(out)]
+
+
+def link_command(cc, objects, extra, out):
+    """Command line that links objects as the library."""
+    link = ["-shared", "-pthread", "-lm"]
+    if sys.platform == "linux":
+        link += ["-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete", "-Wl,-z,relro,-z,now"]
+        link += [f"-Wl,--version-script={ROOT / 'csrc/libgrape6.map'}"]
+    return [*cc, *map(str, objects), *link, *extra, "-o", str(out)]
 
 
 class BuildLibrary(build_ext):
@@ -77,20 +94,14 @@ class BuildLibrary(build_ext):
         newest = max(p.stat().st_mtime for p in [*ROOT.glob("csrc/*"), *ROOT.glob("include/*")])
 
         def compile_one(job):
-            name, source, flags = job
-            out = objects / f"{name}.o"
+            out = objects / f"{job[0]}.o"
             if self.force or not out.exists() or out.stat().st_mtime < newest:
-                paths = [f"-I{ROOT / 'csrc'}", f"-I{ROOT / 'include'}"]
-                self.spawn([*cc, *FLAGS, *flags, *extra, *paths, "-c", str(source), "-o", str(out)])
-            return str(out)
+                self.spawn(compile_command(cc, job, extra, out))
+            return out
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            compiled = list(pool.map(compile_one, compilations()))
-        link = ["-shared", "-pthread", "-lm"]
-        if sys.platform == "linux":
-            link += ["-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete", "-Wl,-z,relro,-z,now"]
-            link += [f"-Wl,--version-script={ROOT / 'csrc/libgrape6.map'}"]
-        self.spawn([*cc, *compiled, *extra, *link, "-o", str(target)])
+            compiled = list(pool.map(compile_one, compilations(platform.machine())))
+        self.spawn(link_command(cc, compiled, extra, target))
 
         (package / "include").mkdir(exist_ok=True)
         (package / "lib/pkgconfig").mkdir(exist_ok=True)
@@ -107,7 +118,8 @@ class Wheel(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(
-    ext_modules=[Extension("grape6py.lib.libgrape6", sources=[])],
-    cmdclass={"build_ext": BuildLibrary, "bdist_wheel": Wheel},
-)
+if __name__ == "__main__":  # the tests build variants of the library with the rules above
+    setup(
+        ext_modules=[Extension("grape6py.lib.libgrape6", sources=[])],
+        cmdclass={"build_ext": BuildLibrary, "bdist_wheel": Wheel},
+    )

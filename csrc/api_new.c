@@ -54,23 +54,14 @@ int g6x_backend(int clusterid, char *buffer, int length)
 
 /* ---- options ---------------------------------------------------------------------- */
 
-static int is_scale(int key) { return key >= G6X_SCALE_LENGTH && key <= G6X_SCALE_VELOCITY; }
-
+/* A firsthalf keeps the options that it found: a change counts from the next one on. */
 int g6x_set_int(int clusterid, int key, int value)
 {
     int code;
     if (!session_any_open()) return session_set_initial(key, value);
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    struct options changed = s->options;
-    force_before_write(s);
-    code = options_set_int(&changed, key, value, &s->fault);
-    if (!code && !is_scale(key)) {
-        void *state;
-        code = s->backend->open(&changed, &state, &s->fault); /* can it be had? */
-        if (!code) s->backend->close(state);
-    }
-    if (!code) s->options = changed;
+    code = options_set_int(&s->options, key, value, &s->fault);
     session_release(s);
     return code;
 }
@@ -93,16 +84,10 @@ int g6x_get_int(int clusterid, int key, int *value)
 int g6x_set_double(int clusterid, int key, double value)
 {
     int code;
+    if (!session_any_open()) return session_set_initial_double(key, value);
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    const uint64_t bits = bits_of(value); /* from 0 to 1, without a comparison that may trap */
-    if (key != G6X_VERIFY || (bits << 1 && bits > bits_of(1.0))) {
-        code = error_set(&s->fault, G6X_E_ARGUMENT,
-                         "g6x_set_double: no option %d, or its value is not from 0 to 1", key);
-    } else {
-        s->options.verify = value;
-        code = 0;
-    }
+    code = options_set_double(&s->options, key, value, &s->fault);
     session_release(s);
     return code;
 }
@@ -110,15 +95,12 @@ int g6x_set_double(int clusterid, int key, double value)
 int g6x_get_double(int clusterid, int key, double *value)
 {
     int code;
+    if (!value) return session_no_session(G6X_E_NULL, "g6x_get_double: null pointer");
+    if (!session_any_open()) return options_get_double(options_initial_values(), key, value);
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    if (key != G6X_VERIFY || !value) {
-        code = error_set(&s->fault, value ? G6X_E_ARGUMENT : G6X_E_NULL,
-                         "g6x_get_double: no option %d, or a null pointer", key);
-    } else {
-        *value = s->options.verify;
-        code = 0;
-    }
+    code = options_get_double(&s->options, key, value);
+    if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
     session_release(s);
     return code;
 }
@@ -187,7 +169,7 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
     if (code) {
-        force_nan(ni, acc, jerk, pot, NULL);
+        force_nan(ni, acc, jerk, pot, NULL, NULL);
         return code;
     }
     fpenv_enter(&host);

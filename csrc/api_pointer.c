@@ -139,7 +139,7 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 #define LAST(call, id, ...)                                                                        \
     do {                                                                                           \
         (void)index, (void)xi, (void)vi, (void)eps2, (void)h2;                                     \
-        if (!nj || !ni) return call_null(ni ? *ni : 0, acc, jerk, pot);                            \
+        if (!nj || !ni) return call_null(ni ? *ni : 0, acc, jerk, pot, NULL);                      \
         return call(id, *nj, *ni, acc, jerk, pot __VA_OPT__(, ) __VA_ARGS__);                      \
     } while (0)
 

@@ -167,7 +167,7 @@ static int last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double 
     int code;
     struct session *s = session_take(id, &code);
     if (!s) {
-        force_nan(ni, acc, jerk, pot, distance);
+        force_nan(ni, acc, jerk, pot, nearest, distance);
         return code;
     }
     code = force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
@@ -175,9 +175,9 @@ static int last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double 
     return code;
 }
 
-int call_null(int ni, double3 *acc, double3 *jerk, double *pot)
+int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest)
 {
-    force_nan(ni, acc, jerk, pot, NULL);
+    force_nan(ni, acc, jerk, pot, nearest, NULL);
     return session_no_session(G6X_E_NULL, "null pointer in a force call");
 }
 
@@ -188,14 +188,14 @@ int call_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *p
 
 int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest)
 {
-    if (!nearest && ni > 0) return call_null(ni, acc, jerk, pot);
+    if (!nearest && ni > 0) return call_null(ni, acc, jerk, pot, nearest);
     return last(id, nj, ni, acc, jerk, pot, nearest, NULL);
 }
 
 int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                 float *distance)
 {
-    if ((!nearest || !distance) && ni > 0) return call_null(ni, acc, jerk, pot);
+    if ((!nearest || !distance) && ni > 0) return call_null(ni, acc, jerk, pot, nearest);
     return last(id, nj, ni, acc, jerk, pot, nearest, distance);
 }
 
@@ -335,7 +335,7 @@ int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *ne
                           p->eps2, 1, p->h2);
         code = force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
     } else {
-        force_nan(p->nip, acc, jerk, pot, NULL);
+        force_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
     session_release(s);

@@ -35,7 +35,7 @@ int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *
 int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                 float *distance);
 /* A force call that lacks a pointer: the outputs that are there become NaN. */
-int call_null(int ni, double3 *acc, double3 *jerk, double *pot);
+int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest);
 
 int call_read_lists(int64_t id);
 int call_list(int64_t id, int pipe, int maxlength, int *length, int *list);

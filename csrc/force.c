@@ -19,7 +19,8 @@ static int all_finite3(const double a[3])
 /* Bits are compared, not numbers: the host may trap comparisons with NaN. */
 static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
 
-void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, float *distance)
+void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
+               float *distance)
 {
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++) {
@@ -27,9 +28,22 @@ void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, float *d
             if (jerk) jerk[i][k] = NAN;
         }
         if (pot) pot[i] = NAN;
+        if (nearest) nearest[i] = -1;
         if (distance) distance[i] = NAN;
     }
 }
+
+#ifdef GRAPE6_FAULT_INJECTION
+static int spoilt_row = -1;
+void force_spoil_row(int i) { spoilt_row = i; }
+static void spoil(struct force_call *c)
+{
+    if (spoilt_row >= 0 && spoilt_row < c->ni)
+        c->rows[spoilt_row].limb[SUM_AX][0] += (int64_t)1 << 39;
+}
+#else
+static void spoil(struct force_call *c) { (void)c; }
+#endif
 
 static void free_call(struct force_call *c)
 {
@@ -155,6 +169,7 @@ static int begin(struct session *s, int nj)
     struct force_call *c = &s->call;
     const struct upload upload = {&s->j, nj, s->time, force_scale(s, nj), &s->options};
     c->precision = s->options.precision;
+    c->jerk = s->options.jerk;
     c->scale = upload.scale;
     c->time = s->time;
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
@@ -205,7 +220,7 @@ static int complete(struct session *s, unsigned want)
     struct force_call *c = &s->call;
     fenv_t host;
     int verified = 0;
-    if (s->options.jerk) want |= WANT_JERK;
+    if (c->jerk) want |= WANT_JERK;
     if (c->done & DONE_ROWS && (c->done & want) == want) return 0;
     if (c->done && c->outdated)
         return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
@@ -214,6 +229,7 @@ static int complete(struct session *s, unsigned want)
     fpenv_enter(&host);
     const int code = s->backend->finish(s->state, want, c->rows, c->nearest, &s->fault);
     const int64_t coincidences = s->backend->coincidences(s->state);
+    spoil(c);
     if (!code && s->options.verify > 0.0) verified = verify_rows(s, want);
     fpenv_leave(&host);
     if (coincidences && !c->done)
@@ -247,7 +263,7 @@ static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], dou
         if (c->invalid[i])
             for (int k = 0; k < NSUM; k++) sum[k] = NAN;
         for (int k = 0; k < 3; k++) acc[i][k] = sum[SUM_AX + k];
-        for (int k = 0; k < 3; k++) jerk[i][k] = s->options.jerk ? sum[SUM_JX + k] : NAN;
+        for (int k = 0; k < 3; k++) jerk[i][k] = c->jerk ? sum[SUM_JX + k] : NAN;
         pot[i] = 0.0 - sum[SUM_POT];
         if (nearest) nearest[i] = n->address < 0 ? c->index[i] : n->index;
         if (distance) distance[i] = n->address < 0 ? 0.0f : (float)n->distance;
@@ -279,9 +295,7 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         code = complete(s, nearest || distance ? WANT_NEAREST : 0);
     }
     if (code) {
-        force_nan(rows, acc, jerk, pot, distance);
-        if (nearest && c->made)
-            for (int i = 0; i < rows; i++) nearest[i] = c->index ? c->index[i] : 0;
+        force_nan(rows, acc, jerk, pot, nearest, distance);
         return code;
     }
     fenv_t host;
@@ -381,7 +395,7 @@ int force_partial(struct session *s, int ni, long long *words)
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
-        w[WORD_KIND] = kind_of(limbs_of(c->precision), s->options.jerk);
+        w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
         w[WORD_SCALE] = (scale.length + 32768) | (long long)(scale.mass + 32768) << 16 |
                         (long long)(scale.velocity + 32768) << 32;
         to_words(&c->rows[i], w);
@@ -418,7 +432,7 @@ int force_from_partial(int ni, const long long *words, double (*acc)[3], double 
         struct partial_row row;
         double sum[NSUM];
         if (!is_row(w)) {
-            force_nan(ni, acc, jerk, pot, NULL);
+            force_nan(ni, acc, jerk, pot, NULL, NULL);
             return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
         }
         from_words(w, &row);

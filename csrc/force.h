@@ -5,8 +5,10 @@
 
 #include "session.h"
 
-/* Fills outputs with quiet NaN: n particles, each pointer may be NULL. */
-void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, float *distance);
+/* Fills the outputs of n particles with quiet NaN, and nearest neighbours with -1, which its hosts
+ * take for a hardware error. Each pointer may be NULL. */
+void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
+               float *distance);
 
 /* Copies the i particles, brings the backend's j memory to the session's time and starts.
  * eps2 has one value, or ni of them if `each`. */
@@ -31,5 +33,10 @@ int force_from_partial(int ni, const long long *words, double (*acc)[3], double 
 struct scale force_scale(struct session *s, int nj);
 void force_free(struct session *s);
 void force_free_pipes(struct pipes *p);
+
+#ifdef GRAPE6_FAULT_INJECTION
+/* Test builds: from now on the sum of particle i is wrong in a high bit (-1: of none). */
+void force_spoil_row(int i);
+#endif
 
 #endif

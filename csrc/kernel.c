@@ -23,7 +23,7 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-enum { TILE = VL * TILE_VECS, ROW_VECS = CHUNK / VL };
+enum { TILE = VL };
 
 #include "pack.h"
 
@@ -43,10 +43,10 @@ struct tile {
     int64_t limb[NSUM][MAX_LIMBS][TILE];
 };
 
-INLINE struct pair_i tile_body(const struct tile *t, int split, int u)
+INLINE struct pair_i tile_body(const struct tile *t, int split)
 {
     struct pair_i i = {0};
-#define FIELD(k) v_load(t->field[k] + u * VL)
+#define FIELD(k) v_load(t->field[k])
     i.x = FIELD(0), i.y = FIELD(1), i.z = FIELD(2);
     if (split) i.xl = FIELD(3), i.yl = FIELD(4), i.zl = FIELD(5);
     i.vx = FIELD(6), i.vy = FIELD(7), i.vz = FIELD(8), i.eps2 = FIELD(9);
@@ -54,58 +54,80 @@ INLINE struct pair_i tile_body(const struct tile *t, int split, int u)
     return i;
 }
 
-/* Sub-sum of lane l over nc chunks, j pointing at that lane of the first of them, added
- * to t->sum. `ahead` is read into the cache meanwhile. */
-INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
-                      const int vecs, const real *j, const int32_t *index, int nc,
-                      const char *ahead, vec r2_min[], vec *s2_bits)
+/* The j particle at one lane of a chunk, in all lanes. */
+INLINE struct pair_j tile_source(const real *j, const int split)
 {
-    const int nrow = split ? 10 : 7;
-    struct pair_sum sum[TILE_VECS];
-    UNROLL
-    for (int u = 0; u < vecs; u++) {
-        const vec zero = v_set1(0);
-        sum[u] = (struct pair_sum){zero, zero, zero, zero, zero, zero, zero};
+    struct pair_j p = {0};
+    p.x = v_set1(j[0]), p.y = v_set1(j[CHUNK]), p.z = v_set1(j[2 * CHUNK]);
+    p.m = v_set1(j[3 * CHUNK]);
+    p.vx = v_set1(j[4 * CHUNK]), p.vy = v_set1(j[5 * CHUNK]), p.vz = v_set1(j[6 * CHUNK]);
+    if (split)
+        p.xl = v_set1(j[7 * CHUNK]), p.yl = v_set1(j[8 * CHUNK]), p.zl = v_set1(j[9 * CHUNK]);
+    return p;
+}
+
+/* A pair between the two stages of the loop: its separation and inverse distance. */
+struct stage {
+    struct pair_sep r;
+    vec m, y;
+};
+
+/* What the first stage gathers besides: the smallest r^2, or the bits that all s^2 share. */
+struct closest {
+    vec r2_min, s2_bits;
+};
+
+INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int32_t *index,
+                               const struct tile *t, const int split, const int nn, const int self,
+                               struct closest *closest)
+{
+    const struct pair_j p = tile_source(j, split);
+    struct stage s = {.r = pair_separation(split, i, &p), .m = p.m};
+    vec s2 = pair_distance2(&s.r, i->eps2);
+    vec r2 = nn == 2 ? pair_distance2(&s.r, v_set1(0)) : s2;
+    if (self) {
+        const vmask same = vmask_index(t->index, *index);
+        s2 = v_select(same, v_set1(FAR_S2), s2);
+        r2 = v_select(same, v_set1(FAR_S2), r2);
+        s.m = v_select(same, v_set1(0), s.m);
     }
-    for (int c = 0; c < nc; c++, j += nrow * CHUNK, index += CHUNK) {
-        struct pair_j p = {0};
-        p.x = v_set1(j[0]), p.y = v_set1(j[CHUNK]), p.z = v_set1(j[2 * CHUNK]);
-        p.m = v_set1(j[3 * CHUNK]);
-        if (jerk)
-            p.vx = v_set1(j[4 * CHUNK]), p.vy = v_set1(j[5 * CHUNK]), p.vz = v_set1(j[6 * CHUNK]);
-        if (split)
-            p.xl = v_set1(j[7 * CHUNK]), p.yl = v_set1(j[8 * CHUNK]), p.zl = v_set1(j[9 * CHUNK]);
-        __builtin_prefetch(ahead + (size_t)c * (size_t)nrow * sizeof(real), 0, 3);
-        UNROLL
-        for (int u = 0; u < vecs; u++) {
-            const struct pair_i i = tile_body(t, split, u);
-            const struct pair_sep r = pair_separation(split, &i, &p);
-            vec s2 = pair_distance2(&r, i.eps2), m = p.m;
-            vec r2 = nn == 2 ? pair_distance2(&r, v_set1(0)) : s2;
-            if (self) {
-                const vmask same = vmask_index(t->index + u * VL, *index);
-                s2 = v_select(same, v_set1(FAR_S2), s2);
-                r2 = v_select(same, v_set1(FAR_S2), r2);
-                m = v_select(same, v_set1(0), m);
-            }
-            if (nn)
-                r2_min[u] = v_min(r2_min[u], r2);
-            else
-                *s2_bits = v_and(*s2_bits, s2);
-            pair_add(jerk, &i, &p, m, s2, &r, &sum[u]);
-        }
+    if (nn)
+        closest->r2_min = v_min(closest->r2_min, r2);
+    else
+        closest->s2_bits = v_and(closest->s2_bits, s2);
+    s.y = v_rsqrt(s2);
+    return s;
+}
+
+/* Sub-sum of lane l over nc chunks, j pointing at that lane of the first of them, added to
+ * t->sum. The loop has two stages, one pair apart, so that the latency of the root hides
+ * behind the sums of the pair before. `ahead` is read into the cache meanwhile. */
+INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
+                      const struct pair_i *i, const real *j, const int32_t *index, int nc,
+                      const char *ahead, struct closest *closest)
+{
+    const int step = (split ? 10 : 7) * CHUNK;
+    const vec zero = v_set1(0);
+    struct pair_sum sum = {zero, zero, zero, zero, zero, zero, zero};
+    struct stage now = tile_first(i, j, index, t, split, nn, self, closest);
+    for (int c = 1; c < nc; c++, j += step, ahead += (size_t)step / CHUNK * sizeof(real)) {
+        index += CHUNK;
+        const struct stage next = tile_first(i, j + step, index, t, split, nn, self, closest);
+        const struct pair_j p = tile_source(j, split);
+        __builtin_prefetch(ahead, 0, 3);
+        pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
+        now = next;
     }
-    UNROLL
-    for (int u = 0; u < vecs; u++) {
-        v_accumulate(t->sum[SUM_AX] + u * VL, sum[u].ax);
-        v_accumulate(t->sum[SUM_AY] + u * VL, sum[u].ay);
-        v_accumulate(t->sum[SUM_AZ] + u * VL, sum[u].az);
-        v_accumulate(t->sum[SUM_POT] + u * VL, sum[u].pot);
-        if (jerk) {
-            v_accumulate(t->sum[SUM_JX] + u * VL, sum[u].jx);
-            v_accumulate(t->sum[SUM_JY] + u * VL, sum[u].jy);
-            v_accumulate(t->sum[SUM_JZ] + u * VL, sum[u].jz);
-        }
+    const struct pair_j p = tile_source(j, split);
+    pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
+    v_accumulate(t->sum[SUM_AX], sum.ax);
+    v_accumulate(t->sum[SUM_AY], sum.ay);
+    v_accumulate(t->sum[SUM_AZ], sum.az);
+    v_accumulate(t->sum[SUM_POT], sum.pot);
+    if (jerk) {
+        v_accumulate(t->sum[SUM_JX], sum.jx);
+        v_accumulate(t->sum[SUM_JY], sum.jy);
+        v_accumulate(t->sum[SUM_JZ], sum.jz);
     }
 }
 
@@ -113,35 +135,26 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
  * holds an index of the tile. Returns the lanes that met a pair closer than the
  * arithmetic resolves. */
 INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, const int nn,
-                           const int vecs, const real *j, const int32_t *index, int nc,
-                           unsigned self)
+                           const real *j, const int32_t *index, int nc, unsigned self)
 {
     const int nrow = split ? 10 : 7;
     const size_t half = (size_t)SUB_CHUNKS * CHUNK;
-    vec r2_min[TILE_VECS], s2_bits = v_set1(FAR_S2);
-    UNROLL
-    for (int u = 0; u < vecs; u++) r2_min[u] = v_set1(FAR_S2);
+    const struct pair_i i = tile_body(t, split);
+    struct closest closest = {v_set1(FAR_S2), v_set1(FAR_S2)};
     memset(t->sum, 0, sizeof t->sum);
     for (int h = 0; nc > 0; h++, nc -= SUB_CHUNKS, j += half * (size_t)nrow, index += half) {
         const int n = nc < SUB_CHUNKS ? nc : SUB_CHUNKS;
         const char *ahead = (const char *)(j + half * (size_t)nrow);
         for (int l = 0; l < CHUNK; l++, ahead += SUB_CHUNKS * (size_t)nrow * sizeof(real)) {
             if (self >> (16 * h + l) & 1)
-                tile_lane(t, split, jerk, nn, 1, vecs, j + l, index + l, n, ahead, r2_min,
-                          &s2_bits);
+                tile_lane(t, split, jerk, nn, 1, &i, j + l, index + l, n, ahead, &closest);
             else
-                tile_lane(t, split, jerk, nn, 0, vecs, j + l, index + l, n, ahead, r2_min,
-                          &s2_bits);
+                tile_lane(t, split, jerk, nn, 0, &i, j + l, index + l, n, ahead, &closest);
         }
     }
-    if (!nn) return v_any_below_two(s2_bits);
-    unsigned close = 0;
-    UNROLL
-    for (int u = 0; u < vecs; u++) {
-        v_store(t->r2_min + u * VL, r2_min[u]);
-        close |= v_any_below_two(r2_min[u]);
-    }
-    return close;
+    if (!nn) return v_any_below_two(closest.s2_bits);
+    v_store(t->r2_min, closest.r2_min);
+    return v_any_below_two(closest.r2_min);
 }
 
 static void rows_lock(const struct direct_job *job, int i)
@@ -261,10 +274,9 @@ static unsigned self_lanes(const struct direct_job *job, int i, int n, int64_t b
 
 /* The whole work of up to TILE i particles. */
 INLINE void tile_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
-                     const int vecs, int i, int n, int64_t first, int64_t last,
-                     struct partial_row *rows, struct nearest *nearest)
+                     int i, int n, int64_t first, int64_t last, struct partial_row *rows,
+                     struct nearest *nearest)
 {
-    const int width = vecs * VL;
     const size_t nrow = split ? 10 : 7;
     struct tile t;
     struct body_range worst = job->body_range[i];
@@ -280,10 +292,10 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
         const unsigned self = self_lanes(job, i, n, b);
         const real *j = (const real *)job->rows + (size_t)b * BLOCK * nrow;
         const int32_t *index = job->jindex + b * BLOCK;
-        const unsigned close = tile_block(&t, split, jerk, nn, vecs, j, index, nc, self);
+        const unsigned close = tile_block(&t, split, jerk, nn, j, index, nc, self);
         const int fits = in_range(job->mode, &worst, &job->ranges[b]);
         for (int k = 0; k < NSUM; k++)
-            for (int l = 0; l < width; l++) t.sum[k][l] *= job->unit[k];
+            for (int l = 0; l < TILE; l++) t.sum[k][l] *= job->unit[k];
         if (close || !fits)
             for (int l = 0; l < n; l++) {
                 double sum[NSUM];
@@ -291,7 +303,7 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
                 if (!fits && !in_range(job->mode, &job->body_range[i + l], &job->ranges[b])) {
                     exact_block(job, i + l, b, sum, &near);
                     t.r2_min[l] = (real)NO_NEIGHBOUR;
-                } else if (close >> (l % VL) & 1) {
+                } else if (close >> l & 1) {
                     row_block_careful(job, i + l, b, nc, sum, &near);
                 } else {
                     continue;
@@ -301,12 +313,12 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
                 for (int k = 0; k < NSUM; k++) t.sum[k][l] = sum[k];
             }
         if (nn)
-            for (int l = 0; l < width; l++)
+            for (int l = 0; l < TILE; l++)
                 if (t.r2_min[l] < t.best[l]) {
                     t.best[l] = t.r2_min[l];
                     t.best_block[l] = b;
                 }
-        tile_bin(&t, width, job->limbs);
+        tile_bin(&t, TILE, job->limbs);
     }
     int64_t address[TILE];
     if (nn)
@@ -355,21 +367,13 @@ static void direct_sum(const struct direct_job *job, int i, int n, int64_t first
                        struct partial_row *rows, struct nearest *nearest)
 {
     while (n > 0) {
-        int done = n;
-#define FULL(split, jerk, nn)                                                                      \
-    tile_sum(job, split, jerk, nn, TILE_VECS, i, done, first, last, rows, nearest)
-#define ONE(split, jerk, nn) tile_sum(job, split, jerk, nn, 1, i, done, first, last, rows, nearest)
+        const int done = n >= TILE ? TILE : n >= ROWS_BELOW ? n : 1;
+#define TILES(split, jerk, nn) tile_sum(job, split, jerk, nn, i, done, first, last, rows, nearest)
 #define ROW(split, jerk, nn) row_sum(job, split, jerk, nn, i, first, last, rows, nearest)
-        if (n > VL + ROWS_BELOW && TILE_VECS > 1) {
-            if (done > TILE) done = TILE;
-            EACH_VARIANT(job, FULL);
-        } else if (n >= ROWS_BELOW) {
-            if (done > VL) done = VL;
-            EACH_VARIANT(job, ONE);
-        } else {
-            done = 1;
+        if (n >= ROWS_BELOW)
+            EACH_VARIANT(job, TILES);
+        else
             EACH_VARIANT(job, ROW);
-        }
         i += done, n -= done, rows += done;
         if (nearest) nearest += done;
     }

@@ -23,7 +23,12 @@ struct header {
 
 #ifdef GRAPE6_FAULT_INJECTION
 static long fail_at;
-void memory_fail_at(long n) { fail_at = n; }
+long memory_fail_at(long n)
+{
+    const long left = fail_at;
+    fail_at = n;
+    return left;
+}
 static int refused(void) { return fail_at && --fail_at == 0; }
 #else
 static int refused(void) { return 0; }

@@ -13,8 +13,9 @@ void *memory_grown(void *p, size_t bytes);
 void memory_free(void *p);
 
 #ifdef GRAPE6_FAULT_INJECTION
-/* Test builds: the n-th allocation from now fails, once (0: none). */
-void memory_fail_at(long n);
+/* Test builds: the n-th allocation from now fails, once (0: none). Returns how many were left
+ * to the last one set, 0 if it has failed. */
+long memory_fail_at(long n);
 #endif
 
 #endif

@@ -5,7 +5,6 @@
 
 #if REAL_BITS == 32
 #define VL 8
-#define TILE_VECS 1
 typedef float real;
 typedef __m256 vec;
 typedef __m256 vmask;
@@ -23,7 +22,6 @@ PAIR_FN void v_accumulate(double *d, vec s)
 }
 #else
 #define VL 4
-#define TILE_VECS 1
 typedef double real;
 typedef __m256d vec;
 typedef __m256d vmask;

@@ -5,7 +5,6 @@
 
 #if REAL_BITS == 32
 #define VL 16
-#define TILE_VECS 2 /* i vectors a pass: what 32 registers hold */
 typedef float real;
 typedef __m512 vec;
 typedef __mmask16 vmask;
@@ -24,7 +23,6 @@ PAIR_FN void v_accumulate(double *d, vec s)
 #define v_select(m, a, b) _mm512_mask_blend_ps(m, b, a)
 #else
 #define VL 8
-#define TILE_VECS 4
 typedef double real;
 typedef __m512d vec;
 typedef __mmask8 vmask;

@@ -8,7 +8,6 @@
 #include <arm_neon.h>
 #endif
 
-#define TILE_VECS 1
 #if REAL_BITS == 32
 #define VL 4
 typedef float real;

@@ -9,4 +9,3 @@ typedef long double vec;
 #define v_fma(a, b, c) ((a) * (b) + (c))
 #define v_fnma(a, b, c) ((c) - (a) * (b))
 #define v_rsqrt(x) (1.0L / sqrtl(x))
-#define PAIR_RSQRT_SCALE 1.0L

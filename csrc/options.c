@@ -14,6 +14,7 @@
 #endif
 
 #include "error.h"
+#include "kernel.h"
 
 enum { MOST_PIPES = 16384, MOST_THREADS = 1024 };
 
@@ -185,7 +186,7 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
                                 (!at[end] || at[end] == '#')) {
             use(name, !strcmp(text, "true") ? "1" : !strcmp(text, "false") ? "0" : text);
         } else {
-            at[strcspn(at, "\r\n")] = 0;
+            line[strcspn(line, "\r\n")] = 0;
             problem("GRAPE6_CONFIG", line, "lines of the form name = value");
         }
     }
@@ -283,6 +284,8 @@ int options_set_int(struct options *o, int key, int value, struct fault *f)
     if (!automatic && (value < low || value > high))
         return error_set(f, G6X_E_ARGUMENT, "option %d: the value %d is not from %d to %d", key,
                          value, low, high);
+    if (key == G6X_ISA && !kernel_choose(value, MODE_GRAPE))
+        return error_set(f, G6X_E_ARGUMENT, "this machine lacks instruction set %d", value);
     *to = value;
     return 0;
 }
@@ -297,5 +300,24 @@ int options_get_int(const struct options *o, int key, int *value)
     const int *from = int_option(&copy, key, &low, &high);
     if (!from) return G6X_E_ARGUMENT;
     *value = *from;
+    return 0;
+}
+
+/* From 0 to 1, by the bits: a comparison with NaN may trap. */
+static int is_fraction(double a) { return bits_of(a) << 1 == 0 || bits_of(a) <= bits_of(1.0); }
+
+int options_set_double(struct options *o, int key, double value, struct fault *f)
+{
+    if (key != G6X_VERIFY || !is_fraction(value))
+        return error_set(f, G6X_E_ARGUMENT,
+                         "option %d: no such fractional option, or not from 0 to 1", key);
+    o->verify = value;
+    return 0;
+}
+
+int options_get_double(const struct options *o, int key, double *value)
+{
+    if (key != G6X_VERIFY) return G6X_E_ARGUMENT;
+    *value = o->verify;
     return 0;
 }

@@ -30,6 +30,8 @@ struct options *options_initial_values(void);
 /* One option by its G6X_ key; 0 or G6X_E_ARGUMENT with a text. */
 int options_set_int(struct options *o, int key, int value, struct fault *f);
 int options_get_int(const struct options *o, int key, int *value);
+int options_set_double(struct options *o, int key, double value, struct fault *f);
+int options_get_double(const struct options *o, int key, double *value);
 
 /* Threads that the affinity mask allows. */
 int options_cores(void);

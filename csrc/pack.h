@@ -1,6 +1,9 @@
 /* pack.h - prediction of the j particles (Makino and Aarseth 1992, with the snap term)
  * and conversion of j and i particles to what the kernels read. */
 
+/* Particles that are read into the cache before they are needed. */
+enum { PACK_AHEAD = 24 };
+
 struct packed_quad {
     quad x, v; /* x, y, z, m and vx, vy, vz, 0, scaled */
 };
@@ -40,6 +43,8 @@ INLINE void pack_chunk(const struct direct_job *job, const int mode, int64_t chu
             const int64_t a = chunk * CHUNK + g + r;
             const struct jparticle *p = &memory->body[a];
             index[g + r] = p->index;
+            __builtin_prefetch((const char *)(p + PACK_AHEAD), 0, 3);
+            __builtin_prefetch((const char *)(p + PACK_AHEAD) + 64, 0, 3);
             if (p->state == SLOT_SET && a < job->nj) {
                 tiny |= (unsigned)((bits_of(p->mass) << 1) - 1 < least - 1) << (g + r);
                 q[r] = predict_quad(p, memory->k18 && job->snap ? memory->k18[a] : NULL, job->time,

@@ -2,13 +2,11 @@
  *
  * Included after a header that supplies, for a type `vec` of one or more lanes:
  *   v_set1 v_add v_sub v_mul v_fma (a b + c) v_fnma (c - a b)
- *   v_rsqrt(r2)     PAIR_RSQRT_SCALE / sqrt(r2); the factor is taken out of the
- *                   finished sums, which saves a multiplication per pair
  *   PAIR_FN         how an inlined function is declared (C or CUDA)
  *
- * Gives, for r = x_j - x_i, v = v_j - v_i, s^2 = r^2 + eps^2 (Makino and Aarseth
+ * Gives, for r = x_i - x_j, v = v_i - v_j, s^2 = r^2 + eps^2 (Makino and Aarseth
  * 1992, eqs. 1 and 2):
- *   acc += m r / s^3    jerk += m (v - 3 (r.v) r / s^2) / s^3    pot += m / s
+ *   acc -= m r / s^3    jerk -= m (v - 3 (r.v) r / s^2) / s^3    pot += m / s
  */
 #ifndef GRAPE6_PAIR_H
 #define GRAPE6_PAIR_H
@@ -27,19 +25,20 @@ struct pair_sum {
     vec ax, ay, az, jx, jy, jz, pot;
 };
 
-/* Separation. hi_j - hi_i is exact on the grid, so the sum rounds once. */
+/* Separation x_i - x_j, j being the operand that may come from memory in all lanes. The
+ * difference of the high halves is exact on the grid, so the sum rounds once. */
 PAIR_FN struct pair_sep pair_separation(const int split, const struct pair_i *i,
                                         const struct pair_j *j)
 {
     struct pair_sep r;
     if (split) {
-        r.x = v_add(v_sub(j->x, i->x), v_sub(j->xl, i->xl));
-        r.y = v_add(v_sub(j->y, i->y), v_sub(j->yl, i->yl));
-        r.z = v_add(v_sub(j->z, i->z), v_sub(j->zl, i->zl));
+        r.x = v_add(v_sub(i->x, j->x), v_sub(i->xl, j->xl));
+        r.y = v_add(v_sub(i->y, j->y), v_sub(i->yl, j->yl));
+        r.z = v_add(v_sub(i->z, j->z), v_sub(i->zl, j->zl));
     } else {
-        r.x = v_sub(j->x, i->x);
-        r.y = v_sub(j->y, i->y);
-        r.z = v_sub(j->z, i->z);
+        r.x = v_sub(i->x, j->x);
+        r.y = v_sub(i->y, j->y);
+        r.z = v_sub(i->z, j->z);
     }
     return r;
 }
@@ -50,28 +49,27 @@ PAIR_FN vec pair_distance2(const struct pair_sep *r, vec eps2)
     return v_fma(r->z, r->z, v_fma(r->y, r->y, v_fma(r->x, r->x, eps2)));
 }
 
-/* Adds one pair. m and s2 are given apart from j so that a caller can mask them:
- * m = 0 with any finite s2 > 0 adds exact zeros. */
-PAIR_FN void pair_add(const int jerk, const struct pair_i *i, const struct pair_j *j, vec m, vec s2,
+/* Adds one pair, y being 1/s. m is given apart from j so that a caller can mask it:
+ * m = 0 with any finite y adds exact zeros. */
+PAIR_FN void pair_add(const int jerk, const struct pair_i *i, const struct pair_j *j, vec m, vec y,
                       const struct pair_sep *r, struct pair_sum *sum)
 {
-    const vec y = v_rsqrt(s2);
     const vec my = v_mul(m, y);
     const vec y2 = v_mul(y, y);
     const vec my3 = v_mul(my, y2);
     sum->pot = v_add(sum->pot, my);
-    sum->ax = v_fma(my3, r->x, sum->ax);
-    sum->ay = v_fma(my3, r->y, sum->ay);
-    sum->az = v_fma(my3, r->z, sum->az);
+    sum->ax = v_fnma(my3, r->x, sum->ax);
+    sum->ay = v_fnma(my3, r->y, sum->ay);
+    sum->az = v_fnma(my3, r->z, sum->az);
     if (jerk) {
-        const vec vx = v_sub(j->vx, i->vx);
-        const vec vy = v_sub(j->vy, i->vy);
-        const vec vz = v_sub(j->vz, i->vz);
+        const vec vx = v_sub(i->vx, j->vx);
+        const vec vy = v_sub(i->vy, j->vy);
+        const vec vz = v_sub(i->vz, j->vz);
         const vec rv = v_fma(r->z, vz, v_fma(r->y, vy, v_mul(r->x, vx)));
-        const vec b = v_mul(v_mul(rv, v_set1(3.0 / (PAIR_RSQRT_SCALE * PAIR_RSQRT_SCALE))), y2);
-        sum->jx = v_fma(my3, v_fnma(b, r->x, vx), sum->jx);
-        sum->jy = v_fma(my3, v_fnma(b, r->y, vy), sum->jy);
-        sum->jz = v_fma(my3, v_fnma(b, r->z, vz), sum->jz);
+        const vec b = v_mul(v_mul(rv, v_set1(3.0)), y2);
+        sum->jx = v_fnma(my3, v_fnma(b, r->x, vx), sum->jx);
+        sum->jy = v_fnma(my3, v_fnma(b, r->y, vy), sum->jy);
+        sum->jz = v_fnma(my3, v_fnma(b, r->z, vz), sum->jz);
     }
 }
 

@@ -1,5 +1,8 @@
 /* row.h - the row arrangement of kernel.c: lanes hold 16 j of a chunk for one i. */
 
+/* Chunks that are read into the cache before they are needed. */
+enum { AHEAD = 6 };
+
 struct row_result {
     double sum[NSUM]; /* scaled */
     double r2_min;
@@ -72,7 +75,10 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
                 const struct pair_sep r = pair_separation(split, &body, &p);
                 vec s2 = pair_distance2(&r, body.eps2), m = p.m;
                 vec r2 = nn == 2 ? pair_distance2(&r, v_set1(0)) : s2;
-                __builtin_prefetch(at + (size_t)(8 * nrow * CHUNK), 0, 3);
+                UNROLL
+                for (int k = 0; k < nrow; k++)
+                    if (jerk || k < 4 || k > 6)
+                        __builtin_prefetch(at + (size_t)((AHEAD * nrow + k) * CHUNK), 0, 3);
                 if (careful) {
                     row_take_out(job, i, block, c * CHUNK + v, &s2, &m, list, nlist);
                 } else if (self) {
@@ -85,7 +91,7 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
                     r2_min = v_min(r2_min, r2);
                 else
                     s2_bits = v_and(s2_bits, s2);
-                pair_add(jerk, &body, &p, m, s2, &r, &sum);
+                pair_add(jerk, &body, &p, m, v_rsqrt(s2), &r, &sum);
             }
             v_store(part[SUM_AX] + v, sum.ax);
             v_store(part[SUM_AY] + v, sum.ay);

@@ -10,8 +10,6 @@
 #ifndef GRAPE6_RSQRT_H
 #define GRAPE6_RSQRT_H
 
-#define PAIR_RSQRT_SCALE 1.0
-
 PAIR_FN vec rsqrt_refine(vec x, vec y)
 {
     const vec h = v_fnma(v_mul(x, y), y, v_set1(1.0));

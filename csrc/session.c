@@ -268,6 +268,14 @@ int session_set_initial(int key, int value)
     return code;
 }
 
+int session_set_initial_double(int key, double value)
+{
+    (void)pthread_mutex_lock(&registry);
+    const int code = options_set_double(options_initial_values(), key, value, &process_fault);
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
 int64_t session_recent(void)
 {
     const struct session *s = atomic_load(&recent);

@@ -27,8 +27,8 @@ struct force_call {
     unsigned done; /* WANT_* of the rows that are there; DONE_ROWS if any are */
     int outdated;  /* j particles were written since */
     int nj, ni;
-    int invalid_rows; /* some i particle has a NaN */
-    int precision;
+    int invalid_rows;    /* some i particle has a NaN */
+    int precision, jerk; /* options as they were at firsthalf */
     struct scale scale;
     double time;
 
@@ -84,6 +84,7 @@ int session_no_session(int code, const char *text);
 /* Whether some id is open; before that, options set the first values of sessions to come. */
 int session_any_open(void);
 int session_set_initial(int key, int value);
+int session_set_initial_double(int key, double value);
 /* Id of the session that was used last. */
 int64_t session_recent(void);
 

@@ -17,7 +17,8 @@
  *              only in their first ni (nj) entries; inputs and outputs may overlap
  *   returns    0 for success, a negative code for a fault (the table G6X_E_*);
  *              g6x_last_error has the text. A force call that fails fills its
- *              outputs with quiet NaN. Nominally void calls return 0 too
+ *              outputs with quiet NaN and nearest neighbours with -1; one bad i particle
+ *              spoils its own row only. Nominally void calls return 0 too
  *   threads    calls may come from any thread; one cluster does one call at a time
  */
 #ifndef G6LIB_H
@@ -210,10 +211,12 @@ enum {
     G6X_E_VERIFY = -40        /* GRAPE6_VERIFY found a wrong result */
 };
 
-/* Text of the last fault or warning of a cluster (of the process, if the cluster is
- * unknown), cut to length bytes with its final zero. Returns the code, 0 if none. */
+/* Text of the last fault of a cluster (of the process, if the cluster is unknown), cut to
+ * length bytes with its final zero. Returns the code, 0 if none. */
 int g6x_last_error(int clusterid, char *buffer, int length);
+/* Text of the last warning likewise. Returns the number of warnings. */
 int g6x_last_warning(int clusterid, char *buffer, int length);
+/* Forgets both. */
 int g6x_clear_error(int clusterid);
 /* "grape6py 0.1.0"; returns 10000 major + 100 minor + patch. */
 int g6x_version(char *buffer, int length);
@@ -221,7 +224,9 @@ int g6x_version(char *buffer, int length);
  * "cpu avx512". 0, or a code. */
 int g6x_backend(int clusterid, char *buffer, int length);
 
-/* Options of a cluster. Environment variables give their first values. */
+/* Options of a cluster, from the next firsthalf on. Environment variables give their first
+ * values; set before anything is open, they are the first values of clusters opened later.
+ * Closing forgets them. */
 enum {
     G6X_PRECISION = 1,      /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
     G6X_THREADS = 2,        /* int: threads of a force call; 0: as many as the affinity mask */

@@ -6,6 +6,7 @@ import os
 import pytest
 
 import capi
+from variants import Variants
 
 for name in [n for n in os.environ if n.startswith("GRAPE6_") and n != "GRAPE6_TEST_LIBRARY"]:
     del os.environ[name]
@@ -25,6 +26,12 @@ def new_session():
     yield make
     for session in made:
         session.close()
+
+
+@pytest.fixture(scope="session")
+def variants(tmp_path_factory):
+    """The library built in other ways: variants["address"] and so on."""
+    return Variants(tmp_path_factory.mktemp("variants"))
 
 
 @pytest.fixture(params=list(capi.MODES))

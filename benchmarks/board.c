@@ -1,0 +1,243 @@
+/* board.c - times the library through its C API, as an old program calls it.
+ *
+ *   board force  N NI NN THREADS MODE ISA   force calls, j unchanged (MODE grape, double, single;
+ *   board step   N NI NN THREADS MODE ISA   ISA best, base, avx2, avx512); with the block's
+ *                                           particles rewritten and the time moved before each
+ *   board write  N                          g6_set_j_particle in order and at random addresses
+ *   board open                              g6_open, the first time and again
+ *   board tiny                              firsthalf + lasthalf with ni = nj = 1
+ *
+ * Prints one line of JSON. One thread is timed by CPU time, several by the clock; each
+ * figure is the median of 15.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "g6lib.h"
+
+enum { TAKES = 15 };
+
+static double clock_of(int threads)
+{
+    struct timespec t;
+    clock_gettime(threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double take[TAKES])
+{
+    qsort(take, TAKES, sizeof *take, ascending);
+    return take[TAKES / 2];
+}
+
+static unsigned long long state = 1;
+static double uniform(void)
+{
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return (double)(state >> 11) * 0x1p-53;
+}
+
+static void direction(double length, double out[3])
+{
+    const double c = 2.0 * uniform() - 1.0, phi = 6.283185307179586 * uniform();
+    const double s = sqrt(1.0 - c * c);
+    out[0] = length * s * cos(phi), out[1] = length * s * sin(phi), out[2] = length * c;
+}
+
+struct bodies {
+    int n;
+    double *mass, (*x)[3], (*v)[3];
+    int *index;
+};
+
+/* Plummer sphere in Henon units, cut at 0.999 of the mass. */
+static struct bodies plummer(int n)
+{
+    const size_t size = (size_t)n;
+    struct bodies b = {n, malloc(size * 8), malloc(size * 24), malloc(size * 24), malloc(size * 4)};
+    const double scale = 3.0 * 3.141592653589793 / 16.0;
+    for (int i = 0; i < n; i++) {
+        const double m = 0.999 * uniform(), r = 1.0 / sqrt(pow(m, -2.0 / 3.0) - 1.0);
+        double q, g;
+        do {
+            q = uniform(), g = 0.1 * uniform();
+        } while (g > q * q * pow(1.0 - q * q, 3.5));
+        b.mass[i] = 1.0 / n;
+        b.index[i] = i;
+        direction(r * scale, b.x[i]);
+        direction(q * sqrt(2.0) * pow(1.0 + r * r, -0.25) / sqrt(scale), b.v[i]);
+    }
+    return b;
+}
+
+static int word(const char *text, const char *const words[], const char *what)
+{
+    for (int k = 0; words[k]; k++)
+        if (!strcmp(text, words[k])) return k;
+    fprintf(stderr, "board: unknown %s %s\n", what, text);
+    exit(2);
+}
+
+static void check(int code)
+{
+    char text[256];
+    if (!code) return;
+    g6x_last_error(0, text, sizeof text);
+    fprintf(stderr, "board: %d: %s\n", code, text);
+    exit(1);
+}
+
+static void send_to(const struct bodies *b, int address, int i, double t)
+{
+    static double zero[3];
+    g6_set_j_particle(0, address, address, t, 0.0, b->mass[i], zero, zero, zero, b->v[i], b->x[i]);
+}
+
+static void send(const struct bodies *b, int i, double t) { send_to(b, i, i, t); }
+
+static void force(int step, char **a)
+{
+    static const char *const modes[] = {"grape", "double", "single", NULL};
+    static const char *const isas[] = {"best", "base", "avx2", "avx512", NULL};
+    const int n = atoi(a[0]), ni = atoi(a[1]), nn = atoi(a[2]), threads = atoi(a[3]);
+    const int mode = word(a[4], modes, "mode"), isa = word(a[5], isas, "instruction set");
+    const struct bodies b = plummer(n);
+    const size_t room = (size_t)ni;
+    double (*acc)[3] = malloc(room * 24), (*jerk)[3] = malloc(room * 24), *pot = malloc(room * 8);
+    double *h2 = calloc(room, 8), take[TAKES], t = 0.0;
+    int *nearest = malloc(room * 4), first = 0;
+    char name[64];
+    check(g6_open(0));
+    check(g6x_set_int(0, G6X_PRECISION, mode));
+    check(g6x_set_int(0, G6X_ISA, isa));
+    check(g6x_set_int(0, G6X_THREADS, threads));
+    for (int i = 0; i < n; i++) send(&b, i, 0.0);
+    g6_set_ti(0, 0.0);
+    const int calls = 1 + (int)(6e7 / ((double)n * ni));
+    for (int k = -1; k < TAKES; k++) {
+        const double start = clock_of(threads);
+        for (int c = 0; c < calls; c++) {
+            if (step) {
+                for (int i = 0; i < ni; i++) send(&b, first + i, t);
+                g6_set_ti(0, t += 0x1p-24);
+            }
+            g6calc_firsthalf(0, n, ni, b.index + first, b.x + first, b.v + first, acc, jerk, pot,
+                             0.0, h2);
+            if (nn)
+                check(g6calc_lasthalf2(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2,
+                                       acc, jerk, pot, nearest));
+            else
+                check(g6calc_lasthalf(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2,
+                                      acc, jerk, pot));
+            first = first + 2 * ni <= n ? first + ni : 0;
+        }
+        if (k >= 0) take[k] = (clock_of(threads) - start) / calls;
+    }
+    const double seconds = median(take);
+    const double rate = (double)n * ni / seconds;
+    const int slots[] = {nn ? 43 : 40, 74, 34};
+    g6x_backend(0, name, sizeof name);
+    const int used = strstr(name, "avx512") ? 3 : strstr(name, "avx2") ? 2 : 1;
+    const double vectors = used == 3 ? 1.0 : used == 2 ? 2.0 : 4.0;
+    double g6x_fma_rate(int, int);
+    const double issue = g6x_fma_rate(used, mode) * threads;
+    printf("{\"what\": \"%s\", \"backend\": \"%s\", \"mode\": \"%s\", \"n\": %d, \"ni\": %d, "
+           "\"nn\": %d, \"threads\": %d, \"pairs_per_s\": %.4g, \"seconds_per_call\": %.4g, "
+           "\"slot_share\": %.3f}\n",
+           step ? "step" : "force", name, modes[mode], n, ni, nn, threads, rate, seconds,
+           rate * slots[mode] * vectors / 16.0 / issue);
+}
+
+static void writes(int n)
+{
+    const struct bodies b = plummer(n);
+    int *order = malloc((size_t)n * sizeof *order);
+    double in_order[TAKES], at_random[TAKES], first = 0.0;
+    check(g6_open(0));
+    for (int i = 0; i < n; i++) order[i] = i;
+    for (int i = n - 1; i > 0; i--) {
+        const int k = (int)(uniform() * (i + 1)), kept = order[i];
+        order[i] = order[k];
+        order[k] = kept;
+    }
+    for (int k = -1; k < TAKES; k++) {
+        double start = clock_of(1);
+        for (int i = 0; i < n; i++) send(&b, i, 0.0);
+        if (k < 0)
+            first = (clock_of(1) - start) / n;
+        else
+            in_order[k] = (clock_of(1) - start) / n;
+        start = clock_of(1);
+        for (int i = 0; i < n; i++) send_to(&b, order[i], i, 0.0);
+        if (k >= 0) at_random[k] = (clock_of(1) - start) / n;
+    }
+    printf("{\"what\": \"write\", \"n\": %d, \"first_ns\": %.1f, \"in_order_ns\": %.1f, "
+           "\"at_random_ns\": %.1f}\n",
+           n, 1e9 * first, 1e9 * median(in_order), 1e9 * median(at_random));
+}
+
+static void opening(void)
+{
+    enum { AGAIN = 1000 };
+    double take[TAKES], start = clock_of(2);
+    check(g6_open(0));
+    const double first = clock_of(2) - start;
+    for (int k = 0; k < TAKES; k++) {
+        start = clock_of(2);
+        for (int c = 0; c < AGAIN; c++) {
+            g6_close(0);
+            g6_open(0);
+        }
+        take[k] = (clock_of(2) - start) / AGAIN;
+    }
+    printf("{\"what\": \"open\", \"first_us\": %.1f, \"again_us\": %.2f}\n", 1e6 * first,
+           1e6 * median(take));
+}
+
+static void tiny(void)
+{
+    enum { CALLS = 20000 };
+    const struct bodies b = plummer(2);
+    double acc[3], jerk[3], pot, h2 = 0.0, take[TAKES];
+    check(g6_open(0));
+    send(&b, 0, 0.0);
+    g6_set_ti(0, 0.0);
+    for (int k = 0; k < TAKES; k++) {
+        const double start = clock_of(2);
+        for (int c = 0; c < CALLS; c++) {
+            g6calc_firsthalf(0, 1, 1, b.index + 1, b.x + 1, b.v + 1, &acc, &jerk, &pot, 0.0, &h2);
+            check(g6calc_lasthalf(0, 1, 1, b.index + 1, b.x + 1, b.v + 1, 0.0, &h2, &acc, &jerk,
+                                  &pot));
+        }
+        take[k] = (clock_of(2) - start) / CALLS;
+    }
+    printf("{\"what\": \"tiny\", \"us\": %.2f}\n", 1e6 * median(take));
+}
+
+int main(int count, char **argument)
+{
+    if (count == 8 && !strcmp(argument[1], "force"))
+        force(0, argument + 2);
+    else if (count == 8 && !strcmp(argument[1], "step"))
+        force(1, argument + 2);
+    else if (count == 3 && !strcmp(argument[1], "write"))
+        writes(atoi(argument[2]));
+    else if (count == 2 && !strcmp(argument[1], "open"))
+        opening();
+    else if (count == 2 && !strcmp(argument[1], "tiny"))
+        tiny();
+    else {
+        fputs("usage: board force|step N NI NN THREADS MODE ISA | write N | open | tiny\n", stderr);
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* Eight threads on four sessions, opening, writing, summing and closing at once; run under a
+ * thread sanitizer. Two threads share a session; codes may then be those of a call out of
+ * order, but a session's results by a thread that has it alone are the same bits each time. */
+#include "board.h"
+
+#include <pthread.h>
+
+enum { THREADS = 8, SESSIONS = 4, ROUNDS = 6 };
+
+static pthread_barrier_t gate;
+static pthread_mutex_t alone[SESSIONS];
+static uint64_t expected[3];
+static int bad[THREADS];
+
+static uint64_t sum(Board *b, int id, int mode, int *wrong)
+{
+    *wrong += g6x_set_int(id, G6X_PRECISION, mode) != 0;
+    *wrong += board_fill(b, id) != 0 || board_force(b, id, 1e-4) != 0;
+    return board_hash(b);
+}
+
+static void unordered(Board *b, int id, int *wrong)
+{
+    char text[100];
+    int n, code = g6_set_j_particle_mxonly(id, N + 7, 5, 0.0, b->x[5]);
+    *wrong += code != 0;
+    (void)board_force(b, id, 1e-4);
+    code = g6_get_neighbour_list(id, 3, N, &n, b->list);
+    *wrong += code != 0 && code != G6X_E_NO_FIRSTHALF && code != G6X_E_PIPE;
+    *wrong += g6x_backend(id, text, sizeof text) != 0;
+    (void)g6x_last_error(id, text, sizeof text);
+}
+
+static void *work(void *argument)
+{
+    const int k = (int)(intptr_t)argument, id = 10 + k % SESSIONS, own = 100 + k;
+    Board *b = board_new();
+    pthread_barrier_wait(&gate);
+    bad[k] += g6_open(id) != 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int mode = (k + round) % 3;
+        bad[k] += g6_open(own) != 0 || g6x_set_int(own, G6X_THREADS, 1 + k % 3) != 0;
+        bad[k] += sum(b, own, mode, &bad[k]) != expected[mode];
+        bad[k] += g6_close(own) != 0;
+        unordered(b, id, &bad[k]);
+        pthread_mutex_lock(&alone[k % SESSIONS]);
+        (void)g6x_set_int(id, G6X_THREADS, 2);
+        pthread_mutex_unlock(&alone[k % SESSIONS]);
+    }
+    free(b);
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread[THREADS];
+    Board *b = board_new();
+    int total = g6_open(1) != 0;
+    for (int mode = 0; mode < 3; mode++) expected[mode] = sum(b, 1, mode, &total);
+    pthread_barrier_init(&gate, NULL, THREADS);
+    for (int s = 0; s < SESSIONS; s++) pthread_mutex_init(&alone[s], NULL);
+    for (intptr_t k = 0; k < THREADS; k++) pthread_create(&thread[k], NULL, work, (void *)k);
+    for (int k = 0; k < THREADS; k++) {
+        pthread_join(thread[k], NULL);
+        total += bad[k];
+    }
+    free(b);
+    return total != 0;
+}

@@ -1,0 +1,123 @@
+/* The n-th allocation fails, for every n, each in a process of its own: calls succeed or return
+ * G6X_E_MEMORY with NaN in their outputs; then all is done again and is right. Prints how many
+ * allocations there were and how many of the failures a call reported. For a library built with
+ * GRAPE6_FAULT_INJECTION; its sanitizer looks for leaks when a process ends. */
+#include "board.h"
+#include "memory.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { REPORTED = 1, DONE = 2 }; /* exit codes of a child; more is a failure */
+
+static int reported, wrong;
+
+static void note(const char *what, int code)
+{
+    if (code == G6X_E_MEMORY) reported = 1;
+    if (code != 0 && code != G6X_E_MEMORY) {
+        fprintf(stderr, "%s: code %d\n", what, code);
+        wrong++;
+    }
+}
+
+static int all_nan(const Board *b, int ni)
+{
+    for (int i = 0; i < ni; i++)
+        for (int k = 0; k < 3; k++)
+            if (!isnan(b->acc[i][k]) || !isnan(b->jerk[i][k]) || !isnan(b->pot[i])) return 0;
+    return 1;
+}
+
+static void force(Board *b, int id, int ni)
+{
+    memset(b->acc, 0, sizeof b->acc);
+    memset(b->pot, 0, sizeof b->pot);
+    note("firsthalf",
+         g6calc_firsthalf(id, N, ni, b->index, b->x, b->v, b->old, b->old, b->phi, 1e-4, b->h2));
+    const int code = g6calc_lasthalf2(id, N, ni, b->index, b->x, b->v, 1e-4, b->h2, b->acc, b->jerk,
+                                      b->pot, b->nn);
+    note("lasthalf", code);
+    if (code != 0 ? !all_nan(b, ni) : !(b->pot[ni - 1] < 0)) {
+        fprintf(stderr, "lasthalf: outputs do not fit code %d\n", code);
+        wrong++;
+    }
+}
+
+/* Everything that allocates: opening, growth, derivatives, other layouts, blocks, lists. */
+static void scenario(Board *b, int id)
+{
+    double snap[3] = {1, 2, 3}, zero[3] = {0, 0, 0};
+    long long words[48][G6X_PARTIAL_WORDS];
+    int n, flag[60];
+    const int opened = g6_open(id);
+    note("open", opened);
+    if (opened != 0) note("open again", g6_open(id));
+    note("set_int", g6x_set_int(id, G6X_THREADS, 3));
+    for (int j = 0; j < N; j++)
+        note("set_j",
+             g6_set_j_particle(id, j, j, 0, 0, b->mass[j], zero, zero, zero, b->v[j], b->x[j]));
+    note("snap", g6_set_j_particle(id, 9, 9, 0, 0, 1, snap, zero, zero, zero, b->x[9]));
+    for (int mode = 0; mode < 3; mode++) {
+        note("set_int", g6x_set_int(id, G6X_PRECISION, mode));
+        force(b, id, mode == 0 ? 48 : NI);
+        b->h2[0] = INFINITY;
+        force(b, id, 48);
+        note("list", g6_get_neighbour_list(id, 0, N, &n, b->list));
+        b->h2[0] = 0;
+        note("partial", g6x_get_partial(id, 48, words[0]));
+    }
+    note("far", g6_set_j_particle_mxonly(id, 300000, 1, 0.0, snap));
+    note("set_i", g6_set_i_particle(id, 59, 3, b->x[3], b->v[3], 0.0, 0.0));
+    note("nip", g6_set_nip(id, 60) | g6_set_njp(id, N));
+    note("get_force", g6_get_force_etc(id, b->acc, b->jerk, b->pot, b->nn, flag));
+    note("first use", g6_set_ti(id + 1, 0.0));
+}
+
+static int child(Board *b, long n, uint64_t expected)
+{
+    memory_fail_at(n);
+    scenario(b, 5);
+    const long left = memory_fail_at(0);
+    if (left > 0 && reported) wrong++;
+    wrong += g6_open(5) != 0 || g6x_set_int(5, G6X_PRECISION, 0) != 0;
+    wrong += board_fill(b, 5) != 0 || board_force(b, 5, 1e-4) != 0;
+    if (board_hash(b) != expected) {
+        fprintf(stderr, "other forces after allocation %ld failed\n", n);
+        wrong++;
+    }
+    wrong += g6_close(5) != 0;
+    free(b);
+    return wrong ? 9 : left > 0 ? DONE : reported ? REPORTED : 0;
+}
+
+int main(void)
+{
+    int pipes[2], status = 0, told = 0;
+    uint64_t expected = 0;
+    long n;
+    if (pipe(pipes) != 0) return 9;
+    for (n = 0; n < 1000; n++) { /* 0: what is right */
+        Board *b = board_new();
+        const pid_t pid = fork();
+        if (pid == 0 && n == 0) {
+            wrong = g6_open(5) != 0 || board_fill(b, 5) != 0 || board_force(b, 5, 1e-4) != 0;
+            expected = board_hash(b);
+            wrong += write(pipes[1], &expected, sizeof expected) != sizeof expected;
+            free(b);
+            return wrong;
+        }
+        if (pid == 0) return child(b, n, expected);
+        free(b);
+        if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return 9;
+        if (n == 0 && read(pipes[0], &expected, sizeof expected) != sizeof expected) return 9;
+        if (WEXITSTATUS(status) == DONE) break;
+        if (WEXITSTATUS(status) > REPORTED || (n == 0 && WEXITSTATUS(status) != 0)) {
+            fprintf(stderr, "allocation %ld: exit code %d\n", n, WEXITSTATUS(status));
+            return 9;
+        }
+        told += WEXITSTATUS(status) == REPORTED;
+    }
+    printf("%ld %d\n", n - 1, told);
+    return 0;
+}

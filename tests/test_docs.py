@@ -1,0 +1,322 @@
+"""The documents are true: snippets run, links lead somewhere, tables are complete.
+
+A fenced block of README.md or docs/*.md is code if it is tagged so. `python` is executed; `c NAME`
+and `fortran NAME` are compiled, linked by what `grape6 config` says, and run with an empty
+environment (`mpi` after the name: with MPI, by 1, 2 and 3 ranks); `sh tested` is run in a folder
+that has the document's named blocks as files. A program that is not content does not end with 0.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import capi
+from grape6py import errors
+from tools import need
+
+ROOT = capi.ROOT
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TOOLS = ["gfortran", "cmake", "pkg-config", "mpicc", "mpirun"]
+FENCE = re.compile(r"^```(\S+)[ ]?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass
+class Block:
+    """A fenced block: its language, the words after it, its text, and where it stands."""
+
+    document: Path
+    line: int
+    language: str
+    words: list
+    text: str
+
+    @property
+    def name(self):
+        """File that the block is, if it is one."""
+        return next((w for w in self.words if "." in w or w == "Makefile"), None)
+
+    def __str__(self):
+        return f"{self.document.name}:{self.line}"
+
+
+def blocks_of(document):
+    text = document.read_text(encoding="utf-8")
+    return [
+        Block(document, text.count("\n", 0, m.start()) + 1, m[1], m[2].split(), m[3])
+        for m in FENCE.finditer(text)
+    ]
+
+
+BLOCKS = [block for document in DOCUMENTS for block in blocks_of(document)]
+
+
+def written(language, mpi=False):
+    """The blocks of a language, with their places as ids."""
+    chosen = [b for b in BLOCKS if b.language == language and ("mpi" in b.words) == mpi]
+    assert chosen, language
+    return pytest.mark.parametrize("block", chosen, ids=str)
+
+
+def grape6_script(folder):
+    """A command `grape6` in a folder: that of the package which the tests import."""
+    package = Path(errors.__file__).parent.parent
+    script = folder / "grape6"
+    script.write_text(
+        f"#!/bin/sh\nPYTHONPATH='{package}' exec '{sys.executable}' -m grape6py \"$@\"\n"
+    )
+    script.chmod(0o755)
+    return script
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    """What `grape6 config` prints for some options, as words."""
+    script = grape6_script(tmp_path_factory.mktemp("command"))
+
+    def ask(*options):
+        return subprocess.run(
+            [script, "config", *options], check=True, capture_output=True, text=True
+        ).stdout.split()
+
+    return ask
+
+
+def succeed(command, cwd, env=None):
+    """Standard output of a command that must end with 0."""
+    done = subprocess.run(
+        command, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def environment(folder=None):
+    """That of the tests, without GRAPE6_*, good for mpirun as any user on any number of cores."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("GRAPE6_")}
+    env |= {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    }
+    if folder:
+        env["PATH"] = f"{folder}:{env['PATH']}"
+    return env
+
+
+# ---- snippets ----------------------------------------------------------------------
+
+
+@written("python")
+def test_python_snippets_run(block, tmp_path):
+    package = str(Path(errors.__file__).parent.parent)
+    succeed(
+        [sys.executable, "-W", "error", "-c", block.text],
+        tmp_path,
+        environment() | {"PYTHONPATH": package},
+    )
+
+
+@written("c")
+def test_c_snippets_compile_and_run(block, tmp_path, config):
+    (tmp_path / "prog.c").write_text(block.text)
+    strict = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror"]
+    flags = ["-o", "prog", *config("--cflags", "--libs"), "-lm"]
+    succeed(["gcc", *strict, "prog.c", *flags], tmp_path)
+    succeed([tmp_path / "prog"], "/", {})
+
+
+@written("c", mpi=True)
+def test_mpi_snippets_give_the_same_for_any_number_of_ranks(block, tmp_path, config):
+    need("mpicc")
+    need("mpirun")
+    (tmp_path / "prog.c").write_text(block.text)
+    flags = ["-Wall", "-Wextra", "-Werror", "-o", "prog", *config("--cflags", "--libs")]
+    succeed(["mpicc", "prog.c", *flags], tmp_path)
+    run = [succeed(["mpirun", "-n", n, "./prog"], tmp_path, environment()) for n in "123"]
+    assert len(set(run)) == 1
+
+
+@written("fortran")
+def test_fortran_snippets_compile_and_run(block, tmp_path, config):
+    need("gfortran")
+    (tmp_path / block.name).write_text(block.text)
+    uses_module = re.search(r"^\s*use g6lib", block.text, re.MULTILINE)
+    standard = ["-std=f2008", *config("--fsource")] if uses_module else ["-std=legacy"]
+    command = ["gfortran", *standard, block.name, "-o", "prog", *config("--libs")]
+    succeed(command, tmp_path)
+    succeed([tmp_path / "prog"], "/", {})
+
+
+@written("sh")
+def test_shell_snippets_run(block, tmp_path):
+    for tool in TOOLS:
+        if tool in block.text:
+            need(tool)
+    for other in BLOCKS:
+        if other.document == block.document and other.name:
+            (tmp_path / other.name).write_text(other.text)
+    (tmp_path / "bin").mkdir()
+    grape6_script(tmp_path / "bin")
+    (tmp_path / "legacy_examples").symlink_to(ROOT / "legacy_examples")
+    command = ["bash", "-e", "-o", "pipefail", "-c", block.text]
+    succeed(command, tmp_path, environment(tmp_path / "bin"))
+
+
+def test_every_block_of_code_is_one_that_is_tested():
+    for block in BLOCKS:
+        assert block.language in (
+            "python",
+            "c",
+            "fortran",
+            "sh",
+            "makefile",
+            "cmake",
+            "toml",
+            "text",
+        )
+        assert block.language != "sh" or block.words == ["tested"], block
+        assert block.language in ("python", "sh", "text") or block.name, block
+
+
+def test_readme_shows_what_make_run_prints(tmp_path):
+    need("gfortran")
+    command = grape6_script(tmp_path)
+    build = [f"GRAPE6={command}", f"BUILD={tmp_path}"]
+    succeed(["make", "-C", ROOT / "legacy_examples", *build], tmp_path)
+    snapshot = ROOT / "legacy_examples" / "data" / "plummer1024.dat"
+    printed = succeed([tmp_path / "hermite_f77", snapshot], tmp_path, {})
+
+    def shape(line):
+        """The line without its numbers, whose last digits differ between processors."""
+        return re.sub(r"[-+]?\d[\d.]*(E[-+]\d+)?", "#", line).split()
+
+    shown = next(b for b in BLOCKS if "make-run" in b.words).text.splitlines()[1:]
+    shapes = [shape(line) for line in printed.splitlines()]
+    assert len(shown) > 5
+    for line in shown:
+        assert line.strip() == "..." or shape(line) in shapes, line
+
+
+# ---- links -------------------------------------------------------------------------
+
+
+def anchors(document):
+    """GitHub's anchors of the headings."""
+    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda d: d.name)
+def test_links_lead_to_files_and_headings_that_exist(document):
+    prose = FENCE.sub("", document.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"https?:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (document.parent / path).resolve() if path else document
+        assert file.exists(), target
+        assert file.is_relative_to(ROOT), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def test_readme_leads_to_every_document():
+    readme = DOCUMENTS[0].read_text(encoding="utf-8")
+    for document in DOCUMENTS[1:]:
+        assert f"(docs/{document.name})" in readme
+
+
+# ---- tables ------------------------------------------------------------------------
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def rows(text, columns):
+    """Cells of the rows of Markdown tables with this many columns, without quotes."""
+    lines = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip().replace("`", "") for cell in line] for line in lines]
+    return [row for row in cells if len(row) == columns and set(row[0]) - set("-: ")]
+
+
+def test_environment_variables_are_those_of_the_library():
+    known = set(re.findall(r"\bGRAPE6_[A-Z]\w+", read("csrc/options.c")))
+    table = {row[0] for row in rows(read("docs/environment.md"), 4)}
+    assert {name for name in table if name.startswith("GRAPE6_")} == known
+    for document in DOCUMENTS:
+        mentioned = set(re.findall(r"\bGRAPE6_[A-Z]\w+", document.read_text(encoding="utf-8")))
+        mentioned -= {f"GRAPE6_{word}" for word in ("CFLAGS", "LDFLAGS_OTHER")}  # CMake's
+        mentioned -= {f"GRAPE6_{word}" for word in ("LIBRARY_DIRS", "LIBRARIES")}
+        assert mentioned <= known, document.name
+
+
+def test_option_keys_are_those_of_the_header():
+    enum = re.search(r"enum \{\s*(G6X_PRECISION.*?)\};", read("include/g6lib.h"), re.DOTALL)[1]
+    keys = set(re.findall(r"(G6X_\w+) = \d+,?", enum))
+    assert len(keys) > 10
+    assert {row[0] for row in rows(read("docs/environment.md"), 4) if row[0][:4] == "G6X_"} == keys
+
+
+def test_known_programs_are_those_of_the_library():
+    pattern = r'\{"(\w+)", (\d+), (\d), (\d)\}'
+    known = {n: tuple(map(int, v)) for n, *v in re.findall(pattern, read("csrc/options.c"))}
+    assert len(known) == 5
+    table = {
+        name: (int(pipes), own == "yes", jerk == "yes")
+        for name, pipes, own, jerk, _ in rows(read("docs/linking.md"), 5)
+        if pipes.isdigit() and name.isalnum()
+    }
+    assert table == known
+
+
+def test_error_codes_are_those_of_the_header_and_their_exceptions_those_of_python():
+    known = {name: code for name, code in capi.CONSTANTS.items() if name[:6] == "G6X_E_"}
+    table = [row for row in rows(read("docs/errors.md"), 6) if row[0].isdigit()]
+    assert {name: int(code) for _, code, name, *_ in table} == known
+    for row, code, _, _, _, exception in table:
+        assert int(row) == -int(code)
+        assert type(errors.from_code(int(code), "")).__name__ == exception
+
+
+def test_the_reference_has_every_call_and_no_other():
+    text = read("docs/api.md")
+    mentioned = set(re.findall(r"`((?:g6|g5|force_|get_)\w+)[(`]", text))
+    spellings = {"g6_open_", "g6_open__", "g6x_"}
+    assert mentioned - spellings == set(capi.SIGNATURES)
+
+
+def test_the_arguments_in_the_reference_are_those_of_the_header():
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", read("include/g6lib.h"), flags=re.DOTALL | re.M)
+    header = {}
+    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
+        params = [] if body.strip() == "void" else body.split(",")
+        header[name] = [re.findall(r"[A-Za-z]\w*", re.sub(r"\[\w*\]", "", p))[-1] for p in params]
+    shown = re.findall(r"`(\w+)\(([^`]*)\)`", read("docs/api.md"))
+    compared = [(n, a.replace(" ", "").split(",")) for n, a in shown if n in header and a]
+    for name, arguments in compared:
+        if arguments[0] == "...":
+            assert header[name][1 - len(arguments) :] == arguments[1:], name
+        elif name != "g6_open" or arguments != ["0"]:
+            assert header[name] == arguments, name
+    assert len(compared) > 40
+
+
+def test_the_words_of_a_partial_sum_are_where_the_document_says():
+    enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/force.c"))[1]
+    assert enum == "WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27"
+    assert "enum { PARTIAL_VERSION = 1 };" in read("csrc/force.c")
+    table = [row[0] for row in rows(read("docs/reproducibility.md"), 2)]
+    assert table == ["Words", "0", "1", "2", "3 to 5", "6 to 26", "27 to 31"]
+
+
+def test_the_version_is_the_same_everywhere():
+    version = re.search(r'^version = "(.*)"', read("pyproject.toml"), re.MULTILINE)[1]
+    assert re.search(r"^version: (.*)$", read("CITATION.cff"), re.MULTILINE)[1] == version
+    assert f"## [{version}]" in read("CHANGELOG.md") or "## [Unreleased]" in read("CHANGELOG.md")
+    assert f'"grape6py {version}"' in read("docs/api.md")

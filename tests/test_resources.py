@@ -1,0 +1,54 @@
+"""Resources: open and close, allocations that fail, memory that lies, a million particles."""
+
+import numpy as np
+import pytest
+
+import capi
+from grape6py import reference
+from particles import cloud, relative
+from variants import clean
+
+
+@pytest.mark.parametrize("ids", ["same", "many"])
+def test_opening_and_closing_leaves_memory_threads_and_descriptors(ids):
+    kilobytes, threads, descriptors = map(
+        int, capi.run_c("open_close", "100000", ids).stdout.split()
+    )
+    assert (threads, descriptors) == (0, 0)
+    assert kilobytes <= 128
+
+
+def test_row29_every_allocation_may_fail(variants):
+    program = variants["address"].program("nth_allocation")
+    allocations, reported = map(int, clean([program], printed=True).stdout.split())
+    assert allocations > 40
+    assert reported > allocations // 2, "the others did without, as a thread fewer"
+
+
+def test_row40_a_wrong_row_is_found(variants):
+    program = variants["address"].program("spoilt_row")
+    done = clean([program], printed=True, GRAPE6_VERIFY="1", GRAPE6_LOG="faults")
+    assert done.stdout.split() == ["0", "-40", "-40", "-40", "0"]
+    assert len(done.stderr.splitlines()) == 1
+    assert "GRAPE6_VERIFY" in done.stderr
+
+
+def test_row40_without_verification_a_wrong_row_passes(variants):
+    done = clean([variants["address"].program("spoilt_row")], printed=True, code=3)
+    assert done.stdout.split() == ["0"] * 5
+
+
+@pytest.mark.parametrize("nj", [1000000, 999999], ids=lambda n: f"row28-{n}")
+def test_a_million_particles_pull_48_as_they_should(new_session, mode, nj):
+    source, rows = cloud(1000000, seed=71), np.linspace(0, nj - 1, 48).astype(int)
+    session = new_session(precision=mode)
+    assert session.put_cloud(source) == 0
+    found = session.force(nj, source.x[rows], source.v[rows], source.index[rows], eps2=1e-6)
+    right = reference.direct_sum(source.mass[:nj], source.x[:nj], source.v[:nj], rows=rows,
+                                 eps2=1e-6, nearest=True)  # fmt: skip
+    assert found.code == 0
+    assert (found.nearest == right.nearest).all()
+    limit = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}[mode]
+    for name, times in (("acc", 1), ("jerk", 10), ("pot", 1)):
+        error = relative(getattr(found, name), getattr(right, name))
+        assert error.max() < limit * times, name

@@ -1,0 +1,20 @@
+"""The whole API under tools that see what a test cannot: bounds, leaks, races, undefined sums."""
+
+import capi
+import tools
+from variants import clean
+
+
+def test_the_whole_api_under_address_and_undefined_sanitizers(variants):
+    clean([variants["address"].program("walk")], UBSAN_OPTIONS="print_stacktrace=1")
+
+
+def test_row35_eight_threads_on_four_sessions_under_the_thread_sanitizer(variants):
+    clean([variants["thread"].program("crowd")], TSAN_OPTIONS="halt_on_error=1")
+
+
+def test_the_whole_api_under_valgrind():
+    """In one instruction set: valgrind knows no AVX-512, and is slow."""
+    valgrind = [tools.need("valgrind"), "--quiet", "--error-exitcode=9", "--leak-check=full",
+                "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"]  # fmt: skip
+    clean([*valgrind, capi.compile_c("walk"), "2", str(capi.ISAS["avx2"])])

@@ -1,0 +1,119 @@
+"""Variants of the library: other compilers and flags, built by the very rules of setup.py.
+
+The fixture `variants` (conftest.py) keeps them for the session; each is named in VARIANTS and
+is built when a test first asks for it, in a folder of its own as a file libgrape6.so.
+"""
+
+import functools
+import importlib.util
+import os
+import platform
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import capi
+import tools
+
+# The kernels' copies of inline functions would take a sanitizer minutes to compile.
+SANITIZED = ["-O1", "-Dalways_inline=", "-fno-omit-frame-pointer"]
+ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Compiler, flags for its every call, and what the library is for."""
+
+    cc: str = "gcc"
+    flags: list = field(default_factory=list)
+    machine: str = platform.machine()
+    exported: bool = False  # internal names too
+
+
+VARIANTS = {
+    # Reads and writes out of bounds, leaks, undefined arithmetic; allocations can be made to fail.
+    "address": Recipe(flags=[*SANITIZED, *ADDRESS, "-DGRAPE6_FAULT_INJECTION"], exported=True),
+    "thread": Recipe(flags=[*SANITIZED, "-fsanitize=thread"]),
+    "aarch64": Recipe(cc="aarch64-linux-gnu-gcc", flags=["-Werror"], machine="aarch64"),
+}
+
+
+@functools.cache
+def rules():
+    """The module setup.py; its setup() is not run."""
+    spec = importlib.util.spec_from_file_location("grape6_setup", capi.ROOT / "setup.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
+    return done
+
+
+def clean(command, code=0, printed=False, timeout=240, **env):
+    """Runs a program; it must end with this code and, unless told to, print nothing."""
+    env = capi.clean_environment({"GRAPE6_LOG": "none", **env})
+    done = subprocess.run(list(map(str, command)), env=env, check=False, capture_output=True,
+                          text=True, timeout=timeout)  # fmt: skip
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr[-5000:]}"
+    assert printed or done.stdout == done.stderr == ""
+    return done
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A built library, and the programs compiled to go with it."""
+
+    recipe: Recipe
+    folder: Path
+
+    @property
+    def library(self):
+        return self.folder / "libgrape6.so"
+
+    def program(self, name, *more):
+        """tests/c/<name>.c, compiled as the library was and linked to it."""
+        out = self.folder / name
+        if not out.exists():
+            paths = [f"-I{capi.ROOT / 'include'}", f"-I{capi.ROOT / 'csrc'}"]
+            warnings = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+            run([self.recipe.cc, *self.recipe.flags, *warnings, *paths,
+                 capi.TESTS / "c" / f"{name}.c", *more, self.library,
+                 f"-Wl,-rpath,{self.folder}", "-lm", "-o", out])  # fmt: skip
+        return out
+
+
+class Variants:
+    """Builds what is asked for, once, below a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.made = {}
+
+    def __getitem__(self, name):
+        if name not in self.made:
+            self.made[name] = self.build(name, VARIANTS[name])
+        return self.made[name]
+
+    def build(self, name, recipe):
+        tools.need(recipe.cc)
+        folder = self.folder / name
+        folder.mkdir()
+        jobs = list(rules().compilations(recipe.machine))
+        objects = [folder / f"{job[0]}.o" for job in jobs]
+        commands = [
+            rules().compile_command([recipe.cc], job, recipe.flags, out)
+            for job, out in zip(jobs, objects, strict=True)
+        ]
+        kernels_first = sorted(commands, key=lambda c: "kernel" not in c[-1])
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(run, kernels_first))
+        link = rules().link_command([recipe.cc], objects, recipe.flags, folder / "libgrape6.so")
+        if recipe.exported:
+            link = [part for part in link if "--version-script" not in part]
+        run(link)
+        return Variant(recipe, folder)
