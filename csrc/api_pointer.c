@@ -130,7 +130,7 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 #define FIRST(id, each)                                                                            \
     do {                                                                                           \
         (void)aold, (void)j6old, (void)phiold;                                                     \
-        if (!nj || !ni || !eps2) return missing();                                                 \
+        if (!nj || !ni || !eps2) return call_first_null(id);                                       \
         return call_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);            \
     } while (0)
 #define LAST_ARGUMENTS                                                                             \

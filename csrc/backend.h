@@ -50,7 +50,7 @@ struct walk {
     int64_t i_first, i_count, j_first, j_count;
 };
 
-enum want { WANT_JERK = 1, WANT_NEAREST = 2 };
+enum want { WANT_JERK = 1, WANT_NEAREST = 2, WANT_DISTANCE = 4 /* of the nearest */ };
 
 struct backend {
     int abi;

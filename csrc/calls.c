@@ -126,8 +126,9 @@ int call_predicted(int64_t id, int first, int n, double3 *x, double3 *v)
     struct session *s = session_take(id, &code);
     if (!s) return code;
     code = 0;
-    if (n < 0)
-        code = error_set(&s->fault, G6X_E_ARGUMENT, "predicted particles: nj = %d is negative", n);
+    if (n < 0 || s->time_bad)
+        code = error_set(&s->fault, G6X_E_ARGUMENT,
+                         "predicted particles: nj = %d is negative, or the time NaN or Inf", n);
     else if (n && (!x || !v))
         code = error_set(&s->fault, G6X_E_NULL, "predicted particles: null pointer");
     fpenv_enter(&host);
@@ -157,6 +158,17 @@ int call_first(int64_t id, int nj, int ni, const int *index, const double3 *x, c
     struct session *s = session_take(id, &code);
     if (!s) return code;
     code = force_first(s, nj, ni, index, x, v, eps2, each, h2);
+    session_release(s);
+    return code;
+}
+
+int call_first_null(int64_t id)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    s->call.made = 0;
+    code = error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
     session_release(s);
     return code;
 }
@@ -293,7 +305,7 @@ int call_set_i(int64_t id, int address, int index, const double *x, const double
     if (!s) return code;
     struct pipes *p = &s->pipes;
     code = 0;
-    if (address < 0 || address > INT_MAX / 2)
+    if (address < 0 || address > INT_MAX / 4)
         code = error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
     else if (!x || !v)
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");

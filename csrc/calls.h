@@ -34,6 +34,8 @@ int call_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *p
 int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest);
 int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                 float *distance);
+/* A firsthalf that lacks a scalar: there is none, then. */
+int call_first_null(int64_t id);
 /* A force call that lacks a pointer: the outputs that are there become NaN. */
 int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest);
 

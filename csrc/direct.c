@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "exact.h"
 #include "memory.h"
 #include "threads.h"
 
@@ -306,7 +307,7 @@ static int direct_finish(void *state, unsigned want, struct partial_row *rows,
             struct nearest *n = &t.nearest[i];
             if (n->address < 0) continue;
             n->index = d->jindex[n->address];
-            n->distance = d->kernel->distance(&d->job, i, n->address);
+            if (want & WANT_DISTANCE) n->distance = exact_distance(&d->job, i, n->address);
         }
     return 0;
 }

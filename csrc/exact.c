@@ -51,7 +51,7 @@ void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16
     const long double unit = ldexpl(1.0L, length_shift(&job->scale, job->mode));
     struct exact_body e;
     begin(job, i, &e);
-    nearest->address = -1;
+    *nearest = (struct nearest){.address = -1};
     for (int k = 0; k < n; k++) {
         const int64_t a = block * BLOCK + (place ? place[k] : k);
         const long double r2 = add(job, i, a, &e) * unit * unit;
@@ -86,4 +86,16 @@ void exact_row(const struct direct_job *job, int i, double sum[NSUM], double siz
     }
     for (int k = 0; k < NSUM; k++) sum[k] = (double)total[k];
     for (int w = 0; w < NWINDOW; w++) size[w] = (double)magnitude[w];
+}
+
+double exact_distance(const struct direct_job *job, int i, int64_t address)
+{
+    double x[3], v[3];
+    long double r2 = 0.0L;
+    jmemory_predict(job->memory, address, job->time, job->snap, x, v);
+    for (int k = 0; k < 3; k++) {
+        const long double d = (long double)x[k] - (long double)job->x[i][k];
+        r2 += d * d;
+    }
+    return (double)sqrtl(r2);
 }

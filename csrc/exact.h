@@ -12,6 +12,8 @@ void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16
 /* Sums of a whole block on particle i. */
 void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
                  struct nearest *nearest);
+/* Distance of i and the particle at an address. */
+double exact_distance(const struct direct_job *job, int i, int64_t address);
 /* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
  * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
  * snap, index, x, v, eps2 and coincidences. */

@@ -259,14 +259,20 @@ static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], dou
         const struct nearest *n = &c->nearest[i];
         double sum[NSUM];
         partial_value(&c->rows[i], sum);
-        if (c->rows[i].invalid && out_of_range < 0) out_of_range = i;
-        if (c->invalid[i])
-            for (int k = 0; k < NSUM; k++) sum[k] = NAN;
-        for (int k = 0; k < 3; k++) acc[i][k] = sum[SUM_AX + k];
-        for (int k = 0; k < 3; k++) jerk[i][k] = c->jerk ? sum[SUM_JX + k] : NAN;
+        for (int k = 0; k < NSUM; k++) {
+            if (c->invalid[i] || (!c->jerk && window_of(k) == WINDOW_JERK)) {
+                sum[k] = NAN;
+            } else if (!is_finite(sum[k])) {
+                sum[k] = NAN;
+                if (out_of_range < 0) out_of_range = i;
+            }
+        }
+        memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
+        memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];
-        if (nearest) nearest[i] = n->address < 0 ? c->index[i] : n->index;
-        if (distance) distance[i] = n->address < 0 ? 0.0f : (float)n->distance;
+        const int alone = n->address < 0 || c->invalid[i];
+        if (nearest) nearest[i] = alone ? c->index[i] : n->index;
+        if (distance) distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)n->distance;
     }
     if (out_of_range >= 0)
         return error_set(&s->fault, G6X_E_RANGE,
@@ -292,7 +298,7 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
     } else if (c->code) {
         code = c->code;
     } else {
-        code = complete(s, nearest || distance ? WANT_NEAREST : 0);
+        code = complete(s, distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0);
     }
     if (code) {
         force_nan(rows, acc, jerk, pot, nearest, distance);
@@ -343,7 +349,7 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
     }
     for (int64_t k = 0; k < found; k++)
         if (s->options.neighbour_self || index[k] != c->index[pipe]) s->list[n++] = index[k];
-    qsort(s->list, (size_t)n, sizeof *s->list, ascending);
+    if (n) qsort(s->list, (size_t)n, sizeof *s->list, ascending);
     *length = (int)n;
     if (n && maxlength > 0)
         memcpy(list, s->list, (size_t)(n < maxlength ? n : maxlength) * sizeof *list);
@@ -374,7 +380,9 @@ static void from_words(const long long *w, struct partial_row *row)
 
 static int is_row(const long long *w)
 {
-    if (w[WORD_KIND] / 256 != PARTIAL_VERSION) return 0;
+    const long long kind = w[WORD_KIND], limbs = kind / 16 % 16;
+    if (kind / 256 != PARTIAL_VERSION || limbs < 2 || limbs > MAX_LIMBS || kind % 16 > 1) return 0;
+    if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
     for (int k = 0; k < NWINDOW; k++)
         if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
     return 1;
@@ -427,6 +435,7 @@ int force_add_partial(int ni, long long *sum, const long long *words, struct fau
 int force_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                        double *pot, struct fault *f)
 {
+    int out_of_range = -1;
     for (int i = 0; i < ni; i++) {
         const long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         struct partial_row row;
@@ -437,9 +446,21 @@ int force_from_partial(int ni, const long long *words, double (*acc)[3], double 
         }
         from_words(w, &row);
         partial_value(&row, sum);
-        for (int k = 0; k < 3; k++) acc[i][k] = sum[SUM_AX + k];
-        for (int k = 0; k < 3; k++) jerk[i][k] = w[WORD_KIND] & 1 ? sum[SUM_JX + k] : NAN;
+        for (int k = 0; k < NSUM; k++) {
+            if (!(w[WORD_KIND] & 1) && window_of(k) == WINDOW_JERK) {
+                sum[k] = NAN;
+            } else if (!is_finite(sum[k])) {
+                sum[k] = NAN;
+                if (out_of_range < 0) out_of_range = i;
+            }
+        }
+        memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
+        memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];
     }
-    return 0;
+    return out_of_range < 0 ? 0
+                            : error_set(f, G6X_E_RANGE,
+                                        "g6x_from_partial: row %d holds a NaN or does not fit a "
+                                        "double",
+                                        out_of_range);
 }

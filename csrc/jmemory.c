@@ -8,7 +8,7 @@
 #include "error.h"
 #include "memory.h"
 
-enum { SMALLEST_CAPACITY = 1024 };
+enum { SMALLEST_CAPACITY = 1024, MOST_SLOTS = 0x7ffffc00 };
 
 void jmemory_free(struct jmemory *j)
 {
@@ -19,6 +19,7 @@ void jmemory_free(struct jmemory *j)
     memory_free(j->note);
     memory_free(j->head);
     memory_free(j->next);
+    memory_free(j->previous);
     memset(j, 0, sizeof *j);
 }
 
@@ -34,15 +35,20 @@ static uint32_t bucket_of(const struct jmemory *j, int32_t index)
 static void link_slot(struct jmemory *j, int64_t a)
 {
     int32_t *head = &j->head[bucket_of(j, j->note[a].index)];
+    if (*head) j->previous[*head - 1] = (int32_t)(a + 1);
+    j->previous[a] = 0;
     j->next[a] = *head;
     *head = (int32_t)(a + 1);
 }
 
 static void unlink_slot(struct jmemory *j, int64_t a)
 {
-    int32_t *at = &j->head[bucket_of(j, j->note[a].index)];
-    while (*at != a + 1) at = &j->next[*at - 1];
-    *at = j->next[a];
+    const int32_t next = j->next[a], previous = j->previous[a];
+    if (next) j->previous[next - 1] = previous;
+    if (previous)
+        j->next[previous - 1] = next;
+    else
+        j->head[bucket_of(j, j->note[a].index)] = next;
 }
 
 static int grow_piece(void *piece, size_t bytes)
@@ -63,7 +69,8 @@ static int grow_to(struct jmemory *j, int64_t capacity)
         (j->k18 && !grow_piece(&j->k18, slots * sizeof *j->k18)) ||
         !grow_piece(&j->changed, slots / 8) || !grow_piece(&j->stale, blocks * sizeof *j->stale) ||
         !grow_piece(&j->note, slots * sizeof *j->note) ||
-        !grow_piece(&j->next, slots * sizeof *j->next))
+        !grow_piece(&j->next, slots * sizeof *j->next) ||
+        !grow_piece(&j->previous, slots * sizeof *j->previous))
         return G6X_E_MEMORY;
     if (buckets - 1 != j->head_mask) {
         head = memory_zeroed(buckets * sizeof *head);
@@ -84,6 +91,7 @@ static int grow(struct jmemory *j, int64_t address)
 {
     const int64_t needed = (address / 1024 + 1) * 1024;
     int64_t wanted = (j->capacity + j->capacity / 2 + 1023) / 1024 * 1024;
+    if (wanted > MOST_SLOTS) wanted = MOST_SLOTS;
     if (wanted < needed) wanted = needed;
     if (grow_to(j, wanted) == 0) return 0;
     return wanted > needed ? grow_to(j, needed) : G6X_E_MEMORY;
@@ -136,6 +144,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     static const double zero[3];
     if (address < 0) return G6X_E_ADDRESS;
     if (address >= j->capacity) {
+        if (address > MOST_SLOTS - 1) return G6X_E_MEMORY;
         const int code = grow(j, address);
         if (code) return code;
     }
@@ -150,7 +159,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
                           not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
                          63;
-    const int near = (uint32_t)(address - j->last + 4) < 8;
+    const int near = (uint32_t)address - (uint32_t)j->last + 4 < 8;
     if (near && j->queued) jmemory_commit(j);
     struct queued *q = &j->queue[j->queued];
     struct jparticle *p = &q->body;
@@ -231,7 +240,10 @@ void jmemory_settle(struct jmemory *j, int64_t nj)
     j->changed_low = j->changed_high = 0;
 
     const int64_t end = nj < j->capacity ? nj : j->capacity;
-    if (end != j->counted) jmemory_stale_slots(j, end, j->counted);
+    if (end != j->counted) { /* on both sides of either end: the last block's range changes too */
+        jmemory_stale_slots(j, end, j->counted);
+        jmemory_stale_slots(j, end - 1, j->counted - 1);
+    }
     for (; j->counted < end; j->counted++) count_slot(j, &j->note[j->counted], 1);
     for (; j->counted > end; j->counted--) count_slot(j, &j->note[j->counted - 1], -1);
 }
@@ -245,7 +257,8 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
 {
     const int64_t at[2] = {first, last};
     for (int k = 0; k < 2; k++)
-        if (at[k] < j->capacity) j->stale[at[k] / 1024] |= (uint64_t)1 << (at[k] / 16 % 64);
+        if (at[k] >= 0 && at[k] < j->capacity)
+            j->stale[at[k] / 1024] |= (uint64_t)1 << (at[k] / 16 % 64);
 }
 
 /* ---- asking ------------------------------------------------------------------ */

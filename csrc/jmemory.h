@@ -64,7 +64,8 @@ struct jmemory {
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
     struct slot_note *note; /* [capacity] */
-    int32_t *head, *next;   /* index map: address + 1 of the first and next slot */
+    int32_t *head;          /* index map: address + 1 of the first slot of a bucket, 0 for none */
+    int32_t *next, *previous;
     uint32_t head_mask;
     int64_t counted; /* slots below this address are in the histograms */
     struct histogram x, mass, v;
@@ -82,7 +83,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
 void jmemory_commit(struct jmemory *j);
 /* Settles the changed slots, and moves the histograms to the slots below nj. */
 void jmemory_settle(struct jmemory *j, int64_t nj);
-/* Marks all slots, or those of the chunks from first to last, as to be packed. */
+/* Marks all slots, or the chunks of two of them, as to be packed. */
 void jmemory_stale_all(struct jmemory *j);
 void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last);
 

@@ -25,6 +25,13 @@
 
 enum { TILE = VL };
 
+/* Every s^2 of a pair with r^2 < 2 is below this, however it was rounded. */
+PAIR_FN vec maybe_close(vec eps2)
+{
+    const vec slack = v_set1(1.0 + (REAL_BITS == 32 ? 0x1p-22 : 0x1p-51));
+    return v_mul(v_add(eps2, v_set1(2)), slack);
+}
+
 #include "pack.h"
 
 /* ---- tile: lanes hold i ------------------------------------------------------- */
@@ -72,9 +79,9 @@ struct stage {
     vec m, y;
 };
 
-/* What the first stage gathers besides: the smallest r^2, or the bits that all s^2 share. */
+/* What the first stage gathers besides: the smallest s^2, or r^2 for the nearest neighbour. */
 struct closest {
-    vec r2_min, s2_bits;
+    vec d2_min;
 };
 
 INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int32_t *index,
@@ -84,17 +91,14 @@ INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int3
     const struct pair_j p = tile_source(j, split);
     struct stage s = {.r = pair_separation(split, i, &p), .m = p.m};
     vec s2 = pair_distance2(&s.r, i->eps2);
-    vec r2 = nn == 2 ? pair_distance2(&s.r, v_set1(0)) : s2;
+    vec r2 = pair_distance2(&s.r, v_set1(0)); /* not computed unless used */
     if (self) {
         const vmask same = vmask_index(t->index, *index);
         s2 = v_select(same, v_set1(FAR_S2), s2);
         r2 = v_select(same, v_set1(FAR_S2), r2);
         s.m = v_select(same, v_set1(0), s.m);
     }
-    if (nn)
-        closest->r2_min = v_min(closest->r2_min, r2);
-    else
-        closest->s2_bits = v_and(closest->s2_bits, s2);
+    closest->d2_min = v_min(closest->d2_min, nn == 2 ? r2 : s2);
     s.y = v_rsqrt(s2);
     return s;
 }
@@ -140,7 +144,7 @@ INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, cons
     const int nrow = split ? 10 : 7;
     const size_t half = (size_t)SUB_CHUNKS * CHUNK;
     const struct pair_i i = tile_body(t, split);
-    struct closest closest = {v_set1(FAR_S2), v_set1(FAR_S2)};
+    struct closest closest = {v_set1(FAR_S2)};
     memset(t->sum, 0, sizeof t->sum);
     for (int h = 0; nc > 0; h++, nc -= SUB_CHUNKS, j += half * (size_t)nrow, index += half) {
         const int n = nc < SUB_CHUNKS ? nc : SUB_CHUNKS;
@@ -152,9 +156,8 @@ INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, cons
                 tile_lane(t, split, jerk, nn, 0, &i, j + l, index + l, n, ahead, &closest);
         }
     }
-    if (!nn) return v_any_below_two(closest.s2_bits);
-    v_store(t->r2_min, closest.r2_min);
-    return v_any_below_two(closest.r2_min);
+    v_store(t->r2_min, closest.d2_min);
+    return vmask_bits(v_lt(closest.d2_min, nn == 2 ? v_set1(2) : maybe_close(i.eps2)));
 }
 
 static void rows_lock(const struct direct_job *job, int i)
@@ -272,6 +275,36 @@ static unsigned self_lanes(const struct direct_job *job, int i, int n, int64_t b
     return lanes;
 }
 
+/* Bodies that stand for all of a tile: the largest everything; and that with the smallest
+ * velocity, and with the smallest that is not zero. If these are in range, all are. */
+struct tile_range {
+    struct body_range fast, slow, creeping;
+};
+
+static struct tile_range tile_range(const struct direct_job *job, int i, int n)
+{
+    struct tile_range t = {job->body_range[i], job->body_range[i], job->body_range[i]};
+    for (int l = 1; l < n; l++) {
+        const struct body_range *r = &job->body_range[i + l];
+        if (r->x > t.fast.x) t.fast.x = r->x;
+        if (r->eps2 > t.fast.eps2) t.fast.eps2 = r->eps2;
+        if (r->v > t.fast.v) t.fast.v = r->v;
+        if (r->v < t.slow.v) t.slow.v = r->v;
+        if (r->v != EXPONENT_NONE && (r->v < t.creeping.v || t.creeping.v == EXPONENT_NONE))
+            t.creeping.v = r->v;
+    }
+    t.slow.x = t.creeping.x = t.fast.x;
+    t.slow.eps2 = t.creeping.eps2 = t.fast.eps2;
+    return t;
+}
+
+static int tile_fits(const struct direct_job *job, const struct tile_range *t, int64_t block)
+{
+    const struct block_range *r = &job->ranges[block];
+    return in_range(job->mode, &t->fast, r) && in_range(job->mode, &t->slow, r) &&
+           in_range(job->mode, &t->creeping, r);
+}
+
 /* The whole work of up to TILE i particles. */
 INLINE void tile_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
                      int i, int n, int64_t first, int64_t last, struct partial_row *rows,
@@ -279,21 +312,15 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
 {
     const size_t nrow = split ? 10 : 7;
     struct tile t;
-    struct body_range worst = job->body_range[i];
+    const struct tile_range range = tile_range(job, i, n);
     tile_take(&t, job, i);
-    for (int l = 1; l < n; l++) {
-        const struct body_range *r = &job->body_range[i + l];
-        if (r->x > worst.x) worst.x = r->x;
-        if (r->v > worst.v) worst.v = r->v;
-        if (r->eps2 > worst.eps2) worst.eps2 = r->eps2;
-    }
     for (int64_t b = first; b < last; b++) {
         const int nc = chunks_of_block(job, b);
         const unsigned self = self_lanes(job, i, n, b);
         const real *j = (const real *)job->rows + (size_t)b * BLOCK * nrow;
         const int32_t *index = job->jindex + b * BLOCK;
         const unsigned close = tile_block(&t, split, jerk, nn, j, index, nc, self);
-        const int fits = in_range(job->mode, &worst, &job->ranges[b]);
+        const int fits = tile_fits(job, &range, b);
         for (int k = 0; k < NSUM; k++)
             for (int l = 0; l < TILE; l++) t.sum[k][l] *= job->unit[k];
         if (close || !fits)
@@ -409,6 +436,5 @@ static double fma_rate(void)
 #define ISA_TEXT(a) TEXT(a)
 
 const struct kernel KERNEL_NAME(ISA, REAL_BITS) = {
-    ISA_TEXT(ISA),       TILE,        pack_blocks, pack_targets, direct_sum,
-    neighbours_of_block, distance_to, fma_rate,
+    ISA_TEXT(ISA), TILE, pack_blocks, pack_targets, direct_sum, neighbours_of_block, fma_rate,
 };

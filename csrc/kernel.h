@@ -34,7 +34,7 @@ struct nearest {
     double r2;
     int64_t address; /* -1: none */
     int32_t index;   /* these two are filled when the address is final */
-    double distance; /* in the caller's units */
+    double distance; /* in the caller's units, if wanted */
 };
 
 /* Addresses that carry an i particle's index: count of them, or -1 if there are
@@ -94,8 +94,6 @@ struct kernel {
     /* Writes the addresses of a block within s^2 <= h2 of i, in order; their number. */
     int (*neighbours)(const struct direct_job *job, int i, double h2, int64_t block,
                       int32_t address[BLOCK]);
-    /* Distance of i and the particle at an address, in the caller's units. */
-    double (*distance)(const struct direct_job *job, int i, int64_t address);
     /* Independent FMA vector instructions a second, for benchmarks; 0 if there are none. */
     double (*fma_rate)(void);
 };

@@ -47,11 +47,9 @@ PAIR_FN void v_accumulate(double *d, vec s)
 #define v_fnma V(fnmadd)
 #define v_min V(min)
 #define v_max V(max)
-#define v_and V(and)
 #define v_abs(a) V(andnot)(v_set1(-0.0), a)
 #define v_lt(a, b) V(cmp)(a, b, _CMP_LT_OQ)
 #define v_select(m, a, b) V(blendv)(b, a, m)
 #define vmask_bits(m) ((unsigned)V(movemask)(m))
-PAIR_FN unsigned v_any_below_two(vec bits) { return vmask_bits(v_lt(bits, v_set1(2.0))); }
 
 #include "ops_quad_avx.h"

@@ -9,7 +9,6 @@ typedef float real;
 typedef __m512 vec;
 typedef __mmask16 vmask;
 #define V(op) _mm512_##op##_ps
-#define VI_AND _mm512_and_ps
 #define vmask_index(p, j) _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(p), _mm512_set1_epi32(j))
 PAIR_FN vec v_rsqrt_seed(vec x) { return _mm512_rsqrt14_ps(x); }
 PAIR_FN void v_accumulate(double *d, vec s)
@@ -27,7 +26,6 @@ typedef double real;
 typedef __m512d vec;
 typedef __mmask8 vmask;
 #define V(op) _mm512_##op##_pd
-#define VI_AND _mm512_and_pd
 #define vmask_index(p, j)                                                                          \
     _mm256_cmpeq_epi32_mask(_mm256_loadu_si256((const void *)(p)), _mm256_set1_epi32(j))
 #define RSQRT_SEED_BITS 14
@@ -51,10 +49,6 @@ PAIR_FN void v_accumulate(double *d, vec s)
 #define v_min V(min)
 #define v_max V(max)
 #define v_abs V(abs)
-#define v_and VI_AND
-/* Lanes of `bits` (an AND of s^2 values) in which some s^2 was below 2: the top bit of
- * the exponent is clear. */
 #define vmask_bits(m) ((unsigned)(m))
-PAIR_FN unsigned v_any_below_two(vec bits) { return vmask_bits(v_lt(bits, v_set1(2.0))); }
 
 #include "ops_quad_avx.h"

@@ -61,7 +61,6 @@ PAIR_FN vec v_fill(real a)
 PAIR_FN vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | ((vmask)b & ~m)); }
 #define v_min(a, b) v_select(v_lt(a, b), a, b)
 #define v_max(a, b) v_select(v_lt(b, a), a, b)
-#define v_and(a, b) ((vec)((vmask)(a) & (vmask)(b)))
 #define v_abs(a) ((vec)((vmask)(a) & ~(vmask)v_set1(-0.0)))
 
 PAIR_FN unsigned vmask_bits(vmask m)
@@ -70,7 +69,6 @@ PAIR_FN unsigned vmask_bits(vmask m)
     for (int l = 0; l < VL; l++) bits |= m[l] ? 1u << l : 0;
     return bits;
 }
-PAIR_FN unsigned v_any_below_two(vec bits) { return vmask_bits(v_lt(bits, v_set1(2.0))); }
 PAIR_FN vmask vmask_index(const int32_t *p, int32_t j)
 {
     vmask m;

@@ -32,17 +32,18 @@ INLINE struct pair_j row_sources(const real *j, const int split, const int jerk)
     return p;
 }
 
-/* Takes the lanes out of a vector of pairs that carry the index of i or are too close;
+/* Takes the lanes out of a vector of pairs that carry the index of i or are too close (r^2 < 2);
  * the places of the latter go to the list. */
-static void row_take_out(const struct direct_job *job, int i, int64_t block, int place, vec *s2,
-                         vec *m, int16_t *list, int *nlist)
+static void row_take_out(const struct direct_job *job, int i, int64_t block, int place, vec r2,
+                         vec *s2, vec *m, int16_t *list, int *nlist)
 {
-    real s[VL], w[VL];
+    real r[VL], s[VL], w[VL];
+    v_store(r, r2);
     v_store(s, *s2);
     v_store(w, *m);
     for (int l = 0; l < VL; l++) {
         const int same = job->jindex[block * BLOCK + place + l] == job->index[i];
-        if (!same && !(s[l] < (real)2)) continue;
+        if (!same && !(r[l] < (real)2)) continue;
         if (!same) list[(*nlist)++] = (int16_t)(place + l);
         s[l] = (real)FAR_S2;
         w[l] = 0;
@@ -61,7 +62,7 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
     const real *j = (const real *)job->rows + (size_t)block * BLOCK * (size_t)nrow;
     const int32_t *index = job->jindex + block * BLOCK;
     const struct pair_i body = row_body(job, split, i);
-    vec r2_min = v_set1(FAR_S2), s2_bits = v_set1(FAR_S2);
+    vec d2_min = v_set1(FAR_S2);
     memset(out, 0, sizeof *out);
     for (int h = 0; h * SUB_CHUNKS < nc; h++) {
         const int end = nc < (h + 1) * SUB_CHUNKS ? nc : (h + 1) * SUB_CHUNKS;
@@ -74,23 +75,20 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
                 const struct pair_j p = row_sources(at, split, jerk);
                 const struct pair_sep r = pair_separation(split, &body, &p);
                 vec s2 = pair_distance2(&r, body.eps2), m = p.m;
-                vec r2 = nn == 2 ? pair_distance2(&r, v_set1(0)) : s2;
+                vec r2 = pair_distance2(&r, v_set1(0)); /* not computed unless used */
                 UNROLL
                 for (int k = 0; k < nrow; k++)
                     if (jerk || k < 4 || k > 6)
                         __builtin_prefetch(at + (size_t)((AHEAD * nrow + k) * CHUNK), 0, 3);
                 if (careful) {
-                    row_take_out(job, i, block, c * CHUNK + v, &s2, &m, list, nlist);
+                    row_take_out(job, i, block, c * CHUNK + v, r2, &s2, &m, list, nlist);
                 } else if (self) {
                     const vmask same = vmask_index(index + c * CHUNK + v, job->index[i]);
                     s2 = v_select(same, v_set1(FAR_S2), s2);
                     r2 = v_select(same, v_set1(FAR_S2), r2);
                     m = v_select(same, v_set1(0), m);
                 }
-                if (nn)
-                    r2_min = v_min(r2_min, r2);
-                else
-                    s2_bits = v_and(s2_bits, s2);
+                d2_min = v_min(d2_min, nn == 2 ? r2 : s2);
                 pair_add(jerk, &body, &p, m, v_rsqrt(s2), &r, &sum);
             }
             v_store(part[SUM_AX] + v, sum.ax);
@@ -104,16 +102,12 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
         for (int l = 0; l < CHUNK; l++)
             for (int k = 0; k < NSUM; k++) out->sum[k] += (double)part[k][l];
     }
-    if (nn) {
-        real s[VL];
-        v_store(s, r2_min);
-        out->r2_min = s[0];
-        for (int l = 1; l < VL; l++)
-            if (s[l] < out->r2_min) out->r2_min = s[l];
-        out->close = out->r2_min < 2.0;
-    } else {
-        out->close = v_any_below_two(s2_bits) != 0;
-    }
+    real d2[VL];
+    v_store(d2, d2_min);
+    out->r2_min = d2[0];
+    for (int l = 1; l < VL; l++)
+        if (d2[l] < out->r2_min) out->r2_min = d2[l];
+    out->close = vmask_bits(v_lt(d2_min, nn == 2 ? v_set1(2) : maybe_close(body.eps2))) != 0;
 }
 
 /* A block that holds pairs too close for the kernel: these exactly, the others as ever.
@@ -189,13 +183,6 @@ static double separation2(const struct direct_job *job, int i, const real *j, in
     return s2;
 }
 
-static double distance_to(const struct direct_job *job, int i, int64_t address)
-{
-    const double unit = power_of_two(-length_shift(&job->scale, job->mode));
-    return sqrt(separation2(job, i, chunk_rows(job, address / CHUNK), (int)(address % CHUNK))) *
-           unit;
-}
-
 static int neighbours_of_block(const struct direct_job *job, int i, double h2, int64_t block,
                                int32_t address[BLOCK])
 {
@@ -209,7 +196,7 @@ static int neighbours_of_block(const struct direct_job *job, int i, double h2, i
         real r2[CHUNK];
         row_distances(job, i, chunk, r2);
         for (int l = 0; l < CHUNK; l++)
-            if (r2[l] <= rough && j[l] != (real)FAR_AWAY &&
+            if (r2[l] <= rough && !(j[l] == (real)FAR_AWAY && j[3 * CHUNK + l] == 0) &&
                 separation2(job, i, j, l) + eps2 <= limit)
                 address[n++] = (int32_t)(chunk * CHUNK + l);
     }

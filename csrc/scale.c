@@ -19,8 +19,9 @@ int in_range(int mode, const struct body_range *i, const struct block_range *blo
     const int tiny = mode == MODE_DOUBLE ? -1000 : -126, huge = mode == MODE_DOUBLE ? 1000 : 120;
     const int r = larger(larger(i->x, block->x) + 2, (i->eps2 + 3) / 2);
     const int v = larger(larger(i->v, block->v), -1000) + 2;
-    if (block->m_high == EXPONENT_NONE) return 1; /* no mass, no terms */
-    if (r > 60 || block->m_high + larger(v, 0) + 12 > huge) return 0;
+    if (r > 60 || v > 60) return 0;
+    if (block->m_high == EXPONENT_NONE) return 1; /* no mass: zeros, as long as s^2 is finite */
+    if (block->m_high + larger(v, 0) + 12 > huge) return 0;
     if (block->m_low - 3 * larger(r, 0) - 24 < tiny) return 0;
     return v <= -990 || block->m_low - 3 * larger(r, 0) + v - 48 >= tiny;
 }

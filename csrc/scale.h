@@ -3,11 +3,11 @@
  * The scale of a session is three exponents: 7/8 of the j particles have every
  * coordinate below 2^length, 7/8 of the massive ones a mass below 2^mass, 7/8 every
  * velocity component below 2^velocity. Inside, lengths are in units of
- * 2^(length - 20) (mode double: 2^(length - 40)), so that
+ * 2^(length - 20) (mode double: 2^(length - 26)), so that
  *   - the grid of the high halves is that of the integers: hi = rint(x), exact in
  *     differences up to 2^23 units, |lo| <= 1/2;
- *   - a pair at s^2 < 2, whose separation the low halves no longer resolve to single
- *     precision, shows in one bit of s^2 and is done again exactly.
+ *   - a pair at r^2 < 2, whose separation the low halves no longer resolve to single
+ *     precision, shows in the smallest s^2 and is done again exactly.
  * Masses are near 2^60 and velocities near 1: all terms lie far from the ends of the
  * exponent range.
  */
@@ -44,7 +44,7 @@ enum { EXPONENT_NONE = -20000, EXPONENT_HUGE = 20000 };
 
 static inline int length_shift(const struct scale *s, int mode)
 {
-    return (mode == MODE_DOUBLE ? 40 : 20) - s->length;
+    return (mode == MODE_DOUBLE ? 26 : 20) - s->length;
 }
 static inline int mass_shift(const struct scale *s) { return SCALED_MASS_EXPONENT - s->mass; }
 static inline int velocity_shift(const struct scale *s) { return -s->velocity; }
@@ -62,8 +62,9 @@ static inline int exponent_of(double a)
 /* 2^shift, or NaN if that is no normal double: what is scaled by it is then invalid. */
 double power_of_two(int shift);
 
-/* Whether every term of body i with the block stays in the normal range of the
- * kernels' arithmetic; otherwise that row of that block is summed exactly. */
+/* Whether every term of body i with the block stays in the normal range of the kernels'
+ * arithmetic; otherwise that row of that block is summed exactly. Larger x and eps2 only make
+ * it harder, but velocities may be too large, too small, or zero, which is fine. */
 int in_range(int mode, const struct body_range *i, const struct block_range *block);
 
 #endif

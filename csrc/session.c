@@ -14,7 +14,8 @@ enum { CHAINS = 256 };
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct session *chains[CHAINS], *unused;
-static int explicitly_open, closed;
+static _Atomic int explicitly_open;
+static int closed;
 static int64_t generation; /* counts successful opens of ids that were not open */
 static struct fault process_fault;
 static _Atomic(struct session *) recent; /* a guess that saves the registry's lock */
@@ -41,6 +42,7 @@ static void after_fork(void)
     (void)pthread_mutex_init(&registry, NULL);
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next) atomic_store(&s->lock, 0);
+    for (struct session *s = unused; s; s = s->next) atomic_store(&s->lock, 0);
 }
 
 static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
@@ -157,7 +159,7 @@ static void report_calls(const struct session *s)
 {
     if (s->calls)
         error_info("cluster %lld: %lld force calls, %lld of them full with %d particles%s",
-                   (long long)s->id, (long long)s->calls, (long long)s->full_calls,
+                   (long long)atomic_load(&s->id), (long long)s->calls, (long long)s->full_calls,
                    options_process()->npipes,
                    s->full_calls ? "; a larger GRAPE6_NPIPES would make fewer and faster ones, if "
                                    "the program's arrays allow it"
@@ -195,18 +197,12 @@ int session_close(int64_t id)
     return 0;
 }
 
-struct session *session_take(int64_t id, int *code)
+/* The open session of an id, opened if need be and allowed; else NULL and the code. */
+static struct session *find_or_open(int64_t id, int *code)
 {
-    struct session *s = atomic_load_explicit(&recent, memory_order_acquire);
-    if (s) {
-        lock(s);
-        if (s->open && s->id == id) return s;
-        session_release(s);
-    }
-    (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
     *code = 0;
-    s = find(id);
     if (id == SESSION_NONE)
         *code = fault_of_process(G6X_E_NULL, "the cluster id is a null pointer");
     else if (!explicitly_open)
@@ -216,49 +212,63 @@ struct session *session_take(int64_t id, int *code)
                           "cluster %lld was closed; call g6_open again", (long long)id);
     else if (!s)
         *code = open_new(id, 2, &s);
-    if (!*code) {
-        lock(s);
-        atomic_store_explicit(&recent, s, memory_order_release);
-    }
     (void)pthread_mutex_unlock(&registry);
     return *code ? NULL : s;
 }
 
+struct session *session_take(int64_t id, int *code)
+{
+    struct session *s = atomic_load_explicit(&recent, memory_order_acquire);
+    if (s && s->id == id) {
+        lock(s);
+        if (s->open && s->id == id) return s;
+        session_release(s);
+    }
+    (void)pthread_once(&once, prepare);
+    for (;;) {
+        s = find_or_open(id, code);
+        if (!s) return NULL;
+        lock(s); /* without the registry's lock: another thread may be computing there */
+        if (s->open && s->id == id) break;
+        session_release(s);
+    }
+    atomic_store_explicit(&recent, s, memory_order_release);
+    return s;
+}
+
+/* Runs on the fault record of an id under its lock, or on the process's. */
+static void with_fault(int64_t id, void (*use)(struct fault *f, void *argument), void *argument)
+{
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (!s || !s->open) {
+        use(&process_fault, argument);
+        s = NULL;
+    }
+    (void)pthread_mutex_unlock(&registry);
+    if (!s) return;
+    lock(s);
+    if (s->id == id) use(&s->fault, argument);
+    session_release(s);
+}
+
+static void copy_fault(struct fault *f, void *copy) { *(struct fault *)copy = *f; }
+
+static void clear_fault(struct fault *f, void *unused_argument)
+{
+    (void)unused_argument;
+    memset(f, 0, sizeof *f);
+}
+
 void session_fault(int64_t id, struct fault *copy)
 {
-    (void)pthread_mutex_lock(&registry);
-    struct session *s = find(id);
-    if (s && s->open) {
-        lock(s);
-        *copy = s->fault;
-        session_release(s);
-    } else {
-        *copy = process_fault;
-    }
-    (void)pthread_mutex_unlock(&registry);
+    memset(copy, 0, sizeof *copy);
+    with_fault(id, copy_fault, copy);
 }
 
-void session_clear_fault(int64_t id)
-{
-    (void)pthread_mutex_lock(&registry);
-    struct session *s = find(id);
-    if (s && s->open) {
-        lock(s);
-        memset(&s->fault, 0, sizeof s->fault);
-        session_release(s);
-    } else {
-        memset(&process_fault, 0, sizeof process_fault);
-    }
-    (void)pthread_mutex_unlock(&registry);
-}
+void session_clear_fault(int64_t id) { with_fault(id, clear_fault, NULL); }
 
-int session_any_open(void)
-{
-    (void)pthread_mutex_lock(&registry);
-    const int any = explicitly_open > 0;
-    (void)pthread_mutex_unlock(&registry);
-    return any;
-}
+int session_any_open(void) { return explicitly_open > 0; }
 
 int session_set_initial(int key, int value)
 {

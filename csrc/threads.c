@@ -12,7 +12,7 @@
 #include "fpenv.h"
 #include "memory.h"
 
-enum { MOST_WORKERS = 1023, STACK = 512 * 1024, SPIN_NANOSECONDS = 100000 };
+enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 100000 };
 
 enum { IDLE, ASKED, WORKING };
 

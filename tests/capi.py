@@ -10,7 +10,6 @@ import functools
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import tools
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
@@ -236,7 +237,7 @@ def start_python(script, timeout=120, **env):
 @functools.cache
 def compile_c(name, linked=True):
     """tests/c/<name>.c as a program, linked to the library (or only to libdl)."""
-    compiler = shutil.which("gcc") or pytest.skip("SKIP: no gcc (Debian package gcc)")
+    compiler = tools.need("gcc")
     folder = Path(tempfile.mkdtemp(prefix="grape6-test-"))
     where = library_path().parent
     libs = [str(library_path()), f"-Wl,-rpath,{where}"] if linked else ["-ldl"]

@@ -3,12 +3,12 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+import tools
 from grape6py import paths
 from grape6py.cli import main, selftest
 
@@ -47,9 +47,7 @@ def test_config_without_a_library_says_so(capsys, monkeypatch, tmp_path):
 
 
 def test_a_c_program_builds_from_config_and_starts_with_an_empty_environment(tmp_path):
-    compiler = shutil.which("gcc")
-    if not compiler:
-        pytest.skip("gcc is missing: apt install gcc")
+    compiler = tools.need("gcc")
     source, program = tmp_path / "prog.c", tmp_path / "prog"
     source.write_text(
         "#include <g6lib.h>\n"

@@ -2,12 +2,12 @@
 
 import ctypes
 import re
-import shutil
 import subprocess
 
 import pytest
 
 import capi
+import tools
 
 HISTORICAL = [name for name in capi.SIGNATURES if not name.startswith("g6x_")]
 NEW = [name for name in capi.SIGNATURES if name.startswith("g6x_")]
@@ -29,8 +29,7 @@ CLIENTS = {
 
 
 def tool(*command):
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"SKIP: no {command[0]} (Debian package binutils)")
+    tools.need(command[0])
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

@@ -7,7 +7,6 @@ environment; what they print is compared with sums made here in NumPy.
 import functools
 import importlib.util
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 
 import capi
+import tools
 
 EXAMPLES = capi.ROOT / "legacy_examples"
 SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
@@ -24,13 +24,11 @@ TWO_BODY = capi.TESTS / "fortran" / "two_body.f90"
 EPS = 4 / 1024
 ENERGY_ERROR = 1e-6
 PROGRAMS = ["hermite_f77", "hermite"]
-NO_GFORTRAN = "SKIP: gfortran not found: apt-get install gfortran"
 NUMBER = r"\s*([-+]?\d\S*)"
 
 
 def need_gfortran():
-    if shutil.which("gfortran") is None:
-        pytest.skip(NO_GFORTRAN)
+    tools.need("gfortran")
 
 
 def grape6_command():
@@ -327,8 +325,7 @@ def test_fortran_program_with_the_module_gets_the_forces_of_two_bodies(tmp_path)
 
 
 def test_linked_programs_load_the_library_and_no_python(build):
-    if shutil.which("ldd") is None:
-        pytest.skip("SKIP: ldd not found: apt-get install libc-bin")
+    tools.need("ldd")
     for program in build.iterdir():
         listed = subprocess.run(
             ["ldd", program], env={}, capture_output=True, text=True, check=True

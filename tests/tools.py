@@ -7,6 +7,7 @@ import pytest
 # Debian package of each tool whose name is another one.
 PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "ldd": "libc-bin",
     "nm": "binutils",
     "objdump": "binutils",
     "qemu-aarch64": "qemu-user",
