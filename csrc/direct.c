@@ -173,7 +173,7 @@ static void cut(struct tasks *t, int threads)
         for (int64_t p = 1; p <= threads && p <= vectors; p++) {
             const int64_t q = threads / p < t->blocks ? threads / p : t->blocks;
             const int64_t i_step = parts(vectors, p), j_step = parts(t->blocks, q);
-            if (i_step * j_step >= least) continue;
+            if (i_step * j_step > least) continue; /* of equals, the one that merges less */
             least = i_step * j_step;
             t->i_step = i_step * vector;
             t->j_step = j_step;
@@ -183,6 +183,9 @@ static void cut(struct tasks *t, int threads)
     t->count = t->i_parts * parts(t->blocks, t->j_step);
     t->d->job.shared = t->j_step < t->blocks;
 }
+
+/* Below this much work a second thread costs more than it brings. */
+enum { PAIRS_WORTH_A_THREAD = 8192, CHUNKS_WORTH_A_THREAD = 128 };
 
 /* ---- one force call ------------------------------------------------------------- */
 
@@ -226,8 +229,11 @@ static int direct_upload(void *state, const struct upload *u, struct fault *f)
     job->unit[SUM_POT] = power_of_two(x - m);
 
     struct tasks t = {.d = d, .blocks = parts(nj, BLOCK), .j_step = 4};
+    int64_t stale = 0;
+    for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
+    const int64_t worth = stale / CHUNKS_WORTH_A_THREAD + 1;
     t.count = parts(t.blocks, t.j_step);
-    threads_run(t.count < d->threads ? (int)t.count : d->threads, pack_tasks, &t);
+    if (stale) threads_run(worth < d->threads ? (int)worth : d->threads, pack_tasks, &t);
     return 0;
 }
 
@@ -281,9 +287,6 @@ static int direct_start(void *state, const struct targets *targets, const struct
     }
     return 0;
 }
-
-/* Below this many pairs a second thread costs more than it brings. */
-enum { PAIRS_WORTH_A_THREAD = 8192 };
 
 static int direct_finish(void *state, unsigned want, struct partial_row *rows,
                          struct nearest *nearest, struct fault *f)
