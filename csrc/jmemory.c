@@ -116,14 +116,9 @@ static inline uint64_t not_zero3(const double *a)
     return (bits_of(a[0]) | bits_of(a[1]) | bits_of(a[2])) << 1;
 }
 
-static inline void write_slot(struct jmemory *j, int32_t address, const struct jparticle *body,
-                              const double *k18)
+static inline void mark_changed(struct jmemory *j, int32_t address)
 {
-    struct jparticle *p = &j->body[address];
     const int64_t word = address / 64;
-    j->bad += (body->state == SLOT_BAD) - (p->state == SLOT_BAD);
-    memcpy(p, body, sizeof *p);
-    if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
     j->changed[word] |= (uint64_t)1 << (address % 64);
     if (j->changed_low == j->changed_high) j->changed_low = j->changed_high = word;
     if (word < j->changed_low) j->changed_low = word;
@@ -132,8 +127,14 @@ static inline void write_slot(struct jmemory *j, int32_t address, const struct j
 
 void jmemory_commit(struct jmemory *j)
 {
-    for (int k = 0; k < j->queued; k++)
-        write_slot(j, j->queue[k].address, &j->queue[k].body, j->queue[k].k18);
+    for (int k = 0; k < j->queued; k++) {
+        const struct queued *q = &j->queue[k];
+        struct jparticle *p = &j->body[q->address];
+        j->bad += (q->body.state == SLOT_BAD) - (p->state == SLOT_BAD);
+        memcpy(p, &q->body, sizeof *p);
+        if (j->k18) memcpy(j->k18[q->address], q->k18, 3 * sizeof(double));
+        mark_changed(j, q->address);
+    }
     j->queued = 0;
 }
 
@@ -160,9 +161,16 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
                           not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
                          63;
     const int near = (uint32_t)address - (uint32_t)j->last + 4 < 8;
-    if (near && j->queued) jmemory_commit(j);
     struct queued *q = &j->queue[j->queued];
     struct jparticle *p = &q->body;
+    j->last = address;
+    if (near) { /* to its slot, which is in the cache */
+        if (j->queued) jmemory_commit(j);
+        p = &j->body[address];
+        j->bad += (int)bad - (p->state == SLOT_BAD);
+        if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
+        mark_changed(j, address);
+    }
     memcpy(p->x, x, sizeof p->x);
     p->mass = mass;
     memcpy(p->v, v, sizeof p->v);
@@ -171,11 +179,9 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     p->index = index;
     p->state = bad ? SLOT_BAD : SLOT_SET;
     memcpy(p->j6, j6, sizeof p->j6);
-    memcpy(q->k18, k18, 3 * sizeof *k18);
-    q->address = j->last = address;
-    if (near) {
-        write_slot(j, address, p, k18);
-    } else {
+    if (!near) {
+        memcpy(q->k18, k18, 3 * sizeof *k18);
+        q->address = address;
         __builtin_prefetch(&j->body[address], 1);
         __builtin_prefetch(j->body[address].a2, 1);
         if (++j->queued == QUEUE) jmemory_commit(j);

@@ -1,0 +1,67 @@
+"""Puts the kept figures into docs/benchmarks.md: python benchmarks/tables.py
+
+Each table stands between two comments, <!-- NAME --> and <!-- end -->, and is made from
+benchmarks/results/NAME.json; the text around it is written by hand.
+"""
+
+import json
+import re
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PAGE = HERE.parent / "docs/benchmarks.md"
+
+
+def row(cells):
+    return "| " + " | ".join(str(c) for c in cells) + " |\n"
+
+
+def heading(result):
+    return f"{result['machine']['cpu']}, commit {result['commit']}\n\n"
+
+
+def speeds(result):
+    lines = row(["command", "G pairs/s", "per call", "slot share"]) + row(["---"] * 4)
+    for f in result["figures"]:
+        if f["what"] in ("force", "step"):
+            call = f"{1e6 * f['seconds_per_call']:.4g} us"
+            cells = [f"`{f['command']}`", f"{f['pairs_per_s'] / 1e9:.2f}", call]
+            lines += row([*cells, f"{f['slot_share']:.2f}"])
+    lines += "\n" + row(["command", "figures"]) + row(["---"] * 2)
+    for f in result["figures"]:
+        if f["what"] not in ("force", "step"):
+            values = ", ".join(
+                f"{k} {v}" for k, v in f.items() if k not in ("what", "command", "n")
+            )
+            lines += row([f"`{f['command']}`", values])
+    return lines
+
+
+def accuracies(result):
+    lines = row(["mode", "instruction set", "acc", "jerk", "pot", "bias"]) + row(["---"] * 6)
+    table = {}
+    for f in result["figures"]:
+        table.setdefault((f["mode"], f["isa"]), {})[f["what"]] = f
+    for (mode, isa), what in table.items():
+        pairs = [
+            f"{what[k]['median']:.1e} / {what[k]['largest']:.1e}" for k in ("acc", "jerk", "pot")
+        ]
+        lines += row([mode, isa, *pairs, f"{what['bias']['median']:.0e}"])
+    return lines
+
+
+def main():
+    page = PAGE.read_text()
+    for name in re.findall(r"<!-- ([\w-]+) -->", page):
+        if name == "end":
+            continue
+        result = json.loads((HERE / "results" / f"{name}.json").read_text())
+        table = accuracies(result) if name.startswith("accuracy") else speeds(result)
+        begin, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, rest = page.split(begin)
+        page = before + begin + heading(result) + table + end + rest.split(end, 1)[1]
+    PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
