@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "calls.h"
+#include "exchange.h"
 #include "force.h"
 #include "fpenv.h"
 #include "g6lib.h"
@@ -140,7 +141,7 @@ int g6x_get_partial(int clusterid, int ni, long long *words)
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = force_partial(s, ni, words);
+    code = exchange_get(s, ni, words);
     session_release(s);
     return code;
 }
@@ -156,9 +157,7 @@ int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
     struct fault f = {0};
     const int code = checked(ni, sum, words);
-    return code                                    ? code
-           : force_add_partial(ni, sum, words, &f) ? session_no_session(f.code, f.text)
-                                                   : 0;
+    return code ? code : exchange_add(ni, sum, words, &f) ? session_no_session(f.code, f.text) : 0;
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
@@ -173,7 +172,7 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
         return code;
     }
     fpenv_enter(&host);
-    code = force_from_partial(ni, words, acc, jerk, pot, &f);
+    code = exchange_force(ni, words, acc, jerk, pot, &f);
     fpenv_leave(&host);
     return code ? session_no_session(f.code, f.text) : 0;
 }

@@ -214,8 +214,7 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
 
 /* ---- lasthalf ------------------------------------------------------------------- */
 
-/* Sees to it that the rows are there, and the nearest neighbours if wanted. */
-static int complete(struct session *s, unsigned want)
+int force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     fenv_t host;
@@ -246,8 +245,23 @@ void force_before_write(struct session *s)
 {
     struct force_call *c = &s->call;
     if (!c->made || c->outdated) return;
-    if (!c->done && !c->code) (void)complete(s, WANT_NEAREST);
+    if (!c->done && !c->code) (void)force_complete(s, WANT_NEAREST);
     c->outdated = 1;
+}
+
+int force_sums(const struct partial_row *row, int jerk, double sum[NSUM])
+{
+    int fits = 1;
+    partial_value(row, sum);
+    for (int k = 0; k < NSUM; k++) {
+        if (!jerk && window_of(k) == WINDOW_JERK) {
+            sum[k] = NAN;
+        } else if (!is_finite(sum[k])) {
+            sum[k] = NAN;
+            fits = 0;
+        }
+    }
+    return fits;
 }
 
 static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], double *pot,
@@ -258,15 +272,9 @@ static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], dou
     for (int i = 0; i < c->ni; i++) {
         const struct nearest *n = &c->nearest[i];
         double sum[NSUM];
-        partial_value(&c->rows[i], sum);
-        for (int k = 0; k < NSUM; k++) {
-            if (c->invalid[i] || (!c->jerk && window_of(k) == WINDOW_JERK)) {
-                sum[k] = NAN;
-            } else if (!is_finite(sum[k])) {
-                sum[k] = NAN;
-                if (out_of_range < 0) out_of_range = i;
-            }
-        }
+        if (!force_sums(&c->rows[i], c->jerk, sum) && !c->invalid[i] && out_of_range < 0)
+            out_of_range = i;
+        for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];
@@ -298,7 +306,9 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
     } else if (c->code) {
         code = c->code;
     } else {
-        code = complete(s, distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0);
+        code = force_complete(s, distance  ? WANT_NEAREST | WANT_DISTANCE
+                                 : nearest ? WANT_NEAREST
+                                           : 0);
     }
     if (code) {
         force_nan(rows, acc, jerk, pot, nearest, distance);
@@ -354,113 +364,4 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
     if (n && maxlength > 0)
         memcpy(list, s->list, (size_t)(n < maxlength ? n : maxlength) * sizeof *list);
     return n > maxlength;
-}
-
-/* ---- partial sums ----------------------------------------------------------------- */
-
-/* Words of a row: what it is, its tops, and its limbs; docs/reproducibility.md. */
-enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27 };
-enum { PARTIAL_VERSION = 1 };
-
-static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
-
-static void to_words(const struct partial_row *row, long long *w)
-{
-    w[WORD_INVALID] = row->invalid;
-    for (int k = 0; k < NWINDOW; k++) w[WORD_TOP + k] = row->top[k];
-    memcpy(w + WORD_LIMB, row->limb, sizeof row->limb);
-}
-
-static void from_words(const long long *w, struct partial_row *row)
-{
-    row->invalid = (uint32_t)w[WORD_INVALID];
-    for (int k = 0; k < NWINDOW; k++) row->top[k] = (int32_t)w[WORD_TOP + k];
-    memcpy(row->limb, w + WORD_LIMB, sizeof row->limb);
-}
-
-static int is_row(const long long *w)
-{
-    const long long kind = w[WORD_KIND], limbs = kind / 16 % 16;
-    if (kind / 256 != PARTIAL_VERSION || limbs < 2 || limbs > MAX_LIMBS || kind % 16 > 1) return 0;
-    if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
-    for (int k = 0; k < NWINDOW; k++)
-        if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
-    return 1;
-}
-
-int force_partial(struct session *s, int ni, long long *words)
-{
-    struct force_call *c = &s->call;
-    if (!c->made)
-        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6x_get_partial without firsthalf");
-    if (ni != c->ni)
-        return error_set(&s->fault, G6X_E_MISMATCH,
-                         "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
-    if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
-    const int code = c->code ? c->code : complete(s, 0);
-    if (code) return code;
-    const struct scale scale = s->call.scale;
-    for (int i = 0; i < ni; i++) {
-        long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
-        memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
-        w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
-        w[WORD_SCALE] = (scale.length + 32768) | (long long)(scale.mass + 32768) << 16 |
-                        (long long)(scale.velocity + 32768) << 32;
-        to_words(&c->rows[i], w);
-        if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
-    }
-    return c->invalid_rows ? G6X_E_I_NAN : 0;
-}
-
-int force_add_partial(int ni, long long *sum, const long long *words, struct fault *f)
-{
-    for (int i = 0; i < ni; i++) {
-        long long *a = sum + (size_t)i * G6X_PARTIAL_WORDS;
-        const long long *b = words + (size_t)i * G6X_PARTIAL_WORDS;
-        struct partial_row row, other;
-        if (!is_row(a) || !is_row(b) || a[WORD_KIND] != b[WORD_KIND] ||
-            a[WORD_SCALE] != b[WORD_SCALE])
-            return error_set(f, G6X_E_ARGUMENT,
-                             "g6x_add_partial: row %d: not a partial sum, or made with another "
-                             "precision or scale (set G6X_SCALE_* alike)",
-                             i);
-        from_words(a, &row);
-        from_words(b, &other);
-        partial_merge(&row, &other, (int)(a[WORD_KIND] / 16 % 16));
-        to_words(&row, a);
-    }
-    return 0;
-}
-
-int force_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
-                       double *pot, struct fault *f)
-{
-    int out_of_range = -1;
-    for (int i = 0; i < ni; i++) {
-        const long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
-        struct partial_row row;
-        double sum[NSUM];
-        if (!is_row(w)) {
-            force_nan(ni, acc, jerk, pot, NULL, NULL);
-            return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
-        }
-        from_words(w, &row);
-        partial_value(&row, sum);
-        for (int k = 0; k < NSUM; k++) {
-            if (!(w[WORD_KIND] & 1) && window_of(k) == WINDOW_JERK) {
-                sum[k] = NAN;
-            } else if (!is_finite(sum[k])) {
-                sum[k] = NAN;
-                if (out_of_range < 0) out_of_range = i;
-            }
-        }
-        memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
-        memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
-        pot[i] = 0.0 - sum[SUM_POT];
-    }
-    return out_of_range < 0 ? 0
-                            : error_set(f, G6X_E_RANGE,
-                                        "g6x_from_partial: row %d holds a NaN or does not fit a "
-                                        "double",
-                                        out_of_range);
 }

@@ -1,4 +1,4 @@
-/* force.h - the force call of a session: firsthalf, lasthalf, lists, partial sums. All
+/* force.h - the force call of a session: firsthalf, lasthalf and lists. All
  * take a locked session and return 0 or a fault code. */
 #ifndef GRAPE6_FORCE_H
 #define GRAPE6_FORCE_H
@@ -23,11 +23,11 @@ void force_before_write(struct session *s);
 
 int force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
 
-int force_partial(struct session *s, int ni, long long *words);
-/* These two need no session. */
-int force_add_partial(int ni, long long *sum, const long long *words, struct fault *f);
-int force_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
-                       double *pot, struct fault *f);
+/* Sees to it that the rows are there, and what else is wanted (WANT_*). */
+int force_complete(struct session *s, unsigned want);
+/* The sums of a row as doubles; NaN for the jerk unless it was computed, and for what does not fit
+ * a double, in which case 0 is returned. */
+int force_sums(const struct partial_row *row, int jerk, double sum[NSUM]);
 
 /* Scale that a call with nj j particles uses. */
 struct scale force_scale(struct session *s, int nj);

@@ -308,9 +308,9 @@ def test_the_arguments_in_the_reference_are_those_of_the_header():
 
 
 def test_the_words_of_a_partial_sum_are_where_the_document_says():
-    enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/force.c"))[1]
+    enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/exchange.c"))[1]
     assert enum == "WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27"
-    assert "enum { PARTIAL_VERSION = 1 };" in read("csrc/force.c")
+    assert "enum { PARTIAL_VERSION = 1 };" in read("csrc/exchange.c")
     table = [row[0] for row in rows(read("docs/reproducibility.md"), 2)]
     assert table == ["Words", "0", "1", "2", "3 to 5", "6 to 26", "27 to 31"]
 
