@@ -190,7 +190,7 @@ def null_calls():
                 yield pytest.param(name, k, id=f"row26-{name}-{k}")
 
 
-@pytest.mark.parametrize(("name", "null"), null_calls())
+@pytest.mark.parametrize(("name", "null"), list(null_calls()))
 def test_a_null_pointer_is_named_not_followed(plain, name, null):
     plain.put_cloud(SOURCE)
     plain.first(1, X[:1], V[:1], INDEX[:1])
