@@ -79,14 +79,11 @@ struct stage {
     vec m, y;
 };
 
-/* What the first stage gathers besides: the smallest s^2, or r^2 for the nearest neighbour. */
-struct closest {
-    vec d2_min;
-};
-
+/* First stage. *d2_min keeps the smallest s^2, or r^2 if the nearest neighbour is asked for apart.
+ */
 INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int32_t *index,
                                const struct tile *t, const int split, const int nn, const int self,
-                               struct closest *closest)
+                               vec *d2_min)
 {
     const struct pair_j p = tile_source(j, split);
     struct stage s = {.r = pair_separation(split, i, &p), .m = p.m};
@@ -98,7 +95,7 @@ INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int3
         r2 = v_select(same, v_set1(FAR_S2), r2);
         s.m = v_select(same, v_set1(0), s.m);
     }
-    closest->d2_min = v_min(closest->d2_min, nn == 2 ? r2 : s2);
+    *d2_min = v_min(*d2_min, nn == 2 ? r2 : s2);
     s.y = v_rsqrt(s2);
     return s;
 }
@@ -108,15 +105,15 @@ INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int3
  * behind the sums of the pair before. `ahead` is read into the cache meanwhile. */
 INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
                       const struct pair_i *i, const real *j, const int32_t *index, int nc,
-                      const char *ahead, struct closest *closest)
+                      const char *ahead, vec *d2_min)
 {
     const int step = (split ? 10 : 7) * CHUNK;
     const vec zero = v_set1(0);
     struct pair_sum sum = {zero, zero, zero, zero, zero, zero, zero};
-    struct stage now = tile_first(i, j, index, t, split, nn, self, closest);
+    struct stage now = tile_first(i, j, index, t, split, nn, self, d2_min);
     for (int c = 1; c < nc; c++, j += step, ahead += (size_t)step / CHUNK * sizeof(real)) {
         index += CHUNK;
-        const struct stage next = tile_first(i, j + step, index, t, split, nn, self, closest);
+        const struct stage next = tile_first(i, j + step, index, t, split, nn, self, d2_min);
         const struct pair_j p = tile_source(j, split);
         __builtin_prefetch(ahead, 0, 3);
         pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
@@ -144,20 +141,20 @@ INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, cons
     const int nrow = split ? 10 : 7;
     const size_t half = (size_t)SUB_CHUNKS * CHUNK;
     const struct pair_i i = tile_body(t, split);
-    struct closest closest = {v_set1(FAR_S2)};
+    vec d2_min = v_set1(FAR_S2);
     memset(t->sum, 0, sizeof t->sum);
     for (int h = 0; nc > 0; h++, nc -= SUB_CHUNKS, j += half * (size_t)nrow, index += half) {
         const int n = nc < SUB_CHUNKS ? nc : SUB_CHUNKS;
         const char *ahead = (const char *)(j + half * (size_t)nrow);
         for (int l = 0; l < CHUNK; l++, ahead += SUB_CHUNKS * (size_t)nrow * sizeof(real)) {
             if (self >> (16 * h + l) & 1)
-                tile_lane(t, split, jerk, nn, 1, &i, j + l, index + l, n, ahead, &closest);
+                tile_lane(t, split, jerk, nn, 1, &i, j + l, index + l, n, ahead, &d2_min);
             else
-                tile_lane(t, split, jerk, nn, 0, &i, j + l, index + l, n, ahead, &closest);
+                tile_lane(t, split, jerk, nn, 0, &i, j + l, index + l, n, ahead, &d2_min);
         }
     }
-    v_store(t->r2_min, closest.d2_min);
-    return vmask_bits(v_lt(closest.d2_min, nn == 2 ? v_set1(2) : maybe_close(i.eps2)));
+    v_store(t->r2_min, d2_min);
+    return vmask_bits(v_lt(d2_min, nn == 2 ? v_set1(2) : maybe_close(i.eps2)));
 }
 
 static void rows_lock(const struct direct_job *job, int i)
