@@ -1,4 +1,4 @@
-# make run   sets everything up, links an old Fortran program and integrates a cluster
+# make run   sets everything up, links an old Fortran program, integrates a cluster and draws it
 # make test  sets everything up and runs the tests
 # Both need Python 3.11 or newer with venv, gcc and make.
 
@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard csrc/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
+CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
 
 .PHONY: run test format lint clean
 
@@ -16,6 +17,7 @@ run: $(VENV)/installed
 	@program=build/legacy/hermite_f77; \
 	[ -x $$program ] || program=build/legacy/hermite; \
 	echo "$$program $(SNAPSHOT)"; $$program $(SNAPSHOT)
+	@echo "grape6 $(CLUSTER)"; $(BIN)/grape6 $(CLUSTER)
 
 test: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(PYTEST_ARGS)
@@ -44,4 +46,4 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf build dist *.egg-info grape6py/lib grape6py/include
+	rm -rf build dist out *.egg-info grape6py/lib grape6py/include

@@ -1,4 +1,7 @@
-/* api_new.c - the g6x_ calls: errors, version, options, bulk writing, partial sums. */
+/* api_new.c - the g6x_ calls: errors, version, options, bulk writing, block steps,
+ * partial sums. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "calls.h"
@@ -6,6 +9,7 @@
 #include "force.h"
 #include "fpenv.h"
 #include "g6lib.h"
+#include "hermite.h"
 #include "session.h"
 
 #define VERSION_MAJOR 0
@@ -122,6 +126,61 @@ int g6x_get_scale(int clusterid, int nj, int exponent[3])
         code = 0;
     }
     session_release(s);
+    return code;
+}
+
+/* ---- block steps ------------------------------------------------------------------- */
+
+static int step_fault(int code, const char *what)
+{
+    char text[100];
+    snprintf(text, sizeof text, "block step: %s", what);
+    return session_no_session(code, text);
+}
+
+static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
+                         const void *xi, const void *vi)
+{
+    if (ni < 0) return step_fault(G6X_E_ARGUMENT, "ni is negative");
+    if (!isfinite(time)) return step_fault(G6X_E_ARGUMENT, "the time is NaN or Inf");
+    if (ni && !(address && s->t && s->x && s->v && s->a && s->j && xi && vi))
+        return step_fault(G6X_E_NULL, "null pointer");
+    for (int i = 0; i < ni; i++)
+        if (address[i] < 0) return step_fault(G6X_E_ADDRESS, "negative address");
+    return 0;
+}
+
+int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
+                        const double (*x)[3], const double (*v)[3], const double (*a)[3],
+                        const double (*j)[3], double (*xi)[3], double (*vi)[3])
+{
+    const struct hermite_state s = {(double *)t,  NULL,         (double3 *)x,
+                                    (double3 *)v, (double3 *)a, (double3 *)j};
+    fenv_t host;
+    const int code = block_checked(ni, address, time, &s, xi, vi);
+    if (code) return code;
+    fpenv_enter(&host);
+    hermite_predict(ni, address, time, &s, xi, vi);
+    fpenv_leave(&host);
+    return 0;
+}
+
+int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3], double t[],
+                        double dt[], double (*x)[3], double (*v)[3], double (*a)[3], double (*j)[3],
+                        double (*xi)[3], double (*vi)[3])
+{
+    const struct hermite_state s = {t, dt, x, v, a, j};
+    const struct hermite_rule rule = {eta, dtmin, dtmax};
+    fenv_t host;
+    int code = block_checked(ni, address, time, &s, xi, vi);
+    if (!code && ni && !(acc && jerk)) code = step_fault(G6X_E_NULL, "null pointer");
+    if (!code && dt && !(eta > 0.0 && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
+        code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
+    if (code) return code;
+    fpenv_enter(&host);
+    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, xi, vi);
+    fpenv_leave(&host);
     return code;
 }
 

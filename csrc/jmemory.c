@@ -1,12 +1,12 @@
 /* jmemory.c - see jmemory.h. */
 #include "jmemory.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "error.h"
 #include "memory.h"
+#include "predictor.h"
 
 enum { SMALLEST_CAPACITY = 1024, MOST_SLOTS = 0x7ffffc00 };
 
@@ -313,9 +313,6 @@ void jmemory_predict(const struct jmemory *j, int64_t address, double time, int 
     const double dt = time - p->time;
     for (int k = 0; k < 3; k++) {
         const double k18 = snap && j->k18 ? j->k18[address][k] : 0.0;
-        const double x3 = fma(dt, 0.75 * k18, p->j6[k]);
-        const double v2 = 3.0 * fma(dt, k18, p->j6[k]);
-        x[k] = fma(dt, fma(dt, fma(dt, x3, p->a2[k]), p->v[k]), p->x[k]);
-        v[k] = fma(dt, fma(dt, v2, p->a2[k] + p->a2[k]), p->v[k]);
+        predict_component(dt, k18, p->j6[k], p->a2[k], p->v[k], p->x[k], &x[k], &v[k]);
     }
 }

@@ -8,7 +8,7 @@ struct packed_quad {
     quad x, v; /* x, y, z, m and vx, vy, vz, 0, scaled */
 };
 
-/* The Horner steps that jmemory_predict takes too: without FMA the last bits differ. */
+/* The Horner steps of predictor.h: without FMA the last bits differ. */
 INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *k18, double time,
                                        quad x_unit, quad v_unit)
 {

@@ -1,8 +1,8 @@
 """grape6py: the GRAPE-6 host library in software.
 
-``Grape6`` sums gravity; ``plummer`` and ``two_body`` make models; ``read_snapshot`` and
-``write_snapshot`` keep them in text files; ``grape6py.reference`` is the plain NumPy sum
-that everything is tested against. Names are imported when first used, so that
+``Grape6`` sums gravity and ``Hermite`` integrates; ``plummer`` and ``two_body`` make models;
+``read_snapshot`` and ``write_snapshot`` keep them in text files; ``grape6py.reference`` is the
+plain NumPy sum that everything is tested against. Names are imported when first used, so that
 ``import grape6py`` itself costs next to nothing.
 """
 
@@ -15,13 +15,24 @@ _HOME = {
     "Grape6": "session",
     "Grape6Error": "errors",
     "Grape6Warning": "errors",
+    "Hermite": "hermite",
     "Particles": "models",
     "plummer": "models",
     "read_snapshot": "snapshot",
     "two_body": "models",
     "write_snapshot": "snapshot",
 }
-_MODULES = ("errors", "models", "paths", "reference", "session", "snapshot")
+_MODULES = (
+    "archive",
+    "diagnostics",
+    "errors",
+    "hermite",
+    "models",
+    "paths",
+    "reference",
+    "session",
+    "snapshot",
+)
 
 __all__ = sorted([*_HOME, *_MODULES])
 

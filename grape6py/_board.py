@@ -59,12 +59,17 @@ class Board:
         Values by G6X_* key.
     verify : float or None
         The option G6X_VERIFY.
+
+    Attributes
+    ----------
+    cluster : int
+        Its id.
     """
 
     def __init__(self, options, verify=None):
         self._options, self._verify = options, verify
-        self._cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
-        self._finalizer = weakref.finalize(self, _release, self._cluster)
+        self.cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
+        self._finalizer = weakref.finalize(self, _release, self.cluster)
         try:
             self._open()
         except BaseException:
@@ -72,14 +77,15 @@ class Board:
             raise
 
     def _open(self):
-        self._check(lib.g6_open(self._cluster))
+        self.check(lib.g6_open(self.cluster))
         for key, value in self._options.items():
-            self._check(lib.g6x_set_int(self._cluster, key, value))
+            self.check(lib.g6x_set_int(self.cluster, key, value))
         if self._verify is not None:
-            self._check(lib.g6x_set_double(self._cluster, lib.G6X_VERIFY, self._verify))
+            self.check(lib.g6x_set_double(self.cluster, lib.G6X_VERIFY, self._verify))
 
-    def _check(self, code):
-        return check(code, self._cluster)
+    def check(self, code):
+        """Raise the exception for a negative code of a call on this cluster."""
+        return check(code, self.cluster)
 
     @property
     def is_open(self):
@@ -91,32 +97,32 @@ class Board:
 
     def empty(self):
         """Forget all j particles."""
-        lib.g6_close(self._cluster)
+        lib.g6_close(self.cluster)
         self._open()
 
     @property
     def name(self):
         """Backend, and its instruction set or device."""
-        return text(lib.g6x_backend, self._cluster)
+        return text(lib.g6x_backend, self.cluster)
 
     def option(self, key):
         """Value of the integer option G6X_<key>."""
-        return get_int(self._cluster, getattr(lib, f"G6X_{key}"))
+        return get_int(self.cluster, getattr(lib, f"G6X_{key}"))
 
     def set_option(self, key, value):
         """Set the integer option G6X_<key>."""
         number = getattr(lib, f"G6X_{key}")
-        self._check(lib.g6x_set_int(self._cluster, number, value))
+        self.check(lib.g6x_set_int(self.cluster, number, value))
         self._options[number] = value
 
     def last_warning(self):
         """Text of the last warning, empty if none."""
-        return text(lib.g6x_last_warning, self._cluster)
+        return text(lib.g6x_last_warning, self.cluster)
 
     def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
         """Write n j particles; address, k18, j6, a2 and vel may be None."""
         code = lib.g6x_set_j_particles(
-            self._cluster,
+            self.cluster,
             len(mass),
             pointer(address, "int[]"),
             pointer(index, "int[]"),
@@ -125,17 +131,17 @@ class Board:
             pointer(mass, "double[]"),
             *(pointer(vectors, "double[][3]") for vectors in (k18, j6, a2, vel, pos)),
         )
-        self._check(code)
+        self.check(code)
 
     def set_time(self, time):
         """Set the time to which the j particles are predicted."""
-        self._check(lib.g6_set_ti(self._cluster, time))
+        self.check(lib.g6_set_ti(self.cluster, time))
 
     def predicted(self, nj):
         """Positions and velocities, (nj, 3) each, of addresses 0 to nj - 1."""
         pos, vel = np.empty((nj, 3)), np.empty((nj, 3))
         where = (pointer(array, "double[][3]", written=True) for array in (pos, vel))
-        self._check(lib.g6_get_predicted_j_particles(self._cluster, nj, *where))
+        self.check(lib.g6_get_predicted_j_particles(self.cluster, nj, *where))
         return pos, vel
 
     def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
@@ -164,13 +170,11 @@ class Board:
             np.empty(ni, np.float32) if nn else None,
             [] if lists else None,
         )
-        step = min(CHUNK_ROWS, max(64, CHUNK_PAIRS // max(nj, 1)))
-        for first in range(0, ni, step):
-            rows = slice(first, min(first + step, ni))
+        for rows in chunks(ni, nj):
             part = Forces(*(None if array is None else array[rows] for array in out[:5]))
             self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()
             if lists:
-                out.neighbours.extend(self._lists(rows.stop - first, nj))
+                out.neighbours.extend(self._lists(rows.stop - rows.start, nj))
         return out
 
     def prepare(self, nj, index, pos, vel, eps2, h2, out):
@@ -189,7 +193,7 @@ class Board:
             Does first half and last half each time it is called.
         """
         call = (
-            self._cluster,
+            self.cluster,
             nj,
             len(pos),
             pointer(index, "int[]"),
@@ -212,24 +216,31 @@ class Board:
             )
 
         def run():
-            self._check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
-            self._check(last(*call, eps2, radii, *sums, *near))
+            self.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
+            self.check(last(*call, eps2, radii, *sums, *near))
 
         return run
 
     def _lists(self, count, nj):
         """Neighbour lists of the last force call's first `count` targets."""
-        self._check(lib.g6_read_neighbour_list(self._cluster))
+        self.check(lib.g6_read_neighbour_list(self.cluster))
         room = np.empty(min(1024, nj), np.int32)
         length = ffi.new("int *")
         for pipe in range(count):
-            while self._check(
+            while self.check(
                 lib.g6_get_neighbour_list(
-                    self._cluster, pipe, len(room), length, pointer(room, "int[]", written=True)
+                    self.cluster, pipe, len(room), length, pointer(room, "int[]", written=True)
                 )
             ):
                 room = np.empty(length[0], np.int32)
             yield room[: length[0]].copy()
+
+
+def chunks(ni, nj):
+    """Slices of ni targets, after each of which Ctrl-C works."""
+    step = min(CHUNK_ROWS, max(64, CHUNK_PAIRS // max(nj, 1)))
+    for first in range(0, ni, step):
+        yield slice(first, min(first + step, ni))
 
 
 def _release(cluster):

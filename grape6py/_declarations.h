@@ -147,6 +147,13 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
                         const double *tj, const double *dtj, const double *mass,
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
                         const double (*v)[3], const double (*x)[3]);
+int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
+                        const double (*x)[3], const double (*v)[3], const double (*a)[3],
+                        const double (*j)[3], double (*xi)[3], double (*vi)[3]);
+int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3], double t[],
+                        double dt[], double (*x)[3], double (*v)[3], double (*a)[3],
+                        double (*j)[3], double (*xi)[3], double (*vi)[3]);
 enum { G6X_PARTIAL_WORDS = 32 };
 int g6x_get_partial(int clusterid, int ni, long long *words);
 int g6x_add_partial(int ni, long long *sum, const long long *words);

@@ -31,8 +31,8 @@ ffi.cdef(paths.DECLARATIONS.read_text(encoding="ascii"))
 lib = _open()
 
 
-def check(code, cluster):
-    """Raise the exception for `code` of a call on `cluster` if it is negative."""
+def check(code, cluster=-1):
+    """Raise the exception for `code` of a call on `cluster`, or on none, if it is negative."""
     if code < 0:
         message = text(lib.g6x_last_error, cluster)
         lib.g6x_clear_error(cluster)

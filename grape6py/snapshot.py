@@ -5,6 +5,7 @@ numbers are understood: ``1.0D-3``, and ``1.0-103`` for three-digit exponents. W
 with 17 significant digits, so that what is read back has the same bits.
 """
 
+import io
 import math
 import os
 import re
@@ -17,6 +18,7 @@ from grape6py.models import Particles
 _COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII)
 _MOST_NAMED = 20
+_HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
 def read_snapshot(source):
@@ -25,7 +27,8 @@ def read_snapshot(source):
     Parameters
     ----------
     source : path-like or file object
-        Opened in text or binary mode, if a file object; it is not closed.
+        Opened in text or binary mode, if a file object; it is not closed. A path may also
+        be that of an HDF5 file of a run (``archive.py``): its last output is read.
 
     Returns
     -------
@@ -40,8 +43,13 @@ def read_snapshot(source):
         If the file cannot be opened.
     """
     if not hasattr(source, "read"):
-        with open(source, encoding="utf-8", errors="replace") as file:
-            return _read(file, os.fspath(source))
+        with open(source, "rb") as file:
+            if file.peek(len(_HDF5)).startswith(_HDF5):
+                from grape6py import archive
+
+                return archive.read_particles(source)
+            text = io.TextIOWrapper(file, encoding="utf-8", errors="replace")
+            return _read(text, os.fspath(source))
     return _read(source, str(getattr(source, "name", "snapshot")))
 
 

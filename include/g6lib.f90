@@ -604,6 +604,32 @@ module g6lib
          real(c_double), intent(in) :: x(3, *)
       end function
 
+      ! Block steps on the host, by the fourth-order Hermite scheme: particles address(ni)
+      ! (0-based) of t(n), dt(n), x, v, a, j(3, n), predicted to `time`.
+      integer(c_int) function g6x_hermite_predict(ni, address, time, t, x, v, a, j, xi, vi) bind(c)
+         import :: c_int, c_double
+         integer(c_int), value :: ni
+         integer(c_int), intent(in) :: address(*)
+         real(c_double), value :: time
+         real(c_double), intent(in) :: t(*), x(3, *), v(3, *), a(3, *), j(3, *)
+         real(c_double), intent(out) :: xi(3, *), vi(3, *)
+      end function
+
+      ! ... corrected with acc and jerk, moved there, and dt their next steps. dt is the address
+      ! of an array (c_loc), or c_null_ptr: only xi and vi are written.
+      integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, jerk, &
+                                                  t, dt, x, v, a, j, xi, vi) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: ni
+         integer(c_int), intent(in) :: address(*)
+         real(c_double), value :: time, eta, dtmin, dtmax
+         real(c_double), intent(in) :: acc(3, *), jerk(3, *)
+         real(c_double), intent(inout) :: t(*)
+         type(c_ptr), value :: dt
+         real(c_double), intent(inout) :: x(3, *), v(3, *), a(3, *), j(3, *)
+         real(c_double), intent(out) :: xi(3, *), vi(3, *)
+      end function
+
       ! Order-free partial sums: words(G6X_PARTIAL_WORDS, ni), readable between firsthalf
       ! and the next one. Rows made with equal scales may be added in any order.
       integer(c_int) function g6x_get_partial(clusterid, ni, words) bind(c)

@@ -263,6 +263,27 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
                         const double (*v)[3], const double (*x)[3]);
 
+/* Block steps on the host: what a fourth-order Hermite integrator does besides forces (Makino
+ * and Aarseth 1992). Particle p of the caller has its own time t[p], its step dt[p], and x, v,
+ * a, j = da/dt at that time; address: int[ni], the particles of the block. Nothing is opened.
+ *
+ * xi, vi: double[ni][3], the block predicted to `time` with the bits of the j particles' own
+ * prediction (a2 = a/2, j6 = j/6, k18 = 0). 0, or a code. */
+int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
+                        const double (*x)[3], const double (*v)[3], const double (*a)[3],
+                        const double (*j)[3], double (*xi)[3], double (*vi)[3]);
+/* xi, vi: the block corrected with acc and jerk (double[ni][3]) at `time`. If dt is not NULL the
+ * particles are moved there: t, x, v, a, j are written, and dt becomes the next step by Aarseth's
+ * criterion with eta: halved as often as need be down to dtmin, doubled at most once, not beyond
+ * dtmax and only where `time` is a multiple of the doubled step. For more than one corrector
+ * pass, call with dt = NULL, take forces at xi, vi, and call again. A particle whose time it is
+ * already stays as it is. Returns the number of particles whose step dtmin keeps longer than the
+ * criterion asks, or a code. */
+int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3], double t[],
+                        double dt[], double (*x)[3], double (*v)[3], double (*a)[3], double (*j)[3],
+                        double (*xi)[3], double (*vi)[3]);
+
 /* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
  * the exact sums of this cluster's share of j as integers: words is
  * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,

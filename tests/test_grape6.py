@@ -415,7 +415,7 @@ def test_sessions_are_independent():
 def test_ids_are_given_back_even_without_close():
     def highest():
         with Grape6() as made:
-            return made._board._cluster
+            return made._board.cluster
 
     before = highest()
     for _ in range(50):

@@ -107,9 +107,9 @@ def test_every_malformed_line_is_named_up_to_twenty():
 
 
 def test_a_binary_file_is_refused_as_a_malformed_line(tmp_path):
-    path = tmp_path / "cluster.hdf5"
-    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(range(256)))
-    with pytest.raises(ValueError, match=r"cluster\.hdf5:1: "):
+    path = tmp_path / "cluster.gz"
+    path.write_bytes(b"\x1f\x8b" + bytes(range(256)))
+    with pytest.raises(ValueError, match=r"cluster\.gz:1: "):
         read_snapshot(path)
 
 

@@ -1,0 +1,192 @@
+"""Block steps on the host: the bodies' own times and derivatives, moved one block at a time.
+
+Forces come from a session of the library (``session.py``); predictor, corrector and the rule
+of the steps are its C functions ``g6x_hermite_*`` (csrc/hermite.c). Their arguments lie in
+arrays that are made once, so that a step of a small block costs little besides the force.
+"""
+
+import time as clock
+from types import SimpleNamespace
+
+import numpy as np
+
+from grape6py._board import chunks
+from grape6py._library import check, ffi, lib, pointer
+
+# Arrays by body, in which the whole state of the integration lies.
+STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
+
+# Of the bodies of a block, in their first entries: what goes to the board and comes back.
+_BLOCK = {"t": (), "mass": (), "h2": (), "pos": (3,), "vel": (3,), "a2": (3,), "j6": (3,)}
+_BLOCK |= {"acc": (3,), "jerk": (3,), "pot": ()}
+
+
+class Blocks:
+    """n bodies, each at its own time, moved block by block.
+
+    Parameters
+    ----------
+    board : Board
+        Session that holds nothing else.
+    mass : ndarray, shape (n,)
+    rule : tuple
+        eta of Aarseth's criterion, smallest step, largest step.
+    passes : int
+        Corrector passes, each with a force call.
+    eps : float
+
+    Attributes
+    ----------
+    t, dt : ndarray, shape (n,)
+    pos, vel, acc, jerk : ndarray, shape (n, 3)
+        Of each body at its time t.
+    steps, blocks : int
+        Bodies and blocks moved.
+    held : int
+        Steps that the smallest step kept longer than the criterion asked.
+    force_seconds : float
+        Spent in force calls.
+    """
+
+    def __init__(self, board, mass, rule, passes, eps):
+        n = len(mass)
+        self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
+        self._board = board
+        for name, shape in STATE.items():
+            setattr(self, name, np.zeros((n, *shape)))
+        self._at = _pointers({name: getattr(self, name) for name in STATE})
+        self._everybody = np.arange(n, dtype=np.int32)
+        block = {name: np.zeros((n, *shape)) for name, shape in _BLOCK.items()}
+        block |= {"address": self._everybody.copy()}
+        block["h2"][:] = -1.0  # no neighbour lists
+        self._block, self._block_at = SimpleNamespace(**block), _pointers(block)
+        self.steps = self.blocks = self.held = 0
+        self.force_seconds = 0.0
+        self._sent = False
+
+    def next_time(self):
+        """Time of the next block; infinite without bodies."""
+        return float((self.t + self.dt).min(initial=np.inf))
+
+    def start(self, eta_start):
+        """Take forces at time 0 and choose the first steps.
+
+        A step is the largest power-of-two fraction of the largest step that is not above
+        eta_start min(|a| / |da/dt|, sqrt(-pot) / |a|); the second term is for bodies at rest,
+        whose da/dt is zero.
+        """
+        self._send()
+        n, block = self._select(self._everybody), self._block
+        self._predict(n, 0.0)
+        self._force(n, 0.0)
+        self.acc[:], self.jerk[:] = block.acc, block.jerk
+        a, j = (np.sqrt((d * d).sum(axis=1)) for d in (self.acc, self.jerk))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wanted = eta_start * np.fmin(a / j, np.sqrt(np.abs(block.pot)) / a)
+        _, smallest, largest = self.rule
+        level = np.frexp(np.where(wanted < largest, wanted, largest) / largest)[1] - 1
+        self.dt[:] = np.maximum(np.ldexp(largest, np.minimum(level, 0)), smallest)
+        self._sent = False
+
+    def step(self, time):
+        """Move the block of :meth:`next_time`.
+
+        Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
+        or after it.
+        """
+        if not self._sent:
+            self._send()
+        self._sent = False
+        n = self._select(np.flatnonzero(self.t + self.dt == time))
+        self._predict(n, time)
+        for left in reversed(range(self.passes)):
+            self._force(n, time)
+            self._correct(n, time, move=left == 0)
+            self._write(n, time)
+        self._sent = True
+        self.steps += n
+        self.blocks += 1
+
+    def at(self, time):
+        """Positions and velocities of all bodies at a time not after the next block's.
+
+        Who is not there yet is brought there by a step of the same scheme, which is then
+        forgotten: when one looks does not change what will be seen later.
+        """
+        if not (self.t == time).all():
+            if not self._sent:
+                self._send()
+            n = self._select(self._everybody)
+            self._predict(n, time)
+            self._force(n, time)
+            self._correct(n, time, move=False)
+            return self._block.pos.copy(), self._block.vel.copy()
+        return self.pos.copy(), self.vel.copy()
+
+    def _select(self, address):
+        n = len(address)
+        self._block.address[:n] = address
+        return n
+
+    def _predict(self, n, time):
+        at, block = self._at, self._block_at
+        check(
+            lib.g6x_hermite_predict(
+                n, block.address, time, at.t, at.pos, at.vel, at.acc, at.jerk, block.pos, block.vel
+            )
+        )
+
+    def _force(self, n, time):
+        nj, at, board = len(self.mass), self._block_at, self._board
+        began = clock.perf_counter()
+        board.set_time(time)
+        for rows in chunks(n, nj):
+            k, ni = rows.start, rows.stop - rows.start
+            call = board.cluster, nj, ni, at.address + k, at.pos + k, at.vel + k
+            sums = at.acc + k, at.jerk + k, at.pot + k
+            board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, at.h2 + k))
+            board.check(lib.g6calc_lasthalf(*call, self._eps2, at.h2 + k, *sums))
+        self.force_seconds += clock.perf_counter() - began
+
+    def _correct(self, n, time, *, move):
+        at, block = self._at, self._block_at
+        self.held += check(
+            lib.g6x_hermite_correct(
+                n, block.address, time, *self.rule, block.acc, block.jerk,
+                at.t, at.dt if move else ffi.NULL, at.pos, at.vel, at.acc, at.jerk,
+                block.pos, block.vel,
+            )
+        )  # fmt: skip
+
+    def _write(self, n, time):
+        """Send the block to the board, as it stands in the arrays of the block."""
+        block, at = self._block, self._block_at
+        block.t[:n] = time
+        np.take(self.mass, block.address[:n], out=block.mass[:n])
+        np.divide(block.acc[:n], 2, out=block.a2[:n])
+        np.divide(block.jerk[:n], 6, out=block.j6[:n])
+        self._board.check(
+            lib.g6x_set_j_particles(
+                self._board.cluster, n, at.address, ffi.NULL, at.t, ffi.NULL, at.mass,
+                ffi.NULL, at.j6, at.a2, at.vel, at.pos,
+            )
+        )  # fmt: skip
+
+    def _send(self):
+        """Send everybody, after a start or an interruption."""
+        block = self._block
+        for name in ("pos", "vel", "acc", "jerk"):
+            getattr(block, name)[:] = getattr(self, name)
+        self._write(self._select(self._everybody), self.t)
+        self._sent = True
+
+
+def _pointers(arrays):
+    """Pointers to the first entries of arrays, which must live as long."""
+    kinds = {"int32": "int", "float64": "double"}
+    return SimpleNamespace(
+        **{
+            name: pointer(array, kinds[array.dtype.name] + "[]" + "[3]" * (array.ndim - 1)) + 0
+            for name, array in arrays.items()
+        }
+    )

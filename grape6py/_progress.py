@@ -1,0 +1,41 @@
+"""Where an integration stands: times to stop at on the way, and the bar that shows it."""
+
+import math
+
+import tqdm
+
+
+def multiples(now, end, every):
+    """Multiples of `every` after `now` and before `end`, then `end`."""
+    k = math.floor(now / every) + 1
+    while k * every < end:
+        if k * every > now:
+            yield k * every
+        k += 1
+    yield end
+
+
+class Bar:
+    """Context whose value is called with the time reached; a progress bar if wanted."""
+
+    def __init__(self, now, end, wanted):
+        self._bar, self._now = None, now
+        if wanted:
+            self._bar = tqdm.tqdm(
+                total=end - now,
+                disable=None,  # unless stderr is a terminal
+                leave=False,
+                bar_format="{percentage:3.0f} %|{bar}| {elapsed}, {remaining} left",
+            )
+
+    def __enter__(self):
+        return self._reached
+
+    def __exit__(self, *_):
+        if self._bar is not None:
+            self._bar.close()
+
+    def _reached(self, time):
+        if self._bar is not None:
+            self._bar.update(time - self._now)
+            self._now = time

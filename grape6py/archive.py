@@ -1,0 +1,165 @@
+"""HDF5 files of a run: a group for each output time, any of which can be gone on from.
+
+Layout. The root's attributes are the settings of the integration (:attr:`Hermite.settings`),
+`precision`, `backend`, and what the writer adds. Groups ``000000``, ``000001``, ... hold
+
+    mass (n), pos (n, 3), vel (n, 3)            all bodies at the attribute `time`
+    state/t, dt (n), pos, vel, acc, jerk (n, 3)  each body at its own time t: Hermite.state()
+
+and as attributes `time`, `steps`, `blocks`, and what the writer adds. The file is closed
+between two groups, so that a run that is killed leaves what it had written.
+"""
+
+import os
+import warnings
+
+import h5py
+import numpy as np
+
+from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+from grape6py.hermite import Hermite
+from grape6py.models import Particles
+
+_FORMAT = "grape6py run 1"
+
+
+def save(path, cluster, *, about=None, **attributes):
+    """Add the present state of an integration to a file; make the file if there is none.
+
+    Parameters
+    ----------
+    path : path-like
+    cluster : Hermite
+    about : dict of str to str, int or float, optional
+        Attributes of the root, if the file is made.
+    **attributes
+        More attributes of the group.
+
+    Raises
+    ------
+    SnapshotError
+        (a ValueError) if the file is there and is not such a file.
+    OSError
+        If it cannot be written.
+    """
+    if os.path.exists(path) and not h5py.is_hdf5(path):
+        raise SnapshotError(f"{os.fspath(path)} is there and is not an HDF5 file: nothing written")
+    pos, vel = cluster.pos, cluster.vel
+    with h5py.File(path, "a") as file:
+        if not file.attrs:
+            file.attrs["format"] = _FORMAT
+            file.attrs["precision"], file.attrs["backend"] = cluster.precision, cluster.backend
+            file.attrs.update(cluster.settings | (about or {}))
+        group = file.create_group(f"{len(file):06d}")
+        group.attrs.update({"time": cluster.time, "steps": cluster.steps})
+        group.attrs.update({"blocks": cluster.blocks} | attributes)
+        group["mass"], group["pos"], group["vel"] = cluster.mass, pos, vel
+        for name, array in cluster.state().items():
+            shared = name in group and np.array_equal(group[name], array)
+            group[f"state/{name}"] = group[name] if shared else array  # a link, if shared
+
+
+def restore(path, **options):
+    """The integration that a file ends with; it continues with the same bits.
+
+    Parameters
+    ----------
+    path : path-like
+    **options
+        backend, precision, threads, as in :class:`Hermite`; the mode is the file's by
+        default.
+
+    Returns
+    -------
+    Hermite
+
+    Raises
+    ------
+    SnapshotError
+        (a ValueError) if it is not a file of :func:`save`.
+    OSError
+        If it cannot be opened.
+
+    Warns
+    -----
+    Grape6Warning
+        If backend, instruction set or mode differ from the file's: so will the bits.
+    """
+    with _opened(path) as file:
+        about = dict(file.attrs)
+        settings = {
+            name: float(about[name])
+            for name in ("eps", "eta", "eta_start", "dt", "dt_max")
+            if name in about
+        }
+        settings["passes"] = int(about["passes"])
+        group = file[max(file)]
+        state = {name: data[()] for name, data in group["state"].items()}
+        counts = {name: int(group.attrs[name]) for name in ("steps", "blocks")}
+        time, mass = float(group.attrs["time"]), group["mass"][()]
+    wishes = {"precision": str(about["precision"])} | options
+    cluster = Hermite.restored(settings, mass, state, time=time, **counts, **wishes)
+    for name in ("backend", "precision"):
+        if getattr(cluster, name) != about[name]:
+            warnings.warn(
+                f"{os.fspath(path)} was made with {name} {about[name]}; this is "
+                f"{getattr(cluster, name)}: the numbers will differ in the last digits",
+                Grape6Warning,
+                stacklevel=2,
+            )
+    return cluster
+
+
+def read_particles(path, which=-1):
+    """The bodies of one output time of a file, by default the last.
+
+    Returns
+    -------
+    Particles
+
+    Raises
+    ------
+    SnapshotError
+        (a ValueError) if there is no such group.
+    OSError
+        If the file cannot be opened.
+    """
+    with _opened(path) as file:
+        group = file[sorted(file)[which]]
+        return Particles(*(group[name][()] for name in Particles._fields))
+
+
+def attributes(path):
+    """Attributes of a file: those of the root, and a list of those of the groups.
+
+    Raises
+    ------
+    SnapshotError, OSError
+        As :func:`read_particles`.
+    """
+    with _opened(path) as file:
+        return dict(file.attrs), [dict(file[name].attrs) for name in sorted(file)]
+
+
+class _opened:
+    """An open file of :func:`save`; whatever is missing in it is named."""
+
+    def __init__(self, path):
+        self._path = os.fspath(path)
+
+    def __enter__(self):
+        with open(self._path, "rb"):  # its own words if there is none, or no permission
+            pass
+        try:
+            self._file = h5py.File(self._path, "r")
+        except OSError as error:
+            raise SnapshotError(f"{self._path} is not an HDF5 file: {error}") from error
+        if self._file.attrs.get("format") != _FORMAT or not len(self._file):
+            self._file.close()
+            raise SnapshotError(f"{self._path} is no file of snapshots made by grape6py")
+        return self._file
+
+    def __exit__(self, kind, error, _):
+        self._file.close()
+        if isinstance(error, KeyError | IndexError | TypeError | ArgumentError):
+            raise SnapshotError(f"{self._path} is broken or incomplete: {error}") from error

@@ -1,0 +1,251 @@
+"""One integration from the command line: its cluster, its files, its log, its signals."""
+
+import json
+import math
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import tqdm
+
+from grape6py import archive, diagnostics, models, snapshot
+from grape6py.errors import ArgumentError
+from grape6py.hermite import Hermite
+
+RESTART_FILE = Path("grape6-restart.h5")
+_FROM_OLD = "n seed eps eta passes dt dt_max dt_out precision".split()
+_HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
+
+
+def integrate(options):
+    """Do what the options of ``grape6 run`` say, and return the exit status."""
+    with Signals() as signals:
+        try:
+            return _Integration(options, signals).go()
+        except KeyboardInterrupt:
+            print("grape6: interrupted; what was written before is whole", file=sys.stderr)
+            return 128 + signal.SIGINT
+
+
+class Signals:
+    """Context in which SIGINT and SIGTERM stop `cluster`; a second SIGINT interrupts.
+
+    Attributes
+    ----------
+    cluster : Hermite or None
+    received : int or None
+        The first signal.
+    """
+
+    def __init__(self):
+        self.cluster = self.received = None
+        self._previous = {}
+
+    def __enter__(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._previous[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *_):
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number, _):
+        if self.received is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.received = number
+        if self.cluster is not None:
+            self.cluster.stop()
+
+
+class _Integration:
+    def __init__(self, options, signals):
+        self._options, self._signals = options, signals
+        self._began = time.perf_counter()
+        self._output_time = self._output_forces = 0.0
+        self._archives = [p for p in options.out if p.suffix.lower() in (".h5", ".hdf5")]
+        self._texts = [p for p in options.out if p not in self._archives]
+        for path in [*options.out, *_listed(options.plot)]:
+            _check_place(path)
+        if options.restart:
+            self._resume()
+        else:
+            self._begin()
+        if options.t_end <= self.cluster.time:
+            raise ArgumentError(
+                f"--t-end {options.t_end:g} is not after the time of the start, "
+                f"{self.cluster.time:g}"
+            )
+
+    def _begin(self):
+        o = self._options
+        if o.start == "plummer":
+            n, seed = o.n or 1024, 1 if o.seed is None else o.seed
+            particles = models.plummer(n, seed)
+            name = f"Plummer sphere, N = {n}, seed {seed}"
+            eps = 4 / n if o.eps is None else o.eps
+        else:
+            if o.n is not None or o.seed is not None:
+                o.parser.error("--n and --seed describe a model, not a file")
+            particles = snapshot.read_snapshot(o.start)
+            name = f"{Path(o.start).name}, N = {len(particles.mass)}"
+            eps = o.eps or 0.0
+        if not len(particles.mass):
+            raise ArgumentError(f"{o.start} has no bodies")
+        given = {
+            name: getattr(o, name)
+            for name in ("eta", "passes", "dt", "dt_max", "precision", "threads")
+            if getattr(o, name) is not None
+        }
+        self.cluster = Hermite(*particles, eps=eps, backend=o.backend, **given)
+        self._about = {"name": name, "initial_energy": self.cluster.energy().total}
+        self._about["dt_out"] = o.dt_out or 2.0 ** (math.frexp(o.t_end / 8)[1] - 1)
+        self._history = []
+        self._before = (0.0, particles.mass, particles.pos)
+
+    def _resume(self):
+        o = self._options
+        given = [f"--{n.replace('_', '-')}" for n in _FROM_OLD if getattr(o, n) is not None]
+        if given:
+            o.parser.error(f"--restart takes all settings from the file: leave out {given}")
+        if o.start == "plummer":
+            o.parser.error("--restart needs the HDF5 file of an earlier run")
+        self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
+        about, groups = archive.attributes(o.start)
+        self._about = {"name": str(about["name"])}
+        self._about |= {name: float(about[name]) for name in ("initial_energy", "dt_out")}
+        self._history = [self._record(group) for group in groups[:-1]]
+        first = archive.read_particles(o.start, 0)
+        self._before = (float(groups[0]["time"]), first.mass, first.pos)
+
+    def go(self):
+        """Integrate to the end or a signal, with an output at each output time."""
+        cluster, signals, end = self.cluster, self._signals, self._options.t_end
+        signals.cluster = cluster
+        self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
+        self._say(", ".join(f"{name} {value:g}" for name, value in cluster.settings.items()))
+        self._say(_HEADER)
+        fresh = [path for path in self._archives if not self._is_start(path)]
+        for path in [*fresh, *self._texts]:
+            _keep(path)
+        self._output(fresh)
+        self._profile_from = time.perf_counter(), cluster.force_seconds
+        self._output_time = self._output_forces = 0.0
+        if signals.received is None:
+            every = self._about["dt_out"]
+            cluster.evolve(end, lambda _: self._output(self._archives), every=every,
+                           progress=not self._options.json)  # fmt: skip
+        stopped = cluster.time < end
+        if stopped and (cluster.time > self._history[-1]["time"] or not self._archives):
+            if not self._archives:
+                self._archives = [RESTART_FILE]
+                _keep(RESTART_FILE)
+            self._output(self._archives)
+        self._finish()
+        if not stopped:
+            return 0
+        print(
+            f"grape6: stopped at time {cluster.time:g} by "
+            f"{signal.Signals(signals.received).name}; go on with: "
+            f"grape6 run {self._archives[0]} --restart --t-end {end:g}",
+            file=sys.stderr,
+        )
+        return 128 + signals.received
+
+    def _is_start(self, path):
+        return self._options.restart and path.exists() and path.samefile(self._options.start)
+
+    def _output(self, archives):
+        cluster = self.cluster
+        began, forces = time.perf_counter(), cluster.force_seconds
+        energy = cluster.energy()
+        found = {"kinetic": energy.kinetic, "potential": energy.potential}
+        found["radii"] = cluster.lagrangian_radii()
+        counts = {"time": cluster.time, "steps": cluster.steps, "blocks": cluster.blocks}
+        self._history.append(self._record(found | counts))
+        for path in archives:
+            archive.save(path, cluster, about=self._about, **found)
+        for path in self._texts:
+            comment = f"{self._about['name']}\ntime = {cluster.time!r}"
+            snapshot.write_snapshot(path, cluster.mass, cluster.pos, cluster.vel, comment=comment)
+        self._say(_line(self._history[-1], time.perf_counter() - self._began))
+        self._output_time += time.perf_counter() - began
+        self._output_forces += cluster.force_seconds - forces
+
+    def _record(self, group):
+        energy = diagnostics.Energy(float(group["kinetic"]), float(group["potential"]))
+        start = self._about["initial_energy"]
+        return {
+            "time": float(group["time"]),
+            "error": (energy.total - start) / abs(start) if start else math.nan,
+            "virial_ratio": energy.virial_ratio,
+            "radii": [float(r) for r in group["radii"]],
+            "steps": int(group["steps"]),
+            "blocks": int(group["blocks"]),
+        }
+
+    def _finish(self):
+        o, cluster = self._options, self.cluster
+        profile = self._profile()
+        if o.plot:
+            from grape6py import picture  # matplotlib takes its time
+
+            title = f"{self._about['name']}, eps = {cluster.settings['eps']:g}"
+            after = (cluster.time, cluster.mass, cluster.pos)
+            picture.draw(o.plot, title, self._history, diagnostics.FRACTIONS, self._before, after)
+        if o.json:
+            report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
+            report |= {"settings": cluster.settings, "profile": profile, "history": self._history}
+            print(json.dumps(report))
+            return
+        if o.profile:
+            share = profile["bookkeeping"] / (profile["integration"] or 1)
+            self._say(
+                f"profile: integration {profile['integration']:.3f} s, of which forces "
+                f"{100 * (1 - share):.1f} %, bookkeeping {100 * share:.1f} %; "
+                f"outputs {profile['outputs']:.3f} s"
+            )
+        for path in [*self._archives, *self._texts, *_listed(o.plot)]:
+            self._say(f"written: {path}")
+        self._say(f"relative energy error {self._history[-1]['error']:.3e}")
+
+    def _profile(self):
+        """Seconds from the first output to the last."""
+        began, forces = self._profile_from
+        outputs = self._output_time
+        integration = time.perf_counter() - began - outputs
+        forces = self.cluster.force_seconds - forces - self._output_forces
+        bookkeeping = integration - forces
+        return {"integration": integration, "bookkeeping": bookkeeping, "outputs": outputs}
+
+    def _say(self, line):
+        if not self._options.json:
+            tqdm.tqdm.write(line)  # above the bar
+            sys.stdout.flush()
+
+
+def _line(record, wall):
+    radii = "".join(f"{radius:9.4f}" for radius in record["radii"])
+    return (
+        f"{record['time']:8.4f} {record['error']:10.2e} {record['virial_ratio']:8.4f}{radii}"
+        f"{record['steps']:13d}{record['blocks']:11d}{wall:9.2f}"
+    )
+
+
+def _listed(path):
+    return [] if path is None else [path]
+
+
+def _check_place(path):
+    """Make the folder of a file to be written, and refuse now what would fail hours later."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ArgumentError(f"{path} cannot be written")
+
+
+def _keep(path):
+    """Move a file that is there out of the way, as editors do."""
+    if path.exists():
+        path.replace(path.with_name(path.name + "~"))

@@ -1,0 +1,89 @@
+"""``grape6 run``: integrate a star cluster, with log, snapshots, restart file and picture."""
+
+import argparse
+import math
+import sys
+import warnings
+from pathlib import Path
+
+from grape6py.errors import Grape6Warning
+
+_EPILOG = """
+FILE is a text snapshot (a line a body: m x y z vx vy vz; G = 1) or an HDF5 file of an
+earlier run, whose last output is taken as the start. Ctrl-C and SIGTERM end the run after
+the block step under way and leave a file to restart from; a restarted run has the same
+bits as one that was never stopped. A file that is there is kept, its name with a ~.
+"""
+
+
+def add_parser(commands):
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser(
+        "run", help="integrate a star cluster", description=__doc__, epilog=_EPILOG
+    )
+    add = parser.add_argument
+    add("start", nargs="?", default="plummer", metavar="plummer | FILE", help="what to integrate")
+    add("--n", type=_whole, help="bodies of the model (1024)")
+    add("--seed", type=_seed, help="of the model (1)")
+    add("--t-end", type=_positive, default=1.0, metavar="T", help="time to integrate to (1)")
+    add("--eps", type=_softening, help="softening length (4/N for a model, 0 for a file)")
+    add("--eta", type=_positive, help="accuracy parameter of the steps (0.02)")
+    add("--passes", type=_whole, metavar="N", help="corrector passes a step (1)")
+    add("--dt", type=_positive, help="constant step shared by all, instead of block steps")
+    add("--dt-max", type=_positive, metavar="DT", help="largest block step")
+    add("--dt-out", type=_positive, metavar="DT",
+        help="time between outputs (a power of two, about T/8)")  # fmt: skip
+    add("--backend", choices=("auto", "cpu"), default="auto", help="where forces are summed")
+    add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
+    add("--threads", type=int, metavar="N", help="threads of a force call; 0 for all")
+    add("--out", action="append", default=[], metavar="FILE", type=Path,
+        help="snapshots; .h5: HDF5, a group for each output time, to restart from; else: "
+        "text, the last output. May be given more than once")  # fmt: skip
+    add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
+    add("--restart", action="store_true",
+        help="go on where FILE, an HDF5 file, ends; settings are taken from it")  # fmt: skip
+    add("--profile", action="store_true", help="print where the time went")
+    add("--json", action="store_true", help="print the log as JSON at the end, and no bar")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options):
+    """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
+    from grape6py.cli.integration import integrate  # opens the library
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", Grape6Warning)
+        warnings.showwarning = lambda message, *_: print(f"grape6: {message}", file=sys.stderr)
+        try:
+            return integrate(options)
+        except OSError as error:
+            print(f"grape6: {error}", file=sys.stderr)
+            return 1
+
+
+def _kind(name, convert, good, wish):
+    """An argparse type: `convert`, then `good` of the value, else the wish is named."""
+
+    def kind(text):
+        try:
+            value = convert(text)
+        except ValueError:
+            value = None
+        if value is None or not good(value):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {wish}")
+        return value
+
+    kind.__name__ = name
+    return kind
+
+
+_whole = _kind("whole", int, lambda value: value > 0, "a whole number above zero")
+_seed = _kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
+_positive = _kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
+_softening = _kind("softening", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
+_picture = _kind(
+    "picture",
+    Path,
+    lambda path: path.suffix.lower() in (".png", ".pdf", ".svg"),
+    "a name that ends in .png, .pdf or .svg",
+)

@@ -1,0 +1,117 @@
+"""What one asks of a star cluster: energy, momentum, virial ratio, Lagrangian radii.
+
+All in double precision with sums rounded once (``math.fsum``), in the caller's units with
+G = 1. Arrays: mass (n,), pos and vel (n, 3).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py import _inputs
+from grape6py.session import Grape6
+
+FRACTIONS = (0.1, 0.5, 0.9)
+
+
+class Energy(NamedTuple):
+    """Energy of a system.
+
+    Attributes
+    ----------
+    kinetic, potential : float
+        Sums of m v^2 / 2 and of m pot / 2, over all particles.
+    """
+
+    kinetic: float
+    potential: float
+
+    @property
+    def total(self):
+        """Their sum."""
+        return self.kinetic + self.potential
+
+    @property
+    def virial_ratio(self):
+        """Kinetic energy over minus the potential one: 1/2 in equilibrium; NaN without mass."""
+        return self.kinetic / -self.potential if self.potential else math.nan
+
+
+def potential(mass, pos, eps=0.0, *, backend="auto", threads=None):
+    """Potential at each particle, summed in mode double; shape (n,).
+
+    Raises
+    ------
+    Grape6Error
+        As :meth:`Grape6.set_particles` and :meth:`Grape6.forces` do.
+    """
+    with Grape6(backend=backend, precision="double", threads=threads, jerk=False) as grape:
+        grape.set_particles(mass, pos)
+        return grape.forces(eps=eps).pot
+
+
+def energy(mass, pos, vel, eps=0.0, *, pot=None, backend="auto", threads=None):
+    """Energy of a system, its potential in mode double unless `pot` is given.
+
+    Parameters
+    ----------
+    mass, pos, vel : array_like
+    eps : float
+        Softening length.
+    pot : array_like, shape (n,), optional
+        Potential at each particle.
+
+    Returns
+    -------
+    Energy
+    """
+    if pot is None:
+        pot = potential(mass, pos, eps, backend=backend, threads=threads)
+    speed2 = (np.asarray(vel) ** 2).sum(axis=1)
+    return Energy(0.5 * math.fsum(mass * speed2), 0.5 * math.fsum(mass * pot))
+
+
+def momentum(mass, vel):
+    """Total momentum; shape (3,)."""
+    return np.array([math.fsum(mass * component) for component in np.transpose(vel)])
+
+
+def centre_of_mass(mass, pos):
+    """Centre of mass; shape (3,). NaN without mass."""
+    total = math.fsum(mass)
+    return momentum(mass, pos) / total if total else np.full(3, math.nan)
+
+
+def lagrangian_radii(mass, pos, fractions=FRACTIONS, centre=None):
+    """Radii of the spheres that hold given fractions of the mass.
+
+    Parameters
+    ----------
+    mass, pos : array_like
+    fractions : sequence of float
+        Each above 0 and at most 1.
+    centre : array_like, shape (3,), optional
+        Centre of the spheres; the centre of mass by default.
+
+    Returns
+    -------
+    ndarray, shape (len(fractions),)
+        The distance of the first particle with which the mass inside reaches the fraction
+        (Spitzer & Hart 1971, ApJ 164, 399).
+
+    Raises
+    ------
+    ArgumentError
+        (a ValueError) for a fraction out of range.
+    """
+    fractions = np.asarray(fractions, dtype=np.float64)
+    if not ((fractions > 0) & (fractions <= 1)).all():
+        raise _inputs.ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
+    centre = centre_of_mass(mass, pos) if centre is None else np.asarray(centre)
+    radius = np.sqrt(((pos - centre) ** 2).sum(axis=1))
+    order = np.argsort(radius, kind="stable")
+    inside = np.cumsum(np.asarray(mass)[order])
+    # The last rounding of the sum must not push a fraction of 1 beyond the last particle.
+    reached = np.searchsorted(inside, fractions * inside[-1] * (1 - 1e-14))
+    return radius[order][np.minimum(reached, len(radius) - 1)]
