@@ -33,7 +33,8 @@ $(VENV)/tested: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-C_SOURCES := $(wildcard csrc/*.c csrc/*.h include/*.h legacy_examples/*.c tests/c/*.c)
+C_SOURCES := $(wildcard csrc/*.c csrc/*.h include/*.h legacy_examples/*.c legacy_examples/*.cc \
+    tests/c/*.c)
 
 format: $(VENV)/tested
 	$(BIN)/clang-format -i $(C_SOURCES)

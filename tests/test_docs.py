@@ -21,7 +21,7 @@ from tools import need
 
 ROOT = capi.ROOT
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-TOOLS = ["gfortran", "cmake", "pkg-config", "mpicc", "mpirun"]
+TOOLS = ["gfortran", "cmake", "pkg-config", "mpicc", "mpif90", "mpirun"]
 FENCE = re.compile(r"^```(\S+)[ ]?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

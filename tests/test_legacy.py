@@ -240,10 +240,15 @@ def test_c_program_refuses_bad_options(run, arguments):
     assert "[-t tend]" in process.stderr
 
 
-def test_makefile_without_gfortran_says_so_and_builds_the_c_program(tmp_path):
-    said = make(tmp_path, "FC=no-such-compiler").stdout
+def test_makefile_without_compilers_says_so_and_builds_the_c_program(tmp_path):
+    missing = [f"{name}=no-such-compiler" for name in ("FC", "CXX", "MPIF90")]
+    said = make(tmp_path, *missing).stdout
     assert "gfortran not found: apt-get install gfortran" in said
-    assert [p.name for p in tmp_path.iterdir()] == ["hermite"]
+    assert "ph4_style left out: no-such-compiler not found: apt-get install g++" in said
+    assert "mpi_hermite left out: no-such-compiler not found: apt-get install libopenmpi" in said
+    built = {p.name for p in tmp_path.iterdir()}
+    assert "hermite" in built
+    assert not built & {"hermite_f77", "ph4_style", "mpi_hermite"}
 
 
 def test_shipped_snapshot_is_the_model_it_says(stars):

@@ -8,6 +8,8 @@ import pytest
 PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "ldd": "libc-bin",
+    "mpif90": "libopenmpi-dev",
+    "mpirun": "openmpi-bin",
     "nm": "binutils",
     "objdump": "binutils",
     "qemu-aarch64": "qemu-user",

@@ -1,0 +1,400 @@
+! mpi_hermite.f90 - an N-body integrator of the GRAPE age, spread over MPI ranks.
+!
+! Fourth-order Hermite scheme with power-of-two block time steps (Makino & Aarseth 1992,
+! PASJ 44, 141). Every rank keeps all bodies, but its board (cluster id: the rank) holds only
+! its share of them as j particles. A board gives the force of its share on a block of
+! bodies, these are added over the ranks, and all ranks make the same step.
+!
+!   mpirun -n 3 mpi_hermite [FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f]
+!
+! FILE: one line a body, m x y z vx vy vz, G = 1; # starts a comment. Defaults:
+! data/plummer1024.dat, eps = 4/N (also if negative), eta = 0.02, tend = 1.
+!   -p  adds partial sums, which are integers (default): a run has the same bits on any
+!       number of ranks
+!   -d  adds doubles, as phiGRAPE does; good for any GRAPE library, but the last bits depend
+!       on the number of ranks
+!   -f  prints the first forces on all bodies, not only on five
+! Energies are printed every quarter of a time unit, and at the end a number made of all
+! bits of the state. g6lib.f90 is compiled in front of this file.
+module cluster
+   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_loc, c_long_long, c_null_ptr
+   use, intrinsic :: iso_fortran_env, only: error_unit, int64
+   use mpi
+   use g6lib
+   implicit none
+   integer, parameter :: dp = c_double
+   integer, parameter :: block_size = 1024         ! j addresses that are summed as one
+   real(dp), parameter :: eta_start = 0.0025_dp    ! first step = eta_start |a| / |da/dt|
+   real(dp), parameter :: dt_min = 2.0_dp**(-40), dt_out = 0.25_dp
+
+   integer :: n, rank, ranks, npipes, n_local      ! n_local: j addresses in use here
+   logical :: partial = .true., print_all = .false.
+   real(dp) :: now = 0, eps = -1, eps2, eta = 0.02_dp, tend = 1, dt_max = 0.125_dp
+   real(dp), allocatable, target :: x(:, :), v(:, :)
+   real(dp), allocatable :: m(:), t(:), dt(:), pot(:), a(:, :), j(:, :) ! j: da/dt
+   real(dp), allocatable :: xp(:, :), vp(:, :), a1(:, :), j1(:, :), pot1(:), h2(:) ! of the block
+   integer, allocatable :: address(:)              ! slot of a body here, -1 if elsewhere
+   integer, allocatable :: block(:)                ! bodies of this step
+   integer(c_long_long), allocatable :: words(:, :)
+   integer :: row_type, add_rows
+   integer(int64) :: steps = 0, blocks = 0
+
+contains
+
+   ! Ends all ranks.
+   subroutine fail(text)
+      character(*), intent(in) :: text
+      integer :: code
+      write (error_unit, '(2a)') ' mpi_hermite: ', trim(text)
+      call MPI_Abort(MPI_COMM_WORLD, 1, code)
+   end subroutine
+
+   ! What the board answers: 0, or a code of g6lib. The library has then said why.
+   subroutine check(code)
+      integer(c_int), intent(in) :: code
+      if (code /= 0) call fail('the GRAPE fails')
+   end subroutine
+
+   ! ---- the board --------------------------------------------------------------------
+
+   ! Which bodies this rank has as j particles, and at which of its addresses.
+   !
+   ! Partial sums have equal bits only if no block of 1024 addresses is torn: body i stands
+   ! at place mod(i - 1, 1024) of block (i - 1) / 1024 of all bodies; blocks are dealt to the
+   ! ranks in turn, and the ranks put theirs one after the other. With few bodies some ranks
+   ! have none. For doubles single bodies are dealt out.
+   subroutine share_out
+      integer :: i, b, unit
+      unit = merge(block_size, 1, partial)
+      address = -1
+      n_local = 0
+      do i = 1, n
+         b = (i - 1)/unit
+         if (mod(b, ranks) /= rank) cycle
+         address(i) = b/ranks*unit + mod(i - 1, unit)
+         n_local = address(i) + 1
+      end do
+   end subroutine
+
+   subroutine open_board
+      integer :: code
+      npipes = g6_npipes()
+      call check(g6_open(rank))
+      if (.not. partial) return
+      call MPI_Type_contiguous(int(G6X_PARTIAL_WORDS), MPI_INTEGER8, row_type, code)
+      call MPI_Type_commit(row_type, code)
+      call MPI_Op_create(merge_rows, .true., add_rows, code)
+   end subroutine
+
+   ! The operation that MPI_Allreduce is given.
+   subroutine merge_rows(in, sum, rows, type)
+      integer, intent(in) :: rows, type
+      integer(c_long_long), intent(in) :: in(G6X_PARTIAL_WORDS, rows)
+      integer(c_long_long), intent(inout) :: sum(G6X_PARTIAL_WORDS, rows)
+      if (type /= row_type) call fail('rows of another type')
+      call check(g6x_add_partial(int(rows, c_int), sum, in))
+   end subroutine
+
+   ! Partial sums can be merged only if all boards use one scale, and it must not depend on
+   ! the number of ranks: what a board finds for its share does. So every rank writes all
+   ! bodies to a second board, asks for its scale, and sets this by hand. As all ranks hold
+   ! the same bodies, they find the same, without a message. It is the scale that one board
+   ! with everything has at this moment; it is found anew at each output, when all
+   ! bodies are at one time, since a cluster may grow or shrink by orders of magnitude.
+   subroutine set_scale
+      integer(c_int) :: exponent(3), second
+      if (.not. partial) return
+      second = rank + ranks
+      call check(g6_open(second))
+      call check(g6x_set_j_particles(second, n, c_null_ptr, c_null_ptr, c_null_ptr, c_null_ptr, &
+                                     m, c_null_ptr, c_null_ptr, c_null_ptr, c_loc(v), x))
+      call check(g6x_get_scale(second, n, exponent))
+      call check(g6_close(second))
+      call check(g6x_set_int(rank, G6X_SCALE_LENGTH, exponent(1)))
+      call check(g6x_set_int(rank, G6X_SCALE_MASS, exponent(2)))
+      call check(g6x_set_int(rank, G6X_SCALE_VELOCITY, exponent(3)))
+   end subroutine
+
+   subroutine send(i)
+      integer, intent(in) :: i
+      real(dp), parameter :: k18(3) = 0
+      if (address(i) < 0) return
+      call check(g6_set_j_particle(rank, address(i), i, t(i), dt(i), m(i), k18, j(:, i)/6, &
+                                   a(:, i)/2, v(:, i), x(:, i)))
+   end subroutine
+
+   ! Forces at the time now on the bodies of the block, from their predicted state: those of
+   ! this board, in as many calls as its pipes need, then added over the ranks. The standard
+   ! does not promise that MPI_SUM of doubles gives all ranks the same bits, but MPI libraries
+   ! do; state_bits would notice.
+   subroutine get_forces
+      integer :: i, q, nb, ni, code
+      real(dp) :: s
+      nb = size(block)
+      do q = 1, nb
+         i = block(q)
+         s = now - t(i)
+         xp(:, q) = x(:, i) + s*(v(:, i) + s*(a(:, i)/2 + s*j(:, i)/6))
+         vp(:, q) = v(:, i) + s*(a(:, i) + s*j(:, i)/2)
+      end do
+      call check(g6_set_ti(rank, now))
+      do q = 1, nb, npipes
+         ni = min(npipes, nb - q + 1)
+         call check(g6calc_firsthalf(rank, n_local, ni, block(q:), xp(:, q:), vp(:, q:), &
+                                     a1(:, q:), j1(:, q:), pot1(q:), eps2, h2))
+         if (partial) then
+            call check(g6x_get_partial(rank, ni, words(:, q:)))
+         else
+            call check(g6calc_lasthalf(rank, n_local, ni, block(q:), xp(:, q:), vp(:, q:), eps2, &
+                                       h2, a1(:, q:), j1(:, q:), pot1(q:)))
+         end if
+      end do
+      if (partial) then
+         call MPI_Allreduce(MPI_IN_PLACE, words, nb, row_type, add_rows, MPI_COMM_WORLD, code)
+         call check(g6x_from_partial(nb, words, a1, j1, pot1))
+      else
+         call add_doubles(a1, 3*nb)
+         call add_doubles(j1, 3*nb)
+         call add_doubles(pot1, nb)
+      end if
+   end subroutine
+
+   subroutine add_doubles(array, length)
+      integer, intent(in) :: length
+      real(dp), intent(inout) :: array(length)
+      integer :: code
+      call MPI_Allreduce(MPI_IN_PLACE, array, length, MPI_DOUBLE_PRECISION, MPI_SUM, &
+                         MPI_COMM_WORLD, code)
+   end subroutine
+
+   ! ---- steps ------------------------------------------------------------------------
+
+   ! Hermite corrector for body i, the q-th of the block, and its next step by Aarseth's
+   ! criterion.
+   subroutine correct(i, q)
+      integer, intent(in) :: i, q
+      real(dp) :: h, want, below
+      real(dp) :: s(3), c(3) ! second and third derivative of the acceleration
+      h = now - t(i)
+      s = (6*(a1(:, q) - a(:, i)) - h*(4*j(:, i) + 2*j1(:, q)))/h**2
+      c = (12*(a(:, i) - a1(:, q)) + 6*h*(j(:, i) + j1(:, q)))/h**3
+      x(:, i) = xp(:, q) + h**4*(s/24 + h*c/120)
+      v(:, i) = vp(:, q) + h**3*(s/6 + h*c/24)
+      s = s + h*c
+      a(:, i) = a1(:, q)
+      j(:, i) = j1(:, q)
+      pot(i) = pot1(q)
+      t(i) = now
+      below = norm2(j(:, i))*norm2(c) + sum(s**2)
+      want = dt_max
+      if (below > 0) want = sqrt(eta*(norm2(a(:, i))*norm2(s) + sum(j(:, i)**2))/below)
+      if (want < h) then
+         call shorten(i, want)
+      else if (dt(i) < dt_max .and. want >= 2*h .and. mod(now, 2*h) == 0) then
+         dt(i) = 2*dt(i) ! where the grid of that step allows it
+      end if
+   end subroutine
+
+   subroutine shorten(i, want)
+      integer, intent(in) :: i
+      real(dp), intent(in) :: want
+      do while (dt(i) > want .and. dt(i) > dt_min)
+         dt(i) = dt(i)/2
+      end do
+   end subroutine
+
+   subroutine start
+      integer :: i
+      call open_board
+      call share_out
+      do i = 1, n
+         call send(i)
+      end do
+      call set_scale
+      block = [(i, i=1, n)]
+      call get_forces
+      a = a1
+      j = j1
+      pot = pot1
+      do i = 1, n
+         if (norm2(j(:, i)) > 0) call shorten(i, eta_start*norm2(a(:, i))/norm2(j(:, i)))
+         call send(i)
+         if (rank /= 0 .or. (i > 5 .and. .not. print_all)) cycle
+         print '(" force", i7, 4es25.16e3)', i, a(:, i), pot(i)
+      end do
+   end subroutine
+
+   subroutine block_step
+      integer :: i, q
+      now = minval(t + dt)
+      block = pack([(i, i=1, n)], t + dt == now)
+      call get_forces
+      do q = 1, size(block)
+         call correct(block(q), q)
+         call send(block(q))
+      end do
+      steps = steps + size(block)
+      blocks = blocks + 1
+   end subroutine
+
+   ! ---- input and output -------------------------------------------------------------
+
+   ! Energies by the host, the pairs being shared by the ranks, and by the potential.
+   subroutine output(e_host, e_pot)
+      real(dp), intent(out) :: e_host, e_pot
+      real(dp) :: kinetic, row(n)
+      integer :: i, k
+      call set_scale
+      block = [(i, i=1, n)]
+      call get_forces
+      pot = pot1
+      kinetic = 0.5_dp*sum(m*sum(v**2, dim=1))
+      e_pot = kinetic + 0.5_dp*sum(m*pot)
+      row = 0
+      do i = 1 + rank, n, ranks
+         do k = 1, i - 1
+            row(i) = row(i) - m(i)*m(k)/sqrt(sum((x(:, i) - x(:, k))**2) + eps2)
+         end do
+      end do
+      ! A row is 0 on all ranks but one: the sum is exact in any order.
+      call add_doubles(row, n)
+      e_host = kinetic + sum(row)
+      if (rank == 0) print '(" time", f11.5, 2(a, es19.10))', now, '   energy (host)', e_host, &
+         '   energy (pot)', e_pot
+   end subroutine
+
+   ! A number made of all bits of the state; all ranks must have the same.
+   integer(int64) function state_bits() result(hash)
+      integer(int64), parameter :: prime(2) = [2147483647_int64, 2147483629_int64]
+      integer(int64) :: h(2), word, other(2)
+      integer :: i, k, part, code
+      real(dp) :: state(15)
+      h = 1
+      do i = 1, n
+         state = [t(i), dt(i), pot(i), x(:, i), v(:, i), a(:, i), j(:, i)]
+         do k = 1, size(state)
+            word = transfer(state(k), word)
+            do part = 0, 48, 16
+               h = mod(h*[65599, 92821] + ibits(word, part, 16), prime)
+            end do
+         end do
+      end do
+      hash = h(1)*2_int64**31 + h(2)
+      other = [hash, -hash]
+      call MPI_Allreduce(MPI_IN_PLACE, other, 2, MPI_INTEGER8, MPI_MAX, MPI_COMM_WORLD, code)
+      if (other(1) /= -other(2)) call fail('the ranks have come apart')
+   end function
+
+   ! Bodies from a file, read by all ranks.
+   subroutine read_snapshot(name)
+      character(*), intent(in) :: name
+      character(len=1024) :: line
+      real(dp) :: b(7)
+      integer :: unit, code, pass
+      open (newunit=unit, file=name, status='old', action='read', iostat=code)
+      if (code /= 0) call fail('cannot open '//name)
+      do pass = 1, 2
+         n = 0
+         do
+            read (unit, '(a)', iostat=code) line
+            if (code /= 0) exit
+            line = line(:index(line//'#', '#') - 1)
+            if (line == ' ') cycle
+            b = huge(b)
+            read (line, *, iostat=code) b
+            if (code /= 0 .or. .not. all(abs(b) < 1e30_dp) .or. b(1) < 0) &
+               call fail('not m x y z vx vy vz: a line of '//name)
+            n = n + 1
+            if (pass == 1) cycle
+            m(n) = b(1)
+            x(:, n) = b(2:4)
+            v(:, n) = b(5:7)
+         end do
+         rewind (unit)
+         if (n == 0) call fail('no bodies in '//name)
+         if (pass == 1) allocate (m(n), x(3, n), v(3, n))
+      end do
+      close (unit)
+   end subroutine
+
+   subroutine read_options
+      character(len=256) :: word, name
+      integer :: k
+      name = 'data/plummer1024.dat'
+      k = 1
+      do while (k <= command_argument_count())
+         call get_command_argument(k, word)
+         select case (word)
+         case ('-p', '-d')
+            partial = word == '-p'
+         case ('-f')
+            print_all = .true.
+         case ('-e')
+            eps = value_of(k)
+         case ('-a')
+            eta = value_of(k)
+         case ('-t')
+            tend = value_of(k)
+         case default
+            if (word(1:1) == '-') call fail('[FILE] [-e eps] [-a eta] [-t tend] [-p | -d] [-f]')
+            name = word
+         end select
+         k = k + 1
+      end do
+      if (.not. (eta > 0 .and. tend > 1e-9_dp)) call fail('eta and tend must be above zero')
+      call read_snapshot(trim(name))
+   end subroutine
+
+   real(dp) function value_of(k) result(number)
+      integer, intent(inout) :: k ! steps on to the argument that is the value
+      character(len=256) :: word
+      integer :: code
+      k = k + 1
+      call get_command_argument(k, word)
+      read (word, *, iostat=code) number
+      if (code /= 0) call fail('not a number: '//word)
+   end function
+
+end module cluster
+
+program mpi_hermite
+   use cluster
+   implicit none
+   real(dp) :: e0, e1, p0, p1
+   integer(int64) :: bits
+   integer :: code
+
+   call MPI_Init(code)
+   call MPI_Comm_rank(MPI_COMM_WORLD, rank, code)
+   call MPI_Comm_size(MPI_COMM_WORLD, ranks, code)
+   call read_options
+   if (eps < 0) eps = 4.0_dp/n
+   eps2 = eps**2
+   do while (mod(tend, dt_max) /= 0 .and. dt_max > tend/16)
+      dt_max = dt_max/2 ! the largest step divides tend, so that all bodies meet there ...
+   end do
+   tend = anint(tend/dt_max)*dt_max ! ... if need be, tend moves
+   allocate (dt(n), source=dt_max)
+   allocate (t(n), pot(n), a(3, n), j(3, n), h2(n), source=0.0_dp)
+   allocate (xp, vp, a1, j1, source=a)
+   allocate (pot1, source=pot)
+   allocate (address(n), words(G6X_PARTIAL_WORDS, merge(n, 1, partial)))
+   if (rank == 0) print '(" mpi_hermite   N =", i6, 2(a, es12.3), a, f10.5)', n, '   eps =', eps, &
+      '   eta =', eta, '   t_end =', tend
+   call start
+   call output(e0, p0)
+   do while (now < tend)
+      call block_step
+      if (mod(now, dt_out) == 0 .or. now >= tend) call output(e1, p1)
+   end do
+   bits = state_bits()
+   if (rank == 0) then
+      print '(" steps", i10, "   blocks", i9)', steps, blocks
+      print '(" bits of the state ", z16.16)', bits
+      print '(a, es12.3)', ' relative energy error by pot', abs((p1 - p0)/p0), &
+         ' relative energy error', abs((e1 - e0)/e0)
+   end if
+   if (.not. (abs(e1) < 1e30_dp .and. abs(p1) < 1e30_dp)) call fail('energy is lost')
+   call check(g6_close(rank))
+   call MPI_Finalize(code)
+end program mpi_hermite
