@@ -606,7 +606,8 @@ module g6lib
 
       ! Block steps on the host, by the fourth-order Hermite scheme: particles address(ni)
       ! (0-based) of t(n), dt(n), x, v, a, j(3, n), predicted to `time`.
-      integer(c_int) function g6x_hermite_predict(ni, address, time, t, x, v, a, j, xi, vi) bind(c)
+      integer(c_int) function g6x_hermite_predict(ni, address, time, t, x, v, a, j, xi, vi) &
+         bind(c)
          import :: c_int, c_double
          integer(c_int), value :: ni
          integer(c_int), intent(in) :: address(*)
@@ -617,8 +618,8 @@ module g6lib
 
       ! ... corrected with acc and jerk, moved there, and dt their next steps. dt is the address
       ! of an array (c_loc), or c_null_ptr: only xi and vi are written.
-      integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, jerk, &
-                                                  t, dt, x, v, a, j, xi, vi) bind(c)
+      integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, &
+                                                  jerk, t, dt, x, v, a, j, xi, vi) bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: ni
          integer(c_int), intent(in) :: address(*)
