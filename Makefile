@@ -33,7 +33,7 @@ $(VENV)/tested: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-C_SOURCES := $(wildcard csrc/*.c csrc/*.h include/*.h legacy_examples/*.c legacy_examples/*.cc \
+C_SOURCES := $(wildcard csrc/*.[ch] include/*.h legacy_examples/*.[ch] legacy_examples/*.cc \
     tests/c/*.c)
 
 format: $(VENV)/tested

@@ -4,18 +4,19 @@
  * PASJ 44, 141); forces, nearest neighbours and neighbour lists from the GRAPE-6. The
  * host predicts and corrects the particles of a block, O(block) work per step.
  *
- *   hermite [FILE] [-e eps] [-a eta] [-t tend]
+ *   hermite [FILE] [-e eps] [-a eta] [-t tend] [-f]
  *
  * FILE: one line a body, m x y z vx vy vz, G = 1; # starts a comment. Defaults:
  * data/plummer1024.dat, eps = 4/N (also if negative), eta = 0.02, tend = 1. Energies are
  * printed every quarter of a time unit, from the library's potential and, up to NHOST
- * bodies, from a sum of the host's own. */
+ * bodies, from a sum of the host's own. -f prints the forces at the start. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "g6lib.h"
+#include "snapshot.h"
 
 #define CLUSTER 0       /* the one board */
 #define NHOST 16384     /* most bodies for sums over all pairs on the host */
@@ -39,6 +40,7 @@ static int *iidx, *innb; /* what goes to the pipes and comes back */
 static double *ih2, *ipot;
 static vec *ix, *iv, *ia, *ij;
 static long nstep, nblock;
+static int show; /* print the forces at the start */
 
 static void stop(const char *what, const char *name)
 {
@@ -53,51 +55,16 @@ static void *get(int number, size_t size)
     return p;
 }
 
-static int read_body(char *line, double b[7])
-{
-    for (char *d = line; (d = strpbrk(d, "dD")) != NULL;) *d = 'e'; /* as Fortran writes */
-    for (int k = 0; k < 7; k++) {
-        char *end;
-        b[k] = strtod(line, &end);
-        if (end == line || !isfinite(b[k])) return 0;
-        line = end;
-    }
-    return b[0] >= 0.0;
-}
-
 static void read_snapshot(const char *name)
 {
-    FILE *f = fopen(name, "r");
-    char line[1024];
-    int room = 0;
-    double b[7], (*all)[7] = NULL;
+    struct snapshot s;
+    char fault[SNAPSHOT_FAULT];
 
-    if (f == NULL) stop("cannot open", name);
-    while (fgets(line, sizeof line, f) != NULL) {
-        line[strcspn(line, "#")] = '\0';
-        if (line[strspn(line, " \t\r\n")] == '\0') continue;
-        if (!read_body(line, b)) {
-            fprintf(stderr, "hermite: body %d is not m x y z vx vy vz\n", n + 1);
-            stop("broken snapshot", name);
-        }
-        if (n == room) {
-            room = room ? 2 * room : 1024;
-            all = realloc(all, sizeof *all * (size_t)room);
-            if (all == NULL) stop("too many bodies for the memory:", name);
-        }
-        memcpy(all[n++], b, sizeof b);
+    if (snapshot_load(name, &s, fault) != 0) {
+        fprintf(stderr, "hermite: %s: %s\n", name, fault);
+        exit(1);
     }
-    fclose(f);
-    if (n == 0) stop("no bodies in", name);
-    m = get(n, sizeof *m);
-    x = get(n, sizeof *x);
-    v = get(n, sizeof *v);
-    for (int i = 0; i < n; i++) {
-        m[i] = all[i][0];
-        memcpy(x[i], all[i] + 1, sizeof x[i]);
-        memcpy(v[i], all[i] + 4, sizeof v[i]);
-    }
-    free(all);
+    n = s.n, m = s.m, x = s.x, v = s.v;
 }
 
 /* ---- the board ------------------------------------------------------------- */
@@ -358,11 +325,15 @@ static void output(double *egrape, double *ehost, int *work)
 
 static void options(int argc, char **argv, double *eps)
 {
-    const char *name = "data/plummer1024.dat", *usage = "[FILE] [-e eps] [-a eta] [-t tend]";
+    const char *name = "data/plummer1024.dat", *usage = "[FILE] [-e eps] [-a eta] [-t tend] [-f]";
     for (int i = 1; i < argc; i++) {
         char *end = "", *value = i + 1 < argc ? argv[i + 1] : "";
         if (argv[i][0] != '-') {
             name = argv[i];
+            continue;
+        }
+        if (strcmp(argv[i], "-f") == 0) {
+            show = 1;
             continue;
         }
         if (strcmp(argv[i], "-e") == 0)
@@ -408,6 +379,8 @@ int main(int argc, char **argv)
     tend = ldexp(rint(ldexp(tend, ltop)), -ltop);
     printf(" hermite   N = %d   eps = %.3E   eta = %.3E   t_end = %.5f\n", n, eps, eta, tend);
     start(work);
+    for (int i = 0; show && i < n; i++)
+        printf(" force %d %.16e %.16e %.16e %.16e\n", i + 1, a[i][0], a[i][1], a[i][2], pot[i]);
     output(&e0, &h0, work);
     while (now < tend) {
         block_step(work);

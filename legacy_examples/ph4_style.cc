@@ -26,6 +26,8 @@
 #include <map>
 #include <vector>
 
+#include "snapshot.h"
+
 /* ---- the library as ph4 knows it: no header, and C names of its own -------------- */
 
 extern "C" {
@@ -127,29 +129,21 @@ static void stop(const char *what, const char *name)
 
 static void read_snapshot(const char *name)
 {
-    std::FILE *f = std::fopen(name, "r");
-    char line[1024];
-    if (!f) stop("cannot open", name);
-    while (std::fgets(line, sizeof line, f)) {
-        double b[7];
-        char *p = line, *end;
-        line[std::strcspn(line, "#")] = '\0';
-        if (line[std::strspn(line, " \t\r\n")] == '\0') continue;
-        for (char *d = line; (d = std::strpbrk(d, "dD"));) *d = 'e'; /* as Fortran writes */
-        for (int k = 0; k < 7; k++, p = end) {
-            b[k] = std::strtod(p, &end);
-            if (end == p || !std::isfinite(b[k])) stop("not m x y z vx vy vz: a line of", name);
-        }
-        if (b[0] < 0.0) stop("negative mass in", name);
-        Body one = Body();
-        one.m = b[0];
-        std::copy(b + 1, b + 4, one.x);
-        std::copy(b + 4, b + 7, one.v);
-        body.push_back(one);
+    struct snapshot s;
+    char fault[SNAPSHOT_FAULT];
+    if (snapshot_load(name, &s, fault) != 0) {
+        std::fprintf(stderr, "ph4_style: %s: %s\n", name, fault);
+        std::exit(1);
     }
-    std::fclose(f);
-    if (body.empty()) stop("no bodies in", name);
-    n = (int)body.size();
+    n = s.n;
+    body.resize((size_t)n);
+    for (int i = 0; i < n; i++) {
+        Body &b = body[(size_t)i];
+        b.m = s.m[i];
+        std::copy(s.x[i], s.x[i] + 3, b.x);
+        std::copy(s.v[i], s.v[i] + 3, b.v);
+    }
+    snapshot_free(&s);
 }
 
 static double norm(const vec a) { return std::sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]); }

@@ -6,6 +6,7 @@ import os
 import pytest
 
 import capi
+from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from variants import Variants
 
 for name in [n for n in os.environ if n.startswith("GRAPE6_") and n != "GRAPE6_TEST_LIBRARY"]:

@@ -4,119 +4,32 @@ The programs in legacy_examples/ are built by their Makefile and run with an emp
 environment; what they print is compared with sums made here in NumPy.
 """
 
-import functools
-import importlib.util
 import re
 import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import capi
 import tools
+from grape6py import reference
+from legacy import (
+    ENERGY_ERROR,
+    EPS,
+    NUMBER,
+    SNAPSHOT,
+    energies,
+    force_errors,
+    grape6_config,
+    make,
+    need_gfortran,
+    numbers,
+    output_of,
+)
 
-EXAMPLES = capi.ROOT / "legacy_examples"
-SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
 MODULE = capi.ROOT / "include" / "g6lib.f90"
 TWO_BODY = capi.TESTS / "fortran" / "two_body.f90"
-EPS = 4 / 1024
-ENERGY_ERROR = 1e-6
 PROGRAMS = ["hermite_f77", "hermite"]
-NUMBER = r"\s*([-+]?\d\S*)"
-
-
-def need_gfortran():
-    tools.need("gfortran")
-
-
-def grape6_command():
-    """How make is to call grape6: the package that the other tests find, or this tree."""
-    spec = importlib.util.find_spec("grape6py")
-    place = Path(spec.origin).parent.parent if spec and spec.origin else capi.ROOT
-    return f"env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"
-
-
-def grape6_config(*names):
-    command = f"{grape6_command()} config {' '.join(names)}"
-    return subprocess.run(
-        command, shell=True, check=True, capture_output=True, text=True
-    ).stdout.split()
-
-
-def make(build, *variables):
-    return subprocess.run(
-        ["make", "-C", EXAMPLES, f"GRAPE6={grape6_command()}", f"BUILD={build}", *variables],
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    """Folder with the programs that this machine can build."""
-    folder = tmp_path_factory.mktemp("legacy")
-    make(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def run(build, tmp_path_factory):
-    """Runs a program in another folder, with nothing but `environment` in its own."""
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-
-    def run(name, *arguments, environment=()):
-        if name == "hermite_f77":
-            need_gfortran()
-        return subprocess.run(
-            [build / name, *map(str, arguments)],
-            env=dict(environment),
-            cwd=elsewhere,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-
-    return functools.cache(run)
-
-
-@pytest.fixture(scope="module")
-def stars():
-    """The shipped snapshot: masses, positions, velocities."""
-    table = np.loadtxt(SNAPSHOT)
-    return table[:, 0], table[:, 1:4], table[:, 4:7]
-
-
-@pytest.fixture(scope="module")
-def distance(stars):
-    """Distances of all pairs, infinite on the diagonal."""
-    _, pos, _ = stars
-    r = np.sqrt(((pos[:, None] - pos[None]) ** 2).sum(axis=2))
-    np.fill_diagonal(r, np.inf)
-    return r
-
-
-def output_of(process):
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-    return process.stdout
-
-
-def numbers(pattern, text):
-    """Tuples of the numbers where NUMBER's groups stand in the pattern."""
-    found = re.findall(pattern, text)
-    assert found, f"{pattern!r} is not in\n{text}"
-    return [tuple(map(float, f)) if isinstance(f, tuple) else float(f) for f in found]
-
-
-def energies(text):
-    """(time, host's energy, energy by the library's potential) of each output."""
-    return np.array(
-        numbers(rf"time{NUMBER}\s+energy \(host\){NUMBER}\s+energy \(pot\){NUMBER}", text)
-    )
 
 
 # ---- the programs ------------------------------------------------------------
@@ -201,6 +114,15 @@ def test_fortran_exponents_and_comments_are_read(run, tmp_path, name):
     assert energies(text)[0, 1] == pytest.approx(0.125 - 0.25, rel=1e-10)
 
 
+def test_c_program_prints_the_forces_at_the_start_if_asked(run, stars):
+    exact = reference.direct_sum(*stars, eps2=EPS**2)
+    text = output_of(run("hermite", SNAPSHOT, "-t", "0.0625", "-f"))
+    acc, pot = force_errors(text, exact)
+    assert len(acc) == 1024
+    assert max(acc.max(), pot.max()) <= 1e-6
+    assert "force" not in output_of(run("hermite", SNAPSHOT, "-t", "0.0625"))
+
+
 BROKEN = {
     "empty": "",
     "only-comments": "# m x y z vx vy vz\n\n",
@@ -240,14 +162,14 @@ def test_c_program_refuses_bad_options(run, arguments):
     assert "[-t tend]" in process.stderr
 
 
-def test_makefile_without_compilers_says_so_and_builds_the_c_program(tmp_path):
+def test_makefile_without_compilers_says_so_and_builds_the_c_programs(tmp_path):
     missing = [f"{name}=no-such-compiler" for name in ("FC", "CXX", "MPIF90")]
     said = make(tmp_path, *missing).stdout
     assert "gfortran not found: apt-get install gfortran" in said
     assert "ph4_style left out: no-such-compiler not found: apt-get install g++" in said
     assert "mpi_hermite left out: no-such-compiler not found: apt-get install libopenmpi" in said
     built = {p.name for p in tmp_path.iterdir()}
-    assert "hermite" in built
+    assert {"hermite", "treecode", "kira_style"} <= built
     assert not built & {"hermite_f77", "ph4_style", "mpi_hermite"}
 
 

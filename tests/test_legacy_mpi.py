@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import capi
-import test_legacy as legacy
+import legacy
 import tools
 from grape6py import models, read_snapshot, reference, write_snapshot
 from test_legacy_ph4 import check_forces, mode_is

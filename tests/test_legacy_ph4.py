@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import capi
-import test_legacy as legacy
+import legacy
 import tools
 from grape6py import read_snapshot, reference
 from test_accuracy import LIMITS

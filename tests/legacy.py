@@ -1,0 +1,130 @@
+"""The programs in legacy_examples/: fixtures that build and run them, readers of what they print.
+
+Fixtures: `build`, `run`, `stars`, `distance`; conftest.py hands them to the tests.
+"""
+
+import functools
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import capi
+import tools
+
+EXAMPLES = capi.ROOT / "legacy_examples"
+SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
+EPS = 4 / 1024
+ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
+NUMBER = r"\s*([-+]?\d\S*)"
+
+
+def need_gfortran():
+    tools.need("gfortran")
+
+
+def grape6_command():
+    """How make is to call grape6: the package that the other tests find, or this tree."""
+    spec = importlib.util.find_spec("grape6py")
+    place = Path(spec.origin).parent.parent if spec and spec.origin else capi.ROOT
+    return f"env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"
+
+
+def grape6_config(*names):
+    command = f"{grape6_command()} config {' '.join(names)}"
+    return subprocess.run(
+        command, shell=True, check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def make(build, *variables):
+    return subprocess.run(
+        ["make", "-C", EXAMPLES, f"GRAPE6={grape6_command()}", f"BUILD={build}", *variables],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory):
+    """Folder with the programs that this machine can build."""
+    folder = tmp_path_factory.mktemp("legacy")
+    make(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run(build, tmp_path_factory):
+    """Runs a program in another folder, with nothing but `environment` in its own."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+
+    def run(name, *arguments, environment=()):
+        if name == "hermite_f77":
+            need_gfortran()
+        return subprocess.run(
+            [build / name, *map(str, arguments)],
+            env=dict(environment),
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return functools.cache(run)
+
+
+@pytest.fixture(scope="session")
+def stars():
+    """The shipped snapshot: masses, positions, velocities."""
+    table = np.loadtxt(SNAPSHOT)
+    return table[:, 0], table[:, 1:4], table[:, 4:7]
+
+
+@pytest.fixture(scope="session")
+def distance(stars):
+    """Distances of all pairs, infinite on the diagonal."""
+    _, pos, _ = stars
+    r = np.sqrt(((pos[:, None] - pos[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(r, np.inf)
+    return r
+
+
+def output_of(process):
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    return process.stdout
+
+
+def numbers(pattern, text):
+    """Tuples of the numbers where NUMBER's groups stand in the pattern."""
+    found = re.findall(pattern, text)
+    assert found, f"{pattern!r} is not in\n{text}"
+    return [tuple(map(float, f)) if isinstance(f, tuple) else float(f) for f in found]
+
+
+def energies(text):
+    """(time, host's energy, energy by the library's potential) of each output."""
+    return np.array(
+        numbers(rf"time{NUMBER}\s+energy \(host\){NUMBER}\s+energy \(pot\){NUMBER}", text)
+    )
+
+
+def forces(text):
+    """(acc, pot) of the force lines, which are those of bodies 1, 2, 3 ..."""
+    table = np.array(numbers(rf"force{NUMBER}{NUMBER}{NUMBER}{NUMBER}{NUMBER}", text))
+    assert (table[:, 0] == np.arange(1, len(table) + 1)).all()
+    return table[:, 1:4], table[:, 4]
+
+
+def force_errors(text, exact):
+    """Relative errors of acc and pot, against the first bodies of the oracle's sum."""
+    acc, pot = forces(text)
+    true = exact.acc[: len(acc)].astype(float)
+    error = np.linalg.norm(acc - true, axis=1) / np.linalg.norm(true, axis=1)
+    return error, np.abs(pot / exact.pot[: len(pot)].astype(float) - 1)

@@ -1,0 +1,205 @@
+"""The program with kira's calls: each habit of kira's shows in what comes out.
+
+Judged by the oracle, by brute force in NumPy, and by runs that must not differ: other numbers of
+pipes, a board that is released on the way or not, a board with hardware errors.
+"""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import capi
+from grape6py import reference
+from legacy import EPS, NUMBER, SNAPSHOT, energies, force_errors, forces, numbers, output_of
+
+DOUBLE = (("GRAPE6_PRECISION", "double"),)
+KIRA = (("GRAPE6_CLIENT", "kira"),)
+SHORT = (SNAPSHOT, "-t", "0.0625", "-f")
+NDENS = 12
+
+
+def lists(text):
+    """{body: (radius, neighbours)} of the first density, bodies counted from 0."""
+    found = {}
+    for line in re.findall(r"^ neighbours (.*)$", text, re.MULTILINE):
+        body, radius, length, *members = line.split()
+        assert len(members) == int(length)
+        found[int(body) - 1] = float(radius), [int(k) - 1 for k in members]
+    return found
+
+
+def board(text):
+    """Releases, resets, and lists that were too long for their room."""
+    pattern = rf"board released{NUMBER}, reset{NUMBER}, lists too long{NUMBER}"
+    (counts,) = numbers(pattern.replace(NUMBER, r"\s(\d+)"), text)
+    return counts
+
+
+def without_board(text):
+    return re.sub(r"\n board released.*", "", text)
+
+
+@pytest.fixture(scope="module")
+def faulty_board(tmp_path_factory):
+    """Environment in which every so many force calls fail as hardware did."""
+    library = tmp_path_factory.mktemp("faulty") / "faulty_board.so"
+    source = capi.TESTS / "c" / "faulty_board.c"
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *strict, source, "-o", library, "-ldl"], check=True, timeout=60)
+    return lambda every: (("LD_PRELOAD", str(library)), ("FAULTY_CALLS", str(every)))
+
+
+@pytest.mark.parametrize(
+    ("environment", "median", "largest"),
+    [((), 4e-8, 1e-6), (DOUBLE, 6e-15, 4e-14)],
+    ids=["grape", "double"],
+)
+def test_forces_are_the_direct_sum(run, stars, environment, median, largest):
+    exact = reference.direct_sum(*stars, eps2=EPS**2, extended=True)
+    acc, pot = force_errors(output_of(run("kira_style", *SHORT, environment=environment)), exact)
+    assert len(acc) == 1024
+    assert max(np.median(acc), np.median(pot)) <= median
+    assert max(acc.max(), pot.max()) <= largest
+
+
+@pytest.mark.parametrize("environment", [(), DOUBLE, KIRA], ids=["grape", "double", "kira"])
+def test_3_26_energy_is_kept_and_is_that_of_the_potentials_at_time_zero(run, environment):
+    text = output_of(run("kira_style", SNAPSHOT, environment=environment))
+    assert max(numbers(rf"relative energy error(?: by pot)?{NUMBER}", text)) <= 1e-6
+    times, host, pot = energies(text).T
+    assert list(times) == [0, 0.25, 0.5, 0.75, 1]
+    assert np.abs(host / host[0] - 1).max() <= 1e-6
+    assert np.abs(pot / host - 1).max() <= 1e-7
+    assert len(forces(text)[0]) == 5
+    assert board(text)[:2] == (5, 0)
+
+
+@pytest.mark.parametrize("environment", [(), DOUBLE, KIRA], ids=["grape", "double", "kira"])
+def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
+    run, stars, distance, environment
+):
+    mass, pos, _ = stars
+    pair = np.unravel_index(distance.argmin(), distance.shape)
+    others = np.delete(np.arange(1024), pair)
+    exact = reference.direct_sum(
+        mass[others], pos[others], target_pos=pos[list(pair)], eps2=EPS**2, extended=True
+    )
+    text = output_of(run("kira_style", *SHORT, environment=environment))
+    found = numbers(rf"perturbation{NUMBER}{NUMBER}{NUMBER}{NUMBER}", text)[:2]
+    assert [int(body) - 1 for body, *_ in found] == list(map(int, pair))
+    error = np.linalg.norm(np.array(found)[:, 1:] - exact.acc.astype(float), axis=1)
+    limit = 1e-13 if environment == DOUBLE else 2e-7
+    assert (error <= limit * np.linalg.norm(exact.acc.astype(float), axis=1)).all()
+
+
+@pytest.mark.parametrize("room", [4096, 40, 16])
+@pytest.mark.parametrize("environment", [(), KIRA], ids=["unset", "kira"])
+def test_lists_are_those_of_brute_force_also_after_overflow(run, distance, environment, room):
+    text = output_of(run("kira_style", *SHORT, "-n", room, environment=environment))
+    found = lists(text)
+    assert set(found) == set(range(1024))
+    for body, (radius, members) in found.items():
+        assert NDENS <= len(members) <= room
+        assert members == np.flatnonzero(distance[body] <= radius).tolist()
+    assert (board(text)[2] > 0) == (room < 100)
+
+
+def test_the_density_centre_follows_from_the_lists(run, stars):
+    mass, pos, _ = stars
+    text = output_of(run("kira_style", *SHORT))
+    found = lists(text)
+    rho = [mass[found[i][1]].sum() / found[i][0] ** 3 for i in range(1024)]
+    got = numbers(rf"density centre{NUMBER}{NUMBER}{NUMBER}", text)[0]
+    assert got == pytest.approx(rho @ pos / np.sum(rho), abs=1.1e-5)
+    assert "no density" not in text
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 37])
+def test_2_13_a_board_released_and_filled_again_changes_nothing(run, blocks):
+    text = output_of(run("kira_style", *SHORT))
+    other = output_of(run("kira_style", *SHORT, "-r", blocks))
+    (count,) = numbers(rf"blocks{NUMBER}", other)
+    assert board(other)[0] == (count // blocks if blocks else 0)
+    assert without_board(other) == without_board(text)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        (("GRAPE6_NPIPES", "1"),),
+        (("GRAPE6_NPIPES", "7"),),
+        (("GRAPE6_NPIPES", "128"), ("GRAPE6_NEIGHBOUR_SELF", "1")),
+        KIRA,
+    ],
+    ids=lambda e: "=".join(e[0]),
+)
+def test_output_does_not_depend_on_the_number_of_pipes(run, environment):
+    assert output_of(run("kira_style", *SHORT, environment=environment)) == output_of(
+        run("kira_style", *SHORT)
+    )
+
+
+@pytest.mark.parametrize(("pipes", "itself"), [("128", "0"), ("48", "1")])
+def test_3_2_lists_that_would_mislead_kira_are_told(run, pipes, itself):
+    environment = (("GRAPE6_NPIPES", pipes), ("GRAPE6_NEIGHBOUR_SELF", itself))
+    process = run("kira_style", *SHORT, environment=environment)
+    assert process.returncode == 0
+    assert process.stderr.count("GRAPE6_CLIENT=kira") == 1
+    assert process.stdout == output_of(run("kira_style", *SHORT))
+
+
+def test_a_faulty_board_is_reset_and_filled_and_the_result_is_the_same(run, faulty_board):
+    sound = output_of(run("kira_style", *SHORT))
+    process = run("kira_style", *SHORT, environment=faulty_board(50))
+    resets = board(process.stdout)[1]
+    assert process.returncode == 0
+    assert resets > 5
+    assert process.stderr.count("hardware error 42") > process.stderr.count("error -1") > 1
+    for pattern in ("force", "time", "perturbation", "steps", "last node", "relative"):
+        lines = [line for line in process.stdout.splitlines() if pattern in line]
+        assert lines == [line for line in sound.splitlines() if pattern in line]
+
+
+def test_lists_are_right_though_the_board_says_now_and_then_they_did_not_fit(
+    run, faulty_board, distance
+):
+    text = output_of(run("kira_style", *SHORT, environment=faulty_board(10**9)))
+    for body, (radius, members) in lists(text).items():
+        assert members == np.flatnonzero(distance[body] <= radius).tolist()
+    assert board(text)[2] > 0
+
+
+def test_five_resets_in_vain_end_the_program(run, faulty_board):
+    process = run("kira_style", *SHORT, environment=faulty_board(1))
+    assert process.returncode == 1
+    assert process.stderr.count("hardware error") == 6
+    assert "the GRAPE gives no forces" in process.stderr
+    assert "energy" not in process.stdout
+
+
+@pytest.mark.parametrize("environment", [(), KIRA], ids=["unset", "kira"])
+@pytest.mark.parametrize("n", [1, 2, 3, 12, 13])
+def test_2_7_the_last_node_is_its_own_neighbour_and_the_smallest_systems_run(
+    run, tmp_path, n, environment
+):
+    rng = np.random.default_rng(n)
+    file = tmp_path / "small.dat"
+    np.savetxt(file, np.column_stack([np.full(n, 1 / n), rng.standard_normal((n, 6))]))
+    text = output_of(run("kira_style", file, "-e", "0.1", environment=environment))
+    assert " last node   nearest 1   neighbours 0   pot 0   acc 0\n" in text
+    assert board(text)[1] == 0
+    assert max(numbers(rf"relative energy error{NUMBER}", text)) <= 1e-5
+    assert ("density" in text) == (n > NDENS)
+    assert ("perturbation" in text) == (n > 1)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-e",), ("-a", "0"), ("-n", "12"), ("-r", "-1"), ("-t", "x"), ("-q", "1")]
+)
+def test_bad_options_end_with_the_usage_and_status_1(run, arguments):
+    process = run("kira_style", SNAPSHOT, *arguments)
+    assert process.returncode == 1
+    assert "[-r blocks]" in process.stderr
+    assert process.stdout == ""

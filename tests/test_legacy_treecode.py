@@ -1,0 +1,147 @@
+"""The treecode in the manner of Makino's: lists of mixed bodies and cells, fresh for each group.
+
+Its forces are judged by the oracle's direct sum: with theta = 0 by the errors of the mode, with
+theta > 0 by those of a tree of monopoles.
+"""
+
+import numpy as np
+import pytest
+
+from grape6py import reference, write_snapshot
+from legacy import EPS, NUMBER, SNAPSHOT, energies, force_errors, forces, numbers, output_of
+
+DOUBLE = (("GRAPE6_PRECISION", "double"),)
+BHTREE = (("GRAPE6_CLIENT", "bhtree"),)
+ONE_STEP = ("-t", "0.001", "-f")
+
+
+@pytest.fixture(scope="module")
+def exact(stars):
+    mass, pos, _ = stars
+    return reference.direct_sum(mass, pos, eps2=EPS**2, extended=True)
+
+
+@pytest.fixture
+def errors(run, exact):
+    """Relative errors of acc and pot of all bodies of the snapshot at an opening angle."""
+
+    def errors(theta, environment=()):
+        process = run("treecode", SNAPSHOT, "-o", theta, *ONE_STEP, environment=environment)
+        return force_errors(output_of(process), exact)
+
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("environment", "median", "largest"),
+    [((), 4e-8, 1e-6), (DOUBLE, 6e-15, 4e-14)],
+    ids=["grape", "double"],
+)
+def test_theta_zero_is_the_direct_sum(errors, environment, median, largest):
+    """The published medians, times 4: a sixteenth of the pairs that they were measured with."""
+    acc, pot = errors(0, environment)
+    assert len(acc) == 1024
+    assert np.median(acc) <= median
+    assert acc.max() <= largest
+    assert np.median(pot) <= median
+    assert pot.max() <= largest
+
+
+def test_theta_one_half_has_the_errors_of_a_tree(errors):
+    acc, pot = errors(0.5)
+    assert np.median(acc) <= 3e-3
+    assert acc.max() <= 3e-2
+    assert pot.max() <= 5e-3
+
+
+def test_forces_tend_to_the_direct_sum_with_theta(errors):
+    medians = [np.median(errors(theta)[0]) for theta in (1, 0.7, 0.5, 0.3, 0.15)]
+    assert (np.diff(medians) < 0).all()
+    assert medians[0] > 1e-3
+    assert medians[-1] < 5e-4
+
+
+@pytest.mark.parametrize("environment", [(), DOUBLE], ids=["grape", "double"])
+def test_energy_is_kept_over_one_time_unit(run, environment):
+    text = output_of(run("treecode", SNAPSHOT, environment=environment))
+    (error,) = numbers(rf"relative energy error{NUMBER}", text)
+    assert error <= 1e-4
+    times, host, _ = energies(text).T
+    assert list(times) == [0, 0.25, 0.5, 0.75, 1]
+    assert np.abs(host / host[0] - 1).max() <= 1e-3
+    assert len(forces(text)[0]) == 5
+
+
+def test_3_35_the_potential_needs_no_self_term(run):
+    """Makino's code adds m/eps to each potential: here that would be 0.5 of the energy."""
+    host, pot = energies(output_of(run("treecode", SNAPSHOT, "-o", "0", *ONE_STEP)))[0, 1:]
+    assert pot == pytest.approx(host, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [(("GRAPE6_NPIPES", "1"),), (("GRAPE6_NPIPES", "7"),), (("GRAPE6_NPIPES", "16384"),), BHTREE],
+    ids=lambda e: "=".join(e[0]),
+)
+def test_output_does_not_depend_on_the_number_of_pipes(run, environment):
+    short = (SNAPSHOT, "-d", "0.0078125", "-t", "0.0625", "-f")
+    text = output_of(run("treecode", *short))
+    assert output_of(run("treecode", *short, environment=environment)) == text
+
+
+def test_a_list_is_shorter_than_all_bodies_and_lists_are_shared(run):
+    text = output_of(run("treecode", SNAPSHOT))
+    steps, lists, length = numbers(rf"steps{NUMBER}\s+lists{NUMBER}\s+mean length{NUMBER}", text)[0]
+    assert steps == 512
+    assert lists < 0.2 * 1024 * (steps + 1)
+    assert 50 < length < 700
+
+
+def test_bodies_in_one_place_and_without_mass_are_no_matter(run, tmp_path):
+    """A group larger than the pipes, a cell without size, cells without mass."""
+    rng = np.random.default_rng(3)
+    pos = np.vstack([np.zeros((200, 3)), rng.standard_normal((300, 3))])
+    mass = np.where(np.arange(500) % 3 == 0, 0, 1 / 500)
+    pos[:20, 0] = -7
+    mass[:20] = 0
+    file = tmp_path / "odd.dat"
+    write_snapshot(file, mass, pos)
+    exact = reference.direct_sum(mass, pos, eps2=0.01**2, extended=True)
+    text = output_of(run("treecode", file, "-e", "0.01", "-o", "0", *ONE_STEP))
+    acc, pot = force_errors(text, exact)
+    assert acc.max() <= 1e-5  # bodies in the middle of the others have next to no force
+    assert pot.max() <= 1e-6
+    acc, _ = force_errors(
+        output_of(run("treecode", file, "-e", "0.01", "-o", "1", *ONE_STEP)), exact
+    )
+    assert np.median(acc) <= 3e-2
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_smallest_systems(run, tmp_path, n):
+    file = tmp_path / "small.dat"
+    file.write_text("".join(f"1 {i} 0 0 0 0.5 0\n" for i in range(n)))
+    text = output_of(run("treecode", file, "-e", "0", "-t", "0.01"))
+    acc, pot = forces(text)
+    np.testing.assert_allclose(acc[:, 0], [1, -1] if n == 2 else [0], rtol=1e-6)
+    np.testing.assert_allclose(pot, [-1, -1] if n == 2 else [0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-e",),
+        ("-o", "1.5"),
+        ("-o", "nan"),
+        ("-d", "0"),
+        ("-t", "x"),
+        ("-q", "1"),
+        ("-",),
+        ("-fx",),
+    ],
+)
+def test_bad_options_end_with_the_usage_and_status_1(run, arguments):
+    process = run("treecode", SNAPSHOT, *arguments)
+    assert process.returncode == 1
+    assert "[-o theta]" in process.stderr
+    assert process.stdout == ""
