@@ -1,6 +1,7 @@
 # make run   sets everything up, links an old Fortran program, integrates a cluster and draws it
 # make test  sets everything up and runs the tests
-# Both need Python 3.11 or newer with venv, gcc and make.
+# make coverage  runs most tests and prints which lines of csrc they reach
+# All need Python 3.11 or newer with venv, gcc and make.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ SOURCES := pyproject.toml setup.py $(wildcard csrc/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
 CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
 
-.PHONY: run test format lint clean
+.PHONY: run test coverage format lint clean
 
 run: $(VENV)/installed
 	@$(MAKE) --no-print-directory -s -C legacy_examples BUILD=$(CURDIR)/build/legacy \
@@ -21,6 +22,9 @@ run: $(VENV)/installed
 
 test: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+coverage: $(VENV)/tested
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/covered.py build/coverage
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

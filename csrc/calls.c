@@ -8,6 +8,7 @@
 #include "force.h"
 #include "fpenv.h"
 #include "memory.h"
+#include "mistakes.h"
 #include "session.h"
 
 int call_open(int64_t id) { return session_open(id); }
@@ -41,6 +42,7 @@ int call_set_ti(int64_t id, double ti)
     struct session *s = session_take(id, &code);
     if (!s) return code;
     s->time = ti;
+    if (MISTAKE(predict_in_set_ti)) mistakes_let_go(&s->j);
     s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
     if (s->time_bad)
         code = error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
@@ -73,6 +75,7 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
         force_before_write(s);
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
+        if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, address, s->time);
     } else {
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
     }
@@ -104,6 +107,7 @@ int call_set_j_many(int64_t id, int n, const int *address, const int *index, con
         code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
                            j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);
         if (code && !first) first = explain(s, code, a, label);
+        if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, a, s->time);
     }
     session_release(s);
     return first;

@@ -7,6 +7,7 @@
 #include "backend.h"
 #include "exact.h"
 #include "memory.h"
+#include "mistakes.h"
 #include "threads.h"
 
 struct direct {
@@ -279,6 +280,8 @@ static int direct_start(void *state, const struct targets *targets, const struct
     job->body_range = d->body_range;
     job->self = d->self;
     d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
+    if (MISTAKE(self_by_distance)) mistakes_self_by_distance(job, d->index);
+    if (MISTAKE(self_by_address)) mistakes_self_by_address(job, d->index);
     d->softened = 0;
     for (int i = 0; i < job->ni; i++) {
         const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, d->self[i].address);

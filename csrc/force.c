@@ -7,6 +7,7 @@
 
 #include "fpenv.h"
 #include "memory.h"
+#include "mistakes.h"
 #include "verify.h"
 
 static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
@@ -22,6 +23,7 @@ static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
 void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
                float *distance)
 {
+    if (MISTAKE(stale_outputs)) return;
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++) {
             if (acc) acc[i][k] = NAN;
@@ -167,6 +169,7 @@ struct scale force_scale(struct session *s, int nj)
 static int begin(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
+    if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
     const struct upload upload = {&s->j, nj, s->time, force_scale(s, nj), &s->options};
     c->precision = s->options.precision;
     c->jerk = s->options.jerk;
@@ -343,6 +346,7 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
         return error_set(&s->fault, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
     if (c->code) return c->code;
     if (c->invalid[pipe]) return G6X_E_I_NAN;
+    if (MISTAKE(lists_empty)) return 0;
     fenv_t host;
     fpenv_enter(&host);
     const int code = s->backend->neighbours(s->state, pipe, c->h2[pipe], &index, &found, &s->fault);
@@ -360,6 +364,7 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
     for (int64_t k = 0; k < found; k++)
         if (s->options.neighbour_self || index[k] != c->index[pipe]) s->list[n++] = index[k];
     if (n) qsort(s->list, (size_t)n, sizeof *s->list, ascending);
+    if (MISTAKE(lists_truncated) && n > 256) n = 256;
     *length = (int)n;
     if (n && maxlength > 0)
         memcpy(list, s->list, (size_t)(n < maxlength ? n : maxlength) * sizeof *list);

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "memory.h"
+#include "mistakes.h"
 #include "predictor.h"
 
 enum { SMALLEST_CAPACITY = 1024, MOST_SLOTS = 0x7ffffc00 };

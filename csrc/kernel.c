@@ -18,6 +18,7 @@
 #include "pair.h"
 
 #include "exact.h"
+#include "mistakes.h"
 #include "threads.h"
 
 #define INLINE static inline __attribute__((always_inline))

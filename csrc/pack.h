@@ -21,6 +21,7 @@ INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *
         x3 = q_fma(dt, q_mul(q_set1(0.75), k), j6);
         v2 = q_fma(dt, k, j6);
     }
+    if (MISTAKE(velocity_power)) v2 = q_mul(dt, q_fma(q_set1(-1.0), j6, q_add(v2, v2)));
     struct packed_quad out;
     out.x = q_mul(q_fma(dt, q_fma(dt, q_fma(dt, x3, a2), v0), x0), x_unit);
     out.v = q_mul(q_fma(dt, q_fma(dt, q_mul(three, v2), q_add(a2, a2)), v0), v_unit);

@@ -5,11 +5,15 @@
 
 #include <math.h>
 
+#include "mistakes.h"
+
 /* Component by component; pack.h takes the same fused steps, four components at once. */
 static inline void predict_component(double dt, double k18, double j6, double a2, double v,
                                      double x, double *xp, double *vp)
 {
-    const double x3 = fma(dt, 0.75 * k18, j6), v2 = 3.0 * fma(dt, k18, j6);
+    const double x3 = fma(dt, 0.75 * k18, j6);
+    double v2 = 3.0 * fma(dt, k18, j6);
+    if (MISTAKE(velocity_power)) v2 = dt * (2.0 * v2 - 3.0 * j6);
     *xp = fma(dt, fma(dt, fma(dt, x3, a2), v), x);
     *vp = fma(dt, fma(dt, v2, a2 + a2), v);
 }

@@ -207,7 +207,7 @@ def text(name, *args, length=400):
 
 
 def clean_environment(env):
-    base = {k: v for k, v in os.environ.items() if not k.startswith("GRAPE6_")}
+    base = {k: v for k, v in os.environ.items() if not re.match("GRAPE6_(?!TEST_)", k)}
     return {**base, "GRAPE6_TEST_LIBRARY": str(library_path()), **env}
 
 

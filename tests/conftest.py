@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 
 import pytest
 
@@ -9,7 +10,7 @@ import capi
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from variants import Variants
 
-for name in [n for n in os.environ if n.startswith("GRAPE6_") and n != "GRAPE6_TEST_LIBRARY"]:
+for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:
     del os.environ[name]
 
 _ids = itertools.count(1000)

@@ -39,6 +39,18 @@ def test_an_id_never_opened_works_while_any_is_open(session, cluster):
     assert other.close() == 0
 
 
+def test_row21_an_id_opened_after_its_first_use_stays_with_its_particles():
+    script = """
+call("g6_open", 1)
+s = object.__new__(Session); s.cluster = 2
+assert s.put(0, 1, 1.0, (2, 0, 0)) == 0
+assert call("g6_open", 2) == 0 == call("g6_close", 1)
+assert abs(s.force(1, [[0, 0, 0]]).acc[0, 0] - 0.25) < 1e-7
+assert s.close() == 0 and s.set_ti(0.0) == -21
+"""
+    assert capi.run_python(script).stdout == ""
+
+
 def test_row23_3_14_a_null_pointer_opens():
     script = """
 import ctypes

@@ -164,6 +164,31 @@ def test_1_3_low_level_calls_give_the_force_of_firsthalf(session, etc):
     assert not flag.any()
 
 
+def test_1_3_pipes_set_before_keep_their_particles_when_more_come(plain):
+    plain.put_cloud(SOURCE)
+    expected, cluster = plain.force(40, X, V, INDEX, eps2=0.01), plain.cluster
+    for pipe in range(5):
+        assert capi.call("g6_set_i_particle", cluster, pipe, int(INDEX[pipe]), X[pipe], V[pipe],
+                         0.01, 0.5) == 0  # fmt: skip
+    assert capi.call("g6_set_i_particle", cluster, 700, 3, X[3], V[3], 0.01, 0.5) == 0
+    assert capi.call("g6_set_njp", cluster, 40) == 0
+    for nip in (5, 701, 2000):
+        assert capi.call("g6_set_nip", cluster, nip) == 0
+        out, flag = capi.Force.blank(nip), np.zeros(nip, np.int32)
+        assert capi.call("g6_get_force", cluster, out.acc, out.jerk, out.pot, flag) == 0
+        assert (out.acc[:5] == expected.acc).all()
+        assert (out.jerk[:5] == expected.jerk).all()
+        if nip > 700:
+            assert (out.acc[700] == expected.acc[3]).all()
+
+
+@pytest.mark.parametrize("pipe", [-1, 2147483647])
+def test_1_3_a_pipe_that_cannot_be_is_refused(plain, pipe):
+    args = plain.cluster, pipe, 0, X[0], V[0], 0.0, 0.0
+    assert capi.call("g6_set_i_particle", *args) == -13
+    assert str(pipe) in plain.error()[1]
+
+
 def test_1_3_particles_can_be_read_back(session):
     session.put_cloud(SOURCE)
     session.force(40, X, V, INDEX)

@@ -73,6 +73,16 @@ def test_instruction_sets_that_the_machine_lacks_are_refused(plain):
     assert plain.set_int("G6X_ISA", 17, check=False) == -11
 
 
+def test_the_rate_that_benchmarks_divide_by_is_that_of_vectors():
+    rate = capi.library().g6x_fma_rate
+    rate.restype, rate.argtypes = ctypes.c_double, [ctypes.c_int] * 2
+    for code in capi.ISAS.values():
+        for mode in capi.MODES.values():
+            assert rate(code, mode) == 0 or rate(code, mode) > 1e6
+    assert rate(0, 0) > 1e6
+    assert rate(17, 0) == 0
+
+
 def test_precision_takes_effect_at_the_next_force(plain):
     source = cloud(300)
     plain.put_cloud(source)

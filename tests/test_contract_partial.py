@@ -124,6 +124,27 @@ def test_row07_a_nan_row_stays_nan_after_merging(new_session):
     assert found.acc[others] == pytest.approx(2 * expected.acc[others], rel=1e-9)
 
 
+def test_words_that_are_no_partial_sum_are_refused(new_session):
+    session, _, _ = whole(new_session, "grape", None)
+    good = partial(session, N)
+    bad, kept = good.copy(), good.copy()
+    bad[2] = 777
+    assert capi.call("g6x_add_partial", len(good), kept, bad) == -11
+    found = forces(bad, code=-11)
+    assert np.isnan(found.acc).all()
+    assert np.isnan(found.jerk).all()
+    assert np.isnan(found.pot).all()
+
+
+def test_sums_of_different_precision_or_scale_are_not_added(new_session):
+    session, _, _ = whole(new_session, "grape", None)
+    good = partial(session, N)
+    session.set_int("G6X_SCALE_LENGTH", 33)
+    assert capi.call("g6x_add_partial", len(good), good.copy(), partial(session, N)) == -11
+    other, _, _ = whole(new_session, "double", None)
+    assert capi.call("g6x_add_partial", len(good), good.copy(), partial(other, N)) == -11
+
+
 def test_row18_row20_row26_partial_sums_of_nothing_are_refused(session):
     words = np.zeros((3, WORDS), np.int64)
     assert capi.call("g6x_get_partial", session.cluster, 3, words) == -18

@@ -173,6 +173,44 @@ def test_row25_lists_before_any_force_call_are_refused(session):
     assert length == 0
 
 
+def test_row18_overflow_of_lists_before_any_force_call_is_not_known(session):
+    assert capi.call("g6_read_neighbour_list", session.cluster) == -18
+
+
+def test_row18_nearest_neighbours_are_not_made_up_after_a_write(filled):
+    filled.first(50, X, V, INDEX)
+    expected = filled.last(50, X, V, INDEX, nearest=False)
+    filled.put(3, 3, 9.0, (9, 9, 9))
+    again = filled.last(50, X, V, INDEX, nearest=False)
+    assert again.code == 0
+    assert again.bits() == expected.bits()
+    found = filled.last(50, X, V, INDEX)
+    assert found.code == -18
+    assert_nan(found)
+    assert (found.nearest == -1).all()
+
+
+@pytest.mark.parametrize("block", [None, 1], ids=["together", "one-by-one"])
+def test_a_force_that_fits_no_double_is_nan_and_named(session, block):
+    for address, x in enumerate((1e-40, 1.0)):
+        session.put(address, address, 1e250, (x, 0, 0))
+    far = np.full((16, 3), 1e30)
+    found = session.force(2, np.vstack([ORIGIN, far]), block=block)
+    assert found.code == -8
+    assert session.error()[0] == -8
+    assert np.isnan(found.acc[0]).all()
+    assert np.isfinite(found.acc[1:]).all()
+    assert found.pot[0] == pytest.approx(-1e290, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [-1, -2147483648])
+def test_row11_a_negative_number_of_particles_is_refused(filled, n):
+    assert capi.call("g6x_set_j_particles", filled.cluster, n, *[None] * 10) == -11
+    x = np.full((1, 3), 777.0)
+    assert capi.call("g6_get_predicted_j_particles", filled.cluster, n, x, x) == -11
+    assert (x == 777).all()
+
+
 def null_calls():
     """Each call with each of its pointers NULL in turn, except where NULL has a meaning."""
     optional = {"g6calc_firsthalf": {6, 7, 8}, "g6calc_firsthalf0": {6, 7, 8},

@@ -18,6 +18,7 @@ import tools
 
 # The kernels' copies of inline functions would take a sanitizer minutes to compile.
 SANITIZED = ["-O1", "-Dalways_inline=", "-fno-omit-frame-pointer"]
+COUNTED = ["-O1", "-Dalways_inline=", "--coverage", "-fprofile-update=atomic"]
 ADDRESS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
@@ -34,6 +35,10 @@ class Recipe:
 VARIANTS = {
     # Reads and writes out of bounds, leaks, undefined arithmetic; allocations can be made to fail.
     "address": Recipe(flags=[*SANITIZED, *ADDRESS, "-DGRAPE6_FAULT_INJECTION"], exported=True),
+    # Makes the mistake that GRAPE6_TEST_MISTAKE names.
+    "mistakes": Recipe(flags=["-O1", "-Dalways_inline=", "-DGRAPE6_MISTAKES"]),
+    # Counts the lines that are run: tests/covered.py.
+    "coverage": Recipe(flags=[*COUNTED, "-DGRAPE6_FAULT_INJECTION"], exported=True),
     "thread": Recipe(flags=[*SANITIZED, "-fsanitize=thread"]),
     "aarch64": Recipe(cc="aarch64-linux-gnu-gcc", flags=["-Werror"], machine="aarch64"),
 }

@@ -1,0 +1,50 @@
+"""Which lines of csrc the tests run: builds variants["coverage"], runs tests on it, prints a table.
+
+    python tests/covered.py folder
+
+The folder is made anew. Fails if a test fails or if fewer than LEAST percent of the lines were run.
+Lines count once though kernel.c is compiled for several instruction sets; those for other machines
+do not count. A process that is ended by a signal leaves no counts.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import capi
+from variants import Variants, clean
+
+LEAST = 95
+TESTS = ["test_contract_*.py", "test_faults_*.py", "test_configuration.py"]
+# Of names in the library as it is shipped, which this one is not.
+LEFT_OUT = ["test_contract_symbols.py"]
+
+
+def run(*command, **env):
+    """Runs a command from the root of the tree; its failure ends this program."""
+    done = subprocess.run(list(map(str, command)), cwd=capi.ROOT, env={**os.environ, **env},
+                          check=False)  # fmt: skip
+    if done.returncode:
+        sys.exit(f"{command[0]}: exit {done.returncode}")
+
+
+def main(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    built = Variants(folder)["coverage"]
+    clean([built.program("walk")])
+    clean([built.program("nth_allocation")], printed=True)
+    clean([built.program("spoilt_row")], printed=True, GRAPE6_VERIFY="1")
+    files = sorted({path for pattern in TESTS for path in capi.TESTS.glob(pattern)})
+    files = [path for path in files if path.name not in LEFT_OUT]
+    python = [sys.executable, "-m"]
+    run(*python, "pytest", "-q", "-p", "no:cacheprovider", *files,
+        GRAPE6_TEST_LIBRARY=str(built.library))  # fmt: skip
+    run(*python, "gcovr", "--root", capi.ROOT, "--filter", "csrc/", "--object-directory",
+        built.folder, "--txt-metric", "line", "--fail-under-line", LEAST, built.folder)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

@@ -1,0 +1,118 @@
+"""Where settings come from: the file of GRAPE6_CONFIG, the environment, options before open."""
+
+import pytest
+
+import capi
+
+VALUES = """
+import ctypes
+code = call("g6_open", 0)
+s = object.__new__(Session); s.cluster = 0
+if code: print(code, s.error()[1])
+else: print(*(s.get_int("G6X_" + key) for key in sys.argv[1].split()))
+"""
+
+
+@pytest.fixture
+def started(tmp_path):
+    """What a process with this file and environment finds: values of options, or the refusal."""
+
+    def start(lines, keys="PRECISION", **env):
+        path = tmp_path / "grape6.toml"
+        path.write_bytes(lines.encode())
+        script = VALUES.replace("sys.argv[1]", repr(keys))
+        return capi.run_python(script, GRAPE6_CONFIG=str(path), **env).stdout.strip()
+
+    return start
+
+
+def test_the_file_gives_strings_numbers_and_truth_values(started):
+    lines = '# of the group\n\n  precision = "double"  # words in quotes\r\nthreads=3\n' \
+            'GRAPE6_SNAP = false\nGrape6_Neighbour_Self\t=\ttrue # yes'  # fmt: skip
+    assert started(lines, "PRECISION THREADS SNAP NEIGHBOUR_SELF JERK") == "1 3 0 1 1"
+
+
+def test_the_environment_wins_over_the_file_line_by_line(started):
+    lines = 'precision = "double"\nthreads = 3\n'
+    assert started(lines, "PRECISION THREADS", GRAPE6_THREADS="2") == "1 2"
+
+
+def test_a_client_sets_what_other_lines_may_override(started):
+    keys = "NPIPES NEIGHBOUR_SELF JERK"
+    assert started('client = "kira"', keys) == "16384 1 1"
+    assert started('npipes = 64\nclient = "kira"', keys) == "64 1 1"
+    assert started('jerk = 1\nclient = "kira"', keys, GRAPE6_CLIENT="bhtree") == "16384 0 1"
+
+
+def test_an_empty_value_counts_as_unset(started):
+    assert started("threads = 3", "THREADS", GRAPE6_THREADS="", GRAPE6_CLIENT="") == "3"
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ('precision = "dbl"', "GRAPE6_PRECISION=dbl"),
+        ("threads = 2000", "GRAPE6_THREADS=2000"),
+        ("verify = 1.5", "GRAPE6_VERIFY=1.5"),
+        ("verify = -1", "GRAPE6_VERIFY=-1"),
+        ("speed = 3", "SPEED"),
+        ("= 3", "GRAPE6_CONFIG"),
+        ("threads 3", "threads 3"),
+        ("precision = double yes", "precision = double yes"),
+        ('precision = "double" "single"', "GRAPE6_CONFIG"),
+        ("[grape6]", "[grape6]"),
+        ('client = "nbody7"', "GRAPE6_CLIENT=nbody7"),
+        ('config = "other.toml"', "CONFIG"),
+    ],
+)
+def test_a_line_that_is_not_understood_is_named_and_open_refused(started, line, named):
+    found = started(f"threads = 1\n{line}\njerk = 2\n")
+    assert found.startswith("-11 ")
+    assert named in found
+
+
+def test_a_wrong_line_counts_though_the_environment_overrides_it(started):
+    assert started('precision = "dbl"', GRAPE6_PRECISION="double").startswith("-11 ")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    missing = str(tmp_path / "none.toml")
+    found = capi.run_python(VALUES, GRAPE6_CONFIG=missing).stdout
+    assert found.startswith("-11 ")
+    assert missing[:60] in found
+
+
+def test_a_backend_that_is_there_may_be_asked_for():
+    script = VALUES.replace("sys.argv[1]", repr("JERK"))
+    assert capi.run_python(script, GRAPE6_BACKEND="cpu").stdout.strip() == "1"
+
+
+@pytest.mark.parametrize("value", ["1.01", "-0.1", "0.1.2", ".", "1e-2", "0.12345678901234567"])
+def test_a_fraction_is_plain_digits_from_0_to_1(value):
+    found = capi.run_python(VALUES, GRAPE6_VERIFY=value).stdout
+    assert found.startswith(f"-11 GRAPE6_VERIFY={value}: it must be a fraction")
+
+
+def test_row21_options_before_open_are_the_first_values_of_clusters_to_come():
+    capi.run_python("""
+import ctypes
+key, value, fraction = CONSTANTS["G6X_PRECISION"], ctypes.c_int(-1), ctypes.c_double(-1)
+verify = CONSTANTS["G6X_VERIFY"]
+assert call("g6x_set_int", 5, key, 1) == 0 and call("g6x_set_int", 5, key, 9) == -11
+assert call("g6x_set_int", 5, CONSTANTS["G6X_ON_ERROR"], 0) == 0
+assert text("g6x_last_error", 5)[0] == -11
+assert call("g6x_get_int", 0, key, ctypes.byref(value)) == 0 and value.value == 1
+assert call("g6x_get_int", 0, 999, ctypes.byref(value)) == -11
+assert call("g6x_set_double", 0, verify, 0.25) == 0
+assert call("g6x_set_double", 0, verify, 2.0) == -11
+assert call("g6x_get_double", 0, verify, ctypes.byref(fraction)) == 0 and fraction.value == 0.25
+for cluster in (0, 7):
+    assert call("g6_open", cluster) == 0
+    call("g6x_get_int", cluster, key, ctypes.byref(value))
+    call("g6x_get_double", cluster, verify, ctypes.byref(fraction))
+    assert (value.value, fraction.value) == (1, 0.25)
+assert call("g6x_set_int", 0, key, 2) == 0
+assert call("g6_close", 0) == 0 == call("g6_open", 0)
+call("g6x_get_int", 0, key, ctypes.byref(value))
+assert value.value == 1, "closing forgets the options of a cluster"
+""")

@@ -1,0 +1,87 @@
+"""Mistakes on purpose: the tests that protect a promise fail when it is broken.
+
+csrc/mistakes.h has the mistakes, variants["mistakes"] is the library that makes the chosen one.
+Each is the habit of an earlier library, or a short cut that most clients do not notice.
+"""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import capi
+
+NOTICED_BY = {
+    "predict_in_set_ti": """
+        test_contract_predictor.py::test_3_12_set_ti_may_come_before_the_j_particles
+        test_contract_predictor.py::test_3_12_a_particle_sent_after_set_ti_is_predicted_too""",
+    "velocity_power": """
+        test_contract_predictor.py::test_2_1_each_derivative_has_its_coefficient
+        test_contract_predictor.py::test_2_1_forces_use_predicted_positions_and_velocities""",
+    "self_by_distance": """
+        test_contract_self.py::test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance
+        test_contract_self.py::test_3_5_two_i_particles_may_carry_the_index_of_a_third
+        test_contract_self.py::test_row09_a_distinct_particle_at_the_same_place_adds_nothing""",
+    "self_by_address": """
+        test_contract_self.py::test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance
+        test_contract_self.py::test_2_4_address_equal_to_index_excludes_nobody
+        test_contract_neighbours.py::test_2_7_ties_go_to_the_lowest_address""",
+    "lists_empty": """
+        test_contract_neighbours.py::test_3_38_2_6_lists_are_those_of_brute_force
+        test_contract_neighbours.py::test_lists_follow_either_lasthalf""",
+    "lists_truncated": """
+        test_contract_neighbours.py::test_row24_lists_of_any_length_fit""",
+    "nj_ignored": """
+        test_contract_memory.py::test_only_addresses_below_nj_pull
+        test_contract_predictor.py::test_3_28_growing_nj_at_one_time_predicts_the_new_ones""",
+    "stale_outputs": """
+        test_faults_codes.py::test_row18_lasthalf_without_firsthalf
+        test_faults_codes.py::test_lasthalf_with_other_counts_gives_nan
+        test_faults_codes.py::test_a_j_particle_with_nan_spoils_forces_until_rewritten
+        test_faults_output.py::test_row21_calls_before_the_first_open_are_refused""",
+    "open_by_exported_name": """
+        test_contract_symbols.py::test_the_host_may_define_the_other_spelling_itself""",
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(variants):
+    """Runs tests with a library that makes a mistake: {test: outcomes of its cases}."""
+    library = str(variants["mistakes"].library)
+
+    def run(mistake, tests):
+        switches = {"GRAPE6_TEST_LIBRARY": library, "GRAPE6_TEST_MISTAKE": mistake}
+        command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider"]
+        command += [
+            "-k",
+            "not avx and not double and not single",
+            *(f"tests/{test}" for test in tests),
+        ]
+        done = subprocess.run(command, cwd=capi.ROOT, env=capi.clean_environment(switches),
+                              check=False, capture_output=True, text=True, timeout=240)  # fmt: skip
+        assert done.returncode in (0, 1), done.stdout + done.stderr
+        lines = re.findall(r"^([A-Z]+) tests/([^[ \n]+)", done.stdout, re.MULTILINE)
+        return {test: {what for what, name in lines if name == test} for test in tests}
+
+    return run
+
+
+@pytest.mark.parametrize("mistake", NOTICED_BY)
+def test_a_mistake_is_noticed(outcomes, mistake):
+    found = outcomes(mistake, NOTICED_BY[mistake].split())
+    assert [test for test, how in found.items() if "FAILED" not in how] == []
+
+
+def test_without_a_mistake_the_same_tests_pass(outcomes):
+    tests = sorted(set(" ".join(NOTICED_BY.values()).split()))
+    assert outcomes("none", tests) == {test: {"PASSED"} for test in tests}
+
+
+def test_every_mistake_of_the_library_is_here():
+    sources = "".join(path.read_text() for path in (capi.ROOT / "csrc").glob("*.[ch]"))
+    assert set(re.findall(r"\bif \(.*\bMISTAKE\((\w+)\)", sources)) == set(NOTICED_BY)
+
+
+def test_the_product_makes_no_mistakes():
+    assert b"GRAPE6_TEST_MISTAKE" not in capi.library_path().read_bytes()
