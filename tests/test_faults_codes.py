@@ -214,7 +214,7 @@ def test_row11_a_negative_number_of_particles_is_refused(filled, n):
 def null_calls():
     """Each call with each of its pointers NULL in turn, except where NULL has a meaning."""
     optional = {"g6calc_firsthalf": {6, 7, 8}, "g6calc_firsthalf0": {6, 7, 8},
-                "g6x_set_j_particles": {2, 3, 4, 5, 7, 8, 9, 10},
+                "g6x_set_j_particles": {2, 3, 4, 5, 7, 8, 9, 10}, "g6x_hermite_correct": {9},
                 "g6calc_firsthalf_all": {5, 6, 7}, "g6calc_firsthalf0_all": {5, 6, 7},
                 "g6_set_i_particle_scales_from_real_value": {2, 3}}  # fmt: skip
     for name, letters in capi.SIGNATURES.items():
@@ -233,7 +233,7 @@ def test_a_null_pointer_is_named_not_followed(plain, name, null):
     plain.put_cloud(SOURCE)
     plain.first(1, X[:1], V[:1], INDEX[:1])
     capi.call("g6_open_all")
-    memory = [np.zeros(64, np.int64) for _ in range(14)]
+    memory = [np.zeros(64, np.int64) for _ in range(16)]
     memory[0][:], memory[1][:] = plain.cluster, 1
     args = []
     for k, letter in enumerate(capi.SIGNATURES[name]):
@@ -245,7 +245,7 @@ def test_a_null_pointer_is_named_not_followed(plain, name, null):
             args.append(plain.cluster if k == 0 and not name.endswith("_all") else 1)
     if "lasthalf" in name and not name.endswith("_all"):
         args[1] = args[2] = 1
-    if name in ("g6x_add_partial", "g6x_from_partial"):
+    if name.startswith(("g6x_add_", "g6x_from_", "g6x_hermite_")):
         args[0] = 1
     if name == "g6_get_neighbour_list":
         args[1] = 0
