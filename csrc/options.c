@@ -156,6 +156,12 @@ static const char *const NAMES[] = {
 
 enum { CONFIG_LINE = 512 };
 
+/* A value that TOML takes without quotes: a number or a truth value. */
+static int is_plain(const char *text)
+{
+    return !text[strspn(text, "-+.0123456789")] || !strcmp(text, "true") || !strcmp(text, "false");
+}
+
 /* Reads `name = value` lines, the flat part of TOML: strings in quotes, integers,
  * fractions, true and false. Names are those of the environment, in either case, with or
  * without GRAPE6_. Calls `use` for each. */
@@ -168,6 +174,12 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
         return;
     }
     while (fgets(line, sizeof line, file)) {
+        if (!strchr(line, '\n') && strlen(line) == sizeof line - 1) {
+            line[40] = 0;
+            problem("GRAPE6_CONFIG", line, "lines of at most 510 characters");
+            for (int c = 0; c != EOF && c != '\n';) c = getc(file);
+            continue;
+        }
         char name[CONFIG_LINE] = "GRAPE6_", text[CONFIG_LINE];
         int end = 0;
         char *at = line + strspn(line, " \t");
@@ -183,13 +195,14 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
             (!at[end] || at[end] == '#')) {
             use(name, text);
         } else if (end = 0, sscanf(at, " = %511[-+.0-9a-z] %n", text, &end) == 1 && end &&
-                                (!at[end] || at[end] == '#')) {
+                                (!at[end] || at[end] == '#') && is_plain(text)) {
             use(name, !strcmp(text, "true") ? "1" : !strcmp(text, "false") ? "0" : text);
         } else {
             line[strcspn(line, "\r\n")] = 0;
             problem("GRAPE6_CONFIG", line, "lines of the form name = value");
         }
     }
+    if (ferror(file)) problem("GRAPE6_CONFIG", path, "a file that can be read");
     (void)fclose(file);
 }
 

@@ -59,6 +59,8 @@ def test_an_empty_value_counts_as_unset(started):
         ("= 3", "GRAPE6_CONFIG"),
         ("threads 3", "threads 3"),
         ("precision = double yes", "precision = double yes"),
+        ("precision = double", "precision = double"),
+        ("#" + 600 * "x", "at most 510 characters"),
         ('precision = "double" "single"', "GRAPE6_CONFIG"),
         ("[grape6]", "[grape6]"),
         ('client = "nbody7"', "GRAPE6_CLIENT=nbody7"),
@@ -82,6 +84,17 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
     assert missing[:60] in found
 
 
+def test_a_folder_is_no_file_of_settings(tmp_path):
+    found = capi.run_python(VALUES, GRAPE6_CONFIG=str(tmp_path)).stdout
+    assert found.startswith("-11 ")
+    assert "a file that can be read" in found
+
+
+def test_a_line_that_is_too_long_does_not_go_on_as_another(started):
+    assert started("#" + 510 * "x" + "threads = 3", "THREADS").startswith("-11 ")
+    assert started("#" + 509 * "x" + "\nthreads = 3", "THREADS") == "3"
+
+
 def test_a_backend_that_is_there_may_be_asked_for():
     script = VALUES.replace("sys.argv[1]", repr("JERK"))
     assert capi.run_python(script, GRAPE6_BACKEND="cpu").stdout.strip() == "1"
@@ -102,7 +115,10 @@ assert call("g6x_set_int", 5, key, 1) == 0 and call("g6x_set_int", 5, key, 9) ==
 assert call("g6x_set_int", 5, CONSTANTS["G6X_ON_ERROR"], 0) == 0
 assert text("g6x_last_error", 5)[0] == -11
 assert call("g6x_get_int", 0, key, ctypes.byref(value)) == 0 and value.value == 1
+assert call("g6x_clear_error", 5) == 0
 assert call("g6x_get_int", 0, 999, ctypes.byref(value)) == -11
+assert text("g6x_last_error", 5) == (-11, "g6x_get_int: no such integer option")
+assert call("g6x_get_double", 0, 999, ctypes.byref(fraction)) == -11
 assert call("g6x_set_double", 0, verify, 0.25) == 0
 assert call("g6x_set_double", 0, verify, 2.0) == -11
 assert call("g6x_get_double", 0, verify, ctypes.byref(fraction)) == 0 and fraction.value == 0.25
