@@ -123,7 +123,11 @@ def partial(model, shares):
         call = cluster, len(share), n, pointer(everybody, "int[]"), x, v
         check(lib.g6calc_firsthalf(*call, dummy, dummy, h2, 0.0, h2), cluster)
         check(lib.g6x_get_partial(cluster, n, pointer(words, "long long[]")), cluster)
-        check(lib.g6x_add_partial(n, pointer(total, "long long[]"), pointer(words, "long long[]")))
+        if cluster == ids[1]:
+            total[:] = words
+        else:
+            rows = (pointer(a, "long long[]") for a in (total, words))
+            check(lib.g6x_add_partial(n, *rows))
         lib.g6_close(cluster)
     acc, jerk, pot = np.empty((n, 3)), np.empty((n, 3)), np.empty(n)
     out = (pointer(a, "double[][3]") for a in (acc, jerk))
@@ -215,8 +219,8 @@ def main():
         for way in (forces, steps, cuts, chaos):
             if not options.what or way.__name__ in options.what:
                 found[way.__name__] = {"machine": machine(), "commit": commit()} | way()
+                path.write_text(json.dumps(found, indent=1) + "\n")
                 print(f"{way.__name__} done", flush=True)
-        path.write_text(json.dumps(found, indent=1) + "\n")
     draw(found)
 
 

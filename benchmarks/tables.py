@@ -50,13 +50,23 @@ def accuracies(result):
     return lines
 
 
+def integrations(result):
+    lines = row(["figure", "value", "goal"]) + row(["---"] * 3)
+    for f in result["figures"]:
+        lines += row([f["what"], f"{f['value']:.3g}", f["goal"]])
+    return lines
+
+
+MAKERS = {"accuracy": accuracies, "integration": integrations}
+
+
 def main():
     page = PAGE.read_text()
     for name in re.findall(r"<!-- ([\w-]+) -->", page):
         if name == "end":
             continue
         result = json.loads((HERE / "results" / f"{name}.json").read_text())
-        table = accuracies(result) if name.startswith("accuracy") else speeds(result)
+        table = MAKERS.get(name.split("-")[0], speeds)(result)
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, rest = page.split(begin)
         page = before + begin + heading(result) + table + end + rest.split(end, 1)[1]
