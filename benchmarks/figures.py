@@ -136,7 +136,10 @@ def partial(model, shares):
 
 
 def chaos():
-    """How far two runs of a sphere come apart if one coordinate differs in its last bit."""
+    """How far two runs of a sphere come apart if one coordinate differs in its last bit.
+
+    In mode double: the others do not resolve that bit.
+    """
     n, every = 1024, 0.25
     model = plummer(n, 1)
     nudged = model.pos.copy()
@@ -144,7 +147,7 @@ def chaos():
     tracks = []
     for pos in (model.pos, model.pos, nudged):
         track = [pos.copy()]
-        cluster = Hermite(model.mass, pos, model.vel, eps=4 / n)
+        cluster = Hermite(model.mass, pos, model.vel, eps=4 / n, precision="double")
         cluster.evolve(12.0, lambda c, to=track: to.append(c.pos), every=every)
         tracks.append(np.array(track))
     apart = [np.sqrt(((tracks[0] - other) ** 2).sum(2).mean(1)).tolist() for other in tracks[1:]]

@@ -12,6 +12,7 @@ import numpy as np
 
 from grape6py._board import chunks
 from grape6py._library import check, ffi, lib, pointer
+from grape6py.errors import NotOpenError
 
 # Arrays by body, in which the whole state of the integration lies.
 STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
@@ -94,8 +95,7 @@ class Blocks:
         Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
         or after it.
         """
-        if not self._sent:
-            self._send()
+        self._ready()
         self._sent = False
         n = self._select(np.flatnonzero(self.t + self.dt == time))
         self._predict(n, time)
@@ -114,14 +114,19 @@ class Blocks:
         forgotten: when one looks does not change what will be seen later.
         """
         if not (self.t == time).all():
-            if not self._sent:
-                self._send()
+            self._ready()
             n = self._select(self._everybody)
             self._predict(n, time)
             self._force(n, time)
             self._correct(n, time, move=False)
             return self._block.pos.copy(), self._block.vel.copy()
         return self.pos.copy(), self.vel.copy()
+
+    def _ready(self):
+        if not self._board.is_open:  # its id may be another session's by now
+            raise NotOpenError("this integration is closed; make a new Hermite()")
+        if not self._sent:
+            self._send()
 
     def _select(self, address):
         n = len(address)

@@ -103,6 +103,19 @@ def number(name, value, *, negative=True):
     return real
 
 
+def positive(name, value):
+    """`value` as a finite float above zero.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    real = number(name, value)
+    if real <= 0:
+        raise ArgumentError(f"{name} = {real} is not above zero")
+    return real
+
+
 def integer(name, value):
     """`value` as an int of 32 bits.
 

@@ -16,11 +16,17 @@ import warnings
 import h5py
 import numpy as np
 
+from grape6py import _inputs
+from grape6py._block import STATE
+from grape6py._library import PRECISIONS
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.hermite import Hermite
 from grape6py.models import Particles
 
 _FORMAT = "grape6py run 1"
+
+# What h5py, and the reading of what it gives, raise if a file is not what it should be.
+_DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
 
 
 def save(path, cluster, *, about=None, **attributes):
@@ -38,25 +44,45 @@ def save(path, cluster, *, about=None, **attributes):
     Raises
     ------
     SnapshotError
-        (a ValueError) if the file is there and is not such a file.
+        (a ValueError) if the file is there and is not such a file, or one of other settings.
     OSError
         If it cannot be written.
     """
     if os.path.exists(path) and not h5py.is_hdf5(path):
         raise SnapshotError(f"{os.fspath(path)} is there and is not an HDF5 file: nothing written")
-    pos, vel = cluster.pos, cluster.vel
+    found = {"mass": cluster.mass, "pos": cluster.pos, "vel": cluster.vel}
+    counts = {"time": cluster.time, "steps": cluster.steps, "blocks": cluster.blocks}
     with h5py.File(path, "a") as file:
-        if not file.attrs:
+        if not len(file.attrs) and not len(file):
             file.attrs["format"] = _FORMAT
             file.attrs["precision"], file.attrs["backend"] = cluster.precision, cluster.backend
             file.attrs.update(cluster.settings | (about or {}))
-        group = file.create_group(f"{len(file):06d}")
-        group.attrs.update({"time": cluster.time, "steps": cluster.steps})
-        group.attrs.update({"blocks": cluster.blocks} | attributes)
-        group["mass"], group["pos"], group["vel"] = cluster.mass, pos, vel
-        for name, array in cluster.state().items():
-            shared = name in group and np.array_equal(group[name], array)
-            group[f"state/{name}"] = group[name] if shared else array  # a link, if shared
+        else:
+            _check_same(file, cluster)
+        name = f"{len(file):06d}"
+        try:
+            _write(file.create_group(name), found, cluster.state(), counts | attributes)
+        except BaseException:  # Ctrl-C too: half a group would spoil the file
+            del file[name]
+            raise
+
+
+def _check_same(file, cluster):
+    if file.attrs.get("format") != _FORMAT:
+        raise SnapshotError(f"{file.filename} is no file of snapshots made by grape6py")
+    wanted = {"precision": cluster.precision} | cluster.settings
+    other = [name for name, value in wanted.items() if file.attrs.get(name) != value]
+    if other:
+        raise SnapshotError(f"{file.filename} has other settings: {', '.join(other)}")
+
+
+def _write(group, found, state, attributes):
+    group.attrs.update(attributes)
+    for name, array in found.items():
+        group[name] = array
+    for name, array in state.items():
+        shared = name in found and np.array_equal(found[name], array)
+        group[f"state/{name}"] = group[name] if shared else array  # a link, if shared
 
 
 def restore(path, **options):
@@ -87,22 +113,28 @@ def restore(path, **options):
     """
     with _opened(path) as file:
         about = dict(file.attrs)
-        settings = {
-            name: float(about[name])
-            for name in ("eps", "eta", "eta_start", "dt", "dt_max")
-            if name in about
-        }
-        settings["passes"] = int(about["passes"])
+        mode, backend = str(about["precision"]), str(about["backend"])
+        _inputs.choice("precision", mode, PRECISIONS)
+        step = "dt" if "dt" in about else "dt_max"
+        settings = {"eps": _inputs.number("eps", about["eps"], negative=False)}
+        settings |= {name: _inputs.positive(name, about[name]) for name in ("eta", "eta_start")}
+        settings |= {"passes": int(about["passes"]), step: _inputs.positive(step, about[step])}
         group = file[max(file)]
-        state = {name: data[()] for name, data in group["state"].items()}
+        mass = _inputs.floats("mass", group["mass"][()], (None,))
+        state = {
+            name: _inputs.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
+            for name, shape in STATE.items()
+        }
+        if not (state["dt"] > 0).all():
+            raise ArgumentError("a step is not above zero")
         counts = {name: int(group.attrs[name]) for name in ("steps", "blocks")}
-        time, mass = float(group.attrs["time"]), group["mass"][()]
-    wishes = {"precision": str(about["precision"])} | options
+        time = float(group.attrs["time"])
+    wishes = {"precision": mode} | options
     cluster = Hermite.restored(settings, mass, state, time=time, **counts, **wishes)
-    for name in ("backend", "precision"):
-        if getattr(cluster, name) != about[name]:
+    for name, was in (("backend", backend), ("precision", mode)):
+        if getattr(cluster, name) != was:
             warnings.warn(
-                f"{os.fspath(path)} was made with {name} {about[name]}; this is "
+                f"{os.fspath(path)} was made with {name} {was}; this is "
                 f"{getattr(cluster, name)}: the numbers will differ in the last digits",
                 Grape6Warning,
                 stacklevel=2,
@@ -154,12 +186,16 @@ class _opened:
             self._file = h5py.File(self._path, "r")
         except OSError as error:
             raise SnapshotError(f"{self._path} is not an HDF5 file: {error}") from error
-        if self._file.attrs.get("format") != _FORMAT or not len(self._file):
+        try:
+            ours = self._file.attrs.get("format") == _FORMAT and len(self._file) > 0
+        except _DAMAGE:
+            ours = False
+        if not ours:
             self._file.close()
             raise SnapshotError(f"{self._path} is no file of snapshots made by grape6py")
         return self._file
 
     def __exit__(self, kind, error, _):
         self._file.close()
-        if isinstance(error, KeyError | IndexError | TypeError | ArgumentError):
+        if isinstance(error, _DAMAGE) and not isinstance(error, SnapshotError):
             raise SnapshotError(f"{self._path} is broken or incomplete: {error}") from error

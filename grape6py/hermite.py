@@ -12,7 +12,7 @@ from grape6py.session import Grape6
 # Smallest step, as a fraction of the largest. Times are exact in double precision up to
 # 2^53 smallest steps, which is 2^23 largest ones.
 SMALLEST = 2.0**-30
-_LONGEST = 2.0**23
+_LONGEST = 2.0**53
 
 
 class Hermite:
@@ -38,8 +38,8 @@ class Hermite:
         Constant step shared by all bodies, instead of block steps.
     dt_max : float, optional
         Largest step, rounded down to a power of two. By default the power of two nearest
-        to an eighth of sqrt(r_v^3 / M), with the virial radius r_v of the start: 1/8 in
-        Henon units.
+        to an eighth of sqrt(r^3 / M), where M / r is the bodies' mean potential at the
+        start: with equal masses r is the virial radius, and the step 1/8 in Henon units.
     backend, precision, threads
         As in :class:`Grape6`.
 
@@ -87,19 +87,19 @@ class Hermite:
         eps = _inputs.number("eps", eps, negative=False)
         self._settings = {
             "eps": eps,
-            "eta": _positive("eta", eta),
-            "eta_start": _positive("eta_start", eta / 8 if eta_start is None else eta_start),
+            "eta": _inputs.positive("eta", eta),
+            "eta_start": _inputs.positive("eta_start", eta / 8 if eta_start is None else eta_start),
             "passes": _inputs.integer("passes", passes),
         }
         if passes < 1:
             raise ArgumentError(f"passes = {passes} is not at least 1")
         if dt is not None:
-            self._settings["dt"] = largest = smallest = _positive("dt", dt)
+            self._settings["dt"] = largest = smallest = _inputs.positive("dt", dt)
         else:
             if dt_max is None:
                 scale = _time_scale(mass, pos, eps, backend, threads)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
-            largest = 2.0 ** (math.frexp(_positive("dt_max", dt_max))[1] - 1)
+            largest = 2.0 ** (math.frexp(_inputs.positive("dt_max", dt_max))[1] - 1)
             smallest = largest * SMALLEST
             self._settings["dt_max"] = largest
         self._open((smallest, largest), mass, backend, precision, threads)
@@ -160,7 +160,11 @@ class Hermite:
         self.close()
 
     def close(self):
-        """Release the session of the library. Only integrating needs it."""
+        """Release the session of the library.
+
+        Integrating needs it, and so does a look at the bodies at a time at which nobody
+        has looked before.
+        """
         self._grape.close()
 
     def __repr__(self):
@@ -271,22 +275,25 @@ class Hermite:
         t = _inputs.number("t", t)
         if t < self.time:
             raise ArgumentError(f"t = {t} is before the present time {self.time}")
-        largest = self._blocks.rule[2]
-        if t > _LONGEST * largest:
+        _, smallest, largest = self._blocks.rule
+        if t > _LONGEST * smallest:
             raise ArgumentError(
-                f"t = {t} is more than 2^23 of the largest steps, {largest}, away: "
-                "times would not be exact any more; give a larger dt_max"
+                f"t = {t} is more than 2^{math.log2(_LONGEST * smallest / largest):.0f} steps of "
+                f"{largest}, beyond which times are not exact any more; give a larger "
+                f"{'dt' if smallest == largest else 'dt_max'}"
             )
         if every is not None:
-            every = _positive("every", every)
-        with Bar(self.time, t, progress) as shown:
-            for target in [t] if every is None else multiples(self.time, t, every):
-                self._advance(target, shown, callback if every is None else None)
-                if self._stopping:
-                    break
-                if every is not None and callback is not None:
-                    callback(self)
-        self._stopping = False
+            every = _inputs.positive("every", every)
+        try:
+            with Bar(self.time, t, progress) as shown:
+                for target in [t] if every is None else multiples(self.time, t, every):
+                    self._advance(target, shown, callback if every is None else None)
+                    if every is not None and callback is not None and self.time == target:
+                        callback(self)  # also if stopped in the very block that ends there
+                    if self._stopping:
+                        break
+        finally:
+            self._stopping = False
 
     def stop(self):
         """Let :meth:`evolve` return after the block under way; for callbacks and signals.
@@ -358,18 +365,15 @@ class Hermite:
         return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)
 
 
-def _positive(name, value):
-    value = _inputs.number(name, value)
-    if value <= 0:
-        raise ArgumentError(f"{name} = {value} is not above zero")
-    return value
-
-
 def _time_scale(mass, pos, eps, backend, threads):
-    """sqrt(r_v^3 / M) with the virial radius r_v = M^2 / (2 |W|); 1 if nothing attracts."""
+    """sqrt(r^3 / M) with M / r the mean potential; 1 if nothing attracts.
+
+    The mean is over bodies, not over mass, or the one body that dominates a planetary
+    system, and feels next to nothing, would set the scale.
+    """
     pot = diagnostics.potential(mass, pos, eps, backend=backend, threads=threads)
-    total, energy = math.fsum(mass), -0.5 * math.fsum(mass * pot)
-    if not (total > 0 and energy > 0):
+    total, depth = math.fsum(mass), -math.fsum(pot) / max(len(mass), 1)
+    if not (total > 0 and depth > 0):
         return 1.0
-    radius = total * (total / (2 * energy))
+    radius = total / depth
     return radius * math.sqrt(radius / total)

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 import signal
 import sys
 import time
@@ -65,10 +66,13 @@ class _Integration:
         self._options, self._signals = options, signals
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
-        self._archives = [p for p in options.out if p.suffix.lower() in (".h5", ".hdf5")]
-        self._texts = [p for p in options.out if p not in self._archives]
+        files = list(dict.fromkeys(options.out))
+        self._archives = [p for p in files if p.suffix.lower() in (".h5", ".hdf5")]
+        self._texts = [p for p in files if p not in self._archives]
         for path in [*options.out, *_listed(options.plot)]:
             _check_place(path)
+            if path.exists() and _same(_backup(path), options.start):
+                raise ArgumentError(f"{path} would be kept as {options.start}, the start: move it")
         if options.restart:
             self._resume()
         else:
@@ -101,7 +105,7 @@ class _Integration:
         }
         self.cluster = Hermite(*particles, eps=eps, backend=o.backend, **given)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
-        self._about["dt_out"] = o.dt_out or 2.0 ** (math.frexp(o.t_end / 8)[1] - 1)
+        self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
         self._history = []
         self._before = (0.0, particles.mass, particles.pos)
 
@@ -109,16 +113,25 @@ class _Integration:
         o = self._options
         given = [f"--{n.replace('_', '-')}" for n in _FROM_OLD if getattr(o, n) is not None]
         if given:
+            given = ", ".join(given)
             o.parser.error(f"--restart takes all settings from the file: leave out {given}")
         if o.start == "plummer":
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
         about, groups = archive.attributes(o.start)
-        self._about = {"name": str(about["name"])}
-        self._about |= {name: float(about[name]) for name in ("initial_energy", "dt_out")}
-        self._history = [self._record(group) for group in groups[:-1]]
         first = archive.read_particles(o.start, 0)
         self._before = (float(groups[0]["time"]), first.mass, first.pos)
+        # What a file saved from Python lacks is found as for a new run.
+        self._about = {
+            "name": str(about.get("name", f"{Path(o.start).name}, N = {len(first.mass)}"))
+        }
+        self._about["initial_energy"] = float(
+            about["initial_energy"]
+            if "initial_energy" in about
+            else diagnostics.energy(*first, self.cluster.settings["eps"], backend=o.backend).total
+        )
+        self._about["dt_out"] = float(about.get("dt_out", 0)) or _eighth(o.t_end)
+        self._history = [self._record(group) for group in groups[:-1] if "kinetic" in group]
 
     def go(self):
         """Integrate to the end or a signal, with an output at each output time."""
@@ -149,13 +162,14 @@ class _Integration:
         print(
             f"grape6: stopped at time {cluster.time:g} by "
             f"{signal.Signals(signals.received).name}; go on with: "
-            f"grape6 run {self._archives[0]} --restart --t-end {end:g}",
+            f"grape6 run {shlex.quote(str(self._archives[0]))} --restart "
+            f"--t-end {repr(end).removesuffix('.0')}",  # every digit: the same end
             file=sys.stderr,
         )
         return 128 + signals.received
 
     def _is_start(self, path):
-        return self._options.restart and path.exists() and path.samefile(self._options.start)
+        return self._options.restart and _same(path, self._options.start)
 
     def _output(self, archives):
         cluster = self.cluster
@@ -198,7 +212,7 @@ class _Integration:
         if o.json:
             report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
             report |= {"settings": cluster.settings, "profile": profile, "history": self._history}
-            print(json.dumps(report))
+            print(json.dumps(_without_nan(report)))
             return
         if o.profile:
             share = profile["bookkeeping"] / (profile["integration"] or 1)
@@ -227,11 +241,31 @@ class _Integration:
 
 
 def _line(record, wall):
-    radii = "".join(f"{radius:9.4f}" for radius in record["radii"])
+    radii = "".join(f" {_short(radius)}" for radius in record["radii"])
     return (
-        f"{record['time']:8.4f} {record['error']:10.2e} {record['virial_ratio']:8.4f}{radii}"
+        f"{_short(record['time'])} {record['error']:10.2e} {_short(record['virial_ratio'])}{radii}"
         f"{record['steps']:13d}{record['blocks']:11d}{wall:9.2f}"
     )
+
+
+def _eighth(time):
+    """The power of two that is not above an eighth of it."""
+    return 2.0 ** (math.frexp(time / 8)[1] - 1)
+
+
+def _short(value):
+    """Eight columns, in any units."""
+    plain = value == 0 or 0.01 <= abs(value) < 1000 or math.isnan(value)
+    return f"{value:8.4f}" if plain else f"{value:8.2e}"
+
+
+def _without_nan(value):
+    """None where JSON has no word: what one body or massless ones lack."""
+    if isinstance(value, dict):
+        return {name: _without_nan(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _listed(path):
@@ -248,4 +282,12 @@ def _check_place(path):
 def _keep(path):
     """Move a file that is there out of the way, as editors do."""
     if path.exists():
-        path.replace(path.with_name(path.name + "~"))
+        path.replace(_backup(path))
+
+
+def _backup(path):
+    return path.with_name(path.name + "~")
+
+
+def _same(path, other):
+    return path.exists() and os.path.exists(other) and path.samefile(other)

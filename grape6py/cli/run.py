@@ -35,7 +35,7 @@ def add_parser(commands):
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
     add("--backend", choices=("auto", "cpu"), default="auto", help="where forces are summed")
     add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
-    add("--threads", type=int, metavar="N", help="threads of a force call; 0 for all")
+    add("--threads", type=_threads, metavar="N", help="threads of a force call; 0 for all")
     add("--out", action="append", default=[], metavar="FILE", type=Path,
         help="snapshots; .h5: HDF5, a group for each output time, to restart from; else: "
         "text, the last output. May be given more than once")  # fmt: skip
@@ -51,9 +51,18 @@ def run(options):
     """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
     from grape6py.cli.integration import integrate  # opens the library
 
+    if options.dt and options.dt_max:
+        options.parser.error("--dt is a constant step: leave out --dt-max")
+    said = set()
+
+    def say(message, *_):
+        if str(message) not in said:  # not at every output
+            said.add(str(message))
+            print(f"grape6: {message}", file=sys.stderr)
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", Grape6Warning)
-        warnings.showwarning = lambda message, *_: print(f"grape6: {message}", file=sys.stderr)
+        warnings.showwarning = say
         try:
             return integrate(options)
         except OSError as error:
@@ -79,6 +88,7 @@ def _kind(name, convert, good, wish):
 
 _whole = _kind("whole", int, lambda value: value > 0, "a whole number above zero")
 _seed = _kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
+_threads = _kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
 _positive = _kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
 _softening = _kind("softening", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
 _picture = _kind(

@@ -1,0 +1,78 @@
+"""``grape6 run`` for the tests: in this process, or in its own, where signals can reach it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+
+import capi
+from grape6py.cli import main
+
+COMMAND = [sys.executable, "-m", "grape6py", "run"]
+
+
+def run(*arguments):
+    """Exit status of a run in this process."""
+    try:
+        return main(["run", *map(str, arguments)])
+    except SystemExit as leaving:
+        return leaving.code
+
+
+def process(*arguments, folder, timeout=60, **environment):
+    """A finished run in a process of its own."""
+    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), **environment})
+    return subprocess.run([*COMMAND, *map(str, arguments)], cwd=folder, env=env, check=False,
+                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+
+
+def stopped(*arguments, folder, by=signal.SIGINT, after=0.15):
+    """A run sent a signal some seconds after its first log line; (status, stdout, stderr)."""
+    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT)})
+    run = subprocess.Popen([*COMMAND, *map(str, arguments)], cwd=folder, env=env, text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    lines = []
+    for line in run.stdout:
+        lines.append(line)
+        if re.match(r" +\d+\.\d{4} ", line):
+            break
+    time.sleep(after)
+    os.kill(run.pid, by)
+    out, err = run.communicate(timeout=60)
+    return run.returncode, "".join(lines) + out, err
+
+
+def last_group(path):
+    """Time, counters and every array of the last output time of a file."""
+    with h5py.File(path) as file:
+        group = file[max(file)]
+        arrays = {name: group[name][()] for name in ("mass", "pos", "vel")}
+        arrays |= {f"state/{name}": data[()] for name, data in group["state"].items()}
+        return {name: group.attrs[name] for name in ("time", "steps", "blocks")}, arrays
+
+
+def times(path):
+    with h5py.File(path) as file:
+        return [float(file[name].attrs["time"]) for name in file]
+
+
+def assert_same_end(path, other):
+    """The last groups of two files have the same bits."""
+    (counts, arrays), (counts2, arrays2) = last_group(path), last_group(other)
+    assert counts == counts2
+    assert arrays.keys() == arrays2.keys()
+    assert len(arrays) == 9
+    for name, array in arrays.items():
+        assert np.array_equal(array, arrays2[name]), name
+
+
+def rows(text):
+    """The log's lines of numbers, as floats."""
+    lines = [line.split() for line in text.splitlines()]
+    return [[float(word) for word in words] for words in lines
+            if len(words) == 9 and re.fullmatch(r"[\d.e+-]+", words[0])]  # fmt: skip

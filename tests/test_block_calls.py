@@ -1,0 +1,176 @@
+"""g6x_hermite_predict and g6x_hermite_correct: the formulas, the rule of the steps.
+
+The expected values are the equations of Makino & Aarseth 1992 (PASJ 44, 141), in long double.
+"""
+
+import numpy as np
+import pytest
+
+import capi
+from capi import call
+from particles import LONG
+
+
+class Bodies:
+    """The caller's arrays of n bodies, and the outputs of a block of some of them."""
+
+    def __init__(self, n, ni=None, seed=1, step=0.125):
+        rng = np.random.default_rng(seed)
+        self.t, self.dt = np.zeros(n), np.full(n, step)
+        self.x, self.v, self.a, self.j = rng.standard_normal((4, n, 3))
+        ni = n if ni is None else ni
+        self.address = rng.permutation(n)[:ni].astype(np.int32)
+        self.acc = self.a[self.address] + step * rng.standard_normal((ni, 3))
+        self.jerk = self.j[self.address] + step * rng.standard_normal((ni, 3))
+        self.xi, self.vi = np.full((2, ni, 3), capi.UNTOUCHED)
+
+    def vectors(self):
+        return self.x, self.v, self.a, self.j, self.xi, self.vi
+
+    def predict(self, time=0.125, **other):
+        a = {"ni": len(self.address), "address": self.address, **vars(self), "time": time, **other}
+        return call("g6x_hermite_predict", *[a[k] for k in "ni address time t".split()],
+                    *[a[k] for k in "x v a j xi vi".split()])  # fmt: skip
+
+    def correct(self, time=0.125, **other):
+        a = {"ni": len(self.address), "address": self.address, "eta": 0.02, "dtmin": 2.0**-40,
+             "dtmax": 0.125, **vars(self), "time": time, **other}  # fmt: skip
+        names = "ni address time eta dtmin dtmax acc jerk t dt x v a j xi vi".split()
+        return call("g6x_hermite_correct", *[a[k] for k in names])
+
+    def copies(self):
+        return {name: value.copy() for name, value in vars(self).items()}
+
+    def same(self, before, names):
+        return [n for n in names.split() if not np.array_equal(getattr(self, n), before[n])] == []
+
+
+def column(h):
+    return np.asarray(h, LONG)[..., None]
+
+
+def predicted(h, x, v, a, j):
+    h, x, v, a, j = column(h), *(q.astype(LONG) for q in (x, v, a, j))
+    return x + h * v + h**2 / 2 * a + h**3 / 6 * j, v + h * a + h**2 / 2 * j
+
+
+def derivatives(h, a, j, acc, jerk):
+    """Snap and crackle at the start of the step, equations 6 and 7."""
+    h, a, j, acc, jerk = column(h), *(q.astype(LONG) for q in (a, j, acc, jerk))
+    snap = (-6 * (a - acc) - h * (4 * j + 2 * jerk)) / h**2
+    return snap, (12 * (a - acc) + 6 * h * (j + jerk)) / h**3
+
+
+def corrected(h, x, v, a, j, acc, jerk):
+    xp, vp = predicted(h, x, v, a, j)
+    snap, crackle = derivatives(h, a, j, acc, jerk)
+    h = column(h)
+    return xp + h**4 / 24 * snap + h**5 / 120 * crackle, vp + h**3 / 6 * snap + h**4 / 24 * crackle
+
+
+def aarseth(h, a, j, acc, jerk, eta):
+    """Aarseth's criterion with the derivatives at the end of the step."""
+    snap, crackle = derivatives(h, a, j, acc, jerk)
+    snap = snap + column(h) * crackle
+    size = [np.sqrt((q.astype(LONG) ** 2).sum(-1)) for q in (acc, jerk, snap, crackle)]
+    return np.sqrt(eta * (size[0] * size[2] + size[1] ** 2) / (size[1] * size[3] + size[2] ** 2))
+
+
+def test_the_predictor_is_the_taylor_series_to_the_jerk():
+    b = Bodies(20, 7)
+    b.t[:] = np.arange(20) / 64
+    before = b.copies()
+    assert b.predict(0.5) == 0
+    at = b.address
+    x, v = predicted(0.5 - b.t[at], b.x[at], b.v[at], b.a[at], b.j[at])
+    assert np.allclose(b.xi, x.astype(float), rtol=1e-14, atol=1e-14)
+    assert np.allclose(b.vi, v.astype(float), rtol=1e-14, atol=1e-14)
+    assert b.same(before, "address t dt x v a j")
+
+
+@pytest.mark.parametrize("step", [0.125, 2.0**-30, 0.1, 2.0**40])
+def test_the_corrector_is_that_of_makino_and_aarseth(step):
+    b = Bodies(20, 7, step=0.125)
+    scale = step / 0.125  # the same motion in other units of time
+    b.v, b.a, b.j = b.v / scale, b.a / scale**2, b.j / scale**3
+    b.acc, b.jerk, b.dt = b.acc / scale**2, b.jerk / scale**3, b.dt * scale
+    before, at = b.copies(), b.address
+    expected = corrected(np.full(7, step), *(before[k][at] for k in "xvaj"), b.acc, b.jerk)
+    assert b.correct(step, dtmin=1e-30, dtmax=step) == 0
+    for found, moved, wanted in zip((b.xi, b.vi), (b.x, b.v), expected, strict=True):
+        size = np.abs(wanted).max()
+        assert np.abs(found - wanted).max() <= 4e-15 * size
+        assert np.array_equal(moved[at], found)
+    assert (b.t[at] == step).all()
+    assert np.array_equal(b.a[at], b.acc)
+    assert np.array_equal(b.j[at], b.jerk)
+    others = np.setdiff1d(np.arange(20), at)
+    for name in ("t", "dt", "x", "v", "a", "j"):
+        assert np.array_equal(getattr(b, name)[others], before[name][others])
+
+
+def test_without_dt_only_the_block_is_corrected():
+    b, moved = Bodies(20, 7), Bodies(20, 7)
+    before = b.copies()
+    assert b.correct(dt=None) == 0
+    assert b.same(before, "address t dt x v a j acc jerk")
+    assert moved.correct() == 0
+    assert np.array_equal(b.xi, moved.xi)
+    assert np.array_equal(b.vi, moved.vi)
+
+
+@pytest.mark.parametrize(("time", "dtmax"), [(5 / 8, 1 / 4), (6 / 8, 1 / 8)],
+                         ids=["off-the-grid", "largest"])  # fmt: skip
+def test_many_bodies_follow_the_step_rule(time, dtmax):
+    """A step of 1/8 is kept from doubling by the grid, or by the largest step alone."""
+    n, eta, dtmin = 4000, 0.02, 2.0**-10
+    b = Bodies(n)
+    rng = np.random.default_rng(3)
+    b.dt[:] = 2.0 ** rng.integers(-9, -2, n)
+    b.t[:] = time - b.dt
+    snap, crackle = 10.0 ** rng.uniform(-3, 6, (2, n, 1)) * rng.standard_normal((2, n, 3))
+    a, j, h = b.a[b.address], b.j[b.address], b.dt[b.address, None]
+    b.acc = a + h * j + h**2 / 2 * snap + h**3 / 6 * crackle
+    b.jerk = j + h * snap + h**2 / 2 * crackle
+    before, at = b.copies(), b.address
+    wish = aarseth(before["dt"][at], before["a"][at], before["j"][at], b.acc, b.jerk, eta)
+    held = 0
+    found = b.correct(time, eta=eta, dtmin=dtmin, dtmax=dtmax)
+    seen = set()
+    for k, old, new in zip(wish, before["dt"][at], b.dt[at], strict=True):
+        wanted = old
+        if k >= 2 * old and 2 * old <= dtmax and time % (2 * old) == 0:
+            wanted = 2 * old
+        while wanted > k and wanted > dtmin:
+            wanted /= 2
+        held += wanted > k
+        assert new == wanted or abs(np.log2(k / wanted) % 1) < 1e-9
+        seen.add(np.log2(new / old))
+    assert found == held > 0
+    assert {1.0, 0.0, -1.0, -3.0} <= seen
+
+
+@pytest.mark.parametrize(
+    ("old", "time", "dtmax", "new"),
+    [(1 / 8, 1 / 4, 4.0, 1 / 4), (1 / 8, 3 / 8, 4.0, 1 / 8), (1 / 8, 1 / 4, 1 / 8, 1 / 8),
+     (1 / 8, 1.0, 4.0, 1 / 4), (1 / 8, -3 / 4, 4.0, 1 / 4)],
+    ids=["doubled", "off-the-grid", "largest", "once", "before-zero"],
+)  # fmt: skip
+def test_a_body_without_forces_doubles_its_step_once_and_only_on_the_grid(old, time, dtmax, new):
+    b = Bodies(3)
+    b.a[:], b.j[:], b.acc[:], b.jerk[:] = 0, 0, 0, 0
+    b.dt[:], b.t[:] = old, time - old
+    assert b.correct(time, dtmax=dtmax) == 0
+    assert (b.dt == new).all()
+
+
+def test_a_body_whose_time_it_is_already_stays_as_it_is():
+    b = Bodies(6)
+    b.t[2:4] = 0.125
+    before, moved = b.copies(), np.isin(b.address, [2, 3], invert=True)
+    assert b.correct(0.125) == 0
+    for name in ("t", "dt", "x", "v", "a", "j"):
+        assert np.array_equal(getattr(b, name)[2:4], before[name][2:4])
+    assert np.array_equal(b.xi[~moved], before["x"][b.address[~moved]])
+    assert np.array_equal(b.vi[~moved], before["v"][b.address[~moved]])
+    assert not np.array_equal(b.x, before["x"])

@@ -1,0 +1,181 @@
+"""``grape6 run`` stopped by signals, and gone on with: the same bits as if left alone."""
+
+import re
+import signal
+
+import pytest
+
+from runs import assert_same_end, last_group, process, run, stopped, times
+
+KINDS = {
+    "grape": ["--n", "700"],
+    "double-two-passes": ["--n", "400", "--passes", "2", "--precision", "double"],
+    "shared": ["--n", "300", "--dt", "0.0007"],
+}
+
+
+@pytest.mark.parametrize(("kind", "by"), [("grape", signal.SIGINT), ("shared", signal.SIGINT),
+                                          ("double-two-passes", signal.SIGTERM)])  # fmt: skip
+def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, by, tmp_path):
+    """Stopped between outputs, then again after a restart into another file."""
+    start = ["plummer", *KINDS[kind], "--seed", "3", "--dt-out", "1", "--t-end", "1"]
+    status, out, err = stopped(*start, "--out", "one.h5", folder=tmp_path, by=by)
+    assert status == 128 + by
+    assert len(err.splitlines()) == 1
+    assert by.name in err
+    assert "Traceback" not in out + err
+    time = last_group(tmp_path / "one.h5")[0]["time"]
+    assert 0 < time < 1
+    assert f"time {time:g}" in err
+    again = re.search(r"grape6 run (.*)", err).group(1).split()
+    assert again == ["one.h5", "--restart", "--t-end", "1"]
+
+    status, _, err = stopped(*again, "--out", "two.h5", folder=tmp_path, by=by, after=0.05)
+    assert status == 128 + by
+    assert time < last_group(tmp_path / "two.h5")[0]["time"] < 1
+    assert times(tmp_path / "one.h5") == [0.0, time]
+    assert run(tmp_path / "two.h5", "--restart", "--out", tmp_path / "two.h5") == 0
+    assert times(tmp_path / "two.h5")[-1] == 1
+
+    assert run(*start, "--out", tmp_path / "whole.h5") == 0
+    assert_same_end(tmp_path / "two.h5", tmp_path / "whole.h5")
+
+
+def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
+    start = ["plummer", "--n", "1000", "--t-end", "30", "--dt-out", "10"]
+    kept = tmp_path / "grape6-restart.h5"
+    kept.write_text("an older one")
+    status, out, err = stopped(*start, "--out", "last.txt", folder=tmp_path)
+    assert status == 130
+    assert "grape6-restart.h5 --restart --t-end 30" in err
+    assert "written: grape6-restart.h5" in out
+    assert 0 < last_group(kept)[0]["time"] < 30
+    assert (tmp_path / "grape6-restart.h5~").read_text() == "an older one"
+    assert f"time = {float(last_group(kept)[0]['time'])!r}" in (tmp_path / "last.txt").read_text()
+
+
+def test_a_signal_in_the_last_block_loses_no_output(tmp_path, monkeypatch, capsys):
+    from grape6py._block import Blocks
+
+    step = Blocks.step
+
+    def interrupted(self, time):
+        step(self, time)
+        if time == 0.5:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Blocks, "step", interrupted)
+    arguments = ["plummer", "--n", "50", "--t-end", "0.5", "--dt", "0.125"]
+    status = run(*arguments, "--out", tmp_path / "a.h5")
+    assert times(tmp_path / "a.h5")[-1] == 0.5
+    assert status == 0
+    assert "0.5000" in capsys.readouterr().out
+
+
+def test_a_signal_in_the_block_of_an_output_writes_that_output_once(tmp_path, monkeypatch):
+    from grape6py._block import Blocks
+
+    step = Blocks.step
+
+    def interrupted(self, time):
+        step(self, time)
+        if time == 0.25:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Blocks, "step", interrupted)
+    arguments = ["plummer", "--n", "50", "--t-end", "0.5", "--dt-out", "0.25", "--dt", "0.125"]
+    assert run(*arguments, "--out", tmp_path / "a.h5") == 130
+    assert times(tmp_path / "a.h5") == [0, 0.25]
+
+
+def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, capsys):
+    from grape6py import Hermite
+
+    monkeypatch.setattr(Hermite, "evolve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    out = tmp_path / "a b.h5"
+    assert run("--n", "20", "--t-end", "1234567.8901", "--dt", "1", "--out", out) == 130
+    told = capsys.readouterr().err
+    assert f"'{out}' --restart --t-end 1234567.8901" in told
+
+
+def test_a_second_ctrl_c_ends_at_once_and_says_so(tmp_path, monkeypatch, capsys):
+    from grape6py._block import Blocks
+
+    def interrupted(self, time):
+        for _ in range(2):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Blocks, "step", interrupted)
+    assert run("plummer", "--n", "50", "--out", tmp_path / "a.h5") == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert times(tmp_path / "a.h5") == [0]
+
+
+def test_the_handlers_of_the_host_are_back_after_a_run():
+    before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)]
+    assert run("plummer", "--n", "10", "--t-end", "0.1") == 0
+    assert run("plummer", "--n", "10", "--threads", "9999") != 0
+    assert [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_restart_takes_its_settings_from_the_file(tmp_path, capsys):
+    old, new = tmp_path / "old.h5", tmp_path / "new.h5"
+    settings = ["--n", "60", "--eps", "0.05", "--eta", "0.01", "--dt-out", "0.2", "--seed", "9",
+                "--precision", "double", "--dt-max", "0.03125"]  # fmt: skip
+    assert run(*settings, "--t-end", "0.5", "--out", old) == 0
+    first = capsys.readouterr().out
+    before = old.read_bytes()
+    assert run(old, "--restart", "--t-end", "0.7", "--out", new) == 0
+    second = capsys.readouterr().out
+    assert first.splitlines()[:3] == second.splitlines()[:3]
+    assert times(new) == pytest.approx([0.5, 0.6, 0.7])
+    assert old.read_bytes() == before
+    assert run(*settings, "--t-end", "0.7", "--out", tmp_path / "whole.h5") == 0
+    assert_same_end(new, tmp_path / "whole.h5")
+    capsys.readouterr()
+    assert run(old, "--restart", "--t-end", "0.7", "--eps", "0.1", "--n", "60") == 2
+    assert "--eps" in capsys.readouterr().err
+
+
+def test_the_start_is_never_replaced_by_what_is_kept(tmp_path, capsys):
+    """Back to the run before the last: a.h5 must not be kept in the place of a.h5~."""
+    new, old = tmp_path / "a.h5", tmp_path / "a.h5~"
+    for seed in (1, 2):
+        assert run("--n", "20", "--t-end", "0.1", "--seed", seed, "--out", new) == 0
+    before = old.read_bytes()
+    assert run(old, "--restart", "--t-end", "0.2", "--out", new) == 1
+    assert "a.h5~" in capsys.readouterr().err
+    assert old.read_bytes() == before
+
+
+def test_a_restart_does_not_depend_on_the_threads(tmp_path):
+    assert run("--n", "600", "--t-end", "0.1", "--threads", "1", "--out", tmp_path / "a.h5") == 0
+    for threads in (1, 2):
+        new = tmp_path / f"{threads}.h5"
+        assert run(tmp_path / "a.h5", "--restart", "--t-end", "0.2", "--threads", threads,
+                   "--out", new) == 0  # fmt: skip
+    assert_same_end(tmp_path / "1.h5", tmp_path / "2.h5")
+
+
+def test_a_file_saved_from_python_can_be_gone_on_with(tmp_path, capsys):
+    from grape6py import Hermite, plummer
+
+    cluster = Hermite(*plummer(50, 1), eps=0.1)
+    cluster.evolve(0.25)
+    cluster.save(tmp_path / "mine.h5")
+    assert run(tmp_path / "mine.h5", "--restart", "--t-end", "0.5", "--out", tmp_path / "b.h5",
+               "--plot", tmp_path / "b.png") == 0  # fmt: skip
+    cluster.evolve(0.5)
+    assert (last_group(tmp_path / "b.h5")[1]["pos"] == cluster.pos).all()
+    assert "relative energy error" in capsys.readouterr().out
+
+
+def test_a_restart_elsewhere_warns_in_one_line(tmp_path):
+    import h5py
+
+    assert run("--n", "20", "--t-end", "0.1", "--out", tmp_path / "a.h5") == 0
+    with h5py.File(tmp_path / "a.h5", "a") as file:
+        file.attrs["backend"] = "cuda sm_90"
+    done = process("a.h5", "--restart", "--t-end", "0.2", folder=tmp_path)
+    assert done.returncode == 0
+    assert re.fullmatch(r"grape6: a.h5 was made with backend cuda sm_90; .*\n", done.stderr)
