@@ -1,5 +1,6 @@
 # make run   sets everything up, links an old Fortran program, integrates a cluster and draws it
 # make test  sets everything up and runs the tests
+# make fuzz  runs ten million random call sequences under sanitizers: FUZZ_ARGS="COUNT SEED"
 # make coverage  runs most tests and prints which lines of csrc they reach
 # All need Python 3.11 or newer with venv, gcc and make.
 
@@ -10,7 +11,7 @@ SOURCES := pyproject.toml setup.py $(wildcard csrc/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
 CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
 
-.PHONY: run test coverage format lint clean
+.PHONY: run test coverage fuzz format lint clean
 
 run: $(VENV)/installed
 	@$(MAKE) --no-print-directory -s -C legacy_examples BUILD=$(CURDIR)/build/legacy \
@@ -26,6 +27,9 @@ test: $(VENV)/tested
 coverage: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/covered.py build/coverage
 
+fuzz: $(VENV)/tested
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/fuzzing.py $(FUZZ_ARGS)
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -38,7 +42,7 @@ $(VENV)/tested: $(VENV)/installed
 	@touch $@
 
 C_SOURCES := $(wildcard csrc/*.[ch] include/*.h legacy_examples/*.[ch] legacy_examples/*.cc \
-    tests/c/*.c)
+    tests/c/*.[ch])
 
 format: $(VENV)/tested
 	$(BIN)/clang-format -i $(C_SOURCES)

@@ -120,7 +120,7 @@ FORTRAN(g6_getnjmax, int *clusterid)
 
 FORTRAN(g6_get_predicted_j_particles, int *clusterid, int *nj, double3 *x, double3 *v)
 {
-    return nj ? call_predicted(id_of(clusterid), 0, *nj, x, v) : missing();
+    return nj ? call_predicted(id_of(clusterid), *nj, x, v) : missing();
 }
 
 FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
@@ -141,12 +141,16 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 #define LAST_ARGUMENTS                                                                             \
     int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2, double *h2,              \
         double3 *acc, double3 *jerk, double *pot
-#define LAST(call, id, ...)                                                                        \
+#define LAST_OF(call, nearest, distance)                                                           \
     do {                                                                                           \
         (void)index, (void)xi, (void)vi, (void)eps2, (void)h2;                                     \
-        if (!nj || !ni) return call_null(ni ? *ni : 0, acc, jerk, pot, NULL);                      \
-        return call(id, *nj, *ni, acc, jerk, pot __VA_OPT__(, ) __VA_ARGS__);                      \
+        if (!nj || !ni) return call_null(ni ? *ni : 0, acc, jerk, pot, nearest, distance);         \
+        return call;                                                                               \
     } while (0)
+#define LAST(id) LAST_OF(call_last(id, *nj, *ni, acc, jerk, pot), NULL, NULL)
+#define LAST2(id) LAST_OF(call_last2(id, *nj, *ni, acc, jerk, pot, nnbindex), nnbindex, NULL)
+#define LAST2P(id)                                                                                 \
+    LAST_OF(call_last2p(id, *nj, *ni, acc, jerk, pot, nnbindex, rnnb), nnbindex, rnnb)
 
 FORTRAN(g6calc_firsthalf, int *clusterid, FIRST_ARGUMENTS) { FIRST(id_of(clusterid), 0); }
 
@@ -156,31 +160,35 @@ FORTRAN(g6calc_firsthalf0, int *clusterid, FIRST_ARGUMENTS, int *mode)
     FIRST(id_of(clusterid), 1);
 }
 
-FORTRAN(g6calc_lasthalf, int *clusterid, LAST_ARGUMENTS) { LAST(call_last, id_of(clusterid)); }
+FORTRAN(g6calc_lasthalf, int *clusterid, LAST_ARGUMENTS) { LAST(id_of(clusterid)); }
 
 FORTRAN(g6calc_lasthalf0, int *clusterid, LAST_ARGUMENTS, int *mode)
 {
     (void)mode;
-    LAST(call_last, id_of(clusterid));
+    LAST(id_of(clusterid));
 }
 
-FORTRAN(g6calc_lasthalfn, int *clusterid, LAST_ARGUMENTS) { LAST(call_last, id_of(clusterid)); }
+FORTRAN(g6calc_lasthalfn, int *clusterid, LAST_ARGUMENTS) { LAST(id_of(clusterid)); }
 
-#define LAST2(name)                                                                                \
-    FORTRAN(name, int *clusterid, LAST_ARGUMENTS, int *nnbindex)                                   \
-    {                                                                                              \
-        LAST(call_last2, id_of(clusterid), nnbindex);                                              \
-    }
-LAST2(g6calc_lasthalf2)
-LAST2(g6calc_lasthalf2n)
+FORTRAN(g6calc_lasthalf2, int *clusterid, LAST_ARGUMENTS, int *nnbindex)
+{
+    LAST2(id_of(clusterid));
+}
 
-#define LAST2P(name)                                                                               \
-    FORTRAN(name, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)                      \
-    {                                                                                              \
-        LAST(call_last2p, id_of(clusterid), nnbindex, rnnb);                                       \
-    }
-LAST2P(g6calc_lasthalf2p)
-LAST2P(g6calc_lasthalf2np)
+FORTRAN(g6calc_lasthalf2n, int *clusterid, LAST_ARGUMENTS, int *nnbindex)
+{
+    LAST2(id_of(clusterid));
+}
+
+FORTRAN(g6calc_lasthalf2p, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)
+{
+    LAST2P(id_of(clusterid));
+}
+
+FORTRAN(g6calc_lasthalf2np, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)
+{
+    LAST2P(id_of(clusterid));
+}
 
 FORTRAN(g6_read_neighbour_list, int *clusterid) { return call_read_lists(id_of(clusterid)); }
 FORTRAN(g6_read_neighbour_list_old, int *clusterid) { return call_read_lists(id_of(clusterid)); }
@@ -217,7 +225,7 @@ FORTRAN(g6_set_i_particle, int *clusterid, int *address, int *index, double *x, 
 
 FORTRAN(g6_get_force, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *flag)
 {
-    return call_get_force(id_of(clusterid), acc, jerk, phi, NULL, flag);
+    return call_get_force(id_of(clusterid), acc, jerk, phi, flag);
 }
 
 FORTRAN(g6_get_force_etc, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *nnbindex,
@@ -257,18 +265,15 @@ FORTRAN(g6calc_firsthalf0_all, FIRST_ARGUMENTS, int *mode)
     FIRST(SESSION_ALL, 1);
 }
 
-FORTRAN(g6calc_lasthalf_all, LAST_ARGUMENTS) { LAST(call_last, SESSION_ALL); }
+FORTRAN(g6calc_lasthalf_all, LAST_ARGUMENTS) { LAST(SESSION_ALL); }
 
 FORTRAN(g6calc_lasthalf0_all, LAST_ARGUMENTS, int *mode)
 {
     (void)mode;
-    LAST(call_last, SESSION_ALL);
+    LAST(SESSION_ALL);
 }
 
-FORTRAN(g6calc_lasthalf2_all, LAST_ARGUMENTS, int *nnbindex)
-{
-    LAST(call_last2, SESSION_ALL, nnbindex);
-}
+FORTRAN(g6calc_lasthalf2_all, LAST_ARGUMENTS, int *nnbindex) { LAST2(SESSION_ALL); }
 
 FORTRAN(g6_initialize_jp_buffer_all, int *size)
 {

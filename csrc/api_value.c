@@ -92,7 +92,7 @@ int g6_getnjmax(int clusterid)
 
 int g6_get_predicted_j_particles(int clusterid, int nj, double (*x)[3], double (*v)[3])
 {
-    return call_predicted(clusterid, 0, nj, x, v);
+    return call_predicted(clusterid, nj, x, v);
 }
 
 int get_j_part_data(int addr, int nj, double *x6) { return call_predicted6(addr, nj, x6); }
@@ -194,7 +194,7 @@ int g6_set_i_particle(int clusterid, int address, int index, double x[3], double
 
 int g6_get_force(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[], int flag[])
 {
-    return call_get_force(clusterid, acc, jerk, phi, NULL, flag);
+    return call_get_force(clusterid, acc, jerk, phi, flag);
 }
 
 int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[],

@@ -96,13 +96,15 @@ int call_set_j_many(int64_t id, int n, const int *address, const int *index, con
     int first = 0, code;
     struct session *s = session_take(id, &code);
     if (!s) return code;
+    code = 0;
     if (n < 0)
         first = error_set(&s->fault, G6X_E_ARGUMENT, "g6x_set_j_particles: n = %d is negative", n);
     else if (n && (!mass || !x))
         first = error_set(&s->fault, G6X_E_NULL, "g6x_set_j_particles: null pointer");
     else
         force_before_write(s);
-    for (int k = 0; k < n && (first == 0 || first == G6X_E_J_NAN || first == G6X_E_ADDRESS); k++) {
+    const int wanted = first ? 0 : n;
+    for (int k = 0; k < wanted && code != G6X_E_MEMORY; k++) {
         const int a = address ? address[k] : k, label = index ? index[k] : a;
         code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
                            j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);
@@ -123,7 +125,8 @@ static int predict(struct session *s, int64_t address, double x[3], double v[3])
     return 1;
 }
 
-int call_predicted(int64_t id, int first, int n, double3 *x, double3 *v)
+/* Particle k goes to x[step k] and v[step k]. */
+static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, size_t step)
 {
     int code;
     fenv_t host;
@@ -133,24 +136,28 @@ int call_predicted(int64_t id, int first, int n, double3 *x, double3 *v)
     if (n < 0 || s->time_bad)
         code = error_set(&s->fault, G6X_E_ARGUMENT,
                          "predicted particles: nj = %d is negative, or the time NaN or Inf", n);
+    else if (first < 0)
+        code = error_set(&s->fault, G6X_E_ADDRESS, "predicted particles: address %d is negative",
+                         first);
     else if (n && (!x || !v))
         code = error_set(&s->fault, G6X_E_NULL, "predicted particles: null pointer");
     fpenv_enter(&host);
-    for (int k = 0; !code && k < n; k++) (void)predict(s, (int64_t)first + k, x[k], v[k]);
+    for (int k = 0; !code && k < n; k++)
+        (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
     fpenv_leave(&host);
     session_release(s);
     return code;
 }
 
+int call_predicted(int64_t id, int n, double3 *x, double3 *v)
+{
+    return predict_many(id, 0, n, x, v, 1);
+}
+
 int call_predicted6(int first, int n, double *x6)
 {
-    int code = 0;
-    for (int k = 0; x6 && !code && k < n; k++) {
-        double3 xv[2];
-        code = call_predicted(session_recent(), first + k, 1, &xv[0], &xv[1]);
-        if (!code) memcpy(x6 + 6 * (size_t)k, xv, sizeof xv);
-    }
-    return x6 ? code : session_no_session(G6X_E_NULL, "get_j_part_data: null pointer");
+    double3 *const xv = (double3 *)x6;
+    return predict_many(session_recent(), first, n, xv, xv ? xv + 1 : NULL, 2);
 }
 
 /* ---- forces ----------------------------------------------------------------------- */
@@ -177,42 +184,40 @@ int call_first_null(int64_t id)
     return code;
 }
 
-static int last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                float *distance)
+/* `lacks`: an output that the call must have is a null pointer. */
+static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *jerk, double *pot,
+                int *nearest, float *distance)
 {
     int code;
     struct session *s = session_take(id, &code);
-    if (!s) {
-        force_nan(ni, acc, jerk, pot, nearest, distance);
-        return code;
-    }
-    code = force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
+    if (!s || lacks) force_nan(ni, acc, jerk, pot, nearest, distance);
+    if (!s) return code;
+    code = lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
+                 : force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
     session_release(s);
     return code;
 }
 
-int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest)
+int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest, float *distance)
 {
-    force_nan(ni, acc, jerk, pot, nearest, NULL);
+    force_nan(ni, acc, jerk, pot, nearest, distance);
     return session_no_session(G6X_E_NULL, "null pointer in a force call");
 }
 
 int call_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot)
 {
-    return last(id, nj, ni, acc, jerk, pot, NULL, NULL);
+    return last(id, nj, ni, 0, acc, jerk, pot, NULL, NULL);
 }
 
 int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest)
 {
-    if (!nearest && ni > 0) return call_null(ni, acc, jerk, pot, nearest);
-    return last(id, nj, ni, acc, jerk, pot, nearest, NULL);
+    return last(id, nj, ni, !nearest && ni > 0, acc, jerk, pot, nearest, NULL);
 }
 
 int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                 float *distance)
 {
-    if ((!nearest || !distance) && ni > 0) return call_null(ni, acc, jerk, pot, nearest);
-    return last(id, nj, ni, acc, jerk, pot, nearest, distance);
+    return last(id, nj, ni, (!nearest || !distance) && ni > 0, acc, jerk, pot, nearest, distance);
 }
 
 /* ---- neighbour lists -------------------------------------------------------------- */
@@ -327,33 +332,39 @@ int call_set_i(int64_t id, int address, int index, const double *x, const double
     return code;
 }
 
-int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                       int *flag)
-{
-    return nearest ? call_get_force(id, acc, jerk, pot, nearest, flag)
-                   : session_no_session(G6X_E_NULL, "g6_get_force_etc: null pointer");
-}
-
-int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest, int *flag)
+/* `etc`: nearest neighbours are wanted, and must have a place to go. */
+static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc, int *nearest,
+                     int *flag)
 {
     int code;
     struct session *s = session_take(id, &code);
     if (!s) return code;
     struct pipes *p = &s->pipes;
     code = 0;
-    if (p->nip > 0 && !flag)
+    if (p->nip > 0 && (!flag || (etc && !nearest)))
         code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
     else if (p->nip > p->room && grow_pipes(p, p->nip))
         code = error_set(&s->fault, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
                          p->nip);
     if (!code) {
-        (void)force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x, (const double3 *)p->v,
-                          p->eps2, 1, p->h2);
-        code = force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
+        code = force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x,
+                           (const double3 *)p->v, p->eps2, 1, p->h2);
+        if (p->nip >= 0) code = force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
     } else {
         force_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
     session_release(s);
     return code;
+}
+
+int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag)
+{
+    return get_force(id, acc, jerk, pot, 0, NULL, flag);
+}
+
+int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                       int *flag)
+{
+    return get_force(id, acc, jerk, pot, 1, nearest, flag);
 }

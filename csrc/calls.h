@@ -24,7 +24,7 @@ int call_set_j_at_rest(int64_t id, int address, int index, double mass, const do
 int call_set_j_many(int64_t id, int n, const int *address, const int *index, const double *tj,
                     const double *mass, const double3 *k18, const double3 *j6, const double3 *a2,
                     const double3 *v, const double3 *x);
-int call_predicted(int64_t id, int first, int n, double3 *x, double3 *v);
+int call_predicted(int64_t id, int n, double3 *x, double3 *v);
 int call_predicted6(int first, int n, double *x6);
 
 /* eps2: one value, or ni of them if `each`. */
@@ -37,7 +37,7 @@ int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double 
 /* A firsthalf that lacks a scalar: there is none, then. */
 int call_first_null(int64_t id);
 /* A force call that lacks a pointer: the outputs that are there become NaN. */
-int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest);
+int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest, float *distance);
 
 int call_read_lists(int64_t id);
 int call_list(int64_t id, int pipe, int maxlength, int *length, int *list);
@@ -48,7 +48,7 @@ int call_set_nip(int64_t id, int nip);
 int call_set_njp(int64_t id, int njp);
 int call_set_i(int64_t id, int address, int index, const double *x, const double *v, double eps2,
                double h2);
-int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest, int *flag);
+int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag);
 int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
                        int *flag);
 

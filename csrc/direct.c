@@ -274,7 +274,7 @@ static int direct_start(void *state, const struct targets *targets, const struct
     job->x = targets->x;
     job->v = targets->v;
     job->eps2 = targets->eps2;
-    memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
+    if (targets->ni) memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
     for (int k = 0; k < I_FIELDS; k++) job->fields[k] = d->fields[k];
     job->index = d->index;
     job->body_range = d->body_range;

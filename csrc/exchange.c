@@ -8,6 +8,7 @@
 /* Words of a row: what it is, its tops, and its limbs; docs/reproducibility.md. */
 enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27 };
 enum { PARTIAL_VERSION = 1 };
+static const long long LARGEST_LIMB = 1ll << 62;
 
 static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
 
@@ -32,6 +33,8 @@ static int is_row(const long long *w)
     if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
     for (int k = 0; k < NWINDOW; k++)
         if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
+    for (int k = WORD_LIMB; k < WORD_END; k++) /* more than sums of 2^22 blocks: two may overflow */
+        if (w[k] <= -LARGEST_LIMB || w[k] >= LARGEST_LIMB) return 0;
     return 1;
 }
 

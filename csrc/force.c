@@ -24,6 +24,7 @@ void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nea
                float *distance)
 {
     if (MISTAKE(stale_outputs)) return;
+    if (!acc && !jerk && !pot && !nearest && !distance) return; /* n may be garbage, too */
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++) {
             if (acc) acc[i][k] = NAN;
@@ -173,6 +174,7 @@ static int begin(struct session *s, int nj)
     const struct upload upload = {&s->j, nj, s->time, force_scale(s, nj), &s->options};
     c->precision = s->options.precision;
     c->jerk = s->options.jerk;
+    c->snap = s->options.snap;
     c->scale = upload.scale;
     c->time = s->time;
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
@@ -248,7 +250,7 @@ void force_before_write(struct session *s)
 {
     struct force_call *c = &s->call;
     if (!c->made || c->outdated) return;
-    if (!c->done && !c->code) (void)force_complete(s, WANT_NEAREST);
+    if (!c->done && !c->code) (void)force_complete(s, WANT_NEAREST | WANT_DISTANCE);
     c->outdated = 1;
 }
 

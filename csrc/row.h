@@ -189,6 +189,7 @@ static int neighbours_of_block(const struct direct_job *job, int i, double h2, i
     const double xs = power_of_two(length_shift(&job->scale, job->mode));
     const double limit = h2 * xs * xs, eps2 = job->eps2[i] * xs * xs;
     const real rough = (real)(limit - eps2 + limit * 0x1p-18);
+    const int everybody = isinf(h2); /* also whom the kernel's numbers cannot hold */
     int n = 0;
     for (int c = 0; c < chunks_of_block(job, block); c++) {
         const int64_t chunk = block * BLOCK_CHUNKS + c;
@@ -196,8 +197,9 @@ static int neighbours_of_block(const struct direct_job *job, int i, double h2, i
         real r2[CHUNK];
         row_distances(job, i, chunk, r2);
         for (int l = 0; l < CHUNK; l++)
-            if (r2[l] <= rough && !(j[l] == (real)FAR_AWAY && j[3 * CHUNK + l] == 0) &&
-                separation2(job, i, j, l) + eps2 <= limit)
+            if ((everybody || r2[l] <= rough) &&
+                !(j[l] == (real)FAR_AWAY && j[3 * CHUNK + l] == 0) &&
+                (everybody || separation2(job, i, j, l) + eps2 <= limit))
                 address[n++] = (int32_t)(chunk * CHUNK + l);
     }
     return n;

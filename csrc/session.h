@@ -27,8 +27,8 @@ struct force_call {
     unsigned done; /* WANT_* of the rows that are there; DONE_ROWS if any are */
     int outdated;  /* j particles were written since */
     int nj, ni;
-    int invalid_rows;    /* some i particle has a NaN */
-    int precision, jerk; /* options as they were at firsthalf */
+    int invalid_rows;          /* some i particle has a NaN */
+    int precision, jerk, snap; /* options as they were at firsthalf */
     struct scale scale;
     double time;
 

@@ -27,7 +27,7 @@ int verify_rows(struct session *s, unsigned want)
         .memory = &s->j,
         .nj = c->nj < s->j.capacity ? c->nj : s->j.capacity,
         .time = c->time,
-        .snap = s->options.snap,
+        .snap = c->snap,
         .index = c->index,
         .x = (const double (*)[3])c->x,
         .v = (const double (*)[3])c->v,

@@ -81,7 +81,7 @@ class Variant:
         return self.folder / "libgrape6.so"
 
     def program(self, name, *more):
-        """tests/c/<name>.c, compiled as the library was and linked to it."""
+        """tests/c/<name>.c and what else is named, compiled as the library was and linked to it."""
         out = self.folder / name
         if not out.exists():
             paths = [f"-I{capi.ROOT / 'include'}", f"-I{capi.ROOT / 'csrc'}"]

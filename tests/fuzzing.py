@@ -1,0 +1,79 @@
+"""Random call sequences against a model of the contract (tests/c/fuzz*.c), on all cores.
+
+As a program, `make fuzz`: builds the library with sanitizers and runs many sequences,
+
+    python tests/fuzzing.py [sequences [seed]]
+
+prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import capi
+from variants import Variants
+
+SEED = 20261121
+SOURCES = ["fuzz_model", "fuzz_board", "fuzz_forces"]
+CHUNK = 20000  # sequences that a process runs
+
+
+def program(variants):
+    return variants["address"].program("fuzz", *(capi.TESTS / "c" / f"{s}.c" for s in SOURCES))
+
+
+def chunks(sequences):
+    return [(first, min(CHUNK, sequences - first)) for first in range(0, sequences, CHUNK)]
+
+
+def run_chunk(fuzz, seed, first, count):
+    """None, or what a sequence that went wrong printed."""
+    env = capi.clean_environment({"GRAPE6_LOG": "none"})
+    done = subprocess.run([fuzz, str(seed), str(first), str(count)], env=env, check=False,
+                          capture_output=True, text=True, errors="replace")  # fmt: skip
+    if done.returncode == 0 and done.stdout == done.stderr == "":
+        return None
+    return f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+def run(fuzz, seed, sequences, progress=lambda done: None):
+    """Runs sequences 0 .. sequences - 1 of a seed, a process on each core; as run_chunk."""
+    done = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = {pool.submit(run_chunk, fuzz, seed, *c): c[1] for c in chunks(sequences)}
+        for job in as_completed(jobs):
+            if job.result():
+                pool.shutdown(cancel_futures=True)
+                return job.result()
+            done += jobs[job]
+            progress(done)
+    return None
+
+
+def main(sequences=10_000_000, seed=SEED):
+    start = shown = time.monotonic()
+
+    def progress(done):
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= 10 or done == sequences:
+            shown, rate = now, done / (now - start)
+            left = (sequences - done) / rate / 60
+            print(f"{done} sequences, {rate:.0f} a second, {left:.1f} minutes left", flush=True)
+
+    print(f"seed {seed}, {sequences} sequences, {os.cpu_count()} processes", flush=True)
+    with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as folder:
+        fuzz = program(Variants(Path(folder)))
+        start = time.monotonic()
+        wrong = run(fuzz, seed, sequences, progress)
+    print(wrong or f"all well after {(time.monotonic() - start) / 60:.1f} minutes")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

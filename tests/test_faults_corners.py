@@ -1,0 +1,149 @@
+"""Promises that random call sequences (test_fuzz.py) found broken once, each in few calls."""
+
+import ctypes
+import time
+
+import numpy as np
+import pytest
+
+import capi
+from capi import CONSTANTS, by_pointer, call
+from particles import cloud
+
+INT_MAX = 2147483647
+SOURCE = cloud(40, seed=77)
+X, V, INDEX = SOURCE.x[:5].copy(), SOURCE.v[:5].copy(), SOURCE.index[:5].copy()
+
+
+@pytest.fixture
+def filled(session):
+    session.put_cloud(SOURCE)
+    return session
+
+
+def last2p(session, nj, distance, form="g6calc_lasthalf2p"):
+    out = capi.Force.blank(5)
+    make = by_pointer if form.endswith("_") else call
+    out.code = make(form, session.cluster, nj, 5, INDEX, X, V, 0.0, np.zeros(5), out.acc, out.jerk,
+                    out.pot, out.nearest, distance)  # fmt: skip
+    return out
+
+
+def test_distances_are_those_of_the_first_half_whatever_is_written_meanwhile(filled):
+    before, after = np.zeros(5, np.float32), np.zeros(5, np.float32)
+    filled.first(40, X, V, INDEX)
+    expected = last2p(filled, 40, before)
+    filled.first(40, X, V, INDEX)
+    filled.put(3, 3, 100.0, X[0])
+    found = last2p(filled, 40, after)
+    assert (expected.code, found.code) == (0, 0)
+    assert (before == after).all()
+    assert found.bits() == expected.bits()
+
+
+def test_row40_an_option_set_between_the_halves_is_no_wrong_force(filled):
+    for a in range(40):
+        filled.put(a, a, SOURCE.mass[a], SOURCE.x[a], SOURCE.v[a], k18=(1, 2, 3))
+    filled.set_ti(0.5)
+    call("g6x_set_double", filled.cluster, CONSTANTS["G6X_VERIFY"], 1.0)
+    filled.first(40, X, V, INDEX)
+    filled.set_int("G6X_SNAP", 0)
+    assert filled.last(40, X, V, INDEX).code == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "count", "code"), [(0, -1, -11), (-1, 1, -13), (0, 0, 0), (INT_MAX, 2, 0)]
+)
+def test_reading_back_checks_what_it_is_asked_for(plain, address, count, code):
+    plain.put(0, 7, 1.0, (1, 2, 3))
+    xv = np.full((max(count, 0), 6), capi.UNTOUCHED)
+    assert call("get_j_part_data", address, count, xv) == code
+    assert (xv == (capi.UNTOUCHED if code else 0)).all()
+
+
+def test_row21_reading_back_nothing_needs_an_open_cluster_too():
+    capi.run_python('assert call("get_j_part_data", 0, 0, np.zeros(6)) == -21')
+
+
+def test_row26_a_missing_output_is_a_fault_of_its_cluster(filled):
+    filled.first(40, X, V, INDEX)
+    call("g6x_clear_error", filled.cluster)
+    assert last2p(filled, 40, None).code == -26
+    assert filled.error()[0] == -26
+
+
+@pytest.mark.parametrize("form", ["g6calc_lasthalf2p_", "g6calc_lasthalf2np__"])
+def test_row26_a_missing_number_of_particles_leaves_no_old_neighbours(plain, form):
+    out, distance = capi.Force.blank(5), np.ones(5, np.float32)
+    arrays = [INDEX, X, V, np.zeros(1), np.zeros(5)]
+    arrays += [out.acc, out.jerk, out.pot, out.nearest, distance]
+    cluster, ni = ctypes.c_int(plain.cluster), ctypes.c_int(5)
+    function = capi.library()[form]
+    function.argtypes = [ctypes.c_void_p] * 13
+    code = function(
+        ctypes.addressof(cluster), None, ctypes.addressof(ni), *(a.ctypes.data for a in arrays)
+    )
+    assert code == -26
+    assert np.isnan(out.acc).all()
+    assert np.isnan(distance).all()
+    assert (out.nearest == -1).all()
+
+
+def test_row26_pipes_without_a_place_for_neighbours_give_nan(filled):
+    flag, out = np.zeros(2, np.int32), capi.Force.blank(2)
+    assert call("g6_set_nip", filled.cluster, 2) == call("g6_set_njp", filled.cluster, 40) == 0
+    code = call("g6_get_force_etc", filled.cluster, out.acc, out.jerk, out.pot, None, flag)
+    assert code == -26
+    assert np.isnan([*out.acc.flat, *out.jerk.flat, *out.pot]).all()
+    assert (flag == code).all()
+
+
+def test_row11_a_negative_number_of_pipes_is_a_wrong_argument(filled):
+    call("g6_set_nip", filled.cluster, -1)
+    assert call("g6_get_force", filled.cluster, None, None, None, None) == -11
+
+
+def test_row12_an_infinite_h2_reaches_those_beyond_all_units(filled):
+    filled.put(40, 1000, 1.0, (1e300, 0, 0))
+    filled.put(41, 1001, 1.0, (-1e300, 1e290, 0))
+    at = np.array([[1.7e308, 1e300, 0], [0, 0, 0]])
+    filled.first(42, at, np.zeros((2, 3)), np.array([-5, -6], np.int32), h2=np.inf)
+    everybody = sorted([*SOURCE.index.tolist(), 1000, 1001])
+    for pipe in (0, 1):
+        assert filled.neighbours(pipe) == (0, 42, everybody)
+
+
+@pytest.mark.parametrize("limb", [2**62, -(2**62), 2**63 - 1, -(2**63)])
+def test_a_row_too_large_for_any_sum_is_no_partial_sum(filled, limb):
+    words = np.zeros((5, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
+    filled.first(40, X, V, INDEX)
+    assert call("g6x_get_partial", filled.cluster, 5, words) == 0
+    spoilt = words.copy()
+    spoilt[3, 10] = limb
+    assert call("g6x_add_partial", 5, words, spoilt) == -11
+    assert call("g6x_add_partial", 5, spoilt, spoilt) == -11
+    out = capi.Force.blank(5)
+    assert call("g6x_from_partial", 5, spoilt, out.acc, out.jerk, out.pot) == -11
+    assert np.isnan(out.acc).all()
+
+
+def test_row29_a_bulk_write_ends_where_memory_does(plain):
+    source = SOURCE.take(range(4))
+    assert plain.put_cloud(source, addresses=[-1, 1, INT_MAX, 3]) == -13
+    x, v = np.zeros((4, 3)), np.zeros((4, 3))
+    assert call("g6_get_predicted_j_particles", plain.cluster, 4, x, v) == 0
+    assert (x[1] == source.x[1]).all()
+    assert not x[3].any()
+
+
+def test_a_call_without_arrays_takes_no_time_for_them(plain):
+    start = time.monotonic()
+    code = call("g6calc_lasthalf2", plain.cluster, 0, INT_MAX, *[None] * 3, 0.0, *[None] * 5)
+    assert code < 0
+    assert time.monotonic() - start < 0.5
+
+
+def test_a_first_half_of_nobody_may_be_the_first_call(plain):
+    nobody = np.zeros((0, 3))
+    assert plain.first(0, nobody, nobody, np.zeros(0, np.int32)) == 0
+    assert plain.last(0, nobody, nobody, np.zeros(0, np.int32)).code == 0
