@@ -170,9 +170,10 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
 }
 
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
-                        double dtmax, const double (*acc)[3], const double (*jerk)[3], double t[],
-                        double dt[], double (*x)[3], double (*v)[3], double (*a)[3], double (*j)[3],
-                        double (*xi)[3], double (*vi)[3])
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3],
+                        const double noise[], double t[], double dt[], double (*x)[3],
+                        double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
+                        double (*vi)[3])
 {
     const struct hermite_state s = {t, dt, x, v, a, j};
     const struct hermite_rule rule = {eta, dtmin, dtmax};
@@ -183,7 +184,7 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
         code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
     if (code) return code;
     fpenv_enter(&host);
-    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, xi, vi);
+    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, noise, xi, vi);
     fpenv_leave(&host);
     return code;
 }

@@ -58,9 +58,17 @@ static double next_step(const struct hermite_rule *rule, double time, double dt,
     return dt;
 }
 
+/* Whether the differences that a2 and a3 are made of could come from errors of a0 and a1 alone.
+ * A body whose forces cancel, like a star in a ring of planets, would get ever shorter steps from
+ * them: errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
+static int is_noise(double dt, double noise, const double3 a2, const double3 a3)
+{
+    return dt * dt * norm(a2) <= 36.0 * noise && dt * dt * dt * norm(a3) <= 24.0 * noise;
+}
+
 int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                     const struct hermite_state *s, const double3 *acc, const double3 *jerk,
-                    double3 *xi, double3 *vi)
+                    const double *noise, double3 *xi, double3 *vi)
 {
     int held = 0;
     for (int i = 0; i < ni; i++) {
@@ -71,7 +79,9 @@ int hermite_correct(int ni, const int *address, double time, const struct hermit
         if (dt == 0.0) continue; /* it is there */
         correct(dt, s->a[p], s->j[p], acc[i], jerk[i], xi[i], vi[i], a2, a3);
         if (!s->dt) continue;
-        const double wanted = wanted_step(rule, acc[i], jerk[i], a2, a3);
+        const double wanted = noise && is_noise(dt, noise[i], a2, a3)
+                                  ? 2.0 * dt
+                                  : wanted_step(rule, acc[i], jerk[i], a2, a3);
         memcpy(s->x[p], xi[i], sizeof xi[i]);
         memcpy(s->v[p], vi[i], sizeof vi[i]);
         memcpy(s->a[p], acc[i], sizeof acc[i]);

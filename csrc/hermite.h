@@ -23,10 +23,10 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
                      double3 *xi, double3 *vi);
 
 /* The same corrected with acc and jerk at the predicted (or last corrected) place: xi, vi.
- * With s->dt they are moved there, and each gets its next step. Returns the number of those
- * that want a step below dt_min. */
+ * noise: double[ni], the error of acc, or NULL. With s->dt they are moved there, and each gets
+ * its next step. Returns the number of those that want a step below dt_min. */
 int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                     const struct hermite_state *s, const double3 *acc, const double3 *jerk,
-                    double3 *xi, double3 *vi);
+                    const double *noise, double3 *xi, double3 *vi);
 
 #endif

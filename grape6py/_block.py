@@ -5,6 +5,7 @@ of the steps are its C functions ``g6x_hermite_*`` (csrc/hermite.c). Their argum
 arrays that are made once, so that a step of a small block costs little besides the force.
 """
 
+import math
 import time as clock
 from types import SimpleNamespace
 
@@ -19,7 +20,10 @@ STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
 
 # Of the bodies of a block, in their first entries: what goes to the board and comes back.
 _BLOCK = {"t": (), "mass": (), "h2": (), "pos": (3,), "vel": (3,), "a2": (3,), "j6": (3,)}
-_BLOCK |= {"acc": (3,), "jerk": (3,), "pot": ()}
+_BLOCK |= {"acc": (3,), "jerk": (3,), "pot": (), "noise": ()}
+
+# Error of a pair term, by mode.
+_ROUNDING = {"grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
 
 
 class Blocks:
@@ -29,6 +33,8 @@ class Blocks:
     ----------
     board : Board
         Session that holds nothing else.
+    precision : str
+        Its mode.
     mass : ndarray, shape (n,)
     rule : tuple
         eta of Aarseth's criterion, smallest step, largest step.
@@ -49,25 +55,40 @@ class Blocks:
         Spent in force calls.
     """
 
-    def __init__(self, board, mass, rule, passes, eps):
+    def __init__(self, board, precision, mass, rule, passes, eps):
         n = len(mass)
         self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
         self._board = board
         for name, shape in STATE.items():
             setattr(self, name, np.zeros((n, *shape)))
-        self._at = _pointers({name: getattr(self, name) for name in STATE})
+        self._own = _pointers({name: getattr(self, name) for name in STATE})
         self._everybody = np.arange(n, dtype=np.int32)
         block = {name: np.zeros((n, *shape)) for name, shape in _BLOCK.items()}
         block |= {"address": self._everybody.copy()}
         block["h2"][:] = -1.0  # no neighbour lists
-        self._block, self._block_at = SimpleNamespace(**block), _pointers(block)
+        self._block, self._at = SimpleNamespace(**block), _pointers(block)
         self.steps = self.blocks = self.held = 0
         self.force_seconds = 0.0
         self._sent = False
+        # The error of a force is that of its terms. Their sum without signs is at least pot^2
+        # over the mass of the others (Cauchy and Schwarz).
+        others = np.maximum(math.fsum(mass) - mass, 0.0)
+        rounding = np.full(n, _ROUNDING[precision])
+        self._rounding = np.divide(rounding, others, out=np.zeros(n), where=others > 0)
 
     def next_time(self):
         """Time of the next block; infinite without bodies."""
-        return float((self.t + self.dt).min(initial=np.inf))
+        return float(self._ends().min(initial=np.inf))
+
+    def _ends(self):
+        """Times at which the bodies' steps end.
+
+        Steps that all share need not be a power of two; their times are multiples, not sums.
+        """
+        _, smallest, largest = self.rule
+        if smallest == largest:
+            return (np.rint(self.t / largest) + 1) * largest
+        return self.t + self.dt
 
     def start(self, eta_start):
         """Take forces at time 0 and choose the first steps.
@@ -97,7 +118,7 @@ class Blocks:
         """
         self._ready()
         self._sent = False
-        n = self._select(np.flatnonzero(self.t + self.dt == time))
+        n = self._select(np.flatnonzero(self._ends() == time))
         self._predict(n, time)
         for left in reversed(range(self.passes)):
             self._force(n, time)
@@ -134,15 +155,15 @@ class Blocks:
         return n
 
     def _predict(self, n, time):
-        at, block = self._at, self._block_at
+        own, at = self._own, self._at
         check(
             lib.g6x_hermite_predict(
-                n, block.address, time, at.t, at.pos, at.vel, at.acc, at.jerk, block.pos, block.vel
+                n, at.address, time, own.t, own.pos, own.vel, own.acc, own.jerk, at.pos, at.vel
             )
         )
 
     def _force(self, n, time):
-        nj, at, board = len(self.mass), self._block_at, self._board
+        nj, at, board = len(self.mass), self._at, self._board
         began = clock.perf_counter()
         board.set_time(time)
         for rows in chunks(n, nj):
@@ -154,18 +175,20 @@ class Blocks:
         self.force_seconds += clock.perf_counter() - began
 
     def _correct(self, n, time, *, move):
-        at, block = self._at, self._block_at
+        block, own, at = self._block, self._own, self._at
+        np.take(self._rounding, block.address[:n], out=block.noise[:n])
+        block.noise[:n] *= block.pot[:n] ** 2
         self.held += check(
             lib.g6x_hermite_correct(
-                n, block.address, time, *self.rule, block.acc, block.jerk,
-                at.t, at.dt if move else ffi.NULL, at.pos, at.vel, at.acc, at.jerk,
-                block.pos, block.vel,
+                n, at.address, time, *self.rule, at.acc, at.jerk, at.noise,
+                own.t, own.dt if move else ffi.NULL, own.pos, own.vel, own.acc, own.jerk,
+                at.pos, at.vel,
             )
         )  # fmt: skip
 
     def _write(self, n, time):
         """Send the block to the board, as it stands in the arrays of the block."""
-        block, at = self._block, self._block_at
+        block, at = self._block, self._at
         block.t[:n] = time
         np.take(self.mass, block.address[:n], out=block.mass[:n])
         np.divide(block.acc[:n], 2, out=block.a2[:n])

@@ -151,7 +151,8 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
                         const double (*x)[3], const double (*v)[3], const double (*a)[3],
                         const double (*j)[3], double (*xi)[3], double (*vi)[3]);
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
-                        double dtmax, const double (*acc)[3], const double (*jerk)[3], double t[],
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3],
+                        const double noise[], double t[],
                         double dt[], double (*x)[3], double (*v)[3], double (*a)[3],
                         double (*j)[3], double (*xi)[3], double (*vi)[3]);
 enum { G6X_PARTIAL_WORDS = 32 };

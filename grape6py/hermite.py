@@ -148,7 +148,8 @@ class Hermite:
         self._wishes = {"backend": backend, "threads": threads}
         rule = (self._settings["eta"], *limits)
         board = self._grape._board
-        self._blocks = Blocks(board, mass, rule, self._settings["passes"], self._settings["eps"])
+        passes, eps = self._settings["passes"], self._settings["eps"]
+        self._blocks = Blocks(board, self.precision, mass, rule, passes, eps)
         self._time = 0.0
         self._seen = self._potential = None
         self._stopping = self._warned = False
@@ -311,7 +312,7 @@ class Hermite:
             self._warn_if_held()
             if callback is not None:
                 callback(self)
-        if not self._stopping and self._time != target:
+        if not self._stopping and self.time < target:  # a callback may have gone farther
             self._time = target
             self._seen = self._potential = None
             shown(target)

@@ -616,15 +616,16 @@ module g6lib
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
       end function
 
-      ! ... corrected with acc and jerk, moved there, and dt their next steps. dt is the address
-      ! of an array (c_loc), or c_null_ptr: only xi and vi are written.
+      ! ... corrected with acc and jerk, moved there, and dt their next steps. noise, dt: addresses
+      ! of arrays (c_loc), or c_null_ptr: no errors of acc known; only xi and vi are written.
       integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, &
-                                                  jerk, t, dt, x, v, a, j, xi, vi) bind(c)
+                                                  jerk, noise, t, dt, x, v, a, j, xi, vi) bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: ni
          integer(c_int), intent(in) :: address(*)
          real(c_double), value :: time, eta, dtmin, dtmax
          real(c_double), intent(in) :: acc(3, *), jerk(3, *)
+         type(c_ptr), value :: noise
          real(c_double), intent(inout) :: t(*)
          type(c_ptr), value :: dt
          real(c_double), intent(inout) :: x(3, *), v(3, *), a(3, *), j(3, *)

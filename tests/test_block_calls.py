@@ -34,8 +34,8 @@ class Bodies:
 
     def correct(self, time=0.125, **other):
         a = {"ni": len(self.address), "address": self.address, "eta": 0.02, "dtmin": 2.0**-40,
-             "dtmax": 0.125, **vars(self), "time": time, **other}  # fmt: skip
-        names = "ni address time eta dtmin dtmax acc jerk t dt x v a j xi vi".split()
+             "dtmax": 0.125, "noise": None, **vars(self), "time": time, **other}  # fmt: skip
+        names = "ni address time eta dtmin dtmax acc jerk noise t dt x v a j xi vi".split()
         return call("g6x_hermite_correct", *[a[k] for k in names])
 
     def copies(self):
@@ -174,3 +174,25 @@ def test_a_body_whose_time_it_is_already_stays_as_it_is():
     assert np.array_equal(b.xi[~moved], before["x"][b.address[~moved]])
     assert np.array_equal(b.vi[~moved], before["v"][b.address[~moved]])
     assert not np.array_equal(b.x, before["x"])
+
+
+def test_a_step_is_not_shortened_by_the_rounding_of_forces():
+    """A body whose forces cancel but for their errors, as that of a star amid its planets."""
+    b = Bodies(3, 3)
+    b.a[:], b.j[:], b.jerk[:] = 0, 0, 0
+    b.acc[:] = 1e-9
+    assert b.correct() == 0
+    assert (b.dt <= 0.125 / 16).all()
+    again = Bodies(3, 3)
+    again.a[:], again.j[:], again.jerk[:] = 0, 0, 0
+    again.acc[:] = 1e-9
+    again.t[:] = 0.125
+    assert again.correct(0.25, noise=np.full(3, 1e-9), dtmax=0.5) == 0
+    assert (again.dt == 0.25).all()
+
+
+def test_a_step_is_shortened_by_what_is_more_than_noise():
+    quiet, loud = Bodies(20, 7), Bodies(20, 7)
+    assert quiet.correct() == 0
+    assert loud.correct(noise=np.full(7, 1e-9)) == 0
+    assert np.array_equal(quiet.dt, loud.dt)

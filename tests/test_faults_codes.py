@@ -214,7 +214,7 @@ def test_row11_a_negative_number_of_particles_is_refused(filled, n):
 def null_calls():
     """Each call with each of its pointers NULL in turn, except where NULL has a meaning."""
     optional = {"g6calc_firsthalf": {6, 7, 8}, "g6calc_firsthalf0": {6, 7, 8},
-                "g6x_set_j_particles": {2, 3, 4, 5, 7, 8, 9, 10}, "g6x_hermite_correct": {9},
+                "g6x_set_j_particles": {2, 3, 4, 5, 7, 8, 9, 10}, "g6x_hermite_correct": {8, 10},
                 "g6calc_firsthalf_all": {5, 6, 7}, "g6calc_firsthalf0_all": {5, 6, 7},
                 "g6_set_i_particle_scales_from_real_value": {2, 3}}  # fmt: skip
     for name, letters in capi.SIGNATURES.items():
@@ -233,7 +233,7 @@ def test_a_null_pointer_is_named_not_followed(plain, name, null):
     plain.put_cloud(SOURCE)
     plain.first(1, X[:1], V[:1], INDEX[:1])
     capi.call("g6_open_all")
-    memory = [np.zeros(64, np.int64) for _ in range(16)]
+    memory = [np.zeros(64, np.int64) for _ in range(17)]
     memory[0][:], memory[1][:] = plain.cluster, 1
     args = []
     for k, letter in enumerate(capi.SIGNATURES[name]):

@@ -210,3 +210,27 @@ def test_an_ordinary_run_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Hermite(*plummer(64, 2), eps=1 / 16).evolve(0.5)
+
+
+@pytest.mark.parametrize("precision", ["double", "grape"])
+@pytest.mark.parametrize(("planets", "scatter"), [(2, 0), (5, 0), (8, 1e-6)])
+def test_a_star_amid_a_ring_does_not_step_on_rounding(planets, scatter, precision):
+    """Its forces cancel but for their errors, which would ask for ever shorter steps."""
+    angle = 2 * np.pi * np.arange(planets) / planets
+    ring = np.column_stack([np.cos(angle), np.sin(angle), 0 * angle])
+    ring += scatter * np.random.default_rng(1).normal(size=ring.shape)
+    turned = np.column_stack([-ring[:, 1], ring[:, 0], 0 * angle])
+    mass = np.append(1.0, np.full(planets, 1e-4))
+    star = Hermite(mass, np.vstack([np.zeros(3), ring]), np.vstack([np.zeros(3), turned]),
+                   precision=precision)  # fmt: skip
+    start = star.energy().total
+    star.evolve(6.25, lambda s: s.stop() if s.blocks > 1000 else None)
+    assert star.time == 6.25
+    assert abs(star.energy().total / start - 1) < 2e-5
+
+
+def test_a_shared_step_that_is_no_power_of_two_meets_its_multiples():
+    cluster = Hermite(*plummer(20, 1), eps=0.1, dt=0.01)
+    cluster.evolve(1.0)
+    assert cluster.blocks == 100
+    assert (cluster.state()["t"] == 1.0).all()

@@ -17,27 +17,29 @@ KINDS = {
 @pytest.mark.parametrize(("kind", "by"), [("grape", signal.SIGINT), ("shared", signal.SIGINT),
                                           ("double-two-passes", signal.SIGTERM)])  # fmt: skip
 def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, by, tmp_path):
-    """Stopped between outputs, then again after a restart into another file."""
-    start = ["plummer", *KINDS[kind], "--seed", "3", "--dt-out", "1", "--t-end", "1"]
-    status, out, err = stopped(*start, "--out", "one.h5", folder=tmp_path, by=by)
+    """Stopped long before its end, then again after a restart into another file."""
+    start = ["plummer", *KINDS[kind], "--seed", "3", "--dt-out", "1000"]
+    status, out, err = stopped(*start, "--t-end", "1000", "--out", "one.h5", folder=tmp_path, by=by)
     assert status == 128 + by
     assert len(err.splitlines()) == 1
     assert by.name in err
     assert "Traceback" not in out + err
     time = last_group(tmp_path / "one.h5")[0]["time"]
-    assert 0 < time < 1
+    assert 0 < time < 1000
     assert f"time {time:g}" in err
     again = re.search(r"grape6 run (.*)", err).group(1).split()
-    assert again == ["one.h5", "--restart", "--t-end", "1"]
+    assert again == ["one.h5", "--restart", "--t-end", "1000"]
 
     status, _, err = stopped(*again, "--out", "two.h5", folder=tmp_path, by=by, after=0.05)
     assert status == 128 + by
-    assert time < last_group(tmp_path / "two.h5")[0]["time"] < 1
     assert times(tmp_path / "one.h5") == [0.0, time]
-    assert run(tmp_path / "two.h5", "--restart", "--out", tmp_path / "two.h5") == 0
-    assert times(tmp_path / "two.h5")[-1] == 1
+    later = last_group(tmp_path / "two.h5")[0]["time"]
+    assert time < later < 1000
+    end = ["--t-end", repr(float(later) + 0.1)]
+    assert run(tmp_path / "two.h5", "--restart", *end) == 0
+    assert len(times(tmp_path / "two.h5")) == 3
 
-    assert run(*start, "--out", tmp_path / "whole.h5") == 0
+    assert run(*start, *end, "--out", tmp_path / "whole.h5") == 0
     assert_same_end(tmp_path / "two.h5", tmp_path / "whole.h5")
 
 

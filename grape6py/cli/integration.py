@@ -67,9 +67,11 @@ class _Integration:
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
         files = list(dict.fromkeys(options.out))
-        self._archives = [p for p in files if p.suffix.lower() in (".h5", ".hdf5")]
-        self._texts = [p for p in files if p not in self._archives]
-        for path in [*options.out, *_listed(options.plot)]:
+        self._archives = [path for path in files if path.suffix.lower() in (".h5", ".hdf5")]
+        self._texts = [path for path in files if path not in self._archives]
+        if options.restart and not self._archives:
+            self._archives = [Path(options.start)]
+        for path in [*files, *_listed(options.plot)]:
             _check_place(path)
             if path.exists() and _same(_backup(path), options.start):
                 raise ArgumentError(f"{path} would be kept as {options.start}, the start: move it")

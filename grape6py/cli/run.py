@@ -41,7 +41,8 @@ def add_parser(commands):
         "text, the last output. May be given more than once")  # fmt: skip
     add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
     add("--restart", action="store_true",
-        help="go on where FILE, an HDF5 file, ends; settings are taken from it")  # fmt: skip
+        help="go on where FILE, an HDF5 file, ends, with its settings (and into it, without "
+        "--out)")  # fmt: skip
     add("--profile", action="store_true", help="print where the time went")
     add("--json", action="store_true", help="print the log as JSON at the end, and no bar")
     parser.set_defaults(run=run, parser=parser)
@@ -65,6 +66,8 @@ def run(options):
         warnings.showwarning = say
         try:
             return integrate(options)
+        except BrokenPipeError:
+            raise  # main's
         except OSError as error:
             print(f"grape6: {error}", file=sys.stderr)
             return 1

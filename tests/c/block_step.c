@@ -42,8 +42,8 @@ static int advance(Bodies *b)
         g6x_hermite_predict(N, b->address, 0.125, b->t, b->x, b->v, b->a, b->j, b->xi, b->vi);
     if (code) return code;
     for (int pass = 0; pass < 2; pass++) {
-        code = g6x_hermite_correct(N, b->address, 0.125, 0.02, 1e-9, 0.25, b->acc, b->jerk, b->t,
-                                   pass ? b->dt : NULL, b->x, b->v, b->a, b->j, b->xi, b->vi);
+        code = g6x_hermite_correct(N, b->address, 0.125, 0.02, 1e-9, 0.25, b->acc, b->jerk, NULL,
+                                   b->t, pass ? b->dt : NULL, b->x, b->v, b->a, b->j, b->xi, b->vi);
         if (code < 0) return code;
     }
     return 0;

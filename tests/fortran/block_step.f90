@@ -19,11 +19,11 @@ program block_step
    call expect('predict', g6x_hermite_predict(1, address, time, t, x, v, a, j, xi, vi) == 0)
    call expect('x', all(xi == 1 + 2*h + 2*h**2))
    call expect('v', all(vi == 2 + 4*h))
-   code = g6x_hermite_correct(1, address, time, eta, small, large, acc, jerk, t, c_null_ptr, &
-                              x, v, a, j, xi, vi)
+   code = g6x_hermite_correct(1, address, time, eta, small, large, acc, jerk, &
+                              c_null_ptr, t, c_null_ptr, x, v, a, j, xi, vi)
    call expect('correct', code == 0 .and. all(x == 1) .and. all(t == 0.25_c_double))
-   code = g6x_hermite_correct(1, address, time, eta, small, large, acc, jerk, t, c_loc(dt), &
-                              x, v, a, j, xi, vi)
+   code = g6x_hermite_correct(1, address, time, eta, small, large, acc, jerk, &
+                              c_null_ptr, t, c_loc(dt), x, v, a, j, xi, vi)
    call expect('move', code == 0 .and. all(x(:, 2) == xi(:, 1)) .and. all(v(:, 2) == vi(:, 1)))
    call expect('the others', all(x(:, [1, 3]) == 1) .and. all(t == [0.25_c_double, time, &
                                                                   0.25_c_double]))
