@@ -199,6 +199,7 @@ def _draw_bits(cut, apart):
     left.set(xlabel="boards among which the j particles are shared", ylim=(-4, 104),
              title="forces with other bits, %")  # fmt: skip
     left.legend(frameon=False, loc="center right")
+    left.set_xticks([1, 4, 8, 12, 16])
     right.plot(apart["time"], apart["last bit"], color=COLOURS["single"])
     right.set(yscale="log", xlabel="time", ylim=(1e-19, 10),
               title="distance of two runs that differ in one bit")  # fmt: skip
