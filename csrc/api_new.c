@@ -76,7 +76,8 @@ int g6x_get_int(int clusterid, int key, int *value)
     int code;
     if (!value) return session_no_session(G6X_E_NULL, "g6x_get_int: null pointer");
     if (!session_any_open()) {
-        code = options_get_int(options_initial_values(), key, value);
+        const struct options first = session_initial();
+        code = options_get_int(&first, key, value);
         return code ? session_no_session(code, "g6x_get_int: no such integer option") : 0;
     }
     struct session *s = session_take(clusterid, &code);
@@ -103,7 +104,8 @@ int g6x_get_double(int clusterid, int key, double *value)
     int code;
     if (!value) return session_no_session(G6X_E_NULL, "g6x_get_double: null pointer");
     if (!session_any_open()) {
-        code = options_get_double(options_initial_values(), key, value);
+        const struct options first = session_initial();
+        code = options_get_double(&first, key, value);
         return code ? session_no_session(code, "g6x_get_double: no such option") : 0;
     }
     struct session *s = session_take(clusterid, &code);

@@ -111,6 +111,7 @@ static void take(const char *name, const char *value)
     static const struct word ERRORS[] = {
         {"return", ON_ERROR_RETURN}, {"abort", ON_ERROR_ABORT}, {NULL, 0}};
     const char *key = name + strlen("GRAPE6_");
+    int log = process.log, on_error = process.on_error;
     if (!strcmp(key, "BACKEND"))
         take_word(name, value, BACKENDS, &initial.backend,
                   "auto, cpu, cuda, tree, cpu-tree or cuda-tree");
@@ -119,9 +120,9 @@ static void take(const char *name, const char *value)
     else if (!strcmp(key, "ISA"))
         take_word(name, value, ISAS, &initial.isa, "best, base, avx2 or avx512");
     else if (!strcmp(key, "LOG"))
-        take_word(name, value, LOGS, &process.log, "none, faults or info");
+        take_word(name, value, LOGS, &log, "none, faults or info");
     else if (!strcmp(key, "ON_ERROR"))
-        take_word(name, value, ERRORS, &process.on_error, "return or abort");
+        take_word(name, value, ERRORS, &on_error, "return or abort");
     else if (!strcmp(key, "NPIPES"))
         take_number(name, value, 1, MOST_PIPES, &process.npipes);
     else if (!strcmp(key, "THREADS"))
@@ -134,6 +135,8 @@ static void take(const char *name, const char *value)
         take_number(name, value, 0, 1, &initial.neighbour_self);
     else if (!strcmp(key, "VERIFY"))
         take_fraction(name, value, &initial.verify);
+    process.log = log;
+    process.on_error = on_error;
 }
 
 static void take_client(const char *value)

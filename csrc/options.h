@@ -19,8 +19,8 @@ struct options {
 /* Of the whole process; npipes never changes after it was first asked for. */
 struct process_options {
     int npipes;
-    int log, on_error;
-    char problem[256]; /* what is wrong in the environment, or empty */
+    _Atomic int log, on_error; /* any thread may change them */
+    char problem[256];         /* what is wrong in the environment, or empty */
 };
 
 /* Both are read from the configuration file and the environment at the first call. */

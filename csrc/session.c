@@ -270,6 +270,14 @@ void session_clear_fault(int64_t id) { with_fault(id, clear_fault, NULL); }
 
 int session_any_open(void) { return explicitly_open > 0; }
 
+struct options session_initial(void)
+{
+    (void)pthread_mutex_lock(&registry);
+    const struct options copy = *options_initial_values();
+    (void)pthread_mutex_unlock(&registry);
+    return copy;
+}
+
 int session_set_initial(int key, int value)
 {
     (void)pthread_mutex_lock(&registry);

@@ -83,6 +83,7 @@ void session_clear_fault(int64_t id);
 int session_no_session(int code, const char *text);
 /* Whether some id is open; before that, options set the first values of sessions to come. */
 int session_any_open(void);
+struct options session_initial(void);
 int session_set_initial(int key, int value);
 int session_set_initial_double(int key, double value);
 /* Id of the session that was used last. */

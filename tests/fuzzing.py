@@ -4,7 +4,8 @@ As a program, `make fuzz`: builds the library with sanitizers and runs many sequ
 
     python tests/fuzzing.py [sequences [seed]]
 
-prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong.
+prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong. Before
+that, libFuzzer tries the two readers of snapshots for a minute each.
 """
 
 import os
@@ -19,7 +20,7 @@ import capi
 from variants import Variants
 
 SEED = 20261121
-SOURCES = ["fuzz_model", "fuzz_board", "fuzz_forces"]
+SOURCES = [f"fuzz_{part}" for part in ("model", "board", "particles", "rows", "forces", "lists")]
 CHUNK = 20000  # sequences that a process runs
 
 
@@ -55,6 +56,52 @@ def run(fuzz, seed, sequences, progress=lambda done: None):
     return None
 
 
+# ---- snapshots: libFuzzer -------------------------------------------------------------
+
+
+def snapshot_corpus(folder):
+    """A folder with a few small snapshots, valid and not quite."""
+    corpus = folder / "corpus"
+    corpus.mkdir()
+    texts = [
+        "1 0 0 0 0 0 0\n2.5e-1 1 2 3 -.5 +.25 4.\n",
+        "# comment\n\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e+07 6 # end\r\n",
+        "1 2 3 4 5 6\n1 2 3 4 5 6 7 8\nnan inf 0x10 1_0 1e999 * 7",
+    ]
+    for n, text in enumerate(texts):
+        (corpus / str(n)).write_text(text, encoding="ascii")
+    return corpus
+
+
+def snapshot_program(folder):
+    """libFuzzer on the C reader of the example programs."""
+    out = folder / "fuzz_snapshot"
+    command = ["clang", "-O1", "-g", "-fsanitize=fuzzer,address,undefined",
+               "-fno-sanitize-recover=all", f"-I{capi.ROOT / 'legacy_examples'}",
+               capi.TESTS / "c" / "fuzz_snapshot.c", "-o", out, "-lm"]  # fmt: skip
+    subprocess.run(command, check=True)
+    return out
+
+
+def run_snapshots(seconds, seed):
+    """Both readers for so long; what went wrong, or None."""
+    for reader in ("python", "c"):
+        with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as name:
+            folder = Path(name)
+            python = [sys.executable, capi.TESTS / "fuzz_snapshot.py"]
+            command = python if reader == "python" else [snapshot_program(folder)]
+            options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
+            done = subprocess.run([*command, *options, snapshot_corpus(folder)], check=False,
+                                  capture_output=True, text=True, errors="replace")  # fmt: skip
+        if done.returncode:
+            return done.stderr[-5000:]
+        print(f"snapshots, {reader}: {done.stderr.strip().splitlines()[-1]}", flush=True)
+    return None
+
+
+# ---- make fuzz ------------------------------------------------------------------------
+
+
 def main(sequences=10_000_000, seed=SEED):
     start = shown = time.monotonic()
 
@@ -69,8 +116,9 @@ def main(sequences=10_000_000, seed=SEED):
     print(f"seed {seed}, {sequences} sequences, {os.cpu_count()} processes", flush=True)
     with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as folder:
         fuzz = program(Variants(Path(folder)))
+        wrong = run_snapshots(60, seed)
         start = time.monotonic()
-        wrong = run(fuzz, seed, sequences, progress)
+        wrong = wrong or run(fuzz, seed, sequences, progress)
     print(wrong or f"all well after {(time.monotonic() - start) / 60:.1f} minutes")
     return 1 if wrong else 0
 

@@ -19,7 +19,7 @@ def test_row33_row41_rounding_and_flush_to_zero_are_the_hosts_own():
     assert capi.run_c("rounding").stderr == ""
 
 
-@pytest.mark.parametrize("how", ["plain", "unclosed", "atexit", "thread"],
+@pytest.mark.parametrize("how", ["plain", "unclosed", "atexit", "thread", "deepbind"],
                          ids=lambda h: f"row36-{h}")  # fmt: skip
 def test_loading_late_and_ending_in_odd_orders(how):
     assert capi.run_c("load_late", str(capi.library_path()), how, linked=False).stderr == ""

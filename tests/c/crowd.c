@@ -31,6 +31,29 @@ static void unordered(Board *b, int id, int *wrong)
     (void)g6x_last_error(id, text, sizeof text);
 }
 
+/* An id of the thread's own, opened by its first use; and one that all threads open, misuse, read
+ * errors of and close: its calls come before or after another's close. */
+static void first_uses(Board *b, int own, int *wrong)
+{
+    const int shared = 99;
+    char text[100];
+    double jerk[3] = {0, 0, 0};
+    *wrong += g6_set_j_particle_mxonly(own, 0, 1, 1.0, b->x[0]) != 0;
+    *wrong += g6_set_j_particle_mxonly(own, -1, 1, 1.0, b->x[0]) != G6X_E_ADDRESS;
+    *wrong += g6x_last_error(own, text, sizeof text) != G6X_E_ADDRESS;
+    *wrong += g6_set_ti(own, NAN) != G6X_E_ARGUMENT || g6x_clear_error(own) != 0;
+    *wrong += g6_set_nip(own, 3) != 0 || g6_close(own) != 0;
+    *wrong += g6_open(shared) != 0;
+    (void)g6_set_j_particle(shared, 5, 5, 0, 0, NAN, jerk, jerk, jerk, jerk, jerk);
+    (void)g6x_set_int(shared, G6X_JERK, 0);
+    (void)g6_get_force(shared, NULL, NULL, NULL, NULL);
+    (void)g6x_last_error(shared, text, sizeof text);
+    (void)g6x_last_warning(shared, text, sizeof text);
+    (void)g6x_clear_error(shared);
+    *wrong += g6_close(shared) != 0;
+    *wrong += g6x_set_int(own, G6X_LOG, 0) != 0 && g6x_last_error(own, text, sizeof text) == 0;
+}
+
 static void *work(void *argument)
 {
     const int k = (int)(intptr_t)argument, id = 10 + k % SESSIONS, own = 100 + k;
@@ -43,6 +66,7 @@ static void *work(void *argument)
         bad[k] += sum(b, own, mode, &bad[k]) != expected[mode];
         bad[k] += g6_close(own) != 0;
         unordered(b, id, &bad[k]);
+        first_uses(b, 1000 + 100 * k + round, &bad[k]);
         pthread_mutex_lock(&alone[k % SESSIONS]);
         (void)g6x_set_int(id, G6X_THREADS, 2);
         pthread_mutex_unlock(&alone[k % SESSIONS]);

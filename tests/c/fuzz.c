@@ -3,7 +3,7 @@
  * runs the sequences FIRST .. FIRST + COUNT - 1 of a seed. Silent, and 0, if the library did what
  * the model foretold; else the sequence and its calls are printed, and the code is 1. For a library
  * and a program built with address and undefined-behaviour sanitizers. */
-#include "fuzz.h"
+#include "fuzz_calls.h"
 
 #include <signal.h>
 #include <stdarg.h>

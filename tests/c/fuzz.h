@@ -1,7 +1,7 @@
-/* fuzz.h - random call sequences against a model of the contract, in four files: fuzz.c runs
- * sequences and reports; fuzz_board.c makes the calls that compute nothing and fuzz_forces.c the
- * force calls, valid and not; fuzz_model.c says what must come of them. The model knows g6lib.h and
- * docs/, none of csrc/. */
+/* fuzz.h - random call sequences against a model of the contract. fuzz.c runs sequences and
+ * reports; the calls of fuzz_calls.h, valid and not, are made in fuzz_board.c, fuzz_particles.c,
+ * fuzz_forces.c and fuzz_lists.c; fuzz_model.c says what must come of them, and fuzz_rows.c
+ * compares. The model knows g6lib.h and docs/, none of csrc/. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -142,38 +142,5 @@ struct list_model {
     int nmust, nmay, must[MAX_BODY], may[MAX_BODY];
 };
 void model_list(const struct cluster *c, int i, int with_self, struct list_model *list);
-
-/* ---- fuzz_board.c, fuzz_forces.c: one random call each --------------------------------- */
-
-/* Arguments by pointer travel in here, so that it shows if the library writes to them. */
-struct arguments {
-    int id, nj, ni, address, index, n, mode, key, value, pipe, most;
-    double ti, tj, dtj, mass, eps2, h2, k18[3], j6[3], a2[3], v[3], x[3];
-};
-extern struct arguments a;
-extern int form, lacking; /* by value, name_ or name__; the scalar that is a null pointer, or 0 */
-/* A fresh set of arguments for a cluster; its id as the library will see it. */
-int64_t begin_call(void);
-int64_t own_id(void); /* ... if the call has no _all form */
-void end_call(void);  /* the arguments are as they were */
-
-#define P(k, scalar) (lacking == (k) ? NULL : &(scalar))
-#define CALL(name, by_value, by_pointer)                                                           \
-    (calling = #name,                                                                              \
-     say("%s%s", #name,                                                                            \
-         form == 0   ? ""                                                                          \
-         : form == 1 ? "_"                                                                         \
-                     : "__"),                                                                      \
-     form == 0   ? name by_value                                                                   \
-     : form == 1 ? name##_ by_pointer                                                              \
-                 : name##__ by_pointer)
-
-void try_open(void), try_close(void), try_nothing(void), try_idle(void), try_time(void);
-void try_write(void), try_write_many(void), try_predicted(void);
-void try_texts(void), try_options(void), try_scale(void);
-void try_first(void), try_last(void), try_lists(void), try_pipes(void), try_partial(void);
-
-void forget_first(void); /* a sequence begins */
-int id_of_first(void);   /* the cluster of the latest first half */
 
 #endif

@@ -1,5 +1,5 @@
 /* A host that loads the library at run time, closes it, and ends in odd orders (row 36).
- * usage: load_late LIBRARY (plain | unclosed | atexit | thread) */
+ * usage: load_late LIBRARY (plain | unclosed | atexit | thread | deepbind) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <math.h>
@@ -15,9 +15,11 @@ static int (*first)(int, int, int, int *, double *, double *, double *, double *
 static int (*last)(int, int, int, int *, double *, double *, double, double *, double *, double *,
                    double *);
 
+static int flags = RTLD_NOW | RTLD_LOCAL;
+
 static void *load(const char *path)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(path, flags);
     if (handle == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         exit(98);
@@ -64,6 +66,7 @@ int main(int argc, char **argv)
 {
     const char *how = argc > 2 ? argv[2] : "plain";
     int bad = 0;
+    if (strcmp(how, "deepbind") == 0) flags |= RTLD_DEEPBIND; /* as plugins of some hosts are */
     for (int round = 0; round < 3; round++) {
         void *handle = load(argv[1]);
         if (strcmp(how, "thread") == 0) {

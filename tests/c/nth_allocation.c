@@ -45,6 +45,37 @@ static void force(Board *b, int id, int ni)
     }
 }
 
+/* Bulk writing with derivatives, one particle to several clusters, the clusters without an id,
+ * j particles written between the halves, and what reads back. */
+static void other_forms(Board *b, int id)
+{
+    double k18[3] = {1, 2, 3}, (*xv)[6] = calloc(N, sizeof *xv);
+    int address = 3, index = 3, clusters = 2, target = id + 2, scale[3], n;
+    const double (*x)[3] = (const double (*)[3])b->x, (*v)[3] = (const double (*)[3])b->v;
+    note("bulk", g6x_set_j_particles(id + 1, N, NULL, NULL, NULL, NULL, b->mass, v, v, v, v, x));
+    note("scale", g6x_get_scale(id + 1, N, scale));
+    note("first",
+         g6calc_firsthalf(id + 1, N, 40, b->index, b->x, b->v, b->old, b->old, b->phi, 0, b->h2));
+    note("between", g6_set_j_particle(id + 1, 9000, 1, 0, 0, 1, k18, k18, k18, k18, k18));
+    const int code =
+        g6calc_lasthalf(id + 1, N, 40, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk, b->pot);
+    note("last", code);
+    if (code != 0 && !all_nan(b, 40)) wrong++;
+    note("predicted", g6_get_predicted_j_particles(id + 1, NI, b->acc, b->jerk));
+    note("read back", get_j_part_data(0, N, xv[0]));
+    note("several", g6_set_j_particle_multisend_mxfast_(&target, &clusters, &address, &index,
+                                                        &b->mass[0], b->x[0]));
+    note("open all", g6_open_all());
+    note("all", g6_set_j_particle_all(2000, 1, 0, 0, 1, k18, k18, k18, k18, k18));
+    note("first all",
+         g6calc_firsthalf_all(2001, 2, b->index, b->x, b->v, b->old, b->old, b->phi, 0, b->h2));
+    note("last all", g6calc_lasthalf2_all(2001, 2, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk,
+                                          b->pot, b->nn));
+    note("list all", g6_get_neighbour_list_all(1, N, &n, b->list));
+    note("close all", g6_close_all());
+    free(xv);
+}
+
 /* Everything that allocates: opening, growth, derivatives, other layouts, blocks, lists. */
 static void scenario(Board *b, int id)
 {
@@ -73,6 +104,7 @@ static void scenario(Board *b, int id)
     note("nip", g6_set_nip(id, 60) | g6_set_njp(id, N));
     note("get_force", g6_get_force_etc(id, b->acc, b->jerk, b->pot, b->nn, flag));
     note("first use", g6_set_ti(id + 1, 0.0));
+    other_forms(b, id);
 }
 
 static int child(Board *b, long n, uint64_t expected)

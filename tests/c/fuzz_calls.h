@@ -1,0 +1,156 @@
+/* fuzz_calls.h - what the files that make random calls share. */
+#ifndef FUZZ_CALLS_H
+#define FUZZ_CALLS_H
+
+#include "fuzz.h"
+
+/* Every name of a historical call; by pointer the arguments are not declared. */
+#define NAMES(name) int name##_(), name##__()
+NAMES(force_j_particle_send);
+NAMES(g6_close);
+NAMES(g6_close_all);
+NAMES(g6_flush_jp_buffer);
+NAMES(g6_flush_jp_buffer_all);
+NAMES(g6_flush_jp_buffer_and_multisend);
+NAMES(g6_get_force);
+NAMES(g6_get_force_etc);
+NAMES(g6_get_neighbour_list);
+NAMES(g6_get_neighbour_list_all);
+NAMES(g6_get_neighbour_list_sort_mode);
+NAMES(g6_get_predicted_j_particles);
+NAMES(g6_getnjmax);
+NAMES(g6_initialize_jp_buffer);
+NAMES(g6_initialize_jp_buffer_all);
+NAMES(g6_npipes);
+NAMES(g6_open);
+NAMES(g6_open_all);
+NAMES(g6_open_special);
+NAMES(g6_open_special2);
+NAMES(g6_print_chip_status);
+NAMES(g6_read_neighbour_list);
+NAMES(g6_read_neighbour_list_all);
+NAMES(g6_read_neighbour_list_old);
+NAMES(g6_reinitialize);
+NAMES(g6_reset);
+NAMES(g6_reset_all);
+NAMES(g6_reset_fofpga);
+NAMES(g6_reset_fofpga_all);
+NAMES(g6_set_i_particle);
+NAMES(g6_set_i_particle_scales_from_real_value);
+NAMES(g6_set_j_particle);
+NAMES(g6_set_j_particle_all);
+NAMES(g6_set_j_particle_mxonly);
+NAMES(g6_set_j_particle_mxonly_all);
+NAMES(g6_set_neighbour_list_sort_mode);
+NAMES(g6_set_nip);
+NAMES(g6_set_njp);
+NAMES(g6_set_overflow_flag_test_mode);
+NAMES(g6_set_ti);
+NAMES(g6_set_ti_all);
+NAMES(g6_set_tunit);
+NAMES(g6_set_xunit);
+NAMES(g6_setup_njdata);
+NAMES(g6calc_firsthalf);
+NAMES(g6calc_firsthalf0);
+NAMES(g6calc_firsthalf0_all);
+NAMES(g6calc_firsthalf_all);
+NAMES(g6calc_lasthalf);
+NAMES(g6calc_lasthalf0);
+NAMES(g6calc_lasthalf0_all);
+NAMES(g6calc_lasthalf2);
+NAMES(g6calc_lasthalf2_all);
+NAMES(g6calc_lasthalf2n);
+NAMES(g6calc_lasthalf2np);
+NAMES(g6calc_lasthalf2p);
+NAMES(g6calc_lasthalf_all);
+NAMES(g6calc_lasthalfn);
+NAMES(get_device_count);
+NAMES(get_j_part_data);
+int g6_set_j_particle_multisend_mxfast__();
+#undef NAMES
+
+/* Arguments by pointer travel in here, so that it shows if the library writes to them. */
+struct arguments {
+    int id, nj, ni, address, index, n, mode, key, value, pipe, most;
+    double ti, tj, dtj, mass, eps2, h2, k18[3], j6[3], a2[3], v[3], x[3];
+};
+extern struct arguments a;
+extern int form, lacking; /* by value, name_ or name__; the scalar that is a null pointer, or 0 */
+/* A fresh set of arguments for a cluster; its id as the library will see it. */
+int64_t begin_call(void);
+int64_t own_id(void); /* ... if the call has no _all form */
+void end_call(void);  /* the arguments are as they were */
+
+#define P(k, scalar) (lacking == (k) ? NULL : &(scalar))
+#define CALL(name, by_value, by_pointer)                                                           \
+    (calling = #name,                                                                              \
+     say("%s%s", #name,                                                                            \
+         form == 0   ? ""                                                                          \
+         : form == 1 ? "_"                                                                         \
+                     : "__"),                                                                      \
+     form == 0   ? name by_value                                                                   \
+     : form == 1 ? name##_ by_pointer                                                              \
+                 : name##__ by_pointer)
+
+void try_open(void), try_close(void), try_nothing(void), try_idle(void), try_time(void);
+void try_write(void), try_write_many(void), try_predicted(void);
+void try_texts(void), try_options(void), try_scale(void);
+void try_first(void), try_last(void), try_lists(void), try_pipes(void), try_partial(void);
+
+void forget_first(void); /* a sequence begins */
+int id_of_first(void);   /* the cluster of the latest first half */
+
+void keep(void);     /* the arguments are final: end_call compares them with what they are now */
+int lacks(int last); /* whether a scalar other than the id is missing: the call does nothing then */
+void lacked(int code); /* ... and this ends it */
+
+/* ---- fuzz_rows.c: what force calls read and write, and whether it is right ------------------ */
+
+typedef double vector[3];
+typedef long long words[G6X_PARTIAL_WORDS];
+
+/* What a force call reads, and its copy; `room` rows end where their allocations end. */
+extern struct inputs {
+    int *index;
+    vector *x, *v, *old;
+    double *phi, *eps2, *h2;
+} in;
+extern struct copy {
+    int index[MAX_NI];
+    vector x[MAX_NI], v[MAX_NI];
+    double eps2[MAX_NI], h2[MAX_NI];
+} copy;
+/* What it writes. */
+extern struct outputs {
+    vector *acc, *jerk;
+    double *pot;
+    int *near;
+    float *distance;
+    int rows; /* there are this many, and the last may be none of the call's */
+} out;
+
+#define BEFORE 777.25 /* what outputs hold before a call */
+enum { NEAR_BEFORE = -777 };
+
+void make_inputs(int room);
+void make_outputs(int ni);
+int is_nan3(const double *d);
+void check_untouched(int from);
+void check_failed(int rows, int near, int distance);
+/* The rows of a last half that found its first half; `plain`: acc and jerk are their own. The code
+ * it must have, given its code. */
+codes check_rows(struct cluster *c, int near, int distance, int plain);
+/* Warnings of the sum that has just been done, if it has. */
+void note_coincidences(struct cluster *c);
+/* A last half, or what is one: code and rows of `rows` it was asked for. */
+void check_last(struct cluster *c, codes before, int code, int rows, int near, int distance,
+                int plain);
+
+extern struct started {
+    int64_t id;
+    int id32, nj, ni;
+} started; /* the latest first half */
+int is_bad_eps2(double e);
+codes faults_of_first(const struct cluster *c, int nj, int ni, int bad_eps2);
+
+#endif
