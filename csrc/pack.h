@@ -93,7 +93,8 @@ static struct block_range range_of_block(const real *row, int nrow, int nc)
 {
     const vec zero = v_set1(0), far = v_set1(FAR_AWAY);
     const vec none = v_set1(REAL_BITS == 32 ? 0x1p-126 : 0x1p-1022);
-    vec x = zero, v = zero, m = zero, m_low = v_set1(REAL_BITS == 32 ? 0x1p127 : 0x1p1023);
+    vec x = zero, v = zero, v_massive = zero, m = zero;
+    vec m_low = v_set1(REAL_BITS == 32 ? 0x1p127 : 0x1p1023);
     const vec no_mass = m_low;
     for (int c = 0; c < nc; c++, row += nrow * CHUNK)
         for (int l = 0; l < CHUNK; l += VL) {
@@ -102,7 +103,11 @@ static struct block_range range_of_block(const real *row, int nrow, int nc)
             const vec placed = v_select(massless, v_select(v_lt(far, v_abs(x0)), x0, zero), x0);
             x = max_abs(max_abs(max_abs(x, placed), v_load(row + CHUNK + l)),
                         v_load(row + 2 * CHUNK + l));
-            for (int k = 4; k < 7; k++) v = max_abs(v, v_load(row + k * CHUNK + l));
+            for (int k = 4; k < 7; k++) {
+                const vec moved = v_load(row + k * CHUNK + l);
+                v = max_abs(v, moved);
+                v_massive = max_abs(v_massive, v_select(massless, zero, moved));
+            }
             m = max_abs(m, mass);
             m_low = v_min(m_low, v_select(massless, no_mass, mass));
         }
@@ -114,6 +119,7 @@ static struct block_range range_of_block(const real *row, int nrow, int nc)
     const double high = largest_lane(m);
     const struct block_range range = {
         (int16_t)exponent_of(largest_lane(x)), (int16_t)exponent_of(largest_lane(v)),
+        (int16_t)exponent_of(largest_lane(v_massive)),
         (int16_t)(high > 0.0 ? exponent_of(low) : EXPONENT_NONE), (int16_t)exponent_of(high)};
     return range;
 }

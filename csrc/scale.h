@@ -33,9 +33,10 @@ struct scale {
 };
 
 /* Exponents (as in frexp) of the largest |coordinate|, of the largest |velocity
- * component|, and of the smallest and largest non-zero |mass| of a block, scaled. */
+ * component|, of the same among particles with mass, and of the smallest and largest
+ * non-zero |mass| of a block, scaled. */
 struct block_range {
-    int16_t x, v, m_low, m_high;
+    int16_t x, v, v_massive, m_low, m_high;
 };
 struct body_range {
     int16_t x, v, eps2;

@@ -134,3 +134,18 @@ def test_row08_masses_over_fifteen_decades(session, mode):
     args = source.x, source.v, source.index
     limit = {"grape": 2e-5, "double": 1e-11, "single": 2e-3}[mode]
     assert_force(session.force(400, *args), direct(*args, source), limit)
+
+
+def test_row08_a_massless_particle_of_any_speed_leaves_the_jerk_alone(session, mode):
+    """Five particles: their 7/8 quantile, and so the scale of velocities, is the fastest."""
+    few = cloud(5, seed=3)
+    few.mass[3] = 0.0
+    targets = cloud(7, seed=4)
+    args = targets.x, targets.v, np.full(7, 99, np.int32)
+    found = []
+    for speed in (0.0, 1e36):
+        few.v[3, 0] = speed
+        session.put_cloud(few)
+        found.append(session.force(5, *args, eps2=EPS2).jerk)
+    limit = 1e-12 if mode == "double" else 1e-5
+    assert np.abs(found[1] - found[0]).max() <= limit * np.abs(found[0]).max()
