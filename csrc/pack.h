@@ -100,7 +100,8 @@ static struct block_range range_of_block(const real *row, int nrow, int nc)
         for (int l = 0; l < CHUNK; l += VL) {
             const vec mass = v_abs(v_load(row + 3 * CHUNK + l)), x0 = v_load(row + l);
             const vmask massless = v_lt(mass, none);
-            const vec placed = v_select(massless, v_select(v_lt(far, v_abs(x0)), x0, zero), x0);
+            const vec moved = v_select(v_lt(x0, far), x0, v_select(v_lt(far, x0), x0, zero));
+            const vec placed = v_select(massless, moved, x0);
             x = max_abs(max_abs(max_abs(x, placed), v_load(row + CHUNK + l)),
                         v_load(row + 2 * CHUNK + l));
             for (int k = 4; k < 7; k++) {

@@ -113,6 +113,14 @@ def test_row12_an_infinite_h2_reaches_those_beyond_all_units(filled):
         assert filled.neighbours(pipe) == (0, 42, everybody)
 
 
+@pytest.mark.parametrize("far", [6e12, -6e12, 1e11])
+def test_a_massless_particle_may_be_the_only_neighbour_however_far(session, far):
+    session.set_int("G6X_SCALE_LENGTH", 1)
+    session.put(15, 11, 0.0, (far, 0, 0))
+    session.first(16, X, V, np.full(5, 3, np.int32))
+    assert (session.last(16, X, V, INDEX).nearest == 11).all()
+
+
 @pytest.mark.parametrize("limb", [2**62, -(2**62), 2**63 - 1, -(2**63)])
 def test_a_row_too_large_for_any_sum_is_no_partial_sum(filled, limb):
     words = np.zeros((5, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
