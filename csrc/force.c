@@ -256,17 +256,14 @@ void force_before_write(struct session *s)
 
 int force_sums(const struct partial_row *row, int jerk, double sum[NSUM])
 {
-    int fits = 1;
+    unsigned unfit = 0; /* bit per window: a vector is NaN as a whole */
     partial_value(row, sum);
-    for (int k = 0; k < NSUM; k++) {
-        if (!jerk && window_of(k) == WINDOW_JERK) {
-            sum[k] = NAN;
-        } else if (!is_finite(sum[k])) {
-            sum[k] = NAN;
-            fits = 0;
-        }
-    }
-    return fits;
+    for (int k = 0; k < NSUM; k++)
+        if ((jerk || window_of(k) != WINDOW_JERK) && !is_finite(sum[k]))
+            unfit |= 1u << window_of(k);
+    for (int k = 0; k < NSUM; k++)
+        if (unfit >> window_of(k) & 1 || (!jerk && window_of(k) == WINDOW_JERK)) sum[k] = NAN;
+    return !unfit;
 }
 
 static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], double *pot,

@@ -113,6 +113,14 @@ def test_row12_an_infinite_h2_reaches_those_beyond_all_units(filled):
         assert filled.neighbours(pipe) == (0, 42, everybody)
 
 
+def test_row08_a_vector_that_does_not_fit_is_nan_as_a_whole(session):
+    for address in (0, 1024):  # two sums that fit, not so their own
+        session.put(address, address, 1.7e308, (1, 0.5, 0))
+    out = session.force(1025, np.zeros((1, 3)))
+    assert out.code == -8
+    assert np.isnan(out.acc).all()
+
+
 @pytest.mark.parametrize("far", [6e12, -6e12, 1e11])
 def test_a_massless_particle_may_be_the_only_neighbour_however_far(session, far):
     session.set_int("G6X_SCALE_LENGTH", 1)

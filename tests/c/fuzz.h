@@ -68,7 +68,8 @@ struct force_model {
     codes code;                  /* of the first half; CODE(0) if it went well */
     int rows, nearest, distance; /* there, since a last half asked for them */
     int written;                 /* j particles were written since, perhaps */
-    int coincidences;            /* 0 none, 1 perhaps, 2 some */
+    int unverified;   /* a write may have completed it, and the verification found it wrong */
+    int coincidences; /* 0 none, 1 perhaps, 2 some */
     int settings[NSETTING], scale[3];
     int nsource, overfull;
     struct source source[MAX_BODY];
@@ -118,6 +119,7 @@ void model_returned_again(struct cluster *c, codes allowed, int code);
 
 codes model_write(struct cluster *c, const struct body *b);
 void model_written(struct cluster *c);
+int model_verify_may_fail(const struct cluster *c);
 /* A j particle at the time set; 0 if there is none. */
 int model_predict(const struct cluster *c, int64_t address, int snap, double time,
                   struct source *s);

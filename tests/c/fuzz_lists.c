@@ -22,6 +22,13 @@ static void check_list(struct cluster *c, int pipe, int most, int code, int leng
     if (code == 0 && must < m.nmust) broken("%d is not in the list of %d", m.must[must], pipe);
 }
 
+/* The code of the sum that lists belong to: it may be one of the verification. */
+static codes code_of_sum(struct cluster *c, int code)
+{
+    if (c->call.unverified && code == G6X_E_VERIFY) c->call.code = CODE(code);
+    return c->call.code;
+}
+
 void try_lists(void)
 {
     int64_t id = begin_call();
@@ -41,7 +48,7 @@ void try_lists(void)
         else if (!c->call.made)
             model_returned(c, CODE(G6X_E_NO_FIRSTHALF), code);
         else
-            model_returned_again(c, c->call.code, code);
+            model_returned_again(c, code_of_sum(c, code), code);
         return;
     }
     static const int MOST[] = {100, 100, 1, 3, 0, -1};
@@ -72,7 +79,7 @@ void try_lists(void)
     if (c && c->call.made && (a.pipe < 0 || a.pipe >= c->call.ni)) all |= CODE(G6X_E_PIPE);
     if (all) {
         model_returned(c, all | (c && c->call.made ? c->call.code & ~CODE(0) : 0), code);
-    } else if (c->call.code != CODE(0)) {
+    } else if (code_of_sum(c, code) != CODE(0)) {
         model_returned_again(c, c->call.code, code);
     } else if (c->call.target[a.pipe].invalid) {
         model_returned_again(c, CODE(G6X_E_I_NAN), code);
@@ -267,7 +274,7 @@ void try_partial(void)
     note_coincidences(c);
     if (code == G6X_E_VERIFY) {
         f->code = CODE(code);
-        model_returned(c, c->verify > 0 ? CODE(code) : 0, code);
+        model_returned(c, f->unverified || model_verify_may_fail(c) ? CODE(code) : 0, code);
         return;
     }
     int invalid = 0;

@@ -125,12 +125,27 @@ codes model_write(struct cluster *c, const struct body *b)
     return CODE(c->body[at].bad ? G6X_E_J_NAN : 0);
 }
 
+/* Whether the verification of a sum, if it is asked for, may find it wrong for want of digits. */
+int model_verify_may_fail(const struct cluster *c)
+{
+    for (int i = 0; c->verify > 0 && i < c->call.ni; i++) {
+        struct row_model row;
+        model_row(c, i, &row);
+        if (row.verify_may_fail) return 1;
+    }
+    return 0;
+}
+
 /* The result of a first half stays as it is, but what no last half has asked for is lost. */
 void model_written(struct cluster *c)
 {
     struct force_model *f = &c->call;
     if (!f->made) return;
-    if (!f->rows && f->code == CODE(0)) f->rows = f->nearest = f->distance = 1;
+    if (!f->rows && f->code == CODE(0)) {
+        f->rows = f->nearest = f->distance = 1;
+        f->unverified = model_verify_may_fail(c); /* which nobody has been told yet */
+        if (f->unverified) c->fault |= CODE(G6X_E_VERIFY);
+    }
     f->written = 1;
 }
 
@@ -218,7 +233,7 @@ void model_first(struct cluster *c, int nj, int ni)
     struct force_model *f = &c->call;
     f->nj = nj;
     f->ni = ni;
-    f->rows = f->nearest = f->distance = f->written = f->coincidences = 0;
+    f->rows = f->nearest = f->distance = f->written = f->coincidences = f->unverified = 0;
     f->nsource = 0;
     memcpy(f->settings, c->settings, sizeof f->settings);
     model_scale(c, nj, f->scale);
@@ -307,6 +322,8 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
     const struct target *t = &f->target[i];
     const int mode = f->settings[G6X_PRECISION];
     long double sum[7] = {0}, size[3] = {0}, tolerance[3] = {0};
+    const long double lightest =
+        fmaxl(0x1p-1022L, mode == G6X_DOUBLE ? ldexpl(1.0L, f->scale[1] - 1000) : 0.0L);
     memset(row, 0, sizeof *row);
     for (int k = 0; k < f->nsource; k++) {
         const struct source *j = &f->source[k];
@@ -336,7 +353,7 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
         for (int w = 0; w < 3; w++) {
             size[w] += term[w];
             tolerance[w] += term[w] * (WORST[mode][w] + 8 * p.error * y);
-            if (fabsl(m) < 0x1p-1022L) tolerance[w] += term[w]; /* it counts as zero */
+            if (fabsl(m) < lightest) tolerance[w] += term[w]; /* it counts as zero */
         }
         /* Velocities that are next to nothing in units of the scale lose digits, or count as zero.
          */

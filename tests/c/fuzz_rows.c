@@ -178,12 +178,8 @@ void check_last(struct cluster *c, codes before, int code, int rows, int near, i
     }
     note_coincidences(c);
     if (code == G6X_E_VERIFY) {
-        for (int i = 0, may = 0; i <= f->ni; i++) {
-            struct row_model row;
-            if (i == f->ni && !may) broken("%s: verification fails without a reason", calling);
-            if (i < f->ni) model_row(c, i, &row), may |= row.verify_may_fail;
-        }
-        if (!(c->verify > 0)) broken("%s verified unasked", calling);
+        if (!f->unverified && !model_verify_may_fail(c))
+            broken("%s: verification fails without a reason", calling);
         model_returned(c, CODE(code), code);
         check_failed(rows, near, distance);
         f->code = CODE(code);
