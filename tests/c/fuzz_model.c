@@ -163,7 +163,7 @@ int model_predict(const struct cluster *c, int64_t address, int snap, double tim
     while (at < c->nbody && c->body[at].address < address) at++;
     if (at == c->nbody || c->body[at].address != address || c->body[at].bad) return 0;
     const struct body *b = &c->body[at];
-    const double t = time - b->t;
+    const double t = fabs(time - b->t) < 0x1p-1022 ? 0 : time - b->t; /* denormals count as zero */
     int moves = 0;
     s->address = (int)address;
     s->index = b->index;
