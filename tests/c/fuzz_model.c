@@ -175,6 +175,9 @@ int model_predict(const struct cluster *c, int64_t address, int snap, double tim
         const double dv[3] = {2 * b->a2[k] * t, 3 * b->j6[k] * t * t, 3 * k18 * t * t * t};
         s->x[k] = t == 0 ? b->x[k] : b->x[k] + dx[0] + dx[1] + dx[2] + dx[3];
         s->v[k] = t == 0 ? b->v[k] : b->v[k] + dv[0] + dv[1] + dv[2];
+        if (t != 0 && !isfinite(fabs(b->v[k]) + fabs(b->a2[k] * t) + fabs(b->j6[k] * t * t) +
+                                fabs(0.75 * k18 * t * t * t)))
+            s->x[k] = INFINITY; /* on the way, whatever the end */
         const double ex = fabs(b->x[k]) + fabs(dx[0]) + fabs(dx[1]) + fabs(dx[2]) + fabs(dx[3]);
         const double ev = fabs(b->v[k]) + fabs(dv[0]) + fabs(dv[1]) + fabs(dv[2]);
         moves |= b->v[k] != 0 || b->a2[k] != 0 || b->j6[k] != 0 || k18 != 0;
