@@ -1,15 +1,18 @@
 """HDF5 files of a run: a group for each output time, any of which can be gone on from.
 
 Layout. The root's attributes are the settings of the integration (:attr:`Hermite.settings`),
-`precision`, `backend`, and what the writer adds. Groups ``000000``, ``000001``, ... hold
+`precision`, `backend`, `initial_energy`, and what the writer adds. Groups ``000000``,
+``000001``, ... hold
 
     mass (n), pos (n, 3), vel (n, 3)            all bodies at the attribute `time`
     state/t, dt (n), pos, vel, acc, jerk (n, 3)  each body at its own time t: Hermite.state()
 
-and as attributes `time`, `steps`, `blocks`, and what the writer adds. The file is closed
-between two groups, so that a run that is killed leaves what it had written.
+and as attributes `time`, `steps`, `blocks`, `kinetic`, `potential` and `radii` (of
+``diagnostics.FRACTIONS`` of the mass). The file is closed between two groups, so that a run
+that is killed leaves what it had written.
 """
 
+import math
 import os
 import warnings
 
@@ -19,6 +22,7 @@ import numpy as np
 from grape6py import _inputs
 from grape6py._block import STATE
 from grape6py._library import PRECISIONS
+from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.hermite import Hermite
 from grape6py.models import Particles
@@ -29,7 +33,7 @@ _FORMAT = "grape6py run 1"
 _DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
 
 
-def save(path, cluster, *, about=None, **attributes):
+def save(path, cluster, *, about=None):
     """Add the present state of an integration to a file; make the file if there is none.
 
     Parameters
@@ -38,30 +42,30 @@ def save(path, cluster, *, about=None, **attributes):
     cluster : Hermite
     about : dict of str to str, int or float, optional
         Attributes of the root, if the file is made.
-    **attributes
-        More attributes of the group.
 
     Raises
     ------
     SnapshotError
-        (a ValueError) if the file is there and is not such a file, or one of other settings.
+        (a ValueError) if the file is there and is not such a file, one of other settings, or
+        one that goes on to a later time.
     OSError
         If it cannot be written.
     """
     if os.path.exists(path) and not h5py.is_hdf5(path):
         raise SnapshotError(f"{os.fspath(path)} is there and is not an HDF5 file: nothing written")
     found = {"mass": cluster.mass, "pos": cluster.pos, "vel": cluster.vel}
-    counts = {"time": cluster.time, "steps": cluster.steps, "blocks": cluster.blocks}
+    numbers = describe(cluster)
     with h5py.File(path, "a") as file:
         if not len(file.attrs) and not len(file):
             file.attrs["format"] = _FORMAT
             file.attrs["precision"], file.attrs["backend"] = cluster.precision, cluster.backend
-            file.attrs.update(cluster.settings | (about or {}))
+            start = {"initial_energy": numbers["kinetic"] + numbers["potential"]}
+            file.attrs.update(cluster.settings | start | (about or {}))
         else:
             _check_same(file, cluster)
         name = f"{len(file):06d}"
         try:
-            _write(file.create_group(name), found, cluster.state(), counts | attributes)
+            _write(file.create_group(name), found, cluster.state(), numbers)
         except BaseException:  # Ctrl-C too: half a group would spoil the file
             del file[name]
             raise
@@ -74,6 +78,45 @@ def _check_same(file, cluster):
     other = [name for name, value in wanted.items() if file.attrs.get(name) != value]
     if other:
         raise SnapshotError(f"{file.filename} has other settings: {', '.join(other)}")
+    last = file[max(file)].attrs.get("time", -math.inf)
+    if last > cluster.time:
+        raise SnapshotError(
+            f"{file.filename} goes on to time {last}, and this is {cluster.time}: take another name"
+        )
+
+
+def describe(cluster):
+    """The attributes of a group: time, counters, energies and Lagrangian radii, by name."""
+    energy = cluster.energy()
+    return {
+        "time": cluster.time,
+        "steps": cluster.steps,
+        "blocks": cluster.blocks,
+        "kinetic": energy.kinetic,
+        "potential": energy.potential,
+        "radii": cluster.lagrangian_radii(),
+    }
+
+
+def record(numbers, initial_energy):
+    """A line of a run's log from the attributes of a group.
+
+    Returns
+    -------
+    dict
+        `time`, `error` (relative, of the energy; NaN if there is none), `virial_ratio`,
+        `radii`, `steps`, `blocks`, as Python's own numbers.
+    """
+    energy = Energy(float(numbers["kinetic"]), float(numbers["potential"]))
+    change = energy.total - initial_energy
+    return {
+        "time": float(numbers["time"]),
+        "error": change / abs(initial_energy) if initial_energy else math.nan,
+        "virial_ratio": energy.virial_ratio,
+        "radii": [float(radius) for radius in numbers["radii"]],
+        "steps": int(numbers["steps"]),
+        "blocks": int(numbers["blocks"]),
+    }
 
 
 def _write(group, found, state, attributes):
@@ -161,8 +204,8 @@ def read_particles(path, which=-1):
         return Particles(*(group[name][()] for name in Particles._fields))
 
 
-def attributes(path):
-    """Attributes of a file: those of the root, and a list of those of the groups.
+def history(path):
+    """Attributes of a file's root, and a :func:`record` of each of its groups.
 
     Raises
     ------
@@ -170,7 +213,8 @@ def attributes(path):
         As :func:`read_particles`.
     """
     with _opened(path) as file:
-        return dict(file.attrs), [dict(file[name].attrs) for name in sorted(file)]
+        start = float(file.attrs["initial_energy"])
+        return dict(file.attrs), [record(file[name].attrs, start) for name in sorted(file)]
 
 
 class _opened:

@@ -5,9 +5,33 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from grape6py import archive, diagnostics
+
 _INK = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True}
 _INK |= {"grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.titlelocation": "left"}
 _COLOURS = ("#1f4e79", "#2a9d8f", "#e07a1f", "#b23a48", "#6a4c93")
+
+
+def draw_file(path, source):
+    """Draw the run that an HDF5 file holds (``archive.py``).
+
+    Parameters
+    ----------
+    path : path-like
+        Of the picture; its suffix decides the kind: .png, .pdf, .svg.
+    source : path-like
+        Of the file.
+
+    Raises
+    ------
+    SnapshotError, OSError
+        As :func:`archive.read_particles`.
+    """
+    about, records = archive.history(source)
+    ends = [(records[k]["time"], *archive.read_particles(source, k)[:2]) for k in (0, -1)]
+    name = str(about.get("name", f"N = {len(ends[0][1])}"))
+    title = f"{name}, eps = {about['eps']:g}"
+    draw(path, title, records, diagnostics.FRACTIONS, *ends)
 
 
 def draw(path, title, history, fractions, before, after):

@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from grape6py import Hermite, archive, plummer, snapshot
+from grape6py import Hermite, archive, picture, plummer, snapshot
 from grape6py.errors import Grape6Warning, SnapshotError
 
 
@@ -67,7 +67,7 @@ def test_particles_of_any_output_time_can_be_read(path):
     assert np.array_equal(snapshot.read_snapshot(path).vel, cluster.vel)
     with pytest.raises(SnapshotError):
         archive.read_particles(path, 3)
-    root, groups = archive.attributes(path)
+    root, groups = archive.history(path)
     assert root["eps"] == 1 / 16
     assert [g["time"] for g in groups] == [0.0, 0.25, 0.3]
 
@@ -97,3 +97,31 @@ def test_a_file_takes_no_group_of_other_settings(path, other):
     with pytest.raises(SnapshotError, match="other settings"):
         make(**other).save(path)
     assert path.read_bytes() == before
+
+
+def test_a_file_that_goes_on_is_not_added_to(path):
+    """Groups stand in the order of their times, and a restart is from the last."""
+    written(path)
+    before = path.read_bytes()
+    with pytest.raises(SnapshotError, match=r"goes on to time 0\.3, and this is 0\.0"):
+        make().save(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_has_the_history_of_its_run(path):
+    cluster = written(path)
+    root, records = archive.history(path)
+    start = make().energy().total
+    assert root["initial_energy"] == start
+    assert records[-1]["error"] == (cluster.energy().total - start) / abs(start)
+    assert records[-1]["virial_ratio"] == cluster.virial_ratio()
+    assert records[-1]["radii"] == cluster.lagrangian_radii().tolist()
+    assert [record["time"] for record in records] == [0.0, 0.25, 0.3]
+
+
+def test_a_file_can_be_drawn(path, tmp_path):
+    written(path)
+    picture.draw_file(tmp_path / "run.png", path)
+    drawn = (tmp_path / "run.png").read_bytes()
+    assert drawn.startswith(b"\x89PNG")
+    assert len(drawn) > 20000

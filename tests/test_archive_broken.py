@@ -25,7 +25,7 @@ def foreign(path):
 def test_foreign_files_are_refused_and_left_alone(path):
     foreign(path)
     before = path.read_bytes()
-    for use in (make().save, Hermite.load, archive.attributes, archive.read_particles):
+    for use in (make().save, Hermite.load, archive.history, archive.read_particles):
         with pytest.raises(SnapshotError, match="made by grape6py"):
             use(path)
     assert path.read_bytes() == before

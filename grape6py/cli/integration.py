@@ -120,20 +120,17 @@ class _Integration:
         if o.start == "plummer":
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
-        about, groups = archive.attributes(o.start)
+        about, records = archive.history(o.start)
         first = archive.read_particles(o.start, 0)
-        self._before = (float(groups[0]["time"]), first.mass, first.pos)
-        # What a file saved from Python lacks is found as for a new run.
+        self._before = (records[0]["time"], first.mass, first.pos)
+        self._history = records[:-1]
+        # A file saved from Python has no name and no output times.
+        name = f"{Path(o.start).name}, N = {len(first.mass)}"
         self._about = {
-            "name": str(about.get("name", f"{Path(o.start).name}, N = {len(first.mass)}"))
+            "name": str(about.get("name", name)),
+            "initial_energy": float(about["initial_energy"]),
+            "dt_out": float(about.get("dt_out", 0)) or _eighth(o.t_end),
         }
-        self._about["initial_energy"] = float(
-            about["initial_energy"]
-            if "initial_energy" in about
-            else diagnostics.energy(*first, self.cluster.settings["eps"], backend=o.backend).total
-        )
-        self._about["dt_out"] = float(about.get("dt_out", 0)) or _eighth(o.t_end)
-        self._history = [self._record(group) for group in groups[:-1] if "kinetic" in group]
 
     def go(self):
         """Integrate to the end or a signal, with an output at each output time."""
@@ -176,31 +173,16 @@ class _Integration:
     def _output(self, archives):
         cluster = self.cluster
         began, forces = time.perf_counter(), cluster.force_seconds
-        energy = cluster.energy()
-        found = {"kinetic": energy.kinetic, "potential": energy.potential}
-        found["radii"] = cluster.lagrangian_radii()
-        counts = {"time": cluster.time, "steps": cluster.steps, "blocks": cluster.blocks}
-        self._history.append(self._record(found | counts))
+        numbers = archive.describe(cluster)
+        self._history.append(archive.record(numbers, self._about["initial_energy"]))
         for path in archives:
-            archive.save(path, cluster, about=self._about, **found)
+            archive.save(path, cluster, about=self._about)
         for path in self._texts:
             comment = f"{self._about['name']}\ntime = {cluster.time!r}"
             snapshot.write_snapshot(path, cluster.mass, cluster.pos, cluster.vel, comment=comment)
         self._say(_line(self._history[-1], time.perf_counter() - self._began))
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
-
-    def _record(self, group):
-        energy = diagnostics.Energy(float(group["kinetic"]), float(group["potential"]))
-        start = self._about["initial_energy"]
-        return {
-            "time": float(group["time"]),
-            "error": (energy.total - start) / abs(start) if start else math.nan,
-            "virial_ratio": energy.virial_ratio,
-            "radii": [float(r) for r in group["radii"]],
-            "steps": int(group["steps"]),
-            "blocks": int(group["blocks"]),
-        }
 
     def _finish(self):
         o, cluster = self._options, self.cluster
