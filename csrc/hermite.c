@@ -74,18 +74,20 @@ int hermite_correct(int ni, const int *address, double time, const struct hermit
     for (int i = 0; i < ni; i++) {
         const int p = address[i];
         const double dt = time - s->t[p];
-        double3 a2, a3;
-        predict(s, p, dt, xi[i], vi[i]);
-        if (dt == 0.0) continue; /* it is there */
-        correct(dt, s->a[p], s->j[p], acc[i], jerk[i], xi[i], vi[i], a2, a3);
-        if (!s->dt) continue;
-        const double wanted = noise && is_noise(dt, noise[i], a2, a3)
-                                  ? 2.0 * dt
-                                  : wanted_step(rule, acc[i], jerk[i], a2, a3);
-        memcpy(s->x[p], xi[i], sizeof xi[i]);
-        memcpy(s->v[p], vi[i], sizeof vi[i]);
-        memcpy(s->a[p], acc[i], sizeof acc[i]);
-        memcpy(s->j[p], jerk[i], sizeof jerk[i]);
+        double3 x, v, a1, j1, a2, a3; /* of its own: acc and xi may be one array */
+        memcpy(a1, acc[i], sizeof a1);
+        memcpy(j1, jerk[i], sizeof j1);
+        predict(s, p, dt, x, v);
+        if (dt != 0.0) correct(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
+        memcpy(xi[i], x, sizeof x);
+        memcpy(vi[i], v, sizeof v);
+        if (dt == 0.0 || !s->dt) continue; /* it is there, or stays where it is */
+        const double wanted =
+            noise && is_noise(dt, noise[i], a2, a3) ? 2.0 * dt : wanted_step(rule, a1, j1, a2, a3);
+        memcpy(s->x[p], x, sizeof x);
+        memcpy(s->v[p], v, sizeof v);
+        memcpy(s->a[p], a1, sizeof a1);
+        memcpy(s->j[p], j1, sizeof j1);
         s->t[p] = time;
         s->dt[p] = next_step(rule, time, s->dt[p], wanted);
         held += s->dt[p] > wanted;

@@ -29,6 +29,7 @@ _MODULES = (
     "hermite",
     "models",
     "paths",
+    "picture",
     "reference",
     "session",
     "snapshot",

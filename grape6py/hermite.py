@@ -85,14 +85,17 @@ class Hermite:
         n = len(mass)
         pos, vel = (_inputs.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
         eps = _inputs.number("eps", eps, negative=False)
+        eta = _inputs.positive("eta", eta)
         self._settings = {
             "eps": eps,
-            "eta": _inputs.positive("eta", eta),
+            "eta": eta,
             "eta_start": _inputs.positive("eta_start", eta / 8 if eta_start is None else eta_start),
             "passes": _inputs.integer("passes", passes),
         }
         if passes < 1:
             raise ArgumentError(f"passes = {passes} is not at least 1")
+        if dt is not None and dt_max is not None:
+            raise ArgumentError("dt is one step for all: there is no dt_max then")
         if dt is not None:
             self._settings["dt"] = largest = smallest = _inputs.positive("dt", dt)
         else:

@@ -266,6 +266,7 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
 /* Block steps on the host: what a fourth-order Hermite integrator does besides forces (Makino
  * and Aarseth 1992). Particle p of the caller has its own time t[p], its step dt[p], and x, v,
  * a, j = da/dt at that time; address: int[ni], the particles of the block. Nothing is opened.
+ * xi, vi may be acc, jerk, but must not overlap the particles' own arrays.
  *
  * xi, vi: double[ni][3], the block predicted to `time` with the bits of the j particles' own
  * prediction (a2 = a/2, j6 = j/6, k18 = 0). 0, or a code. */

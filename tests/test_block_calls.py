@@ -196,3 +196,12 @@ def test_a_step_is_shortened_by_what_is_more_than_noise():
     assert quiet.correct() == 0
     assert loud.correct(noise=np.full(7, 1e-9)) == 0
     assert np.array_equal(quiet.dt, loud.dt)
+
+
+def test_the_corrected_block_may_be_written_over_its_forces():
+    apart, over = Bodies(20, 7), Bodies(20, 7)
+    assert apart.correct() == 0
+    assert over.correct(xi=over.acc, vi=over.jerk) == 0
+    assert np.array_equal(over.acc, apart.xi)
+    assert np.array_equal(over.jerk, apart.vi)
+    assert over.same(vars(apart), "t dt x v a j")

@@ -135,6 +135,7 @@ def test_steps_are_powers_of_two_on_their_own_grid():
 @pytest.mark.parametrize(
     "wrong",
     [{"eps": -1}, {"eta": 0}, {"passes": 0}, {"dt": -0.1}, {"dt_max": np.inf}, {"eta_start": -1},
+     {"eta": "much"}, {"dt": 0.1, "dt_max": 1},
      {"precision": "half"}],
 )  # fmt: skip
 def test_nonsense_is_refused_before_anything_is_done(wrong):

@@ -56,17 +56,26 @@ def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
     assert f"time = {float(last_group(kept)[0]['time'])!r}" in (tmp_path / "last.txt").read_text()
 
 
-def test_a_signal_in_the_last_block_loses_no_output(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def signal_at(monkeypatch):
+    """Lets a signal come in the block that ends at a time."""
     from grape6py._block import Blocks
 
     step = Blocks.step
 
-    def interrupted(self, time):
-        step(self, time)
-        if time == 0.5:
-            signal.raise_signal(signal.SIGTERM)
+    def arrange(when, number):
+        def interrupted(self, time):
+            step(self, time)
+            if time == when:
+                signal.raise_signal(number)
 
-    monkeypatch.setattr(Blocks, "step", interrupted)
+        monkeypatch.setattr(Blocks, "step", interrupted)
+
+    return arrange
+
+
+def test_a_signal_in_the_last_block_loses_no_output(tmp_path, signal_at, capsys):
+    signal_at(0.5, signal.SIGTERM)
     arguments = ["plummer", "--n", "50", "--t-end", "0.5", "--dt", "0.125"]
     status = run(*arguments, "--out", tmp_path / "a.h5")
     assert times(tmp_path / "a.h5")[-1] == 0.5
@@ -74,17 +83,8 @@ def test_a_signal_in_the_last_block_loses_no_output(tmp_path, monkeypatch, capsy
     assert "0.5000" in capsys.readouterr().out
 
 
-def test_a_signal_in_the_block_of_an_output_writes_that_output_once(tmp_path, monkeypatch):
-    from grape6py._block import Blocks
-
-    step = Blocks.step
-
-    def interrupted(self, time):
-        step(self, time)
-        if time == 0.25:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Blocks, "step", interrupted)
+def test_a_signal_in_the_block_of_an_output_writes_that_output_once(tmp_path, signal_at):
+    signal_at(0.25, signal.SIGINT)
     arguments = ["plummer", "--n", "50", "--t-end", "0.5", "--dt-out", "0.25", "--dt", "0.125"]
     assert run(*arguments, "--out", tmp_path / "a.h5") == 130
     assert times(tmp_path / "a.h5") == [0, 0.25]
