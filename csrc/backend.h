@@ -1,8 +1,8 @@
 /* backend.h - what computes forces: one table of functions per kind of machine.
  *
  * A session calls, per force call: grow (if the j memory grew), upload, start; and then,
- * as the host asks, finish and neighbours. What finish gives are partial sums
- * (partial.h), never doubles, so that shares of j can be merged exactly.
+ * as the host asks, finish and neighbours. Behind the results are partial sums (partial.h), so
+ * that shares of j can be merged exactly.
  */
 #ifndef GRAPE6_BACKEND_H
 #define GRAPE6_BACKEND_H
@@ -16,7 +16,7 @@
 #include "options.h"
 #include "partial.h"
 
-enum { BACKEND_ABI = 1 };
+enum { BACKEND_ABI = 2 };
 
 enum backend_capability {
     CAN_MANY_WALKS = 1,      /* start takes more than one walk */
@@ -50,7 +50,20 @@ struct walk {
     int64_t i_first, i_count, j_first, j_count;
 };
 
-enum want { WANT_JERK = 1, WANT_NEAREST = 2, WANT_DISTANCE = 4 /* of the nearest */ };
+enum want {
+    WANT_JERK = 1,
+    WANT_NEAREST = 2,
+    WANT_DISTANCE = 4 /* of the nearest: the session's */
+};
+
+enum { DONE_SUMS = 0x100 }; /* beside WANT_*: something has been computed */
+
+/* What a start has found, a number per target, in the caller's units. */
+struct results {
+    const double *sum[NSUM];        /* each rounded once from the partial sums */
+    const int32_t *nearest, *index; /* address of the nearest neighbour, -1 if there is none; its
+                                       index */
+};
 
 struct backend {
     int abi;
@@ -65,10 +78,12 @@ struct backend {
     /* Begins a sum. The targets stay valid until the next start. */
     int (*start)(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
                  struct fault *f);
-    /* Waits and writes a row per target, and the nearest neighbours if wanted (WANT_*). May be
-     * called again for what was not wanted before, while the j memory is unchanged. */
-    int (*finish)(void *state, unsigned want, struct partial_row *rows, struct nearest *nearest,
-                  struct fault *f);
+    /* Waits for the results of the first `count` targets at least, with what is wanted (WANT_*).
+     * They hold until the next start. May be called again for more targets, and for what was not
+     * wanted before while the j memory is unchanged. */
+    int (*finish)(void *state, unsigned want, int count, struct results *results, struct fault *f);
+    /* The partial sums behind the results, all of which were waited for. */
+    int (*partials)(void *state, const struct partial_row **rows, struct fault *f);
     /* Indices of the j particles within s^2 <= h2 of target i, itself among them, in memory of
      * the backend that holds until the next call; those of the last start, whatever was
      * written to the j memory since. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "backend.h"
-#include "exact.h"
 #include "memory.h"
 #include "mistakes.h"
 #include "threads.h"
@@ -35,7 +34,22 @@ struct direct {
     _Atomic int64_t coincidences;
     atomic_flag lock[ROW_LOCKS];
     int32_t *list; /* neighbours, [slots] */
+
+    unsigned done; /* WANT_* of what has been computed since the start, DONE_SUMS if anything */
+    struct partial_row *rows_of_i;
+    struct nearest *nearest;
+    double *sum[NSUM];
+    int32_t *nearest_address, *nearest_index;
 };
+
+static void free_results(struct direct *d)
+{
+    memory_free(d->rows_of_i);
+    memory_free(d->nearest);
+    for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
+    memory_free(d->nearest_address);
+    memory_free(d->nearest_index);
+}
 
 static void direct_close(void *state)
 {
@@ -49,6 +63,7 @@ static void direct_close(void *state)
     memory_free(d->body_range);
     memory_free(d->self);
     memory_free(d->list);
+    free_results(d);
     memory_free(d);
 }
 
@@ -255,7 +270,17 @@ static int make_room(struct direct *d, int ni, struct fault *f)
     d->index = memory_zeroed(n * sizeof *d->index);
     d->body_range = memory_zeroed(n * sizeof *d->body_range);
     d->self = memory_zeroed(n * sizeof *d->self);
-    missing |= !d->index || !d->body_range || !d->self;
+    free_results(d);
+    d->rows_of_i = memory_zeroed(n * sizeof *d->rows_of_i);
+    d->nearest = memory_zeroed(n * sizeof *d->nearest);
+    d->nearest_address = memory_zeroed(n * sizeof *d->nearest_address);
+    d->nearest_index = memory_zeroed(n * sizeof *d->nearest_index);
+    for (int k = 0; k < NSUM; k++) {
+        d->sum[k] = memory_zeroed(n * sizeof *d->sum[k]);
+        missing |= !d->sum[k];
+    }
+    missing |= !d->index || !d->body_range || !d->self || !d->rows_of_i || !d->nearest ||
+               !d->nearest_address || !d->nearest_index;
     d->room = missing ? 0 : room;
     return missing ? no_memory(f, "i particles", ni) : 0;
 }
@@ -282,6 +307,7 @@ static int direct_start(void *state, const struct targets *targets, const struct
     d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
     if (MISTAKE(self_by_distance)) mistakes_self_by_distance(job, d->index);
     if (MISTAKE(self_by_address)) mistakes_self_by_address(job, d->index);
+    d->done = 0;
     d->softened = 0;
     for (int i = 0; i < job->ni; i++) {
         const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, d->self[i].address);
@@ -291,30 +317,48 @@ static int direct_start(void *state, const struct targets *targets, const struct
     return 0;
 }
 
-static int direct_finish(void *state, unsigned want, struct partial_row *rows,
-                         struct nearest *nearest, struct fault *f)
+static void compute(struct direct *d, unsigned want)
 {
-    struct direct *d = state;
-    struct tasks t = {.d = d, .blocks = parts(d->job.nj, BLOCK), .rows = rows};
-    (void)f;
+    struct tasks t = {.d = d, .blocks = parts(d->job.nj, BLOCK), .rows = d->rows_of_i};
     d->job.jerk = (want & WANT_JERK) != 0;
     d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
-    t.nearest = d->job.nearest ? nearest : NULL;
+    t.nearest = d->job.nearest ? d->nearest : NULL;
     const int64_t worth = d->job.nj * d->job.ni / PAIRS_WORTH_A_THREAD + 1;
     const int threads = worth < d->threads ? (int)worth : d->threads;
     if (t.blocks && d->job.ni) cut(&t, threads);
     for (int i = 0; i < d->job.ni; i++) {
-        if (d->job.shared || !t.blocks) partial_clear(&rows[i]);
-        if (t.nearest) nearest[i].address = -1;
+        if (d->job.shared || !t.blocks) partial_clear(&d->rows_of_i[i]);
+        d->nearest[i].address = -1;
     }
     threads_run(t.count < threads ? (int)t.count : threads, sum_tasks, &t);
-    if (t.nearest)
-        for (int i = 0; i < d->job.ni; i++) {
-            struct nearest *n = &t.nearest[i];
-            if (n->address < 0) continue;
-            n->index = d->jindex[n->address];
-            if (want & WANT_DISTANCE) n->distance = exact_distance(&d->job, i, n->address);
-        }
+    for (int i = 0; i < d->job.ni; i++) {
+        const int64_t nearest = d->nearest[i].address;
+        double sum[NSUM];
+        partial_value(&d->rows_of_i[i], sum);
+        for (int k = 0; k < NSUM; k++) d->sum[k][i] = sum[k];
+        d->nearest_address[i] = (int32_t)nearest;
+        d->nearest_index[i] = nearest < 0 ? 0 : d->jindex[nearest];
+    }
+}
+
+static int direct_finish(void *state, unsigned want, int count, struct results *results,
+                         struct fault *f)
+{
+    struct direct *d = state;
+    (void)count;
+    (void)f;
+    if (!d->done || (d->done & want) != want) compute(d, want);
+    d->done |= DONE_SUMS | want;
+    for (int k = 0; k < NSUM; k++) results->sum[k] = d->sum[k];
+    results->nearest = d->nearest_address;
+    results->index = d->nearest_index;
+    return 0;
+}
+
+static int direct_partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    (void)f;
+    *rows = ((struct direct *)state)->rows_of_i;
     return 0;
 }
 
@@ -356,6 +400,7 @@ const struct backend backend_direct = {
     direct_upload,
     direct_start,
     direct_finish,
+    direct_partials,
     direct_neighbours,
     direct_coincidences,
     direct_describe,

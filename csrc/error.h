@@ -10,6 +10,7 @@ enum { ERROR_TEXT = 256 };
 struct fault {
     int code;
     int warnings;
+    int quiet; /* recorded only: nothing is printed, nor the process ended */
     char text[ERROR_TEXT];
     char warning[ERROR_TEXT];
 };

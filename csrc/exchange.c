@@ -47,7 +47,9 @@ int exchange_get(struct session *s, int ni, long long *words)
         return error_set(&s->fault, G6X_E_MISMATCH,
                          "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
     if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
-    const int code = c->code ? c->code : force_complete(s, 0);
+    const struct partial_row *rows = NULL;
+    int code = c->code ? c->code : force_complete(s, 0);
+    if (!code) code = s->backend->partials(s->state, &rows, &s->fault);
     if (code) return code;
     const struct scale scale = s->call.scale;
     for (int i = 0; i < ni; i++) {
@@ -56,7 +58,7 @@ int exchange_get(struct session *s, int ni, long long *words)
         w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
         w[WORD_SCALE] = (scale.length + 32768) | (long long)(scale.mass + 32768) << 16 |
                         (long long)(scale.velocity + 32768) << 32;
-        to_words(&c->rows[i], w);
+        to_words(&rows[i], w);
         if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }
     return c->invalid_rows ? G6X_E_I_NAN : 0;
@@ -95,7 +97,8 @@ int exchange_force(int ni, const long long *words, double (*acc)[3], double (*je
             return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
         }
         from_words(w, &row);
-        if (!force_sums(&row, w[WORD_KIND] & 1, sum) && out_of_range < 0) out_of_range = i;
+        partial_value(&row, sum);
+        if (!force_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];

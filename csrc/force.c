@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exact.h"
 #include "fpenv.h"
 #include "memory.h"
 #include "mistakes.h"
@@ -42,7 +43,7 @@ void force_spoil_row(int i) { spoilt_row = i; }
 static void spoil(struct force_call *c)
 {
     if (spoilt_row >= 0 && spoilt_row < c->ni)
-        c->rows[spoilt_row].limb[SUM_AX][0] += (int64_t)1 << 39;
+        ((double *)(uintptr_t)c->results.sum[SUM_AX])[spoilt_row] *= 1.5;
 }
 #else
 static void spoil(struct force_call *c) { (void)c; }
@@ -56,8 +57,7 @@ static void free_call(struct force_call *c)
     memory_free(c->eps2);
     memory_free(c->h2);
     memory_free(c->invalid);
-    memory_free(c->rows);
-    memory_free(c->nearest);
+    memory_free(c->distance);
     memset(c, 0, sizeof *c);
 }
 
@@ -91,10 +91,8 @@ static int make_room(struct force_call *c, int ni)
     c->eps2 = memory_zeroed(n * sizeof *c->eps2);
     c->h2 = memory_zeroed(n * sizeof *c->h2);
     c->invalid = memory_zeroed(n);
-    c->rows = memory_zeroed(n * sizeof *c->rows);
-    c->nearest = memory_zeroed(n * sizeof *c->nearest);
-    if (!c->index || !c->x || !c->v || !c->eps2 || !c->h2 || !c->invalid || !c->rows ||
-        !c->nearest) {
+    c->distance = memory_zeroed(n * sizeof *c->distance);
+    if (!c->index || !c->x || !c->v || !c->eps2 || !c->h2 || !c->invalid || !c->distance) {
         free_call(c);
         return G6X_E_MEMORY;
     }
@@ -219,21 +217,51 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
 
 /* ---- lasthalf ------------------------------------------------------------------- */
 
+struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences)
+{
+    const struct force_call *c = &s->call;
+    return (struct direct_job){
+        .mode = c->precision,
+        .memory = &s->j,
+        .nj = c->nj < s->j.capacity ? c->nj : s->j.capacity,
+        .time = c->time,
+        .snap = c->snap,
+        .scale = c->scale,
+        .ni = c->ni,
+        .index = c->index,
+        .x = (const double (*)[3])c->x,
+        .v = (const double (*)[3])c->v,
+        .eps2 = c->eps2,
+        .coincidences = coincidences,
+    };
+}
+
+static void find_distances(struct session *s)
+{
+    struct force_call *c = &s->call;
+    const struct direct_job job = force_job(s, NULL);
+    for (int i = 0; i < c->ni; i++)
+        if (c->results.nearest[i] >= 0)
+            c->distance[i] = exact_distance(&job, i, c->results.nearest[i]);
+}
+
 int force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     fenv_t host;
     int verified = 0;
     if (c->jerk) want |= WANT_JERK;
-    if (c->done & DONE_ROWS && (c->done & want) == want) return 0;
+    if (c->done && (c->done & want) == want) return 0;
     if (c->done && c->outdated)
         return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
     fpenv_enter(&host);
-    const int code = s->backend->finish(s->state, want, c->rows, c->nearest, &s->fault);
+    const int code = s->backend->finish(s->state, want & ~(unsigned)WANT_DISTANCE, c->ni,
+                                        &c->results, &s->fault);
     const int64_t coincidences = s->backend->coincidences(s->state);
     spoil(c);
+    if (!code && want & WANT_DISTANCE) find_distances(s);
     if (!code && s->options.verify > 0.0) verified = verify_rows(s, want);
     fpenv_leave(&host);
     if (coincidences && !c->done)
@@ -241,7 +269,7 @@ int force_complete(struct session *s, unsigned want)
                    "%lld pairs of different particles at one place with eps = 0 were "
                    "left out",
                    (long long)coincidences);
-    c->done = DONE_ROWS | want;
+    c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;
 }
@@ -254,10 +282,9 @@ void force_before_write(struct session *s)
     c->outdated = 1;
 }
 
-int force_sums(const struct partial_row *row, int jerk, double sum[NSUM])
+int force_fit(double sum[NSUM], int jerk)
 {
     unsigned unfit = 0; /* bit per window: a vector is NaN as a whole */
-    partial_value(row, sum);
     for (int k = 0; k < NSUM; k++)
         if ((jerk || window_of(k) != WINDOW_JERK) && !is_finite(sum[k]))
             unfit |= 1u << window_of(k);
@@ -272,17 +299,17 @@ static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], dou
     struct force_call *c = &s->call;
     int out_of_range = -1;
     for (int i = 0; i < c->ni; i++) {
-        const struct nearest *n = &c->nearest[i];
         double sum[NSUM];
-        if (!force_sums(&c->rows[i], c->jerk, sum) && !c->invalid[i] && out_of_range < 0)
-            out_of_range = i;
+        for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
+        if (!force_fit(sum, c->jerk) && !c->invalid[i] && out_of_range < 0) out_of_range = i;
         for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];
-        const int alone = n->address < 0 || c->invalid[i];
-        if (nearest) nearest[i] = alone ? c->index[i] : n->index;
-        if (distance) distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)n->distance;
+        if (!nearest) continue;
+        const int alone = c->results.nearest[i] < 0 || c->invalid[i];
+        nearest[i] = alone ? c->index[i] : c->results.index[i];
+        if (distance) distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)c->distance[i];
     }
     if (out_of_range >= 0)
         return error_set(&s->fault, G6X_E_RANGE,

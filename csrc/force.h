@@ -23,11 +23,13 @@ void force_before_write(struct session *s);
 
 int force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
 
-/* Sees to it that the rows are there, and what else is wanted (WANT_*). */
+/* Sees to it that the sums are there, and what else is wanted (WANT_*). */
 int force_complete(struct session *s, unsigned want);
-/* The sums of a row as doubles; NaN for the jerk unless it was computed, and for what does not fit
- * a double, in which case 0 is returned. */
-int force_sums(const struct partial_row *row, int jerk, double sum[NSUM]);
+/* Makes NaN of the jerk unless it was computed, and of what does not fit a double, in which case 0
+ * is returned. */
+int force_fit(double sum[NSUM], int jerk);
+/* The current call for the functions of exact.h. */
+struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences);
 
 /* Scale that a call with nj j particles uses. */
 struct scale force_scale(struct session *s, int nj);

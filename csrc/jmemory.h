@@ -9,19 +9,8 @@
 
 #include <stdint.h>
 
+#include "particle.h"
 #include "scale.h"
-
-enum slot_state { SLOT_EMPTY = 0, SLOT_SET = 1, SLOT_BAD = 2 };
-
-/* Two cache lines; a2 = a/2, j6 = (da/dt)/6 at time t. The state must stay the high
- * half of its eight bytes: read as a double they are then finite and tiny. */
-struct jparticle {
-    double x[3], mass;
-    double v[3], time;
-    double a2[3];
-    int32_t index, state;
-    double j6[3], unused;
-};
 
 /* What a slot contributed to the index map and the histograms. */
 struct slot_note {

@@ -33,8 +33,6 @@ static inline int rows_per_chunk(int mode) { return mode == MODE_GRAPE ? 10 : 7;
 struct nearest {
     double r2;
     int64_t address; /* -1: none */
-    int32_t index;   /* these two are filled when the address is final */
-    double distance; /* in the caller's units, if wanted */
 };
 
 /* Addresses that carry an i particle's index: count of them, or -1 if there are

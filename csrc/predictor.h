@@ -1,15 +1,21 @@
 /* predictor.h - a particle at another time: its Taylor series in the scaled derivatives of
- * the API, a2 = a/2, j6 = (da/dt)/6, k18 = (d2a/dt2)/18. dt = 0 gives x and v exactly. */
+ * the API, a2 = a/2, j6 = (da/dt)/6, k18 = (d2a/dt2)/18. dt = 0 gives x and v exactly. Also
+ * compiled for graphics cards, with the same bits. */
 #ifndef GRAPE6_PREDICTOR_H
 #define GRAPE6_PREDICTOR_H
 
+#ifndef __CUDACC__
 #include <math.h>
 
 #include "mistakes.h"
+#endif
+#ifndef PREDICTOR_FN
+#define PREDICTOR_FN static inline
+#endif
 
 /* Component by component; pack.h takes the same fused steps, four components at once. */
-static inline void predict_component(double dt, double k18, double j6, double a2, double v,
-                                     double x, double *xp, double *vp)
+PREDICTOR_FN void predict_component(double dt, double k18, double j6, double a2, double v, double x,
+                                    double *xp, double *vp)
 {
     const double x3 = fma(dt, 0.75 * k18, j6);
     double v2 = 3.0 * fma(dt, k18, j6);

@@ -2,10 +2,10 @@
  *   1/sqrt(x) = y (1 + h/2 + 3/8 h^2 + 5/16 h^3 + 35/128 h^4 + ...)
  *
  * A Newton step (first order) always errs to the same side and so rescales G. Single
- * takes the second order after 11 bits or more, double the third after 14 bits and the
- * fourth after 11. The last operation adds a small correction to y, so the result is
- * rounded without bias. (For single, y ((h + 2/3)^2 + 20/9) saves one operation, but
- * its roundings fall into step with each other: G was off by 3e-8.)
+ * takes the second order after 11 bits or more, double the second after 20 bits, the third
+ * after 14 and the fourth after 11. The last operation adds a small correction to y, so the result
+ * is rounded without bias. (For single, y ((h + 2/3)^2 + 20/9) saves one operation, but its
+ * roundings fall into step with each other: G was off by 3e-8.)
  */
 #ifndef GRAPE6_RSQRT_H
 #define GRAPE6_RSQRT_H
@@ -14,7 +14,7 @@ PAIR_FN vec rsqrt_refine(vec x, vec y)
 {
     const vec h = v_fnma(v_mul(x, y), y, v_set1(1.0));
     vec p = v_set1(0.375);
-#if REAL_BITS == 64
+#if REAL_BITS == 64 && RSQRT_SEED_BITS < 20
 #if RSQRT_SEED_BITS >= 14
     p = v_fma(h, v_set1(0.3125), p);
 #else

@@ -1,4 +1,4 @@
-/* scale.h - exact scaling by powers of two, and where single precision is enough.
+/* scale.h - exact scaling by powers of two.
  *
  * The scale of a session is three exponents: 7/8 of the j particles have every
  * coordinate below 2^length, 7/8 of the massive ones a mass below 2^mass, 7/8 every
@@ -17,31 +17,11 @@
 #include <stdint.h>
 
 #include "partial.h"
-
-enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE };
-enum { SCALED_MASS_EXPONENT = 60 };
-
-/* Where empty slots stand, in scaled units, and the square of it, beyond any s^2 of a
- * pair that the fast kernels take. */
-#define FAR_AWAY 0x1p62
-#define FAR_S2 0x1p124
-/* Beyond any r^2 of a pair, below those with empty slots. */
-#define NO_NEIGHBOUR 0x1p122
+#include "range.h"
 
 struct scale {
     int length, mass, velocity; /* exponents, in the caller's units */
 };
-
-/* Exponents (as in frexp) of the largest |coordinate|, of the largest |velocity
- * component|, of the same among particles with mass, and of the smallest and largest
- * non-zero |mass| of a block, scaled. */
-struct block_range {
-    int16_t x, v, v_massive, m_low, m_high;
-};
-struct body_range {
-    int16_t x, v, eps2;
-};
-enum { EXPONENT_NONE = -20000, EXPONENT_HUGE = 20000 };
 
 static inline int length_shift(const struct scale *s, int mode)
 {
@@ -62,10 +42,5 @@ static inline int exponent_of(double a)
 
 /* 2^shift, or NaN if that is no normal double: what is scaled by it is then invalid. */
 double power_of_two(int shift);
-
-/* Whether every term of body i with the block stays in the normal range of the kernels'
- * arithmetic; otherwise that row of that block is summed exactly. Larger x and eps2 only make
- * it harder, but velocities may be too large, too small, or zero, which is fine. */
-int in_range(int mode, const struct body_range *i, const struct block_range *block);
 
 #endif

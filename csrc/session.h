@@ -24,7 +24,7 @@
 struct force_call {
     int made;      /* a firsthalf has been */
     int code;      /* what went wrong in it */
-    unsigned done; /* WANT_* of the rows that are there; DONE_ROWS if any are */
+    unsigned done; /* WANT_* of the results that are there; DONE_SUMS if any are */
     int outdated;  /* j particles were written since */
     int nj, ni;
     int invalid_rows;          /* some i particle has a NaN */
@@ -36,10 +36,9 @@ struct force_call {
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
-    struct partial_row *rows;
-    struct nearest *nearest;
+    double *distance; /* of the nearest neighbours, once they are asked for */
+    struct results results;
 };
-enum { DONE_ROWS = 0x100 };
 
 /* Particles of the low-level calls, one per pipe. */
 struct pipes {

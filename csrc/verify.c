@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "exact.h"
+#include "force.h"
 
 /* Differences beyond these, in units of the sum of the terms' magnitudes, are no
  * rounding: a broken memory or card. Single loses the separation of close pairs. */
@@ -19,30 +20,27 @@ static int chosen(struct session *s)
     return 1;
 }
 
+/* A force that does not fit a double is told of elsewhere. */
+static int is_nan_row(const struct force_call *c, int i)
+{
+    int nan = 0;
+    for (int k = 0; k < NSUM; k++) nan |= isnan(c->results.sum[k][i]) != 0;
+    return nan;
+}
+
 int verify_rows(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     _Atomic int64_t coincidences = 0;
-    const struct direct_job job = {
-        .memory = &s->j,
-        .nj = c->nj < s->j.capacity ? c->nj : s->j.capacity,
-        .time = c->time,
-        .snap = c->snap,
-        .index = c->index,
-        .x = (const double (*)[3])c->x,
-        .v = (const double (*)[3])c->v,
-        .eps2 = c->eps2,
-        .coincidences = &coincidences,
-    };
+    const struct direct_job job = force_job(s, &coincidences);
     for (int i = 0; i < c->ni; i++) {
-        double sum[NSUM], right[NSUM], size[NWINDOW];
-        if (!chosen(s) || c->invalid[i] || c->rows[i].invalid) continue;
-        partial_value(&c->rows[i], sum);
+        double right[NSUM], size[NWINDOW];
+        if (!chosen(s) || c->invalid[i] || is_nan_row(c, i)) continue;
         exact_row(&job, i, right, size);
         for (int k = 0; k < NSUM; k++) {
             const int w = window_of(k);
             if (w == WINDOW_JERK && !(want & WANT_JERK)) continue;
-            if (!(fabs(sum[k] - right[k]) <= TOLERANCE[c->precision] * size[w]))
+            if (!(fabs(c->results.sum[k][i] - right[k]) <= TOLERANCE[c->precision] * size[w]))
                 return error_set(&s->fault, G6X_E_VERIFY,
                                  "GRAPE6_VERIFY: the force on particle %d (index %d) is wrong; "
                                  "check the machine's memory or its graphics card",

@@ -1,0 +1,21 @@
+/* particle.h - a j particle as the caller wrote it. Also compiled for graphics cards. */
+#ifndef GRAPE6_PARTICLE_H
+#define GRAPE6_PARTICLE_H
+
+#ifndef __CUDACC__
+#include <stdint.h>
+#endif
+
+enum slot_state { SLOT_EMPTY = 0, SLOT_SET = 1, SLOT_BAD = 2 };
+
+/* Two cache lines; a2 = a/2, j6 = (da/dt)/6 at time t. The state must stay the high
+ * half of its eight bytes: read as a double they are then finite and tiny. */
+struct jparticle {
+    double x[3], mass;
+    double v[3], time;
+    double a2[3];
+    int32_t index, state;
+    double j6[3], unused;
+};
+
+#endif

@@ -1,0 +1,56 @@
+/* range.h - where the kernels' arithmetic is enough. Also compiled for graphics cards. */
+#ifndef GRAPE6_RANGE_H
+#define GRAPE6_RANGE_H
+
+#ifndef __CUDACC__
+#include <stdint.h>
+#endif
+#ifndef RANGE_FN
+#define RANGE_FN static inline
+#endif
+
+enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE };
+enum { SCALED_MASS_EXPONENT = 60 };
+
+/* Where empty slots stand, in scaled units, and the square of it, beyond any s^2 of a
+ * pair that the fast kernels take. */
+#define FAR_AWAY 0x1p62
+#define FAR_S2 0x1p124
+/* Beyond any r^2 of a pair, below those with empty slots. */
+#define NO_NEIGHBOUR 0x1p122
+
+/* Exponents (as in frexp) of the largest |coordinate|, of the largest |velocity
+ * component|, of the same among particles with mass, and of the smallest and largest
+ * non-zero |mass| of a block, scaled. */
+struct block_range {
+    int16_t x, v, v_massive, m_low, m_high;
+};
+struct body_range {
+    int16_t x, v, eps2;
+};
+enum { EXPONENT_NONE = -20000, EXPONENT_HUGE = 20000 };
+
+RANGE_FN int range_larger(int a, int b) { return a > b ? a : b; }
+
+/* Whether every term of body i with the block stays in the normal range of the kernels'
+ * arithmetic; otherwise that row of that block is summed exactly. Larger x and eps2 only make
+ * it harder, but velocities may be too large, too small, or zero, which is fine.
+ *
+ * The bounds are on exponents. r: |separation| < 2^r, with the softening; v: relative
+ * velocity, `moving` that of what has mass. A term of acc is m / s^2 or less, of jerk
+ * 4 m v / s^3 or less, s^2 >= 2. Below, 24 bits of a term must stay above the smallest
+ * normal number. */
+RANGE_FN int in_range(int mode, const struct body_range *i, const struct block_range *block)
+{
+    const int tiny = mode == MODE_DOUBLE ? -1000 : -126, huge = mode == MODE_DOUBLE ? 1000 : 120;
+    const int r = range_larger(range_larger(i->x, block->x) + 2, (i->eps2 + 3) / 2);
+    const int v = range_larger(range_larger(i->v, block->v), -1000) + 2;
+    const int moving = range_larger(range_larger(i->v, block->v_massive), -1000) + 2;
+    if (r > 60 || v > 60) return 0;
+    if (block->m_high == EXPONENT_NONE) return 1; /* no mass: zeros, as long as s^2 is finite */
+    if (block->m_high + range_larger(v, 0) + 12 > huge) return 0;
+    if (block->m_low - 3 * range_larger(r, 0) - 24 < tiny) return 0;
+    return moving <= -990 || block->m_low - 3 * range_larger(r, 0) + moving - 48 >= tiny;
+}
+
+#endif
