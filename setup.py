@@ -1,10 +1,14 @@
 """Builds libgrape6.so, plain C that Python reaches through cffi in ABI mode, into the package,
-and lays the headers, the Fortran module's source and grape6.pc beside it."""
+and lays the headers, the Fortran module's source and grape6.pc beside it.
 
+Where cffi and Python.h are there, also _bridge, by which the library starts Python for a GPU."""
+
+import importlib.util
 import os
 import platform
 import shutil
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +18,9 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 HEADERS = ["g6lib.h", "g6lib.f90"]
+# Of csrc, for the CUDA kernels.
+SHARED_HEADERS = "pair.h rsqrt.h particle.h range.h predictor.h cuda_job.h".split()
+BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 
 # Contraction is written out (fma) or not wanted; gcc 12 has miscompiled splits of doubles into
 # packed pairs with the SLP vectoriser.
@@ -69,6 +76,34 @@ def link_command(cc, objects, extra, out):
     return [*cc, *map(str, objects), *link, *extra, "-o", str(out)]
 
 
+def missing_for_bridge():
+    """What the bridge to Python cannot be built without and is not here; None if all is."""
+    if sys.platform != "linux":
+        return "Linux"
+    if importlib.util.find_spec("cffi") is None:
+        return "cffi"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return "Python.h (of python3-dev)"
+    return None
+
+
+def bridge_command(cc, source, extra, out):
+    """Command line that makes the bridge. It is not linked to libpython, whose names it takes from
+    the process: the library opens the right one by its full path, or the host is Python."""
+    paths = [ROOT / "csrc", ROOT / "include", sysconfig.get_path("include")]
+    flags = "-std=gnu11 -O2 -g -fPIC -shared -fvisibility=hidden -pthread -Wall".split()
+    return [*cc, *flags, *extra, *(f"-I{path}" for path in paths), str(source), "-o", str(out)]
+
+
+def emit_bridge(out):
+    """Writes the bridge's C source."""
+    path = ROOT / "csrc/python/declare.py"
+    spec = importlib.util.spec_from_file_location("grape6_declare", path)
+    declare = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(declare)
+    declare.bridge().emit_c_code(str(out))
+
+
 class BuildLibrary(build_ext):
     """Compiles csrc with the C compiler and links it as a library of no Python version."""
 
@@ -78,6 +113,8 @@ class BuildLibrary(build_ext):
     def get_outputs(self):
         built = ["lib/libgrape6.so", "lib/pkgconfig/grape6.pc"]
         built += [f"include/{header}" for header in HEADERS]
+        built += [f"cuda/shared/{header}" for header in SHARED_HEADERS]
+        built += [] if missing_for_bridge() else [BRIDGE]
         return [str(self.destination() / name) for name in built]
 
     def get_output_mapping(self):
@@ -92,6 +129,7 @@ class BuildLibrary(build_ext):
         cc = os.environ.get("CC", "gcc").split()
         extra = os.environ.get("CFLAGS", "").split()
         newest = max(p.stat().st_mtime for p in [*ROOT.glob("csrc/*"), *ROOT.glob("include/*")])
+        self.build_bridge(cc, extra, package)
 
         def compile_one(job):
             out = objects / f"{job[0]}.o"
@@ -109,13 +147,29 @@ class BuildLibrary(build_ext):
             shutil.copy(ROOT / "include" / header, package / "include" / header)
         pc = PC.replace("@version@", self.distribution.get_version())
         (package / "lib/pkgconfig/grape6.pc").write_text(pc)
+        (package / "cuda/shared").mkdir(parents=True, exist_ok=True)
+        for header in SHARED_HEADERS:
+            shutil.copy(ROOT / "csrc" / header, package / "cuda/shared" / header)
+        if self.inplace:  # nothing else tells this library its Python: it lies in no environment
+            (package / "lib/interpreter").write_text(f"executable = {sys.executable}\n")
+
+    def build_bridge(self, cc, extra, package):
+        missing = missing_for_bridge()
+        if missing:
+            self.warn(f"no {missing}: building without the bridge to Python, so without a GPU")
+            return
+        source = Path(self.build_temp, "_bridge.c")
+        emit_bridge(source)
+        self.spawn(bridge_command(cc, source, extra, package / BRIDGE))
 
 
 class Wheel(bdist_wheel):
-    """The library depends on the platform, not on the Python version."""
+    """The library depends on the platform, not on the Python version. The bridge does: a wheel
+    with one, called fit for every Python, would be kept by pip and leave the others without GPU."""
 
     def get_tag(self):
-        return "py3", "none", super().get_tag()[2]
+        python, abi, platform = super().get_tag()
+        return ("py3", "none", platform) if missing_for_bridge() else (python, abi, platform)
 
 
 if __name__ == "__main__":  # the tests build variants of the library with the rules above

@@ -66,6 +66,17 @@ static void take_number(const char *name, const char *value, long low, long high
     problem(name, value, wanted);
 }
 
+/* A text that begins with one of some characters. */
+static void take_text(const char *name, const char *value, char *to, size_t size, const char *first)
+{
+    if (strlen(value) < size && strchr(first, *value))
+        (void)snprintf(to, size, "%s", value);
+    else
+        problem(name, value,
+                *first == '/' ? "the full path of a python or of an environment"
+                              : "numbers of devices, as 0,2");
+}
+
 /* A fraction from 0 to 1, read without the locale's decimal point. */
 static void take_fraction(const char *name, const char *value, double *to)
 {
@@ -110,6 +121,7 @@ static void take(const char *name, const char *value)
         {"none", LOG_NONE}, {"faults", LOG_FAULTS}, {"info", LOG_INFO}, {NULL, 0}};
     static const struct word ERRORS[] = {
         {"return", ON_ERROR_RETURN}, {"abort", ON_ERROR_ABORT}, {NULL, 0}};
+    static const struct word PREDICTORS[] = {{"device", 0}, {"host", 1}, {NULL, 0}};
     const char *key = name + strlen("GRAPE6_");
     int log = process.log, on_error = process.on_error;
     if (!strcmp(key, "BACKEND"))
@@ -123,6 +135,8 @@ static void take(const char *name, const char *value)
         take_word(name, value, LOGS, &log, "none, faults or info");
     else if (!strcmp(key, "ON_ERROR"))
         take_word(name, value, ERRORS, &on_error, "return or abort");
+    else if (!strcmp(key, "PREDICT"))
+        take_word(name, value, PREDICTORS, &initial.predict_on_host, "device or host");
     else if (!strcmp(key, "NPIPES"))
         take_number(name, value, 1, MOST_PIPES, &process.npipes);
     else if (!strcmp(key, "THREADS"))
@@ -135,6 +149,10 @@ static void take(const char *name, const char *value)
         take_number(name, value, 0, 1, &initial.neighbour_self);
     else if (!strcmp(key, "VERIFY"))
         take_fraction(name, value, &initial.verify);
+    else if (!strcmp(key, "PYTHON"))
+        take_text(name, value, process.python, sizeof process.python, "/");
+    else if (!strcmp(key, "DEVICES"))
+        take_text(name, value, process.devices, sizeof process.devices, "0123456789");
     process.log = log;
     process.on_error = on_error;
 }
@@ -154,7 +172,8 @@ static void take_client(const char *value)
 static const char *const NAMES[] = {
     "GRAPE6_BACKEND",  "GRAPE6_PRECISION",      "GRAPE6_ISA",     "GRAPE6_LOG",
     "GRAPE6_ON_ERROR", "GRAPE6_NPIPES",         "GRAPE6_THREADS", "GRAPE6_JERK",
-    "GRAPE6_SNAP",     "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",
+    "GRAPE6_SNAP",     "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",  "GRAPE6_PYTHON",
+    "GRAPE6_DEVICES",  "GRAPE6_PREDICT",
 };
 
 enum { CONFIG_LINE = 512 };

@@ -11,7 +11,7 @@ enum { ON_ERROR_RETURN, ON_ERROR_ABORT };
 enum { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA, BACKEND_TREE, BACKEND_CPU_TREE, BACKEND_CUDA_TREE };
 
 struct options {
-    int backend, precision, threads, isa, jerk, snap, neighbour_self;
+    int backend, precision, threads, isa, jerk, snap, neighbour_self, predict_on_host;
     int scale[3]; /* exponents of length, mass, velocity, or G6X_AUTO */
     double verify;
 };
@@ -21,6 +21,8 @@ struct process_options {
     int npipes;
     _Atomic int log, on_error; /* any thread may change them */
     char problem[256];         /* what is wrong in the environment, or empty */
+    char python[512];          /* to embed: a python or an environment's folder, or empty */
+    char devices[64];          /* numbers of the CUDA devices to use, or empty for all */
 };
 
 /* Both are read from the configuration file and the environment at the first call. */

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import capi
+from embedding import bridge_parts  # noqa: F401 (fixture)
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from variants import Variants
 

@@ -42,8 +42,11 @@ def main(folder):
     python = [sys.executable, "-m"]
     run(*python, "pytest", "-q", "-p", "no:cacheprovider", *files,
         GRAPE6_TEST_LIBRARY=str(built.library))  # fmt: skip
+    run(*python, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_bridge.py",
+        GRAPE6_TEST_COVERAGE=str(folder / "bridge"))  # fmt: skip
     run(*python, "gcovr", "--root", capi.ROOT, "--filter", "csrc/", "--object-directory",
-        built.folder, "--txt-metric", "line", "--fail-under-line", LEAST, built.folder)  # fmt: skip
+        built.folder, "--txt-metric", "line", "--fail-under-line", LEAST, built.folder,
+        folder / "bridge")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from platform import machine
 
@@ -110,9 +111,41 @@ def test_one_function_alone_calls_abort(objects):
 # ---- the wheel ---------------------------------------------------------------------
 
 
-def test_the_wheel_fits_every_python(tree):
+def test_the_wheel_with_a_bridge_is_for_this_python(tree):
     (wheel,) = tree.glob("dist/*.whl")
+    version = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    assert re.fullmatch(rf"grape6py-[\d.]+-{version}-{version}-linux_\w+\.whl", wheel.name)
+    names = zipfile.ZipFile(wheel).namelist()
+    assert f"grape6py/{rules().BRIDGE}" in names
+    assert "grape6py/lib/interpreter" not in names
+    for name in rules().SHARED_HEADERS:
+        assert f"grape6py/cuda/shared/{name}" in names
+
+
+def test_without_cffi_the_build_goes_on_and_the_wheel_fits_every_python(tree, tmp_path):
+    copy = shutil.copytree(tree, tmp_path / "tree", ignore=shutil.ignore_patterns("*.so", "dist"))
+    script = (
+        "import runpy, sys\n"
+        "sys.modules['cffi'] = None\n"
+        "sys.argv = ['setup.py', 'bdist_wheel']\n"
+        "runpy.run_path('setup.py', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=copy, check=False,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no cffi: building without the bridge" in done.stdout + done.stderr
+    (wheel,) = copy.glob("dist/*.whl")
     assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", wheel.name)
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "_bridge" in name]
+
+
+def test_the_bridge_is_not_linked_to_a_python(installed):
+    (bridge,) = installed.glob("lib/python*/site-packages/grape6py/_bridge*.so")
+    needed = re.findall(r"NEEDED.*\[(.*)\]", run([tools.need("readelf"), "-d", bridge]).stdout)
+    assert "libc.so.6" in needed
+    assert [name for name in needed if "python" in name] == []
+    exported = run([tools.need("nm"), "-D", "--defined-only", bridge]).stdout
+    assert set(re.findall(r" T (\w+)", exported)) == {"PyInit__bridge", "grape6_bridge_start"}
 
 
 def test_a_program_links_by_grape6_config_and_maps_no_python(installed):

@@ -40,6 +40,28 @@ def test_config_names_things_that_exist(capsys):
     assert json.loads(output(capsys, "config", "--json", "--prefix")).keys() == {"prefix"}
 
 
+def test_config_python_tells_the_library_which_python_to_start(capsys, monkeypatch, tmp_path):
+    file = tmp_path / "interpreter"
+    monkeypatch.setattr(paths, "INTERPRETER", file)
+    text = output(capsys, "config", "--python")
+    assert text == f"written to {file}:\n{file.read_text()}"
+    lines = dict(line.split(" = ") for line in file.read_text().splitlines())
+    assert lines["executable"] == sys.executable
+    assert os.path.exists(lines.get("libpython", "/"))
+    assert json.loads(output(capsys, "config", "--python", "--json")) == {
+        "file": str(file),
+        **lines,
+    }
+
+
+def test_config_python_says_what_to_write_where_it_may_not(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, "INTERPRETER", tmp_path / "nowhere" / "interpreter")
+    assert main(["config", "--python"]) == 1
+    printed = capsys.readouterr()
+    assert f"executable = {sys.executable}\n" in printed.out
+    assert "nowhere" in printed.err
+
+
 def test_config_without_a_library_says_so(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "LIBRARY", tmp_path / "libgrape6.so")
     assert main(["config", "--libs"]) == 1
@@ -75,8 +97,77 @@ def test_info_says_what_will_be_used(capsys, monkeypatch):
     assert about["environment"]["GRAPE6_SOMETHING"] == "7"
     assert about["path"] == str(paths.LIBRARY)
     assert about["gpu"]
+    assert isinstance(about["devices"], list)
     text = output(capsys, "info")
     assert f"backend:      {about['backend']}\n" in text
+
+
+DRIVER = """
+#include <string.h>
+int cuInit(unsigned flags) { return (int)flags; }
+int cuDeviceGetCount(int *count) { return *count = COUNT, 0; }
+int cuDriverGetVersion(int *version) { return *version = 12040, 0; }
+int cuDeviceGetName(char *name, int length, int device)
+{ return strncpy(name, device ? "Second" : "First", length) == 0; }
+"""
+
+
+@pytest.fixture
+def info(tmp_path):
+    """What `grape6 info --json` says where a driver has some devices, and CuPy is this code."""
+
+    def info(count, cupy, **env):
+        source, compiler = tmp_path / "driver.c", tmp_path / "cupy_backends/cuda/libs/nvrtc.py"
+        source.write_text(DRIVER.replace("COUNT", str(count)), encoding="ascii")
+        gcc = [tools.need("gcc"), "-shared", "-fPIC", source, "-o", tmp_path / "libcuda.so.1"]
+        subprocess.run(gcc, check=True)
+        compiler.parent.mkdir(parents=True)
+        compiler.write_text(cupy or "")
+        if cupy is not None:
+            (tmp_path / "cupy.py").touch()
+        script = "import sys\n" + "sys.modules['cupy'] = None\n" * (cupy is None)
+        script += "from grape6py.cli import main\nsys.exit(main(['info', '--json']))"
+        env = os.environ | {"LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": str(tmp_path)} | env
+        done = subprocess.run([sys.executable, "-c", script], env=env, check=False,
+                              capture_output=True, text=True)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return info
+
+
+NO_CUPY = "not used, CuPy is missing: pip install 'grape6py[cuda12]'"
+
+
+@pytest.mark.parametrize(
+    ("count", "devices", "gpu"),
+    [
+        (0, "", "none: the NVIDIA driver sees no device"),
+        (2, "", f"First, Second: {NO_CUPY}"),
+        (2, "1", f"Second: {NO_CUPY}"),
+        (2, "0,2", "none: GRAPE6_DEVICES=0,2, but the devices are 0 to 1"),
+    ],
+)
+def test_info_names_the_devices_or_why_there_are_none(info, count, devices, gpu):
+    about = info(count, None, GRAPE6_DEVICES=devices)
+    assert about["gpu"] == gpu
+    assert about["devices"] == ([] if gpu.startswith("none") else gpu.split(":")[0].split(", "))
+
+
+@pytest.mark.parametrize(
+    ("cupy", "gpu"),
+    [
+        ("def getVersion(): return 12, 9", "First"),
+        (
+            "raise RuntimeError('Failure finding libnvrtc.so.12')",
+            "First: not used, CUDA's run-time compiler (NVRTC) is missing: "
+            "pip install 'grape6py[cuda12]' (Failure finding libnvrtc.so.12)",
+        ),
+        ("raise ValueError('no luck')", "First: not used, CuPy cannot be used: no luck"),
+    ],
+)
+def test_info_says_what_cupy_lacks(info, cupy, gpu):
+    assert info(1, cupy)["gpu"] == gpu
 
 
 # ---- selftest ----------------------------------------------------------------------

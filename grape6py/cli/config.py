@@ -2,10 +2,16 @@
 
 Prints the values asked for in the order asked for, on one line:
 ``gcc prog.c $(grape6 config --cflags --libs)``.
+
+``--python`` tells the library which Python a program that is none shall start for a GPU: this
+one, where the library lies in no environment that would tell it (an editable installation, a
+user's folder). It is written to ``lib/interpreter`` beside the library, which csrc/interpreter.c
+reads.
 """
 
 import json
 import sys
+import sysconfig
 
 from grape6py import __version__, paths
 
@@ -20,11 +26,16 @@ def add_parser(commands):
             f"--{name}", dest="names", action="append_const", const=name, help=meaning
         )
     parser.add_argument("--json", action="store_true", help="print a JSON object")
+    parser.add_argument(
+        "--python", action="store_true", help="make this the Python that programs start for a GPU"
+    )
     parser.set_defaults(run=run, names=None)
 
 
 def run(options):
     """Print the values; all of them, one a line, if none was named."""
+    if options.python:
+        return _write_interpreter(options.json)
     table = _table()
     values = {name: table[name][0] for name in options.names or table}
     if options.json:
@@ -37,6 +48,25 @@ def run(options):
     if not paths.LIBRARY.exists():
         print(f"grape6: {paths.LIBRARY} does not exist, build it first", file=sys.stderr)
         return 1
+    return 0
+
+
+def _write_interpreter(as_json):
+    values = {"executable": sys.executable}
+    library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
+    if sysconfig.get_config_var("Py_ENABLE_SHARED"):
+        values["libpython"] = library
+    text = "".join(f"{name} = {value}\n" for name, value in values.items())
+    try:
+        paths.INTERPRETER.write_text(text, encoding="utf-8")
+    except OSError as error:
+        print(f"grape6: {error}; write these lines to that file:", file=sys.stderr)
+        print(text, end="")
+        return 1
+    if as_json:
+        print(json.dumps({"file": str(paths.INTERPRETER), **values}, indent=2))
+    else:
+        print(f"written to {paths.INTERPRETER}:\n{text}", end="")
     return 0
 
 

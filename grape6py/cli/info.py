@@ -18,6 +18,7 @@ def run(options):
     if options.json:
         print(json.dumps(about, indent=2))
         return 0
+    del about["devices"]  # they are in the line on the GPU
     for name, value in about.items():
         print(f"{name + ':':13s} {_line(value)}")
     return 0
@@ -27,7 +28,7 @@ def _collect():
     # Here and not on top: these open the library, and the other commands must be
     # able to say that it is missing.
     from grape6py._library import lib
-    from grape6py.cli import machine
+    from grape6py.cli import gpu, machine
     from grape6py.session import Grape6
 
     about = machine.describe() | {"path": str(paths.LIBRARY)}
@@ -37,7 +38,7 @@ def _collect():
         about["threads"] = session.threads
     about["npipes"] = lib.g6_npipes()
     about["isas"] = machine.isas()
-    about["gpu"] = "this version has no GPU backend; the CPU is used"
+    about |= gpu.describe()
     about["environment"] = machine.settings()
     return about
 

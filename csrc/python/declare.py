@@ -1,0 +1,37 @@
+"""The bridge module as cffi is to make it: setup.py runs this, where cffi is installed."""
+
+import re
+from pathlib import Path
+
+CSRC = Path(__file__).resolve().parent.parent
+
+CALLBACKS = """
+extern "Python" {
+    int64_t grape6_prepare(struct embed *);
+    int64_t grape6_open(int32_t, struct device *);
+    int64_t grape6_kernels(struct device *, int32_t, int32_t, const char *const *, void **);
+    int64_t grape6_allocate(struct device *, int32_t, uint64_t, uint64_t *);
+    int64_t grape6_release(struct device *, uint64_t);
+    int64_t grape6_close(struct device *, int32_t);
+}
+"""
+
+
+def declarations(header):
+    """The structures of a header of csrc, without what belongs to the core alone."""
+    text = (CSRC / header).read_text(encoding="ascii").split("\nstruct fault;")[0]
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\btypedef[^;]*;|enum \{ EMBED_BUILD[^;]*;", "", text)
+
+
+def bridge():
+    """The FFI object of grape6py._bridge."""
+    import cffi
+
+    ffi = cffi.FFI()
+    ffi.cdef(declarations("device.h") + declarations("embed.h") + CALLBACKS)
+    ffi.embedding_api("")
+    ffi.embedding_init_code((CSRC / "python/start.py").read_text(encoding="ascii"))
+    source = (CSRC / "python/embed.c").read_text(encoding="ascii")
+    ffi.set_source("grape6py._bridge", source)
+    return ffi

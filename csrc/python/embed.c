@@ -1,0 +1,104 @@
+/* embed.c - the C side of the bridge module, compiled by cffi together with what it makes of
+ * device.h and embed.h: starts Python if none runs in the process, then cffi's part.
+ *
+ * Python is started here and not by cffi, which would find another one by PATH and
+ * PYTHONHOME, and end the process where that is broken.
+ */
+#include "embed.h"
+
+static int cffi_start_python(void);
+static int64_t grape6_prepare(struct embed *how);
+static int64_t grape6_open(int32_t choice, struct device *device);
+static int64_t grape6_kernels(struct device *device, int32_t mode, int32_t count,
+                              const char *const *names, void **functions);
+static int64_t grape6_allocate(struct device *device, int32_t kind, uint64_t bytes,
+                               uint64_t *address);
+static int64_t grape6_release(struct device *device, uint64_t address);
+static int64_t grape6_close(struct device *device, int32_t lost);
+
+static const struct bridge functions = {grape6_open, grape6_kernels, grape6_allocate,
+                                        grape6_release, grape6_close};
+
+/* Takes the text of the Python exception that is pending, and clears it. */
+static int embed_failed(struct embed *how, const char *what)
+{
+    PyObject *kind, *value, *trace;
+    PyErr_Fetch(&kind, &value, &trace);
+    PyObject *words = value ? PyObject_Str(value) : NULL;
+    const char *utf8 = words ? PyUnicode_AsUTF8(words) : NULL;
+    (void)snprintf(how->text, sizeof how->text, "%s: %s", what, utf8 ? utf8 : "no reason given");
+    Py_XDECREF(words);
+    Py_XDECREF(kind);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    PyErr_Clear();
+    return -1;
+}
+
+static int embed_status(struct embed *how, PyStatus status)
+{
+    if (!PyStatus_Exception(status)) return 0;
+    (void)snprintf(how->text, sizeof how->text, "Python did not start: %s",
+                   status.err_msg ? status.err_msg : "no reason given");
+    return -1;
+}
+
+/* Isolated: no environment variables, no user's folders, no locale, no signal handlers, no
+ * arguments. The executable tells which environment it is. */
+static int embed_initialize(struct embed *how)
+{
+    PyPreConfig early;
+    PyConfig config;
+    PyPreConfig_InitIsolatedConfig(&early);
+    early.utf8_mode = 1;
+    if (embed_status(how, Py_PreInitialize(&early))) return -1;
+    PyConfig_InitIsolatedConfig(&config);
+    config.install_signal_handlers = 0;
+    config.buffered_stdio = 0; /* nothing flushes at the host's end */
+    PyStatus status = PyConfig_SetBytesString(&config, &config.executable, how->executable);
+    if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
+    PyConfig_Clear(&config);
+    if (embed_status(how, status)) return -1;
+    PyObject *error = PySys_GetObject("stderr"); /* the host's output is its own */
+    if (error && (PySys_SetObject("stdout", error) || PySys_SetObject("__stdout__", error)))
+        return embed_failed(how, "Python's output");
+    PyObject *path = PySys_GetObject("path");
+    PyObject *site = how->site ? PyUnicode_DecodeFSDefault(how->site) : NULL;
+    const int known = site && path ? PySequence_Contains(path, site) : 1;
+    const int added = known ? 0 : PyList_Append(path, site);
+    Py_XDECREF(site);
+    return known < 0 || added ? embed_failed(how, "sys.path") : 0;
+}
+
+/* cffi prints a page where its own import fails. */
+static int embed_import(struct embed *how)
+{
+    PyObject *module = PyImport_ImportModule("_cffi_backend");
+    if (!module) return embed_failed(how, "cffi cannot be imported");
+    Py_DECREF(module);
+    return 0;
+}
+
+__attribute__((visibility("default"))) int grape6_bridge_start(struct embed *how,
+                                                               const struct bridge **bridge)
+{
+    int failed;
+    if (how->build != EMBED_BUILD) {
+        (void)snprintf(how->text, sizeof how->text,
+                       "libgrape6.so and its bridge are of different builds: build both again");
+        return -1;
+    }
+    if (Py_IsInitialized()) {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        failed = embed_import(how);
+        PyGILState_Release(state);
+    } else {
+        failed = embed_initialize(how);
+        if (!failed) failed = embed_import(how);
+        if (Py_IsInitialized()) (void)PyEval_SaveThread();
+    }
+    if (failed || cffi_start_python() < 0) return 0;
+    const int64_t result = grape6_prepare(how);
+    if (result > 0) *bridge = &functions;
+    return (int)result;
+}

@@ -1,0 +1,55 @@
+"""Which graphics card would be used, or why none, and what to install. Nothing is started."""
+
+import ctypes
+import importlib.util
+import os
+
+from grape6py import paths
+from grape6py.cuda import faults
+
+
+def describe():
+    """Dictionary for JSON: `gpu`, a line to read, and `devices`, names of those that count."""
+    names, cuda, why = _names()
+    why = why or _missing(cuda)
+    line = ", ".join(names)
+    if why:
+        line = f"{line}: not used, {why}" if line else f"none: {why}"
+    return {"gpu": line, "devices": names}
+
+
+def _names():
+    """Names of the devices of GRAPE6_DEVICES, major version of CUDA, and why there are none."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return [], 0, "no NVIDIA driver (libcuda.so.1) on this machine"
+    count, version, name = ctypes.c_int(), ctypes.c_int(), ctypes.create_string_buffer(256)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
+        return [], 0, "the NVIDIA driver sees no device"
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    names = []
+    for number in range(count.value):
+        driver.cuDeviceGetName(name, 256, number)
+        names.append(name.value.decode("utf-8", "replace"))
+    words = os.environ.get("GRAPE6_DEVICES") or ",".join(map(str, range(count.value)))
+    try:
+        usable = [names[int(word)] for word in words.split(",") if int(word) >= 0]
+    except (ValueError, IndexError):
+        return [], 0, f"GRAPE6_DEVICES={words}, but the devices are 0 to {count.value - 1}"
+    return usable, version.value // 1000, None
+
+
+def _missing(cuda):
+    if not list(paths.PREFIX.glob("_bridge*.so")):
+        return "grape6py was built without cffi or Python.h (python3-dev): build it again with them"
+    if importlib.util.find_spec("cupy") is None:
+        return f"CuPy is missing: pip install 'grape6py[cuda{13 if cuda >= 13 else 12}]'"
+    try:
+        from cupy_backends.cuda.libs import nvrtc
+
+        nvrtc.getVersion()  # loads the compiler
+    except Exception as error:  # whatever CuPy raises
+        known = faults.explain(error, cuda)
+        return known[1] if known else f"CuPy cannot be used: {error}"
+    return None

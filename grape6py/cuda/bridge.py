@@ -1,0 +1,139 @@
+"""The five calls of struct bridge (csrc/device.h), as the C core makes them.
+
+Each returns a positive number, or minus a fault's row with device.text; no exception leaves. A
+device is an object of device.py or, in tests, of standin.py; `open_device` of either makes one.
+"""
+
+import functools
+import itertools
+
+from grape6py import errors
+
+PINNED = 1  # MEMORY_PINNED
+PRECISIONS = ("grape", "double", "single")  # by MODE_*
+NO_MEMORY = -29  # of the host
+RUNTIME, PYTHON_BROKEN = -4, -5
+TEXT = 256  # DEVICE_TEXT
+
+
+def register(module, usable, card):
+    """Put a Bridge behind the callbacks of the bridge module.
+
+    Parameters
+    ----------
+    module : module
+        ``grape6py._bridge``.
+    usable : str
+        GRAPE6_DEVICES: numbers of CUDA devices with commas between; empty for all.
+    card : str
+        File of the library that stands in for a graphics card; empty for a true one.
+    """
+    kind = _kind(card)
+    bridge = Bridge(module.ffi, functools.partial(kind.open_device, card or usable), kind.explain)
+
+    def define(name, function):
+        module.ffi.def_extern(name=f"grape6_{name}")(function)
+
+    define("open", lambda choice, device: bridge.answer(bridge.open, device, choice))
+    for call in (bridge.kernels, bridge.allocate, bridge.release, bridge.close):
+        define(call.__name__, functools.partial(bridge.answer, call))
+
+
+def _kind(card):
+    if card:
+        from grape6py.cuda import standin
+
+        return standin
+    try:
+        from grape6py.cuda import device
+    except ImportError as error:
+        raise errors.from_code(RUNTIME, f"CuPy cannot be imported: {error}") from error
+    return device
+
+
+class Bridge:
+    """The calls, over one kind of device.
+
+    Parameters
+    ----------
+    ffi : FFI
+        That of the bridge module.
+    open_device : callable
+        Makes a device from the number that the core chose.
+    explain : callable
+        Code and text of an exception of that kind of device, or None if it is another's.
+    """
+
+    def __init__(self, ffi, open_device, explain):
+        self._ffi = ffi
+        self._open_device = open_device
+        self._explain = explain
+        self._devices = {}  # by cookie; a device and its memory live as long as it is here
+        self._cookies = itertools.count(1)
+
+    def answer(self, call, device, *arguments):
+        """Make a call for C: its number, or a negative code with the text in the device."""
+        try:
+            return call(device, *arguments)
+        except BaseException as error:  # a signal's, too: the host is no Python
+            code, text = self._code_and_text(error)
+            line = text.encode("utf-8", "replace")[: TEXT - 1]
+            self._ffi.memmove(device.text, line + b"\0", len(line) + 1)
+            return code
+
+    def _code_and_text(self, error):
+        if isinstance(error, errors.Grape6Error) and error.code:
+            return error.code, str(error)
+        known = self._explain(error)
+        if known:
+            return known
+        if isinstance(error, MemoryError):
+            return NO_MEMORY, "Python is out of the host's memory"
+        return PYTHON_BROKEN, f"the Python side failed: {type(error).__name__}: {error}"
+
+    def open(self, device, choice):
+        """Open a device and write what the core needs of it."""
+        opened = self._open_device(choice)
+        ffi, driver = self._ffi, self._ffi.typeof("struct driver")
+        for (name, field), address in zip(driver.fields, opened.driver, strict=True):
+            setattr(device.driver, name, ffi.cast(field.type, address))
+        device.context = ffi.cast("void *", opened.context)
+        device.stream = ffi.cast("void *", opened.stream)
+        device.multiprocessors = opened.multiprocessors
+        device.capability = opened.capability
+        device.shared_bytes = opened.shared_bytes
+        device.name = opened.name.encode("ascii", "replace")[: TEXT - 1]
+        device.cookie = next(self._cookies)
+        self._devices[device.cookie] = opened
+        return device.cookie
+
+    def _of(self, device):
+        if device.cookie not in self._devices:
+            raise errors.from_code(PYTHON_BROKEN, "the device is not open")
+        return self._devices[device.cookie]
+
+    def kernels(self, device, mode, count, names, functions):
+        """Find compiled kernels by their names."""
+        wanted = [self._ffi.string(names[k]).decode("ascii") for k in range(count)]
+        found = self._of(device).kernels(PRECISIONS[mode], wanted)
+        for k, function in enumerate(found):
+            functions[k] = self._ffi.cast("void *", function)
+        return 1
+
+    def allocate(self, device, kind, size, address):
+        """Allocate zeroed memory."""
+        address[0] = self._of(device).allocate(kind == PINNED, size)
+        return 1
+
+    def release(self, device, address):
+        """Release what `allocate` gave."""
+        self._of(device).release(address)
+        return 1
+
+    def close(self, device, lost):
+        """Close a device with all that it has allocated. It is fine if it is closed already."""
+        opened = self._devices.pop(device.cookie, None)
+        if opened:
+            opened.close(bool(lost))
+        device.cookie = 0
+        return 1

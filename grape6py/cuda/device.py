@@ -1,0 +1,187 @@
+"""A CUDA device through CuPy: context, stream, memory, compiled kernels, the driver's functions."""
+
+import ctypes
+import functools
+import warnings
+
+with warnings.catch_warnings(record=True) as _said:  # CuPy warns where two of its wheels are
+    warnings.simplefilter("always")
+    import cupy
+
+from grape6py import errors
+from grape6py.cuda import faults, source
+
+# In the order of struct driver.
+DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
+    cuMemcpyDtoHAsync_v2 cuMemsetD8Async cuStreamSynchronize cuStreamQuery
+    cuGetErrorString""".split()
+
+_abandoned = []  # of lost devices: to free their memory would call CUDA again
+_modules = {}  # compiled kernels by device and precision
+_open = set()  # devices in use
+
+
+def open_device(usable, choice):
+    """Open one of the usable devices.
+
+    Parameters
+    ----------
+    usable : str
+        Numbers of devices with commas between; empty for all.
+    choice : int
+        Which of them, modulo how many there are.
+
+    Returns
+    -------
+    Device
+    """
+    for warning in _said:
+        if "multiple CuPy packages" in str(warning.message):
+            raise errors.from_code(faults.RUNTIME, faults.TWO_WHEELS)
+    numbers = _usable(usable, cupy.cuda.runtime.getDeviceCount())
+    return Device(numbers[choice % len(numbers)])
+
+
+def explain(error):
+    """Code and text of an exception of CuPy, or None."""
+    return faults.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
+
+
+def _usable(words, count):
+    try:
+        numbers = [int(word) for word in words.split(",")] if words else list(range(count))
+    except ValueError:
+        numbers = [-1]
+    if not count or not all(0 <= number < count for number in numbers):
+        raise errors.from_code(
+            faults.NO_DEVICE,
+            f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
+            if count
+            else "CUDA sees no device",
+        )
+    return numbers
+
+
+class Device:
+    """An open device.
+
+    Attributes
+    ----------
+    context, stream : int
+        Handles of its primary context and of a stream that waits for no other.
+    driver : list of int
+        Addresses of the functions of struct driver.
+    multiprocessors, capability, shared_bytes : int
+        As in struct device.
+    name : str
+    """
+
+    def __init__(self, number):
+        self._device = cupy.cuda.Device(number)
+        with self._device:
+            cupy.cuda.runtime.free(0)  # makes the primary context
+            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self.context = cupy.cuda.driver.ctxGetCurrent()
+        self.stream = self._stream.ptr
+        self.name, self.multiprocessors, self.shared_bytes = _facts(number)
+        self.capability = int(self._device.compute_capability)
+        library = ctypes.CDLL("libcuda.so.1")
+        self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
+        self._memory = {}
+        _open.add(self)
+
+    def kernels(self, precision, names):
+        """Handles of the kernels of a precision, which may use all shared memory of a block."""
+        with self._device:
+            key = self._device.id, precision
+            if key not in _modules:
+                _modules[key] = _compile(precision)
+            return [self._function(_modules[key], name) for name in names]
+
+    def _function(self, module, name):
+        driver = cupy.cuda.driver
+        function = module.get_function(name).ptr
+        used = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
+        driver.funcSetAttribute(
+            function,
+            driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            self.shared_bytes - used,
+        )
+        return function
+
+    def allocate(self, pinned, size):
+        """Address of zeroed memory, of the host if pinned."""
+        # CuPy gives what was freed on a stream to that stream alone: nothing is still at work on it
+        with self._device, self._stream:
+            memory = self._allocate(pinned, max(size, 1))
+            if pinned:
+                ctypes.memset(memory.ptr, 0, size)
+            else:
+                memory.memset_async(0, size, self._stream)
+                self._stream.synchronize()
+        self._memory[memory.ptr] = memory
+        return memory.ptr
+
+    def _allocate(self, pinned, size):
+        allocate = cupy.cuda.alloc_pinned_memory if pinned else cupy.cuda.alloc
+        try:
+            return allocate(size)
+        except Exception as error:
+            if not faults.is_out_of_memory(error):
+                raise
+        cupy.get_default_memory_pool().free_all_blocks()
+        cupy.get_default_pinned_memory_pool().free_all_blocks()
+        try:
+            return allocate(size)
+        except Exception as error:
+            if not faults.is_out_of_memory(error):
+                raise
+            raise errors.from_code(faults.MEMORY, self._too_little(pinned, size)) from error
+
+    def _too_little(self, pinned, size):
+        if pinned:
+            return f"the host has too little memory to pin: {size / 1e9:.2f} GB were wanted"
+        free, total = self._device.mem_info
+        return (
+            f"the device is out of memory: {size / 1e9:.2f} GB were wanted, "
+            f"{free / 1e9:.2f} of {total / 1e9:.2f} GB are free on {self.name}"
+        )
+
+    def release(self, address):
+        """Give memory back to CuPy's pools, once the stream is done with it."""
+        with self._device:
+            self._stream.synchronize()
+            del self._memory[address]
+
+    def close(self, lost):
+        """Release everything; of a lost device nothing, since that would call CUDA."""
+        _open.discard(self)
+        if lost:
+            _abandoned.append(self)
+            return
+        with self._device:
+            self._stream.synchronize()
+            self._memory.clear()
+            if not _open:  # pinned memory is slow to get, and little
+                cupy.get_default_memory_pool().free_all_blocks()
+
+
+@functools.cache  # the driver takes a millisecond to tell them
+def _facts(number):
+    """Name, multiprocessors, and shared memory that a block may have at most."""
+    attributes = cupy.cuda.Device(number).attributes
+    name = cupy.cuda.runtime.getDeviceProperties(number)["name"].decode()
+    return name, attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"]
+
+
+def _compile(precision):
+    """The module of a precision: from CuPy's cache, or compiled now and put there."""
+    text, options = source.read(), source.options(precision)
+    try:
+        return cupy.RawModule(code=text, options=options).module
+    except OSError:  # the cache's folder, or that for temporary files, cannot be written
+        options = (*options, "-ftz=true")  # as CuPy adds on the way above
+        cubin, _ = cupy.cuda.compiler.compile_using_nvrtc(text, options, cache_in_memory=True)
+        module = cupy.cuda.function.Module()
+        module.load(cubin)
+        return module

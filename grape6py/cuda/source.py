@@ -1,0 +1,49 @@
+"""One text of CUDA for NVRTC: kernels.cu with our own headers pasted in where it includes them.
+
+NVRTC finds no headers of an installed package by itself, and CuPy's cache goes by the text: what
+is in it is what is compiled.
+"""
+
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+PLACES = (FOLDER, FOLDER / "shared")  # setup.py copies SHARED_HEADERS of csrc to the second
+
+# Contraction is written out, as in C. CuPy adds -ftz=true, which nothing can take back.
+OPTIONS = ("-std=c++17", "--fmad=false")
+MODES = {"grape": 0, "double": 1, "single": 2}
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE)
+_DEPTH = 16
+
+
+def read(name="kernels.cu", depth=0):
+    """The text of a file with all that it includes in quotes.
+
+    Parameters
+    ----------
+    name : str
+        File in one of PLACES.
+
+    Returns
+    -------
+    str
+        Each file begins with a #line, so that the compiler names the true places.
+    """
+    path = next((place / name for place in PLACES if (place / name).exists()), None)
+    if path is None or depth == _DEPTH:
+        why = "is missing" if path is None else "includes itself"
+        raise FileNotFoundError(f"{name} of grape6py {why}: install the package again")
+    text = path.read_text(encoding="ascii")
+
+    def paste(include):
+        line = text.count("\n", 0, include.start()) + 2
+        return f'{read(include[1], depth + 1)}\n#line {line} "{name}"'
+
+    return f'#line 1 "{name}"\n' + _INCLUDE.sub(paste, text)
+
+
+def options(precision):
+    """Options of the compiler for a precision."""
+    return (*OPTIONS, f"-DMODE={MODES[precision]}")

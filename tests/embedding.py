@@ -1,0 +1,146 @@
+"""Environments with the package in them, as an installation makes them, but within a moment: numpy
+and cffi are links to those of this Python, and a C library stands in for the graphics card.
+
+`bridge_parts` (a fixture) has the programs; `Environment` is a virtual environment.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import _cffi_backend
+import cffi
+import numpy as np
+import pytest
+
+import capi
+import tools
+from grape6py import paths
+
+SITE = f"lib/python3.{sys.version_info.minor}/site-packages"
+LIBPYTHON = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
+TRAPS = "-ffpe-trap=zero,overflow,invalid"
+COVERAGE = os.environ.get("GRAPE6_TEST_COVERAGE")  # a folder, where covered.py looks for counts
+COUNTED = ["--coverage", "-fprofile-update=atomic"]
+RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
+SOURCES = ["bridge", "hosted", "interpreter", "sites", "error", "options"]
+
+CARD = """
+#include <stdint.h>
+#include <string.h>
+int card_push_context(void *context) { return !context; }
+int card_pop_context(void **context) { return !context; }
+int card_launch(void) { return 0; }
+int card_copy_in(uint64_t to, const void *from, size_t bytes, void *stream)
+{ return memcpy((void *)to, from, bytes) && !stream; }
+int card_copy_out(void *to, uint64_t from, size_t bytes, void *stream)
+{ return memcpy(to, (void *)from, bytes) && !stream; }
+int card_fill(uint64_t to, unsigned char value, size_t bytes, void *stream)
+{ return memset((void *)to, value, bytes) && !stream; }
+int card_wait(void *stream) { return !stream; }
+int card_query(void *stream) { return !stream; }
+int card_error_text(int error, const char **text) { return *text = "text", error < 0; }
+void probe_grape(void) {}
+void probe_double(void) {}
+void probe_single(void) {}
+"""
+
+
+def packages():
+    """Files and folders of numpy and cffi, as they lie in a site-packages folder."""
+    numpy = Path(np.__file__).parent
+    found = [numpy, numpy.with_name("numpy.libs"), Path(cffi.__file__).parent]
+    return [path for path in [*found, Path(_cffi_backend.__file__)] if path.exists()]
+
+
+class Parts:
+    """A folder with the library, the programs, and the stand-in card, compiled once."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        sources = [capi.ROOT / "csrc" / f"{name}.c" for name in SOURCES]
+        calls = capi.TESTS / "c/bridge_calls.c"
+        link = ["-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete"]
+        self.library = self._gcc("libgrape6.so", *sources, calls, *link)
+        link = [self.library, RPATH]
+        self.program = self._gcc("open_device", capi.TESTS / "c/open_device.c", *link)
+        (folder / "card.c").write_text(CARD)
+        self.card = self._gcc("card.so", folder / "card.c", "-shared")
+
+    def _gcc(self, name, *arguments):
+        flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()
+        flags += COUNTED if COVERAGE and name == "libgrape6.so" else []
+        paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'include'}"]
+        out = self.folder / name
+        run(tools.need("gcc"), *flags, *paths, *arguments, "-o", out, "-lm")
+        return out
+
+    def fortran(self, name, *flags):
+        """tests/fortran/open_device.f90 with these flags."""
+        out = self.folder / name
+        if not out.exists():
+            source = capi.TESTS / "fortran/open_device.f90"
+            run(tools.need("gfortran"), *flags, source, self.library, RPATH, "-o", out)
+        return out
+
+    def fake(self, name, code):
+        """A shared library of this name, in a folder of its own."""
+        folder = self.folder / f"fake-{name}-{len(list(self.folder.iterdir()))}"
+        folder.mkdir()
+        (folder / "fake.c").write_text(code)
+        self._gcc(folder.relative_to(self.folder) / name, folder / "fake.c", "-shared")
+        return folder
+
+
+class Environment:
+    """A virtual environment with the package, and with the parts' library in it."""
+
+    def __init__(self, parts, folder):
+        venv.create(folder, symlinks=True, with_pip=False)
+        self.parts, self.folder = parts, folder
+        self.site = folder / SITE
+        self.package = self.site / "grape6py"
+        for path in packages():
+            (self.site / path.name).symlink_to(path)
+        ignored = shutil.ignore_patterns("lib", "__pycache__")
+        shutil.copytree(paths.PREFIX, self.package, ignore=ignored)
+        (self.package / "lib").mkdir()
+        self.library = Path(shutil.copy(parts.library, self.package / "lib"))
+        self.python = folder / "bin/python"
+
+    def start(self, how="plain", program=None, env=(), **options):
+        """Runs a program with nothing in its environment but the stand-in's name and `env`."""
+        copy = self.package / (program or self.parts.program).name
+        if not copy.exists():
+            shutil.copy(program or self.parts.program, copy)
+        found = {"GRAPE6_TEST_CARD": self.parts.card, **dict(env)}
+        options = {"capture_output": True, "text": True, "timeout": 60, **options}
+        return subprocess.run(
+            [copy, how],
+            env={name: str(value) for name, value in found.items() if value is not None},
+            check=False,
+            **options,
+        )
+
+
+def run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="session")
+def bridge_parts(tmp_path_factory):
+    """The programs of these tests. Their folder's name is not one that every tool likes."""
+    if not list(paths.PREFIX.glob("_bridge*.so")):
+        pytest.skip("SKIP: the bridge was not built: apt-get install python3-dev")
+    if not LIBPYTHON.exists():
+        pytest.skip(f"SKIP: {LIBPYTHON} not found: take a Python with a shared library")
+    folder = tmp_path_factory.mktemp("bridge") / "Übung 1"
+    folder = Path(COVERAGE) if COVERAGE else folder
+    folder.mkdir()
+    return Parts(folder)

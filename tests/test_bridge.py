@@ -1,0 +1,453 @@
+"""The bridge to Python, from hosts that are no Python: started from any environment, refused with
+the piece that is missing, and nothing of the host's own changed. A card's stand-in is opened.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import capi
+from embedding import LIBPYTHON, SITE, TRAPS, Environment
+
+PYTHON, RUNTIME, NO_DEVICE = (
+    capi.CONSTANTS[f"G6X_E_{name}"] for name in ("PYTHON", "RUNTIME", "NO_DEVICE")
+)
+HOSTILE = "import os\nos._exit(66)\n"
+
+
+@pytest.fixture(scope="module")
+def installed(bridge_parts):
+    """An environment with all that is needed."""
+    return Environment(bridge_parts, bridge_parts.folder / "env")
+
+
+@pytest.fixture
+def environment(bridge_parts, tmp_path):
+    """One that the test may spoil."""
+    return Environment(bridge_parts, tmp_path / "env")
+
+
+# ---- any environment ---------------------------------------------------------------
+
+
+def hostile(folder, *names):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(HOSTILE)
+        path.chmod(0o755)
+    return folder
+
+
+def gone(folder):
+    """Called in the child: its working directory is there no more."""
+    os.mkdir(folder)
+    os.chdir(folder)
+    os.rmdir(folder)
+
+
+# What a host may be started with, made from the environment e and a folder of the test.
+SITUATIONS = {
+    "empty": lambda e, folder: {},
+    "elsewhere": lambda e, folder: {"cwd": folder},
+    "folder-gone": lambda e, folder: {"preexec_fn": lambda: gone(folder / "gone")},
+    "numpy.py-here": lambda e, folder: {"cwd": hostile(folder, "numpy.py", "encodings.py")},
+    "pythonpath": lambda e, folder: {
+        "env": {"PYTHONPATH": hostile(folder, "numpy.py", "sitecustomize.py", "grape6py.py")}
+    },
+    "pythonhome": lambda e, folder: {"env": {"PYTHONHOME": folder}},
+    "python-switches": lambda e, folder: {
+        "env": {"PYTHONVERBOSE": "1", "PYTHONINSPECT": "1", "PYTHONDUMPREFS": "1",
+                "PYTHONPLATLIBDIR": "nowhere", "PYTHONWARNINGS": "error"}
+    },
+    "virtual-env": lambda e, folder: {"env": {"VIRTUAL_ENV": folder, "CONDA_PREFIX": folder}},
+    "path": lambda e, folder: {
+        "env": {"PATH": hostile(folder, "python", "python3", f"python3.{sys.version_info.minor}")}
+    },
+    "user-site": lambda e, folder: {
+        "env": {"HOME": folder, "PYTHONUSERBASE": hostile(folder / ".local", f"{SITE}/numpy.py")}
+    },
+    "no-home": lambda e, folder: {"env": {"HOME": "/nonexistent", "TMPDIR": "/nonexistent"}},
+    "no-stdin": lambda e, folder: {"preexec_fn": lambda: os.close(0)},
+    "no-output": lambda e, folder: {"preexec_fn": lambda: [os.close(1), os.close(2)]},
+    "full-output": lambda e, folder: {"stdout": open("/dev/full", "w"), "capture_output": False,  # noqa: SIM115
+                                      "stderr": subprocess.PIPE},
+    "c-locale": lambda e, folder: {"env": {"LC_ALL": "C"}},
+    "unknown-locale": lambda e, folder: {"env": {"LC_ALL": "tlh_KX.UTF-8", "LANG": "xx"}},
+    "library-path": lambda e, folder: {
+        "env": {"LD_LIBRARY_PATH": e.parts.fake(
+            f"libpython3.{sys.version_info.minor}.so.1.0",
+            "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(66); }",
+        )}
+    },
+    "grape6-python": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.python}},
+    "grape6-python-folder": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.folder}},
+    "no-children": lambda e, folder: {
+        "preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    },
+    "traps": lambda e, folder: {"how": "traps"},
+    "small-stack": lambda e, folder: {"how": "small"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+@pytest.mark.parametrize("language", ["c", "fortran"])
+def test_a_host_opens_a_device_from_any_environment(installed, language, situation, tmp_path):
+    options = SITUATIONS[situation](installed, tmp_path)
+    if language == "fortran":
+        flags = [TRAPS] if situation == "traps" else []
+        options["program"] = installed.parts.fortran("-".join(["fortran", *flags]), *flags)
+    done = installed.start(**options)
+    assert done.returncode == 0, (done.stderr, done.stdout)
+    assert not done.stdout
+    assert not done.stderr
+
+
+# ---- where Python and its packages are found -----------------------------------------
+
+
+def leave_environment(environment):
+    """Lays the package beside the environment, as a source tree has it."""
+    package = environment.folder / "tree" / "grape6py"
+    package.parent.mkdir()
+    environment.package = environment.package.rename(package)
+    return package
+
+
+def test_a_library_in_no_environment_goes_by_the_file_beside_it(environment):
+    package = leave_environment(environment)
+    (package / "lib/interpreter").write_text(f"executable = {environment.python}\n")
+    done = environment.start()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_file_beside_the_library_may_name_a_libpython_elsewhere(environment):
+    package = leave_environment(environment)
+    based_on(environment, f"{Path(SITE).parent}/encodings/__init__.py")
+    text = f"executable = {environment.python}\nlibpython = {package}/lib/libgrape6.so\n"
+    (package / "lib/interpreter").write_text(text)
+    done = environment.start("refused")
+    assert "the bridge cannot be loaded" in done.stderr  # since no libpython came before it
+
+
+@pytest.mark.parametrize("text", [None, "executable = /nonexistent/python\n", "executable\n"])
+def test_row05_a_library_that_knows_no_python_says_what_to_do(environment, text):
+    package = leave_environment(environment)
+    if text:
+        (package / "lib/interpreter").write_text(text)
+    done = environment.start("refused")
+    assert int(done.stdout.split()[0]) == PYTHON
+    assert "grape6 config --python" in done.stderr
+
+
+def test_packages_may_lie_where_a_pth_file_points(environment):
+    (environment.folder / "more").mkdir()
+    (environment.site / "numpy").rename(environment.folder / "more/numpy")
+    lines = f"# more\nimport sys\n\n/nonexistent\n{environment.folder}/more\n"
+    (environment.site / "more.pth").write_text(lines)
+    done = environment.start()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("place", [SITE, SITE.replace("lib", "lib64", 1),
+                                   "lib/python3/dist-packages",
+                                   f"local/{Path(SITE).parent}/dist-packages"])  # fmt: skip
+def test_packages_of_the_system_are_seen_if_the_environment_sees_them(environment, place):
+    minor = f"3.{sys.version_info.minor}"
+    based_on(environment, f"{Path(SITE).parent}/encodings/__init__.py",
+             f"lib64/libpython{minor}.so.1.0", f"{place}/numpy/__init__.py")  # fmt: skip
+    no_numpy(environment)
+    no_cffi(environment)
+    config = environment.folder / "pyvenv.cfg"
+    for seen, missing in (("true", "cffi"), ("false", "numpy")):
+        config.write_text(re.sub(r"(packages = )\w+", rf"\1{seen}", config.read_text()))
+        assert f"{missing} is missing" in environment.start("refused").stderr
+
+
+@pytest.mark.parametrize("wish", ["/nonexistent", "/etc", "/bin/sh", "/etc/passwd"])
+def test_row05_a_wish_that_is_no_python_is_named(installed, wish):
+    done = installed.start("refused", env={"GRAPE6_PYTHON": wish})
+    assert int(done.stdout.split()[0]) == PYTHON
+    assert done.stderr.startswith(f"grape6: GRAPE6_PYTHON={wish}: it must be")
+
+
+# ---- what is the host's own --------------------------------------------------------
+
+
+def test_row35_eight_threads_with_small_stacks_open_at_once(installed):
+    done = installed.start("threads")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_row31_the_hosts_signal_handlers_run_on_its_own_threads(installed):
+    done = installed.start("signals")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_row30_a_forked_child_is_refused_by_every_call_and_the_parent_goes_on(installed):
+    done = installed.start("fork", env={"GRAPE6_LOG": "none"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
+    standin = environment.package / "cuda/standin.py"
+    standin.write_text(standin.read_text() + "\nimport os, sys\nprint('said')\n"
+                       "sys.__stdout__.write('more')\n")  # fmt: skip
+    done = environment.start()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "said\nmore")
+
+
+OVERFLOW = """
+import sys
+def overflow(call):
+    def checked(*arguments):
+        assert sys.float_info.max * 2 == float("inf")
+        assert 5e-324 * 1.0 != 0.0
+        return call(*arguments)
+    return checked
+open_device = overflow(open_device)
+for name in ("kernels", "allocate", "release", "close"):
+    setattr(Device, name, overflow(getattr(Device, name)))
+overflow(int)()
+"""
+
+
+def test_row32_python_computes_without_the_hosts_traps(environment):
+    standin = environment.package / "cuda/standin.py"
+    standin.write_text(standin.read_text() + OVERFLOW)
+    done = environment.start("traps")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# ---- what is missing ---------------------------------------------------------------
+
+
+def no_python(environment):
+    (environment.folder / "bin").rename(environment.folder / "no-bin")
+
+
+def no_numpy(environment):
+    (environment.site / "numpy").unlink()
+
+
+def no_cffi(environment):
+    next(environment.site.glob("_cffi_backend*")).unlink()
+
+
+def no_bridge(environment):
+    next(environment.package.glob("_bridge*.so")).unlink()
+
+
+def other_bridge(environment):
+    bridge = next(environment.package.glob("_bridge*.so"))
+    bridge.rename(bridge.with_name("_bridge.cpython-399-x86_64-linux-gnu.so"))
+
+
+def based_on(environment, *files):
+    """Says that the environment stems from a Python that has these files alone."""
+    base = environment.folder / "base"
+    for name in ("bin/python3", *files):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).touch()
+    config = environment.folder / "pyvenv.cfg"
+    text = re.sub(r"^home = .*$", f"home = {base}/bin", config.read_text(), flags=re.MULTILINE)
+    config.write_text(text)
+
+
+def no_standard_library(environment):
+    based_on(environment)
+
+
+def static_python(environment):
+    based_on(environment, f"{Path(SITE).parent}/encodings/__init__.py")
+
+
+def library_alone(environment):
+    shutil.rmtree(environment.package / "cuda")
+
+
+MISSING = {
+    no_python: "GRAPE6_PYTHON",
+    no_numpy: "numpy is missing",
+    no_cffi: "cffi is missing",
+    no_bridge: "without the bridge",
+    other_bridge: "installed for Python 3.99",
+    no_standard_library: "standard library",
+    static_python: "without a shared library",
+    library_alone: "not inside its Python package",
+}
+
+
+@pytest.mark.parametrize("spoil", MISSING, ids=lambda f: f.__name__)
+def test_row05_a_missing_piece_is_named_and_no_interpreter_starts(environment, spoil):
+    spoil(environment)
+    done = environment.start("refused")
+    code, _, _, text = done.stdout.split(" ", 3)
+    assert (done.returncode, int(code)) == (0, PYTHON), done.stderr
+    assert MISSING[spoil] in text
+    assert done.stderr == f"grape6: {text}"
+
+
+DRIVER = """
+int cuInit(unsigned flags) { return flags ? 1 : INIT; }
+int cuDeviceGetCount(int *count) { return *count = COUNT, 0; }
+int cuDriverGetVersion(int *version) { return *version = 12040, 0; }
+int cuGetErrorString(int error, const char **text) { return *text = "no such luck", error < 0; }
+"""
+
+
+@pytest.mark.parametrize(("init", "count", "code", "words"), [
+    (0, 1, RUNTIME, "cupy is missing"), (0, 0, NO_DEVICE, "no device"),
+    (100, 0, NO_DEVICE, "no such luck")])  # fmt: skip
+def test_row03_row04_without_a_device_or_cupy_no_interpreter_starts(installed, init, count, code,
+                                                                    words):  # fmt: skip
+    source = DRIVER.replace("INIT", str(init)).replace("COUNT", str(count))
+    folder = installed.parts.fake("libcuda.so.1", source)
+    env = {"GRAPE6_TEST_CARD": None, "LD_LIBRARY_PATH": folder}
+    for how, line in (("auto", ""), ("refused", "grape6: {}")):
+        done = installed.start(how, env=env)
+        found, _, _, text = done.stdout.split(" ", 3)
+        assert (done.returncode, int(found)) == (0, code), done.stderr
+        assert words in text
+        assert "grape6py[cuda12]" in text or code == NO_DEVICE
+        assert done.stderr == line.format(text)
+
+
+def test_row03_without_a_driver_auto_costs_less_than_a_millisecond(installed):
+    env = {"GRAPE6_TEST_CARD": None}
+    runs = [installed.start("auto", env=env) for _ in range(8)]
+    if runs[0].returncode == 96:
+        pytest.skip("this machine has a driver")
+    found = [done.stdout.split(" ", 3) for done in runs]
+    assert {(done.returncode, done.stderr) for done in runs} == {(0, "")}
+    assert {int(code) for code, *_ in found} == {NO_DEVICE}
+    assert min(float(first) for _, first, *_ in found) < 1000
+    assert max(float(again) for *_, again, _ in found) < 100
+
+
+# ---- Python that fails -------------------------------------------------------------
+
+CALLS = ["open", "kernels", "allocate", "release", "close"]
+
+
+def answers(environment):
+    """{call: (code, text)} of each of the five, and what was printed on stderr."""
+    done = environment.start("codes")
+    assert done.returncode == 0, done.stderr
+    lines = re.findall(r"^(\w+)\(.*\) (-?\d+) (.*)$", done.stdout, re.MULTILINE)
+    return {call: (int(code), text) for call, code, text in lines}, done.stderr
+
+
+@pytest.mark.parametrize("error", ["ValueError('no luck')", "SystemExit(0)", "KeyboardInterrupt()",
+                                   "MemoryError()", "None.nothing"])  # fmt: skip
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_raises_gives_a_code_and_a_text(environment, call, error):
+    where = environment.package / "cuda/standin.py"
+    define = "open_device" if call == "open" else f"Device.{call}"
+    where.write_text(where.read_text() + f"""
+def fail(*arguments):
+    raise {error}
+{define} = fail
+""")  # fmt: skip
+    found, printed = answers(environment)
+    later = set(CALLS) - {"close"} if call == "open" else {call}
+    memory = error.startswith("MemoryError")
+    assert found[call][0] == (capi.CONSTANTS["G6X_E_MEMORY"] if memory else PYTHON)
+    assert memory or re.match(r"\w+", error)[0] in found[call][1] or "None" in error
+    assert all(found[name][0] > 0 for name in set(CALLS) - later - {"release"})
+    assert call != "open" or found["kernels"][1] == "the device is not open"
+    assert all(code != 0 for code, _ in found.values())
+    assert printed == ""
+
+
+def test_a_failure_of_the_failure_handling_is_no_success(environment):
+    where = environment.package / "cuda/bridge.py"
+    where.write_text(where.read_text() + "\nBridge._code_and_text = Bridge.open = None\n")
+    found, printed = answers(environment)
+    assert found["open"] == (PYTHON, "Python failed; stderr may say why")
+    assert "Traceback" in printed
+
+
+def test_a_side_that_cannot_be_imported_is_named(environment):
+    (environment.package / "cuda/standin.py").write_text("import no_such_package\n")
+    done = environment.start("codes")
+    assert re.match(rf"start {PYTHON} .*no_such_package", done.stdout)
+    assert done.stderr.count("\n") == 1
+
+
+# ---- a host that is Python ---------------------------------------------------------
+
+
+def run_script(environment, script):
+    env = {"GRAPE6_TEST_CARD": str(environment.parts.card)}
+    return subprocess.run([environment.python, "-c", script], capture_output=True, text=True,
+                          env=env, timeout=20, check=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["CDLL", "PyDLL"])
+def test_a_python_process_uses_its_own_interpreter(installed, kind):
+    """With PyDLL as from an extension that does not release the interpreter's lock."""
+    script = f"""
+import ctypes, os, sys, threading
+library = ctypes.{kind}({str(installed.library)!r})
+def use(codes): codes.append(library.bridge_calls_())
+floats = ctypes.CDLL("libm.so.6")
+upward = 0x800 if os.uname().machine == "x86_64" else 0x400000
+codes = []
+threads = [threading.Thread(target=use, args=[codes]) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+floats.fesetround(upward)
+use(codes)
+assert floats.fegetround() == upward
+floats.fesetround(0)
+assert codes == [0] * 5, codes
+assert sys.modules["grape6py.cuda.bridge"] and sys.stdout is sys.__stdout__
+print(sum("libpython" in line and "r-xp" in line for line in open("/proc/self/maps")))
+"""
+    done = run_script(installed, script)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 1
+    assert done.stderr == ""
+
+
+def test_row36_a_call_after_the_hosts_python_has_ended_is_refused(installed):
+    script = f"""
+import ctypes
+library = ctypes.CDLL({str(installed.library)!r})
+assert library.bridge_calls_() == 0
+ctypes.CDLL(None).__cxa_atexit(library.bridge_calls_, None, None)
+"""
+    done = run_script(installed, script)
+    assert (done.returncode, done.stderr) == (0, f"{PYTHON}: Python has ended\n")
+
+
+def test_a_host_may_be_linked_to_python_and_not_have_started_it(installed):
+    done = installed.start(env={"LD_PRELOAD": LIBPYTHON})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_host_linked_to_another_python_is_told_so(installed):
+    code = """
+    int Py_IsInitialized(void) { return 0; }
+    const char *Py_GetVersion(void) { return "3.99.1 (main)"; }
+    """
+    fake = installed.parts.fake("libfake.so", code) / "libfake.so"
+    copy = installed.package / "libfake.so"  # LD_PRELOAD takes no blank
+    done = installed.start("codes", env={"LD_PRELOAD": shutil.copy(fake, copy).name,
+                                         "LD_LIBRARY_PATH": installed.package})  # fmt: skip
+    assert re.match(f"start {PYTHON} this program has loaded Python 3.99", done.stdout)
+
+
+def test_a_python_process_of_another_version_is_told_so(environment):
+    other_bridge(environment)
+    script = f"import ctypes; print(ctypes.CDLL({str(environment.library)!r}).bridge_calls_())"
+    done = run_script(environment, script)
+    assert int(done.stdout) == PYTHON
+    assert f"the Python here is 3.{sys.version_info.minor}" in done.stderr.splitlines()[0]

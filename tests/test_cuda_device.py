@@ -1,0 +1,200 @@
+"""The Python side of a CUDA device, over a CuPy that fails as the tests want it (fake_cupy.py), and
+the text that the kernels are compiled from. What a true CuPy does is for a machine with a card.
+"""
+
+import ctypes
+import re
+import warnings
+
+import pytest
+
+import capi
+import fake_cupy
+from grape6py import errors
+from grape6py.cuda import faults, source
+
+CODES = {name: capi.CONSTANTS[f"G6X_E_{name}"]
+         for name in ("DEVICE_MEMORY", "DEVICE_LOST", "NO_DEVICE", "RUNTIME")}  # fmt: skip
+
+
+@pytest.fixture
+def faked(monkeypatch):
+    return fake_cupy.install(monkeypatch)
+
+
+def code_of(explained):
+    return explained and explained[0]
+
+
+# ---- devices -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("usable", "choices"), [("", "0101"), ("1", "1111"), ("1,0", "1010")])
+def test_row34_devices_are_dealt_out_in_turn(faked, usable, choices):
+    _, device = faked
+    names = [device.open_device(usable, choice).name for choice in range(4)]
+    assert names == [f"Fake {number}" for number in choices]
+
+
+@pytest.mark.parametrize("usable", ["2", "-1", "0,", "one"])
+def test_devices_that_are_not_there_are_refused(faked, usable):
+    _, device = faked
+    with pytest.raises(errors.BackendError, match=f"GRAPE6_DEVICES={usable}: .* 0 to 1") as caught:
+        device.open_device(usable, 0)
+    assert caught.value.code == CODES["NO_DEVICE"]
+
+
+def test_row04_two_cupy_wheels_are_refused_with_what_to_do(monkeypatch):
+    _, device = fake_cupy.install(monkeypatch)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.warn("... because multiple CuPy packages are installed", stacklevel=1)
+    monkeypatch.setattr(device, "_said", said)
+    with pytest.raises(errors.BackendError, match="pip uninstall") as caught:
+        device.open_device("", 0)
+    assert caught.value.code == CODES["RUNTIME"]
+
+
+# ---- memory ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_memory_is_zeroed_and_released(faked, pinned):
+    fake, device = faked
+    opened = device.open_device("", 0)
+    address = opened.allocate(pinned, 100)
+    assert ctypes.string_at(address, 100) == bytes(100)
+    assert fake.used == 100
+    opened.release(address)
+    assert fake.used == 0
+
+
+def test_row01_the_pools_are_emptied_and_it_is_tried_once_more(faked):
+    fake, device = faked
+    opened = device.open_device("", 0)
+    fake.limit, fake.pooled = 50, 100
+    opened.allocate(False, 100)
+    assert fake.calls.count("allocate") == 2
+    with pytest.raises(errors.OutOfMemoryError, match=r"0.00 GB were wanted, 0.25 of 2.00 GB are"):
+        opened.allocate(False, 100)
+    assert fake.calls.count("allocate") == 4
+    assert fake.used == 100
+
+
+def test_closing_gives_all_back(faked):
+    fake, device = faked
+    opened = device.open_device("", 0)
+    for pinned in (False, True, False):
+        opened.allocate(pinned, 10)
+    opened.close(lost=False)
+    assert fake.used == 0
+    assert "free_all_blocks" in fake.calls
+
+
+def test_row02_a_lost_device_is_left_alone(faked):
+    fake, device = faked
+    opened = device.open_device("", 0)
+    opened.allocate(False, 10)
+    fake.calls.clear()
+    fake.broken = RuntimeError("CUDA was called")
+    opened.close(lost=True)
+    del opened
+    assert (fake.calls, fake.used) == ([], 10)
+
+
+# ---- kernels -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def text(monkeypatch):
+    monkeypatch.setattr(source, "read", lambda: "text")
+
+
+def test_kernels_are_compiled_once_a_precision_and_may_use_all_shared_memory(faked, text):
+    fake, device = faked
+    opened = device.open_device("", 0)
+    first = opened.kernels("double", ["one", "two"])
+    assert opened.kernels("double", ["two", "one"]) == first[::-1]
+    compiled = [call for call in fake.calls if call[0] == "RawModule"]
+    assert compiled == [("RawModule", source.options("double"))]
+    assert ("shared", first[0], "dynamic", 232448 - 1024) in fake.calls
+
+
+@pytest.mark.parametrize("error", [PermissionError("cache"), FileNotFoundError("no folder"),
+                                   OSError(28, "no space left")])  # fmt: skip
+def test_row39_without_a_cache_folder_kernels_are_compiled_in_memory(faked, text, error):
+    fake, device = faked
+    fake.cache_error = error
+    assert len(device.open_device("", 0).kernels("grape", ["one"])) == 1
+    assert ("compile", (*source.options("grape"), "-ftz=true"), True) in fake.calls
+    assert ("load", b"cubin") in fake.calls
+
+
+def test_an_include_is_pasted_where_it_stands_and_lines_keep_their_numbers(monkeypatch, tmp_path):
+    monkeypatch.setattr(source, "PLACES", (tmp_path, tmp_path / "shared"))
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "kernels.cu").write_text('a\n#include "one.cuh" // why\nb\n#include <other.h>\n')
+    (tmp_path / "one.cuh").write_text('#pragma once\n# include "two.h"\nc\n')
+    (tmp_path / "shared" / "two.h").write_text("d\n")
+    numbered, place = {}, None
+    for line in source.read().splitlines():
+        if found := re.fullmatch(r'#line (\d+) "(.*)"', line):
+            place = (found[2], int(found[1]))
+        elif line:
+            numbered[line] = place
+        if not found:
+            place = (place[0], place[1] + 1)
+    assert list(numbered) == ["a", "#pragma once", "d", "c", "b", "#include <other.h>"]
+    assert [numbered[line] for line in "abcd"] == [
+        ("kernels.cu", 1), ("kernels.cu", 3), ("one.cuh", 3), ("two.h", 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [('#include "no.h"\n', "no.h of grape6py is missing"), ('#include "kernels.cu"\n', "itself")],
+)
+def test_an_include_that_cannot_be_is_named(monkeypatch, tmp_path, text, why):
+    monkeypatch.setattr(source, "PLACES", (tmp_path,))
+    (tmp_path / "kernels.cu").write_text(text)
+    with pytest.raises(FileNotFoundError, match=why):
+        source.read()
+
+
+def test_the_headers_shared_with_c_are_those_of_csrc():
+    for name in ("pair.h", "rsqrt.h"):
+        shared = source.read(name).removeprefix(f'#line 1 "{name}"\n')
+        assert shared == (capi.ROOT / "csrc" / name).read_text()
+
+
+# ---- faults ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(2, "DEVICE_MEMORY"), (35, "RUNTIME"), (803, "RUNTIME"), (209, "RUNTIME"), (100, "NO_DEVICE"),
+     (700, "DEVICE_LOST"), (719, "DEVICE_LOST"), (214, "DEVICE_LOST"), (999, "DEVICE_LOST")],
+)  # fmt: skip
+def test_numbers_of_cuda_become_rows_of_the_table(status, code):
+    error = fake_cupy.CUDARuntimeError(status, "cudaErrorOfThatNumber: words")
+    assert code_of(faults.explain(error, 13)) == CODES[code]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (fake_cupy.CUDARuntimeError(35, "cudaErrorInsufficientDriver"), "[cuda12]"),
+        (RuntimeError("CuPy failed to load libnvrtc.so.13: OSError"), "NVRTC) is missing: pip"),
+        (RuntimeError("Failed to auto-detect CUDA root directory"), "headers are missing: pip"),
+        (fake_cupy.CompileException('x.cu(3): error: cannot open source file "cuda_fp16.h"'),
+         "headers are missing: pip install 'grape6py[cuda13]'"),
+        (fake_cupy.CompileException('kernels.cu(3): error: identifier "y" is undefined\n\n1 error'),
+         'do not compile: kernels.cu(3): error: identifier "y" is undefined'),
+    ],
+)  # fmt: skip
+def test_row04_a_missing_piece_is_named_with_the_extra_that_brings_it(error, words):
+    code, text = faults.explain(error, 13)
+    assert code == CODES["RUNTIME"]
+    assert words in text
+
+
+def test_an_exception_of_nobody_known_is_not_explained():
+    assert faults.explain(ValueError("words"), 13) is None
