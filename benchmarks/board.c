@@ -10,13 +10,10 @@
  * Prints one line of JSON. One thread is timed by CPU time, several by the clock; each
  * figure is the median of 15.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "g6lib.h"
+#include "bodies.h"
 
 enum { TAKES = 15 };
 
@@ -27,73 +24,12 @@ static double clock_of(int threads)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double take[TAKES])
-{
-    qsort(take, TAKES, sizeof *take, ascending);
-    return take[TAKES / 2];
-}
-
-static unsigned long long state = 1;
-static double uniform(void)
-{
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    return (double)(state >> 11) * 0x1p-53;
-}
-
-static void direction(double length, double out[3])
-{
-    const double c = 2.0 * uniform() - 1.0, phi = 6.283185307179586 * uniform();
-    const double s = sqrt(1.0 - c * c);
-    out[0] = length * s * cos(phi), out[1] = length * s * sin(phi), out[2] = length * c;
-}
-
-struct bodies {
-    int n;
-    double *mass, (*x)[3], (*v)[3];
-    int *index;
-};
-
-/* Plummer sphere in Henon units, cut at 0.999 of the mass. */
-static struct bodies plummer(int n)
-{
-    const size_t size = (size_t)n;
-    struct bodies b = {n, malloc(size * 8), malloc(size * 24), malloc(size * 24), malloc(size * 4)};
-    const double scale = 3.0 * 3.141592653589793 / 16.0;
-    for (int i = 0; i < n; i++) {
-        const double m = 0.999 * uniform(), r = 1.0 / sqrt(pow(m, -2.0 / 3.0) - 1.0);
-        double q, g;
-        do {
-            q = uniform(), g = 0.1 * uniform();
-        } while (g > q * q * pow(1.0 - q * q, 3.5));
-        b.mass[i] = 1.0 / n;
-        b.index[i] = i;
-        direction(r * scale, b.x[i]);
-        direction(q * sqrt(2.0) * pow(1.0 + r * r, -0.25) / sqrt(scale), b.v[i]);
-    }
-    return b;
-}
-
 static int word(const char *text, const char *const words[], const char *what)
 {
     for (int k = 0; words[k]; k++)
         if (!strcmp(text, words[k])) return k;
     fprintf(stderr, "board: unknown %s %s\n", what, text);
     exit(2);
-}
-
-static void check(int code)
-{
-    char text[256];
-    if (!code) return;
-    g6x_last_error(0, text, sizeof text);
-    fprintf(stderr, "board: %d: %s\n", code, text);
-    exit(1);
 }
 
 static void send_to(const struct bodies *b, int address, int i, double t)
@@ -142,7 +78,7 @@ static void force(int step, char **a)
         }
         if (k >= 0) take[k] = (clock_of(threads) - start) / calls;
     }
-    const double seconds = median(take);
+    const double seconds = median(take, TAKES);
     const double rate = (double)n * ni / seconds;
     const int slots[] = {nn ? 43 : 40, 74, 34};
     g6x_backend(0, name, sizeof name);
@@ -182,7 +118,7 @@ static void writes(int n)
     }
     printf("{\"what\": \"write\", \"n\": %d, \"first_ns\": %.1f, \"in_order_ns\": %.1f, "
            "\"at_random_ns\": %.1f}\n",
-           n, 1e9 * first, 1e9 * median(in_order), 1e9 * median(at_random));
+           n, 1e9 * first, 1e9 * median(in_order, TAKES), 1e9 * median(at_random, TAKES));
 }
 
 static void opening(void)
@@ -200,7 +136,7 @@ static void opening(void)
         take[k] = (clock_of(2) - start) / AGAIN;
     }
     printf("{\"what\": \"open\", \"first_us\": %.1f, \"again_us\": %.2f}\n", 1e6 * first,
-           1e6 * median(take));
+           1e6 * median(take, TAKES));
 }
 
 static void tiny(void)
@@ -220,7 +156,7 @@ static void tiny(void)
         }
         take[k] = (clock_of(2) - start) / CALLS;
     }
-    printf("{\"what\": \"tiny\", \"us\": %.2f}\n", 1e6 * median(take));
+    printf("{\"what\": \"tiny\", \"us\": %.2f}\n", 1e6 * median(take, TAKES));
 }
 
 int main(int count, char **argument)

@@ -34,9 +34,12 @@ struct upload {
     const struct options *options;
 };
 
-/* The i particles of all walks, in the caller's units. */
+/* The i particles of all walks, in the caller's units. Before start looks at index, x and v of
+ * some, it calls fill, if there is one, for them, once for each. */
 struct targets {
     int ni;
+    void (*fill)(void *context, int first, int count);
+    void *context;
     const int32_t *index;
     const double (*x)[3], (*v)[3];
     const double *eps2; /* [ni] */
@@ -69,8 +72,9 @@ struct backend {
     int abi;
     unsigned capabilities;
     const char *name;
-    /* 0 and a state, or a fault code with its text. */
-    int (*open)(const struct options *options, void **state, struct fault *f);
+    /* 0 and a state, or a fault code with its text. Of several devices, number `choice` modulo
+     * how many there are. */
+    int (*open)(const struct options *options, int choice, void **state, struct fault *f);
     /* Makes room for a number of j slots. */
     int (*grow)(void *state, int64_t slots, struct fault *f);
     /* Brings the device's j memory up to date, predicted to upload->time. */
@@ -84,10 +88,10 @@ struct backend {
     int (*finish)(void *state, unsigned want, int count, struct results *results, struct fault *f);
     /* The partial sums behind the results, all of which were waited for. */
     int (*partials)(void *state, const struct partial_row **rows, struct fault *f);
-    /* Indices of the j particles within s^2 <= h2 of target i, itself among them, in memory of
+    /* Indices of the j particles within s^2 <= h2[i] of target i, itself among them, in memory of
      * the backend that holds until the next call; those of the last start, whatever was
      * written to the j memory since. */
-    int (*neighbours)(void *state, int i, double h2, const int32_t **index, int64_t *count,
+    int (*neighbours)(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
                       struct fault *f);
     /* Pairs of different particles at one place met since the last call. */
     int64_t (*coincidences)(void *state);
@@ -97,6 +101,7 @@ struct backend {
 };
 
 extern const struct backend backend_direct; /* direct sum on the CPU */
+extern const struct backend backend_cuda;   /* direct sum on a graphics card */
 
 /* Limbs of a partial row in a mode. */
 static inline int limbs_of(int mode) { return mode == MODE_DOUBLE ? 3 : 2; }

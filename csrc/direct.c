@@ -84,8 +84,9 @@ static int choose(struct direct *d, const struct options *o, struct fault *f)
     return 0;
 }
 
-static int direct_open(const struct options *o, void **state, struct fault *f)
+static int direct_open(const struct options *o, int choice, void **state, struct fault *f)
 {
+    (void)choice;
     struct direct *d = memory_zeroed(sizeof *d);
     if (!d) return error_set(f, G6X_E_MEMORY, "out of memory at open");
     const int code = choose(d, o, f);
@@ -299,6 +300,7 @@ static int direct_start(void *state, const struct targets *targets, const struct
     job->x = targets->x;
     job->v = targets->v;
     job->eps2 = targets->eps2;
+    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
     if (targets->ni) memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
     for (int k = 0; k < I_FIELDS; k++) job->fields[k] = d->fields[k];
     job->index = d->index;
@@ -362,15 +364,15 @@ static int direct_partials(void *state, const struct partial_row **rows, struct 
     return 0;
 }
 
-static int direct_neighbours(void *state, int i, double h2, const int32_t **index, int64_t *count,
-                             struct fault *f)
+static int direct_neighbours(void *state, int i, const double *h2, const int32_t **index,
+                             int64_t *count, struct fault *f)
 {
     struct direct *d = state;
     int64_t n = 0;
     (void)f;
-    if (h2 >= 0.0)
+    if (h2[i] >= 0.0)
         for (int64_t b = 0; b < parts(d->job.nj, BLOCK); b++)
-            n += d->kernel->neighbours(&d->job, i, h2, b, d->list + n);
+            n += d->kernel->neighbours(&d->job, i, h2[i], b, d->list + n);
     for (int64_t k = 0; k < n; k++) d->list[k] = d->jindex[d->list[k]];
     *index = d->list;
     *count = n;

@@ -1,6 +1,7 @@
 /* force.c - see force.h. */
 #include "force.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "fpenv.h"
 #include "memory.h"
 #include "mistakes.h"
+#include "threads.h"
 #include "verify.h"
 
 static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
@@ -102,35 +104,42 @@ static int make_room(struct force_call *c, int ni)
 
 /* ---- firsthalf ------------------------------------------------------------------ */
 
-/* Copies the i particles. One with a NaN is computed at the origin and given out as NaN. */
-static int copy_targets(struct session *s, const int *index, const double (*x)[3],
-                        const double (*v)[3], const double *eps2, int each, const double *h2)
+/* The arrays of a caller of firsthalf. */
+struct arrays {
+    struct force_call *call;
+    const int *index;
+    const double (*x)[3], (*v)[3], *h2;
+    _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
+};
+
+/* Copies i particles. One with a NaN is computed at the origin and given out as NaN. */
+static void copy_targets(void *arrays, int first, int count)
+{
+    struct arrays *from = arrays;
+    struct force_call *c = from->call;
+    memcpy(c->index + first, from->index + first, (size_t)count * sizeof *c->index);
+    memcpy(c->h2 + first, from->h2 + first, (size_t)count * sizeof *c->h2);
+    for (int i = first; i < first + count; i++) {
+        c->invalid[i] = !all_finite3(from->x[i]) || !all_finite3(from->v[i]);
+        memcpy(c->x[i], from->x[i], sizeof c->x[i]);
+        memcpy(c->v[i], from->v[i], sizeof c->v[i]);
+        if (!c->invalid[i]) continue;
+        memset(c->x[i], 0, sizeof c->x[i]);
+        memset(c->v[i], 0, sizeof c->v[i]);
+        int bad = atomic_load(&from->first_bad);
+        while (i < bad && !atomic_compare_exchange_weak(&from->first_bad, &bad, i)) continue;
+    }
+}
+
+static int copy_softening(struct session *s, const double *eps2, int each)
 {
     struct force_call *c = &s->call;
-    int first_bad = -1;
     for (int i = 0; i < c->ni; i++) {
         const double e = eps2[each ? i : 0];
-        if (is_negative(e) || !is_finite(e))
+        if ((each || !i) && (is_negative(e) || !is_finite(e)))
             return error_set(&s->fault, G6X_E_ARGUMENT,
                              "firsthalf: eps2 is negative or not finite (particle %d)", i);
-        c->index[i] = index[i];
         c->eps2[i] = e;
-        c->h2[i] = h2[i];
-        c->invalid[i] = !all_finite3(x[i]) || !all_finite3(v[i]);
-        if (c->invalid[i]) {
-            if (first_bad < 0) first_bad = i;
-            memset(c->x[i], 0, sizeof c->x[i]);
-            memset(c->v[i], 0, sizeof c->v[i]);
-        } else {
-            memcpy(c->x[i], x[i], sizeof c->x[i]);
-            memcpy(c->v[i], v[i], sizeof c->v[i]);
-        }
-    }
-    if (first_bad >= 0) {
-        c->invalid_rows = 1;
-        (void)error_set(&s->fault, G6X_E_I_NAN,
-                        "firsthalf: NaN or Inf in i particle %d (index %d); its force is NaN",
-                        first_bad, index[first_bad]);
     }
     return 0;
 }
@@ -165,7 +174,8 @@ struct scale force_scale(struct session *s, int nj)
     return scale;
 }
 
-static int begin(struct session *s, int nj)
+/* `from` is NULL if the i particles were copied before. */
+static int begin(struct session *s, int nj, struct arrays *from)
 {
     struct force_call *c = &s->call;
     if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
@@ -178,6 +188,8 @@ static int begin(struct session *s, int nj)
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
     const struct walk all = {0, c->ni, 0, present};
     const struct targets targets = {.ni = c->ni,
+                                    .fill = from ? copy_targets : NULL,
+                                    .context = from,
                                     .index = c->index,
                                     .x = (const double (*)[3])c->x,
                                     .v = (const double (*)[3])c->v,
@@ -186,6 +198,22 @@ static int begin(struct session *s, int nj)
     if (!code) code = s->backend->upload(s->state, &upload, &s->fault);
     if (!code) code = s->backend->start(s->state, &targets, &all, 1, &s->fault);
     return code;
+}
+
+/* After a fault of the backend: on to the CPU, if the choice was the library's. The j memory is
+ * all there; 0 if the call can be made again. */
+static int fall_back(struct session *s, int code)
+{
+    const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
+                          code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
+    if (!of_device || s->options.backend != BACKEND_AUTO || s->backend == &backend_direct)
+        return code;
+    error_info("cluster %lld goes on with the CPU", (long long)atomic_load(&s->id));
+    s->backend->close(s->state);
+    s->backend = &backend_direct;
+    s->state = NULL;
+    jmemory_stale_all(&s->j);
+    return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
 
 int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
@@ -202,12 +230,21 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
     c->done = 0;
     c->outdated = 0;
     c->invalid_rows = 0;
-    if (!code) code = copy_targets(s, index, x, v, eps2, each, h2);
+    if (!code) code = copy_softening(s, eps2, each);
+    struct arrays arrays = {c, index, x, v, h2, INT_MAX};
     if (!code) {
         fenv_t host;
         fpenv_enter(&host);
-        code = begin(s, nj);
+        code = begin(s, nj, &arrays);
+        if (code && !fall_back(s, code)) code = begin(s, nj, &arrays);
         fpenv_leave(&host);
+    }
+    const int bad = atomic_load(&arrays.first_bad);
+    if (!code && bad != INT_MAX) {
+        c->invalid_rows = 1;
+        (void)error_set(&s->fault, G6X_E_I_NAN,
+                        "firsthalf: NaN or Inf in i particle %d (index %d); its force is NaN", bad,
+                        index[bad]);
     }
     c->code = code;
     s->calls++;
@@ -245,6 +282,11 @@ static void find_distances(struct session *s)
             c->distance[i] = exact_distance(&job, i, c->results.nearest[i]);
 }
 
+static int finish(struct session *s, unsigned want, int count)
+{
+    return s->backend->finish(s->state, want, count, &s->call.results, &s->fault);
+}
+
 int force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
@@ -257,8 +299,11 @@ int force_complete(struct session *s, unsigned want)
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
     fpenv_enter(&host);
-    const int code = s->backend->finish(s->state, want & ~(unsigned)WANT_DISTANCE, c->ni,
-                                        &c->results, &s->fault);
+    int code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
+    if (code && !fall_back(s, code)) {
+        code = begin(s, c->nj, NULL);
+        if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
+    }
     const int64_t coincidences = s->backend->coincidences(s->state);
     spoil(c);
     if (!code && want & WANT_DISTANCE) find_distances(s);
@@ -293,29 +338,82 @@ int force_fit(double sum[NSUM], int jerk)
     return !unfit;
 }
 
-static int hand_over(struct session *s, double (*acc)[3], double (*jerk)[3], double *pot,
-                     int *nearest, float *distance)
+/* Where results go, and the tasks of handing them over. */
+struct outputs {
+    const struct force_call *call;
+    double (*acc)[3], (*jerk)[3], *pot;
+    int *nearest;
+    float *distance;
+    int end;
+    _Atomic int next, out_of_range;
+};
+
+static void hand_over_rows(struct outputs *o, int first, int end)
 {
-    struct force_call *c = &s->call;
-    int out_of_range = -1;
-    for (int i = 0; i < c->ni; i++) {
+    const struct force_call *c = o->call;
+    for (int i = first; i < end; i++) {
         double sum[NSUM];
         for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
-        if (!force_fit(sum, c->jerk) && !c->invalid[i] && out_of_range < 0) out_of_range = i;
+        if (!force_fit(sum, c->jerk) && !c->invalid[i]) {
+            int lowest = atomic_load(&o->out_of_range);
+            while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i))
+                continue;
+        }
         for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
-        memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
-        memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
-        pot[i] = 0.0 - sum[SUM_POT];
-        if (!nearest) continue;
+        memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
+        memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
+        o->pot[i] = 0.0 - sum[SUM_POT];
+        if (!o->nearest) continue;
         const int alone = c->results.nearest[i] < 0 || c->invalid[i];
-        nearest[i] = alone ? c->index[i] : c->results.index[i];
-        if (distance) distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)c->distance[i];
+        o->nearest[i] = alone ? c->index[i] : c->results.index[i];
+        if (o->distance)
+            o->distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)c->distance[i];
     }
-    if (out_of_range >= 0)
+}
+
+enum { ROWS_WORTH_A_THREAD = 2048, MOST_COPIERS = 4, EARLY_ROWS = 8192 };
+
+static void hand_over_task(void *outputs)
+{
+    struct outputs *o = outputs;
+    for (int i; (i = atomic_fetch_add(&o->next, ROWS_WORTH_A_THREAD)) < o->end;)
+        hand_over_rows(o, i, o->end - i < ROWS_WORTH_A_THREAD ? o->end : i + ROWS_WORTH_A_THREAD);
+}
+
+static void hand_over(struct session *s, struct outputs *o, int first, int end)
+{
+    int threads = s->options.threads ? s->options.threads : options_cores();
+    if (threads > MOST_COPIERS) threads = MOST_COPIERS;
+    const int worth = (end - first) / ROWS_WORTH_A_THREAD;
+    o->end = end;
+    atomic_store(&o->next, first);
+    threads_run(worth < threads ? (worth ? worth : 1) : threads, hand_over_task, o);
+}
+
+static int verdict(struct session *s, const struct outputs *o)
+{
+    struct force_call *c = &s->call;
+    const int row = atomic_load(&o->out_of_range);
+    if (row != INT_MAX)
         return error_set(&s->fault, G6X_E_RANGE,
-                         "lasthalf: the force on particle %d (index %d) does not fit a double",
-                         out_of_range, c->index[out_of_range]);
+                         "lasthalf: the force on particle %d (index %d) does not fit a double", row,
+                         c->index[row]);
     return c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+/* Hands over what is there while the rest is still being computed; then force_complete has little
+ * left to do, or to do again after a fault. The number of rows that are handed over. */
+static int hand_over_early(struct session *s, struct outputs *o, unsigned want)
+{
+    struct force_call *c = &s->call;
+    int done = 0;
+    if (c->done || s->options.verify > 0.0 || c->ni < 2 * EARLY_ROWS || want & WANT_DISTANCE)
+        return 0;
+    for (; done + EARLY_ROWS < c->ni; done += EARLY_ROWS) {
+        if (finish(s, want | (c->jerk ? WANT_JERK : 0), done + EARLY_ROWS)) return 0;
+        hand_over(s, o, done, done + EARLY_ROWS);
+    }
+    return done;
 }
 
 int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
@@ -334,18 +432,23 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         code = error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer");
     } else if (c->code) {
         code = c->code;
-    } else {
-        code = force_complete(s, distance  ? WANT_NEAREST | WANT_DISTANCE
-                                 : nearest ? WANT_NEAREST
-                                           : 0);
-    }
-    if (code) {
-        force_nan(rows, acc, jerk, pot, nearest, distance);
-        return code;
     }
     fenv_t host;
     fpenv_enter(&host);
-    code = hand_over(s, acc, jerk, pot, nearest, distance);
+    if (!code) {
+        struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
+        const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
+        const struct backend *backend = s->backend;
+        int handed = hand_over_early(s, &o, want);
+        code = force_complete(s, want);
+        if (s->backend != backend) handed = 0;
+        if (!code) {
+            hand_over(s, &o, handed, c->ni);
+            code = verdict(s, &o);
+            rows = 0;
+        }
+    }
+    if (code && rows) force_nan(rows, acc, jerk, pot, nearest, distance);
     fpenv_leave(&host);
     return code;
 }
@@ -375,7 +478,7 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
     if (MISTAKE(lists_empty)) return 0;
     fenv_t host;
     fpenv_enter(&host);
-    const int code = s->backend->neighbours(s->state, pipe, c->h2[pipe], &index, &found, &s->fault);
+    const int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
     fpenv_leave(&host);
     if (code) return code;
     if (found > s->list_room) {

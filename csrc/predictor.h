@@ -4,13 +4,12 @@
 #ifndef GRAPE6_PREDICTOR_H
 #define GRAPE6_PREDICTOR_H
 
-#ifndef __CUDACC__
-#include <math.h>
-
-#include "mistakes.h"
-#endif
 #ifndef PREDICTOR_FN
+#include <math.h>
 #define PREDICTOR_FN static inline
+#endif
+#ifndef MISTAKE
+#define MISTAKE(name) 0 /* see mistakes.h, which those who make mistakes include before */
 #endif
 
 /* Component by component; pack.h takes the same fused steps, four components at once. */

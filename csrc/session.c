@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -89,17 +90,38 @@ int session_no_session(int code, const char *text)
     return code;
 }
 
+/* Which of several devices: the local rank where a launcher tells it, else the cluster id. */
+static int choice_of_device(int64_t id)
+{
+    static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"};
+    for (size_t k = 0; k < sizeof RANKS / sizeof *RANKS; k++) {
+        const char *rank = getenv(RANKS[k]);
+        if (rank && *rank >= '0' && *rank <= '9') return (int)(strtol(rank, NULL, 10) & 0xffffff);
+    }
+    return (int)(id & 0xffffff);
+}
+
 static int start_backend(struct session *s)
 {
+    struct fault quiet = {.quiet = 1};
     s->options = *options_initial_values();
+    const int wanted = s->options.backend;
     if (options_process()->problem[0])
         return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
-    if (s->options.backend != BACKEND_AUTO && s->options.backend != BACKEND_CPU)
+    if (wanted != BACKEND_AUTO && wanted != BACKEND_CPU && wanted != BACKEND_CUDA)
         return error_set(&process_fault, G6X_E_NO_DEVICE,
                          "GRAPE6_BACKEND asks for a backend that this build does not have; "
-                         "use auto or cpu");
+                         "use auto, cuda or cpu");
+    if (wanted != BACKEND_CPU) {
+        s->backend = &backend_cuda;
+        const int code = s->backend->open(&s->options, choice_of_device(s->id), &s->state,
+                                          wanted == BACKEND_AUTO ? &quiet : &process_fault);
+        if (!code || wanted == BACKEND_CUDA) return code;
+        error_info("no GPU is used: %.200s", quiet.text);
+    }
     s->backend = &backend_direct;
-    return s->backend->open(&s->options, &s->state, &process_fault);
+    return s->backend->open(&s->options, 0, &s->state, &process_fault);
 }
 
 /* Opens an id that is not open; the registry is locked. */

@@ -18,7 +18,7 @@ from grape6py.reference import usable_cpus
 
 __all__ = ["Forces", "Grape6"]
 
-_BACKENDS = {"auto": "", "cpu": "cpu"}
+_BACKENDS = {"auto": "", "cpu": "cpu", "cuda": "cuda"}
 
 # Sizes worth a word before the wait.
 LARGE = 10_000_000

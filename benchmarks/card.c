@@ -1,0 +1,186 @@
+/* card.c - times a graphics card through the C API, as an old program calls it, by the clock.
+ *
+ *   card force MODE JERK NN N...       force calls with ni = N, j unchanged, copies included
+ *   card step MODE N NI...             block steps: the block's particles written, the time moved,
+ *                                      first half, last half with nearest neighbour
+ *   card cut MODE N NI PIPES           one step of NI particles in calls of PIPES at one time
+ *   card open                          g6_open, the first time and again
+ *
+ * Prints a line of JSON per figure: medians; for steps also with the writes, and how soon
+ * firsthalf returns.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "bodies.h"
+
+enum { MOST_TAKES = 2001 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct bodies b;
+static double (*acc)[3], (*jerk)[3], *pot, *h2, t;
+static int *nearest, mode;
+static const char *const MODES[] = {"grape", "double", "single"};
+
+static void write_particle(int i)
+{
+    static double zero[3];
+    g6_set_j_particle(0, i, i, t, 0.0, b.mass[i], zero, zero, zero, b.v[i], b.x[i]);
+}
+
+static void set_up(int n)
+{
+    const size_t room = (size_t)n;
+    b = plummer(n);
+    acc = calloc(room, 24), jerk = calloc(room, 24), pot = calloc(room, 8), h2 = calloc(room, 8);
+    nearest = calloc(room, 4);
+    t = 0.0;
+    check(g6_open(0));
+    check(g6x_set_int(0, G6X_PRECISION, mode));
+    for (int i = 0; i < n; i++) write_particle(i);
+    g6_set_ti(0, t);
+}
+
+static void take_down(void)
+{
+    check(g6_close(0));
+    free(b.mass), free(b.x), free(b.v), free(b.index);
+    free(acc), free(jerk), free(pot), free(h2), free(nearest);
+}
+
+/* First half and last half of ni particles from `first` on; *returned: when firsthalf did. */
+static void call(int n, int first, int ni, int nn, double *returned)
+{
+    g6calc_firsthalf(0, n, ni, b.index + first, b.x + first, b.v + first, acc, jerk, pot, 0.0, h2);
+    *returned = now();
+    if (nn)
+        check(g6calc_lasthalf2(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2, acc,
+                               jerk, pot, nearest));
+    else
+        check(g6calc_lasthalf(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2, acc,
+                              jerk, pot));
+}
+
+static int takes_of(double seconds)
+{
+    const double takes = 1.5 / seconds;
+    return takes < 3 ? 3 : takes > MOST_TAKES - 2 ? MOST_TAKES - 2 : (int)takes | 1;
+}
+
+static void head(const char *what)
+{
+    char name[256];
+    g6x_backend(0, name, sizeof name);
+    printf("{\"what\": \"%s\", \"backend\": \"%s\", \"mode\": \"%s\"", what, name, MODES[mode]);
+}
+
+static void force(int wants_jerk, int nn, int n)
+{
+    double take[MOST_TAKES], returned;
+    set_up(n);
+    check(g6x_set_int(0, G6X_JERK, wants_jerk));
+    for (int k = 0; k < 2; k++) call(n, 0, n, nn, &returned);
+    double start = now();
+    call(n, 0, n, nn, &returned);
+    const int takes = takes_of(now() - start);
+    for (int k = 0; k < takes; k++) {
+        start = now();
+        call(n, 0, n, nn, &returned);
+        take[k] = now() - start;
+    }
+    const double seconds = median(take, takes);
+    head("force");
+    printf(", \"jerk\": %d, \"nn\": %d, \"n\": %d, \"seconds\": %.6g, \"gpairs_per_s\": %.1f}\n",
+           wants_jerk, nn, n, seconds, (double)n * n / seconds * 1e-9);
+    fflush(stdout);
+    take_down();
+}
+
+/* One step of `ni` particles, in calls of `pipes`; the time of the calls, and with the writes. */
+static double step(int n, int ni, int pipes, int first, double *returned, double *with_writes)
+{
+    const double written = now();
+    for (int i = 0; i < ni; i++) write_particle(first + i);
+    t += 0x1p-24;
+    g6_set_ti(0, t);
+    const double start = now();
+    double back, soonest = 0.0;
+    for (int i = 0; i < ni; i += pipes) {
+        const double begun = now();
+        call(n, first + i, ni - i < pipes ? ni - i : pipes, 1, &back);
+        if (back - begun > soonest) soonest = back - begun;
+    }
+    *returned = soonest;
+    *with_writes = now() - written;
+    return now() - start;
+}
+
+static void steps(const char *what, int n, int ni, int pipes)
+{
+    double take[MOST_TAKES], half[MOST_TAKES], whole[MOST_TAKES], returned;
+    int first = 0;
+    set_up(n);
+    for (int k = 0; k < 5; k++) step(n, ni, pipes, 0, &returned, whole);
+    const int takes = takes_of(step(n, ni, pipes, 0, &returned, whole));
+    for (int k = 0; k < takes; k++) {
+        take[k] = step(n, ni, pipes, first, &half[k], &whole[k]);
+        first = first + 2 * ni <= n ? first + ni : 0;
+    }
+    head(what);
+    printf(", \"n\": %d, \"ni\": %d, \"pipes\": %d, \"us\": %.2f, \"with_writes_us\": %.2f, "
+           "\"firsthalf_us\": %.2f, \"takes\": %d}\n",
+           n, ni, pipes, 1e6 * median(take, takes), 1e6 * median(whole, takes),
+           1e6 * median(half, takes), takes);
+    fflush(stdout);
+    take_down();
+}
+
+static void opening(void)
+{
+    double take[101];
+    double start = now();
+    check(g6_open(0));
+    const double first = now() - start;
+    for (int k = 0; k < 101; k++) {
+        start = now();
+        check(g6_open(1 + k % 2));
+        take[k] = now() - start;
+        check(g6_close(1 + k % 2));
+    }
+    head("open");
+    printf(", \"first_s\": %.4f, \"again_us\": %.1f}\n", first, 1e6 * median(take, 101));
+}
+
+static int mode_of(const char *word)
+{
+    for (int k = 0; k < 3; k++)
+        if (!strcmp(word, MODES[k])) return k;
+    fprintf(stderr, "card: unknown mode %s\n", word);
+    exit(2);
+}
+
+int main(int count, char **word)
+{
+    if (count > 2) mode = mode_of(word[2]);
+    if (count > 5 && !strcmp(word[1], "force"))
+        for (int k = 5; k < count; k++) force(atoi(word[3]), atoi(word[4]), atoi(word[k]));
+    else if (count > 4 && !strcmp(word[1], "step"))
+        for (int k = 4; k < count; k++) steps("step", atoi(word[3]), atoi(word[k]), atoi(word[k]));
+    else if (count == 6 && !strcmp(word[1], "cut"))
+        steps("cut", atoi(word[3]), atoi(word[4]), atoi(word[5]));
+    else if (count == 2 && !strcmp(word[1], "open"))
+        opening();
+    else {
+        fputs("usage: card force MODE JERK NN N... | step MODE N NI... | cut MODE N NI PIPES | "
+              "open\n",
+              stderr);
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,131 @@
+/* cuda.h - the state of the CUDA backend, which cuda*.c share.
+ *   cuda.c        opening, memory, and the j particles' way to the card
+ *   cuda_sum.c    force calls
+ *   cuda_rows.c   what takes partial sums to the host: exact pairs, shares of j
+ *   cuda_lists.c  neighbour lists
+ */
+#ifndef GRAPE6_CUDA_H
+#define GRAPE6_CUDA_H
+
+#include <sys/types.h>
+
+#include "backend.h"
+#include "cuda_job.h"
+#include "device.h"
+
+enum { VARIANTS = 8 }; /* of wide sums: 4 with jerk, 2 with nearest neighbour, 1 with softening */
+/* Of each kernel but the wide ones there is one without and one with jerk. */
+enum {
+    KERNEL_RECEIVE,
+    KERNEL_PREDICT,
+    KERNEL_NEIGHBOURS,
+    KERNEL_FEW,
+    KERNEL_MIDDLE = KERNEL_FEW + 2,
+    KERNEL_WIDE = KERNEL_MIDDLE + 2,
+    NKERNEL = KERNEL_WIDE + VARIANTS
+};
+enum {
+    WIDE_ROWS = 256,       /* i particles of a CUDA block of the wide kernels */
+    PIECE = 65536,         /* i particles of a launch */
+    FIRST_PIECE = 8192,    /* of the first of several: the next are copied meanwhile */
+    SENT_ROOM = 8192,      /* j particles that go to the card at a time */
+    SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
+    KEEP_CALLS = 64        /* so many calls keep their bins after one whose bins were wanted */
+};
+
+/* Memory of the card or pinned memory, by its address there. */
+struct cuda_memory {
+    uint64_t address, bytes;
+};
+
+struct cuda {
+    const struct bridge *bridge;
+    struct device device;
+    int lost; /* the card failed: it is not called any more */
+    pid_t pid;
+    void *function[NMODE][NKERNEL];
+    int mode;
+
+    /* the j side */
+    int64_t slots;
+    struct jmemory *memory;
+    struct cuda_memory body, k18, pairs, index, spans, ranges;
+    struct cuda_memory sent; /* pinned */
+    int few;                 /* particles in `sent` that the next prediction takes to their slots */
+    int64_t few_end;         /* beyond the highest of their addresses */
+    int predicted;           /* the sources are those of these: */
+    double time;
+    int snap, on_host, predicted_mode;
+    int64_t nj;
+    struct scale scale;
+
+    /* the force call */
+    struct targets targets;
+    int jerk, soft, threads;
+    int kernel;     /* KERNEL_FEW, _MIDDLE or _WIDE */
+    int soft_alike; /* all have the same softening */
+    int tile_rows;
+    int launched; /* targets whose results come from the card: all, or none if there are no j */
+    unsigned guess, has;  /* WANT_* that the next start computes unasked, and the last computed */
+    int keep_guess, kept; /* the same of partial sums */
+    int settled;          /* rows are in `rows`, and whatever was left to the host is done */
+    unsigned long long step;
+    int unread; /* results of the last launch were not waited for */
+    struct cuda_memory pinned_targets, card_targets, bins, results, counters, left;
+    int64_t stride; /* of the results */
+    struct partial_row *rows;
+    int64_t rows_room;
+    _Atomic int64_t coincidences;
+
+    /* lists */
+    struct cuda_memory list_h2, listed, list_count;
+    int32_t *list;
+    int64_t *list_start;
+    int64_t list_room;
+    int list_first, list_rows, list_rows_room; /* rows that `list` holds */
+};
+
+/* Makes the card's context current, if the card may be used at all; 0 or a fault code. */
+int cuda_enter(struct cuda *c, struct fault *f);
+void cuda_leave(struct cuda *c);
+/* Turns a driver's error into a fault; any error means that the card is lost. */
+int cuda_check(struct cuda *c, int error, const char *what, struct fault *f);
+/* Sees to it that there is room; what was there is lost, and zero, if it has to grow. */
+int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes, struct fault *f);
+int cuda_launch(struct cuda *c, int kernel, int64_t grid_x, int64_t grid_y, void *job,
+                struct fault *f);
+int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
+
+static inline void *cuda_pointer(const struct cuda_memory *m)
+{
+    return (void *)(uintptr_t)m->address; /* of the card, or pinned and then the host's, too */
+}
+
+/* What the prediction that is due, if !c->predicted, needs. */
+void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job);
+struct cuda_sources cuda_sources(const struct cuda *c);
+/* To be called when it has been launched. */
+void cuda_has_predicted(struct cuda *c);
+
+/* cuda_sum.c */
+int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
+               struct fault *f);
+int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
+/* Sums of `count` targets from `first` on, by one launch. */
+int cuda_sum(struct cuda *c, int first, int count, unsigned want, int keep, struct fault *f);
+/* Waits until the results of targets below `count` are there. */
+int cuda_wait(struct cuda *c, int count, struct fault *f);
+/* Whether something of these was left to the host; they must be there. */
+int cuda_left(const struct cuda *c, int count);
+struct results cuda_results(const struct cuda *c);
+
+/* cuda_rows.c */
+int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);
+/* Fetches the partial sums and adds what was left to the host, also to the results. */
+int cuda_settle(struct cuda *c, struct fault *f);
+
+/* cuda_lists.c */
+int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
+                    struct fault *f);
+
+#endif

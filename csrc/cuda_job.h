@@ -1,0 +1,153 @@
+/* cuda_job.h - what the kernels of a graphics card (grape6py/cuda) are given: one structure
+ * per launch, by value. Pointers are to the card's memory unless they are said to be pinned. */
+#ifndef GRAPE6_CUDA_JOB_H
+#define GRAPE6_CUDA_JOB_H
+
+#ifndef __CUDACC__
+#include <stdint.h>
+#endif
+
+#include "particle.h"
+#include "range.h"
+
+/* How the sum of a block of 1024 addresses is made, whatever kernel makes it: groups of 64
+ * addresses one after another in the precision of the pair terms; four groups, in pairs, are a
+ * chunk; the four chunks are added with compensation. Mode double adds the sixteen groups. */
+enum {
+    CUDA_BLOCK = 1024,
+    CUDA_CHUNK = 256,
+    CUDA_GROUP = 64,
+    CUDA_PLACE = 16, /* where a nearest neighbour is looked for again */
+    CUDA_CHUNKS = CUDA_BLOCK / CUDA_CHUNK,
+    CUDA_GROUPS = CUDA_BLOCK / CUDA_GROUP,
+    CUDA_QUARTER = CUDA_CHUNK /* addresses that are predicted together */
+};
+
+/* Absolute bins (partial.h) of a row in the card's memory: as many as block sums can reach. */
+enum { CUDA_BINS = 9, CUDA_BINS_DOUBLE = 15 };
+/* Block sums of mode double beyond these powers of two, in scaled units, are left to the host. */
+enum { CUDA_LOWEST = -280, CUDA_HIGHEST = 199 };
+/* What is added to the number of a row's top bin, so that zeroed memory is an empty row. */
+enum { CUDA_TOP_ZERO = 64 };
+
+/* A particle on its way to the card, in pinned memory. */
+struct cuda_sent {
+    struct jparticle body;
+    double k18[4];
+    int32_t address, unused[7];
+};
+
+/* An i particle, in the caller's units. */
+struct cuda_target {
+    double x[3], v[3], eps2;
+    int32_t index, unused;
+};
+
+/* Smallest and largest index of a group. */
+struct cuda_span {
+    int32_t low, high;
+};
+
+/* The j particles on the card: word w of struct jparticle at address a is body[w slots + a], so
+ * that neighbouring threads read neighbouring words. */
+enum { CUDA_WORDS = 15, CUDA_LABEL_WORD = 11 /* index and state */ };
+struct cuda_store {
+    unsigned long long *body; /* [CUDA_WORDS][slots] */
+    double *k18;              /* [3][slots], or NULL */
+    int64_t slots;
+};
+
+/* Kernel receive: writes particles to their slots. */
+struct cuda_receive_job {
+    struct cuda_store store;
+    const struct cuda_sent *sent; /* pinned */
+    int32_t count, unused;
+};
+
+/* What sums read of the j particles, predicted. */
+struct cuda_sources {
+    void *pairs;                /* sources.cuh */
+    int32_t *index;             /* by address */
+    struct cuda_span *spans;    /* per group */
+    struct block_range *ranges; /* per quarter of a block */
+};
+
+/* Kernel predict, a CUDA block per quarter of a block. */
+enum { CUDA_FEW = 64 };
+struct cuda_predict_job {
+    struct cuda_store store;
+    struct cuda_sources sources;
+    double time, x_unit, m_unit, v_unit;
+    int32_t nj, snap, few, unused;
+    const struct cuda_sent *sent; /* pinned; taken instead of what is in their slots, and stored */
+    int32_t address[CUDA_FEW];    /* of what is in `sent` */
+};
+
+/* A pair of a row and a block that the host has to sum. */
+struct cuda_left {
+    int32_t row, block;
+};
+
+/* Kernels that sum all addresses on `rows` i particles. CUDA blocks with one blockIdx.y share a
+ * tile of rows; the last of them to end gives out the results and sets flag[tile] to `step`. */
+struct cuda_sum_job {
+    struct cuda_sources sources;
+    double x_unit, v_unit;
+    int32_t nj, rows;
+    int32_t tile_rows;   /* rows of a tile */
+    int32_t step_blocks; /* blocks of addresses that a CUDA block takes */
+    int32_t unit[3];     /* exponents of block sums of acc, jerk, pot in the caller's units */
+    int32_t base[3];     /* number of the lowest bin of each */
+    int32_t keep;        /* the bins are still wanted */
+    int32_t stride;      /* rows for which the arrays below have room */
+    const struct cuda_target *targets; /* or NULL: they are in the job */
+    /* per row, zeroed before and after */
+    long long *bin;                        /* [sum][bin][stride] */
+    int32_t *top;                          /* [window][stride] */
+    unsigned long long *nearest;           /* [stride] */
+    int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
+    unsigned *ended;        /* [tile] CUDA blocks that are through; then pairs left */
+    int32_t *left_count;    /* how many pairs there are, also beyond the room */
+    struct cuda_left *left; /* pinned, [left_room] */
+    int32_t left_room;
+    /* pinned, the results */
+    int32_t first, out_stride, unused; /* first row of this launch among all; room */
+    double *sum;                       /* [sum][out_stride], in the caller's units */
+    int32_t *nearest_address;          /* -1: none */
+    int32_t *nearest_index;
+    double *nearest_r2;    /* scaled */
+    int32_t *left_of_tile; /* how many of its pairs are left to the host */
+    unsigned long long *flag;
+    unsigned long long step;
+};
+
+/* Shared memory of all kernels but the wide ones. */
+enum { CUDA_SMALL_SHARED = 54 * 1024 };
+
+/* A small call has its i particles in the kernel's parameters, of which there may be 4096 bytes;
+ * they then have one softening. */
+enum { CUDA_IN_JOB = 64 };
+struct cuda_packed_targets {
+    double x[CUDA_IN_JOB][3], v[CUDA_IN_JOB][3], eps2;
+    int32_t index[CUDA_IN_JOB];
+};
+struct cuda_small_job {
+    struct cuda_sum_job sum;
+    struct cuda_packed_targets targets;
+};
+/* Kernel neighbours: pairs of a row and an index with s^2 <= h2, in any order. */
+struct cuda_list_job {
+    struct cuda_sources sources;
+    double x_unit;
+    int32_t nj, rows, first;
+    int32_t room;
+    const struct cuda_target *targets;
+    const double *h2;           /* per row */
+    unsigned long long *count;  /* how many there are, also beyond the room */
+    struct cuda_listed *listed; /* [room] */
+};
+struct cuda_listed {
+    int32_t row, index;
+};
+
+#endif

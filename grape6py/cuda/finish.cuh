@@ -1,0 +1,109 @@
+/* finish.cuh - what belongs to a row besides its sums, and how a tile's results are given out. */
+
+/* Nearest neighbours: mode double keeps r^2 with its place under a lock; else both are one number.
+ * The bits are inverted, so that zeroed memory is nobody, and the nearest the largest. */
+DEVICE_FN void offer_nearest(const struct cuda_sum_job &job, int row, real r2, int place)
+{
+    if (!(r2 < (real)NO_NEIGHBOUR)) return;
+#if DOUBLE_MODE
+    const unsigned long long key = ~bits_of(r2);
+    if (key < *(volatile unsigned long long *)&job.nearest[row]) return;
+    for (bool done = false; !done;) {
+        if (atomicCAS(&job.nearest_lock[row], 0, 1)) continue;
+        volatile unsigned long long *best = &job.nearest[row];
+        volatile int32_t *at = &job.nearest_place[row];
+        if (key > *best || (key == *best && place < *at)) {
+            *best = key;
+            *at = place;
+        }
+        __threadfence();
+        atomicExch(&job.nearest_lock[row], 0);
+        done = true;
+    }
+#else
+    const unsigned long long high = (unsigned)~__float_as_int(r2), low = (unsigned)~place;
+    atomicMax(&job.nearest[row], high << 32 | low);
+#endif
+}
+
+/* r^2 of the nearest neighbour of a row and its place, which is -1 if there is nobody. */
+DEVICE_FN int best_place(const struct cuda_sum_job &job, int row, real *r2)
+{
+    const unsigned long long key = __ldcg(&job.nearest[row]);
+    *r2 = 0;
+    if (!key) return -1;
+#if DOUBLE_MODE
+    *r2 = from_bits(~key);
+    return __ldcg(&job.nearest_place[row]);
+#else
+    *r2 = __int_as_float((int)~(unsigned)(key >> 32));
+    return (int)~(unsigned)key;
+#endif
+}
+
+DEVICE_FN void give_nearest(const struct cuda_sum_job &job, int row, int address, real r2)
+{
+    job.nearest_address[job.first + row] = address;
+    job.nearest_index[job.first + row] = address < 0 ? 0 : job.sources.index[address];
+    job.nearest_r2[job.first + row] = (double)r2;
+}
+
+/* Whether j is at distance r2 of i. */
+DEVICE_FN bool is_at(const struct target *t, const struct pair_j *j, real r2)
+{
+    const struct pair_sep r = pair_separation(SPLIT, &t->i, j);
+    return pair_distance2(&r, v_set1(0)) == r2;
+}
+
+/* Leaves the pair of a row and a block to the host. */
+DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block)
+{
+    const int k = atomicAdd(job.left_count, 1);
+    if (k < job.left_room) {
+        job.left[k].row = job.first + row;
+        job.left[k].block = block;
+    }
+    atomicAdd(&job.ended[gridDim.y + blockIdx.y], 1u);
+}
+
+/* Whether this CUDA block is the last one of its tile: then all rows of the tile are complete. */
+DEVICE_FN bool last_of_tile(const struct cuda_sum_job &job)
+{
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&job.ended[blockIdx.y], 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (last) __threadfence();
+    return last;
+}
+
+/* The last one writes the sums of its tile, */
+DEVICE_FN void give_sums(const struct cuda_sum_job &job, int first, int rows)
+{
+    const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
+    for (int n = t % lanes; k < NSUM && n < rows; n += lanes)
+        job.sum[(size_t)k * job.out_stride + job.first + first + n] = row_value(job, k, first + n);
+}
+
+/* raises the flag, and clears the rows for the next launch. */
+DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
+{
+    const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
+    const int tile = (int)blockIdx.y, of_all = job.first / job.tile_rows + tile;
+    unsigned *left = &job.ended[gridDim.y + tile];
+    if (t == (int)blockDim.x - 1) job.left_of_tile[of_all] = (int)__ldcg(left);
+    __threadfence_system();
+    __syncthreads();
+    if (t == 0) {
+        *(volatile unsigned long long *)&job.flag[of_all] = job.step;
+        job.ended[tile] = *left = 0;
+    }
+    if (job.keep) return;
+    for (int q = k; q < NSUM * BINS; q += 8)
+        for (int n = t % lanes; n < rows; n += lanes)
+            job.bin[(size_t)q * job.stride + first + n] = 0;
+    for (int n = t % lanes; k < NWINDOW && n < rows; n += lanes)
+        job.top[k * job.stride + first + n] = 0;
+    for (int n = t; n < rows; n += (int)blockDim.x) job.nearest[first + n] = 0;
+}

@@ -1,0 +1,165 @@
+/* predict.cu - j particles come to the card, and are predicted to the time of a force call. */
+
+/* Writes particles to their slots, a thread per word. */
+KERNEL(receive, struct cuda_receive_job, 256, 1)
+{
+    const int n = (int)(blockIdx.x * blockDim.x + threadIdx.x), k = n / 16, w = n % 16;
+    if (k >= job.count) return;
+    const struct cuda_sent *sent = &job.sent[k];
+    const int64_t address = sent->address, slots = job.store.slots;
+    if (w < CUDA_WORDS)
+        job.store.body[w * slots + address] = ((const unsigned long long *)&sent->body)[w];
+    else if (job.store.k18)
+        for (int q = 0; q < 3; q++) job.store.k18[q * slots + address] = sent->k18[q];
+}
+
+union record { /* a particle in registers */
+    struct jparticle body;
+    unsigned long long word[16];
+};
+
+/* Loads the particle at an address; if it is just arriving, from pinned memory, and stores it. */
+DEVICE_FN void load_particle(const struct cuda_predict_job &job, int a, int arriving, bool keep,
+                             union record *r, double k18[3])
+{
+    const int64_t slots = job.store.slots;
+    k18[0] = k18[1] = k18[2] = 0.0;
+    if (arriving < 0) {
+#pragma unroll
+        for (int w = 0; w < CUDA_WORDS; w++) r->word[w] = job.store.body[w * slots + a];
+        for (int q = 0; q < 3 && job.store.k18; q++) k18[q] = job.store.k18[q * slots + a];
+        return;
+    }
+    const struct cuda_sent *sent = &job.sent[arriving];
+#pragma unroll
+    for (int w = 0; w < CUDA_WORDS; w++) r->word[w] = ((const unsigned long long *)&sent->body)[w];
+    for (int q = 0; q < 3 && job.store.k18; q++) k18[q] = sent->k18[q];
+    if (!keep) return;
+#pragma unroll
+    for (int w = 0; w < CUDA_WORDS; w++) job.store.body[w * slots + a] = r->word[w];
+    for (int q = 0; q < 3 && job.store.k18; q++) job.store.k18[q * slots + a] = k18[q];
+}
+
+/* Predicts a particle, stores it at its place in a pair, and says how large its numbers are. */
+DEVICE_FN struct block_range predict_particle(const struct cuda_predict_job &job, int a,
+                                              const struct jparticle *p, const double k18[3],
+                                              real *pair)
+{
+    struct block_range e = {EXPONENT_NONE, EXPONENT_NONE, EXPONENT_NONE, EXPONENT_NONE,
+                            EXPONENT_NONE};
+    real x[3] = {v_set1(FAR_AWAY), 0, 0}, lo[3] = {0, 0, 0}, v[3] = {0, 0, 0}, m = 0;
+    if (a < job.nj && p->state == SLOT_SET) {
+        const double dt = job.time - p->time;
+        const double scaled_m = p->mass * job.m_unit;
+        real far = 0, fast = 0;
+        m = (real)scaled_m;
+#if !DOUBLE_MODE /* what would vanish sends its block to the exact sum */
+        if (p->mass != 0.0 && fabs(scaled_m) < 0x1p-100) m = 0x1p-126f;
+#endif
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            double xp, vp;
+            predict_component(dt, job.snap ? k18[k] : 0.0, p->j6[k], p->a2[k], p->v[k], p->x[k],
+                              &xp, &vp);
+            split_position(xp * job.x_unit, &x[k], &lo[k]);
+            v[k] = (real)(vp * job.v_unit);
+            far = larger_bits(far, x[k]);
+            fast = larger_bits(fast, v[k]);
+        }
+        e.x = (int16_t)exponent_of((double)far);
+        e.v = (int16_t)exponent_of((double)fast);
+        if (m != 0) {
+            e.v_massive = e.v;
+            e.m_low = e.m_high = (int16_t)exponent_of((double)m);
+        }
+    }
+    store_source(pair, a & 1, x, lo, m, v);
+    return e;
+}
+
+DEVICE_FN struct block_range range_of_warp(struct block_range e)
+{
+    int low = e.m_low == EXPONENT_NONE ? EXPONENT_HUGE : e.m_low, x = e.x, v = e.v;
+    int massive = e.v_massive, high = e.m_high;
+#pragma unroll
+    for (int o = 16; o; o /= 2) {
+        x = max(x, __shfl_xor_sync(0xffffffffu, x, o));
+        v = max(v, __shfl_xor_sync(0xffffffffu, v, o));
+        massive = max(massive, __shfl_xor_sync(0xffffffffu, massive, o));
+        low = min(low, __shfl_xor_sync(0xffffffffu, low, o));
+        high = max(high, __shfl_xor_sync(0xffffffffu, high, o));
+    }
+    e.x = (int16_t)x, e.v = (int16_t)v, e.v_massive = (int16_t)massive;
+    e.m_low = (int16_t)(high == EXPONENT_NONE ? EXPONENT_NONE : low);
+    e.m_high = (int16_t)high;
+    return e;
+}
+
+/* Smallest and largest label of a warp's particles. */
+DEVICE_FN struct cuda_span span_of_warp(int32_t label)
+{
+    struct cuda_span s = {label, label};
+#pragma unroll
+    for (int o = 16; o; o /= 2) {
+        s.low = min(s.low, __shfl_xor_sync(0xffffffffu, s.low, o));
+        s.high = max(s.high, __shfl_xor_sync(0xffffffffu, s.high, o));
+    }
+    return s;
+}
+
+DEVICE_FN struct cuda_span wider_span(struct cuda_span a, struct cuda_span b)
+{
+    a.low = min(a.low, b.low);
+    a.high = max(a.high, b.high);
+    return a;
+}
+
+enum { WARP_REALS = 16 * PAIR_REALS, PREDICT_WARPS = CUDA_QUARTER / 32 };
+
+/* Notes in arriving[0..span-1] which of the particles from `first` on are in job.sent. The last
+ * barrier is the caller's. */
+DEVICE_FN void note_arriving(const struct cuda_predict_job &job, int first, int span,
+                             signed char *arriving)
+{
+    const int t = (int)threadIdx.x;
+    for (int k = t; k < span; k += (int)blockDim.x) arriving[k] = -1;
+    __syncthreads();
+    if (t < job.few && job.address[t] >= first && job.address[t] < first + span)
+        arriving[job.address[t] - first] = (signed char)t;
+}
+
+/* A thread per address. Sources go through shared memory, so that they leave in whole lines. */
+KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
+{
+    alignas(16) __shared__ real out[PREDICT_WARPS * WARP_REALS];
+    __shared__ struct block_range ranges[PREDICT_WARPS];
+    __shared__ struct cuda_span spans[PREDICT_WARPS];
+    __shared__ signed char arriving[CUDA_QUARTER];
+    const int t = (int)threadIdx.x, quarter = (int)blockIdx.x, warp = t / 32, lane = t % 32;
+    const int a = quarter * CUDA_QUARTER + t;
+    note_arriving(job, quarter * CUDA_QUARTER, CUDA_QUARTER, arriving);
+    __syncthreads();
+    union record r;
+    double k18[3];
+    load_particle(job, a, arriving[t], true, &r, k18);
+    real *own = out + warp * WARP_REALS;
+    const struct block_range e =
+        range_of_warp(predict_particle(job, a, &r.body, k18, own + lane / 2 * PAIR_REALS));
+    const struct cuda_span s = span_of_warp(r.body.index);
+    job.sources.index[a] = r.body.index;
+    if (lane == 0) {
+        ranges[warp] = e;
+        spans[warp] = s;
+    }
+    __syncthreads();
+    quad *to = (quad *)((real *)job.sources.pairs + (size_t)(a - lane) / 2 * PAIR_REALS);
+    for (int q = lane; q < (int)(WARP_REALS * sizeof(real) / 16); q += 32) to[q] = ((quad *)own)[q];
+    enum { GROUPS = CUDA_QUARTER / CUDA_GROUP };
+    if (t < GROUPS)
+        job.sources.spans[quarter * GROUPS + t] = wider_span(spans[2 * t], spans[2 * t + 1]);
+    if (t == 32) {
+        struct block_range all = ranges[0];
+        for (int w = 1; w < PREDICT_WARPS; w++) all = wider(all, ranges[w]);
+        job.sources.ranges[quarter] = all;
+    }
+}

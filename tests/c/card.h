@@ -1,0 +1,141 @@
+/* card.h - a graphics card on the CPU: enough of CUDA's language for the kernels in
+ * grape6py/cuda, so that their every line runs in tests without a card.
+ *
+ * The threads of a CUDA block are fibres of one thread, which change over where a block or a warp
+ * waits for its members. Compiled with -DGRAPE6_ON_CPU -DCARD_MODE=grape (double, single). */
+#ifndef CARD_H
+#define CARD_H
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define __CUDACC__ 1
+#define __device__ static
+#define __forceinline__ inline
+#define __shared__ static
+#define CARD_JOIN(a, b) a##_##b
+#define CARD_NAME(name, mode) CARD_JOIN(name, mode)
+#define KERNEL(name, job_type, threads, blocks)                                                    \
+    extern "C" __attribute__((visibility("default"))) void CARD_NAME(name, CARD_MODE)(             \
+        const job_type &job)
+
+#define SHARED_BY_LAUNCH(type, name)                                                               \
+    static type shared_by_launch;                                                                  \
+    type *const name = &shared_by_launch
+
+struct card_dim {
+    unsigned x, y, z;
+};
+extern struct card_dim threadIdx, blockIdx, blockDim, gridDim;
+
+void card_wait_for_block(void);
+void card_wait_for_warp(void);
+extern uint64_t card_exchange[32 * 32]; /* a word per thread */
+
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(16) double2 {
+    double x, y;
+};
+
+static inline void __syncthreads(void) { card_wait_for_block(); }
+static inline void __threadfence(void) {}
+static inline void __threadfence_system(void) {}
+
+static inline bool __any_sync(unsigned, bool mine)
+{
+    const unsigned first = threadIdx.x / 32 * 32;
+    card_exchange[threadIdx.x] = mine;
+    card_wait_for_warp();
+    bool any = false;
+    for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++) any |= card_exchange[first + l];
+    card_wait_for_warp();
+    return any;
+}
+
+static inline unsigned __ballot_sync(unsigned, bool mine)
+{
+    const unsigned first = threadIdx.x / 32 * 32;
+    card_exchange[threadIdx.x] = mine;
+    card_wait_for_warp();
+    unsigned bits = 0;
+    for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
+        bits |= (unsigned)card_exchange[first + l] << l;
+    card_wait_for_warp();
+    return bits;
+}
+
+static inline int __shfl_xor_sync(unsigned, int mine, int by)
+{
+    card_exchange[threadIdx.x] = (uint64_t)mine;
+    card_wait_for_warp();
+    const int other = (int)card_exchange[threadIdx.x ^ (unsigned)by];
+    card_wait_for_warp();
+    return other;
+}
+
+template <class T> static inline T atomicAdd(T *to, T by)
+{
+    const T old = *to;
+    *to = old + by;
+    return old;
+}
+template <class T> static inline T atomicMax(T *to, T by)
+{
+    const T old = *to;
+    if (by > old) *to = by;
+    return old;
+}
+template <class T> static inline T atomicMin(T *to, T by)
+{
+    const T old = *to;
+    if (by < old) *to = by;
+    return old;
+}
+static inline int atomicCAS(int *to, int if_this, int by)
+{
+    const int old = *to;
+    if (old == if_this) *to = by;
+    return old;
+}
+static inline int atomicExch(int *to, int by)
+{
+    const int old = *to;
+    *to = by;
+    return old;
+}
+template <class T> static inline T __ldcg(const T *from) { return *from; }
+
+template <class To, class From> static inline To card_same_bits(From a)
+{
+    To b;
+    static_assert(sizeof a == sizeof b, "");
+    memcpy(&b, &a, sizeof b);
+    return b;
+}
+#define __float_as_int(a) card_same_bits<int>((float)(a))
+#define __int_as_float(a) card_same_bits<float>((int)(a))
+#define __double_as_longlong(a) card_same_bits<long long>((double)(a))
+#define __longlong_as_double(a) card_same_bits<double>((long long)(a))
+static inline int __ffs(int a) { return __builtin_ffs(a); }
+static inline int __clzll(int64_t a) { return a ? __builtin_clzll((uint64_t)a) : 64; }
+#define __ull2double_rn(a) ((double)(a))
+
+#define __fadd_rn(a, b) ((float)(a) + (float)(b))
+#define __fsub_rn(a, b) ((float)(a) - (float)(b))
+#define __fmul_rn(a, b) ((float)(a) * (float)(b))
+#define __fmaf_rn(a, b, c) fmaf(a, b, c)
+#define __dadd_rn(a, b) ((double)(a) + (double)(b))
+#define __dsub_rn(a, b) ((double)(a) - (double)(b))
+#define __dmul_rn(a, b) ((double)(a) * (double)(b))
+#define __fma_rn(a, b, c) fma(a, b, c)
+
+using std::fabs;
+using std::fmax;
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+
+#endif
