@@ -10,10 +10,23 @@
 #include "memory.h"
 
 static const char *const NAMES[NKERNEL] = {
-    "receive",        "predict",        "neighbours",          "few",
-    "few_jerk",       "middle",         "middle_jerk",         "wide_plain",
-    "wide_soft",      "wide_near",      "wide_near_soft",      "wide_jerk",
-    "wide_jerk_soft", "wide_jerk_near", "wide_jerk_near_soft",
+    "receive",
+    "predict",
+    "neighbours",
+    "few",
+    "few_jerk",
+    "some",
+    "some_jerk",
+    "middle",
+    "middle_jerk",
+    "wide_plain",
+    "wide_soft",
+    "wide_near",
+    "wide_near_soft",
+    "wide_jerk",
+    "wide_jerk_soft",
+    "wide_jerk_near",
+    "wide_jerk_near_soft",
 };
 
 /* ---- the card ------------------------------------------------------------------- */

@@ -20,7 +20,8 @@ enum {
     KERNEL_PREDICT,
     KERNEL_NEIGHBOURS,
     KERNEL_FEW,
-    KERNEL_MIDDLE = KERNEL_FEW + 2,
+    KERNEL_SOME = KERNEL_FEW + 2,
+    KERNEL_MIDDLE = KERNEL_SOME + 2,
     KERNEL_WIDE = KERNEL_MIDDLE + 2,
     NKERNEL = KERNEL_WIDE + VARIANTS
 };
@@ -62,7 +63,7 @@ struct cuda {
     /* the force call */
     struct targets targets;
     int jerk, soft, threads;
-    int kernel;     /* KERNEL_FEW, _MIDDLE or _WIDE */
+    int kernel;     /* KERNEL_FEW, _SOME, _MIDDLE or _WIDE */
     int soft_alike; /* all have the same softening */
     int tile_rows;
     int launched; /* targets whose results come from the card: all, or none if there are no j */

@@ -159,7 +159,9 @@ static int choose_kernel(const struct cuda *c, int ni)
     const int64_t blocks = parts(c->nj, CUDA_BLOCK), places = c->device.multiprocessors;
     if (ni > PIECE || (ni >= WIDE_ROWS && 2 * blocks * parts(ni, WIDE_ROWS) >= 3 * places))
         return KERNEL_WIDE;
-    return blocks * parts(ni, abreast(c, KERNEL_MIDDLE)) >= 2 * places ? KERNEL_MIDDLE : KERNEL_FEW;
+    if (blocks * parts(ni, abreast(c, KERNEL_MIDDLE)) >= 2 * places && ni > abreast(c, KERNEL_SOME))
+        return KERNEL_MIDDLE;
+    return ni <= abreast(c, KERNEL_FEW) / 2 ? KERNEL_FEW : KERNEL_SOME;
 }
 
 /* How i and j are dealt out. A tile of i particles that takes several rounds keeps its j. */

@@ -5,6 +5,17 @@
 enum { SMALL_THREADS = 256 };
 enum { HELD = DOUBLE_MODE ? 2 : 4, HELD_GROUPS = 4 * HELD }; /* chunks and groups that are held */
 enum { ABREAST = SMALL_THREADS / HELD_GROUPS };
+
+/* Which i particle and which group a thread has. Usually neighbouring threads have one group, which
+ * they read at once; for a few i particles one particle, so that only some warps have work. */
+template <bool FEW> DEVICE_FN int lane_of(void)
+{
+    return FEW ? (int)threadIdx.x / HELD_GROUPS : (int)threadIdx.x % ABREAST;
+}
+template <bool FEW> DEVICE_FN int slot_of(void)
+{
+    return FEW ? (int)threadIdx.x % HELD_GROUPS : (int)threadIdx.x / ABREAST;
+}
 enum { GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS + PAD };    /* groups do not share their banks */
 
 #if DOUBLE_MODE
@@ -101,10 +112,11 @@ DEVICE_FN void hold(real *held, const real *pairs)
 }
 
 /* Adds the groups' sums of a row per lane; the thread in slot k keeps sum number k in *own. */
+template <bool FEW>
 DEVICE_FN void add_groups(struct shared_small *s, const struct pair_sum *sum, int chunks,
                           struct block_sum *own)
 {
-    const int lane = (int)threadIdx.x % ABREAST, slot = (int)threadIdx.x / ABREAST;
+    const int lane = lane_of<FEW>(), slot = slot_of<FEW>();
     s->part[SUM_AX][slot][lane] = sum->ax;
     s->part[SUM_AY][slot][lane] = sum->ay;
     s->part[SUM_AZ][slot][lane] = sum->az;
@@ -127,12 +139,12 @@ DEVICE_FN void add_groups(struct shared_small *s, const struct pair_sum *sum, in
 
 /* Deposits a row per lane, unless it is the host's business. Threads in the slots of the sums
  * look at these, the next one at the ranges; all look for the nearest neighbour. */
-template <bool JERK>
+template <bool FEW, bool JERK>
 DEVICE_FN void end_row(const struct cuda_sum_job &job, struct shared_small *s,
                        const struct target *t, int row, bool active, int block,
                        const struct group_sum *group, struct block_sum own)
 {
-    const int lane = (int)threadIdx.x % ABREAST, slot = (int)threadIdx.x / ABREAST;
+    const int lane = lane_of<FEW>(), slot = slot_of<FEW>();
     const bool adds = slot < NSUM && (JERK || window_of(slot) != WINDOW_JERK);
     if (slot == 0) {
         s->least[lane] = to_bits(v_set1(FAR_S2));
@@ -176,12 +188,12 @@ DEVICE_FN void end_row(const struct cuda_sum_job &job, struct shared_small *s,
 }
 
 /* Sums of one block of addresses on the rows of a tile. */
-template <bool JERK, int PER>
+template <bool FEW, bool JERK, int PER>
 DEVICE_FN void small_block(const struct cuda_sum_job &job,
                            const struct cuda_packed_targets *in_job, struct shared_small *s,
                            int first, int last)
 {
-    const int thread = (int)threadIdx.x, lane = thread % ABREAST, slot = thread / ABREAST;
+    const int thread = (int)threadIdx.x, lane = lane_of<FEW>(), slot = slot_of<FEW>();
     const int block = (int)blockIdx.x, chunks = chunks_of(job.nj, block);
     const real *pairs =
         (const real *)job.sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS;
@@ -214,26 +226,29 @@ DEVICE_FN void small_block(const struct cuda_sum_job &job,
             __syncthreads();
             const int g = half * 4 + slot, of_all = block * CUDA_GROUPS + g;
             const real *held = s->held + slot * GROUP_REALS;
+            const struct pair_sum nothing = {0, 0, 0, 0, 0, 0, 0};
             const int32_t *index = &job.sources.index[of_all * CUDA_GROUP];
             const int place = of_all * (CUDA_GROUP / CUDA_PLACE);
             bool same = false;
 #pragma unroll
             for (int k = 0; k < PER; k++) same = same || may_hold(s->span[g], t[k]->label);
-            if (same)
+            if (row0 + lane >= last)
+                group[0].sum = group[PER - 1].sum = nothing;
+            else if (same)
                 small_group<JERK, true, PER>(t, held, index, place, group);
             else
                 small_group<JERK, false, PER>(t, held, index, place, group);
 #pragma unroll
             for (int k = 0; k < PER; k++) {
                 if (k) __syncthreads();
-                add_groups(s, &group[k].sum, min((int)HELD, chunks - half), &own[k]);
+                add_groups<FEW>(s, &group[k].sum, min((int)HELD, chunks - half), &own[k]);
             }
         }
 #pragma unroll
         for (int k = 0; k < PER; k++) {
             const int row = row0 + k * ABREAST + lane;
             __syncthreads();
-            end_row<JERK>(job, s, t[k], row, row < last, block, &group[k], own[k]);
+            end_row<FEW, JERK>(job, s, t[k], row, row < last, block, &group[k], own[k]);
         }
     }
 }
@@ -252,23 +267,25 @@ DEVICE_FN void small_end(const struct cuda_sum_job &job, int first, int rows)
     end_tile(job, first, rows);
 }
 
-template <bool JERK, int PER>
+template <bool FEW, bool JERK, int PER>
 DEVICE_FN void small(const struct cuda_sum_job &job, const struct cuda_packed_targets *in_job)
 {
     SHARED_BY_LAUNCH(struct shared_small, s);
     const int first = (int)blockIdx.y * job.tile_rows;
     const int last = min(job.rows, first + job.tile_rows);
-    small_block<JERK, PER>(job, in_job, s, first, last);
+    small_block<FEW, JERK, PER>(job, in_job, s, first, last);
     small_end(job, first, last - first);
 }
 
-#define SMALL(name, per, blocks, jerk)                                                             \
+#define SMALL(name, few, per, blocks, jerk)                                                       \
     KERNEL(name, struct cuda_small_job, SMALL_THREADS, blocks)                                     \
     {                                                                                              \
-        small<jerk, per>(job.sum, job.sum.targets ? NULL : &job.targets);                          \
+        small<few, jerk, per>(job.sum, job.sum.targets ? NULL : &job.targets);                     \
     }
 enum { MIDDLE_BLOCKS = DOUBLE_MODE ? 1 : 2 };
-SMALL(few, 1, 2, false)
-SMALL(few_jerk, 1, 2, true)
-SMALL(middle, 2, MIDDLE_BLOCKS, false)
-SMALL(middle_jerk, 2, MIDDLE_BLOCKS, true)
+SMALL(few, true, 1, 2, false)
+SMALL(few_jerk, true, 1, 2, true)
+SMALL(some, false, 1, 2, false)
+SMALL(some_jerk, false, 1, 2, true)
+SMALL(middle, false, 2, MIDDLE_BLOCKS, false)
+SMALL(middle_jerk, false, 2, MIDDLE_BLOCKS, true)
