@@ -28,7 +28,7 @@ enum {
 enum {
     WIDE_ROWS = 256,       /* i particles of a CUDA block of the wide kernels */
     PIECE = 65536,         /* i particles of a launch */
-    FIRST_PIECE = 8192,    /* of the first of several: the next are copied meanwhile */
+    FIRST_PIECE = 2048,    /* of the first of several: the next are copied meanwhile */
     SENT_ROOM = 8192,      /* j particles that go to the card at a time */
     SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
     KEEP_CALLS = 64        /* so many calls keep their bins after one whose bins were wanted */

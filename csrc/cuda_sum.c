@@ -115,9 +115,10 @@ struct packing {
 static void pack_rows(const struct packing *p, int first, int end)
 {
     const struct targets *t = p->targets;
-    if (t->fill) t->fill(t->context, first, end - first);
     for (int i = first; i < end; i++) {
         struct cuda_target *to = &p->to[i];
+        if (t->fill && (i - first) % COPIED_AT_ONCE == 0)
+            t->fill(t->context, i, end - i < COPIED_AT_ONCE ? end - i : COPIED_AT_ONCE);
         memcpy(to->x, t->x[i], sizeof to->x);
         memcpy(to->v, t->v[i], sizeof to->v);
         to->eps2 = t->eps2[i];
@@ -125,7 +126,7 @@ static void pack_rows(const struct packing *p, int first, int end)
     }
 }
 
-enum { ROWS_WORTH_A_THREAD = 2048, MOST_COPIERS = 4 };
+enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, COPIED_AT_ONCE = 256 };
 
 static void pack_task(void *packing)
 {

@@ -371,7 +371,7 @@ static void hand_over_rows(struct outputs *o, int first, int end)
     }
 }
 
-enum { ROWS_WORTH_A_THREAD = 2048, MOST_COPIERS = 4, EARLY_ROWS = 8192 };
+enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, EARLY_ROWS = 2048 };
 
 static void hand_over_task(void *outputs)
 {

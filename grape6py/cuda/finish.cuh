@@ -10,6 +10,7 @@ DEVICE_FN void offer_nearest(const struct cuda_sum_job &job, int row, real r2, i
     if (key < *(volatile unsigned long long *)&job.nearest[row]) return;
     for (bool done = false; !done;) {
         if (atomicCAS(&job.nearest_lock[row], 0, 1)) continue;
+        __threadfence();
         volatile unsigned long long *best = &job.nearest[row];
         volatile int32_t *at = &job.nearest_place[row];
         if (key > *best || (key == *best && place < *at)) {
@@ -105,5 +106,8 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
             job.bin[(size_t)q * job.stride + first + n] = 0;
     for (int n = t % lanes; k < NWINDOW && n < rows; n += lanes)
         job.top[k * job.stride + first + n] = 0;
-    for (int n = t; n < rows; n += (int)blockDim.x) job.nearest[first + n] = 0;
+    for (int n = t; n < rows; n += (int)blockDim.x) {
+        job.nearest[first + n] = 0;
+        if (DOUBLE_MODE) job.nearest_place[first + n] = 0; /* the next launch has other rows here */
+    }
 }
