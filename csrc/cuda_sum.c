@@ -112,6 +112,8 @@ struct packing {
     _Atomic int next;
 };
 
+enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, COPIED_AT_ONCE = 256 };
+
 static void pack_rows(const struct packing *p, int first, int end)
 {
     const struct targets *t = p->targets;
@@ -125,8 +127,6 @@ static void pack_rows(const struct packing *p, int first, int end)
         to->index = t->index[i];
     }
 }
-
-enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, COPIED_AT_ONCE = 256 };
 
 static void pack_task(void *packing)
 {
