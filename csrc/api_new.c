@@ -47,6 +47,13 @@ int g6x_clear_error(int clusterid)
     return 0;
 }
 
+int g6x_open(int clusterid, int backend)
+{
+    if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA)
+        return session_no_session(G6X_E_ARGUMENT, "g6x_open: no such backend");
+    return session_open(clusterid, backend);
+}
+
 int g6x_backend(int clusterid, char *buffer, int length)
 {
     int code;

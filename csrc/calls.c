@@ -11,12 +11,12 @@
 #include "mistakes.h"
 #include "session.h"
 
-int call_open(int64_t id) { return session_open(id); }
+int call_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
 
 int call_open_special(int n, const int *list)
 {
     if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g6_open_special: null pointer");
-    return session_open(0);
+    return session_open(0, SESSION_ENVIRONMENT);
 }
 
 int call_close(int64_t id) { return session_close(id); }

@@ -8,6 +8,7 @@ struct fault;
 
 enum { LOG_NONE, LOG_FAULTS, LOG_INFO };
 enum { ON_ERROR_RETURN, ON_ERROR_ABORT };
+/* The first ones as G6X_BACKEND_*. */
 enum { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA, BACKEND_TREE, BACKEND_CPU_TREE, BACKEND_CUDA_TREE };
 
 struct options {

@@ -102,10 +102,11 @@ static int choice_of_device(int64_t id)
     return (int)(id & 0xffffff);
 }
 
-static int start_backend(struct session *s)
+static int start_backend(struct session *s, int backend)
 {
     struct fault quiet = {.quiet = 1};
     s->options = *options_initial_values();
+    if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
     const int wanted = s->options.backend;
     if (options_process()->problem[0])
         return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
@@ -125,7 +126,7 @@ static int start_backend(struct session *s)
 }
 
 /* Opens an id that is not open; the registry is locked. */
-static int open_new(int64_t id, int how, struct session **out)
+static int open_new(int64_t id, int how, int backend, struct session **out)
 {
     struct session *s = find(id);
     const int known = s != NULL;
@@ -141,7 +142,7 @@ static int open_new(int64_t id, int how, struct session **out)
     s->time = 0.0;
     s->time_bad = 0;
     memset(&s->fault, 0, sizeof s->fault);
-    const int code = start_backend(s);
+    const int code = start_backend(s, backend);
     if (!code) s->open = how;
     session_release(s);
     if (!known) {
@@ -156,14 +157,14 @@ static int open_new(int64_t id, int how, struct session **out)
     return code;
 }
 
-int session_open(int64_t id)
+int session_open(int64_t id, int backend)
 {
     int code = 0;
     (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
     if (!s || !s->open) {
-        code = open_new(id, 1, &s);
+        code = open_new(id, 1, backend, &s);
     } else if (s->open == 2) {
         s->open = 1;
         explicitly_open++;
@@ -233,7 +234,7 @@ static struct session *find_or_open(int64_t id, int *code)
         *code = error_set(&process_fault, G6X_E_NOT_OPEN,
                           "cluster %lld was closed; call g6_open again", (long long)id);
     else if (!s)
-        *code = open_new(id, 2, &s);
+        *code = open_new(id, 2, SESSION_ENVIRONMENT, &s);
     (void)pthread_mutex_unlock(&registry);
     return *code ? NULL : s;
 }

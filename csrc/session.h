@@ -69,8 +69,10 @@ struct session {
     struct fault fault;
 };
 
-/* Opens, or is content with, an id. 0 or a fault code. */
-int session_open(int64_t id);
+/* Opens, or is content with, an id. 0 or a fault code. The backend: BACKEND_*, or what the
+ * environment says. */
+enum { SESSION_ENVIRONMENT = -1 };
+int session_open(int64_t id, int backend);
 int session_close(int64_t id);
 /* The open session of an id, locked; NULL with *code if there is none. */
 struct session *session_take(int64_t id, int *code);

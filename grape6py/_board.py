@@ -59,6 +59,8 @@ class Board:
         Values by G6X_* key.
     verify : float or None
         The option G6X_VERIFY.
+    backend : int or None
+        G6X_BACKEND_*; None: as GRAPE6_BACKEND says.
 
     Attributes
     ----------
@@ -66,8 +68,8 @@ class Board:
         Its id.
     """
 
-    def __init__(self, options, verify=None):
-        self._options, self._verify = options, verify
+    def __init__(self, options, verify=None, backend=None):
+        self._options, self._verify, self._backend = options, verify, backend
         self.cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
         self._finalizer = weakref.finalize(self, _release, self.cluster)
         try:
@@ -77,7 +79,10 @@ class Board:
             raise
 
     def _open(self):
-        self.check(lib.g6_open(self.cluster))
+        if self._backend is None:
+            self.check(lib.g6_open(self.cluster))
+        else:
+            self.check(lib.g6x_open(self.cluster, self._backend))
         for key, value in self._options.items():
             self.check(lib.g6x_set_int(self.cluster, key, value))
         if self._verify is not None:

@@ -119,6 +119,8 @@ int g6x_last_error(int clusterid, char *buffer, int length);
 int g6x_last_warning(int clusterid, char *buffer, int length);
 int g6x_clear_error(int clusterid);
 int g6x_version(char *buffer, int length);
+enum { G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2 };
+int g6x_open(int clusterid, int backend);
 int g6x_backend(int clusterid, char *buffer, int length);
 enum {
     G6X_PRECISION = 1,

@@ -13,12 +13,12 @@ from grape6py import _inputs
 from grape6py._board import Board, Forces
 from grape6py._library import ISAS, PRECISIONS, lib
 from grape6py._roster import Roster
-from grape6py.errors import AddressError, ArgumentError, BackendError, Grape6Warning, NotOpenError
+from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
 from grape6py.reference import usable_cpus
 
 __all__ = ["Forces", "Grape6"]
 
-_BACKENDS = {"auto": "", "cpu": "cpu", "cuda": "cuda"}
+_BACKENDS = {"auto": None, "cpu": lib.G6X_BACKEND_CPU, "cuda": lib.G6X_BACKEND_CUDA}
 
 # Sizes worth a word before the wait.
 LARGE = 10_000_000
@@ -34,8 +34,8 @@ class Grape6:
 
     Parameters
     ----------
-    backend : {"auto", "cpu"}
-        Where the sum is done.
+    backend : {"auto", "cpu", "cuda"}
+        Where the sum is done; "auto": as GRAPE6_BACKEND says, by default on a GPU if there is one.
     precision : {"grape", "double", "single"}
         Positions in pairs of single precision numbers and pair terms in single (the
         default); everything in double; everything in single.
@@ -91,18 +91,12 @@ class Grape6:
                 if value is not None
             },
             None if verify is None else _inputs.number("verify", verify),
+            wanted,
         )
         self._lock = threading.RLock()
         self._roster = Roster()
         self._time = 0.0
         self._warned = False
-        if not self.backend.startswith(wanted):
-            chosen = self.backend
-            self.close()
-            raise BackendError(
-                f"backend {backend!r} was asked for, but GRAPE6_BACKEND or GRAPE6_CONFIG "
-                f"make the library choose {chosen!r}"
-            )
 
     def __enter__(self):
         self._check_open()

@@ -67,6 +67,7 @@ module g6lib
    integer(c_int), parameter :: G6X_ISA_BEST = 0, G6X_ISA_BASE = 1
    integer(c_int), parameter :: G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3
    integer(c_int), parameter :: G6X_AUTO = -2147483647
+   integer(c_int), parameter :: G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2
    ! Rows of the partial sums of one particle.
    integer(c_int), parameter :: G6X_PARTIAL_WORDS = 32
 
@@ -550,6 +551,12 @@ module g6lib
          import :: c_int, c_char
          character(kind=c_char), intent(out) :: buffer(*)
          integer(c_int), value :: length
+      end function
+
+      ! g6_open on a given backend (G6X_BACKEND_*), whatever GRAPE6_BACKEND says.
+      integer(c_int) function g6x_open(clusterid, backend) bind(c)
+         import :: c_int
+         integer(c_int), value :: clusterid, backend
       end function
 
       ! Backend and instruction set or device of an open cluster: "cpu avx512".

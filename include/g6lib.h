@@ -220,6 +220,10 @@ int g6x_last_warning(int clusterid, char *buffer, int length);
 int g6x_clear_error(int clusterid);
 /* "grape6py 0.1.0"; returns 10000 major + 100 minor + patch. */
 int g6x_version(char *buffer, int length);
+/* g6_open on a given backend (G6X_BACKEND_*), whatever GRAPE6_BACKEND says; of no effect on a
+ * cluster that is open. */
+enum { G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2 };
+int g6x_open(int clusterid, int backend);
 /* Name of the backend, and of its instruction set or device, of an open cluster:
  * "cpu avx512". 0, or a code. */
 int g6x_backend(int clusterid, char *buffer, int length);

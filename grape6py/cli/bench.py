@@ -87,7 +87,7 @@ def direct(options):
     ni = options.ni or min(options.n, 4096)
     model = plummer(options.n, seed=1)
     with Grape6(
-        backend=options.backend,
+        backend="cpu",
         precision=options.precision,
         threads=options.threads,
         isa=options.isa,
