@@ -1,0 +1,148 @@
+"""The direct sum on a graphics card: pytest -m gpu. Skipped where there is none.
+
+What needs no card is tested elsewhere: the kernels' every line on a stand-in (test_cuda_*.py), the
+bridge to Python in test_bridge.py.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import capi
+from grape6py import Grape6, errors, plummer, reference
+from legacy import ENERGY_ERROR, SNAPSHOT, numbers, output_of
+
+pytestmark = pytest.mark.gpu
+
+# Median and largest relative error over the particles of a Plummer sphere of 16384 bodies.
+LIMITS = {
+    "grape": {"acc": (2e-8, 1.3e-6 * 2), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 5e-8)},
+    "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
+}
+AGREEMENT = {"grape": 1e-5, "double": 1e-12, "single": 3e-4}  # of CPU and GPU, any particle
+
+
+@pytest.fixture(scope="module", autouse=True)
+def card():
+    """Name of the card."""
+    try:
+        with Grape6(backend="cuda") as session:
+            return session.backend
+    except errors.BackendError as error:
+        pytest.skip(f"no graphics card: {error}")
+
+
+def relative(found, exact):
+    exact = exact.reshape(len(exact), -1)
+    return np.linalg.norm(found.reshape(exact.shape) - exact, axis=1) / np.linalg.norm(
+        exact, axis=1
+    )
+
+
+@pytest.mark.parametrize("mode", LIMITS)
+def test_errors_are_those_of_the_table(mode):
+    mass, pos, vel = plummer(16384, seed=3)
+    rows = np.arange(0, 16384, 8)
+    exact = reference.direct_sum(mass, pos, vel, rows=rows, extended=mode == "double")
+    with Grape6(backend="cuda", precision=mode) as grape:
+        grape.set_particles(mass, pos, vel)
+        found = grape.forces(pos[rows], vel[rows], rows)
+    for name, (median, largest) in LIMITS[mode].items():
+        error = relative(getattr(found, name), getattr(exact, name))
+        assert np.median(error) <= median, name
+        assert error.max() <= largest, name
+    along = (found.acc * exact.acc).sum(1) / (exact.acc**2).sum(1) - 1
+    assert abs(along.mean()) <= 1e-8
+
+
+@pytest.mark.parametrize("mode", ["grape", "double", "single"])
+@pytest.mark.parametrize("eps", [0.0, 1e-3])
+def test_bits_do_not_depend_on_the_cut_or_on_the_run(mode, eps):
+    mass, pos, vel = plummer(20000, seed=4)
+    with Grape6(backend="cuda", precision=mode) as grape:
+        grape.set_particles(mass, pos, vel)
+        whole = grape.forces(eps=eps, nn=True)
+        for step in (20000, 7001, 300, 100, 48):
+            for first in range(0, 20000, step) if step > 300 else (0, 4321, 19_000):
+                rows = np.arange(first, min(first + step, 20000))
+                part = grape.forces(pos[rows], vel[rows], rows, eps=eps, nn=True)
+                for one, all_of_them in zip(part[:4], whole[:4], strict=True):
+                    assert np.array_equal(one, all_of_them[rows])
+
+
+@pytest.mark.parametrize("mode", ["grape", "double", "single"])
+def test_cpu_and_gpu_agree_on_random_blocks(mode):
+    rng = np.random.default_rng(5)
+    mass, pos, vel = plummer(3000, seed=6)
+    with (
+        Grape6(backend="cuda", precision=mode) as gpu,
+        Grape6(backend="cpu", precision=mode) as cpu,
+    ):
+        for grape in (gpu, cpu):
+            grape.set_particles(mass, pos, vel, acc=-pos, jerk=-vel)
+        for _ in range(1000):
+            ni = int(rng.integers(1, 65))
+            rows = rng.choice(3000, ni, replace=False)
+            call = {"eps": float(rng.choice([0.0, 1e-2])), "time": float(rng.random() / 64)}
+            on_gpu = gpu.forces(pos[rows], vel[rows], rows, nn=True, **call)
+            on_cpu = cpu.forces(pos[rows], vel[rows], rows, nn=True, **call)
+            for name in ("acc", "jerk", "pot"):
+                worst = relative(getattr(on_gpu, name), getattr(on_cpu, name)).max()
+                assert worst <= AGREEMENT[mode], name
+            assert (on_gpu.nearest == on_cpu.nearest).mean() >= (0.99 if mode == "single" else 1)
+
+
+@pytest.mark.parametrize("mode", ["grape", "double"])
+@pytest.mark.parametrize("name", ["hermite", "hermite_f77", "kira_style", "ph4_style"])
+def test_old_programs_keep_their_energy_on_the_card(run, name, mode):
+    environment = (("GRAPE6_BACKEND", "cuda"), ("GRAPE6_PRECISION", mode))
+    text = output_of(run(name, SNAPSHOT, environment=environment))
+    (error,) = numbers(r"relative energy error\s*([-+]?\d\S*)", text)
+    assert error <= ENERGY_ERROR
+
+
+CONTRACT = """test_contract_neighbours test_contract_self test_contract_predictor
+    test_contract_memory test_contract_partial test_contract_calls test_contract_extras test_contract_pointers
+    test_faults_codes test_faults_corners test_faults_scaling test_bits""".split()
+
+
+def test_the_contract_holds_on_the_card():
+    """The library's default takes the card, if there is one."""
+    files = [str(capi.TESTS / f"{name}.py") for name in CONTRACT]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command += ["-k", "not base and not avx2", *files]
+    done = subprocess.run(command, cwd=capi.ROOT, check=False, capture_output=True, text=True,
+                          timeout=600)  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+def test_the_first_open_prints_nothing_and_is_quick():
+    script = "import time; start = time.perf_counter(); from capi import call\n"
+    script += "assert call('g6_open', 0) == 0; print(time.perf_counter() - start)"
+    seconds = float(capi.run_python(script, GRAPE6_BACKEND="cuda").stdout)
+    assert seconds < 10  # half a second with a warm cache: benchmarks/card.c
+
+
+def test_memory_checker_finds_nothing(tmp_path):
+    checker = shutil.which("compute-sanitizer")
+    if not checker:
+        pytest.skip("compute-sanitizer is not here")
+    program = tmp_path / "card"
+    library = capi.library_path().parent
+    subprocess.run(
+        ["gcc", "-O2", f"-I{capi.ROOT / 'include'}", capi.ROOT / "benchmarks/card.c", "-o", program,
+         f"-L{library}", f"-Wl,-rpath,{library}", "-lgrape6", "-lm"],
+        check=True,
+    )  # fmt: skip
+    steps = [program, *"step grape 2000 1 40".split()]
+    for tool in ("memcheck", "racecheck"):
+        done = subprocess.run([checker, "--tool", tool, *steps],
+                              env=capi.clean_environment({"GRAPE6_BACKEND": "cuda"}), check=False,
+                              capture_output=True, text=True, timeout=300)  # fmt: skip
+        if re.search(r"not supported|unable", done.stdout, re.IGNORECASE):
+            pytest.skip("this machine allows no memory checker")
+        assert re.search(r"(ERROR SUMMARY: 0 errors|SUMMARY: 0 hazards)", done.stdout), done.stdout
