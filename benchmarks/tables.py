@@ -57,7 +57,33 @@ def integrations(result):
     return lines
 
 
-MAKERS = {"accuracy": accuracies, "integration": integrations}
+def cards(result):
+    about = result["machine"]
+    lines = (
+        f"{about['gpu']}, driver {about['driver']}, CuPy {about['cupy']}, CUDA {about['cuda']}\n\n"
+    )
+    lines += row(["command", "figure", "goal"]) + row(["---"] * 3)
+    rest = []
+    for f in result["figures"]:
+        goal = f.get("goal") or ""
+        if f["what"] == "force":
+            lines += row([f"`{f['command']}`", f"{f['gpairs_per_s']:.0f} G pairs/s", goal])
+        elif f["what"] in ("step", "cut"):
+            returned = f"{f['us']:.1f} us (first half back after {f['firsthalf_us']:.0f})"
+            lines += row([f"`{f['command']}`", returned, goal])
+        elif f["what"] == "open":
+            both = f"{f['first_s']:.2f} s the first time, {f['again_us']:.0f} us again"
+            lines += row([f"`{f['command']}`", both, goal])
+        else:
+            rest.append(f)
+    lines += "\n" + row(["mode", "N", "acc", "jerk", "pot", "mean along acc"]) + row(["---"] * 6)
+    for f in rest:
+        errors = [f"{f[k][0]:.1e} / {f[k][1]:.1e}" for k in ("acc", "jerk", "pot")]
+        lines += row([f["mode"], f["n"], *errors, f"{f['mean_along_acc']:.0e}"])
+    return lines
+
+
+MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
 
 
 def main():

@@ -106,8 +106,9 @@ def test_old_programs_keep_their_energy_on_the_card(run, name, mode):
 
 
 CONTRACT = """test_contract_neighbours test_contract_self test_contract_predictor
-    test_contract_memory test_contract_partial test_contract_calls test_contract_extras test_contract_pointers
-    test_faults_codes test_faults_corners test_faults_scaling test_bits""".split()
+    test_contract_memory test_contract_partial test_contract_calls test_contract_extras
+    test_contract_pointers test_faults_codes test_faults_corners test_faults_scaling
+    test_bits""".split()
 
 
 def test_the_contract_holds_on_the_card():
