@@ -20,6 +20,15 @@ static int all_finite3(const double a[3])
     return is_finite(a[0]) && is_finite(a[1]) && is_finite(a[2]);
 }
 
+/* A loop that vectors take. */
+static int finite_numbers(const double *a, size_t n)
+{
+    uint64_t any = 0;
+    for (size_t k = 0; k < n; k++)
+        any |= (bits_of(a[k]) & 0x7ff0000000000000u) + 0x0010000000000000u;
+    return !(any >> 63);
+}
+
 /* Bits are compared, not numbers: the host may trap comparisons with NaN. */
 static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
 
@@ -117,12 +126,16 @@ static void copy_targets(void *arrays, int first, int count)
 {
     struct arrays *from = arrays;
     struct force_call *c = from->call;
-    memcpy(c->index + first, from->index + first, (size_t)count * sizeof *c->index);
-    memcpy(c->h2 + first, from->h2 + first, (size_t)count * sizeof *c->h2);
+    const size_t n = (size_t)count;
+    memcpy(c->index + first, from->index + first, n * sizeof *c->index);
+    memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
+    memcpy(c->x + first, from->x + first, n * sizeof *c->x);
+    memcpy(c->v + first, from->v + first, n * sizeof *c->v);
+    memset(c->invalid + first, 0, n);
+    if (!count || (finite_numbers(c->x[first], 3 * n) && finite_numbers(c->v[first], 3 * n)))
+        return;
     for (int i = first; i < first + count; i++) {
-        c->invalid[i] = !all_finite3(from->x[i]) || !all_finite3(from->v[i]);
-        memcpy(c->x[i], from->x[i], sizeof c->x[i]);
-        memcpy(c->v[i], from->v[i], sizeof c->v[i]);
+        c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
         if (!c->invalid[i]) continue;
         memset(c->x[i], 0, sizeof c->x[i]);
         memset(c->v[i], 0, sizeof c->v[i]);
@@ -348,7 +361,8 @@ struct outputs {
     _Atomic int next, out_of_range;
 };
 
-static void hand_over_rows(struct outputs *o, int first, int end)
+/* Rows among which something is NaN, or does not fit a double. */
+static void hand_over_carefully(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     for (int i = first; i < end; i++) {
@@ -363,7 +377,34 @@ static void hand_over_rows(struct outputs *o, int first, int end)
         memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
         memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
         o->pot[i] = 0.0 - sum[SUM_POT];
-        if (!o->nearest) continue;
+    }
+}
+
+static int is_plain(const struct force_call *c, int first, int count)
+{
+    int invalid = 0;
+    for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
+    for (int k = 0; k < NSUM && !invalid; k++)
+        if (c->jerk || window_of(k) != WINDOW_JERK)
+            invalid = !finite_numbers(c->results.sum[k] + first, (size_t)count);
+    return !invalid && c->jerk;
+}
+
+static void hand_over_rows(struct outputs *o, int first, int end)
+{
+    const struct force_call *c = o->call;
+    const double *const *sum = c->results.sum;
+    if (is_plain(c, first, end - first))
+        for (int i = first; i < end; i++) {
+            o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
+            o->acc[i][2] = sum[SUM_AZ][i];
+            o->jerk[i][0] = sum[SUM_JX][i], o->jerk[i][1] = sum[SUM_JY][i];
+            o->jerk[i][2] = sum[SUM_JZ][i];
+            o->pot[i] = 0.0 - sum[SUM_POT][i];
+        }
+    else
+        hand_over_carefully(o, first, end);
+    for (int i = first; i < end && o->nearest; i++) {
         const int alone = c->results.nearest[i] < 0 || c->invalid[i];
         o->nearest[i] = alone ? c->index[i] : c->results.index[i];
         if (o->distance)
@@ -371,13 +412,13 @@ static void hand_over_rows(struct outputs *o, int first, int end)
     }
 }
 
-enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, EARLY_ROWS = 2048 };
+enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, EARLY_ROWS = 2048, ROWS_AT_ONCE = 256 };
 
 static void hand_over_task(void *outputs)
 {
     struct outputs *o = outputs;
-    for (int i; (i = atomic_fetch_add(&o->next, ROWS_WORTH_A_THREAD)) < o->end;)
-        hand_over_rows(o, i, o->end - i < ROWS_WORTH_A_THREAD ? o->end : i + ROWS_WORTH_A_THREAD);
+    for (int i; (i = atomic_fetch_add(&o->next, ROWS_AT_ONCE)) < o->end;)
+        hand_over_rows(o, i, o->end - i < ROWS_AT_ONCE ? o->end : i + ROWS_AT_ONCE);
 }
 
 static void hand_over(struct session *s, struct outputs *o, int first, int end)

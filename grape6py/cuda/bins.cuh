@@ -146,8 +146,11 @@ DEVICE_FN double rounded(int64_t high, uint64_t low, int shift)
         top = zeros ? h << zeros | low >> (64 - zeros) : h;
         cut_off = low << zeros;
     }
-    const double a = ldexp(__ull2double_rn(top | (cut_off != 0)), shift + 64 - zeros);
-    return negative ? -a : a;
+    const double a = __ull2double_rn(top | (cut_off != 0));
+    const int by = shift + 64 - zeros;
+    const double scaled = by >= -1022 && by <= 1023 ? a * from_bits((uint64_t)(by + 1023) << 52)
+                                                     : ldexp(a, by);
+    return negative ? -scaled : scaled;
 }
 
 /* limb[0] 2^80 + limb[1] 2^40 + limb[2] in units of bin top - 2, rounded once, as partial.c. */

@@ -51,10 +51,11 @@ struct group_sum {
 };
 
 /* Sums of a group on PER i particles. */
-template <bool JERK, bool SAME, int PER>
+template <bool FEW, bool JERK, bool SAME, int PER>
 DEVICE_FN void small_group(const struct target *const t[PER], const real *pairs,
                            const int32_t *index, int place, struct group_sum out[PER])
 {
+    enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp has to keep itself busy */
     struct pair_i i[PER];
     struct pair_sum sum[PER];
 #pragma unroll
@@ -68,7 +69,7 @@ DEVICE_FN void small_group(const struct target *const t[PER], const real *pairs,
         real least[PER];
 #pragma unroll
         for (int k = 0; k < PER; k++) least[k] = v_set1(FAR_S2);
-#pragma unroll (UNROLLED)
+#pragma unroll (UNROLL)
         for (int p = 0; p < CUDA_PLACE / 2; p++) {
             struct pair_j a, b;
             load_sources(pairs + p * PAIR_REALS, &a, &b);
@@ -235,9 +236,9 @@ DEVICE_FN void small_block(const struct cuda_sum_job &job,
             if (row0 + lane >= last)
                 group[0].sum = group[PER - 1].sum = nothing;
             else if (same)
-                small_group<JERK, true, PER>(t, held, index, place, group);
+                small_group<FEW, JERK, true, PER>(t, held, index, place, group);
             else
-                small_group<JERK, false, PER>(t, held, index, place, group);
+                small_group<FEW, JERK, false, PER>(t, held, index, place, group);
 #pragma unroll
             for (int k = 0; k < PER; k++) {
                 if (k) __syncthreads();
@@ -283,8 +284,8 @@ DEVICE_FN void small(const struct cuda_sum_job &job, const struct cuda_packed_ta
         small<few, jerk, per>(job.sum, job.sum.targets ? NULL : &job.targets);                     \
     }
 enum { MIDDLE_BLOCKS = DOUBLE_MODE ? 1 : 2 };
-SMALL(few, true, 1, 2, false)
-SMALL(few_jerk, true, 1, 2, true)
+SMALL(few, true, 1, 1, false)
+SMALL(few_jerk, true, 1, 1, true)
 SMALL(some, false, 1, 2, false)
 SMALL(some_jerk, false, 1, 2, true)
 SMALL(middle, false, 2, MIDDLE_BLOCKS, false)
