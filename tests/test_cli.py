@@ -122,6 +122,8 @@ def info(tmp_path):
         gcc = [tools.need("gcc"), "-shared", "-fPIC", source, "-o", tmp_path / "libcuda.so.1"]
         subprocess.run(gcc, check=True)
         compiler.parent.mkdir(parents=True)
+        for folder in list(compiler.parents)[:3]:
+            (folder / "__init__.py").touch()  # else the installed package comes first
         compiler.write_text(cupy or "")
         if cupy is not None:
             (tmp_path / "cupy.py").touch()

@@ -166,20 +166,20 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 {
     alignas(16) __shared__ real staged[CHUNK_REALS];
     __shared__ wide_sums sums;
+    __shared__ real near_r2[PER_THREAD][WIDE_THREADS]; /* of the blocks so far */
+    __shared__ int near_place[PER_THREAD][WIDE_THREADS];
     const int thread = (int)threadIdx.x;
     const int first = (int)blockIdx.y * WIDE_ROWS;
     const int blocks = (job.nj + CUDA_BLOCK - 1) / CUDA_BLOCK;
     const int begin = (int)blockIdx.x * job.step_blocks;
     const int end = min(blocks, begin + job.step_blocks);
     struct target t[PER_THREAD];
-    real near_r2[PER_THREAD];
-    int near_place[PER_THREAD];
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         const int row = first + k * WIDE_THREADS + thread;
         t[k] = load_target(job, NULL, min(row, job.rows - 1));
-        near_r2[k] = v_set1(FAR_S2);
-        near_place[k] = 0;
+        near_r2[k][thread] = v_set1(FAR_S2);
+        near_place[k][thread] = 0;
         for (int q = 0; q < NSUM; q++) sums[q][k][thread] = no_sum();
     }
 #pragma unroll 1
@@ -219,16 +219,16 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
         for (int k = 0; k < PER_THREAD; k++) {
             const int row = first + k * WIDE_THREADS + thread;
             if (row < job.rows && deposit_block<JERK>(job, &t[k], row, block, sums, k, r2_min[k]) &&
-                NEAR && r2_min[k] < near_r2[k]) {
-                near_r2[k] = r2_min[k];
-                near_place[k] = place[k];
+                NEAR && r2_min[k] < near_r2[k][thread]) {
+                near_r2[k][thread] = r2_min[k];
+                near_place[k][thread] = place[k];
             }
         }
     }
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         const int row = first + k * WIDE_THREADS + thread;
-        if (NEAR && row < job.rows) offer_nearest(job, row, near_r2[k], near_place[k]);
+        if (NEAR && row < job.rows) offer_nearest(job, row, near_r2[k][thread], near_place[k][thread]);
     }
     if (!last_of_tile(job)) return;
     const int rows = min((int)WIDE_ROWS, job.rows - first);

@@ -1,0 +1,264 @@
+"""Machine code of the kernels for graphics cards, made and looked at without a card.
+
+    python tests/disassembly.py     # the table of docs/benchmarks.md
+
+NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
+"""
+
+import ctypes
+import importlib.metadata
+import os
+import re
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from grape6py.cuda import source
+
+ARCHITECTURES = "sm_75 sm_80 sm_90 sm_100".split()
+TABLE_ARCHITECTURE = "sm_90"  # the H200's
+# The kernels that the table tells about, and in which modes.
+TABLE = [
+    (mode, kernel)
+    for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
+    for mode in source.MODES
+    if kernel != "wide_plain" or mode == "single"
+]
+HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pairs/s"]
+
+# Multiprocessors and clock of the H200; what one of them can start in a cycle.
+MULTIPROCESSORS, CLOCK, LANES, DOUBLE_LANES = 132, 1.98e9, 128, 64
+
+_LABEL = re.compile(r"\s*(\.L_\w+):")
+_INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\S[^;]*?)\s*;")
+_BRANCH = re.compile(r"BRA\b.*`\((\.L_\w+)\)")
+_DOUBLE = re.compile(r"D(?:ADD|MUL|FMA|SETP|MNMX|MMA)\b|\S*\.(?:F64|\w*64H)\b")
+
+
+class Missing(Exception):
+    """A tool that is not there."""
+
+
+def tool(package, name):
+    """Path of a file that a package from pip has."""
+    try:
+        files = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if re.fullmatch(name, file.name):
+            return str(file.locate())
+    raise Missing(f"{package} not found: pip install '.[cuda-test]'")
+
+
+# ---- compiling -------------------------------------------------------------------------
+
+
+def compile_cubin(text, options):
+    """Machine code of a text of CUDA, and what the compiler says about it.
+
+    Parameters
+    ----------
+    text : str
+        As source.read gives it.
+    options : iterable of str
+
+    Returns
+    -------
+    cubin : bytes
+    log : str
+    """
+    nvrtc = ctypes.CDLL(tool("nvidia-cuda-nvrtc", r"libnvrtc\.so\.\d+"))
+    program = ctypes.c_void_p()
+    words = [option.encode() for option in options]
+    array = (ctypes.c_char_p * len(words))(*words)
+    made = nvrtc.nvrtcCreateProgram(
+        ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None
+    )
+    if made:
+        raise RuntimeError(f"nvrtcCreateProgram: error {made}")
+    failed = nvrtc.nvrtcCompileProgram(program, len(words), array)
+    log = _taken(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
+    if failed:
+        raise RuntimeError(f"{' '.join(options)}: error {failed}\n{log}")
+    cubin = _taken(nvrtc, program, "CUBIN")
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return cubin, log
+
+
+def _taken(nvrtc, program, what):
+    size = ctypes.c_size_t()
+    failed = nvrtc[f"nvrtcGet{what}Size"](program, ctypes.byref(size))
+    buffer = ctypes.create_string_buffer(size.value)
+    if failed or nvrtc[f"nvrtcGet{what}"](program, buffer):
+        raise RuntimeError(f"nvrtcGet{what} failed")
+    return buffer.raw
+
+
+def disassemble(cubin):
+    """The text that nvdisasm gives."""
+    nvdisasm = tool("nvidia-cuda-nvdisasm", "nvdisasm")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernels.cubin"
+        file.write_bytes(cubin)
+        done = subprocess.run([nvdisasm, "-c", str(file)], capture_output=True, text=True,
+                              check=True)  # fmt: skip
+    return done.stdout
+
+
+# ---- looking ---------------------------------------------------------------------------
+
+
+@dataclass
+class Kernel:
+    """A kernel: what the compiler says about it, and its instructions.
+
+    Attributes
+    ----------
+    registers, stack, spilled : int
+        Registers of a thread; bytes of its stack; bytes that it stores and loads there.
+    instructions : list of str
+        Without predicates.
+    loops : list of slice
+        The innermost loops.
+    """
+
+    registers: int = 0
+    stack: int = 0
+    spilled: int = 0
+    instructions: list = ()
+    loops: list = ()
+
+    @property
+    def pair_loops(self):
+        """Instructions of each innermost loop that takes roots: one for a pair."""
+        bodies = [self.instructions[loop] for loop in self.loops]
+        return [body for body in bodies if roots(body)]
+
+    @property
+    def uses_stack(self):
+        """Whether any instruction loads from local memory or stores there."""
+        return bool(has(self.instructions, "LDL", "STL"))
+
+    def per_pair(self):
+        """Instructions per pair where no particle meets itself, and those in double precision."""
+        # A loop that looks whether i and j are the same particle loads j's indices.
+        plain = [body for body in self.pair_loops if not has(body, "LDG")]
+        pairs = sum(map(roots, plain))
+        return sum(map(len, plain)) / pairs, sum(len(in_double(body)) for body in plain) / pairs
+
+
+def has(body, *names):
+    """The instructions of these names."""
+    return [word for word in body if re.split(r"[.\s]", word, maxsplit=1)[0] in names]
+
+
+def roots(body):
+    """How many reciprocal square roots are begun: one for each pair."""
+    return sum(word.startswith("MUFU.RSQ") for word in body)
+
+
+def in_double(body):
+    """The instructions that work with double precision; a root's first guess is not counted."""
+    return [word for word in body if _DOUBLE.match(word) and not word.startswith("MUFU.RSQ")]
+
+
+def read_kernels(listing):
+    """Kernels in a text of nvdisasm, by name."""
+    kernels = {}
+    for section in re.split(r"^//-+ (?=\.)", listing, flags=re.MULTILINE)[1:]:
+        name = section.split(maxsplit=1)[0]
+        if name.startswith(".text."):
+            kernels[name.removeprefix(".text.")] = Kernel(**_code(section))
+    return kernels
+
+
+def _code(section):
+    instructions, labels, branches = [], {}, []
+    for line in section.splitlines():
+        if label := _LABEL.match(line):
+            labels[label[1]] = len(instructions)
+        elif instruction := _INSTRUCTION.match(line):
+            if branch := _BRANCH.match(instruction[1]):
+                branches.append((len(instructions), branch[1]))
+            instructions.append(instruction[1])
+    loops = [(labels[to], at + 1) for at, to in branches if labels.get(to, at + 1) <= at]
+    inner = [
+        slice(*a) for a in loops if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in loops)
+    ]
+    return {"instructions": instructions, "loops": inner}
+
+
+def read_log(log):
+    """What ptxas tells about each kernel: registers, bytes of stack, bytes spilled."""
+    facts = {}
+    for part in re.split(r"Compiling entry function '", log)[1:]:
+        stack, stores, loads = map(int, re.search(
+            r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part
+        ).groups())  # fmt: skip
+        registers = int(re.search(r"Used (\d+) registers", part)[1])
+        facts[part[: part.index("'")]] = {
+            "registers": registers, "stack": stack, "spilled": stores + loads
+        }  # fmt: skip
+    return facts
+
+
+def machine_code(mode, architecture):
+    """The kernels of a mode, by name."""
+    # -ftz=true is what CuPy adds.
+    options = (*source.options(mode), f"-arch={architecture}", "-ftz=true", "--ptxas-options=-v")
+    cubin, log = compile_cubin(source.read(), options)
+    kernels = read_kernels(disassemble(cubin))
+    for name, facts in read_log(log).items():
+        for fact, value in facts.items():
+            setattr(kernels[name], fact, value)
+    return kernels
+
+
+class Compiled:
+    """Machine code of all modes for all architectures, each made once, on all processors."""
+
+    def __init__(self):
+        tool("nvidia-cuda-nvrtc", r"libnvrtc\.so\.\d+")
+        tool("nvidia-cuda-nvdisasm", "nvdisasm")
+        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self._made = {}
+
+    def begin(self, wanted):
+        """Begins to compile these pairs of a mode and an architecture."""
+        for pair in wanted:
+            if pair not in self._made:
+                self._made[pair] = self._pool.submit(machine_code, *pair)
+
+    def __getitem__(self, pair):
+        self.begin([pair])
+        return self._made[pair].result()
+
+    def close(self):
+        """Ends what is under way."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+# ---- the table -------------------------------------------------------------------------
+
+
+def limit(instructions, in_double):
+    """G pairs/s of an H200 that starts an instruction in every cycle."""
+    cycles = max(instructions / LANES, in_double / DOUBLE_LANES)
+    return MULTIPROCESSORS * CLOCK / cycles / 1e9
+
+
+def table(compiled):
+    """Rows of the table, as lines of Markdown."""
+    compiled.begin([(mode, TABLE_ARCHITECTURE) for mode in source.MODES])
+    lines = [HEADER, ["---"] * len(HEADER)]
+    for mode, kernel in TABLE:
+        counts = compiled[mode, TABLE_ARCHITECTURE][kernel].per_pair()
+        lines.append([f"`{kernel}`", mode, *(f"{n:.1f}" for n in counts), f"{limit(*counts):.0f}"])
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+if __name__ == "__main__":
+    print("\n".join(table(Compiled())))

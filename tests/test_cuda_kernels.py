@@ -1,0 +1,143 @@
+"""The kernels for graphics cards as machine code, without a card: they compile, keep what pairs
+need in registers, and their pair loops have as many instructions as docs/benchmarks.md says.
+
+What the kernels compute is tested on the CPU (test_cuda_contract.py) and on a card (test_gpu.py).
+"""
+
+import re
+
+import pytest
+
+import capi
+import disassembly
+from disassembly import ARCHITECTURES, TABLE, TABLE_ARCHITECTURE
+from grape6py.cuda import source
+
+PAGE = capi.ROOT / "docs" / "benchmarks.md"
+NAMES = re.findall(r'"(\w+)"', re.search(
+    r"NAMES\[NKERNEL\] = \{(.*?)\}", (capi.ROOT / "csrc" / "cuda.c").read_text(), re.DOTALL
+)[1])  # fmt: skip
+SUMS = [name for name in NAMES if name.startswith(("few", "some", "middle", "wide"))]
+
+# Kernels that may have a stack on TABLE_ARCHITECTURE, and its bytes: none. On the other
+# architectures some have one, of up to 80 bytes, which no pair loop uses.
+STACKS = {}
+
+LISTING = """
+//--------------------- .text.one          --------------------------
+.text.one:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+.L_x_1:
+        /*0010*/                   LDG.E R4, [R2.64] ;
+.L_x_2:
+        /*0020*/              @!P0 MUFU.RSQ R5, R4 ;
+        /*0030*/                   LDL R6, [R1] ;
+        /*0040*/                   F2F.F64.F32 R8, R5 ;
+        /*0050*/              @!P1 DADD R8, R8, R10 ;
+        /*0060*/               @P0 BRA `(.L_x_2) ;
+        /*0070*/                   DFMA R8, R8, R10, R12 ;
+        /*0080*/               @P1 BRA `(.L_x_1) ;
+        /*0090*/               @P2 BRA `(.L_x_3) ;
+.L_x_4:
+        /*00a0*/                   MUFU.RSQ64H R5, R4 ;
+        /*00b0*/                   LDG.E R4, [R2.64] ;
+        /*00c0*/                   BRA `(.L_x_4) ;
+.L_x_3:
+        /*00d0*/                   EXIT ;
+.L_x_5:
+        /*00e0*/                   BRA `(.L_x_5);
+//--------------------- .nv.shared.one     --------------------------
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    try:
+        made = disassembly.Compiled()
+    except disassembly.Missing as missing:
+        pytest.skip(f"SKIP: {missing}")
+    made.begin((mode, architecture) for architecture in ARCHITECTURES for mode in source.MODES)
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def architecture(request):
+    return request.param
+
+
+@pytest.fixture
+def kernels(compiled, mode, architecture):
+    return compiled[mode, architecture]
+
+
+def section():
+    text = PAGE.read_text(encoding="utf-8")
+    return re.search(r"^## Instructions per pair\n(.*?)^## ", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def rows():
+    lines = [line.strip("| ").split(" | ") for line in section().splitlines() if line[:1] == "|"]
+    assert lines[0] == disassembly.HEADER
+    return {(mode, kernel.strip("`")): [float(n) for n in numbers]
+            for kernel, mode, *numbers in lines[2:]}  # fmt: skip
+
+
+# ---- the tools -------------------------------------------------------------------------
+
+
+def test_loops_are_found_in_a_listing():
+    kernels = disassembly.read_kernels(LISTING)
+    assert list(kernels) == ["one"]
+    first, second = kernels["one"].pair_loops
+    assert [word.split()[0] for word in first] == "MUFU.RSQ LDL F2F.F64.F32 DADD BRA".split()
+    assert disassembly.in_double(first) == ["F2F.F64.F32 R8, R5", "DADD R8, R8, R10"]
+    assert disassembly.has(first, "LDL", "STL") == ["LDL R6, [R1]"]
+    assert [disassembly.roots(body) for body in (first, second)] == [1, 1]
+    assert kernels["one"].per_pair() == (5, 2)
+
+
+# ---- machine code ----------------------------------------------------------------------
+
+
+def test_every_kernel_is_compiled(kernels):
+    assert sorted(kernels) == sorted(NAMES)
+    for kernel in kernels.values():
+        assert len(kernel.instructions) > 10
+        assert 0 < kernel.registers <= 255
+
+
+def test_pair_loops_stay_in_registers(kernels):
+    for name in SUMS:
+        assert kernels[name].pair_loops, name
+        for body in kernels[name].pair_loops:
+            assert not disassembly.has(body, "LDL", "STL"), name
+
+
+@pytest.mark.parametrize("single", ["grape", "single"])
+def test_pair_loops_leave_double_precision_alone(compiled, single, architecture):
+    for name in SUMS:
+        for body in compiled[single, architecture][name].pair_loops:
+            assert not disassembly.in_double(body), name
+
+
+def test_kernels_keep_all_in_registers_but_for_known_ones(compiled, mode):
+    for name, kernel in compiled[mode, TABLE_ARCHITECTURE].items():
+        allowed = STACKS.get((mode, name), 0)
+        assert kernel.stack <= allowed, name
+        assert bool(allowed) or not (kernel.spilled or kernel.uses_stack), name
+
+
+# ---- the table -------------------------------------------------------------------------
+
+
+def test_the_table_has_all_rows():
+    assert list(rows()) == TABLE
+
+
+@pytest.mark.parametrize(("mode", "kernel"), TABLE)
+def test_instructions_per_pair_are_those_of_the_table(compiled, mode, kernel):
+    told = rows()[mode, kernel]
+    counts = compiled[mode, TABLE_ARCHITECTURE][kernel].per_pair()
+    assert told[:2] == pytest.approx(counts, rel=0.02)
+    assert told[2] == pytest.approx(disassembly.limit(*counts), rel=0.02)
