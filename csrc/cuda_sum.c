@@ -48,7 +48,10 @@ static int make_room(struct cuda *c, int ni, struct fault *f)
     if (!code && n > c->stride) {
         code = cuda_reserve(c, &c->results, MEMORY_PINNED,
                             bytes * BYTES_PER_TARGET + bytes / SMALLEST_TILE * BYTES_PER_TILE, f);
-        if (!code) c->stride = n;
+        if (!code) {
+            c->stride = n; /* no flag may look as if it had been raised already */
+            memset(flags_of(c), 0, (size_t)(n / SMALLEST_TILE) * BYTES_PER_TILE);
+        }
     }
     const uint64_t row_bytes =
         (uint64_t)(NSUM * bins_of(c->mode)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see rows_at */
@@ -275,7 +278,9 @@ static int sum_all(struct cuda *c, unsigned want, int keep, struct fault *f)
     c->kept = keep && ni <= PIECE;
     c->launched = ni;
     for (int first = 0, count; first < ni && !code; first += count) {
-        const int most = first || c->kept ? PIECE : FIRST_PIECE;
+        /* all launches of a call have tiles of one size: only the wide kernels have that always */
+        const int whole = first || c->kept || c->kernel != KERNEL_WIDE;
+        const int most = whole ? PIECE : FIRST_PIECE;
         count = ni - first < most ? ni - first : most;
         code = cuda_sum(c, first, count, want, c->kept, f);
     }

@@ -50,6 +50,8 @@ int exchange_get(struct session *s, int ni, long long *words)
     const struct partial_row *rows = NULL;
     int code = c->code ? c->code : force_complete(s, 0);
     if (!code) code = s->backend->partials(s->state, &rows, &s->fault);
+    if (code && !c->code && !force_resume(s, code))
+        code = s->backend->partials(s->state, &rows, &s->fault);
     if (code) return code;
     const struct scale scale = s->call.scale;
     for (int i = 0; i < ni; i++) {

@@ -187,17 +187,25 @@ struct scale force_scale(struct session *s, int nj)
     return scale;
 }
 
-/* `from` is NULL if the i particles were copied before. */
+/* `from` is NULL if the i particles were copied before: then time and options are those of the
+ * time, too, whatever was set meanwhile. */
 static int begin(struct session *s, int nj, struct arrays *from)
 {
     struct force_call *c = &s->call;
     if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
-    const struct upload upload = {&s->j, nj, s->time, force_scale(s, nj), &s->options};
-    c->precision = s->options.precision;
-    c->jerk = s->options.jerk;
-    c->snap = s->options.snap;
-    c->scale = upload.scale;
-    c->time = s->time;
+    const struct scale scale = force_scale(s, nj);
+    if (from) {
+        c->precision = s->options.precision;
+        c->jerk = s->options.jerk;
+        c->snap = s->options.snap;
+        c->scale = scale;
+        c->time = s->time;
+    }
+    struct options options = s->options;
+    options.precision = c->precision;
+    options.jerk = c->jerk;
+    options.snap = c->snap;
+    const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
     const struct walk all = {0, c->ni, 0, present};
     const struct targets targets = {.ni = c->ni,
@@ -298,6 +306,14 @@ static void find_distances(struct session *s)
 static int finish(struct session *s, unsigned want, int count)
 {
     return s->backend->finish(s->state, want, count, &s->call.results, &s->fault);
+}
+
+int force_resume(struct session *s, int code)
+{
+    struct force_call *c = &s->call;
+    if (c->outdated || fall_back(s, code)) return code;
+    code = begin(s, c->nj, NULL);
+    return code ? code : finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
 }
 
 int force_complete(struct session *s, unsigned want)
@@ -519,7 +535,9 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
     if (MISTAKE(lists_empty)) return 0;
     fenv_t host;
     fpenv_enter(&host);
-    const int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
+    int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
+    if (code && !force_resume(s, code))
+        code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
     fpenv_leave(&host);
     if (code) return code;
     if (found > s->list_room) {

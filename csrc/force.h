@@ -23,6 +23,9 @@ void force_before_write(struct session *s);
 
 int force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
 
+/* After a fault of the backend when the sums were complete: does them again on the CPU, if it may;
+ * then 0. */
+int force_resume(struct session *s, int code);
 /* Sees to it that the sums are there, and what else is wanted (WANT_*). */
 int force_complete(struct session *s, unsigned want);
 /* Makes NaN of the jerk unless it was computed, and of what does not fit a double, in which case 0

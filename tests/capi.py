@@ -208,7 +208,13 @@ def text(name, *args, length=400):
 
 def clean_environment(env):
     base = {k: v for k, v in os.environ.items() if not re.match("GRAPE6_(?!TEST_)", k)}
-    return {**base, "GRAPE6_TEST_LIBRARY": str(library_path()), **env}
+    return {**base, **chosen_backend(), "GRAPE6_TEST_LIBRARY": str(library_path()), **env}
+
+
+def chosen_backend():
+    """The backend that GRAPE6_TEST_BACKEND asks the tests to run with, for the environment."""
+    backend = os.environ.get("GRAPE6_TEST_BACKEND")
+    return {"GRAPE6_BACKEND": backend} if backend else {}
 
 
 PRELUDE = f"""

@@ -7,12 +7,14 @@ import re
 import pytest
 
 import capi
+from cards import card  # noqa: F401 (fixture)
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from variants import Variants
 
 for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:
     del os.environ[name]
+os.environ.update(capi.chosen_backend())
 
 _ids = itertools.count(1000)
 

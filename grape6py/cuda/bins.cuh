@@ -61,13 +61,15 @@ DEVICE_FN struct block_sum settled(struct block_sum s, int window)
     return s;
 }
 
-/* Whether the bins can hold a settled sum. */
+/* Whether the bins can hold a settled sum. Nothing (no mass, nobody moves, no jerk is wanted) takes
+ * no bin. */
 DEVICE_FN bool fits_bins(real hi, int unit)
 {
+    if (hi == 0) return true;
     const int b = bin_of(hi, unit);
 #if DOUBLE_MODE
     const int e = (int)(bits_of(hi) >> 52 & 0x7ff) - 1023;
-    const bool held = hi == 0 || (e >= CUDA_LOWEST && e <= CUDA_HIGHEST);
+    const bool held = e >= CUDA_LOWEST && e <= CUDA_HIGHEST;
 #else
     const bool held = (__float_as_int(hi) >> 23 & 0xff) != 0xff;
 #endif

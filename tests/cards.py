@@ -1,0 +1,61 @@
+"""A graphics card on the CPU (tests/c/card.h), built once a run, and tests that run on it.
+
+The kernels of grape6py/cuda are compiled for the CPU and take the place of a card: GRAPE6_TEST_CARD
+names the library, which the bridge to Python then opens instead of CuPy.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import capi
+import tools
+from variants import rules
+from variants import run as compile_with
+
+FLAGS = """-std=c++17 -O2 -march=native -ffp-contract=off -fPIC -Wall -Wno-unknown-pragmas
+    -Wno-unused-function""".split()
+
+
+def build(folder):
+    """Compiles the kernels in all modes; the path of libcard.so."""
+    compiler = tools.need("g++")
+    if rules().missing_for_bridge():
+        pytest.skip(f"SKIP: no bridge to Python: {rules().missing_for_bridge()} is missing")
+    folder.mkdir(parents=True, exist_ok=True)
+    kernels, card = capi.ROOT / "grape6py/cuda", capi.TESTS / "c/card.cc"
+    paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{kernels}", f"-I{capi.TESTS / 'c'}"]
+    command = [compiler, "-x", "c++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', *paths]
+    jobs = [[*command, "-c", card, "-o", folder / "card.o"]]
+    for mode, number in capi.MODES.items():
+        defines = [f"-DMODE={number}", f"-DCARD_MODE={mode}"]
+        jobs.append([*command, *defines, "-c", kernels / "kernels.cu", "-o", folder / f"{mode}.o"])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_with, jobs))
+    library = folder / "libcard.so"
+    compile_with([compiler, "-shared", *(job[-1] for job in jobs), "-o", library])
+    return library
+
+
+@pytest.fixture(scope="session")
+def card(tmp_path_factory):
+    """Path of the library that stands in for a graphics card."""
+    return build(tmp_path_factory.mktemp("card"))
+
+
+def pytest_on(card, *arguments, timeout=500, **env):
+    """Runs other tests in a process of their own with the backend on this card.
+
+    Returns what pytest printed and {test with its parameters: outcome}.
+    """
+    switches = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_TEST_BACKEND": "cuda", **env}
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--assert=plain"]
+    command += ["-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=capi.ROOT, env=capi.clean_environment({}) | switches,
+                          check=False, capture_output=True, text=True, timeout=timeout)  # fmt: skip
+    found = re.findall(r"^([A-Z]+) (tests/\S+::.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    return done.stdout + done.stderr, {name: outcome for outcome, name in found}

@@ -1,0 +1,33 @@
+"""The CUDA backend, its kernels run on the CPU: accuracy, equal bits, what the card leaves to the
+host, and faults. The tests are those of on_card.py, which need a process with that backend.
+"""
+
+import re
+
+import pytest
+
+import capi
+from cards import pytest_on
+
+FILE = "tests/on_card.py"
+TESTS = re.findall(r"^def (test_\w+)", (capi.ROOT / FILE).read_text(), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def outcomes(card):
+    """{test: {case: outcome}, "text": what pytest printed}"""
+    found = {"text": ""}
+    for backend, chosen in (("cuda", "not test_auto"), ("auto", "test_auto")):
+        text, cases = pytest_on(card, FILE, "-k", chosen, GRAPE6_TEST_BACKEND=backend)
+        found["text"] += text
+        for name, outcome in cases.items():
+            test = re.search(r"::(\w+)", name)[1]
+            found.setdefault(test, {})[name] = outcome
+    return found
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_on_a_card(outcomes, name):
+    assert name in outcomes, outcomes["text"][-5000:]
+    wrong = {case: how for case, how in outcomes[name].items() if how != "PASSED"}
+    assert not wrong, outcomes["text"][-10000:]
