@@ -241,7 +241,7 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
     if (code) {
-        force_nan(ni, acc, jerk, pot, NULL, NULL);
+        handover_nan(ni, acc, jerk, pot, NULL, NULL);
         return code;
     }
     fpenv_enter(&host);

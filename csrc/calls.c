@@ -190,7 +190,7 @@ static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *je
 {
     int code;
     struct session *s = session_take(id, &code);
-    if (!s || lacks) force_nan(ni, acc, jerk, pot, nearest, distance);
+    if (!s || lacks) handover_nan(ni, acc, jerk, pot, nearest, distance);
     if (!s) return code;
     code = lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
                  : force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
@@ -200,7 +200,7 @@ static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *je
 
 int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest, float *distance)
 {
-    force_nan(ni, acc, jerk, pot, nearest, distance);
+    handover_nan(ni, acc, jerk, pot, nearest, distance);
     return session_no_session(G6X_E_NULL, "null pointer in a force call");
 }
 
@@ -351,7 +351,7 @@ static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int e
                            (const double3 *)p->v, p->eps2, 1, p->h2);
         if (p->nip >= 0) code = force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
     } else {
-        force_nan(p->nip, acc, jerk, pot, nearest, NULL);
+        handover_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
     session_release(s);

@@ -86,6 +86,11 @@ struct cuda {
     int list_first, list_rows, list_rows_room; /* rows that `list` holds */
 };
 
+static inline int cuda_bins(const struct cuda *c)
+{
+    return c->mode == MODE_DOUBLE ? CUDA_BINS_DOUBLE : CUDA_BINS;
+}
+
 /* Makes the card's context current, if the card may be used at all; 0 or a fault code. */
 int cuda_enter(struct cuda *c, struct fault *f);
 void cuda_leave(struct cuda *c);
@@ -112,6 +117,8 @@ void cuda_has_predicted(struct cuda *c);
 int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
                struct fault *f);
 int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
+/* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
+void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
 /* Sums of `count` targets from `first` on, by one launch. */
 int cuda_sum(struct cuda *c, int first, int count, unsigned want, int keep, struct fault *f);
 /* Waits until the results of targets below `count` are there. */

@@ -50,7 +50,7 @@ struct cuda_span {
 
 /* The j particles on the card: word w of struct jparticle at address a is body[w slots + a], so
  * that neighbouring threads read neighbouring words. */
-enum { CUDA_WORDS = 15, CUDA_LABEL_WORD = 11 /* index and state */ };
+enum { CUDA_WORDS = 15 };
 struct cuda_store {
     unsigned long long *body; /* [CUDA_WORDS][slots] */
     double *k18;              /* [3][slots], or NULL */

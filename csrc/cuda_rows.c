@@ -13,21 +13,18 @@
 static void rows_from_bins(struct cuda *c, int first, int count, int64_t stride, const int64_t *bin,
                            const int32_t *top)
 {
-    const int bins = c->mode == MODE_DOUBLE ? CUDA_BINS_DOUBLE : CUDA_BINS;
-    const int limbs = limbs_of(c->mode), lowest = c->mode == MODE_DOUBLE ? CUDA_LOWEST : -126;
-    const int x = length_shift(&c->scale, c->mode), m = mass_shift(&c->scale);
-    const int v = velocity_shift(&c->scale);
-    const int unit[NWINDOW] = {2 * x - m, 3 * x - m - v, x - m};
+    const int bins = cuda_bins(c), limbs = limbs_of(c->mode);
+    int32_t unit[NWINDOW], base[NWINDOW];
+    cuda_units(c, unit, base);
     for (int i = 0; i < count; i++) {
         struct partial_row *row = &c->rows[first + i];
         partial_clear(row);
         for (int k = 0; k < NSUM; k++) {
             const int w = window_of(k), t = top[w * stride + i] - CUDA_TOP_ZERO;
             if (t == -CUDA_TOP_ZERO) continue;
-            const int base = (lowest + unit[w] + 4000) / BIN_BITS - 100 - (limbs - 1);
             row->top[w] = t;
             for (int d = 0; d < limbs; d++)
-                row->limb[k][d] = bin[(k * bins + t - base - d) * stride + i];
+                row->limb[k][d] = bin[(k * bins + t - base[w] - d) * stride + i];
         }
     }
 }
@@ -35,7 +32,7 @@ static void rows_from_bins(struct cuda *c, int first, int count, int64_t stride,
 /* Fetches the rows of a launch that kept its bins. */
 static int fetch(struct cuda *c, int first, int count, struct fault *f)
 {
-    const int bins = c->mode == MODE_DOUBLE ? CUDA_BINS_DOUBLE : CUDA_BINS;
+    const int bins = cuda_bins(c);
     const int64_t stride = ((int64_t)count + 31) / 32 * 32, words = NSUM * bins * stride;
     const size_t bytes = (size_t)(words + stride) * 8 + (size_t)(NWINDOW * stride) * 4;
     char *copy = memory_zeroed(bytes);

@@ -33,8 +33,6 @@ struct results cuda_results(const struct cuda *c)
     return r;
 }
 
-static int bins_of(int mode) { return mode == MODE_DOUBLE ? CUDA_BINS_DOUBLE : CUDA_BINS; }
-
 static int make_room(struct cuda *c, int ni, struct fault *f)
 {
     const int64_t n = ((int64_t)ni + WIDE_ROWS - 1) / WIDE_ROWS * WIDE_ROWS;
@@ -54,7 +52,7 @@ static int make_room(struct cuda *c, int ni, struct fault *f)
         }
     }
     const uint64_t row_bytes =
-        (uint64_t)(NSUM * bins_of(c->mode)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see rows_at */
+        (uint64_t)(NSUM * cuda_bins(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see rows_at */
     if (!code) code = cuda_reserve(c, &c->bins, MEMORY_DEVICE, (uint64_t)rows * row_bytes, f);
     if (!code)
         code = cuda_reserve(c, &c->counters, MEMORY_DEVICE,
@@ -66,20 +64,28 @@ static int make_room(struct cuda *c, int ni, struct fault *f)
 
 static int floor_of_40(int e) { return (e + 4000) / BIN_BITS - 100; }
 
-/* What all launches of this call share. */
-static struct cuda_sum_job job_of(const struct cuda *c, int first, int rows, int keep)
+void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW])
 {
     const int x = length_shift(&c->scale, c->mode), m = mass_shift(&c->scale);
     const int v = velocity_shift(&c->scale);
-    const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     const int lowest = c->mode == MODE_DOUBLE ? CUDA_LOWEST : -126;
+    unit[WINDOW_ACC] = 2 * x - m;
+    unit[WINDOW_JERK] = 3 * x - m - v;
+    unit[WINDOW_POT] = x - m;
+    for (int w = 0; w < NWINDOW; w++)
+        base[w] = floor_of_40(lowest + unit[w]) - (limbs_of(c->mode) - 1);
+}
+
+/* What all launches of this call share. */
+static struct cuda_sum_job job_of(const struct cuda *c, int first, int rows, int keep)
+{
+    const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     struct cuda_sum_job job = {
         .sources = cuda_sources(c),
-        .x_unit = power_of_two(x),
-        .v_unit = power_of_two(v),
+        .x_unit = power_of_two(length_shift(&c->scale, c->mode)),
+        .v_unit = power_of_two(velocity_shift(&c->scale)),
         .nj = (int32_t)c->nj,
         .rows = rows,
-        .unit = {2 * x - m, 3 * x - m - v, x - m},
         .stride = (int32_t)stride,
         .targets = (const struct cuda_target *)cuda_pointer(&c->card_targets) + first,
         .keep = keep,
@@ -96,10 +102,9 @@ static struct cuda_sum_job job_of(const struct cuda *c, int first, int rows, int
         .flag = flags_of(c),
         .step = c->step,
     };
-    for (int w = 0; w < NWINDOW; w++)
-        job.base[w] = floor_of_40(lowest + job.unit[w]) - (limbs_of(c->mode) - 1);
+    cuda_units(c, job.unit, job.base);
     job.bin = cuda_pointer(&c->bins);
-    job.nearest = (unsigned long long *)(job.bin + NSUM * bins_of(c->mode) * stride);
+    job.nearest = (unsigned long long *)(job.bin + NSUM * cuda_bins(c) * stride);
     job.top = (int32_t *)(void *)(job.nearest + stride);
     job.nearest_place = job.top + NWINDOW * stride;
     job.nearest_lock = job.nearest_place + stride;

@@ -95,12 +95,12 @@ int exchange_force(int ni, const long long *words, double (*acc)[3], double (*je
         struct partial_row row;
         double sum[NSUM];
         if (!is_row(w)) {
-            force_nan(ni, acc, jerk, pot, NULL, NULL);
+            handover_nan(ni, acc, jerk, pot, NULL, NULL);
             return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
         }
         from_words(w, &row);
         partial_value(&row, sum);
-        if (!force_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
+        if (!handover_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];

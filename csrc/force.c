@@ -8,6 +8,7 @@
 
 #include "exact.h"
 #include "fpenv.h"
+#include "handover.h"
 #include "memory.h"
 #include "mistakes.h"
 #include "threads.h"
@@ -20,33 +21,8 @@ static int all_finite3(const double a[3])
     return is_finite(a[0]) && is_finite(a[1]) && is_finite(a[2]);
 }
 
-/* A loop that vectors take. */
-static int finite_numbers(const double *a, size_t n)
-{
-    uint64_t any = 0;
-    for (size_t k = 0; k < n; k++)
-        any |= (bits_of(a[k]) & 0x7ff0000000000000u) + 0x0010000000000000u;
-    return !(any >> 63);
-}
-
 /* Bits are compared, not numbers: the host may trap comparisons with NaN. */
 static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
-
-void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
-               float *distance)
-{
-    if (MISTAKE(stale_outputs)) return;
-    if (!acc && !jerk && !pot && !nearest && !distance) return; /* n may be garbage, too */
-    for (int i = 0; i < n; i++) {
-        for (int k = 0; k < 3; k++) {
-            if (acc) acc[i][k] = NAN;
-            if (jerk) jerk[i][k] = NAN;
-        }
-        if (pot) pot[i] = NAN;
-        if (nearest) nearest[i] = -1;
-        if (distance) distance[i] = NAN;
-    }
-}
 
 #ifdef GRAPE6_FAULT_INJECTION
 static int spoilt_row = -1;
@@ -132,7 +108,7 @@ static void copy_targets(void *arrays, int first, int count)
     memcpy(c->x + first, from->x + first, n * sizeof *c->x);
     memcpy(c->v + first, from->v + first, n * sizeof *c->v);
     memset(c->invalid + first, 0, n);
-    if (!count || (finite_numbers(c->x[first], 3 * n) && finite_numbers(c->v[first], 3 * n)))
+    if (!count || (handover_finite(c->x[first], 3 * n) && handover_finite(c->v[first], 3 * n)))
         return;
     for (int i = first; i < first + count; i++) {
         c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
@@ -356,107 +332,7 @@ void force_before_write(struct session *s)
     c->outdated = 1;
 }
 
-int force_fit(double sum[NSUM], int jerk)
-{
-    unsigned unfit = 0; /* bit per window: a vector is NaN as a whole */
-    for (int k = 0; k < NSUM; k++)
-        if ((jerk || window_of(k) != WINDOW_JERK) && !is_finite(sum[k]))
-            unfit |= 1u << window_of(k);
-    for (int k = 0; k < NSUM; k++)
-        if (unfit >> window_of(k) & 1 || (!jerk && window_of(k) == WINDOW_JERK)) sum[k] = NAN;
-    return !unfit;
-}
-
-/* Where results go, and the tasks of handing them over. */
-struct outputs {
-    const struct force_call *call;
-    double (*acc)[3], (*jerk)[3], *pot;
-    int *nearest;
-    float *distance;
-    int end;
-    _Atomic int next, out_of_range;
-};
-
-/* Rows among which something is NaN, or does not fit a double. */
-static void hand_over_carefully(struct outputs *o, int first, int end)
-{
-    const struct force_call *c = o->call;
-    for (int i = first; i < end; i++) {
-        double sum[NSUM];
-        for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
-        if (!force_fit(sum, c->jerk) && !c->invalid[i]) {
-            int lowest = atomic_load(&o->out_of_range);
-            while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i))
-                continue;
-        }
-        for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
-        memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
-        memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
-        o->pot[i] = 0.0 - sum[SUM_POT];
-    }
-}
-
-static int is_plain(const struct force_call *c, int first, int count)
-{
-    int invalid = 0;
-    for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
-    for (int k = 0; k < NSUM && !invalid; k++)
-        if (c->jerk || window_of(k) != WINDOW_JERK)
-            invalid = !finite_numbers(c->results.sum[k] + first, (size_t)count);
-    return !invalid && c->jerk;
-}
-
-static void hand_over_rows(struct outputs *o, int first, int end)
-{
-    const struct force_call *c = o->call;
-    const double *const *sum = c->results.sum;
-    if (is_plain(c, first, end - first))
-        for (int i = first; i < end; i++) {
-            o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
-            o->acc[i][2] = sum[SUM_AZ][i];
-            o->jerk[i][0] = sum[SUM_JX][i], o->jerk[i][1] = sum[SUM_JY][i];
-            o->jerk[i][2] = sum[SUM_JZ][i];
-            o->pot[i] = 0.0 - sum[SUM_POT][i];
-        }
-    else
-        hand_over_carefully(o, first, end);
-    for (int i = first; i < end && o->nearest; i++) {
-        const int alone = c->results.nearest[i] < 0 || c->invalid[i];
-        o->nearest[i] = alone ? c->index[i] : c->results.index[i];
-        if (o->distance)
-            o->distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)c->distance[i];
-    }
-}
-
-enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, EARLY_ROWS = 2048, ROWS_AT_ONCE = 256 };
-
-static void hand_over_task(void *outputs)
-{
-    struct outputs *o = outputs;
-    for (int i; (i = atomic_fetch_add(&o->next, ROWS_AT_ONCE)) < o->end;)
-        hand_over_rows(o, i, o->end - i < ROWS_AT_ONCE ? o->end : i + ROWS_AT_ONCE);
-}
-
-static void hand_over(struct session *s, struct outputs *o, int first, int end)
-{
-    int threads = s->options.threads ? s->options.threads : options_cores();
-    if (threads > MOST_COPIERS) threads = MOST_COPIERS;
-    const int worth = (end - first) / ROWS_WORTH_A_THREAD;
-    o->end = end;
-    atomic_store(&o->next, first);
-    threads_run(worth < threads ? (worth ? worth : 1) : threads, hand_over_task, o);
-}
-
-static int verdict(struct session *s, const struct outputs *o)
-{
-    struct force_call *c = &s->call;
-    const int row = atomic_load(&o->out_of_range);
-    if (row != INT_MAX)
-        return error_set(&s->fault, G6X_E_RANGE,
-                         "lasthalf: the force on particle %d (index %d) does not fit a double", row,
-                         c->index[row]);
-    return c->invalid_rows ? G6X_E_I_NAN : 0;
-}
+enum { EARLY_ROWS = 2048 };
 
 /* Hands over what is there while the rest is still being computed; then force_complete has little
  * left to do, or to do again after a fault. The number of rows that are handed over. */
@@ -468,7 +344,7 @@ static int hand_over_early(struct session *s, struct outputs *o, unsigned want)
         return 0;
     for (; done + EARLY_ROWS < c->ni; done += EARLY_ROWS) {
         if (finish(s, want | (c->jerk ? WANT_JERK : 0), done + EARLY_ROWS)) return 0;
-        hand_over(s, o, done, done + EARLY_ROWS);
+        handover_rows(s, o, done, done + EARLY_ROWS);
     }
     return done;
 }
@@ -500,12 +376,12 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         code = force_complete(s, want);
         if (s->backend != backend) handed = 0;
         if (!code) {
-            hand_over(s, &o, handed, c->ni);
-            code = verdict(s, &o);
+            handover_rows(s, &o, handed, c->ni);
+            code = handover_verdict(s, &o);
             rows = 0;
         }
     }
-    if (code && rows) force_nan(rows, acc, jerk, pot, nearest, distance);
+    if (code && rows) handover_nan(rows, acc, jerk, pot, nearest, distance);
     fpenv_leave(&host);
     return code;
 }

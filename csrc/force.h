@@ -3,12 +3,8 @@
 #ifndef GRAPE6_FORCE_H
 #define GRAPE6_FORCE_H
 
+#include "handover.h"
 #include "session.h"
-
-/* Fills the outputs of n particles with quiet NaN, and nearest neighbours with -1, which its hosts
- * take for a hardware error. Each pointer may be NULL. */
-void force_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
-               float *distance);
 
 /* Copies the i particles, brings the backend's j memory to the session's time and starts.
  * eps2 has one value, or ni of them if `each`. */
@@ -28,9 +24,6 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
 int force_resume(struct session *s, int code);
 /* Sees to it that the sums are there, and what else is wanted (WANT_*). */
 int force_complete(struct session *s, unsigned want);
-/* Makes NaN of the jerk unless it was computed, and of what does not fit a double, in which case 0
- * is returned. */
-int force_fit(double sum[NSUM], int jerk);
 /* The current call for the functions of exact.h. */
 struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences);
 
