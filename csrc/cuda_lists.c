@@ -13,7 +13,7 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static int list_rows(struct cuda *c, int first, int rows, const double *h2, int64_t *total,
                      struct fault *f)
 {
-    unsigned long long count;
+    unsigned long long count = 0;
     int code = cuda_check(
         c, c->device.driver.fill(c->list_count.address, 0, sizeof count, c->device.stream), "fill",
         f);

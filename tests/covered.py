@@ -30,6 +30,13 @@ def run(*command, **env):
         sys.exit(f"{command[0]}: exit {done.returncode}")
 
 
+def in_a_package(library, folder):
+    """A copy of the package with this library in it: the bridge to Python lies beside its own."""
+    package = folder / "package/grape6py"
+    shutil.copytree(capi.ROOT / "grape6py", package)
+    return shutil.copy(library, package / "lib/libgrape6.so")
+
+
 def main(folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -44,6 +51,8 @@ def main(folder):
         GRAPE6_TEST_LIBRARY=str(built.library))  # fmt: skip
     run(*python, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_bridge.py",
         GRAPE6_TEST_COVERAGE=str(folder / "bridge"))  # fmt: skip
+    run(*python, "pytest", "-q", "-p", "no:cacheprovider", "tests/test_cuda_backend.py",
+        GRAPE6_TEST_LIBRARY=str(in_a_package(built.library, folder)))  # fmt: skip
     run(*python, "gcovr", "--root", capi.ROOT, "--filter", "csrc/", "--object-directory",
         built.folder, "--txt-metric", "line", "--fail-under-line", LEAST, built.folder,
         folder / "bridge")  # fmt: skip
