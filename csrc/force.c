@@ -103,13 +103,13 @@ static void copy_targets(void *arrays, int first, int count)
     struct arrays *from = arrays;
     struct force_call *c = from->call;
     const size_t n = (size_t)count;
+    if (!count) return; /* then there may be no arrays */
     memcpy(c->index + first, from->index + first, n * sizeof *c->index);
     memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
     memcpy(c->x + first, from->x + first, n * sizeof *c->x);
     memcpy(c->v + first, from->v + first, n * sizeof *c->v);
     memset(c->invalid + first, 0, n);
-    if (!count || (handover_finite(c->x[first], 3 * n) && handover_finite(c->v[first], 3 * n)))
-        return;
+    if (handover_finite(c->x[first], 3 * n) && handover_finite(c->v[first], 3 * n)) return;
     for (int i = first; i < first + count; i++) {
         c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
         if (!c->invalid[i]) continue;

@@ -110,6 +110,7 @@ void handover_rows(struct session *s, struct outputs *o, int first, int end)
     int threads = s->options.threads ? s->options.threads : options_cores();
     if (threads > MOST_COPIERS) threads = MOST_COPIERS;
     const int worth = (end - first) / ROWS_WORTH_A_THREAD;
+    if (first >= end) return;
     o->end = end;
     atomic_store(&o->next, first);
     threads_run(worth < threads ? (worth ? worth : 1) : threads, task, o);
