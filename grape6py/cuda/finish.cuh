@@ -60,7 +60,7 @@ DEVICE_FN bool is_at(const struct target *t, const struct pair_j *j, real r2)
 DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block)
 {
     const int k = atomicAdd(job.left_count, 1);
-    if (k < job.left_room) {
+    if ((unsigned)k < (unsigned)job.left_room) { /* more than 2^31 look negative */
         job.left[k].row = job.first + row;
         job.left[k].block = block;
     }
