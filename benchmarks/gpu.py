@@ -1,10 +1,12 @@
 """Times a graphics card through the C API, measures its accuracy, and keeps both as JSON.
 
     python benchmarks/gpu.py [--name NAME] [--rounds 3] [--commit COMMIT] [--quick]
+                             [--beside COMMAND]
 
 Builds benchmarks/card.c against the library of this tree, runs every configuration in rounds that
 alternate them, and writes benchmarks/results/gpu-NAME.json with the median round of each (a round
-is itself a median), the errors against a direct sum in double, and the goals.
+is itself a median), the errors against a direct sum in double, and the goals. What other programs
+print that are to be run beside, once a round, is kept too.
 """
 
 import argparse
@@ -74,6 +76,12 @@ def errors(mode, n, step=8):
     return result | {"mean_along_acc": float(along.mean())}
 
 
+def printed(command):
+    """What a program prints, by its command."""
+    run = subprocess.run(command.split(), capture_output=True, text=True, check=True)
+    return {"command": command, "printed": run.stdout.splitlines()}
+
+
 def about():
     import cupy
 
@@ -96,12 +104,14 @@ def main():
     parser.add_argument("--commit", default=commit())
     parser.add_argument("--out", default=str(HERE / "results"))
     parser.add_argument("--quick", action="store_true", help="without N = 1048576, ni = N")
+    parser.add_argument("--beside", action="append", default=[], help="another program to run")
     options = parser.parse_args()
     environment = os.environ | {"GRAPE6_BACKEND": "cuda"}
-    found = {}
+    found, beside = {}, []
     with tempfile.TemporaryDirectory() as folder:
         card = build(folder)
         for _ in range(options.rounds):
+            beside += [printed(command) for command in options.beside]
             for line, goal in configurations(300_000 if options.quick else 2_000_000):
                 if " 1048576" in line and line.startswith("force") and line in found:
                     continue  # seconds a call: once
@@ -120,6 +130,8 @@ def main():
         figures.append(next(figure for figure in rounds if figure[key] == middle))
     figures += [errors(mode, 16384) for mode in ("grape", "double", "single")]
     result = {"machine": about(), "commit": options.commit, "figures": figures}
+    if beside:
+        result["beside"] = beside
     Path(options.out, f"gpu-{options.name}.json").write_text(json.dumps(result, indent=1) + "\n")
 
 

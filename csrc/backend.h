@@ -83,8 +83,8 @@ struct backend {
     int (*start)(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
                  struct fault *f);
     /* Waits for the results of the first `count` targets at least, with what is wanted (WANT_*).
-     * They hold until the next start. May be called again for more targets, and for what was not
-     * wanted before while the j memory is unchanged. */
+     * 1: only all of them can be had. They hold until the next start. May be called again for more
+     * targets, and for what was not wanted before while the j memory is unchanged. */
     int (*finish)(void *state, unsigned want, int count, struct results *results, struct fault *f);
     /* The partial sums behind the results, all of which were waited for. */
     int (*partials)(void *state, const struct partial_row **rows, struct fault *f);

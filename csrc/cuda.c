@@ -70,23 +70,40 @@ void cuda_leave(struct cuda *c)
     (void)c->device.driver.pop_context(&context);
 }
 
-int cuda_launch(struct cuda *c, int kernel, int64_t grid_x, int64_t grid_y, void *job,
+int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
                 struct fault *f)
 {
     void *arguments[] = {job};
-    const int wide = kernel >= KERNEL_WIDE;
-    const int error = c->device.driver.launch(c->function[c->mode][kernel], (unsigned)grid_x,
-                                              (unsigned)grid_y, 1, wide ? WIDE_ROWS / 2 : 256, 1, 1,
-                                              kernel < KERNEL_FEW || wide ? 0 : CUDA_SMALL_SHARED,
-                                              c->device.stream, arguments, NULL);
+    const int threads = kernel < KERNEL_MIDDLE ? 256 : WIDE_ROWS / 2;
+    const int shared = kernel < KERNEL_FEW || kernel >= KERNEL_WIDE ? 0
+                       : kernel < KERNEL_MIDDLE                     ? CUDA_SMALL_SHARED
+                                                                    : CUDA_MIDDLE_SHARED;
+    const int error = c->device.driver.launch(
+        c->function[c->mode][kernel], (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1,
+        1, (unsigned)shared, c->device.stream[lane], arguments, NULL);
+    if (lane >= c->busy) c->busy = lane + 1;
     return cuda_check(c, error, NAMES[kernel], f);
+}
+
+int cuda_idle(struct cuda *c, const char *what, struct fault *f)
+{
+    int code = 0;
+    for (int lane = 0; lane < c->busy && !code; lane++)
+        code = cuda_check(c, c->device.driver.wait(c->device.stream[lane]), what, f);
+    c->busy = 0;
+    return code;
+}
+
+int cuda_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f)
+{
+    return cuda_check(c, c->device.driver.fill(address, 0, bytes, c->device.stream[0]), "fill", f);
 }
 
 int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f)
 {
     const struct driver *d = &c->device.driver;
-    const int code = cuda_check(c, d->copy_out(to, from, bytes, c->device.stream), "copy", f);
-    return code ? code : cuda_check(c, d->wait(c->device.stream), "copy", f);
+    const int code = cuda_check(c, d->copy_out(to, from, bytes, c->device.stream[0]), "copy", f);
+    return code ? code : cuda_check(c, d->wait(c->device.stream[0]), "copy", f);
 }
 
 int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes, struct fault *f)
@@ -97,7 +114,7 @@ int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes
     int code = of_bridge(c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), f);
     if (code) return code;
     if (m->address) { /* what still uses it has to end first */
-        code = cuda_check(c, c->device.driver.wait(c->device.stream), "memory", f);
+        code = cuda_idle(c, "memory", f);
         (void)c->bridge->release(&c->device, m->address);
     }
     *m = more;
@@ -225,13 +242,12 @@ static int send(struct cuda *c, int count, struct fault *f)
     struct cuda_receive_job job = {
         .store = store_of(c), .sent = cuda_pointer(&c->sent), .count = count};
     c->unread = 1;
-    return cuda_launch(c, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
+    return cuda_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
 }
 
 static int wait_for_sent(struct cuda *c, struct fault *f)
 {
-    const int code =
-        c->unread ? cuda_check(c, c->device.driver.wait(c->device.stream), "receive", f) : 0;
+    const int code = c->unread ? cuda_idle(c, "receive", f) : 0;
     c->unread = 0;
     return code;
 }

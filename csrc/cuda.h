@@ -1,6 +1,7 @@
 /* cuda.h - the state of the CUDA backend, which cuda*.c share.
  *   cuda.c        opening, memory, and the j particles' way to the card
  *   cuda_sum.c    force calls
+ *   cuda_targets.c  i particles on their way to pinned memory
  *   cuda_rows.c   what takes partial sums to the host: exact pairs, shares of j
  *   cuda_lists.c  neighbour lists
  */
@@ -26,9 +27,11 @@ enum {
     NKERNEL = KERNEL_WIDE + VARIANTS
 };
 enum {
-    WIDE_ROWS = 256,       /* i particles of a CUDA block of the wide kernels */
+    WIDE_ROWS = 256,       /* i particles of a CUDA block of the wide kernels, */
+    MIDDLE_ROWS = 64,      /* and of kernel middle */
     PIECE = 65536,         /* i particles of a launch */
-    FIRST_PIECE = 2048,    /* of the first of several: the next are copied meanwhile */
+    FIRST_PIECE = 1024,    /* of the first of several: the next are copied meanwhile, */
+    NEXT_PIECE = 4,        /* each so many times as large */
     SENT_ROOM = 8192,      /* j particles that go to the card at a time */
     SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
     KEEP_CALLS = 64        /* so many calls keep their bins after one whose bins were wanted */
@@ -62,6 +65,7 @@ struct cuda {
 
     /* the force call */
     struct targets targets;
+    struct packing *packing; /* of them, while it goes on */
     int jerk, soft, threads;
     int kernel;     /* KERNEL_FEW, _SOME, _MIDDLE or _WIDE */
     int soft_alike; /* all have the same softening */
@@ -69,10 +73,14 @@ struct cuda {
     int launched; /* targets whose results come from the card: all, or none if there are no j */
     unsigned guess, has;  /* WANT_* that the next start computes unasked, and the last computed */
     int keep_guess, kept; /* the same of partial sums */
+    int64_t tiles_there;  /* whose end was seen, */
+    int any_left;         /* and whether they left something to the host */
     int settled;          /* rows are in `rows`, and whatever was left to the host is done */
     unsigned long long step;
     int unread; /* results of the last launch were not waited for */
-    struct cuda_memory pinned_targets, card_targets, bins, results, counters, left;
+    int busy;   /* lanes that may have something to do */
+    struct cuda_memory pinned_targets, card_targets, results, left_count, left;
+    struct cuda_memory bins[DEVICE_STREAMS], ended[DEVICE_STREAMS];
     int64_t stride; /* of the results */
     struct partial_row *rows;
     int64_t rows_room;
@@ -98,8 +106,13 @@ void cuda_leave(struct cuda *c);
 int cuda_check(struct cuda *c, int error, const char *what, struct fault *f);
 /* Sees to it that there is room; what was there is lost, and zero, if it has to grow. */
 int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes, struct fault *f);
-int cuda_launch(struct cuda *c, int kernel, int64_t grid_x, int64_t grid_y, void *job,
+/* On one of the device's streams, which are called lanes here. */
+int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
                 struct fault *f);
+/* Waits until the card has nothing to do for us. */
+int cuda_idle(struct cuda *c, const char *what, struct fault *f);
+/* Zeroes memory, and copies it to the host, on lane 0. */
+int cuda_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
 int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
 
 static inline void *cuda_pointer(const struct cuda_memory *m)
@@ -119,13 +132,19 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
 int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
 /* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
 void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
-/* Sums of `count` targets from `first` on, by one launch. */
-int cuda_sum(struct cuda *c, int first, int count, unsigned want, int keep, struct fault *f);
-/* Waits until the results of targets below `count` are there. */
+/* Sums of `count` targets from `first` on, by one launch on a lane that has bins of its own. */
+int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int keep,
+             struct fault *f);
+/* Waits until the results of targets below `count` are there, and notes whether something of them
+ * was left to the host. */
 int cuda_wait(struct cuda *c, int count, struct fault *f);
-/* Whether something of these was left to the host; they must be there. */
-int cuda_left(const struct cuda *c, int count);
 struct results cuda_results(const struct cuda *c);
+
+/* cuda_targets.c */
+/* Brings all targets to pinned memory, and does `meanwhile`, which may wait for those it needs. */
+int cuda_pack_targets(struct cuda *c, int (*meanwhile)(struct cuda *, void *, struct fault *),
+                      void *argument, struct fault *f);
+void cuda_await_targets(struct cuda *c, int count);
 
 /* cuda_rows.c */
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);

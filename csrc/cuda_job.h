@@ -121,19 +121,28 @@ struct cuda_sum_job {
     unsigned long long step;
 };
 
-/* Shared memory of all kernels but the wide ones. */
-enum { CUDA_SMALL_SHARED = 54 * 1024 };
+/* Shared memory of kernels few and some, and of kernel middle. */
+enum { CUDA_SMALL_SHARED = 58 * 1024, CUDA_MIDDLE_SHARED = 50 * 1024 };
 
 /* A small call has its i particles in the kernel's parameters, of which there may be 4096 bytes;
- * they then have one softening. */
-enum { CUDA_IN_JOB = 64 };
+ * they then have one softening. A very small one has there also the j particles that arrive. */
+enum { CUDA_IN_JOB = 64, CUDA_FEW_IN_JOB = 8, CUDA_SENT_IN_JOB = 7 };
 struct cuda_packed_targets {
-    double x[CUDA_IN_JOB][3], v[CUDA_IN_JOB][3], eps2;
+    union {
+        double x[CUDA_IN_JOB][3];
+        struct {
+            double x[CUDA_FEW_IN_JOB][3];
+            struct cuda_sent sent[CUDA_SENT_IN_JOB];
+        } few;
+    };
+    double v[CUDA_IN_JOB][3], eps2;
     int32_t index[CUDA_IN_JOB];
 };
 struct cuda_small_job {
     struct cuda_sum_job sum;
     struct cuda_packed_targets targets;
+    struct cuda_predict_job predict; /* kernels few and some; sent: NULL if they are in the job */
+    int32_t predicts;                /* they do it */
 };
 /* Kernel neighbours: pairs of a row and an index with s^2 <= h2, in any order. */
 struct cuda_list_job {

@@ -14,9 +14,7 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
                      struct fault *f)
 {
     unsigned long long count = 0;
-    int code = cuda_check(
-        c, c->device.driver.fill(c->list_count.address, 0, sizeof count, c->device.stream), "fill",
-        f);
+    int code = cuda_fill(c, c->list_count.address, sizeof count, f);
     double *radii = cuda_pointer(&c->list_h2);
     struct cuda_target *targets = cuda_pointer(&c->pinned_targets);
     for (int i = 0; i < rows; i++) {
@@ -37,7 +35,7 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
         .listed = cuda_pointer(&c->listed),
     };
     if (!code)
-        code = cuda_launch(c, KERNEL_NEIGHBOURS, (c->nj + 255) / 256, (rows + 15) / 16, &job, f);
+        code = cuda_launch(c, 0, KERNEL_NEIGHBOURS, (c->nj + 255) / 256, (rows + 15) / 16, &job, f);
     if (!code) code = cuda_copy_out(c, &count, c->list_count.address, sizeof count, f);
     *total = (int64_t)count;
     return code;

@@ -39,7 +39,7 @@ static int fetch(struct cuda *c, int first, int count, struct fault *f)
     if (!copy)
         return error_set(f, G6X_E_MEMORY, "out of memory for the partial sums of %d particles",
                          count);
-    const int code = cuda_copy_out(c, copy, c->bins.address, bytes, f);
+    const int code = cuda_copy_out(c, copy, c->bins[0].address, bytes, f);
     if (!code)
         rows_from_bins(c, first, count, stride, (const int64_t *)(void *)copy,
                        (const int32_t *)(void *)(copy + (words + stride) * 8));
@@ -123,11 +123,8 @@ static void add_left(struct cuda *c, int64_t count)
 static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *f)
 {
     const uint64_t size = sizeof(struct cuda_left);
-    int code = cuda_copy_out(c, count, c->counters.address, sizeof *count, f);
-    if (!code)
-        code = cuda_check(
-            c, c->device.driver.fill(c->counters.address, 0, sizeof *count, c->device.stream),
-            "fill", f);
+    int code = cuda_copy_out(c, count, c->left_count.address, sizeof *count, f);
+    if (!code) code = cuda_fill(c, c->left_count.address, sizeof *count, f);
     *again = (uint64_t)*count * size > c->left.bytes;
     if (!code && *again)
         code = cuda_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, f);
@@ -141,21 +138,28 @@ static int settle_piece(struct cuda *c, int first, int count, int launched, stru
     int32_t left = 0;
     for (int round = 0; round < 3 && !code; round++) {
         if (again) {
-            if (round || launched)
-                code = cuda_check(
-                    c, c->device.driver.fill(c->bins.address, 0, c->bins.bytes, c->device.stream),
-                    "fill", f);
-            if (!code)
-                code = cuda_check(
-                    c, c->device.driver.fill(c->counters.address, 0, sizeof left, c->device.stream),
-                    "fill", f);
-            if (!code) code = cuda_sum(c, first, count, c->has, 1, f);
+            if (round || launched) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
+            if (!code) code = cuda_fill(c, c->left_count.address, sizeof left, f);
+            if (!code) code = cuda_sum(c, 0, first, count, c->has, 1, f);
         }
         if (!code) code = count_left(c, &left, &again, f);
         if (!again) break;
     }
     if (!code) code = fetch(c, first, count, f);
     if (!code) add_left(c, left);
+    return code;
+}
+
+static int settle_pieces(struct cuda *c, void *nothing, struct fault *f)
+{
+    const int ni = c->targets.ni;
+    int code = 0;
+    (void)nothing;
+    for (int first = 0; first < ni && !code; first += PIECE) {
+        const int count = ni - first < PIECE ? ni - first : PIECE;
+        code = settle_piece(c, first, count, c->kept, f);
+        if (!code && !c->kept) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
+    }
     return code;
 }
 
@@ -174,19 +178,12 @@ int cuda_settle(struct cuda *c, struct fault *f)
     const int ni = c->targets.ni;
     if (c->settled) return 0;
     int code = room_for_rows(c, f);
-    if (!code) code = cuda_check(c, c->device.driver.wait(c->device.stream), "sum", f);
+    if (!code) code = cuda_idle(c, "sum", f);
     if (!c->kept) c->step++;
     for (int i = 0; !code && !c->nj && i < ni; i++) partial_clear(&c->rows[i]);
     if (!c->nj) c->settled = !code;
     if (!c->nj || code) return code;
-    for (int first = 0; first < ni && !code; first += PIECE) {
-        const int count = ni - first < PIECE ? ni - first : PIECE;
-        code = settle_piece(c, first, count, c->kept, f);
-        if (!code && !c->kept)
-            code = cuda_check(
-                c, c->device.driver.fill(c->bins.address, 0, c->bins.bytes, c->device.stream),
-                "fill", f);
-    }
+    code = cuda_pack_targets(c, settle_pieces, NULL, f); /* lists may have taken their place */
     if (!code) c->settled = 1;
     return code;
 }

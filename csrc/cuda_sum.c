@@ -11,7 +11,7 @@
 /* Results in pinned memory: 7 sums, r^2, addresses and indices per target; then per tile the
  * flag and the number of pairs left to the host. */
 enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2, BYTES_PER_TILE = 8 + 4 };
-enum { SMALLEST_TILE = 16 };
+enum { SMALLEST_TILE = 8 };
 
 static double *sums_of(const struct cuda *c) { return cuda_pointer(&c->results); }
 static double *r2_of(const struct cuda *c) { return sums_of(c) + NSUM * c->stride; }
@@ -36,7 +36,6 @@ struct results cuda_results(const struct cuda *c)
 static int make_room(struct cuda *c, int ni, struct fault *f)
 {
     const int64_t n = ((int64_t)ni + WIDE_ROWS - 1) / WIDE_ROWS * WIDE_ROWS;
-    const int64_t rows = n < PIECE ? n : PIECE;
     const uint64_t bytes = (uint64_t)n;
     int code =
         cuda_reserve(c, &c->pinned_targets, MEMORY_PINNED, bytes * sizeof(struct cuda_target), f);
@@ -51,13 +50,17 @@ static int make_room(struct cuda *c, int ni, struct fault *f)
             memset(flags_of(c), 0, (size_t)(n / SMALLEST_TILE) * BYTES_PER_TILE);
         }
     }
+    return code ? code : cuda_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), f);
+}
+
+/* Room for the bins of a launch, which are in its lane's memory. */
+static int make_room_for_bins(struct cuda *c, int lane, int rows, struct fault *f)
+{
+    const uint64_t n = ((uint64_t)rows + 255) / 256 * 256;
     const uint64_t row_bytes =
-        (uint64_t)(NSUM * cuda_bins(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see rows_at */
-    if (!code) code = cuda_reserve(c, &c->bins, MEMORY_DEVICE, (uint64_t)rows * row_bytes, f);
-    if (!code)
-        code = cuda_reserve(c, &c->counters, MEMORY_DEVICE,
-                            64 + (uint64_t)(rows / SMALLEST_TILE) * 8, f);
-    return code;
+        (uint64_t)(NSUM * cuda_bins(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see job_of */
+    const int code = cuda_reserve(c, &c->bins[lane], MEMORY_DEVICE, n * row_bytes, f);
+    return code ? code : cuda_reserve(c, &c->ended[lane], MEMORY_DEVICE, n / SMALLEST_TILE * 8, f);
 }
 
 /* ---- launching ------------------------------------------------------------------------ */
@@ -77,7 +80,7 @@ void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDO
 }
 
 /* What all launches of this call share. */
-static struct cuda_sum_job job_of(const struct cuda *c, int first, int rows, int keep)
+static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int rows, int keep)
 {
     const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     struct cuda_sum_job job = {
@@ -90,7 +93,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int first, int rows, int
         .targets = (const struct cuda_target *)cuda_pointer(&c->card_targets) + first,
         .keep = keep,
         .left_room = (int32_t)(c->left.bytes / sizeof(struct cuda_left)),
-        .left_count = cuda_pointer(&c->counters),
+        .left_count = cuda_pointer(&c->left_count),
         .left = cuda_pointer(&c->left),
         .first = first,
         .out_stride = (int32_t)c->stride,
@@ -103,53 +106,13 @@ static struct cuda_sum_job job_of(const struct cuda *c, int first, int rows, int
         .step = c->step,
     };
     cuda_units(c, job.unit, job.base);
-    job.bin = cuda_pointer(&c->bins);
+    job.bin = cuda_pointer(&c->bins[lane]);
     job.nearest = (unsigned long long *)(job.bin + NSUM * cuda_bins(c) * stride);
     job.top = (int32_t *)(void *)(job.nearest + stride);
     job.nearest_place = job.top + NWINDOW * stride;
     job.nearest_lock = job.nearest_place + stride;
-    job.ended = (unsigned *)cuda_pointer(&c->counters) + 16;
+    job.ended = cuda_pointer(&c->ended[lane]);
     return job;
-}
-
-/* The i particles of a launch on their way to pinned memory. */
-struct packing {
-    const struct targets *targets;
-    struct cuda_target *to; /* of target number 0 */
-    int end;
-    _Atomic int next;
-};
-
-enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, COPIED_AT_ONCE = 256 };
-
-static void pack_rows(const struct packing *p, int first, int end)
-{
-    const struct targets *t = p->targets;
-    for (int i = first; i < end; i++) {
-        struct cuda_target *to = &p->to[i];
-        if (t->fill && (i - first) % COPIED_AT_ONCE == 0)
-            t->fill(t->context, i, end - i < COPIED_AT_ONCE ? end - i : COPIED_AT_ONCE);
-        memcpy(to->x, t->x[i], sizeof to->x);
-        memcpy(to->v, t->v[i], sizeof to->v);
-        to->eps2 = t->eps2[i];
-        to->index = t->index[i];
-    }
-}
-
-static void pack_task(void *packing)
-{
-    struct packing *p = packing;
-    for (int i; (i = atomic_fetch_add(&p->next, ROWS_WORTH_A_THREAD)) < p->end;)
-        pack_rows(p, i, p->end - i < ROWS_WORTH_A_THREAD ? p->end : i + ROWS_WORTH_A_THREAD);
-}
-
-static void pack_targets(struct cuda *c, int first, int count)
-{
-    struct packing p = {&c->targets, cuda_pointer(&c->pinned_targets), first + count, first};
-    const int cores = c->threads ? c->threads : options_cores();
-    const int threads = cores < MOST_COPIERS ? cores : MOST_COPIERS;
-    const int worth = count / ROWS_WORTH_A_THREAD;
-    threads_run(worth < threads ? (worth ? worth : 1) : threads, pack_task, &p);
 }
 
 static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
@@ -158,44 +121,73 @@ static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
 static int abreast(const struct cuda *c, int kernel)
 {
     if (kernel == KERNEL_WIDE) return WIDE_ROWS;
-    return (c->mode == MODE_DOUBLE ? 32 : 16) * (kernel == KERNEL_MIDDLE ? 2 : 1);
+    if (kernel == KERNEL_MIDDLE) return MIDDLE_ROWS;
+    if (c->mode == MODE_DOUBLE) return 32;
+    return kernel == KERNEL_SOME ? 16 : 8;
+}
+
+/* CUDA blocks of a kernel if each takes one block of addresses. */
+static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
+{
+    return parts(c->nj, CUDA_BLOCK) * parts(ni, abreast(c, kernel));
 }
 
 /* Which kernel fills the card: each takes more i particles than the one before, and is faster
  * if there are enough of them. All give the same bits. */
 static int choose_kernel(const struct cuda *c, int ni)
 {
-    const int64_t blocks = parts(c->nj, CUDA_BLOCK), places = c->device.multiprocessors;
-    if (ni > PIECE || (ni >= WIDE_ROWS && 2 * blocks * parts(ni, WIDE_ROWS) >= 3 * places))
+    const int64_t places = c->device.multiprocessors;
+    if (ni > PIECE || (ni >= WIDE_ROWS && most_blocks(c, KERNEL_WIDE, ni) >= 3 * places))
         return KERNEL_WIDE;
-    if (blocks * parts(ni, abreast(c, KERNEL_MIDDLE)) >= 2 * places && ni > abreast(c, KERNEL_SOME))
+    if (ni > MIDDLE_ROWS / 2 && 2 * most_blocks(c, KERNEL_MIDDLE, ni) >= 3 * places)
         return KERNEL_MIDDLE;
-    return ni <= abreast(c, KERNEL_FEW) / 2 ? KERNEL_FEW : KERNEL_SOME;
+    return ni <= 8 || most_blocks(c, KERNEL_FEW, ni) <= places ? KERNEL_FEW : KERNEL_SOME;
+}
+
+/* Blocks of addresses for each CUDA block, so that `room` of these at a time end evenly. */
+static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
+{
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t step = 1; step <= 8 && step <= blocks; step++) {
+        const int64_t rounds = parts(parts(blocks, step) * tiles, room) * step;
+        if (rounds > least) continue;
+        least = rounds;
+        best = step;
+    }
+    return best;
 }
 
 /* How i and j are dealt out. A tile of i particles that takes several rounds keeps its j. */
-static void cut_small(const struct cuda *c, int ni, struct cuda_sum_job *job)
+static void cut(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
-    const int rows = abreast(c, c->kernel);
-    const int64_t blocks = parts(c->nj, CUDA_BLOCK), tiles = parts(ni, rows);
-    const int64_t wanted = parts(8 * (int64_t)c->device.multiprocessors, blocks);
-    job->tile_rows = (int32_t)(parts(tiles, wanted < tiles ? wanted : tiles) * rows);
+    const int at_once = abreast(c, c->kernel);
+    const int64_t blocks = parts(c->nj, CUDA_BLOCK), tiles = parts(rows, at_once);
+    const int64_t places = c->device.multiprocessors;
+    job->tile_rows = at_once;
     job->step_blocks = 1;
+    if (c->kernel == KERNEL_WIDE) {
+        const int64_t wanted = parts(32 * places, tiles);
+        job->step_blocks = (int32_t)(wanted >= blocks ? 1 : blocks / wanted);
+    } else if (c->kernel == KERNEL_MIDDLE) {
+        job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
+    } else {
+        const int64_t wanted = parts(8 * places, blocks);
+        job->tile_rows = (int32_t)(parts(tiles, wanted < tiles ? wanted : tiles) * at_once);
+    }
 }
 
-static void cut_wide(const struct cuda *c, int rows, struct cuda_sum_job *job)
+_Static_assert(sizeof(struct cuda_small_job) <= 4096, "what CUDA lets a kernel have");
+static int are_in_job(const struct cuda *c)
 {
-    const int64_t blocks = parts(c->nj, CUDA_BLOCK), tiles = parts(rows, WIDE_ROWS);
-    const int64_t places = 4 * (int64_t)c->device.multiprocessors;
-    const int64_t wanted = parts(8 * places, tiles);
-    job->tile_rows = WIDE_ROWS;
-    job->step_blocks = (int32_t)(wanted >= blocks ? 1 : blocks / wanted);
+    return c->kernel != KERNEL_WIDE && c->targets.ni <= CUDA_IN_JOB && c->soft_alike;
 }
 
-static void pack_in_job(const struct cuda *c, struct cuda_packed_targets *to)
+static void pack_in_job(const struct cuda *c, struct cuda_small_job *job)
 {
     const struct targets *t = &c->targets;
     const size_t n = (size_t)t->ni;
+    struct cuda_packed_targets *to = &job->targets;
+    job->sum.targets = NULL;
     if (t->fill) t->fill(t->context, 0, t->ni);
     memcpy(to->x, t->x, n * sizeof *to->x);
     memcpy(to->v, t->v, n * sizeof *to->v);
@@ -216,34 +208,64 @@ static int predict(struct cuda *c, struct fault *f)
     struct cuda_predict_job job;
     const int64_t quarters = blocks_to_predict(c) * (CUDA_BLOCK / CUDA_QUARTER);
     cuda_prediction(c, &job);
-    const int code = cuda_launch(c, KERNEL_PREDICT, quarters, 1, &job, f);
+    const int code = cuda_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
     if (!code) cuda_has_predicted(c);
     return code;
 }
 
-int cuda_sum(struct cuda *c, int first, int count, unsigned want, int keep, struct fault *f)
+/* Whether the CUDA blocks of a sum had better predict their own addresses, all at once. */
+static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
+{
+    return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
+           cuda_blocks <= c->device.multiprocessors &&
+           blocks_to_predict(c) == parts(c->nj, CUDA_BLOCK);
+}
+
+static int copy_targets(struct cuda *c, int lane, int first, int count, struct fault *f)
+{
+    const struct driver *d = &c->device.driver;
+    const struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
+    const uint64_t to = c->card_targets.address + (uint64_t)first * sizeof *pinned;
+    cuda_await_targets(c, first + count);
+    return cuda_check(
+        c, d->copy_in(to, pinned + first, (size_t)count * sizeof *pinned, c->device.stream[lane]),
+        "copy", f);
+}
+
+/* Lets a lane begin after what has been launched on lane 0. */
+static int follow(struct cuda *c, int lane, struct fault *f)
+{
+    const struct driver *d = &c->device.driver;
+    const int code = cuda_check(c, d->record(c->device.event, c->device.stream[0]), "event", f);
+    return code ? code
+                : cuda_check(c, d->follow(c->device.stream[lane], c->device.event, 0), "event", f);
+}
+
+int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int keep,
+             struct fault *f)
 {
     struct cuda_small_job job; /* of the wide kernels, its beginning */
-    struct cuda_target *pinned = (struct cuda_target *)cuda_pointer(&c->pinned_targets) + first;
-    const int in_job = c->kernel != KERNEL_WIDE && count <= CUDA_IN_JOB && c->soft_alike;
-    int code = 0, kernel = c->kernel + (c->jerk ? 1 : 0);
-    job.sum = job_of(c, first, count, keep);
-    if (in_job) {
-        job.sum.targets = NULL;
-        pack_in_job(c, &job.targets);
-    } else {
-        const size_t bytes = (size_t)count * sizeof *pinned;
-        pack_targets(c, first, count);
-        code = cuda_check(c,
-                          c->device.driver.copy_in((uint64_t)(uintptr_t)job.sum.targets, pinned,
-                                                   bytes, c->device.stream),
-                          "copy", f);
+    const int in_job = are_in_job(c);
+    int code = make_room_for_bins(c, lane, count, f), kernel = c->kernel + (c->jerk ? 1 : 0);
+    if (code) return code;
+    job.sum = job_of(c, lane, first, count, keep);
+    cut(c, count, &job.sum);
+    const int64_t across = parts(parts(c->nj, CUDA_BLOCK), job.sum.step_blocks);
+    const int64_t tiles = parts(count, job.sum.tile_rows);
+    job.predicts = !c->predicted && predicts_itself(c, across * tiles);
+    if (job.predicts) {
+        cuda_prediction(c, &job.predict);
+        if (in_job && count <= CUDA_FEW_IN_JOB && c->few <= CUDA_SENT_IN_JOB) {
+            memcpy(job.targets.few.sent, job.predict.sent,
+                   (size_t)c->few * sizeof *job.predict.sent);
+            job.predict.sent = NULL;
+        }
     }
-    if (c->kernel == KERNEL_WIDE)
-        cut_wide(c, count, &job.sum);
-    else
-        cut_small(c, count, &job.sum);
-    if (!code && !c->predicted) code = predict(c, f);
+    if (!c->predicted && !job.predicts) code = predict(c, f);
+    if (in_job)
+        pack_in_job(c, &job);
+    else if (!code)
+        code = copy_targets(c, lane, first, count, f);
     if (code) return code;
     if (c->kernel == KERNEL_WIDE)
         kernel =
@@ -252,44 +274,64 @@ int cuda_sum(struct cuda *c, int first, int count, unsigned want, int keep, stru
         c->has |= WANT_NEAREST;
     c->tile_rows = job.sum.tile_rows;
     c->unread = 1;
-    return cuda_launch(c, kernel, parts(parts(c->nj, CUDA_BLOCK), job.sum.step_blocks),
-                       parts(count, job.sum.tile_rows), &job, f);
+    if (lane) code = follow(c, lane, f);
+    if (!code) code = cuda_launch(c, lane, kernel, across, tiles, &job, f);
+    if (!code && job.predicts) cuda_has_predicted(c);
+    return code;
+}
+
+/* Whether any launch of the last call may have left pairs to the host. */
+static int left_behind(const struct cuda *c)
+{
+    const int64_t tiles = c->launched ? parts(c->launched, c->tile_rows) : 0;
+    int any = 0;
+    for (int64_t t = 0; t < tiles; t++) any |= left_of(c)[t];
+    return any;
 }
 
 /* What the last call has left behind: bins that were kept, the count of pairs for the host. */
 static int clean_up(struct cuda *c, struct fault *f)
 {
-    const struct driver *d = &c->device.driver;
-    int code = c->unread ? cuda_check(c, d->wait(c->device.stream), "sum", f) : 0;
+    int code = c->unread ? cuda_idle(c, "sum", f) : 0;
     c->unread = 0;
-    if (!code && c->kept)
-        code =
-            cuda_check(c, d->fill(c->bins.address, 0, c->bins.bytes, c->device.stream), "fill", f);
-    if (!code && !c->settled && cuda_left(c, c->launched))
-        code = cuda_check(c, d->fill(c->counters.address, 0, 64, c->device.stream), "fill", f);
+    if (!code && c->kept) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
+    if (!code && !c->settled && left_behind(c))
+        code = cuda_fill(c, c->left_count.address, sizeof(int32_t), f);
     if (!code) c->kept = 0;
     c->settled = 1;
     return code;
 }
 
-/* The whole call. */
+/* Launches what the whole call needs: several sums, if there are many i particles. */
+static int launch_all(struct cuda *c, void *want, struct fault *f)
+{
+    /* all launches of a call have tiles of one size: only the wide kernels have that always */
+    int most = c->kept || c->kernel != KERNEL_WIDE ? PIECE : FIRST_PIECE, lane = 0, code = 0;
+    const int ni = c->targets.ni;
+    for (int first = 0, count; first < ni && !code; first += count) {
+        count = ni - first < most ? ni - first : most;
+        code = cuda_sum(c, lane, first, count, *(const unsigned *)want, c->kept, f);
+        most = most < PIECE / NEXT_PIECE ? NEXT_PIECE * most : PIECE;
+        lane = (lane + 1) % DEVICE_STREAMS;
+    }
+    return code;
+}
+
 static int sum_all(struct cuda *c, unsigned want, int keep, struct fault *f)
 {
     const int ni = c->targets.ni;
     int code = clean_up(c, f);
+    if (code) return code;
     c->step++;
     c->has = want;
     c->settled = 0;
     c->kept = keep && ni <= PIECE;
     c->launched = ni;
-    for (int first = 0, count; first < ni && !code; first += count) {
-        /* all launches of a call have tiles of one size: only the wide kernels have that always */
-        const int whole = first || c->kept || c->kernel != KERNEL_WIDE;
-        const int most = whole ? PIECE : FIRST_PIECE;
-        count = ni - first < most ? ni - first : most;
-        code = cuda_sum(c, first, count, want, c->kept, f);
-    }
-    c->targets.fill = NULL; /* all are there */
+    c->tiles_there = 0;
+    c->any_left = 0;
+    if (ni)
+        code = are_in_job(c) ? launch_all(c, &want, f) : cuda_pack_targets(c, launch_all, &want, f);
+    c->targets.fill = NULL; /* all are there, or the call has failed */
     return code;
 }
 
@@ -336,7 +378,9 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
     for (unsigned spins = 0; *flag != c->step; spins++) {
         threads_pause();
         if (spins % 4096 != 4095) continue;
-        const int state = c->device.driver.query(c->device.stream);
+        int state = 0;
+        for (int lane = 0; lane < c->busy && !state; lane++)
+            state = c->device.driver.query(c->device.stream[lane]);
         if (state == DRIVER_NOT_READY || (state == 0 && *flag == c->step)) continue;
         return cuda_check(c, state ? state : INT_MAX, "sum", f);
     }
@@ -346,21 +390,14 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
 int cuda_wait(struct cuda *c, int count, struct fault *f)
 {
     const int64_t tiles = c->launched ? parts(count, c->tile_rows) : 0;
-    for (int64_t t = 0; t < tiles; t++) {
-        const int code = wait_for_tile(c, t, f);
+    for (; c->tiles_there < tiles; c->tiles_there++) {
+        const int code = wait_for_tile(c, c->tiles_there, f);
         if (code) return code;
+        c->any_left |= left_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);
     if (count == c->targets.ni) c->unread = 0;
     return 0;
-}
-
-int cuda_left(const struct cuda *c, int count)
-{
-    const int64_t tiles = c->launched ? parts(count, c->tile_rows) : 0;
-    int any = 0;
-    for (int64_t t = 0; t < tiles; t++) any |= left_of(c)[t];
-    return any;
 }
 
 int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
@@ -372,7 +409,11 @@ int cuda_finish(void *state, unsigned want, int count, struct results *results, 
     if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST))
         code = sum_all(c, want, c->kept, f);
     if (!code) code = cuda_wait(c, count, f);
-    if (!code && !c->settled && cuda_left(c, count)) {
+    if (!code && !c->settled && c->any_left) {
+        if (count < c->targets.ni) {
+            cuda_leave(c);
+            return 1;
+        }
         c->keep_guess = KEEP_CALLS; /* it will happen again */
         code = cuda_settle(c, f);
     }

@@ -25,16 +25,19 @@ struct driver {
     /* cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2 */
     int (*copy_out)(void *to, uint64_t from, size_t bytes, void *stream);
     int (*fill)(uint64_t to, unsigned char value, size_t bytes, void *stream); /* cuMemsetD8Async */
-    int (*wait)(void *stream);  /* cuStreamSynchronize */
-    int (*query)(void *stream); /* cuStreamQuery: 0 if all is done, 600 if not */
-    int (*error_text)(int error, const char **text); /* cuGetErrorString */
+    int (*wait)(void *stream);                /* cuStreamSynchronize */
+    int (*query)(void *stream);               /* cuStreamQuery: 0 if all is done, 600 if not */
+    int (*record)(void *event, void *stream); /* cuEventRecord */
+    int (*follow)(void *stream, void *event, unsigned nothing); /* cuStreamWaitEvent */
+    int (*error_text)(int error, const char **text);            /* cuGetErrorString */
 };
 
 enum { DRIVER_NOT_READY = 600 };
+enum { DEVICE_STREAMS = 4 };
 
 struct device {
     int64_t cookie; /* the Python side's, positive while it is open */
-    void *context, *stream;
+    void *context, *stream[DEVICE_STREAMS], *event;
     struct driver driver;
     int32_t multiprocessors;
     int32_t capability;   /* 90 for compute capability 9.0 */

@@ -289,7 +289,9 @@ int force_resume(struct session *s, int code)
     struct force_call *c = &s->call;
     if (c->outdated || fall_back(s, code)) return code;
     code = begin(s, c->nj, NULL);
-    return code ? code : finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
+    if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
+    (void)s->backend->coincidences(s->state); /* they were told before */
+    return code;
 }
 
 int force_complete(struct session *s, unsigned want)
@@ -332,23 +334,6 @@ void force_before_write(struct session *s)
     c->outdated = 1;
 }
 
-enum { EARLY_ROWS = 2048 };
-
-/* Hands over what is there while the rest is still being computed; then force_complete has little
- * left to do, or to do again after a fault. The number of rows that are handed over. */
-static int hand_over_early(struct session *s, struct outputs *o, unsigned want)
-{
-    struct force_call *c = &s->call;
-    int done = 0;
-    if (c->done || s->options.verify > 0.0 || c->ni < 2 * EARLY_ROWS || want & WANT_DISTANCE)
-        return 0;
-    for (; done + EARLY_ROWS < c->ni; done += EARLY_ROWS) {
-        if (finish(s, want | (c->jerk ? WANT_JERK : 0), done + EARLY_ROWS)) return 0;
-        handover_rows(s, o, done, done + EARLY_ROWS);
-    }
-    return done;
-}
-
 int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
                int *nearest, float *distance)
 {
@@ -372,7 +357,7 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
         const struct backend *backend = s->backend;
-        int handed = hand_over_early(s, &o, want);
+        int handed = handover_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
         code = force_complete(s, want);
         if (s->backend != backend) handed = 0;
         if (!code) {

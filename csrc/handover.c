@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <sched.h>
 #include <string.h>
 
 #include "mistakes.h"
@@ -96,7 +97,7 @@ static void plain_rows(struct outputs *o, int first, int end)
     }
 }
 
-enum { ROWS_WORTH_A_THREAD = 4096, MOST_COPIERS = 4, ROWS_AT_ONCE = 256 };
+enum { ROWS_WORTH_A_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 4096 };
 
 static void task(void *outputs)
 {
@@ -105,15 +106,64 @@ static void task(void *outputs)
         plain_rows(o, i, o->end - i < ROWS_AT_ONCE ? o->end : i + ROWS_AT_ONCE);
 }
 
+static int copiers(const struct session *s, int rows)
+{
+    const int cores = s->options.threads ? s->options.threads : options_cores();
+    const int worth = rows / ROWS_WORTH_A_THREAD,
+              most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
+    return worth < most ? worth : most; /* 0 is as 1 */
+}
+
 void handover_rows(struct session *s, struct outputs *o, int first, int end)
 {
-    int threads = s->options.threads ? s->options.threads : options_cores();
-    if (threads > MOST_COPIERS) threads = MOST_COPIERS;
-    const int worth = (end - first) / ROWS_WORTH_A_THREAD;
     if (first >= end) return;
     o->end = end;
     atomic_store(&o->next, first);
-    threads_run(worth < threads ? (worth ? worth : 1) : threads, task, o);
+    threads_run(copiers(s, end - first), task, o);
+}
+
+/* Threads take turns in waiting for the next rows, and copy theirs while others wait. */
+struct early {
+    struct session *session;
+    struct outputs *outputs;
+    unsigned want;
+    atomic_flag turn;
+    int next, code;
+};
+
+static int early_rows(struct early *e)
+{
+    struct session *s = e->session;
+    const int end = e->next + ROWS_AT_ONCE;
+    if (e->code || end >= s->call.ni) return 0;
+    e->code = s->backend->finish(s->state, e->want, end, &s->call.results, &s->fault);
+    if (!e->code) e->next = end;
+    return e->code ? 0 : end;
+}
+
+static void early_task(void *early)
+{
+    struct early *e = early;
+    for (int end = 1; end;) {
+        for (int spins = 0; atomic_flag_test_and_set(&e->turn); spins++) {
+            threads_pause();
+            if (spins > 1000) (void)sched_yield();
+        }
+        end = early_rows(e);
+        atomic_flag_clear(&e->turn);
+        if (end) plain_rows(e->outputs, end - ROWS_AT_ONCE, end);
+    }
+}
+
+int handover_early(struct session *s, struct outputs *o, unsigned want)
+{
+    const struct force_call *c = &s->call;
+    struct early e = {.session = s, .outputs = o, .want = want, .turn = ATOMIC_FLAG_INIT};
+    if (!(s->backend->capabilities & CAN_OVERLAP) || c->done || s->options.verify > 0.0 ||
+        c->ni < EARLY_ROWS || want & WANT_DISTANCE)
+        return 0;
+    threads_run(copiers(s, c->ni), early_task, &e);
+    return e.code < 0 ? 0 : e.next;
 }
 
 int handover_verdict(struct session *s, const struct outputs *o)

@@ -24,6 +24,10 @@ void handover_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *
 /* Makes NaN of the jerk unless it was computed, and of what does not fit a double, in which case 0
  * is returned. */
 int handover_fit(double sum[NSUM], int jerk);
+/* Hands over rows while later ones are still being computed, if the backend can do that and there
+ * are enough of them; the number of rows that are through. What went wrong will do so again when
+ * all are asked for. */
+int handover_early(struct session *s, struct outputs *o, unsigned want);
 /* Hands over rows first to end - 1 of the call's results. */
 void handover_rows(struct session *s, struct outputs *o, int first, int end);
 /* The code of a call whose rows were all handed over. */

@@ -73,6 +73,7 @@ class Fake:
         self.cuda = SimpleNamespace(
             Device=self._device,
             Stream=lambda non_blocking: Stream(self),
+            Event=lambda disable_timing: SimpleNamespace(ptr=9),
             alloc=self._allocate,
             alloc_pinned_memory=self._allocate,
             compiler=SimpleNamespace(compile_using_nvrtc=self._compile),

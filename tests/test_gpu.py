@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gpu
 
 # Median and largest relative error over the particles of a Plummer sphere of 16384 bodies.
 LIMITS = {
-    "grape": {"acc": (2e-8, 1.3e-6 * 2), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 5e-8)},
+    "grape": {"acc": (2e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 5e-8)},
     "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
 }
 AGREEMENT = {"grape": 1e-5, "double": 1e-12, "single": 3e-4}  # of CPU and GPU, any particle
@@ -84,7 +84,7 @@ def test_cpu_and_gpu_agree_on_random_blocks(mode):
     ):
         for grape in (gpu, cpu):
             grape.set_particles(mass, pos, vel, acc=-pos, jerk=-vel)
-        for _ in range(1000):
+        for _ in range(3400):  # in three modes: ten thousand
             ni = int(rng.integers(1, 65))
             rows = rng.choice(3000, ni, replace=False)
             call = {"eps": float(rng.choice([0.0, 1e-2])), "time": float(rng.random() / 64)}

@@ -105,6 +105,14 @@ DEVICE_FN int exponent_of(double a)
     return mantissa ? -1022 - __clzll((int64_t)mantissa) : EXPONENT_NONE;
 }
 
+DEVICE_FN int exponent_of(float a)
+{
+    const int bits = __float_as_int(a) & 0x7fffffff, biased = bits >> 23;
+    if (biased == 0xff) return EXPONENT_HUGE;
+    if (biased) return biased - 126;
+    return bits ? -117 - __clz(bits) : (int)EXPONENT_NONE;
+}
+
 /* A position as the kernels hold it: in mode grape on the grid of scale.h, and the rest. */
 DEVICE_FN void split_position(double x, real *hi, real *lo)
 {

@@ -98,7 +98,9 @@ class Bridge:
         for (name, field), address in zip(driver.fields, opened.driver, strict=True):
             setattr(device.driver, name, ffi.cast(field.type, address))
         device.context = ffi.cast("void *", opened.context)
-        device.stream = ffi.cast("void *", opened.stream)
+        device.event = ffi.cast("void *", opened.event)
+        for k, stream in enumerate(opened.streams):
+            device.stream[k] = ffi.cast("void *", stream)
         device.multiprocessors = opened.multiprocessors
         device.capability = opened.capability
         device.shared_bytes = opened.shared_bytes

@@ -13,8 +13,9 @@ from grape6py.cuda import faults, source
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
-    cuMemcpyDtoHAsync_v2 cuMemsetD8Async cuStreamSynchronize cuStreamQuery
-    cuGetErrorString""".split()
+    cuMemcpyDtoHAsync_v2 cuMemsetD8Async cuStreamSynchronize cuStreamQuery cuEventRecord
+    cuStreamWaitEvent cuGetErrorString""".split()
+STREAMS = 4  # DEVICE_STREAMS
 
 _abandoned = []  # of lost devices: to free their memory would call CUDA again
 _modules = {}  # compiled kernels by device and precision
@@ -67,8 +68,10 @@ class Device:
 
     Attributes
     ----------
-    context, stream : int
-        Handles of its primary context and of a stream that waits for no other.
+    context, event : int
+        Handles of its primary context and of an event.
+    streams : list of int
+        Handles of streams that wait for no other.
     driver : list of int
         Addresses of the functions of struct driver.
     multiprocessors, capability, shared_bytes : int
@@ -80,9 +83,11 @@ class Device:
         self._device = cupy.cuda.Device(number)
         with self._device:
             cupy.cuda.runtime.free(0)  # makes the primary context
-            self._stream = cupy.cuda.Stream(non_blocking=True)
+            self._streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(STREAMS)]
+            self._event = cupy.cuda.Event(disable_timing=True)
             self.context = cupy.cuda.driver.ctxGetCurrent()
-        self.stream = self._stream.ptr
+        self.streams = [stream.ptr for stream in self._streams]
+        self.event = self._event.ptr
         self.name, self.multiprocessors, self.shared_bytes = _facts(number)
         self.capability = int(self._device.compute_capability)
         library = ctypes.CDLL("libcuda.so.1")
@@ -112,13 +117,14 @@ class Device:
     def allocate(self, pinned, size):
         """Address of zeroed memory, of the host if pinned."""
         # CuPy gives what was freed on a stream to that stream alone: nothing is still at work on it
-        with self._device, self._stream:
+        stream = self._streams[0]
+        with self._device, stream:
             memory = self._allocate(pinned, max(size, 1))
             if pinned:
                 ctypes.memset(memory.ptr, 0, size)
             else:
-                memory.memset_async(0, size, self._stream)
-                self._stream.synchronize()
+                memory.memset_async(0, size, stream)
+                stream.synchronize()
         self._memory[memory.ptr] = memory
         return memory.ptr
 
@@ -148,10 +154,14 @@ class Device:
         )
 
     def release(self, address):
-        """Give memory back to CuPy's pools, once the stream is done with it."""
+        """Give memory back to CuPy's pools, once the streams are done with it."""
         with self._device:
-            self._stream.synchronize()
+            self._synchronize()
             del self._memory[address]
+
+    def _synchronize(self):
+        for stream in self._streams:
+            stream.synchronize()
 
     def close(self, lost):
         """Release everything; of a lost device nothing, since that would call CUDA."""
@@ -160,7 +170,7 @@ class Device:
             _abandoned.append(self)
             return
         with self._device:
-            self._stream.synchronize()
+            self._synchronize()
             self._memory.clear()
             if not _open:  # pinned memory is slow to get, and little
                 cupy.get_default_memory_pool().free_all_blocks()

@@ -111,3 +111,17 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
         if (DOUBLE_MODE) job.nearest_place[first + n] = 0; /* the next launch has other rows here */
     }
 }
+
+/* What a kernel ends with whose nearest neighbours are known by address. */
+DEVICE_FN void give_tile(const struct cuda_sum_job &job, int first, int rows)
+{
+    if (!last_of_tile(job)) return;
+    const int last_warp = (int)threadIdx.x - ((int)blockDim.x - 32);
+    give_sums(job, first, rows);
+    for (int n = last_warp; n >= 0 && n < rows; n += 32) {
+        real r2;
+        const int address = best_place(job, first + n, &r2);
+        give_nearest(job, first + n, address, r2);
+    }
+    end_tile(job, first, rows);
+}

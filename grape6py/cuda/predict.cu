@@ -18,26 +18,25 @@ union record { /* a particle in registers */
     unsigned long long word[16];
 };
 
-/* Loads the particle at an address; if it is just arriving, from pinned memory, and stores it. */
-DEVICE_FN void load_particle(const struct cuda_predict_job &job, int a, int arriving, bool keep,
+/* Loads the particle at an address from its slot, or from `sent` if it is just arriving there. */
+DEVICE_FN void load_particle(const struct cuda_store &store, const struct cuda_sent *sent, int a,
                              union record *r, double k18[3])
 {
-    const int64_t slots = job.store.slots;
-    k18[0] = k18[1] = k18[2] = 0.0;
-    if (arriving < 0) {
+    const unsigned long long *word =
+        sent ? (const unsigned long long *)&sent->body : store.body + a;
+    const double *third = sent ? sent->k18 : store.k18 + a;
+    const int64_t step = sent ? 1 : store.slots;
 #pragma unroll
-        for (int w = 0; w < CUDA_WORDS; w++) r->word[w] = job.store.body[w * slots + a];
-        for (int q = 0; q < 3 && job.store.k18; q++) k18[q] = job.store.k18[q * slots + a];
-        return;
-    }
-    const struct cuda_sent *sent = &job.sent[arriving];
+    for (int w = 0; w < CUDA_WORDS; w++) r->word[w] = word[w * step];
+    for (int q = 0; q < 3; q++) k18[q] = store.k18 ? third[q * step] : 0.0;
+}
+
+DEVICE_FN void store_particle(const struct cuda_store &store, int a, const union record *r,
+                              const double k18[3])
+{
 #pragma unroll
-    for (int w = 0; w < CUDA_WORDS; w++) r->word[w] = ((const unsigned long long *)&sent->body)[w];
-    for (int q = 0; q < 3 && job.store.k18; q++) k18[q] = sent->k18[q];
-    if (!keep) return;
-#pragma unroll
-    for (int w = 0; w < CUDA_WORDS; w++) job.store.body[w * slots + a] = r->word[w];
-    for (int q = 0; q < 3 && job.store.k18; q++) job.store.k18[q * slots + a] = k18[q];
+    for (int w = 0; w < CUDA_WORDS; w++) store.body[w * store.slots + a] = r->word[w];
+    for (int q = 0; q < 3 && store.k18; q++) store.k18[q * store.slots + a] = k18[q];
 }
 
 /* Predicts a particle, stores it at its place in a pair, and says how large its numbers are. */
@@ -66,44 +65,43 @@ DEVICE_FN struct block_range predict_particle(const struct cuda_predict_job &job
             far = larger_bits(far, x[k]);
             fast = larger_bits(fast, v[k]);
         }
-        e.x = (int16_t)exponent_of((double)far);
-        e.v = (int16_t)exponent_of((double)fast);
+        e.x = (int16_t)exponent_of(far);
+        e.v = (int16_t)exponent_of(fast);
         if (m != 0) {
             e.v_massive = e.v;
-            e.m_low = e.m_high = (int16_t)exponent_of((double)m);
+            e.m_low = e.m_high = (int16_t)exponent_of(m);
         }
     }
     store_source(pair, a & 1, x, lo, m, v);
     return e;
 }
 
+DEVICE_FN int max_of_warp(int a)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+#pragma unroll
+    for (int o = 16; o; o /= 2) a = max(a, __shfl_xor_sync(0xffffffffu, a, o));
+    return a;
+#else
+    return __reduce_max_sync(0xffffffffu, a);
+#endif
+}
+DEVICE_FN int min_of_warp(int a) { return ~max_of_warp(~a); }
+
 DEVICE_FN struct block_range range_of_warp(struct block_range e)
 {
-    int low = e.m_low == EXPONENT_NONE ? EXPONENT_HUGE : e.m_low, x = e.x, v = e.v;
-    int massive = e.v_massive, high = e.m_high;
-#pragma unroll
-    for (int o = 16; o; o /= 2) {
-        x = max(x, __shfl_xor_sync(0xffffffffu, x, o));
-        v = max(v, __shfl_xor_sync(0xffffffffu, v, o));
-        massive = max(massive, __shfl_xor_sync(0xffffffffu, massive, o));
-        low = min(low, __shfl_xor_sync(0xffffffffu, low, o));
-        high = max(high, __shfl_xor_sync(0xffffffffu, high, o));
-    }
-    e.x = (int16_t)x, e.v = (int16_t)v, e.v_massive = (int16_t)massive;
-    e.m_low = (int16_t)(high == EXPONENT_NONE ? EXPONENT_NONE : low);
-    e.m_high = (int16_t)high;
+    const int low = min_of_warp(e.m_low == EXPONENT_NONE ? EXPONENT_HUGE : e.m_low);
+    e.x = (int16_t)max_of_warp(e.x), e.v = (int16_t)max_of_warp(e.v);
+    e.v_massive = (int16_t)max_of_warp(e.v_massive);
+    e.m_high = (int16_t)max_of_warp(e.m_high);
+    e.m_low = (int16_t)(e.m_high == EXPONENT_NONE ? EXPONENT_NONE : low);
     return e;
 }
 
 /* Smallest and largest label of a warp's particles. */
 DEVICE_FN struct cuda_span span_of_warp(int32_t label)
 {
-    struct cuda_span s = {label, label};
-#pragma unroll
-    for (int o = 16; o; o /= 2) {
-        s.low = min(s.low, __shfl_xor_sync(0xffffffffu, s.low, o));
-        s.high = max(s.high, __shfl_xor_sync(0xffffffffu, s.high, o));
-    }
+    const struct cuda_span s = {min_of_warp(label), max_of_warp(label)};
     return s;
 }
 
@@ -141,7 +139,8 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     __syncthreads();
     union record r;
     double k18[3];
-    load_particle(job, a, arriving[t], true, &r, k18);
+    load_particle(job.store, arriving[t] < 0 ? NULL : &job.sent[arriving[t]], a, &r, k18);
+    if (arriving[t] >= 0) store_particle(job.store, a, &r, k18);
     real *own = out + warp * WARP_REALS;
     const struct block_range e =
         range_of_warp(predict_particle(job, a, &r.body, k18, own + lane / 2 * PAIR_REALS));

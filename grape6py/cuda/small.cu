@@ -1,22 +1,26 @@
-/* small.cu - sums on few i particles: a thread takes one of them (middle: two) through one group of
- * addresses, so that one particle already keeps a good part of the card busy. A CUDA block holds a block of addresses
- * in shared memory, mode double half of one at a time, for ABREAST i particles at once.
- * There is always a nearest neighbour and always a softening, which may be zero. */
-enum { SMALL_THREADS = 256 };
-enum { HELD = DOUBLE_MODE ? 2 : 4, HELD_GROUPS = 4 * HELD }; /* chunks and groups that are held */
-enum { ABREAST = SMALL_THREADS / HELD_GROUPS };
+/* small.cu - sums on few i particles: a thread takes one of them through one group of addresses
+ * (kernel few: one run), so that one particle already keeps a good part of the card busy. A CUDA
+ * block holds a block of addresses in shared memory, mode double half of one at a time, which it
+ * may have predicted itself. There is always a nearest neighbour and always a softening, which may
+ * be zero. */
+enum { SMALL_THREADS = 256, HELD = DOUBLE_MODE ? 2 : 4 /* chunks */ };
+enum { HELD_RUNS = HELD * CUDA_CHUNK / RUN, HELD_GROUPS = 4 * HELD };
+enum { PADDED_RUN = RUN_REALS + PAD }; /* runs do not share their banks */
 
-/* Which i particle and which group a thread has. Usually neighbouring threads have one group, which
- * they read at once; for a few i particles one particle, so that only some warps have work. */
+/* Which i particle (lane) and which addresses (slot) a thread has. Usually neighbouring threads have
+ * one group, which they read at once; kernel few: one particle, so that only some warps have work. */
+template <bool FEW> struct layout {
+    enum { ADDRESSES = FEW ? (int)RUN : (int)CUDA_GROUP };
+    enum { SLOTS = HELD * CUDA_CHUNK / ADDRESSES, LANES = SMALL_THREADS / SLOTS };
+};
 template <bool FEW> DEVICE_FN int lane_of(void)
 {
-    return FEW ? (int)threadIdx.x / HELD_GROUPS : (int)threadIdx.x % ABREAST;
+    return FEW ? (int)threadIdx.x / layout<FEW>::SLOTS : (int)threadIdx.x % layout<FEW>::LANES;
 }
 template <bool FEW> DEVICE_FN int slot_of(void)
 {
-    return FEW ? (int)threadIdx.x % HELD_GROUPS : (int)threadIdx.x / ABREAST;
+    return FEW ? (int)threadIdx.x % layout<FEW>::SLOTS : (int)threadIdx.x / layout<FEW>::LANES;
 }
-enum { GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS + PAD };    /* groups do not share their banks */
 
 #if DOUBLE_MODE
 typedef unsigned long long r2_bits; /* of a number that is not negative: in its order */
@@ -28,79 +32,30 @@ DEVICE_FN r2_bits to_bits(real r2) { return (r2_bits)__float_as_int(r2); }
 DEVICE_FN real to_r2(r2_bits bits) { return __int_as_float((int)bits); }
 #endif
 
+enum { LANES = SMALL_THREADS / HELD_GROUPS }; /* at most */
 struct shared_small {
-    alignas(16) real held[HELD_GROUPS * GROUP_REALS];
-    real part[NSUM][HELD_GROUPS][ABREAST];
-    struct target target[2 * ABREAST];
-    r2_bits least[ABREAST];
-    int near_place[ABREAST], near_address[ABREAST];
-    bool bad[ABREAST];
+    alignas(16) real held[HELD_RUNS * PADDED_RUN];
+    real part[NSUM][SMALL_THREADS + (DOUBLE_MODE ? 32 : 8)];
+    struct target target[LANES];
+    r2_bits least[LANES];
+    int near_place[LANES], near_address[LANES];
+    bool bad[LANES];
+    int32_t index[CUDA_BLOCK];
     struct cuda_span span[CUDA_GROUPS];
-    struct block_range range[4];
+    struct block_range range;
+    struct cuda_span warp_span[CUDA_BLOCK / 32]; /* of 32 addresses each, if predicted here */
+    struct block_range warp_range[CUDA_BLOCK / 32];
 };
 
 #ifndef GRAPE6_ON_CPU
 static_assert(sizeof(struct shared_small) <= CUDA_SMALL_SHARED, "what csrc/cuda.c asks for");
 #endif
 
-/* What a group gives a row: sums, and the place with the smallest r^2. */
-struct group_sum {
-    struct pair_sum sum;
-    real r2_min;
-    int place;
-};
-
-/* Sums of a group on PER i particles. */
-template <bool FEW, bool JERK, bool SAME, int PER>
-DEVICE_FN void small_group(const struct target *const t[PER], const real *pairs,
-                           const int32_t *index, int place, struct group_sum out[PER])
-{
-    enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp has to keep itself busy */
-    struct pair_i i[PER];
-    struct pair_sum sum[PER];
-#pragma unroll
-    for (int k = 0; k < PER; k++) {
-        i[k] = t[k]->i;
-        sum[k].ax = sum[k].ay = sum[k].az = sum[k].jx = sum[k].jy = sum[k].jz = 0;
-        sum[k].pot = 0;
-    }
-#pragma unroll 1
-    for (int h = 0; h < CUDA_GROUP / CUDA_PLACE; h++) {
-        real least[PER];
-#pragma unroll
-        for (int k = 0; k < PER; k++) least[k] = v_set1(FAR_S2);
-#pragma unroll (UNROLL)
-        for (int p = 0; p < CUDA_PLACE / 2; p++) {
-            struct pair_j a, b;
-            load_sources(pairs + p * PAIR_REALS, &a, &b);
-            const int32_t index_a = SAME ? index[2 * p] : 0, index_b = SAME ? index[2 * p + 1] : 0;
-#pragma unroll
-            for (int k = 0; k < PER; k++) {
-                const real r2_a =
-                    add_pair<JERK, true, SAME>(&i[k], &a, SAME && index_a == t[k]->label, &sum[k]);
-                const real r2_b =
-                    add_pair<JERK, true, SAME>(&i[k], &b, SAME && index_b == t[k]->label, &sum[k]);
-                least[k] = least_of(least[k], r2_a, r2_b);
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < PER; k++)
-            if (least[k] < out[k].r2_min) {
-                out[k].r2_min = least[k];
-                out[k].place = place + h;
-            }
-        pairs += CUDA_PLACE / 2 * PAIR_REALS;
-        index += CUDA_PLACE;
-    }
-#pragma unroll
-    for (int k = 0; k < PER; k++) out[k].sum = sum[k];
-}
-
-/* Copies groups into shared memory: all loads are under way before the first store. */
+/* Copies chunks into shared memory: all loads are under way before the first store. */
 DEVICE_FN void hold(real *held, const real *pairs)
 {
-    enum { QUADS = CUDA_GROUP / 2 * PAIR_REALS * sizeof(real) / 16 };
-    enum { LOADS = HELD_GROUPS * QUADS / SMALL_THREADS };
+    enum { QUADS = RUN_REALS * sizeof(real) / 16 };
+    enum { LOADS = HELD_RUNS * QUADS / SMALL_THREADS };
     const quad *from = (const quad *)pairs;
     quad part[LOADS];
 #pragma unroll
@@ -108,185 +63,253 @@ DEVICE_FN void hold(real *held, const real *pairs)
 #pragma unroll
     for (int k = 0; k < LOADS; k++) {
         const int q = k * SMALL_THREADS + (int)threadIdx.x;
-        ((quad *)(held + q / QUADS * GROUP_REALS))[q % QUADS] = part[k];
+        ((quad *)(held + q / QUADS * PADDED_RUN))[q % QUADS] = part[k];
     }
 }
 
-/* Adds the groups' sums of a row per lane; the thread in slot k keeps sum number k in *own. */
-template <bool FEW>
-DEVICE_FN void add_groups(struct shared_small *s, const struct pair_sum *sum, int chunks,
-                          struct block_sum *own)
+/* What is known of the block, as kernel predict has left it. */
+DEVICE_FN void hold_facts(const struct cuda_sources &sources, struct shared_small *s, int block)
 {
-    const int lane = lane_of<FEW>(), slot = slot_of<FEW>();
-    s->part[SUM_AX][slot][lane] = sum->ax;
-    s->part[SUM_AY][slot][lane] = sum->ay;
-    s->part[SUM_AZ][slot][lane] = sum->az;
-    s->part[SUM_JX][slot][lane] = sum->jx;
-    s->part[SUM_JY][slot][lane] = sum->jy;
-    s->part[SUM_JZ][slot][lane] = sum->jz;
-    s->part[SUM_POT][slot][lane] = sum->pot;
+    const int t = (int)threadIdx.x;
+    const int32_t *index = &sources.index[block * CUDA_BLOCK];
+    for (int k = t; k < CUDA_BLOCK; k += SMALL_THREADS) s->index[k] = index[k];
+    if (t < CUDA_GROUPS) s->span[t] = sources.spans[block * CUDA_GROUPS + t];
+    if (t == 32) s->range = range_of_block(&sources.ranges[4 * block]);
+}
+
+#if !DOUBLE_MODE
+/* Predicts the block instead. Which particles are just arriving is noted while the first ones that
+ * were there before are on their way. */
+DEVICE_FN void hold_predicted(const struct cuda_predict_job &job, const struct cuda_sent *sent,
+                              struct shared_small *s, int block)
+{
+    __shared__ signed char arriving[CUDA_BLOCK];
+    enum { AT_ONCE = 2 };
+    const int t = (int)threadIdx.x, first = block * CUDA_BLOCK;
+#pragma unroll 1
+    for (int at = t; at < CUDA_BLOCK; at += AT_ONCE * SMALL_THREADS) {
+        union record r[AT_ONCE];
+        double k18[AT_ONCE][3];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++)
+            load_particle(job.store, NULL, first + at + u * SMALL_THREADS, &r[u], k18[u]);
+        if (at == t && job.few) {
+            note_arriving(job, first, CUDA_BLOCK, arriving);
+            __syncthreads();
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int a = at + u * SMALL_THREADS;
+            real *pair = s->held + a / RUN * PADDED_RUN + a % RUN / 2 * PAIR_REALS;
+            if (job.few && arriving[a] >= 0) {
+                load_particle(job.store, &sent[arriving[a]], first + a, &r[u], k18[u]);
+                if (blockIdx.y == 0) store_particle(job.store, first + a, &r[u], k18[u]);
+            }
+            const struct block_range e =
+                range_of_warp(predict_particle(job, first + a, &r[u].body, k18[u], pair));
+            const struct cuda_span span = span_of_warp(r[u].body.index);
+            s->index[a] = r[u].body.index;
+            if (a % 32 == 0) {
+                s->warp_range[a / 32] = e;
+                s->warp_span[a / 32] = span;
+            }
+        }
+    }
     __syncthreads();
-    if (slot >= NSUM) return;
-    for (int c = 0; c < chunks; c++) {
-        const real (*group)[ABREAST] = &s->part[slot][4 * c];
-#if DOUBLE_MODE
-        for (int g = 0; g < 4; g++) add_chunk(own, group[g][lane]);
-#else
-        add_chunk(own, v_add(v_add(group[0][lane], group[1][lane]),
-                             v_add(group[2][lane], group[3][lane])));
-#endif
+    if (t < CUDA_GROUPS) s->span[t] = wider_span(s->warp_span[2 * t], s->warp_span[2 * t + 1]);
+    if (t / 32 == 1) {
+        const struct block_range all = range_of_warp(s->warp_range[t % 32]);
+        if (t == 32) s->range = all;
     }
 }
 
-/* Deposits a row per lane, unless it is the host's business. Threads in the slots of the sums
- * look at these, the next one at the ranges; all look for the nearest neighbour. */
-template <bool FEW, bool JERK>
-DEVICE_FN void end_row(const struct cuda_sum_job &job, struct shared_small *s,
-                       const struct target *t, int row, bool active, int block,
-                       const struct group_sum *group, struct block_sum own)
+/* Keeps it for later calls; indices also for the end of this one, where each tile looks for those
+ * that it has stored itself. */
+DEVICE_FN void store_predicted(const struct cuda_sources &sources, const struct shared_small *s,
+                               int block)
 {
-    const int lane = lane_of<FEW>(), slot = slot_of<FEW>();
-    const bool adds = slot < NSUM && (JERK || window_of(slot) != WINDOW_JERK);
-    if (slot == 0) {
+    enum { QUADS = RUN_REALS * sizeof(real) / 16 };
+    const int t = (int)threadIdx.x;
+    quad *to = (quad *)((real *)sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS);
+#pragma unroll 1
+    for (int k = t; k < CUDA_BLOCK; k += SMALL_THREADS)
+        sources.index[block * CUDA_BLOCK + k] = s->index[k];
+    if (blockIdx.y) return;
+#pragma unroll 2
+    for (int q = t; q < HELD_RUNS * QUADS; q += SMALL_THREADS)
+        to[q] = ((const quad *)(s->held + q / QUADS * PADDED_RUN))[q % QUADS];
+    if (t < CUDA_GROUPS) sources.spans[block * CUDA_GROUPS + t] = s->span[t];
+    if (t < 4) {
+        struct block_range all = s->warp_range[8 * t];
+        for (int w = 1; w < 8; w++) all = wider(all, s->warp_range[8 * t + w]);
+        sources.ranges[4 * block + t] = all;
+    }
+}
+#endif
+
+/* Once the pairs are done, neighbouring threads have neighbouring rows (lane), and do for their row
+ * what their role is: the first NSUM add up a sum each, the next one looks at the ranges. */
+template <bool FEW> DEVICE_FN int role_of(void)
+{
+    return (int)threadIdx.x / layout<FEW>::LANES;
+}
+template <bool FEW> DEVICE_FN int row_of(void)
+{
+    return (int)threadIdx.x % layout<FEW>::LANES;
+}
+
+/* Adds the parts of a row, chunk after chunk. */
+template <bool FEW>
+DEVICE_FN void add_parts(struct shared_small *s, struct pair_sum sum, int chunks,
+                         struct block_sum *own)
+{
+    typedef layout<FEW> at;
+    enum { RUNS = FEW && !DOUBLE_MODE ? 2 : 1 }; /* of a group, still to be added */
+    const int next_row = FEW ? at::SLOTS + 1 : 1, next_slot = FEW ? 1 : at::LANES;
+    const int to = lane_of<FEW>() * next_row + slot_of<FEW>() * next_slot;
+#pragma unroll
+    for (int q = 0; q < NSUM; q++) s->part[q][to] = *sum_number(&sum, q);
+    __syncthreads();
+    if (role_of<FEW>() >= NSUM) return;
+    const real *part = &s->part[role_of<FEW>()][row_of<FEW>() * next_row];
+    for (int c = 0; c < chunks; c++) {
+        real chunk = 0;
+#pragma unroll
+        for (int g = 0; g < 4; g++, part += RUNS * next_slot)
+            chunk = v_add(chunk, RUNS == 2 ? v_add(part[0], part[next_slot]) : part[0]);
+        add_chunk(own, chunk);
+    }
+}
+
+/* Deposits the rows, unless they are the host's business, and finds their nearest neighbours. */
+template <bool FEW, bool JERK>
+DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, int row0, int last,
+                        int block, struct nearest_place nearest, struct block_sum own)
+{
+    const int pair_lane = lane_of<FEW>(), lane = row_of<FEW>(), role = role_of<FEW>();
+    const struct target *t = &s->target[lane];
+    const int row = row0 + lane;
+    const bool active = row < last, adds = role < NSUM && is_wanted(JERK, role);
+    if (role == 0) {
         s->least[lane] = to_bits(v_set1(FAR_S2));
         s->near_place[lane] = s->near_address[lane] = 0x7fffffff;
         s->bad[lane] = false;
     }
     __syncthreads();
-    atomicMin(&s->least[lane], to_bits(group->r2_min));
+    atomicMin(&s->least[pair_lane], to_bits(nearest.r2));
     if (adds) {
-        own = settled(own, window_of(slot));
-        if (!fits_bins(own.hi, job.unit[window_of(slot)])) s->bad[lane] = true;
+        own = settled(own, window_of(role));
+        if (!fits_bins(own.hi, job.unit[window_of(role)])) s->bad[lane] = true;
     }
     __syncthreads();
+    if (nearest.r2 == to_r2(s->least[pair_lane]))
+        atomicMin(&s->near_place[pair_lane], nearest.place);
     const real r2_min = to_r2(s->least[lane]);
-    if (group->r2_min == r2_min) atomicMin(&s->near_place[lane], group->place);
-    if (slot == NSUM) {
-        const struct block_range range = range_of_block(s->range);
-        if (!(r2_min >= v_set1(2)) || !in_range(MODE, &t->range, &range)) s->bad[lane] = true;
-    }
+    if (role == NSUM && (!(r2_min >= v_set1(2)) || !in_range(MODE, &t->range, &s->range)))
+        s->bad[lane] = true;
     __syncthreads();
     const bool good = !s->bad[lane];
-    if (active && adds && good) deposit(job, row, slot, own);
-    for (int q = slot; good && r2_min < (real)NO_NEIGHBOUR && q < CUDA_PLACE; q += HELD_GROUPS) {
-        const int address = s->near_place[lane] * CUDA_PLACE + q;
-        const int of_block = address % CUDA_BLOCK;
-        const struct pair_j j = load_source(
-            HELD == (int)CUDA_CHUNKS ? s->held + of_block / CUDA_GROUP * GROUP_REALS
-                                     : (const real *)job.sources.pairs +
-                                           (size_t)(address / CUDA_GROUP) * (GROUP_REALS - PAD),
-            of_block % CUDA_GROUP);
-        const bool same = may_hold(s->span[of_block / CUDA_GROUP], t->label) &&
-                          job.sources.index[address] == t->label;
-        if (!same && is_at(t, &j, r2_min)) atomicMin(&s->near_address[lane], address);
+    if (active && adds && good) deposit(job, row, role, own);
+    for (int q = role; good && r2_min < (real)NO_NEIGHBOUR && q < CUDA_PLACE;
+         q += layout<FEW>::SLOTS) {
+        const int address = s->near_place[lane] * CUDA_PLACE + q, a = address % CUDA_BLOCK;
+        const struct pair_j j =
+            HELD == (int)CUDA_CHUNKS
+                ? load_source(s->held + a / RUN * PADDED_RUN, a % RUN)
+                : load_source((const real *)job.sources.pairs, address);
+        if (s->index[a] != t->label && is_at(t, &j, r2_min))
+            atomicMin(&s->near_address[lane], address);
     }
     __syncthreads();
-    if (!active || slot) return;
+    if (!active || role) return;
     if (good)
         offer_nearest(job, row, r2_min, s->near_address[lane]);
     else
         leave_to_host(job, row, block);
 }
 
-/* Sums of one block of addresses on the rows of a tile. */
-template <bool FEW, bool JERK, int PER>
-DEVICE_FN void small_block(const struct cuda_sum_job &job,
-                           const struct cuda_packed_targets *in_job, struct shared_small *s,
-                           int first, int last)
+/* Sums of a thread's addresses, from the first half or second half of the block or all of it. */
+template <bool FEW, bool JERK, bool SAME>
+DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int first,
+                          struct pair_sum *sum, struct nearest_place *nearest)
 {
+    enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp keeps itself busy */
+    const struct target t = s->target[lane];
+    const int own = slot * layout<FEW>::ADDRESSES, a = first + own;
+    const real *pairs = s->held + own / RUN * PADDED_RUN;
+    const int32_t *index = &s->index[a % CUDA_BLOCK];
+    if (FEW)
+        add_run<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, index, a / CUDA_PLACE, sum,
+                                                   &nearest->r2, &nearest->place);
+    else
+        add_group<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, PADDED_RUN, index, a / CUDA_PLACE,
+                                                     sum, &nearest->r2, &nearest->place);
+}
+
+/* Sums of one block of addresses on the rows of a tile. */
+template <bool FEW, bool JERK>
+DEVICE_FN void small_block(const struct cuda_small_job &job, struct shared_small *s, int first,
+                           int last)
+{
+    typedef layout<FEW> at;
+    const struct cuda_packed_targets *in_job = job.sum.targets ? NULL : &job.targets;
     const int thread = (int)threadIdx.x, lane = lane_of<FEW>(), slot = slot_of<FEW>();
-    const int block = (int)blockIdx.x, chunks = chunks_of(job.nj, block);
+    const int block = (int)blockIdx.x, chunks = chunks_of(job.sum.nj, block);
     const real *pairs =
-        (const real *)job.sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS;
-    if (thread >= 64 && thread < 64 + CUDA_GROUPS)
-        s->span[thread - 64] = job.sources.spans[block * CUDA_GROUPS + thread - 64];
-    else if (thread >= 96 && thread < 100)
-        s->range[thread - 96] = job.sources.ranges[4 * block + thread - 96];
+        (const real *)job.sum.sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS;
+#if !DOUBLE_MODE
+    if (job.predicts)
+        hold_predicted(job.predict, job.predict.sent ? job.predict.sent : job.targets.few.sent, s,
+                       block);
+    else
+#endif
+        hold_facts(job.sum.sources, s, block);
+    const bool held = HELD == (int)CUDA_CHUNKS;
+    if (held && !job.predicts) hold(s->held, pairs);
 #pragma unroll 1
-    for (int row0 = first; row0 < last; row0 += PER * ABREAST) {
-        struct group_sum group[PER];
-        struct block_sum own[PER];
-        const struct target *t[PER];
+    for (int row0 = first; row0 < last; row0 += at::LANES) {
+        const bool active = row0 + lane < last;
+        struct nearest_place nearest = {v_set1(FAR_S2), 0};
+        struct block_sum own = no_sum();
         if (row0 > first) __syncthreads();
-        if (thread < PER * ABREAST)
-            s->target[thread] = load_target(job, in_job, min(row0 + thread, last - 1));
-        if (HELD == (int)CUDA_CHUNKS && row0 == first) hold(s->held, pairs);
-#pragma unroll
-        for (int k = 0; k < PER; k++) {
-            t[k] = &s->target[k * ABREAST + lane];
-            group[k].r2_min = v_set1(FAR_S2);
-            group[k].place = 0x7fffffff;
-            own[k] = no_sum();
-        }
+        if (thread < at::LANES)
+            s->target[thread] = load_target(job.sum, in_job, min(row0 + thread, last - 1));
 #pragma unroll 1
         for (int half = 0; half < chunks; half += HELD) {
-            if (HELD < (int)CUDA_CHUNKS) {
+            if (!held) {
                 __syncthreads();
                 hold(s->held, pairs + half * CHUNK_REALS);
             }
             __syncthreads();
-            const int g = half * 4 + slot, of_all = block * CUDA_GROUPS + g;
-            const real *held = s->held + slot * GROUP_REALS;
-            const struct pair_sum nothing = {0, 0, 0, 0, 0, 0, 0};
-            const int32_t *index = &job.sources.index[of_all * CUDA_GROUP];
-            const int place = of_all * (CUDA_GROUP / CUDA_PLACE);
-            bool same = false;
-#pragma unroll
-            for (int k = 0; k < PER; k++) same = same || may_hold(s->span[g], t[k]->label);
-            if (row0 + lane >= last)
-                group[0].sum = group[PER - 1].sum = nothing;
-            else if (same)
-                small_group<FEW, JERK, true, PER>(t, held, index, place, group);
-            else
-                small_group<FEW, JERK, false, PER>(t, held, index, place, group);
-#pragma unroll
-            for (int k = 0; k < PER; k++) {
-                if (k) __syncthreads();
-                add_groups<FEW>(s, &group[k].sum, min((int)HELD, chunks - half), &own[k]);
-            }
+            const int at_group = half * 4 + slot * at::ADDRESSES / CUDA_GROUP;
+            const int address = block * CUDA_BLOCK + half * CUDA_CHUNK;
+            struct pair_sum sum = no_pairs();
+            if (active && may_hold(s->span[at_group], s->target[lane].label))
+                small_sums<FEW, JERK, true>(s, lane, slot, address, &sum, &nearest);
+            else if (active)
+                small_sums<FEW, JERK, false>(s, lane, slot, address, &sum, &nearest);
+            add_parts<FEW>(s, sum, min((int)HELD, chunks - half), &own);
         }
-#pragma unroll
-        for (int k = 0; k < PER; k++) {
-            const int row = row0 + k * ABREAST + lane;
-            __syncthreads();
-            end_row<FEW, JERK>(job, s, t[k], row, row < last, block, &group[k], own[k]);
-        }
+        __syncthreads();
+        end_rows<FEW, JERK>(job.sum, s, row0, last, block, nearest, own);
     }
 }
 
-/* The results, if this was the last block of addresses. */
-DEVICE_FN void small_end(const struct cuda_sum_job &job, int first, int rows)
-{
-    if (!last_of_tile(job)) return;
-    const int last_warp = (int)threadIdx.x - ((int)SMALL_THREADS - 32);
-    give_sums(job, first, rows);
-    for (int n = last_warp; n >= 0 && n < rows; n += 32) {
-        real r2;
-        const int address = best_place(job, first + n, &r2);
-        give_nearest(job, first + n, address, r2);
-    }
-    end_tile(job, first, rows);
-}
-
-template <bool FEW, bool JERK, int PER>
-DEVICE_FN void small(const struct cuda_sum_job &job, const struct cuda_packed_targets *in_job)
+template <bool FEW, bool JERK> DEVICE_FN void small(const struct cuda_small_job &job)
 {
     SHARED_BY_LAUNCH(struct shared_small, s);
-    const int first = (int)blockIdx.y * job.tile_rows;
-    const int last = min(job.rows, first + job.tile_rows);
-    small_block<FEW, JERK, PER>(job, in_job, s, first, last);
-    small_end(job, first, last - first);
+    const int first = (int)blockIdx.y * job.sum.tile_rows;
+    const int last = min(job.sum.rows, first + job.sum.tile_rows);
+    small_block<FEW, JERK>(job, s, first, last);
+#if !DOUBLE_MODE
+    if (job.predicts) store_predicted(job.sum.sources, s, (int)blockIdx.x);
+#endif
+    give_tile(job.sum, first, last - first);
 }
 
-#define SMALL(name, few, per, blocks, jerk)                                                       \
-    KERNEL(name, struct cuda_small_job, SMALL_THREADS, blocks)                                     \
-    {                                                                                              \
-        small<few, jerk, per>(job.sum, job.sum.targets ? NULL : &job.targets);                     \
-    }
-enum { MIDDLE_BLOCKS = DOUBLE_MODE ? 1 : 2 };
-SMALL(few, true, 1, 1, false)
-SMALL(few_jerk, true, 1, 1, true)
-SMALL(some, false, 1, 2, false)
-SMALL(some_jerk, false, 1, 2, true)
-SMALL(middle, false, 2, MIDDLE_BLOCKS, false)
-SMALL(middle_jerk, false, 2, MIDDLE_BLOCKS, true)
+#define SMALL(name, few, blocks, jerk)                                                             \
+    KERNEL(name, struct cuda_small_job, SMALL_THREADS, blocks) { small<few, jerk>(job); }
+SMALL(few, true, 1, false)
+SMALL(few_jerk, true, 1, true)
+SMALL(some, false, 2, false)
+SMALL(some_jerk, false, 2, true)

@@ -99,8 +99,6 @@ DEVICE_FN struct target make_target(const double from_x[3], const double from_v[
     return t;
 }
 
-enum { UNROLLED = DOUBLE_MODE ? 2 : 4 }; /* pairs of addresses */
-
 DEVICE_FN struct target load_target(const struct cuda_sum_job &job,
                                     const struct cuda_packed_targets *in_job, int row)
 {
@@ -109,35 +107,6 @@ DEVICE_FN struct target load_target(const struct cuda_sum_job &job,
                            job.x_unit, job.v_unit);
     const struct cuda_target *from = &job.targets[row];
     return make_target(from->x, from->v, from->eps2, from->index, job.x_unit, job.v_unit);
-}
-
-/* Adds one pair and returns its r^2. Two particles of one index leave each other alone. */
-template <bool JERK, bool SOFT, bool SAME>
-DEVICE_FN real add_pair(const struct pair_i *i, const struct pair_j *j, bool same,
-                        struct pair_sum *sum)
-{
-    const struct pair_sep r = pair_separation(SPLIT, i, j);
-    real r2 = pair_distance2(&r, v_set1(0));
-    if (SAME) r2 = same ? v_set1(FAR_S2) : r2;
-    const real s2 = SOFT ? v_add(r2, i->eps2) : r2;
-    const real m = SAME && same ? v_set1(0) : j->m;
-    pair_add(JERK, i, j, m, v_rsqrt(s2), &r, sum);
-    return r2;
-}
-
-/* The smallest of three r^2. They are not negative, so their bits are in the same order, and
- * integers are compared faster. */
-DEVICE_FN real least_of(real a, real b, real c)
-{
-#if DOUBLE_MODE
-    const int64_t i = __double_as_longlong(a), j = __double_as_longlong(b);
-    const int64_t k = __double_as_longlong(c), m = i < j ? i : j;
-    return __longlong_as_double(m < k ? m : k);
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    return __int_as_float(__vimin3_s32(__float_as_int(a), __float_as_int(b), __float_as_int(c)));
-#else
-    return fminf(a, fminf(b, c));
-#endif
 }
 
 DEVICE_FN bool may_hold(struct cuda_span span, int32_t label)

@@ -4,7 +4,8 @@ import ctypes
 
 import numpy as np
 
-DRIVER = "push_context pop_context launch copy_in copy_out fill wait query error_text".split()
+DRIVER = """push_context pop_context launch copy_in copy_out fill wait query record follow
+    error_text""".split()
 
 
 def open_device(card, choice):
@@ -21,7 +22,8 @@ class Device:
     """See device.Device, whose shape this is."""
 
     multiprocessors, capability, shared_bytes = 4, 90, 232448
-    context = stream = 1
+    context = event = 1
+    streams = (1, 1, 1, 1)
     name = "stand-in for a graphics card"
 
     def __init__(self, card):

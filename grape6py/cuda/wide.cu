@@ -2,124 +2,73 @@
 
 enum { WIDE_THREADS = 128, PER_THREAD = 2, WIDE_ROWS = WIDE_THREADS * PER_THREAD };
 
-/* Adds a group of addresses; places that hold a nearer neighbour are noted. */
+/* Block sums of a thread's rows, in shared memory, and sums of a chunk in mode double, for which
+ * registers are too few. */
+typedef struct block_sum wide_sums[NSUM][PER_THREAD][WIDE_THREADS];
+typedef real chunk_sums[NSUM][PER_THREAD][WIDE_THREADS];
+
+/* Adds groups to the sums of a chunk, one after another. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME>
-DEVICE_FN void wide_group(const struct target t[PER_THREAD], const real *pairs,
-                          const int32_t *index, int place, struct pair_sum sum[PER_THREAD],
+DEVICE_FN void add_groups(const struct target t[PER_THREAD], const real *pairs,
+                          const int32_t *index, int place, int groups,
+                          struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
                           real r2_min[PER_THREAD], int near_place[PER_THREAD])
 {
     enum { UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8 }; /* as registers allow */
-#pragma unroll
-    for (int k = 0; k < PER_THREAD; k++) {
-        sum[k].ax = sum[k].ay = sum[k].az = sum[k].jx = sum[k].jy = sum[k].jz = 0;
-        sum[k].pot = 0;
-    }
 #pragma unroll 1
-    for (int h = 0; h < CUDA_GROUP / CUDA_PLACE; h++) {
-        real least[PER_THREAD];
-#pragma unroll
-        for (int k = 0; k < PER_THREAD; k++) least[k] = NEAR ? v_set1(FAR_S2) : r2_min[k];
-#pragma unroll (UNROLL)
-        for (int p = 0; p < CUDA_PLACE / 2; p++) {
-            struct pair_j a, b;
-            load_sources(pairs + p * PAIR_REALS, &a, &b);
-            const int32_t index_a = SAME ? index[2 * p] : 0;
-            const int32_t index_b = SAME ? index[2 * p + 1] : 0;
-#pragma unroll
-            for (int k = 0; k < PER_THREAD; k++) {
-                const real r2_a = add_pair<JERK, SOFT, SAME>(
-                    &t[k].i, &a, SAME && index_a == t[k].label, &sum[k]);
-                const real r2_b = add_pair<JERK, SOFT, SAME>(
-                    &t[k].i, &b, SAME && index_b == t[k].label, &sum[k]);
-                least[k] = least_of(least[k], r2_a, r2_b);
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < PER_THREAD; k++) {
-            if (!NEAR) {
-                r2_min[k] = least[k];
-            } else if (least[k] < r2_min[k]) {
-                r2_min[k] = least[k];
-                near_place[k] = place + h;
-            }
-        }
-        pairs += CUDA_PLACE / 2 * PAIR_REALS;
-        index += CUDA_PLACE;
-    }
-}
-
-/* a = a + b */
-template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, const struct pair_sum *b)
-{
-    a->ax = v_add(a->ax, b->ax);
-    a->ay = v_add(a->ay, b->ay);
-    a->az = v_add(a->az, b->az);
-    a->pot = v_add(a->pot, b->pot);
-    if (JERK) {
-        a->jx = v_add(a->jx, b->jx);
-        a->jy = v_add(a->jy, b->jy);
-        a->jz = v_add(a->jz, b->jz);
-    }
-}
-
-/* Block sums of a thread's rows, in shared memory. */
-typedef struct block_sum wide_sums[NSUM][PER_THREAD][WIDE_THREADS];
-
-template <bool JERK>
-DEVICE_FN void add_chunks(wide_sums sums, int k, const struct pair_sum *sum)
-{
-    const int t = (int)threadIdx.x;
-    add_chunk(&sums[SUM_AX][k][t], sum->ax);
-    add_chunk(&sums[SUM_AY][k][t], sum->ay);
-    add_chunk(&sums[SUM_AZ][k][t], sum->az);
-    add_chunk(&sums[SUM_POT][k][t], sum->pot);
-    if (JERK) {
-        add_chunk(&sums[SUM_JX][k][t], sum->jx);
-        add_chunk(&sums[SUM_JY][k][t], sum->jy);
-        add_chunk(&sums[SUM_JZ][k][t], sum->jz);
-    }
-}
-
-/* Adds a chunk: (group 0 + group 1) + (group 2 + group 3); mode double: group after group. */
-template <bool JERK, bool NEAR, bool SOFT, bool SAME>
-DEVICE_FN void wide_chunk(const struct target t[PER_THREAD], const real *pairs,
-                          const int32_t *index, int place, wide_sums sums,
-                          real r2_min[PER_THREAD], int near_place[PER_THREAD])
-{
-    enum { REALS = CUDA_GROUP / 2 * PAIR_REALS, PLACES = CUDA_GROUP / CUDA_PLACE };
-#if DOUBLE_MODE
-#pragma unroll 1
-    for (int g = 0; g < 4; g++) {
+    for (int g = 0; g < groups; g++) {
         struct pair_sum group[PER_THREAD];
-        wide_group<JERK, NEAR, SOFT, SAME>(t, pairs + g * REALS, index + g * CUDA_GROUP,
-                                           place + g * PLACES, group, r2_min, near_place);
-#pragma unroll
-        for (int k = 0; k < PER_THREAD; k++) add_chunks<JERK>(sums, k, &group[k]);
-    }
-#else
-    struct pair_sum sum[PER_THREAD];
-#pragma unroll
-    for (int k = 0; k < PER_THREAD; k++) {
-        sum[k].ax = sum[k].ay = sum[k].az = sum[k].jx = sum[k].jy = sum[k].jz = 0;
-        sum[k].pot = 0;
-    }
-#pragma unroll 1
-    for (int g = 0; g < 4; g += 2) {
-        struct pair_sum half[PER_THREAD], other[PER_THREAD];
-        wide_group<JERK, NEAR, SOFT, SAME>(t, pairs + g * REALS, index + g * CUDA_GROUP,
-                                           place + g * PLACES, half, r2_min, near_place);
-        wide_group<JERK, NEAR, SOFT, SAME>(t, pairs + (g + 1) * REALS,
-                                           index + (g + 1) * CUDA_GROUP, place + (g + 1) * PLACES,
-                                           other, r2_min, near_place);
+        add_group<JERK, NEAR, SOFT, SAME, PER_THREAD, UNROLL>(
+            t, pairs + g * GROUP_REALS, RUN_REALS, index + g * CUDA_GROUP, place + g * PLACES,
+            group, r2_min, near_place);
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {
-            add_sums<JERK>(&half[k], &other[k]);
-            add_sums<JERK>(&sum[k], &half[k]);
+#if DOUBLE_MODE
+#pragma unroll
+            for (int q = 0; q < NSUM; q++) {
+                real *sum = &waiting[q][k][threadIdx.x];
+                if (is_wanted(JERK, q)) *sum = v_add(*sum, *sum_number(&group[k], q));
+            }
+#else
+            add_sums<JERK>(&chunk[k], group[k]);
+#endif
         }
     }
+}
+/* The same, where indices are only compared if they may be equal. */
+template <bool JERK, bool NEAR, bool SOFT>
+DEVICE_FN void add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
+                             const real *pairs, int group, int groups,
+                             struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
+                             real r2_min[PER_THREAD], int near_place[PER_THREAD])
+{
+    const int32_t *index = &job.sources.index[group * CUDA_GROUP];
+    bool mine = false;
+    for (int g = group; g < group + groups; g++)
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; k++) add_chunks<JERK>(sums, k, &sum[k]);
-#endif
+        for (int k = 0; k < PER_THREAD; k++)
+            mine = mine || may_hold(job.sources.spans[g], t[k].label);
+    if (__any_sync(0xffffffffu, mine))
+        add_groups<JERK, NEAR, SOFT, true>(t, pairs, index, group * PLACES, groups, chunk, waiting,
+                                           r2_min, near_place);
+    else
+        add_groups<JERK, NEAR, SOFT, false>(t, pairs, index, group * PLACES, groups, chunk,
+                                            waiting, r2_min, near_place);
+}
+
+DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting)
+{
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        chunk[k] = no_pairs();
+#pragma unroll
+        for (int q = 0; DOUBLE_MODE && q < NSUM; q++) waiting[q][k][threadIdx.x] = 0;
+    }
+}
+
+DEVICE_FN real chunk_sum(struct pair_sum chunk[PER_THREAD], chunk_sums waiting, int k, int q)
+{
+    return DOUBLE_MODE ? waiting[q][k][threadIdx.x] : *sum_number(&chunk[k], q);
 }
 
 /* Deposits a row's sums of a block and zeroes them, unless they are the host's business. */
@@ -166,6 +115,11 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 {
     alignas(16) __shared__ real staged[CHUNK_REALS];
     __shared__ wide_sums sums;
+#if DOUBLE_MODE
+    __shared__ chunk_sums waiting;
+#else
+    real (*waiting)[PER_THREAD][WIDE_THREADS] = NULL;
+#endif
     __shared__ real near_r2[PER_THREAD][WIDE_THREADS]; /* of the blocks so far */
     __shared__ int near_place[PER_THREAD][WIDE_THREADS];
     const int thread = (int)threadIdx.x;
@@ -202,18 +156,16 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
             for (int q = thread; q < (int)(sizeof staged / 16); q += WIDE_THREADS)
                 ((quad *)staged)[q] = from[q];
             __syncthreads();
-            bool mine = false;
-            for (int g = 0; g < 4; g++) {
-                const struct cuda_span span = job.sources.spans[4 * chunk + g];
+            struct pair_sum sum[PER_THREAD];
+            begin_chunk(sum, waiting);
+            add_groups_of<JERK, NEAR, SOFT>(job, t, staged, 4 * chunk, 4, sum, waiting, r2_min,
+                                            place);
 #pragma unroll
-                for (int k = 0; k < PER_THREAD; k++) mine = mine || may_hold(span, t[k].label);
-            }
-            const int32_t *index = &job.sources.index[chunk * CUDA_CHUNK];
-            const int places = chunk * (CUDA_CHUNK / CUDA_PLACE);
-            if (__any_sync(0xffffffffu, mine))
-                wide_chunk<JERK, NEAR, SOFT, true>(t, staged, index, places, sums, r2_min, place);
-            else
-                wide_chunk<JERK, NEAR, SOFT, false>(t, staged, index, places, sums, r2_min, place);
+            for (int k = 0; k < PER_THREAD; k++)
+#pragma unroll
+                for (int q = 0; q < NSUM; q++)
+                    if (is_wanted(JERK, q))
+                        add_chunk(&sums[q][k][thread], chunk_sum(sum, waiting, k, q));
         }
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {

@@ -163,6 +163,9 @@ int card_fill(uint64_t to, unsigned char value, size_t bytes, void *)
 int card_wait(void *) { return fails(); }
 int card_query(void *) { return fails(); }
 
+int card_record(void *, void *) { return fails(); }
+int card_follow(void *, void *, unsigned) { return fails(); }
+
 int card_error_text(int error, const char **text)
 {
     *text = error == 2 ? "out of memory" : "an error made for a test";

@@ -42,6 +42,7 @@ struct alignas(16) double2 {
 };
 
 static inline void __syncthreads(void) { card_wait_for_block(); }
+static inline void __syncwarp(void) { card_wait_for_warp(); }
 static inline void __threadfence(void) {}
 static inline void __threadfence_system(void) {}
 
@@ -66,6 +67,18 @@ static inline unsigned __ballot_sync(unsigned, bool mine)
         bits |= (unsigned)card_exchange[first + l] << l;
     card_wait_for_warp();
     return bits;
+}
+
+static inline int __reduce_max_sync(unsigned, int mine)
+{
+    const unsigned first = threadIdx.x / 32 * 32;
+    card_exchange[threadIdx.x] = (uint64_t)mine;
+    card_wait_for_warp();
+    int most = mine;
+    for (unsigned l = 0; l < 32; l++)
+        if ((int)card_exchange[first + l] > most) most = (int)card_exchange[first + l];
+    card_wait_for_warp();
+    return most;
 }
 
 static inline int __shfl_xor_sync(unsigned, int mine, int by)
@@ -121,6 +134,7 @@ template <class To, class From> static inline To card_same_bits(From a)
 #define __double_as_longlong(a) card_same_bits<long long>((double)(a))
 #define __longlong_as_double(a) card_same_bits<double>((long long)(a))
 static inline int __ffs(int a) { return __builtin_ffs(a); }
+static inline int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
 static inline int __clzll(int64_t a) { return a ? __builtin_clzll((uint64_t)a) : 64; }
 #define __ull2double_rn(a) ((double)(a))
 

@@ -1,0 +1,123 @@
+/* pairs.cuh - what a thread adds up by itself: pairs, runs of addresses, groups of runs. */
+
+enum { RUN = DOUBLE_MODE ? CUDA_GROUP : CUDA_GROUP / 2 }; /* addresses, one after another */
+enum { RUN_REALS = RUN / 2 * PAIR_REALS, GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS };
+enum { PLACES = CUDA_GROUP / CUDA_PLACE }; /* of a group */
+enum { UNROLLED = DOUBLE_MODE ? 2 : 4 };   /* pairs of addresses */
+
+/* Adds one pair and returns its r^2. Two particles of one index leave each other alone. */
+template <bool JERK, bool SOFT, bool SAME>
+DEVICE_FN real add_pair(const struct pair_i *i, const struct pair_j *j, bool same,
+                        struct pair_sum *sum)
+{
+    const struct pair_sep r = pair_separation(SPLIT, i, j);
+    real r2 = pair_distance2(&r, v_set1(0));
+    if (SAME) r2 = same ? v_set1(FAR_S2) : r2;
+    const real s2 = SOFT ? v_add(r2, i->eps2) : r2;
+    const real m = SAME && same ? v_set1(0) : j->m;
+    pair_add(JERK, i, j, m, v_rsqrt(s2), &r, sum);
+    return r2;
+}
+
+/* The smallest of three r^2. They are not negative, so their bits are in the same order, and
+ * integers are compared faster. */
+DEVICE_FN real least_of(real a, real b, real c)
+{
+#if DOUBLE_MODE
+    const int64_t i = __double_as_longlong(a), j = __double_as_longlong(b);
+    const int64_t k = __double_as_longlong(c), m = i < j ? i : j;
+    return __longlong_as_double(m < k ? m : k);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    return __int_as_float(__vimin3_s32(__float_as_int(a), __float_as_int(b), __float_as_int(c)));
+#else
+    return fminf(a, fminf(b, c));
+#endif
+}
+
+/* Sum number q (SUM_*), which is to be known when this is compiled. */
+DEVICE_FN real *sum_number(struct pair_sum *s, int q)
+{
+    return q == SUM_AX   ? &s->ax
+           : q == SUM_AY ? &s->ay
+           : q == SUM_AZ ? &s->az
+           : q == SUM_JX ? &s->jx
+           : q == SUM_JY ? &s->jy
+           : q == SUM_JZ ? &s->jz
+                         : &s->pot;
+}
+
+DEVICE_FN constexpr bool is_wanted(bool jerk, int sum)
+{
+    return jerk || sum / 3 != WINDOW_JERK;
+}
+
+DEVICE_FN struct pair_sum no_pairs(void)
+{
+    const struct pair_sum none = {0, 0, 0, 0, 0, 0, 0};
+    return none;
+}
+
+/* a = a + b */
+template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum b)
+{
+#pragma unroll
+    for (int q = 0; q < NSUM; q++)
+        if (is_wanted(JERK, q)) *sum_number(a, q) = v_add(*sum_number(a, q), *sum_number(&b, q));
+}
+
+/* Sums of a run on PER targets. If NEAR, places that hold a nearer neighbour are noted. */
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
+DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int32_t *index,
+                       int place, struct pair_sum sum[PER], real r2_min[PER], int near_place[PER])
+{
+#pragma unroll
+    for (int k = 0; k < PER; k++) sum[k] = no_pairs();
+#pragma unroll 1
+    for (int h = 0; h < RUN / CUDA_PLACE; h++) {
+        real least[PER];
+#pragma unroll
+        for (int k = 0; k < PER; k++) least[k] = NEAR ? v_set1(FAR_S2) : r2_min[k];
+#pragma unroll (UNROLL)
+        for (int p = 0; p < CUDA_PLACE / 2; p++) {
+            struct pair_j a, b;
+            load_sources(pairs + p * PAIR_REALS, &a, &b);
+            const int32_t index_a = SAME ? index[2 * p] : 0;
+            const int32_t index_b = SAME ? index[2 * p + 1] : 0;
+#pragma unroll
+            for (int k = 0; k < PER; k++) {
+                const real r2_a = add_pair<JERK, SOFT, SAME>(
+                    &t[k].i, &a, SAME && index_a == t[k].label, &sum[k]);
+                const real r2_b = add_pair<JERK, SOFT, SAME>(
+                    &t[k].i, &b, SAME && index_b == t[k].label, &sum[k]);
+                least[k] = least_of(least[k], r2_a, r2_b);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < PER; k++) {
+            if (!NEAR) {
+                r2_min[k] = least[k];
+            } else if (least[k] < r2_min[k]) {
+                r2_min[k] = least[k];
+                near_place[k] = place + h;
+            }
+        }
+        pairs += CUDA_PLACE / 2 * PAIR_REALS;
+        index += CUDA_PLACE;
+    }
+}
+
+/* Sums of a group, whose runs lie run_reals apart. */
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
+DEVICE_FN void add_group(const struct target t[PER], const real *pairs, int run_reals,
+                         const int32_t *index, int place, struct pair_sum sum[PER],
+                         real r2_min[PER], int near_place[PER])
+{
+    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs, index, place, sum, r2_min, near_place);
+#if !DOUBLE_MODE
+    struct pair_sum other[PER];
+    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs + run_reals, index + RUN,
+                                                 place + PLACES / 2, other, r2_min, near_place);
+#pragma unroll
+    for (int k = 0; k < PER; k++) add_sums<JERK>(&sum[k], other[k]);
+#endif
+}

@@ -1,0 +1,221 @@
+"""Faults on a true graphics card (rows of docs/errors.md): pytest -m gpu. Each in a process of its
+own, since a card that has failed stays lost there. On a stand-in: test_cuda_backend.py.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import capi
+from grape6py import Grape6, errors
+
+pytestmark = pytest.mark.gpu
+
+SETUP = """
+import os
+import cupy
+from grape6py import Grape6, errors, plummer
+MASS, POS, VEL = plummer(4096, seed=8)
+
+def filled(**options):
+    grape = Grape6(**options)
+    grape.set_particles(MASS, POS, VEL)
+    return grape
+
+def same(one, two):
+    return all(np.array_equal(a, b) for a, b in zip(one[:3], two[:3], strict=True))
+
+CPU = filled(backend="cpu").forces()
+"""
+# A kernel that writes where no memory is: all later calls of this process fail.
+BREAK = """
+def break_card():
+    kernel = cupy.RawKernel('extern "C" __global__ void broken(int *a) { *a = 1; }', "broken")
+    kernel((1,), (1,), (np.uint64(8),))
+    try:
+        cupy.cuda.runtime.deviceSynchronize()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return
+    raise AssertionError("the card has survived")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _card():
+    try:
+        Grape6(backend="cuda").close()
+    except errors.BackendError as error:
+        pytest.skip(f"no graphics card: {error}")
+
+
+def run(script, **env):
+    return capi.run_python(SETUP + script, timeout=300, **env)
+
+
+FILL = """
+taken = []
+free = lambda: cupy.cuda.Device().mem_info[0]
+while free() > 64e6:
+    taken.append(cupy.cuda.alloc(int(max(free() * 0.9, 32e6))))
+"""
+
+
+def test_row01_no_memory_at_growth():
+    """The caller's error if the card was asked for; else on with the CPU, and nothing is lost."""
+    run(f"""
+asked, auto = filled(backend="cuda"), filled()
+asked.forces(), auto.forces()
+{FILL}
+n = 3_000_000
+more = np.zeros(n), np.ones((n, 3))
+for grape in (asked, auto):
+    grape.set_particles(*more, address=np.arange(n))
+    grape.set_particles(MASS, POS, VEL, address=np.arange(4096))
+try:
+    asked.forces(POS[:10], VEL[:10], np.arange(10))
+    raise AssertionError("there was memory")
+except errors.OutOfMemoryError as error:
+    assert "GB" in str(error), error
+found = auto.forces(POS[:10], VEL[:10], np.arange(10))
+assert auto.backend.startswith("cpu"), auto.backend
+taken.clear()
+cupy.get_default_memory_pool().free_all_blocks()
+asked.forces(POS[:10], VEL[:10], np.arange(10))
+assert asked.backend.startswith("cuda")
+""")
+
+
+def test_row02_a_lost_card_is_not_used_any_more():
+    done = run(f"""{BREAK}
+asked, auto = filled(backend="cuda"), filled()
+asked.forces(), auto.forces()
+break_card()
+for _ in range(2):
+    try:
+        asked.forces()
+        raise AssertionError("the card is back")
+    except errors.BackendError as error:
+        assert "not used any more" in str(error), error
+assert same(auto.forces(), CPU)
+assert auto.backend.startswith("cpu")
+later = Grape6()
+later.set_particles(MASS, POS, VEL)
+assert same(later.forces(), CPU)
+for grape in (asked, auto, later):
+    grape.close()
+""")
+    assert not done.stdout
+
+
+@pytest.mark.parametrize(
+    ("env", "missing"),
+    [
+        pytest.param({"CUDA_VISIBLE_DEVICES": ""}, "device", id="row03"),
+        pytest.param({"GRAPE6_DEVICES": "99"}, "GRAPE6_DEVICES", id="row03-number"),
+    ],
+)
+def test_without_a_device_the_cpu_does_it(env, missing):
+    capi.run_python(
+        f"""
+from grape6py import Grape6, errors
+assert Grape6().backend.startswith("cpu")
+try:
+    Grape6(backend="cuda")
+    raise AssertionError("there was one")
+except errors.BackendError as error:
+    assert {missing!r} in str(error), error
+""",
+        **env,
+    )
+
+
+def test_row04_without_cupy_the_cpu_does_it(tmp_path):
+    """A host program whose Python has no CuPy: a line that says what to install."""
+    (tmp_path / "cupy.py").write_text("raise ImportError('no CuPy here')\n")
+    script = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from grape6py import Grape6, errors
+assert Grape6().backend.startswith("cpu")
+try:
+    Grape6(backend="cuda")
+    raise AssertionError("there is one")
+except errors.BackendError as error:
+    assert "CuPy cannot be imported" in str(error), error
+"""
+    capi.run_python(script)
+
+
+@pytest.mark.parametrize("backend", ["auto", "cuda"])
+def test_row05_no_python(backend, tmp_path):
+    program = capi.compile_c("open_close")
+    done = subprocess.run(
+        [program, "1", "same"], check=False, capture_output=True, text=True, timeout=60,
+        env={"GRAPE6_BACKEND": backend, "GRAPE6_PYTHON": str(tmp_path / "python")},
+    )  # fmt: skip
+    assert (done.returncode == 0) == (backend == "auto"), done.stderr
+
+
+def test_row28_ten_million_particles():
+    run("""
+n = 10_000_000
+rng = np.random.default_rng(1)
+pos = rng.standard_normal((n, 3))
+import warnings
+warnings.simplefilter("ignore")
+with Grape6(backend="cuda") as gpu, Grape6(backend="cpu") as cpu:
+    for grape in (gpu, cpu):
+        grape.set_particles(np.full(n, 1 / n), pos)
+    one, two = (grape.forces(pos[:3], index=np.arange(3)) for grape in (gpu, cpu))
+    assert np.allclose(one.acc, two.acc, rtol=1e-5, atol=1e-7)
+    assert np.allclose(one.pot, two.pot, rtol=1e-6)
+""")
+
+
+def test_row30_a_forked_child():
+    run("""
+asked, auto = filled(backend="cuda"), filled()
+before = asked.forces(), auto.forces()
+child = os.fork()
+if child == 0:
+    try:
+        asked.forces()
+        os._exit(1)
+    except errors.Grape6Error as error:
+        if "fork" not in str(error):
+            os._exit(2)
+    os._exit(0 if same(auto.forces(), CPU) and auto.backend.startswith("cpu") else 3)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert same(asked.forces(), before[0]) and same(auto.forces(), before[1])
+""")
+
+
+def test_row34_several_ranks_share_the_card():
+    script = """
+from grape6py import Grape6, plummer
+with Grape6(backend="cuda") as grape:
+    grape.set_particles(*plummer(20000, seed=8))
+    print(grape.forces(nn=True).acc.tobytes().hex()[:4000])
+"""
+    ranks = []
+    for rank in range(4):
+        env = capi.clean_environment({"OMPI_COMM_WORLD_LOCAL_RANK": str(rank)})
+        ranks.append(subprocess.Popen([sys.executable, "-c", script], env=env, cwd=capi.ROOT,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True))  # fmt: skip
+    results = [rank.communicate(timeout=200) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0] * 4, results
+    assert len({out for out, _ in results}) == 1
+    assert results[0][0].strip()
+
+
+def test_row39_a_cache_that_cannot_be_written(tmp_path):
+    folder = tmp_path / "file"
+    folder.write_text("")
+    env = {"CUPY_CACHE_DIR": str(folder / "cache"), "TMPDIR": os.fspath(tmp_path)}
+    done = run(
+        'assert same(filled(backend="cuda").forces(), filled(backend="cuda").forces())', **env
+    )
+    assert not done.stdout
