@@ -11,6 +11,9 @@ SOURCES := pyproject.toml setup.py $(wildcard csrc/* csrc/python/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
 CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
 
+# Two processes, which take a file of tests at a time: some tests keep all cores busy by themselves.
+IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
+
 .PHONY: run test coverage fuzz format lint clean
 
 run: $(VENV)/installed
@@ -22,7 +25,7 @@ run: $(VENV)/installed
 	@echo "grape6 $(CLUSTER)"; $(BIN)/grape6 $(CLUSTER)
 
 test: $(VENV)/tested
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(PYTEST_ARGS)
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) $(PYTEST_ARGS)
 
 coverage: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/covered.py build/coverage

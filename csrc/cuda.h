@@ -73,6 +73,7 @@ struct cuda {
     int launched; /* targets whose results come from the card: all, or none if there are no j */
     unsigned guess, has;  /* WANT_* that the next start computes unasked, and the last computed */
     int keep_guess, kept; /* the same of partial sums */
+    int cut_short;        /* a launch has failed after others may have left something there */
     int64_t tiles_there;  /* whose end was seen, */
     int any_left;         /* and whether they left something to the host */
     int settled;          /* rows are in `rows`, and whatever was left to the host is done */

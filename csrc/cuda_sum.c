@@ -295,9 +295,9 @@ static int clean_up(struct cuda *c, struct fault *f)
     int code = c->unread ? cuda_idle(c, "sum", f) : 0;
     c->unread = 0;
     if (!code && c->kept) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
-    if (!code && !c->settled && left_behind(c))
+    if (!code && (c->cut_short || (!c->settled && left_behind(c))))
         code = cuda_fill(c, c->left_count.address, sizeof(int32_t), f);
-    if (!code) c->kept = 0;
+    if (!code) c->kept = c->cut_short = 0;
     c->settled = 1;
     return code;
 }
@@ -332,6 +332,8 @@ static int sum_all(struct cuda *c, unsigned want, int keep, struct fault *f)
     if (ni)
         code = are_in_job(c) ? launch_all(c, &want, f) : cuda_pack_targets(c, launch_all, &want, f);
     c->targets.fill = NULL; /* all are there, or the call has failed */
+    if (code) c->launched = 0;
+    c->cut_short = code != 0;
     return code;
 }
 

@@ -14,6 +14,7 @@ import pytest
 
 import capi
 import tools
+from once import made_once
 from variants import rules
 from variants import run as compile_with
 
@@ -22,7 +23,7 @@ FLAGS = """-std=c++17 -O2 -march=native -ffp-contract=off -fPIC -Wall -Wno-unkno
 
 
 def build(folder):
-    """Compiles the kernels in all modes; the path of libcard.so."""
+    """Compiles the kernels in all modes, for libcard.so."""
     compiler = tools.need("g++")
     if rules().missing_for_bridge():
         pytest.skip(f"SKIP: no bridge to Python: {rules().missing_for_bridge()} is missing")
@@ -36,15 +37,13 @@ def build(folder):
         jobs.append([*command, *defines, "-c", kernels / "kernels.cu", "-o", folder / f"{mode}.o"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
-    library = folder / "libcard.so"
-    compile_with([compiler, "-shared", *(job[-1] for job in jobs), "-o", library])
-    return library
+    compile_with([compiler, "-shared", *(job[-1] for job in jobs), "-o", folder / "libcard.so"])
 
 
 @pytest.fixture(scope="session")
-def card(tmp_path_factory):
+def card(shared_folder):
     """Path of the library that stands in for a graphics card."""
-    return build(tmp_path_factory.mktemp("card"))
+    return made_once(shared_folder / "card", build) / "libcard.so"
 
 
 def pytest_on(card, *arguments, timeout=500, **env):

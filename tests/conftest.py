@@ -19,6 +19,14 @@ os.environ.update(capi.chosen_backend())
 _ids = itertools.count(1000)
 
 
+# A process that begins these last would leave the others waiting.
+LONGEST = "test_sanitizers.py test_cuda_backend.py".split()
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.fixture
 def new_session():
     """Makes sessions on ids that no other test uses, and closes them afterwards."""
@@ -34,9 +42,16 @@ def new_session():
 
 
 @pytest.fixture(scope="session")
-def variants(tmp_path_factory):
+def shared_folder(request, tmp_path_factory):
+    """The folder of this run, the same one in all its processes: for once.made_once."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if hasattr(request.config, "workerinput") else own
+
+
+@pytest.fixture(scope="session")
+def variants(shared_folder):
     """The library built in other ways: variants["address"] and so on."""
-    return Variants(tmp_path_factory.mktemp("variants"))
+    return Variants(shared_folder)
 
 
 @pytest.fixture(params=list(capi.MODES))

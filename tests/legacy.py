@@ -15,6 +15,7 @@ import pytest
 
 import capi
 import tools
+from once import made_once
 
 EXAMPLES = capi.ROOT / "legacy_examples"
 SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
@@ -52,11 +53,9 @@ def make(build, *variables):
 
 
 @pytest.fixture(scope="session")
-def build(tmp_path_factory):
+def build(shared_folder):
     """Folder with the programs that this machine can build."""
-    folder = tmp_path_factory.mktemp("legacy")
-    make(folder)
-    return folder
+    return made_once(shared_folder / "legacy", make)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
-"""Tests of the CUDA backend; test_cuda_backend.py runs them in processes of their own, with the
-backend on the card of tests/c/card.h: pytest does not collect them by itself.
+"""What the tests on the card of tests/c/card.h share: its sessions, and those of the CPU beside.
 
-Those named test_auto_... are run with the backend auto, the others with cuda.
+The tests are in on_card_sums.py and on_card_faults.py; test_cuda_backend.py runs them in processes
+of their own, with the CUDA backend: pytest does not collect them by itself.
 """
 
 import contextlib
@@ -9,29 +9,28 @@ import ctypes
 import functools
 import os
 import shutil
-import signal
 
-import numpy as np
 import pytest
 
 import capi
-import particles
-from grape6py import errors, models, reference
-from grape6py.cuda import standin
 from particles import cloud
-from test_accuracy import as_cloud
-from test_accuracy import errors as errors_of
 
 N = 3000
 TIME = 0.375
 SOURCE = cloud(N, seed=71, moving=True)
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
-CARD = os.environ["GRAPE6_TEST_CARD"]
-DEVICE_MEMORY, DEVICE_LOST, FORKED = (
-    capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK")
-)
-NO_MEMORY = errors.from_code(DEVICE_MEMORY, "the device is out of memory: a test says so")
-NEVER = 1 << 40
+
+
+@functools.cache
+def stand_in():
+    library = ctypes.CDLL(os.environ["GRAPE6_TEST_CARD"])
+    library.card_calls.restype = ctypes.c_char_p
+    return library
+
+
+def fail(n, code=719, for_ever=True):
+    """The n-th call of the driver from now on fails, and those after it."""
+    stand_in().card_fail(ctypes.c_long(n), code, int(for_ever))
 
 
 @pytest.fixture(autouse=True)
@@ -41,37 +40,25 @@ def sound():
     fail(0, 0)
 
 
-def fail(n, code=719, for_ever=True):
-    """The n-th call of the driver from now on fails, and those after it."""
-    ctypes.CDLL(CARD).card_fail(ctypes.c_long(n), code, int(for_ever))
-
-
-def backend(session):
-    return capi.text("g6x_backend", session.cluster)[1]
-
-
 def on_card(session):
-    return backend(session).startswith("cuda ")
+    return capi.text("g6x_backend", session.cluster)[1].startswith("cuda ")
 
 
-@functools.cache
-def second_library(folder):
+@pytest.fixture(scope="session")
+def library_of_the_cpu(tmp_path_factory):
     """A copy of the library that has opened sessions on the CPU: it has a life of its own."""
-    copy = shutil.copy(capi.library_path(), folder / "libcpu.so")
+    copy = shutil.copy(capi.library_path(), tmp_path_factory.mktemp("cpu") / "libcpu.so")
     return ctypes.CDLL(str(copy))
 
 
 @pytest.fixture
-def cpu(tmp_path_factory, monkeypatch):
+def cpu(library_of_the_cpu, monkeypatch):
     """A context in which sessions are made by the CPU backend."""
-    if "cpu" not in FOLDERS:
-        FOLDERS["cpu"] = tmp_path_factory.mktemp("cpu")
 
     @contextlib.contextmanager
     def context(**options):
         with monkeypatch.context() as patch:
-            other = second_library(FOLDERS["cpu"])
-            patch.setattr(capi, "library", lambda: other)
+            patch.setattr(capi, "library", lambda: library_of_the_cpu)
             patch.setenv("GRAPE6_BACKEND", "cpu")
             capi._function.cache_clear()
             session = capi.Session(1, **options)
@@ -81,9 +68,6 @@ def cpu(tmp_path_factory, monkeypatch):
         capi._function.cache_clear()
 
     return context
-
-
-FOLDERS = {}
 
 
 @pytest.fixture
@@ -109,602 +93,3 @@ def run(session, rows=slice(None), **options):
 
 def bits(found):
     return found.bits() + found.nearest.tobytes()
-
-
-def assert_close(found, expected, tolerance):
-    """Rows of acc, jerk and pot agree within these fractions (median, largest)."""
-    for name in ("acc", "jerk", "pot"):
-        error = particles.relative(getattr(found, name), getattr(expected, name))
-        assert np.median(error) <= tolerance[0], (name, np.median(error))
-        assert error.max() <= tolerance[1], (name, error.max())
-
-
-# ---- accuracy ----------------------------------------------------------------------
-
-# median and largest relative error at N = 16384; at 2048 an eighth of the pairs average
-LIMITS = {
-    "grape": {"acc": (2e-8, 1.3e-6), "jerk": (1.7e-7, 1e-5), "pot": (6e-9, 6e-8)},
-    "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
-    "single": {"acc": (1e-6, 1e-2), "jerk": (1e-5, 1e-1), "pot": (1e-6, 1e-4)},
-}
-SMALLER_N = 3
-
-
-@functools.cache
-def sphere(seed, eps2):
-    model = models.plummer(2048, seed, mass_fraction=0.999)
-    source = as_cloud(model.mass, model.pos, model.vel)
-    exact = reference.direct_sum(source.mass, source.x, source.v, eps2=eps2, extended=True,
-                                 nearest=True)  # fmt: skip
-    return source, exact
-
-
-@pytest.mark.parametrize("block", [48, None], ids=["few", "wide"])
-@pytest.mark.parametrize("eps2", [0.0, 1e-4], ids=["unsoftened", "softened"])
-def test_plummer_spheres_are_within_the_published_errors(new_session, mode, eps2, block):
-    source, exact = sphere(1, eps2)
-    session = new_session(precision=mode)
-    session.put_cloud(source)
-    found = session.force(len(source), source.x, source.v, source.index, eps2, block=block)
-    assert found.code == 0
-    for name, error in errors_of(found, exact).items():
-        median, largest = LIMITS[mode][name]
-        assert np.median(error) <= SMALLER_N * median, (name, np.median(error))
-        assert error.max() <= SMALLER_N * largest, (name, error.max())
-    if mode != "single":
-        assert (found.nearest == exact.nearest).all()
-
-
-CLOSE = {"grape": (1e-6, 1e-5), "double": (1e-14, 1e-12), "single": (1e-5, 1e-2)}
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_random_blocks_agree_with_the_cpu(new_session, cpu, mode, seed):
-    rng = np.random.default_rng(seed)
-    source = cloud(int(rng.integers(1, 3000)), seed=seed, moving=True)
-    source.x *= 10.0 ** rng.uniform(-3, 3)
-    rows = rng.permutation(len(source))[: int(rng.integers(1, 400))]
-    x, v = (np.ascontiguousarray(a[rows].astype(float)) for a in source.at(0.5))
-    eps2 = float(rng.choice([0.0, 1e-4]))
-    found = []
-
-    def compute(session):
-        session.put_cloud(source)
-        session.set_ti(0.5)
-        found.append(session.force(len(source), x, v, source.index[rows], eps2, h2=0.01))
-        found[-1].lists = [session.neighbours(i) for i in range(0, len(rows), 29)]
-
-    compute(new_session(precision=mode))
-    with cpu(precision=mode) as session:
-        compute(session)
-    assert_close(*found, CLOSE[mode])
-    if mode != "single":
-        assert (found[0].nearest == found[1].nearest).all()
-        assert found[0].lists == found[1].lists
-
-
-# ---- equal bits ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("jerk", [1, 0], ids=["jerk", "no-jerk"])
-def test_any_cut_of_the_i_particles_gives_the_same_bits(make, jerk):
-    rows = slice(0, 800)  # 150 take the kernel middle in all modes, 777 and more the wide one
-    session = make()
-    session.set_int("G6X_JERK", jerk)
-    expected = bits(run(session, rows))
-    for block in (7, 48, 100, 150, 777):
-        assert bits(run(session, rows, block=block)) == expected, block
-    few = np.r_[0:20, 1000:1020]
-    one = bits(run(session, few))
-    assert bits(run(session, few, block=1)) == one
-
-
-@pytest.mark.parametrize("block", [None, 48, 150])
-def test_blocks_of_the_card_may_run_in_any_order(make, monkeypatch, block):
-    session, rows = make(), slice(0, 900)
-    expected = bits(run(session, rows, block=block))
-    monkeypatch.setenv("GRAPE6_TEST_CARD_ORDER", "1")
-    assert bits(run(session, rows, block=block)) == expected
-    assert bits(run(make(), rows, block=block)) == expected
-
-
-def test_repeated_calls_give_the_same_bits(make):
-    session = make()
-    expected = bits(run(session, slice(0, 300)))
-    for k in range(6):
-        nearest = run(session, slice(0, 300), nearest=k % 3 != 0)
-        assert nearest.bits() == expected[: -4 * 300]
-        if k % 3:
-            assert bits(nearest) == expected
-
-
-@pytest.mark.parametrize("places", [1, 4, 132])
-@pytest.mark.parametrize("ni", [300, 20000, 45000])
-def test_many_i_particles_in_pieces(new_session, monkeypatch, places, ni):
-    monkeypatch.setattr(standin.Device, "multiprocessors", places)
-    session, source, targets = new_session(), cloud(600, seed=2), cloud(ni, seed=3)
-    session.put_cloud(source)
-    close = np.arange(77, ni, 5000)  # the card leaves these to the host
-    targets.x[close] = source.x[:600][close % 600] + 1e-9
-    outside = np.full(ni, -1)
-    whole = session.force(600, targets.x, targets.v, outside)
-    assert whole.code == 0
-    rows = np.unique(np.r_[close, 0:70, ni - 70 : ni, np.arange(0, ni, 97)])
-    pieces = session.force(600, targets.x[rows], targets.v[rows], outside[rows], block=48)
-    for name in ("acc", "jerk", "pot", "nearest"):
-        assert (getattr(whole, name)[rows] == getattr(pieces, name)).all(), name
-
-
-@pytest.mark.parametrize("where", [slice(0, 200), slice(0, 900)], ids=["few", "many"])
-def test_prediction_on_the_host_gives_the_same_bits(make, mode, where):
-    on_device = bits(run(make(), where)).hex()
-    script = f"""
-import on_card
-s = Session(1, precision={mode!r}); s.put_cloud(on_card.SOURCE); s.set_ti(on_card.TIME)
-assert on_card.on_card(s)
-print(on_card.bits(on_card.run(s, {where!r})).hex())
-"""
-    on_host = capi.run_python(script, GRAPE6_PREDICT="host").stdout.strip()
-    assert on_host == on_device
-
-
-def test_shares_of_j_merge_to_the_bits_of_the_whole(make, new_session, mode):
-    whole, rows = make(), np.r_[0:70, 1000:1300]
-    expected = run(whole, rows)
-    scale = np.zeros(3, np.int32)
-    assert capi.call("g6x_get_scale", whole.cluster, N, scale) == 0
-    total = np.zeros((len(rows), capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-    for number, share in enumerate((np.r_[1024:2048], np.r_[0:1024, 2048:N])):
-        session = new_session(precision=mode)
-        for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale, strict=True):
-            session.set_int(f"G6X_SCALE_{key}", int(value))
-        session.put_cloud(SOURCE.take(share))
-        session.set_ti(TIME)
-        assert session.first(len(share), X[rows], V[rows], SOURCE.index[rows], eps2=1e-6) == 0
-        words = np.zeros_like(total)
-        assert capi.call("g6x_get_partial", session.cluster, len(rows), words) == 0
-        if number:
-            assert capi.call("g6x_add_partial", len(rows), total, words) == 0
-        total = total if number else words
-    found = capi.Force.blank(len(rows))
-    out = found.acc, found.jerk, found.pot
-    assert capi.call("g6x_from_partial", len(rows), total, *out) == 0
-    assert found.bits() == expected.bits()
-
-
-def test_partial_sums_do_not_change_the_forces_before_or_after(make):
-    session, rows = make(), np.r_[0:300]
-    expected = bits(run(session, rows))
-    words = np.zeros((300, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-    args = N, X[rows], V[rows], SOURCE.index[rows]
-    found = []
-    for nearest in (True, False, True):
-        assert session.first(*args, eps2=1e-6) == 0
-        assert capi.call("g6x_get_partial", session.cluster, 300, words) == 0
-        found.append(session.last(*args, eps2=1e-6, nearest=nearest))
-        assert found[-1].bits() == expected[: -4 * 300]
-        value = capi.Force.blank(300)
-        capi.call("g6x_from_partial", 300, words, value.acc, value.jerk, value.pot)
-        assert value.bits() == found[-1].bits()
-    assert bits(found[-1]) == expected
-
-
-# ---- lists -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("block", [3, 100, 400])
-def test_lists_of_everybody(make, block):
-    session = make()
-    args = N, X[:block], V[:block], SOURCE.index[:block]
-    assert session.first(*args, h2=np.inf) == 0
-    session.last(*args)
-    for i in (block - 1, 0, block // 2, 0):
-        assert session.neighbours(i) == (0, N - 1, [k for k in range(N) if k != i])
-
-
-def test_lists_of_some(make, mode):
-    session, rows = make(), slice(0, 70)
-    args = N, X[rows], V[rows], SOURCE.index[rows]
-    h2 = np.linspace(0, 0.3, 70)
-    assert session.first(*args, h2=h2) == 0
-    session.last(*args)
-    expected = particles.lists(X[rows], V[rows], SOURCE.index[rows], SOURCE, h2, TIME)
-    for i in range(70):
-        length, found = session.neighbours(i)[1:]
-        assert length == len(found)
-        if mode == "single":
-            assert abs(length - len(expected[i])) <= 1
-        else:
-            assert found == expected[i]
-
-
-# ---- what the card leaves to the host -------------------------------------------------
-
-
-def against_the_oracle(session, source, rows, tolerance, blocks=(None, 1, 48), nearest=True):
-    session.put_cloud(source)
-    args = source.x[rows], source.v[rows], source.index[rows]
-    expected = particles.direct(*args, source)
-    for block in blocks:
-        found = session.force(len(source), *args, block=block)
-        particles.assert_force(found, expected, tolerance)
-        assert not nearest or (found.nearest == expected[3]).all()
-
-
-def test_close_pairs(new_session, mode):
-    rng, source = np.random.default_rng(5), cloud(1500, seed=6)
-    direction = rng.standard_normal((750, 3))
-    direction /= np.linalg.norm(direction, axis=1)[:, None]
-    source.x[1::2] = source.x[::2] + 1e-9 * direction
-    rows = np.r_[0:60, 1100:1400]
-    # as good as the host's: the separation itself is rounded to 2^-53 of the positions
-    against_the_oracle(new_session(precision=mode), source, rows, 1e-6)
-
-
-def test_pairs_at_one_place_add_nothing_and_are_counted(new_session, mode):
-    source = cloud(1500, seed=6)
-    source.x[100], source.x[1200] = source.x[3], source.x[3]
-    session = new_session(precision=mode)
-    tolerance = {"grape": 1e-4, "double": 1e-12, "single": 1e-2}[mode]
-    against_the_oracle(session, source, np.r_[0:60], tolerance, blocks=(None,))
-    code, words = capi.text("g6x_last_warning", session.cluster)
-    assert code == 1
-    assert words.startswith("2 pairs")
-
-
-def test_particles_beyond_single_precisions_range(new_session, mode):
-    rng, source = np.random.default_rng(9), cloud(1500, seed=8)
-    source.x[5::97] *= 10.0 ** rng.uniform(15, 80, (len(source.x[5::97]), 1))
-    source.mass *= 10.0 ** rng.uniform(-60, 0, len(source))
-    rows = np.unique(np.r_[0:40, 5:1500:97, 1024:1300])
-    session = new_session(precision=mode)
-    # those beyond all others have all these at one distance
-    against_the_oracle(session, source, rows, 1e-2, blocks=(None, 48), nearest=False)
-
-
-@pytest.mark.parametrize("unit", [1e-30, 1e30])
-def test_units_far_from_one(new_session, mode, unit):
-    source, rows = cloud(1500, seed=10), np.r_[0:300]
-    source.x *= unit
-    source.v *= unit**0.5
-    source.mass *= 1 / unit
-    tolerance = {"grape": 1e-4, "double": 1e-12, "single": 1e-2}[mode]
-    session = new_session(precision=mode)
-    session.put_cloud(source)
-    args = source.x[rows], source.v[rows], source.index[rows]
-    expected = particles.direct(*args, source)
-    particles.assert_force(session.force(len(source), *args), expected, tolerance)
-
-
-def test_more_pairs_for_the_host_than_there_is_room_for(new_session):
-    """Room is for 65536: here every row is close to a particle of each of 67 blocks."""
-    blocks, ni = 67, 1000
-    rng, session = np.random.default_rng(11), new_session(precision="single")
-    session.set_int("G6X_SCALE_LENGTH", 0)
-    source = cloud(blocks, seed=12)
-    source.x[:] = 1e-12 * rng.standard_normal((blocks, 3))
-    source.x[-1] = (1.0, 0.0, 0.0)
-    session.put_cloud(source, 1024 * np.arange(blocks))
-    x = 1e-12 * rng.standard_normal((ni, 3))
-    outside = np.full(ni, -1)
-    found = session.force(1024 * blocks, x, index=outside)
-    expected = particles.direct(x, np.zeros_like(x), outside, source)
-    particles.assert_force(found, expected, 1e-6)
-    assert (found.nearest == expected[3]).all()
-    again = session.force(1024 * blocks, x[:300], index=outside[:300])
-    assert again.bits() == b"".join(a[:300].tobytes() for a in (found.acc, found.jerk, found.pot))
-
-
-# ---- corners ---------------------------------------------------------------------------
-
-
-def test_nothing_pulls_or_is_pulled(make):
-    session = make()
-    found = session.force(0, X[:300], V[:300], SOURCE.index[:300])
-    assert found.code == 0
-    assert not found.acc.any()
-    assert not found.jerk.any()
-    assert not found.pot.any()
-    assert (found.nearest == SOURCE.index[:300]).all()
-    assert session.neighbours(7) == (0, 0, [])
-    assert session.force(N, np.zeros((0, 3))).code == 0
-    assert run(session, slice(0, 50)).code == 0
-
-
-@pytest.mark.parametrize("nj", [1, 64, 65, 256, 1023, 1024, 1025, 2049])
-def test_any_number_of_j_particles_counts_just_those(make, nj):
-    session = make()
-    rows = np.r_[0:30]
-    args = X[rows], V[rows], SOURCE.index[rows]
-    found = session.force(nj, *args, eps2=1e-6)
-    alone = make(SOURCE.take(np.arange(nj))).force(nj, *args, eps2=1e-6)
-    assert_close(found, alone, (1e-5, 1e-2))
-    assert (found.nearest == alone.nearest).all()
-
-
-def test_more_j_particles_come_while_forces_are_asked_for(new_session, mode):
-    session, rows = new_session(precision=mode), np.r_[0:40]
-    session.set_ti(TIME)
-    for end in (1, 2, 70, 1000, 1024, 1030, 2500, N):
-        some = np.arange(0, end) if end == 1000 else np.arange(end // 2, end)
-        session.put_cloud(SOURCE.take(some), some)
-        session.force(end, X[rows], V[rows])
-    expected = new_session(precision=mode)
-    expected.put_cloud(SOURCE)
-    expected.set_ti(TIME)
-    session.put_cloud(SOURCE.take(np.arange(N)[::-1]), np.arange(N)[::-1])
-    assert bits(run(session, rows)) == bits(run(expected, rows))
-
-
-def test_the_mode_of_an_open_session_may_change(new_session):
-    rows, fresh = np.r_[0:200], {}
-    for mode in capi.MODES:
-        session = new_session(precision=mode)
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
-        fresh[mode] = bits(run(session, rows))
-    session = new_session()
-    session.put_cloud(SOURCE)
-    session.set_ti(TIME)
-    for mode in "grape double single double grape single grape".split():
-        session.set_int("G6X_PRECISION", capi.MODES[mode])
-        assert bits(run(session, rows)) == fresh[mode], mode
-
-
-@pytest.mark.parametrize("jerk", [0, 1])
-def test_sums_of_zero_are_not_left_to_the_host(make, monkeypatch, jerk):
-    """Which would be seen at the driver: bins are fetched by copies."""
-    source = SOURCE.take(np.arange(N))
-    for name in ("v", "a2", "j6", "k18"):
-        getattr(source, name)[:] = 0
-    session = make(source)
-    session.set_int("G6X_JERK", jerk)
-    args = N, source.x[:300], np.zeros((300, 3)), SOURCE.index[:300]
-    session.force(*args)  # 300 copied in; sums; no copy, no wait
-    fail(5)
-    assert session.force(*args).code == 0
-
-
-@pytest.mark.parametrize("what", ["mass", "v", "both"])
-def test_all_masses_or_velocities_may_be_zero(new_session, mode, what):
-    source, rows = cloud(1500, seed=13), np.r_[0:300]
-    for name in ("mass", "v") if what == "both" else (what,):
-        getattr(source, name)[:] = 0
-    tolerance = {"grape": 1e-4, "double": 1e-11, "single": 1e-2}[mode]
-    against_the_oracle(new_session(precision=mode), source, rows, tolerance, blocks=(None, 48))
-
-
-def test_each_i_particle_may_have_its_own_softening(make):
-    session, rows = make(), slice(0, 100)
-    expected = [run(session, rows, eps2=eps2) for eps2 in (1e-6, 1e-2)]
-    assert expected[0].bits() != expected[1].bits()
-
-
-# ---- faults: asked for --------------------------------------------------------------------
-
-
-def refuse_memory(monkeypatch, fits):
-    """Allocations fail unless `fits(size)`."""
-    allocate = standin.Device.allocate
-
-    def checked(self, pinned, size):
-        if not fits(size):
-            raise NO_MEMORY
-        return allocate(self, pinned, size)
-
-    monkeypatch.setattr(standin.Device, "allocate", checked)
-
-
-def assert_refused(found, code):
-    assert found.code == code
-    for name in ("acc", "jerk", "pot"):
-        assert np.isnan(getattr(found, name)).all()
-
-
-def test_row01_no_memory_at_open(monkeypatch):
-    refuse_memory(monkeypatch, lambda size: False)
-    assert capi.call("g6_open", 77) == DEVICE_MEMORY
-    assert "out of memory" in capi.text("g6x_last_error", 77)[1]
-    monkeypatch.undo()
-    assert capi.call("g6_open", 77) == 0
-    assert capi.call("g6_close", 77) == 0
-
-
-@pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_row01_no_memory_at_growth(make, monkeypatch, rows):
-    session = make()
-    expected = bits(run(session, rows))
-    more = SOURCE.take(np.r_[0:N, 0:N])
-    more.index[:] = np.arange(2 * N)
-    assert session.put_cloud(more) == 0
-    refuse_memory(monkeypatch, lambda size: False)
-    assert_refused(session.force(2 * N, X[rows], V[rows]), DEVICE_MEMORY)
-    assert_refused(session.force(2 * N, X[rows], V[rows]), DEVICE_MEMORY)
-    monkeypatch.undo()
-    assert session.put_cloud(SOURCE) == 0
-    assert bits(run(session, rows)) == expected
-
-
-@pytest.mark.parametrize("n", range(1, 14))
-def test_row01_the_nth_allocation_fails(new_session, monkeypatch, n):
-    """Whichever it is, the call is refused, and the next one is right."""
-    count = iter(range(1, NEVER))
-    with monkeypatch.context() as patch:
-        session = new_session()
-        refuse_memory(patch, lambda size: next(count) != n)
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
-        found = session.force(N, X[:300], V[:300], SOURCE.index[:300], eps2=1e-6, h2=0.1)
-        if not found.code:
-            listed = session.neighbours(0)[0]
-            assert next(count) <= n or listed == DEVICE_MEMORY
-        else:
-            assert_refused(found, DEVICE_MEMORY)
-    fresh = new_session()
-    fresh.put_cloud(SOURCE)
-    fresh.set_ti(TIME)
-    assert bits(run(session, slice(0, 300))) == bits(run(fresh, slice(0, 300)))
-
-
-@pytest.mark.parametrize("n", range(1, 9))
-@pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_row02_a_card_that_fails_is_not_used_any_more(make, mode, n, rows):
-    session, other = make(), make()
-    run(other, slice(0, 10))
-    fail(n, for_ever=False)
-    session.set_ti(TIME / 2)
-    for _ in range(9):
-        first = session.force(N, X[rows], V[rows], h2=0.1)
-        if first.code:
-            break
-    assert_refused(first, DEVICE_LOST)
-    assert "is not used any more" in session.error()[1]
-    fail(0)
-    assert_refused(session.force(N, X[rows], V[rows]), DEVICE_LOST)
-    assert session.neighbours(0)[0] == DEVICE_LOST
-    assert run(other, rows).code == 0
-
-
-def test_row02_a_result_that_never_comes_is_a_lost_card(make, monkeypatch):
-    session = make()
-    receive = SOURCE.take(np.arange(3))
-    run(session, slice(0, 40))
-    launches = ctypes.CDLL(CARD)
-    session.put_cloud(receive)
-    launches.card_skip(1)
-    try:
-        found = session.force(N, X[:40], V[:40])
-    finally:
-        launches.card_skip(0)
-    assert_refused(found, DEVICE_LOST)
-
-
-def in_child(check):
-    """What a forked child makes of it: the exit status is that of `check`."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(30)
-        os._exit(0 if check() else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def test_row30_a_forked_child_may_not_use_the_card(make):
-    session = make()
-    run(session, slice(0, 10))
-
-    def check():
-        found = session.force(N, X[:10], V[:10])
-        return found.code == FORKED and np.isnan(found.acc).all()
-
-    assert in_child(check) == 0
-    assert run(session, slice(0, 10)).code == 0
-
-
-# ---- faults: the library's choice --------------------------------------------------------
-
-
-def cpu_bits(cpu, mode, rows, lists=None):
-    with cpu(precision=mode) as session:
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
-        found = bits(run(session, rows, h2=0.1))
-        return found if lists is None else (found, [session.neighbours(i) for i in lists])
-
-
-def test_auto_takes_a_card(make):
-    assert run(make(), slice(0, 10)).code == 0
-
-
-def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
-    refuse_memory(monkeypatch, lambda size: False)
-    session = new_session(precision=mode)
-    assert not on_card(session)
-    session.put_cloud(SOURCE)
-    session.set_ti(TIME)
-    found = run(session, slice(0, 20), h2=0.1)
-    assert bits(found) == cpu_bits(cpu, mode, slice(0, 20))
-
-
-@pytest.mark.parametrize("n", range(1, 11))
-def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
-    count = iter(range(1, NEVER))
-    expected = cpu_bits(cpu, "grape", slice(0, 300))
-    session = new_session()
-    refuse_memory(monkeypatch, lambda size: next(count) < n)
-    session.put_cloud(SOURCE)
-    session.set_ti(TIME)
-    found = run(session, slice(0, 300), h2=0.1)
-    if not on_card(session):
-        assert bits(found) == expected
-    else:
-        assert next(count) <= n
-
-
-@pytest.mark.parametrize("n", range(1, 9))
-@pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_auto_row02_the_cpu_finishes_what_a_card_began(make, cpu, mode, n, rows):
-    session, other = make(), make()
-    fail(n, for_ever=False)
-    lists = (0, 39)
-    expected, expected_lists = cpu_bits(cpu, mode, rows, lists)
-    for _ in range(9):
-        found = run(session, rows, h2=0.1)
-        if not on_card(session):
-            break
-    assert not on_card(session)
-    assert bits(found) == expected
-    assert [session.neighbours(i) for i in lists] == expected_lists
-    assert bits(run(session, rows, h2=0.1)) == expected
-    fail(0)
-    assert on_card(other)
-    assert run(other, rows).code == 0
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_auto_row02_a_card_lost_at_the_lists(make, cpu, mode, n):
-    session = make()
-    expected = cpu_bits(cpu, mode, slice(0, 40), [3])[1]
-    run(session, slice(0, 40), h2=0.1)
-    fail(n)
-    assert [session.neighbours(3)] == expected
-
-
-def test_auto_row02_what_was_set_meanwhile_does_not_reach_the_call(make, cpu, mode):
-    session, out = make(), capi.Force.blank(40)
-    expected = cpu_bits(cpu, mode, slice(0, 40))
-    args = N, X[:40], V[:40], SOURCE.index[:40]
-    assert session.first(*args, eps2=1e-6) == 0
-    session.set_ti(10.0)
-    session.set_int("G6X_PRECISION", (capi.MODES[mode] + 1) % 3)
-    session.set_int("G6X_JERK", 0)
-    session.set_int("G6X_SNAP", 0)
-    assert session.neighbours(3)[0] == 0
-    fail(1)
-    words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-    assert capi.call("g6x_get_partial", session.cluster, 40, words) == 0
-    assert not on_card(session)
-    assert bits(session.last(*args, eps2=1e-6, out=out)) == expected
-
-
-def test_auto_row02_a_card_lost_at_the_partial_sums(make, cpu, mode):
-    def partial(session):
-        words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-        assert session.first(N, X[:40], V[:40], SOURCE.index[:40]) == 0
-        fail(1)
-        assert capi.call("g6x_get_partial", session.cluster, 40, words) == 0
-        return words.tobytes()
-
-    found = partial(make())
-    with cpu(precision=mode) as session:
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
-        assert partial(session) == found
-
-
-def test_auto_row30_a_forked_child_goes_on_with_the_cpu(make, cpu, mode):
-    session = make()
-    run(session, slice(0, 10))
-    expected = cpu_bits(cpu, mode, slice(0, 20))
-    assert in_child(lambda: bits(run(session, slice(0, 20), h2=0.1)) == expected) == 0
-    assert on_card(session)
-    assert run(session, slice(0, 10)).code == 0

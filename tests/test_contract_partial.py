@@ -84,6 +84,25 @@ def test_partial_sums_can_be_had_before_and_after_lasthalf(new_session):
     assert (before == after).all()
 
 
+@pytest.mark.parametrize("ni", [10, 300])
+def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(session, ni):
+    source = cloud(1100, seed=32)
+    source.x[[100, 1050]] = source.x[3]
+    session.put_cloud(source)
+    args = 1100, source.x[:ni], source.v[:ni], source.index[:ni]
+    pairs = {10: 2, 300: 4}[ni]  # row 3 with two others; of 300 rows, 100 with two as well
+    words = np.zeros((ni, WORDS), np.int64)
+    for number, (before, nearest) in enumerate(itertools.product((1, 0, 2), (True, False)), 1):
+        assert session.first(*args) == 0
+        for _ in range(before):
+            assert capi.call("g6x_get_partial", session.cluster, ni, words) == 0
+        assert session.last(*args, nearest=nearest).code == 0
+        assert capi.call("g6x_get_partial", session.cluster, ni, words) == 0
+        code, text = capi.text("g6x_last_warning", session.cluster)
+        assert code == number, (before, nearest)
+        assert text.startswith(f"{pairs} pairs"), (before, nearest, text)
+
+
 def test_an_empty_share_changes_nothing(new_session):
     session, scale, expected = whole(new_session, "grape", None)
     words = partial(session, N)

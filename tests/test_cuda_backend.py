@@ -1,5 +1,5 @@
 """The CUDA backend, its kernels run on the CPU: accuracy, equal bits, what the card leaves to the
-host, and faults. The tests are those of on_card.py, which need a process with that backend.
+host, and faults. The tests are those of on_card_*.py, which need a process with that backend.
 """
 
 import re
@@ -9,8 +9,8 @@ import pytest
 import capi
 from cards import pytest_on
 
-FILE = "tests/on_card.py"
-TESTS = re.findall(r"^def (test_\w+)", (capi.ROOT / FILE).read_text(), re.MULTILINE)
+FILES = sorted(capi.TESTS.glob("on_card_*.py"))
+TESTS = [name for path in FILES for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)]
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def outcomes(card):
     """{test: {case: outcome}, "text": what pytest printed}"""
     found = {"text": ""}
     for backend, chosen in (("cuda", "not test_auto"), ("auto", "test_auto")):
-        text, cases = pytest_on(card, FILE, "-k", chosen, GRAPE6_TEST_BACKEND=backend)
+        text, cases = pytest_on(card, *FILES, "-k", chosen, GRAPE6_TEST_BACKEND=backend)
         found["text"] += text
         for name, outcome in cases.items():
             test = re.search(r"::(\w+)", name)[1]

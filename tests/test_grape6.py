@@ -412,6 +412,16 @@ def test_sessions_are_independent():
         assert two.forces([[1, 0, 0]]).pot[0] == -2
 
 
+@pytest.fixture
+def quick_collections():
+    """The collector looks at nothing that was there before."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("quick_collections")
 def test_ids_are_given_back_even_without_close():
     def highest():
         with Grape6() as made:

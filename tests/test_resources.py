@@ -1,5 +1,7 @@
 """Resources: open and close, allocations that fail, memory that lies, a million particles."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -40,14 +42,30 @@ def test_row40_without_verification_a_wrong_row_passes(variants):
     assert done.stdout.split() == ["0"] * 5
 
 
+@pytest.fixture(scope="module")
+def million():
+    return cloud(1000000, seed=71)
+
+
+@pytest.fixture(scope="module")
+def truth(million):
+    """Forces of the first nj on some of them, the same for all modes."""
+
+    def compute(nj):
+        rows = np.linspace(0, nj - 1, 48).astype(int)
+        of_nj = reference.direct_sum(million.mass[:nj], million.x[:nj], million.v[:nj], rows=rows,
+                                     eps2=1e-6, nearest=True)  # fmt: skip
+        return rows, of_nj
+
+    return functools.cache(compute)
+
+
 @pytest.mark.parametrize("nj", [1000000, 999999], ids=lambda n: f"row28-{n}")
-def test_a_million_particles_pull_48_as_they_should(new_session, mode, nj):
-    source, rows = cloud(1000000, seed=71), np.linspace(0, nj - 1, 48).astype(int)
+def test_a_million_particles_pull_48_as_they_should(new_session, million, truth, mode, nj):
+    source, (rows, right) = million, truth(nj)
     session = new_session(precision=mode)
     assert session.put_cloud(source) == 0
     found = session.force(nj, source.x[rows], source.v[rows], source.index[rows], eps2=1e-6)
-    right = reference.direct_sum(source.mass[:nj], source.x[:nj], source.v[:nj], rows=rows,
-                                 eps2=1e-6, nearest=True)  # fmt: skip
     assert found.code == 0
     assert (found.nearest == right.nearest).all()
     limit = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}[mode]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import capi
 import tools
+from once import made_once
 
 # The kernels' copies of inline functions would take a sanitizer minutes to compile.
 SANITIZED = ["-O1", "-Dalways_inline=", "-fno-omit-frame-pointer"]
@@ -82,14 +83,30 @@ class Variant:
 
     def program(self, name, *more):
         """tests/c/<name>.c and what else is named, compiled as the library was and linked to it."""
-        out = self.folder / name
-        if not out.exists():
-            paths = [f"-I{capi.ROOT / 'include'}", f"-I{capi.ROOT / 'csrc'}"]
-            warnings = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
-            run([self.recipe.cc, *self.recipe.flags, *warnings, *paths,
-                 capi.TESTS / "c" / f"{name}.c", *more, self.library,
-                 f"-Wl,-rpath,{self.folder}", "-lm", "-o", out])  # fmt: skip
-        return out
+        paths = [f"-I{capi.ROOT / 'include'}", f"-I{capi.ROOT / 'csrc'}"]
+        warnings = ["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-pthread"]
+        command = [self.recipe.cc, *self.recipe.flags, *warnings, *paths,
+                   capi.TESTS / "c" / f"{name}.c", *more, self.library,
+                   f"-Wl,-rpath,{self.folder}", "-lm", "-o"]  # fmt: skip
+        return made_once(self.folder / name, lambda out: run([*command, out]))
+
+
+def build(recipe, folder):
+    """The library of a recipe."""
+    folder.mkdir()
+    jobs = list(rules().compilations(recipe.machine))
+    objects = [folder / f"{job[0]}.o" for job in jobs]
+    commands = [
+        rules().compile_command([recipe.cc], job, recipe.flags, out)
+        for job, out in zip(jobs, objects, strict=True)
+    ]
+    kernels_first = sorted(commands, key=lambda c: "kernel" not in c[-1])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, kernels_first))
+    link = rules().link_command([recipe.cc], objects, recipe.flags, folder / "libgrape6.so")
+    if recipe.exported:
+        link = [part for part in link if "--version-script" not in part]
+    run(link)
 
 
 class Variants:
@@ -97,28 +114,8 @@ class Variants:
 
     def __init__(self, folder):
         self.folder = folder
-        self.made = {}
 
     def __getitem__(self, name):
-        if name not in self.made:
-            self.made[name] = self.build(name, VARIANTS[name])
-        return self.made[name]
-
-    def build(self, name, recipe):
+        recipe = VARIANTS[name]
         tools.need(recipe.cc)
-        folder = self.folder / name
-        folder.mkdir()
-        jobs = list(rules().compilations(recipe.machine))
-        objects = [folder / f"{job[0]}.o" for job in jobs]
-        commands = [
-            rules().compile_command([recipe.cc], job, recipe.flags, out)
-            for job, out in zip(jobs, objects, strict=True)
-        ]
-        kernels_first = sorted(commands, key=lambda c: "kernel" not in c[-1])
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(run, kernels_first))
-        link = rules().link_command([recipe.cc], objects, recipe.flags, folder / "libgrape6.so")
-        if recipe.exported:
-            link = [part for part in link if "--version-script" not in part]
-        run(link)
-        return Variant(recipe, folder)
+        return Variant(recipe, made_once(self.folder / name, functools.partial(build, recipe)))

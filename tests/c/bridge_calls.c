@@ -20,10 +20,10 @@ static int use_memory(const struct bridge *b, struct device *d, int kind)
     const struct driver *driver = &d->driver;
     int64_t code = b->allocate(d, kind, sizeof out, &address);
     if (code <= 0) return (int)code;
-    int bad = !address || driver->copy_out(out, address, sizeof out, d->stream);
+    int bad = !address || driver->copy_out(out, address, sizeof out, d->stream[0]);
     for (size_t k = 0; k < sizeof out; k++) bad |= out[k] != 0;
-    bad |= driver->copy_in(address, in, sizeof in, d->stream);
-    bad |= driver->copy_out(out, address, sizeof out, d->stream) || driver->wait(d->stream);
+    bad |= driver->copy_in(address, in, sizeof in, d->stream[0]);
+    bad |= driver->copy_out(out, address, sizeof out, d->stream[0]) || driver->wait(d->stream[0]);
     bad |= memcmp(in, out, sizeof in) != 0;
     code = b->release(d, address);
     return code <= 0 ? (int)code : bad ? 90 : 0;
@@ -52,7 +52,7 @@ int bridge_calls(int wanted, char *text)
     int64_t code = b->open(3, &device);
     (void)snprintf(text, ERROR_TEXT, "%s", device.text);
     if (code <= 0) return (int)code;
-    if (code != device.cookie || !device.context || !device.stream || !device.name[0]) return 92;
+    if (code != device.cookie || !device.context || !device.stream[0] || !device.name[0]) return 92;
     const int used = use_device(b, &device);
     (void)snprintf(text, ERROR_TEXT, "%s", device.text);
     code = b->close(&device, 0);

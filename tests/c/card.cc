@@ -1,7 +1,10 @@
 /* card.cc - the CUDA driver's entry points (struct driver of csrc/device.h) for card.h. */
 #include "card.h"
 
+#include <csetjmp>
 #include <cstdlib>
+#include <deque>
+#include <string>
 #include <ucontext.h>
 #include <vector>
 
@@ -14,29 +17,51 @@ enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
 enum { STACK = 1 << 17 };
 
 struct fibre {
-    ucontext_t context;
+    ucontext_t start;
+    jmp_buf here;
     std::vector<char> stack;
     state at;
+    bool begun;
 };
 
-std::vector<fibre> fibres;
-ucontext_t scheduler;
+std::deque<fibre> fibres; /* which stay where they are when more come */
+jmp_buf scheduler;
 unsigned current;
 void (*kernel)(const void *);
 const void *kernel_job;
 
-void run_fibre()
-{
-    kernel(kernel_job);
-    fibres[current].at = ENDED;
-    swapcontext(&fibres[current].context, &scheduler);
-}
-
+/* Changes over by longjmp: swapcontext would call the kernel each time, for the signal mask. */
 void change_over(state why)
 {
-    const unsigned self = current;
-    fibres[self].at = why;
-    swapcontext(&fibres[self].context, &scheduler);
+    fibre &self = fibres[current];
+    self.at = why;
+    if (!_setjmp(self.here)) _longjmp(scheduler, 1);
+}
+
+/* A fibre runs one thread after another. */
+void run_fibre()
+{
+    for (;;) {
+        kernel(kernel_job);
+        change_over(ENDED);
+    }
+}
+
+void let_run(unsigned t)
+{
+    fibre &f = fibres[t];
+    current = t;
+    threadIdx.x = t;
+    if (_setjmp(scheduler)) return;
+    if (f.begun) _longjmp(f.here, 1);
+    f.begun = true;
+    getcontext(&f.start);
+    f.stack.resize(STACK);
+    f.start.uc_stack.ss_sp = f.stack.data();
+    f.start.uc_stack.ss_size = f.stack.size();
+    f.start.uc_link = nullptr;
+    makecontext(&f.start, run_fibre, 0);
+    setcontext(&f.start);
 }
 
 /* Lets those go on who wait in [first, last) for each other, if all there do or have ended. */
@@ -55,24 +80,13 @@ bool release(unsigned first, unsigned last, state at)
 void run_block(unsigned threads)
 {
     if (fibres.size() < threads) fibres.resize(threads);
-    for (unsigned t = 0; t < threads; t++) {
-        fibre &f = fibres[t];
-        f.stack.resize(STACK);
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack.data();
-        f.context.uc_stack.ss_size = f.stack.size();
-        f.context.uc_link = nullptr;
-        makecontext(&f.context, run_fibre, 0);
-        f.at = RUNNABLE;
-    }
+    for (unsigned t = 0; t < threads; t++) fibres[t].at = RUNNABLE;
     for (bool going = true; going;) {
         going = false;
         for (unsigned t = 0; t < threads; t++) {
             if (fibres[t].at != RUNNABLE) continue;
             going = true;
-            current = t;
-            threadIdx.x = t;
-            swapcontext(&scheduler, &fibres[t].context);
+            let_run(t);
         }
         for (unsigned w = 0; w < threads; w += 32)
             going |= release(w, w + 32 < threads ? w + 32 : threads, AT_WARP);
@@ -87,9 +101,11 @@ long calls_left;
 int failure;
 bool sticky;
 bool skipping;
+std::string calls; /* a letter each */
 
-int fails(void)
+int fails(char call)
 {
+    calls += call;
     if (calls_left == 0) return 0;
     if (calls_left > 1) {
         calls_left--;
@@ -114,6 +130,16 @@ void card_fail(long n, int code, int for_ever)
     sticky = for_ever != 0;
 }
 
+/* For tests: the driver's calls since this one's last: (l)aunch, (i)n, (o)ut, (f)ill, (w)ait,
+ * (q)uery. */
+const char *card_calls(void)
+{
+    static std::string last;
+    last.swap(calls);
+    calls.clear();
+    return last.c_str();
+}
+
 /* For tests: launches do nothing from now on, and say nothing. */
 void card_skip(int on) { skipping = on != 0; }
 
@@ -124,7 +150,7 @@ int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_
                 unsigned, unsigned, unsigned, void *, void **arguments, void **)
 {
     const char *order = getenv("GRAPE6_TEST_CARD_ORDER"); /* backwards, if it is set */
-    if (int code = fails()) return code;
+    if (int code = fails('l')) return code;
     if (skipping) return 0;
     gridDim = {grid_x, grid_y, grid_z};
     blockDim = {block_x, 1, 1};
@@ -141,30 +167,30 @@ int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_
 
 int card_copy_in(uint64_t to, const void *from, size_t bytes, void *)
 {
-    if (int code = fails()) return code;
+    if (int code = fails('i')) return code;
     memcpy((void *)to, from, bytes);
     return 0;
 }
 
 int card_copy_out(void *to, uint64_t from, size_t bytes, void *)
 {
-    if (int code = fails()) return code;
+    if (int code = fails('o')) return code;
     memcpy(to, (const void *)from, bytes);
     return 0;
 }
 
 int card_fill(uint64_t to, unsigned char value, size_t bytes, void *)
 {
-    if (int code = fails()) return code;
+    if (int code = fails('f')) return code;
     memset((void *)to, value, bytes);
     return 0;
 }
 
-int card_wait(void *) { return fails(); }
-int card_query(void *) { return fails(); }
+int card_wait(void *) { return fails('w'); }
+int card_query(void *) { return fails('q'); }
 
-int card_record(void *, void *) { return fails(); }
-int card_follow(void *, void *, unsigned) { return fails(); }
+int card_record(void *, void *) { return fails('r'); }
+int card_follow(void *, void *, unsigned) { return fails('e'); }
 
 int card_error_text(int error, const char **text)
 {
