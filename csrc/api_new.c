@@ -7,6 +7,7 @@
 #include "calls.h"
 #include "exchange.h"
 #include "force.h"
+#include "force_device.h"
 #include "fpenv.h"
 #include "g6lib.h"
 #include "hermite.h"
@@ -91,6 +92,7 @@ int g6x_get_int(int clusterid, int key, int *value)
     if (!s) return code;
     code = options_get_int(&s->options, key, value);
     if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
+    if (key == G6X_DEVICE) *value = force_device_number(s);
     session_release(s);
     return code;
 }

@@ -16,7 +16,7 @@
 #include "options.h"
 #include "partial.h"
 
-enum { BACKEND_ABI = 2 };
+enum { BACKEND_ABI = 3 };
 
 enum backend_capability {
     CAN_MANY_WALKS = 1,      /* start takes more than one walk */
@@ -43,7 +43,12 @@ struct targets {
     const int32_t *index;
     const double (*x)[3], (*v)[3];
     const double *eps2; /* [ni] */
+    /* index, x and v lie in the device's memory, after what the stream has to do; eps2 is one
+     * value, of the host; h2 is on the device, too, or NULL. There is no fill, and WANT_* is known.
+     */
     int on_device;
+    unsigned want;
+    const double *h2;
     void *stream;
 };
 
@@ -67,6 +72,8 @@ struct results {
     const int32_t *nearest, *index; /* address of the nearest neighbour, -1 if there is none; its
                                        index */
 };
+
+struct device_arrays;
 
 struct backend {
     int abi;
@@ -98,6 +105,7 @@ struct backend {
     /* Name with device or instruction set. */
     void (*describe)(void *state, const struct options *options, char *buffer, int length);
     void (*close)(void *state);
+    const struct device_arrays *arrays; /* NULL, or CAN_DEVICE_POINTERS */
 };
 
 extern const struct backend backend_direct; /* direct sum on the CPU */

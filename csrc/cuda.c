@@ -13,6 +13,11 @@ static const char *const NAMES[NKERNEL] = {
     "receive",
     "predict",
     "neighbours",
+    "take",
+    "give",
+    "examine",
+    "collect",
+    "predicted",
     "few",
     "few_jerk",
     "some",
@@ -202,7 +207,7 @@ static int grow(struct cuda *c, int64_t slots, struct fault *f)
     return code;
 }
 
-static int cuda_grow(void *state, int64_t slots, struct fault *f)
+int cuda_grow(void *state, int64_t slots, struct fault *f)
 {
     struct cuda *c = state;
     int code = cuda_enter(c, f);
@@ -230,7 +235,7 @@ static void pack(struct cuda *c, struct cuda_sent *to, int64_t a, const struct u
     }
 }
 
-static struct cuda_store store_of(const struct cuda *c)
+struct cuda_store cuda_store(const struct cuda *c)
 {
     return (struct cuda_store){cuda_pointer(&c->body), c->on_host ? NULL : cuda_pointer(&c->k18),
                                c->slots};
@@ -240,7 +245,7 @@ static struct cuda_store store_of(const struct cuda *c)
 static int send(struct cuda *c, int count, struct fault *f)
 {
     struct cuda_receive_job job = {
-        .store = store_of(c), .sent = cuda_pointer(&c->sent), .count = count};
+        .store = cuda_store(c), .sent = cuda_pointer(&c->sent), .count = count};
     c->unread = 1;
     return cuda_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
 }
@@ -252,15 +257,20 @@ static int wait_for_sent(struct cuda *c, struct fault *f)
     return code;
 }
 
+int cuda_flush(struct cuda *c, struct fault *f)
+{
+    const int code = c->few ? send(c, c->few, f) : 0;
+    c->few = 0;
+    return code ? code : wait_for_sent(c, f);
+}
+
 /* Sends all slots in use, or those that have changed; the last few wait for the prediction. */
 static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fault *f)
 {
     struct jmemory *j = u->memory;
     struct cuda_sent *sent = cuda_pointer(&c->sent);
     const int64_t total = all ? j->capacity : j->fresh_count;
-    int n = 0, code = c->few ? send(c, c->few, f) : 0; /* no prediction took those */
-    if (!code) code = wait_for_sent(c, f);
-    c->few = 0;
+    int n = 0, code = cuda_flush(c, f); /* no prediction took those */
     if (code) return code;
     for (int64_t k = 0; k < total; k++) {
         const int64_t a = all ? k : j->fresh[k];
@@ -299,14 +309,15 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     code = wait_for_sent(c, f);
     if (code) return code;
     const int64_t nj = u->nj < j->capacity ? u->nj : j->capacity;
-    const int same = c->predicted && c->memory == j && c->time == u->time && c->nj == nj &&
-                     c->snap == o->snap && c->on_host == o->predict_on_host &&
+    const int same = c->predicted && !c->outdated && c->memory == j && c->time == u->time &&
+                     c->nj == nj && c->snap == o->snap && c->on_host == o->predict_on_host &&
                      c->predicted_mode == o->precision &&
                      !memcmp(&c->scale, &u->scale, sizeof u->scale);
     const int all = j->fresh_lost || c->memory != j || c->on_host != o->predict_on_host ||
                     (o->predict_on_host && !same);
     const int fresh = all || j->fresh_count;
     c->predicted = same && !fresh;
+    c->outdated = 0;
     c->memory = j;
     c->time = u->time;
     c->nj = nj;
@@ -340,7 +351,7 @@ struct cuda_sources cuda_sources(const struct cuda *c)
 void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job)
 {
     const struct cuda_sent *sent = cuda_pointer(&c->sent);
-    job->store = store_of(c);
+    job->store = cuda_store(c);
     job->sources = cuda_sources(c);
     job->time = c->time;
     job->x_unit = power_of_two(length_shift(&c->scale, c->mode));
@@ -375,7 +386,18 @@ static void cuda_describe(void *state, const struct options *o, char *buffer, in
 }
 
 const struct backend backend_cuda = {
-    BACKEND_ABI,       CAN_OVERLAP,   "cuda",      cuda_open,     cuda_grow,
-    cuda_upload,       cuda_start,    cuda_finish, cuda_partials, cuda_neighbours,
-    cuda_coincidences, cuda_describe, cuda_close,
+    BACKEND_ABI,
+    CAN_OVERLAP | CAN_DEVICE_POINTERS,
+    "cuda",
+    cuda_open,
+    cuda_grow,
+    cuda_upload,
+    cuda_start,
+    cuda_finish,
+    cuda_partials,
+    cuda_neighbours,
+    cuda_coincidences,
+    cuda_describe,
+    cuda_close,
+    &cuda_arrays,
 };

@@ -4,6 +4,7 @@
  *   cuda_targets.c  i particles on their way to pinned memory
  *   cuda_rows.c   what takes partial sums to the host: exact pairs, shares of j
  *   cuda_lists.c  neighbour lists
+ *   cuda_arrays.c, cuda_collect.c   callers' arrays on the card
  */
 #ifndef GRAPE6_CUDA_H
 #define GRAPE6_CUDA_H
@@ -13,6 +14,7 @@
 #include "backend.h"
 #include "cuda_job.h"
 #include "device.h"
+#include "device_arrays.h"
 
 enum { VARIANTS = 8 }; /* of wide sums: 4 with jerk, 2 with nearest neighbour, 1 with softening */
 /* Of each kernel but the wide ones there is one without and one with jerk. */
@@ -20,6 +22,11 @@ enum {
     KERNEL_RECEIVE,
     KERNEL_PREDICT,
     KERNEL_NEIGHBOURS,
+    KERNEL_TAKE,
+    KERNEL_GIVE,
+    KERNEL_EXAMINE,
+    KERNEL_COLLECT,
+    KERNEL_PREDICTED,
     KERNEL_FEW,
     KERNEL_SOME = KERNEL_FEW + 2,
     KERNEL_MIDDLE = KERNEL_SOME + 2,
@@ -36,6 +43,9 @@ enum {
     SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
     KEEP_CALLS = 64        /* so many calls keep their bins after one whose bins were wanted */
 };
+
+/* Results: 7 sums, r^2, address and index of the nearest neighbour per target, in this order. */
+enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2 };
 
 /* Memory of the card or pinned memory, by its address there. */
 struct cuda_memory {
@@ -57,6 +67,7 @@ struct cuda {
     struct cuda_memory sent; /* pinned */
     int few;                 /* particles in `sent` that the next prediction takes to their slots */
     int64_t few_end;         /* beyond the highest of their addresses */
+    int outdated;            /* what lies in the slots is newer than the sources */
     int predicted;           /* the sources are those of these: */
     double time;
     int snap, on_host, predicted_mode;
@@ -86,6 +97,9 @@ struct cuda {
     struct partial_row *rows;
     int64_t rows_room;
     _Atomic int64_t coincidences;
+
+    /* callers' arrays: the results of targets that lie there; cuda_notes, pinned */
+    struct cuda_memory card_results, notes;
 
     /* lists */
     struct cuda_memory list_h2, listed, list_count;
@@ -121,6 +135,10 @@ static inline void *cuda_pointer(const struct cuda_memory *m)
     return (void *)(uintptr_t)m->address; /* of the card, or pinned and then the host's, too */
 }
 
+int cuda_grow(void *state, int64_t slots, struct fault *f);
+struct cuda_store cuda_store(const struct cuda *c);
+/* Lets the particles that wait for a prediction go to their slots now. `sent` is free then. */
+int cuda_flush(struct cuda *c, struct fault *f);
 /* What the prediction that is due, if !c->predicted, needs. */
 void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job);
 struct cuda_sources cuda_sources(const struct cuda *c);
@@ -151,6 +169,22 @@ void cuda_await_targets(struct cuda *c, int count);
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);
 /* Fetches the partial sums and adds what was left to the host, also to the results. */
 int cuda_settle(struct cuda *c, struct fault *f);
+
+/* cuda_arrays.c */
+extern const struct device_arrays cuda_arrays;
+/* Waits for what a caller's stream has been given. */
+int cuda_wait_for_caller(struct cuda *c, void *stream, struct fault *f);
+/* Notes with nothing in them; no kernel may be at work on them. */
+int cuda_clear_notes(struct cuda *c, struct fault *f);
+/* Takes the targets of a start from the caller's arrays; their results stay on the card. */
+int cuda_take(struct cuda *c, struct fault *f);
+void cuda_keep_on_card(const struct cuda *c, struct cuda_sum_job *job);
+
+/* cuda_collect.c */
+int cuda_receive(void *state, struct jmemory *memory, const struct device_particles *from,
+                 struct fault *f);
+int cuda_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+                   struct fault *f);
 
 /* cuda_lists.c */
 int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,

@@ -40,7 +40,7 @@ struct cuda_sent {
 /* An i particle, in the caller's units. */
 struct cuda_target {
     double x[3], v[3], eps2;
-    int32_t index, unused;
+    int32_t index, invalid; /* a NaN was in it; set by kernel take alone */
 };
 
 /* Smallest and largest index of a group. */
@@ -157,6 +157,59 @@ struct cuda_list_job {
 };
 struct cuda_listed {
     int32_t row, index;
+};
+
+/* ---- callers' arrays on the card (arrays.cu), rows of three where there are vectors ---- */
+
+/* What kernels find, in pinned memory: the lowest row that is so, or CUDA_NO_ROW. */
+enum { CUDA_NO_ROW = 0x7fffffff };
+struct cuda_notes {
+    int32_t invalid, out_of_range;
+};
+
+/* Kernel take: i particles. One with a NaN is noted, and computed at the origin. */
+struct cuda_take_job {
+    const int32_t *index;
+    const double *x, *v;
+    double eps2;
+    struct cuda_target *targets;
+    struct cuda_notes *notes;
+    int32_t rows, unused;
+};
+
+/* Kernel give: forces, from the results of the sums. */
+struct cuda_give_job {
+    struct cuda_store store; /* as predicted to `time`, for the distances */
+    double time;
+    const struct cuda_target *targets;
+    const double *sum; /* [sum][stride] */
+    const int32_t *nearest_address, *nearest_index;
+    double *acc, *jerk, *pot;
+    int32_t *nearest; /* may be NULL, as */
+    float *distance;
+    struct cuda_notes *notes;
+    int64_t stride;
+    int32_t rows, snap;
+    int32_t has_jerk;
+    int32_t spoilt; /* there are no results: NaN */
+};
+
+/* Kernels examine and collect: j particles. Pointers but mass and x may be NULL. */
+struct cuda_collect_job {
+    struct cuda_store store; /* body NULL: not to be written */
+    const int32_t *address, *index;
+    const double *time, *mass, *k18, *j6, *a2, *v, *x;
+    struct cuda_sent *sent;   /* pinned */
+    struct cuda_notes *notes; /* of examine */
+    int32_t first, count;     /* rows */
+};
+
+/* Kernel predicted: x and v of addresses below n. */
+struct cuda_predicted_job {
+    struct cuda_store store;
+    double time;
+    double *x, *v;
+    int32_t n, snap;
 };
 
 #endif

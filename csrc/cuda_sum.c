@@ -8,9 +8,9 @@
 
 /* ---- where things lie --------------------------------------------------------------- */
 
-/* Results in pinned memory: 7 sums, r^2, addresses and indices per target; then per tile the
- * flag and the number of pairs left to the host. */
-enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2, BYTES_PER_TILE = 8 + 4 };
+/* Results in pinned memory; behind them per tile the flag and the number of pairs left to the
+ * host. */
+enum { BYTES_PER_TILE = 8 + 4 };
 enum { SMALLEST_TILE = 8 };
 
 static double *sums_of(const struct cuda *c) { return cuda_pointer(&c->results); }
@@ -112,6 +112,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
     job.nearest_place = job.top + NWINDOW * stride;
     job.nearest_lock = job.nearest_place + stride;
     job.ended = cuda_pointer(&c->ended[lane]);
+    if (c->targets.on_device) cuda_keep_on_card(c, &job);
     return job;
 }
 
@@ -179,7 +180,8 @@ static void cut(const struct cuda *c, int rows, struct cuda_sum_job *job)
 _Static_assert(sizeof(struct cuda_small_job) <= 4096, "what CUDA lets a kernel have");
 static int are_in_job(const struct cuda *c)
 {
-    return c->kernel != KERNEL_WIDE && c->targets.ni <= CUDA_IN_JOB && c->soft_alike;
+    return !c->targets.on_device && c->kernel != KERNEL_WIDE && c->targets.ni <= CUDA_IN_JOB &&
+           c->soft_alike;
 }
 
 static void pack_in_job(const struct cuda *c, struct cuda_small_job *job)
@@ -264,7 +266,7 @@ int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int 
     if (!c->predicted && !job.predicts) code = predict(c, f);
     if (in_job)
         pack_in_job(c, &job);
-    else if (!code)
+    else if (!code && !c->targets.on_device)
         code = copy_targets(c, lane, first, count, f);
     if (code) return code;
     if (c->kernel == KERNEL_WIDE)
@@ -329,8 +331,10 @@ static int sum_all(struct cuda *c, unsigned want, int keep, struct fault *f)
     c->launched = ni;
     c->tiles_there = 0;
     c->any_left = 0;
-    if (ni)
-        code = are_in_job(c) ? launch_all(c, &want, f) : cuda_pack_targets(c, launch_all, &want, f);
+    if (ni && (are_in_job(c) || c->targets.on_device))
+        code = launch_all(c, &want, f);
+    else if (ni)
+        code = cuda_pack_targets(c, launch_all, &want, f);
     c->targets.fill = NULL; /* all are there, or the call has failed */
     if (code) c->launched = 0;
     c->cut_short = code != 0;
@@ -342,7 +346,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
 {
     struct cuda *c = state;
     if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != c->nj || targets->on_device)
+        walks->j_count != c->nj)
         return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
     int code = cuda_enter(c, f);
     if (!code) code = clean_up(c, f);
@@ -350,7 +354,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
     c->targets = *targets;
     c->soft = 0;
     c->soft_alike = 1;
-    for (int i = 0; i < targets->ni; i++) {
+    for (int i = 0; i < (targets->on_device ? 1 : targets->ni); i++) {
         c->soft |= targets->eps2[i] > 0.0;
         c->soft_alike &= targets->eps2[i] == targets->eps2[0];
     }
@@ -358,6 +362,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
     c->list_rows = 0;
     c->launched = 0;
     code = make_room(c, targets->ni, f);
+    if (!code && targets->on_device) code = cuda_take(c, f);
     if (!code && !c->nj) {
         if (targets->fill) targets->fill(targets->context, 0, targets->ni);
         c->settled = 0;

@@ -407,4 +407,5 @@ const struct backend backend_direct = {
     direct_coincidences,
     direct_describe,
     direct_close,
+    NULL,
 };

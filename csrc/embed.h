@@ -20,6 +20,6 @@ typedef int embed_starter(struct embed *how, const struct bridge **bridge);
 
 #define EMBED_STARTER "grape6_bridge_start"
 
-enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 1 };
+enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 2 };
 
 #endif

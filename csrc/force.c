@@ -36,7 +36,7 @@ static void spoil(struct force_call *c)
 static void spoil(struct force_call *c) { (void)c; }
 #endif
 
-static void free_call(struct force_call *c)
+static void free_arrays(struct force_call *c)
 {
     memory_free(c->index);
     memory_free(c->x);
@@ -45,7 +45,11 @@ static void free_call(struct force_call *c)
     memory_free(c->h2);
     memory_free(c->invalid);
     memory_free(c->distance);
-    memset(c, 0, sizeof *c);
+    c->index = NULL;
+    c->x = c->v = NULL;
+    c->eps2 = c->h2 = c->distance = NULL;
+    c->invalid = NULL;
+    c->room = 0;
 }
 
 void force_free_pipes(struct pipes *p)
@@ -60,7 +64,8 @@ void force_free_pipes(struct pipes *p)
 
 void force_free(struct session *s)
 {
-    free_call(&s->call);
+    free_arrays(&s->call);
+    memset(&s->call, 0, sizeof s->call);
     force_free_pipes(&s->pipes);
     memory_free(s->list);
     s->list = NULL;
@@ -71,7 +76,7 @@ static int make_room(struct force_call *c, int ni)
 {
     if (ni <= c->room) return 0;
     const size_t n = (size_t)ni;
-    free_call(c);
+    free_arrays(c);
     c->index = memory_zeroed(n * sizeof *c->index);
     c->x = memory_zeroed(n * sizeof *c->x);
     c->v = memory_zeroed(n * sizeof *c->v);
@@ -80,11 +85,17 @@ static int make_room(struct force_call *c, int ni)
     c->invalid = memory_zeroed(n);
     c->distance = memory_zeroed(n * sizeof *c->distance);
     if (!c->index || !c->x || !c->v || !c->eps2 || !c->h2 || !c->invalid || !c->distance) {
-        free_call(c);
+        free_arrays(c);
         return G6X_E_MEMORY;
     }
     c->room = ni;
     return 0;
+}
+
+int force_make_room(struct session *s, int ni)
+{
+    if (!make_room(&s->call, ni)) return 0;
+    return error_set(&s->fault, G6X_E_MEMORY, "firsthalf: out of memory for %d particles", ni);
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
@@ -120,27 +131,31 @@ static void copy_targets(void *arrays, int first, int count)
     }
 }
 
+int force_check_softening(struct session *s, int i, double eps2)
+{
+    if (!is_negative(eps2) && is_finite(eps2)) return 0;
+    return error_set(&s->fault, G6X_E_ARGUMENT,
+                     "firsthalf: eps2 is negative or not finite (particle %d)", i);
+}
+
 static int copy_softening(struct session *s, const double *eps2, int each)
 {
     struct force_call *c = &s->call;
     for (int i = 0; i < c->ni; i++) {
         const double e = eps2[each ? i : 0];
-        if ((each || !i) && (is_negative(e) || !is_finite(e)))
-            return error_set(&s->fault, G6X_E_ARGUMENT,
-                             "firsthalf: eps2 is negative or not finite (particle %d)", i);
+        const int code = each || !i ? force_check_softening(s, i, e) : 0;
+        if (code) return code;
         c->eps2[i] = e;
     }
     return 0;
 }
 
-static int check(struct session *s, int nj, int ni, const int *index, const void *x, const void *v,
-                 const double *eps2, const double *h2)
+int force_check(struct session *s, int nj, int ni, int lacks)
 {
     if (nj < 0 || ni < 0)
         return error_set(&s->fault, G6X_E_ARGUMENT, "firsthalf: nj = %d, ni = %d: negative", nj,
                          ni);
-    if (ni && (!index || !x || !v || !eps2 || !h2))
-        return error_set(&s->fault, G6X_E_NULL, "firsthalf: null pointer");
+    if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "firsthalf: null pointer");
     if (s->time_bad)
         return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
     jmemory_commit(&s->j);
@@ -163,27 +178,57 @@ struct scale force_scale(struct session *s, int nj)
     return scale;
 }
 
+void force_new(struct session *s, int nj, int ni)
+{
+    struct force_call *c = &s->call;
+    c->made = 1;
+    c->nj = nj;
+    c->ni = ni < 0 ? 0 : ni;
+    c->done = 0;
+    c->outdated = 0;
+    c->invalid_rows = 0;
+}
+
+void force_freeze(struct session *s, int nj)
+{
+    struct force_call *c = &s->call;
+    c->scale = force_scale(s, nj);
+    c->precision = s->options.precision;
+    c->jerk = s->options.jerk;
+    c->snap = s->options.snap;
+    c->time = s->time;
+}
+
+int force_upload(struct session *s, int nj)
+{
+    const struct force_call *c = &s->call;
+    struct options options = s->options;
+    options.precision = c->precision;
+    options.jerk = c->jerk;
+    options.snap = c->snap;
+    const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
+    const int code = s->backend->grow(s->state, s->j.capacity, &s->fault);
+    return code ? code : s->backend->upload(s->state, &upload, &s->fault);
+}
+
+int force_start(struct session *s, int nj, const struct targets *targets)
+{
+    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
+    const struct walk all = {0, targets->ni, 0, present};
+    const int code = force_upload(s, nj);
+    return code ? code : s->backend->start(s->state, targets, &all, 1, &s->fault);
+}
+
 /* `from` is NULL if the i particles were copied before: then time and options are those of the
  * time, too, whatever was set meanwhile. */
 static int begin(struct session *s, int nj, struct arrays *from)
 {
     struct force_call *c = &s->call;
     if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
-    const struct scale scale = force_scale(s, nj);
-    if (from) {
-        c->precision = s->options.precision;
-        c->jerk = s->options.jerk;
-        c->snap = s->options.snap;
-        c->scale = scale;
-        c->time = s->time;
-    }
-    struct options options = s->options;
-    options.precision = c->precision;
-    options.jerk = c->jerk;
-    options.snap = c->snap;
-    const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
-    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
-    const struct walk all = {0, c->ni, 0, present};
+    if (from)
+        force_freeze(s, nj);
+    else
+        (void)force_scale(s, nj); /* settles the j memory */
     const struct targets targets = {.ni = c->ni,
                                     .fill = from ? copy_targets : NULL,
                                     .context = from,
@@ -191,15 +236,10 @@ static int begin(struct session *s, int nj, struct arrays *from)
                                     .x = (const double (*)[3])c->x,
                                     .v = (const double (*)[3])c->v,
                                     .eps2 = c->eps2};
-    int code = s->backend->grow(s->state, s->j.capacity, &s->fault);
-    if (!code) code = s->backend->upload(s->state, &upload, &s->fault);
-    if (!code) code = s->backend->start(s->state, &targets, &all, 1, &s->fault);
-    return code;
+    return force_start(s, nj, &targets);
 }
 
-/* After a fault of the backend: on to the CPU, if the choice was the library's. The j memory is
- * all there; 0 if the call can be made again. */
-static int fall_back(struct session *s, int code)
+int force_fall_back(struct session *s, int code)
 {
     const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
                           code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
@@ -218,22 +258,16 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
 {
     struct force_call *c = &s->call;
     c->made = 0;
-    int code = check(s, nj, ni, index, x, v, eps2, h2);
-    if (!code && make_room(c, ni))
-        code = error_set(&s->fault, G6X_E_MEMORY, "firsthalf: out of memory for %d particles", ni);
-    c->made = 1;
-    c->nj = nj;
-    c->ni = ni < 0 ? 0 : ni;
-    c->done = 0;
-    c->outdated = 0;
-    c->invalid_rows = 0;
+    int code = force_check(s, nj, ni, !index || !x || !v || !eps2 || !h2);
+    if (!code) code = force_make_room(s, ni);
+    force_new(s, nj, ni);
     if (!code) code = copy_softening(s, eps2, each);
     struct arrays arrays = {c, index, x, v, h2, INT_MAX};
     if (!code) {
         fenv_t host;
         fpenv_enter(&host);
         code = begin(s, nj, &arrays);
-        if (code && !fall_back(s, code)) code = begin(s, nj, &arrays);
+        if (code && !force_fall_back(s, code)) code = begin(s, nj, &arrays);
         fpenv_leave(&host);
     }
     const int bad = atomic_load(&arrays.first_bad);
@@ -287,11 +321,19 @@ static int finish(struct session *s, unsigned want, int count)
 int force_resume(struct session *s, int code)
 {
     struct force_call *c = &s->call;
-    if (c->outdated || fall_back(s, code)) return code;
+    if (c->outdated || force_fall_back(s, code)) return code;
     code = begin(s, c->nj, NULL);
     if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
     (void)s->backend->coincidences(s->state); /* they were told before */
     return code;
+}
+
+void force_warn(struct session *s, int64_t coincidences)
+{
+    error_warn(&s->fault,
+               "%lld pairs of different particles at one place with eps = 0 were "
+               "left out",
+               (long long)coincidences);
 }
 
 int force_complete(struct session *s, unsigned want)
@@ -307,7 +349,7 @@ int force_complete(struct session *s, unsigned want)
                          "again for the nearest neighbours");
     fpenv_enter(&host);
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
-    if (code && !fall_back(s, code)) {
+    if (code && !force_fall_back(s, code)) {
         code = begin(s, c->nj, NULL);
         if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
     }
@@ -316,11 +358,7 @@ int force_complete(struct session *s, unsigned want)
     if (!code && want & WANT_DISTANCE) find_distances(s);
     if (!code && s->options.verify > 0.0) verified = verify_rows(s, want);
     fpenv_leave(&host);
-    if (coincidences && !c->done)
-        error_warn(&s->fault,
-                   "%lld pairs of different particles at one place with eps = 0 were "
-                   "left out",
-                   (long long)coincidences);
+    if (coincidences && !c->done) force_warn(s, coincidences);
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;

@@ -19,6 +19,27 @@ void force_before_write(struct session *s);
 
 int force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
 
+/* ---- the parts, for force_device.c ---- */
+
+/* Counts that are not negative, no null pointer (`lacks`), a time, no NaN among the j particles. */
+int force_check(struct session *s, int nj, int ni, int lacks);
+int force_check_softening(struct session *s, int i, double eps2);
+/* Room in the arrays of the call; what was in them is lost. */
+int force_make_room(struct session *s, int ni);
+/* A call begins: nothing of the last one is left. */
+void force_new(struct session *s, int nj, int ni);
+/* Settles the j memory; its scale, the time and the options are now those of the call. */
+void force_freeze(struct session *s, int nj);
+/* Brings the backend's j memory to the call's time; */
+int force_upload(struct session *s, int nj);
+/* and starts the sum. */
+int force_start(struct session *s, int nj, const struct targets *targets);
+/* After a fault of the backend: on to the CPU, if the choice was the library's. The j memory is
+ * all there; 0 if the call can be made again. */
+int force_fall_back(struct session *s, int code);
+/* Warns of pairs at one place. */
+void force_warn(struct session *s, int64_t coincidences);
+
 /* After a fault of the backend when the sums were complete: does them again on the CPU, if it may;
  * then 0. */
 int force_resume(struct session *s, int code);

@@ -140,6 +140,19 @@ void jmemory_commit(struct jmemory *j)
     j->queued = 0;
 }
 
+static int make_k18(struct jmemory *j)
+{
+    if (!j->k18) j->k18 = memory_zeroed((size_t)j->capacity * sizeof *j->k18);
+    return j->k18 ? 0 : G6X_E_MEMORY;
+}
+
+int jmemory_make_room(struct jmemory *j, int64_t address, int k18)
+{
+    if (address > MOST_SLOTS - 1) return G6X_E_MEMORY;
+    const int code = address < j->capacity ? 0 : grow(j, address);
+    return code || !k18 || !j->capacity ? code : make_k18(j);
+}
+
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x)
@@ -147,18 +160,14 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     static const double zero[3];
     if (address < 0) return G6X_E_ADDRESS;
     if (address >= j->capacity) {
-        if (address > MOST_SLOTS - 1) return G6X_E_MEMORY;
-        const int code = grow(j, address);
+        const int code = jmemory_make_room(j, address, 0);
         if (code) return code;
     }
     if (!k18) k18 = zero;
     if (!j6) j6 = zero;
     if (!a2) a2 = zero;
     if (!v) v = zero;
-    if (not_zero3(k18) && !j->k18) {
-        j->k18 = memory_zeroed((size_t)j->capacity * sizeof *j->k18);
-        if (!j->k18) return G6X_E_MEMORY;
-    }
+    if (not_zero3(k18) && make_k18(j)) return G6X_E_MEMORY;
     const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
                           not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
                          63;

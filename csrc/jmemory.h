@@ -75,6 +75,9 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x);
 
+/* Makes room for addresses up to one, and for k18 if wanted; 0 or G6X_E_MEMORY, and then all is as
+ * before. */
+int jmemory_make_room(struct jmemory *j, int64_t address, int k18);
 /* Writes what is queued; before anything but jmemory_set looks at a slot. */
 void jmemory_commit(struct jmemory *j);
 /* Keeps the list of fresh slots from now on; 0 or G6X_E_MEMORY. */

@@ -332,6 +332,7 @@ int options_get_int(const struct options *o, int key, int *value)
     if (key == G6X_LOG) return *value = options_process()->log, 0;
     if (key == G6X_ON_ERROR) return *value = options_process()->on_error, 0;
     if (key == G6X_NPIPES) return *value = options_process()->npipes, 0;
+    if (key == G6X_DEVICE) return *value = -1, 0; /* until there is a session */
     const int *from = int_option(&copy, key, &low, &high);
     if (!from) return G6X_E_ARGUMENT;
     *value = *from;

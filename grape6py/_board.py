@@ -25,6 +25,8 @@ _released_ids = collections.deque()
 class Forces(NamedTuple):
     """Forces on ni targets; row i belongs to target i.
 
+    Where the targets lie on a CUDA device the arrays are CuPy's, and lie there too.
+
     Attributes
     ----------
     acc : ndarray of float64, shape (ni, 3)
@@ -179,7 +181,7 @@ class Board:
             part = Forces(*(None if array is None else array[rows] for array in out[:5]))
             self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()
             if lists:
-                out.neighbours.extend(self._lists(rows.stop - rows.start, nj))
+                out.neighbours.extend(self.lists(rows.stop - rows.start, nj))
         return out
 
     def prepare(self, nj, index, pos, vel, eps2, h2, out):
@@ -226,7 +228,7 @@ class Board:
 
         return run
 
-    def _lists(self, count, nj):
+    def lists(self, count, nj):
         """Neighbour lists of the last force call's first `count` targets."""
         self.check(lib.g6_read_neighbour_list(self.cluster))
         room = np.empty(min(1024, nj), np.int32)

@@ -135,7 +135,8 @@ enum {
     G6X_VERIFY = 10,
     G6X_LOG = 11,
     G6X_ON_ERROR = 12,
-    G6X_NPIPES = 13
+    G6X_NPIPES = 13,
+    G6X_DEVICE = 14
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
@@ -149,6 +150,16 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
                         const double *tj, const double *dtj, const double *mass,
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
                         const double (*v)[3], const double (*x)[3]);
+int g6x_set_j_particles_device(int clusterid, int n, const int address[], const int index[],
+                               const double tj[], const double mass[], const double (*k18)[3],
+                               const double (*j6)[3], const double (*a2)[3], const double (*v)[3],
+                               const double (*x)[3], void *stream);
+int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], double (*v)[3],
+                                         void *stream);
+int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
+                      const double (*v)[3], double eps2, const double h2[], double (*acc)[3],
+                      double (*jerk)[3], double pot[], int nearest[], float distance[],
+                      void *stream);
 int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
                         const double (*x)[3], const double (*v)[3], const double (*a)[3],
                         const double (*j)[3], double (*xi)[3], double (*vi)[3]);

@@ -1,7 +1,8 @@
 """Checks of what callers hand in, before any of it reaches the library.
 
 Every function returns a contiguous array of the C type and raises a typed error that
-names the argument, the first bad entry and what would be right.
+names the argument, the first bad entry and what would be right. ``xp`` is the module that
+makes the arrays: NumPy, or CuPy for those of a CUDA device.
 """
 
 import math
@@ -34,23 +35,28 @@ def floats(name, values, shape, labels=None):
         If a NaN or an infinity is in it.
     """
     array = any_floats(name, values, shape)
-    finite = np.isfinite(array)
-    if not finite.all():
-        row = int(np.argmin(finite.reshape(len(array), -1).all(axis=1)))
-        label = "" if labels is None else f" (the particle of index {labels[row]})"
-        raise NotFiniteError(f"{name}[{row}]{label} is not finite: {array[row]}")
+    check_finite(name, array, labels)
     return array
 
 
-def any_floats(name, values, shape):
+def check_finite(name, array, labels=None, xp=np):
+    """Raise what :func:`floats` does if a NaN or an infinity is in an array that it made."""
+    finite = xp.isfinite(array)
+    if not finite.all():
+        row = int(xp.argmin(finite.reshape(len(array), -1).all(axis=1)))
+        label = "" if labels is None else f" (the particle of index {labels[row]})"
+        raise NotFiniteError(f"{name}[{row}]{label} is not finite: {array[row]}")
+
+
+def any_floats(name, values, shape, xp=np):
     """Like :func:`floats`, but NaN and infinities pass."""
     try:
-        array = np.asarray(values)
-        if np.iscomplexobj(array):
+        given = xp.asarray(values)
+        if given.dtype.kind == "c":
             raise TypeError("it is complex")
-        array = np.ascontiguousarray(array, dtype=np.float64)
-        if np.ndim(values) == 0 and len(shape) == 1 and shape[0] is not None:
-            array = np.full(shape, array)
+        array = xp.ascontiguousarray(given, dtype=np.float64)
+        if given.ndim == 0 and len(shape) == 1 and shape[0] is not None:
+            array = xp.full(shape, array)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
     wanted = tuple("n" if length is None else length for length in shape)
@@ -58,11 +64,11 @@ def any_floats(name, values, shape):
         want not in ("n", have) for want, have in zip(wanted, array.shape, strict=True)
     ):
         wish = f"({', '.join(map(str, wanted))}{',' * (len(wanted) == 1)})"
-        raise ArgumentError(f"{name} has shape {np.shape(values)}, not {wish}")
+        raise ArgumentError(f"{name} has shape {given.shape}, not {wish}")
     return array
 
 
-def ints(name, values, n=None):
+def ints(name, values, n=None, xp=np):
     """`values` as int32 of shape (n,).
 
     Raises
@@ -72,7 +78,7 @@ def ints(name, values, n=None):
     SizeError
         If one does not fit in 32 bits.
     """
-    array = np.asarray(values)
+    array = xp.asarray(values)
     if array.size == 0:
         array = array.astype(np.int32)
     if array.dtype == object and all(isinstance(value, int) for value in array.flat):
@@ -81,9 +87,11 @@ def ints(name, values, n=None):
         raise ArgumentError(f"{name} holds {array.dtype}, not integers")
     if array.ndim != 1 or n not in (None, len(array)):
         raise ArgumentError(f"{name} has shape {array.shape}, not ({'n' if n is None else n},)")
-    if array.size and (array.min() < -INT_MAX - 1 or array.max() > INT_MAX):
-        raise SizeError(f"{name} holds integers beyond 32 bits: {array.min()} to {array.max()}")
-    return np.ascontiguousarray(array, dtype=np.int32)
+    if array.size and array.dtype != np.int32:
+        least, largest = int(array.min()), int(array.max())
+        if least < -INT_MAX - 1 or largest > INT_MAX:
+            raise SizeError(f"{name} holds integers beyond 32 bits: {least} to {largest}")
+    return xp.ascontiguousarray(array, dtype=np.int32)
 
 
 def number(name, value, *, negative=True):

@@ -1,15 +1,16 @@
-"""``Grape6``: the board as a Python object. NumPy arrays in, NumPy arrays out.
+"""``Grape6``: the board as a Python object. NumPy arrays in, NumPy arrays out; CuPy likewise.
 
 One object is one session (cluster id) of libgrape6.so, the very library that Fortran
 and C programs link. Nothing is computed here.
 """
 
+import contextlib
 import threading
 import warnings
 
 import numpy as np
 
-from grape6py import _inputs
+from grape6py import _device_arrays, _inputs
 from grape6py._board import Board, Forces
 from grape6py._library import ISAS, PRECISIONS, lib
 from grape6py._roster import Roster
@@ -96,6 +97,7 @@ class Grape6:
         self._lock = threading.RLock()
         self._roster = Roster()
         self._time = 0.0
+        self._device = None  # CUDA's number of that where the particles came from
         self._warned = False
 
     def __enter__(self):
@@ -184,6 +186,11 @@ class Grape6:
             Write these addresses and leave the others alone. Without, the n particles
             at addresses 0 to n - 1 are all there is.
 
+        Arrays of the session's CUDA device (CuPy's, or with ``__cuda_array_interface__`` or
+        DLPack) stay there, and are read on CuPy's current stream. If one of the arguments is
+        such an array, those of the host are copied to its device. A session on the CPU copies
+        them to the host.
+
         Raises
         ------
         ArgumentError, NotFiniteError
@@ -196,26 +203,28 @@ class Grape6:
             (a MemoryError); the old particles are intact.
         """
         self._check_open()
-        pos = _inputs.any_floats("pos", pos, (None, 3))
-        n = len(pos)
-        if address is not None:
-            address = _inputs.ints("address", address, n)
-            if n and address.min() < 0:
-                raise AddressError(f"address[{address.argmin()}] = {address.min()} is negative")
-        with self._lock:
+        given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
+        given |= {"time": time, "index": index, "address": address}
+        with self._lock, _device_arrays.choose(self._board, given) as place:
+            pos = place.any_floats("pos", pos, (None, 3))
+            n = len(pos)
+            if address is not None:
+                address = _inputs.ints("address", place.on_host("address", address), n)
+                if n and address.min() < 0:
+                    raise AddressError(f"address[{address.argmin()}] = {address.min()} is negative")
             if index is not None:
-                index = _inputs.ints("index", index, n)
+                index = _inputs.ints("index", place.on_host("index", index), n)
             elif address is not None:
                 index = self._roster.labels_of(address)
             else:
                 index = np.arange(n, dtype=np.int32)
-            mass = _inputs.floats("mass", mass, (n,), index)
-            pos = _inputs.floats("pos", pos, (n, 3), index)
-            time = _inputs.floats("time", time, (n,), index)
-            vel, a2, j6, k18 = (
-                None if d is None else _inputs.floats(name, d, (n, 3), index) / factor
+            mass = place.floats("mass", mass, (n,), index)
+            pos = place.floats("pos", pos, (n, 3), index)
+            time = place.floats("time", time, (n,), index)
+            vel = None if vel is None else place.floats("vel", vel, (n, 3), index)
+            a2, j6, k18 = (
+                None if d is None else place.floats(name, d, (n, 3), index) / factor
                 for name, d, factor in (
-                    ("vel", vel, 1),
                     ("acc", acc, 2),
                     ("jerk", jerk, 6),
                     ("snap", snap, 18),
@@ -228,14 +237,16 @@ class Grape6:
                 )
             if address is None and len(self._roster) > n:
                 # What lies above must not come back when the set grows again.
+                place.check()
                 self._board.empty()
-            self._board.write(address, index, time, mass, k18, j6, a2, vel, pos)
+            place.write(address, index, time, mass, k18, j6, a2, vel, pos)
+            self._device = place.device
             if address is None:
                 self._roster.replace(index)
                 self._time = float(time.max()) if n else 0.0
             else:
                 self._roster.update(address, index)
-                self._time = float(time.max(initial=self._time))
+                self._time = max(self._time, float(time.max())) if n else self._time
 
     def forces(self, pos=None, vel=None, index=None, *, eps=0.0, time=None, nn=False, h=None):
         """Force of the particles on some targets.
@@ -262,11 +273,13 @@ class Grape6:
         Returns
         -------
         Forces
+            With CuPy arrays if one of the arguments lies on a CUDA device or, without `pos`,
+            if the particles came from one; these are computed on CuPy's current stream.
 
         Raises
         ------
         ArgumentError, NotFiniteError
-            (ValueErrors) for wrong shapes or values.
+            (ValueErrors) for wrong shapes or values, and arrays of another device.
         NotOpenError
             (a RuntimeError) after `close`.
         Grape6Error
@@ -281,16 +294,17 @@ class Grape6:
         self._check_open()
         eps = _inputs.number("eps", eps, negative=False)
         eps2 = _inputs.number("eps^2", eps * eps)
-        with self._lock:
+        with self._lock, contextlib.ExitStack() as stack:
             if time is not None:
                 self._time = _inputs.number("time", time)
             self._board.set_time(self._time)
-            pos, vel, index = self._targets(pos, vel, index)
+            place = stack.enter_context(self._place(pos, vel, index, h))
+            pos, vel, index = self._targets(place, pos, vel, index)
             ni, nj = len(pos), len(self._roster)
-            h2 = _squared_radii(h, ni)
+            h2 = _squared_radii(place.on_host("h", h), ni)
             if ni >= LARGE:
                 _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
-            result = self._board.forces(nj, index, pos, vel, eps2, h2, nn, h is not None)
+            result = place.forces(nj, index, pos, vel, eps2, h2, nn, h is not None)
             if not self._warned and (message := self._board.last_warning()):
                 self._warned = True
                 _warn(message)
@@ -300,18 +314,23 @@ class Grape6:
         if not self._board.is_open:
             raise NotOpenError("this session is closed; make a new Grape6()")
 
-    def _targets(self, pos, vel, index):
+    def _place(self, pos, vel, index, h):
+        """Where the targets lie; for the particles themselves, where they came from."""
+        last = self._device if pos is None else None
+        given = {"pos": pos, "vel": vel, "index": index, "h": h}
+        return _device_arrays.choose(self._board, given, last)
+
+    def _targets(self, place, pos, vel, index):
         if pos is not None:
-            pos = _inputs.floats("pos", pos, (None, 3))
+            pos = place.floats("pos", pos, (None, 3))
             ni = len(pos)
-            vel = np.zeros((ni, 3)) if vel is None else _inputs.floats("vel", vel, (ni, 3))
+            vel = place.full((ni, 3), 0.0) if vel is None else place.floats("vel", vel, (ni, 3))
             if index is None:
-                return pos, vel, np.full(ni, self._roster.stranger, np.int32)
-            return pos, vel, _inputs.ints("index", index, ni)
+                return pos, vel, place.full(ni, self._roster.stranger, np.int32)
+            return pos, vel, place.ints("index", index, ni)
         if vel is not None or index is not None:
             raise ArgumentError("vel and index describe targets: give their pos too")
-        pos, vel = self._board.predicted(len(self._roster))
-        return self._roster.present(pos, vel, self._roster.labels)
+        return place.particles(self._roster)
 
 
 def _squared_radii(h, ni):

@@ -62,6 +62,7 @@ module g6lib
    integer(c_int), parameter :: G6X_LOG = 11              ! process: 0 none, 1 faults, 2 info
    integer(c_int), parameter :: G6X_ON_ERROR = 12         ! process: 0 return codes, 1 abort
    integer(c_int), parameter :: G6X_NPIPES = 13           ! read only
+   integer(c_int), parameter :: G6X_DEVICE = 14           ! read only: CUDA's number, -1: the CPU
 
    integer(c_int), parameter :: G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2
    integer(c_int), parameter :: G6X_ISA_BEST = 0, G6X_ISA_BASE = 1
@@ -609,6 +610,35 @@ module g6lib
          real(c_double), intent(in) :: mass(*)
          type(c_ptr), value :: k18, j6, a2, v
          real(c_double), intent(in) :: x(3, *)
+      end function
+
+      ! Arrays in the memory of the cluster's device (option G6X_DEVICE): their addresses there
+      ! (c_devloc of CUDA Fortran), x and its like (3, n). stream: a CUDA stream, c_null_ptr for
+      ! the default one. As g6x_set_j_particles, but after a fault none was written.
+      integer(c_int) function g6x_set_j_particles_device(clusterid, n, address, index, tj, mass, &
+                                                         k18, j6, a2, v, x, stream) bind(c)
+         import :: c_int, c_ptr
+         integer(c_int), value :: clusterid, n
+         type(c_ptr), value :: address, index, tj, mass, k18, j6, a2, v, x, stream
+      end function
+
+      ! As g6_get_predicted_j_particles; ends the last force call.
+      integer(c_int) function g6x_get_predicted_j_particles_device(clusterid, nj, x, v, stream) &
+         bind(c)
+         import :: c_int, c_ptr
+         integer(c_int), value :: clusterid, nj
+         type(c_ptr), value :: x, v, stream
+      end function
+
+      ! A whole force call. h2, nearest, distance (real(4)) may be c_null_ptr; without h2 there are
+      ! no lists.
+      integer(c_int) function g6x_forces_device(clusterid, nj, ni, index, x, v, eps2, h2, acc, &
+                                                jerk, pot, nearest, distance, stream) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: clusterid, nj, ni
+         type(c_ptr), value :: index, x, v
+         real(c_double), value :: eps2
+         type(c_ptr), value :: h2, acc, jerk, pot, nearest, distance, stream
       end function
 
       ! Block steps on the host, by the fourth-order Hermite scheme: particles address(ni)

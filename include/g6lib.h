@@ -244,7 +244,8 @@ enum {
     G6X_VERIFY = 10,        /* double: fraction of rows to recompute and compare, 0..1 */
     G6X_LOG = 11,           /* int, whole process: 0 none, 1 faults, 2 info */
     G6X_ON_ERROR = 12,      /* int, whole process: 0 return codes, 1 abort */
-    G6X_NPIPES = 13         /* int, read only */
+    G6X_NPIPES = 13,        /* int, read only */
+    G6X_DEVICE = 14         /* int, read only: CUDA's number of the cluster's device; the CPU: -1 */
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
@@ -266,6 +267,29 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
                         const double *tj, const double *dtj, const double *mass,
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
                         const double (*v)[3], const double (*x)[3]);
+
+/* Arrays in the memory of the cluster's device, whose number is option G6X_DEVICE: all array
+ * pointers are the device's. stream: a CUDA stream's handle, NULL for the default one; what it has
+ * been given is done first, and the results are there when the call returns. On the CPU:
+ * G6X_E_NO_DEVICE. With GRAPE6_BACKEND=auto a call whose device fails returns that fault, and the
+ * cluster goes on with the CPU.
+ *
+ * As g6x_set_j_particles, but a NaN, a negative address or too little memory keeps all particles
+ * from being written. If the device is lost meanwhile some may have been. */
+int g6x_set_j_particles_device(int clusterid, int n, const int address[], const int index[],
+                               const double tj[], const double mass[], const double (*k18)[3],
+                               const double (*j6)[3], const double (*a2)[3], const double (*v)[3],
+                               const double (*x)[3], void *stream);
+/* As g6_get_predicted_j_particles. Ends the last force call: its lists are gone. */
+int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], double (*v)[3],
+                                         void *stream);
+/* A whole force call: acc, jerk, pot of firsthalf and lasthalf, to the bit, and if not NULL the
+ * nearest neighbours' indices and distances. h2: if not NULL, neighbour lists can be read
+ * afterwards, and what else may follow a lasthalf; else that call never was. */
+int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
+                      const double (*v)[3], double eps2, const double h2[], double (*acc)[3],
+                      double (*jerk)[3], double pot[], int nearest[], float distance[],
+                      void *stream);
 
 /* Block steps on the host: what a fourth-order Hermite integrator does besides forces (Makino
  * and Aarseth 1992). Particle p of the caller has its own time t[p], its step dt[p], and x, v,

@@ -215,6 +215,9 @@ def null_calls():
     """Each call with each of its pointers NULL in turn, except where NULL has a meaning."""
     optional = {"g6calc_firsthalf": {6, 7, 8}, "g6calc_firsthalf0": {6, 7, 8},
                 "g6x_set_j_particles": {2, 3, 4, 5, 7, 8, 9, 10}, "g6x_hermite_correct": {8, 10},
+                "g6x_set_j_particles_device": {2, 3, 4, 6, 7, 8, 9, 11},
+                "g6x_get_predicted_j_particles_device": {4},
+                "g6x_forces_device": {7, 11, 12, 13},
                 "g6calc_firsthalf_all": {5, 6, 7}, "g6calc_firsthalf0_all": {5, 6, 7},
                 "g6_set_i_particle_scales_from_real_value": {2, 3}}  # fmt: skip
     for name, letters in capi.SIGNATURES.items():

@@ -104,6 +104,7 @@ class Bridge:
         device.multiprocessors = opened.multiprocessors
         device.capability = opened.capability
         device.shared_bytes = opened.shared_bytes
+        device.number = opened.number
         device.name = opened.name.encode("ascii", "replace")[: TEXT - 1]
         device.cookie = next(self._cookies)
         self._devices[device.cookie] = opened

@@ -74,12 +74,13 @@ class Device:
         Handles of streams that wait for no other.
     driver : list of int
         Addresses of the functions of struct driver.
-    multiprocessors, capability, shared_bytes : int
+    number, multiprocessors, capability, shared_bytes : int
         As in struct device.
     name : str
     """
 
     def __init__(self, number):
+        self.number = number
         self._device = cupy.cuda.Device(number)
         with self._device:
             cupy.cuda.runtime.free(0)  # makes the primary context

@@ -9,3 +9,4 @@
 #include "middle.cu"
 #include "small.cu"
 #include "neighbours.cu"
+#include "arrays.cu"

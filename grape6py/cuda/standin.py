@@ -24,6 +24,7 @@ class Device:
     multiprocessors, capability, shared_bytes = 4, 90, 232448
     context = event = 1
     streams = (1, 1, 1, 1)
+    number = 0
     name = "stand-in for a graphics card"
 
     def __init__(self, card):

@@ -103,6 +103,11 @@ bool sticky;
 bool skipping;
 std::string calls; /* a letter each */
 
+/* A stream of the caller's, and what is done when it is waited for, or the error that it gives. */
+void *callers;
+void (*callers_work)(void);
+int callers_error;
+
 int fails(char call)
 {
     calls += call;
@@ -142,6 +147,15 @@ const char *card_calls(void)
 
 /* For tests: launches do nothing from now on, and say nothing. */
 void card_skip(int on) { skipping = on != 0; }
+
+/* For tests: a stream other than the card's own, with work that is not done before it is waited for,
+ * or that gives an error. */
+void card_stream(void *stream, void (*work)(void), int error)
+{
+    callers = stream;
+    callers_work = work;
+    callers_error = error;
+}
 
 int card_push_context(void *) { return 0; }
 int card_pop_context(void **) { return 0; }
@@ -186,7 +200,12 @@ int card_fill(uint64_t to, unsigned char value, size_t bytes, void *)
     return 0;
 }
 
-int card_wait(void *) { return fails('w'); }
+int card_wait(void *stream)
+{
+    if (stream == callers && callers_error) return callers_error;
+    if (stream == callers && callers_work) callers_work();
+    return fails('w');
+}
 int card_query(void *) { return fails('q'); }
 
 int card_record(void *, void *) { return fails('r'); }

@@ -265,10 +265,11 @@ void try_options(void)
     } else if (which < 6) {
         calling = "g6x_get_int";
         code = g6x_get_int(id, key, to);
-        const int known = (key >= 1 && key < NSETTING) || (key > G6X_VERIFY && key <= G6X_NPIPES);
+        const int known = (key >= 1 && key < NSETTING) || (key > G6X_VERIFY && key <= G6X_DEVICE);
         allowed = CODE(null ? G6X_E_NULL : known ? 0 : G6X_E_ARGUMENT);
         const int right = key < NSETTING ? (c ? c->settings : model.settings)[key < 1 ? 1 : key]
                           : key == G6X_NPIPES ? model.npipes
+                          : key == G6X_DEVICE ? -1
                                               : 0;
         if (!null && !refusal) REQUIRE(found == (known ? right : -777));
     } else if (which == 6) {

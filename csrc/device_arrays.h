@@ -1,0 +1,67 @@
+/* device_arrays.h - callers' arrays in the memory of a backend's device: j particles that come from
+ * there, i particles that lie there (struct targets with on_device), and forces that go there.
+ *
+ * Each call is over when it returns; what the caller's stream had been given before comes first.
+ */
+#ifndef GRAPE6_DEVICE_ARRAYS_H
+#define GRAPE6_DEVICE_ARRAYS_H
+
+#include "backend.h"
+
+/* n rows; address, index, time, k18, j6, a2 and v may be NULL, as in g6x_set_j_particles. */
+struct device_particles {
+    int n;
+    const int32_t *address, *index;
+    const double *time, *mass;
+    const double (*k18)[3], (*j6)[3], (*a2)[3], (*v)[3], (*x)[3];
+    void *stream;
+};
+
+/* Where forces go; nearest and distance may be NULL. */
+struct device_forces {
+    int ni;
+    double (*acc)[3], (*jerk)[3], *pot;
+    int32_t *nearest;
+    float *distance;
+};
+
+/* A row and its index; no row: -1. */
+struct device_row {
+    int row, index;
+};
+
+/* What was seen at handing over: the first i particle with a NaN, the first force that does not fit
+ * a double, and whether some pairs are still to be added by finish. */
+struct device_found {
+    struct device_row invalid, out_of_range;
+    int left;
+};
+
+/* Arrays of the host, for `ni` targets. */
+struct fetched_targets {
+    int32_t *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+    unsigned char *invalid;
+};
+
+struct device_arrays {
+    /* Number of the device among those of CUDA. */
+    int (*number)(void *state);
+    /* Writes particles to the device and to the j memory. A NaN, a negative address or too little
+     * memory is a fault, and nothing is written; a device that is lost may leave a part. */
+    int (*receive)(void *state, struct jmemory *memory, const struct device_particles *from,
+                   struct fault *f);
+    /* x and v of n addresses at the time of the last upload; zeros where no particle is. */
+    int (*predicted)(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+                     struct fault *f);
+    /* Hands over the results of the last start, all rows of it. */
+    int (*hand_over)(void *state, const struct device_forces *to, struct device_found *found,
+                     struct fault *f);
+    /* Fills with NaN what a call that has failed was to write, if the device still works. */
+    void (*spoil)(void *state, const struct device_forces *to, void *stream);
+    /* Brings targets, and results, of a start with on_device to the host: from now on it is as if
+     * they had come from `to`, which has to stay. h2 becomes -1 if there is none. */
+    int (*fetch)(void *state, const struct fetched_targets *to, struct fault *f);
+};
+
+#endif

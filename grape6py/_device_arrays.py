@@ -1,0 +1,287 @@
+"""Where the arrays of a call lie: with NumPy, or on a CUDA device.
+
+A place checks what is handed in and makes the calls of the library; ``Grape6`` need not know which
+one it is. :class:`Host` is NumPy's; :class:`Device` takes arrays of the session's device as they
+are; :class:`ThroughHost` is for such arrays where the session computes on the CPU. CuPy is imported
+when the first array of a device is seen, and not before.
+"""
+
+import numpy as np
+
+from grape6py import _inputs, errors
+from grape6py._board import Forces, chunks
+from grape6py._library import check, ffi, lib
+from grape6py.errors import ArgumentError, NotFiniteError
+
+_OF_HOST = (type(None), np.ndarray, np.generic, int, float, list, tuple)
+_CUDA, _CUDA_MANAGED = 2, 13  # DLPack's kinds of devices
+_NO_RUNTIME = -4
+
+
+def is_on_device(value):
+    """Whether a value is an array in the memory of a CUDA device."""
+    if isinstance(value, _OF_HOST):
+        return False
+    if hasattr(value, "__dlpack_device__"):
+        return value.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def choose(board, values, last=None):
+    """The place for the arguments of a call: a device, if any of them lies on one.
+
+    Parameters
+    ----------
+    board : Board
+    values : dict of str to object
+        Arguments by name.
+    last : int, optional
+        The device of the place where the particles came from, if that decides.
+
+    Returns
+    -------
+    Host, Device or ThroughHost
+        Each is a context in which arrays may be made. `device` is the number of the CUDA
+        device that has the arrays, None for the host.
+    """
+    found = next(((name, v) for name, v in values.items() if is_on_device(v)), None)
+    if found is None and last is None:
+        return Host(board)
+    cupy = _cupy(found[0] if found else "the particles' array")
+    device = board.option("DEVICE")
+    if device >= 0:
+        return Device(board, cupy, device)
+    return ThroughHost(board, cupy, _take(cupy, *found).device.id if found else last)
+
+
+def _cupy(name):
+    try:
+        import cupy
+    except ImportError as error:
+        raise errors.from_code(
+            _NO_RUNTIME,
+            f"{name} lies on a CUDA device, and CuPy, which is needed for it, cannot be imported: "
+            f"{error}",
+        ) from error
+    return cupy
+
+
+def _take(cupy, name, value):
+    """A device's array as one of CuPy, in the same memory."""
+    if isinstance(value, cupy.ndarray):
+        return value
+    try:
+        if hasattr(value, "__cuda_array_interface__"):
+            return cupy.asarray(value)
+        return cupy.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise ArgumentError(f"{name} cannot be taken from its device: {error}") from error
+
+
+class Host:
+    """NumPy arrays, and whatever NumPy makes one of."""
+
+    device = None
+
+    def __init__(self, board):
+        self._board = board
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def on_host(self, name, value):
+        """A value that NumPy understands."""
+        return value
+
+    def any_floats(self, name, values, shape):
+        """See ``_inputs.any_floats``."""
+        return _inputs.any_floats(name, self.on_host(name, values), shape)
+
+    def floats(self, name, values, shape, labels=None):
+        """See ``_inputs.floats``."""
+        return _inputs.floats(name, self.on_host(name, values), shape, labels)
+
+    def ints(self, name, values, n):
+        """See ``_inputs.ints``."""
+        return _inputs.ints(name, self.on_host(name, values), n)
+
+    def full(self, shape, value, dtype=float):
+        """An array of equal values."""
+        return np.full(shape, value, dtype)
+
+    def check(self):
+        """Raise what was not checked yet."""
+
+    def write(self, *arrays):
+        """See ``Board.write``."""
+        self._board.write(*arrays)
+
+    def particles(self, roster):
+        """Positions, velocities and labels of the particles at the time set."""
+        return roster.present(*self._board.predicted(len(roster)), roster.labels)
+
+    def forces(self, *call):
+        """See ``Board.forces``."""
+        return self._board.forces(*call)
+
+
+class ThroughHost(Host):
+    """CuPy arrays of a session on the CPU: copied to the host, and the forces back."""
+
+    def __init__(self, board, cupy, device):
+        super().__init__(board)
+        self._cupy, self.device = cupy, device
+
+    def on_host(self, name, value):
+        if not is_on_device(value):
+            return value
+        return self._cupy.asnumpy(_take(self._cupy, name, value))
+
+    def forces(self, *call):
+        *arrays, lists = super().forces(*call)
+        with self._cupy.cuda.Device(self.device):
+            put = self._cupy.asarray
+            arrays = [None if array is None else put(array) for array in arrays]
+            return Forces(*arrays, None if lists is None else list(map(put, lists)))
+
+
+class Device:
+    """CuPy arrays on the session's device, used on the current stream.
+
+    The library looks for NaN and infinities itself. Only if it finds some are the arrays gone
+    through for the first one, so that the error is the same as for NumPy's.
+    """
+
+    def __init__(self, board, cupy, device):
+        self._board, self._cupy, self.device = board, cupy, device
+        self._context = cupy.cuda.Device(device)
+        self._unchecked = []
+
+    def __enter__(self):
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._context.__exit__(*error)
+
+    def _take(self, name, value):
+        array = _take(self._cupy, name, value)
+        if array.device.id != self.device:
+            raise ArgumentError(
+                f"{name} lies on CUDA device {array.device.id}, but the session computes on "
+                f"device {self.device}"
+            )
+        return array
+
+    def on_host(self, name, value):
+        """A copy that NumPy understands."""
+        return self._cupy.asnumpy(self._take(name, value)) if is_on_device(value) else value
+
+    def any_floats(self, name, values, shape):
+        """See ``_inputs.any_floats``."""
+        if is_on_device(values):
+            return _inputs.any_floats(name, self._take(name, values), shape, self._cupy)
+        return self._cupy.asarray(_inputs.any_floats(name, values, shape))
+
+    def floats(self, name, values, shape, labels=None):
+        """See ``_inputs.floats``; what comes from the device is checked later."""
+        if is_on_device(values):
+            array = self.any_floats(name, values, shape)
+            self._unchecked.append((name, array, labels))
+            return array
+        if np.ndim(values) == 0 and len(shape) == 1 and shape[0]:
+            return self.full(shape, _inputs.floats(name, values, (1,), labels)[0])
+        return self._cupy.asarray(_inputs.floats(name, values, shape, labels))
+
+    def ints(self, name, values, n):
+        """See ``_inputs.ints``."""
+        if is_on_device(values):
+            return _inputs.ints(name, self._take(name, values), n, self._cupy)
+        return self._cupy.asarray(_inputs.ints(name, values, n))
+
+    def full(self, shape, value, dtype=float):
+        """An array of equal values."""
+        return self._cupy.full(shape, value, dtype)
+
+    def check(self):
+        """Raise what was not checked yet."""
+        for name, array, labels in self._unchecked:
+            _inputs.check_finite(name, array, labels, self._cupy)
+
+    def _call(self, function, *arguments):
+        """Make a call of the library on the current stream."""
+        stream = ffi.cast("void *", self._cupy.cuda.get_current_stream().ptr)
+        try:
+            check(function(self._board.cluster, *arguments, stream), self._board.cluster)
+        except NotFiniteError:
+            self.check()
+            raise
+
+    def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
+        """See ``Board.write``; address and index are NumPy's."""
+        address, index = self._put(address), self._put(index)
+        self._call(
+            lib.g6x_set_j_particles_device,
+            len(mass),
+            _pointer(address, "int *"),
+            _pointer(index, "int *"),
+            _pointer(time, "double *"),
+            _pointer(mass, "double *"),
+            *(_pointer(vectors, "double (*)[3]") for vectors in (k18, j6, a2, vel, pos)),
+        )
+
+    def _put(self, array):
+        return None if array is None else self._cupy.asarray(array)
+
+    def particles(self, roster):
+        """Positions, velocities and labels of the particles at the time set."""
+        nj = len(roster)
+        pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
+        where = (_pointer(array, "double (*)[3]") for array in (pos, vel))
+        self._call(lib.g6x_get_predicted_j_particles_device, nj, *where)
+        arrays = pos, vel, self._put(roster.labels)
+        if roster.held.all():
+            return arrays
+        held = self._put(roster.held)
+        return tuple(array[held] for array in arrays)
+
+    def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
+        """See ``Board.forces``; h2 is NumPy's."""
+        ni, empty = len(pos), self._cupy.empty
+        out = Forces(
+            empty((ni, 3)),
+            empty((ni, 3)),
+            empty(ni),
+            empty(ni, np.int32) if nn else None,
+            empty(ni, np.float32) if nn else None,
+            [] if lists else None,
+        )
+        radii = self._put(h2) if lists else None
+        for rows in chunks(ni, nj):
+            self._call(
+                lib.g6x_forces_device,
+                nj,
+                rows.stop - rows.start,
+                _pointer(index[rows], "int *"),
+                _pointer(pos[rows], "double (*)[3]"),
+                _pointer(vel[rows], "double (*)[3]"),
+                eps2,
+                _pointer(radii[rows] if lists else None, "double *"),
+                _pointer(out.acc[rows], "double (*)[3]"),
+                _pointer(out.jerk[rows], "double (*)[3]"),
+                _pointer(out.pot[rows], "double *"),
+                _pointer(out.nearest[rows] if nn else None, "int *"),
+                _pointer(out.distance[rows] if nn else None, "float *"),
+            )
+            if lists:
+                found = self._board.lists(rows.stop - rows.start, nj)
+                out.neighbours.extend(map(self._put, found))
+        return out
+
+
+def _pointer(array, kind):
+    """C pointer to an array of a device; NULL for None."""
+    return ffi.NULL if array is None else ffi.cast(kind, array.data.ptr)
