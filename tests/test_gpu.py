@@ -14,7 +14,7 @@ import pytest
 
 import capi
 from grape6py import Grape6, errors, plummer, reference
-from legacy import ENERGY_ERROR, SNAPSHOT, numbers, output_of
+from legacy import ENERGY_ERROR, EPS, SNAPSHOT, force_errors, numbers, output_of
 
 pytestmark = pytest.mark.gpu
 
@@ -103,6 +103,18 @@ def test_old_programs_keep_their_energy_on_the_card(run, name, mode):
     text = output_of(run(name, SNAPSHOT, environment=environment))
     (error,) = numbers(r"relative energy error\s*([-+]?\d\S*)", text)
     assert error <= ENERGY_ERROR
+
+
+def test_a_treecode_finds_the_direct_sum_on_the_card(run, stars):
+    """theta = 0: fresh lists of j particles for each group of i particles."""
+    mass, pos, _ = stars
+    exact = reference.direct_sum(mass, pos, eps2=EPS**2, extended=True)
+    environment = (("GRAPE6_BACKEND", "cuda"),)
+    process = run("treecode", SNAPSHOT, "-o", 0, "-t", "0.001", "-f", environment=environment)
+    acc, pot = force_errors(output_of(process), exact)
+    assert np.median(acc) <= 8e-8  # published, for 16 times as many pairs, is a quarter
+    assert acc.max() <= 1.3e-6
+    assert np.median(pot) <= 4e-8
 
 
 CONTRACT = """test_contract_neighbours test_contract_self test_contract_predictor

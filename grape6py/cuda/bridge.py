@@ -46,7 +46,7 @@ def _kind(card):
         return standin
     try:
         from grape6py.cuda import device
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         raise errors.from_code(RUNTIME, f"CuPy cannot be imported: {error}") from error
     return device
 

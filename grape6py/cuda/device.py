@@ -4,7 +4,10 @@ import ctypes
 import functools
 import warnings
 
-with warnings.catch_warnings(record=True) as _said:  # CuPy warns where two of its wheels are
+from grape6py.cuda import cache
+
+# CuPy warns where two of its wheels are.
+with warnings.catch_warnings(record=True) as _said, cache.for_import():
     warnings.simplefilter("always")
     import cupy
 
