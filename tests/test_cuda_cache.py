@@ -25,11 +25,18 @@ def test_row39_without_one_there_is_another_for_the_while(tmp_path, monkeypatch,
     monkeypatch.delenv(cache.VARIABLE, raising=False)
     if told:
         monkeypatch.setenv(cache.VARIABLE, bad)
-    with pytest.raises(ImportError), cache.for_import():
-        folder = os.environ[cache.VARIABLE]
-        assert os.path.isdir(folder)
-        assert folder != bad
-        raise ImportError
+    seen = []
+
+    def fail():
+        with cache.for_import():
+            folder = os.environ[cache.VARIABLE]
+            seen.extend([folder, os.path.isdir(folder)])
+            raise ImportError
+
+    pytest.raises(ImportError, fail)
+    folder, there = seen
+    assert there
+    assert folder != bad
     assert os.environ.get(cache.VARIABLE) == (bad if told else None)
     assert not os.path.exists(folder)
 
