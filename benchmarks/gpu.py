@@ -10,6 +10,7 @@ print that are to be run beside, once a round, is kept too.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -97,17 +98,9 @@ def about():
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default="card")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--commit", default=commit())
-    parser.add_argument("--out", default=str(HERE / "results"))
-    parser.add_argument("--quick", action="store_true", help="without N = 1048576, ni = N")
-    parser.add_argument("--beside", action="append", default=[], help="another program to run")
-    options = parser.parse_args()
+def measure(options, found, beside):
+    """Run everything in rounds; figures by command into `found`, other programs' into `beside`."""
     environment = os.environ | {"GRAPE6_BACKEND": "cuda"}
-    found, beside = {}, []
     with tempfile.TemporaryDirectory() as folder:
         card = build(folder)
         for _ in range(options.rounds):
@@ -123,12 +116,28 @@ def main():
                 print(run.stdout.strip(), "goal", goal, flush=True)
                 figure = json.loads(run.stdout) | {"command": f"card {line}", "goal": goal}
                 found.setdefault(line, []).append(figure)
-    figures = []
-    for rounds in found.values():
-        key = next(k for k in ("gpairs_per_s", "us", "first_s") if k in rounds[0])
-        middle = statistics.median_low([figure[key] for figure in rounds])
-        figures.append(next(figure for figure in rounds if figure[key] == middle))
-    figures += [errors(mode, 16384) for mode in ("grape", "double", "single")]
+
+
+def median_round(rounds):
+    key = next(k for k in ("gpairs_per_s", "us", "first_s") if k in rounds[0])
+    middle = statistics.median_low([figure[key] for figure in rounds])
+    return next(figure for figure in rounds if figure[key] == middle)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--name", default="card")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--commit", default=commit())
+    parser.add_argument("--out", default=str(HERE / "results"))
+    parser.add_argument("--quick", action="store_true", help="without N = 1048576, ni = N")
+    parser.add_argument("--beside", action="append", default=[], help="another program to run")
+    options = parser.parse_args()
+    accuracy = [errors(mode, 16384) for mode in ("grape", "double", "single")]
+    found, beside = {}, []
+    with contextlib.suppress(KeyboardInterrupt):  # what there is by then is kept
+        measure(options, found, beside)
+    figures = [median_round(rounds) for rounds in found.values()] + accuracy
     result = {"machine": about(), "commit": options.commit, "figures": figures}
     if beside:
         result["beside"] = beside

@@ -38,7 +38,8 @@ enum {
     MIDDLE_ROWS = 64,      /* and of kernel middle */
     PIECE = 65536,         /* i particles of a launch */
     FIRST_PIECE = 1024,    /* of the first of several: the next are copied meanwhile, */
-    NEXT_PIECE = 4,        /* each so many times as large */
+    NEXT_PIECE = 4,        /* each so many times as large; */
+    FEW_PIECES = 32768,    /* of fewer i particles, the second size is the first */
     SENT_ROOM = 8192,      /* j particles that go to the card at a time */
     SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
     KEEP_CALLS = 64        /* so many calls keep their bins after one whose bins were wanted */

@@ -308,8 +308,9 @@ static int clean_up(struct cuda *c, struct fault *f)
 static int launch_all(struct cuda *c, void *want, struct fault *f)
 {
     /* all launches of a call have tiles of one size: only the wide kernels have that always */
-    int most = c->kept || c->kernel != KERNEL_WIDE ? PIECE : FIRST_PIECE, lane = 0, code = 0;
-    const int ni = c->targets.ni;
+    const int ni = c->targets.ni, whole = c->kept || c->kernel != KERNEL_WIDE;
+    int most = whole ? PIECE : ni < FEW_PIECES ? NEXT_PIECE * FIRST_PIECE : FIRST_PIECE;
+    int lane = 0, code = 0;
     for (int first = 0, count; first < ni && !code; first += count) {
         count = ni - first < most ? ni - first : most;
         code = cuda_sum(c, lane, first, count, *(const unsigned *)want, c->kept, f);
