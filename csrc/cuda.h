@@ -1,9 +1,11 @@
 /* cuda.h - the state of the CUDA backend, which cuda*.c share.
- *   cuda.c        opening, memory, and the j particles' way to the card
- *   cuda_sum.c    force calls
- *   cuda_targets.c  i particles on their way to pinned memory
- *   cuda_rows.c   what takes partial sums to the host: exact pairs, shares of j
- *   cuda_lists.c  neighbour lists
+ *   cuda.c            opening, memory, launches
+ *   cuda_particles.c  j particles on their way to the card
+ *   cuda_targets.c    i particles on their way to it
+ *   cuda_choice.c     which kernel takes a force call
+ *   cuda_sum.c        force calls
+ *   cuda_rows.c       what takes partial sums to the host: exact pairs, shares of j
+ *   cuda_lists.c      neighbour lists
  *   cuda_arrays.c, cuda_collect.c   callers' arrays on the card
  */
 #ifndef GRAPE6_CUDA_H
@@ -127,6 +129,8 @@ int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t gr
                 struct fault *f);
 /* Waits until the card has nothing to do for us. */
 int cuda_idle(struct cuda *c, const char *what, struct fault *f);
+/* Compiles the kernels of a mode, if that was not done, and uses them from now on. */
+int cuda_take_mode(struct cuda *c, int mode, struct fault *f);
 /* Zeroes memory, and copies it to the host, on lane 0. */
 int cuda_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
 int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
@@ -136,7 +140,11 @@ static inline void *cuda_pointer(const struct cuda_memory *m)
     return (void *)(uintptr_t)m->address; /* of the card, or pinned and then the host's, too */
 }
 
+static inline int64_t cuda_parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
+/* cuda_particles.c */
 int cuda_grow(void *state, int64_t slots, struct fault *f);
+int cuda_upload(void *state, const struct upload *u, struct fault *f);
 struct cuda_store cuda_store(const struct cuda *c);
 /* Lets the particles that wait for a prediction go to their slots now. `sent` is free then. */
 int cuda_flush(struct cuda *c, struct fault *f);
@@ -145,6 +153,12 @@ void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job);
 struct cuda_sources cuda_sources(const struct cuda *c);
 /* To be called when it has been launched. */
 void cuda_has_predicted(struct cuda *c);
+
+/* cuda_choice.c */
+/* The kernel (KERNEL_FEW, _SOME, _MIDDLE or _WIDE) for so many i particles. */
+int cuda_choose_kernel(const struct cuda *c, int ni);
+/* Rows of a tile, and blocks of addresses for a CUDA block. */
+void cuda_cut(const struct cuda *c, int rows, struct cuda_sum_job *job);
 
 /* cuda_sum.c */
 int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,

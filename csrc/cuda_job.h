@@ -10,9 +10,10 @@
 #include "particle.h"
 #include "range.h"
 
-/* How the sum of a block of 1024 addresses is made, whatever kernel makes it: groups of 64
- * addresses one after another in the precision of the pair terms; four groups, in pairs, are a
- * chunk; the four chunks are added with compensation. Mode double adds the sixteen groups. */
+/* How the sum of a block of 1024 addresses is made, whatever kernel makes it: runs of 32 addresses
+ * (mode double: 64) one after another in the precision of the pair terms; two runs are a group;
+ * four groups, one after another, a chunk; the four chunks are added with compensation, in mode
+ * double without. */
 enum {
     CUDA_BLOCK = 1024,
     CUDA_CHUNK = 256,

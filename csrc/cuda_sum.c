@@ -116,68 +116,6 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
     return job;
 }
 
-static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
-/* I particles that a CUDA block of a kernel takes at once. */
-static int abreast(const struct cuda *c, int kernel)
-{
-    if (kernel == KERNEL_WIDE) return WIDE_ROWS;
-    if (kernel == KERNEL_MIDDLE) return MIDDLE_ROWS;
-    if (c->mode == MODE_DOUBLE) return 32;
-    return kernel == KERNEL_SOME ? 16 : 8;
-}
-
-/* CUDA blocks of a kernel if each takes one block of addresses. */
-static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
-{
-    return parts(c->nj, CUDA_BLOCK) * parts(ni, abreast(c, kernel));
-}
-
-/* Which kernel fills the card: each takes more i particles than the one before, and is faster
- * if there are enough of them. All give the same bits. */
-static int choose_kernel(const struct cuda *c, int ni)
-{
-    const int64_t places = c->device.multiprocessors;
-    if (ni > PIECE || (ni >= WIDE_ROWS && most_blocks(c, KERNEL_WIDE, ni) >= 3 * places))
-        return KERNEL_WIDE;
-    if (ni > MIDDLE_ROWS / 2 && 2 * most_blocks(c, KERNEL_MIDDLE, ni) >= 3 * places)
-        return KERNEL_MIDDLE;
-    return ni <= 8 || most_blocks(c, KERNEL_FEW, ni) <= places ? KERNEL_FEW : KERNEL_SOME;
-}
-
-/* Blocks of addresses for each CUDA block, so that `room` of these at a time end evenly. */
-static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
-{
-    int64_t best = 1, least = INT64_MAX;
-    for (int64_t step = 1; step <= 8 && step <= blocks; step++) {
-        const int64_t rounds = parts(parts(blocks, step) * tiles, room) * step;
-        if (rounds > least) continue;
-        least = rounds;
-        best = step;
-    }
-    return best;
-}
-
-/* How i and j are dealt out. A tile of i particles that takes several rounds keeps its j. */
-static void cut(const struct cuda *c, int rows, struct cuda_sum_job *job)
-{
-    const int at_once = abreast(c, c->kernel);
-    const int64_t blocks = parts(c->nj, CUDA_BLOCK), tiles = parts(rows, at_once);
-    const int64_t places = c->device.multiprocessors;
-    job->tile_rows = at_once;
-    job->step_blocks = 1;
-    if (c->kernel == KERNEL_WIDE) {
-        const int64_t wanted = parts(32 * places, tiles);
-        job->step_blocks = (int32_t)(wanted >= blocks ? 1 : blocks / wanted);
-    } else if (c->kernel == KERNEL_MIDDLE) {
-        job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
-    } else {
-        const int64_t wanted = parts(8 * places, blocks);
-        job->tile_rows = (int32_t)(parts(tiles, wanted < tiles ? wanted : tiles) * at_once);
-    }
-}
-
-_Static_assert(sizeof(struct cuda_small_job) <= 4096, "what CUDA lets a kernel have");
 static int are_in_job(const struct cuda *c)
 {
     return !c->targets.on_device && c->kernel != KERNEL_WIDE && c->targets.ni <= CUDA_IN_JOB &&
@@ -201,7 +139,7 @@ static void pack_in_job(const struct cuda *c, struct cuda_small_job *job)
 static int64_t blocks_to_predict(const struct cuda *c)
 {
     const int64_t end = c->few && c->few_end > c->nj ? c->few_end : c->nj;
-    return parts(end, CUDA_BLOCK);
+    return cuda_parts(end, CUDA_BLOCK);
 }
 
 /* Launches the prediction by itself. */
@@ -220,7 +158,7 @@ static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
 {
     return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
            cuda_blocks <= c->device.multiprocessors &&
-           blocks_to_predict(c) == parts(c->nj, CUDA_BLOCK);
+           blocks_to_predict(c) == cuda_parts(c->nj, CUDA_BLOCK);
 }
 
 static int copy_targets(struct cuda *c, int lane, int first, int count, struct fault *f)
@@ -251,9 +189,9 @@ int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int 
     int code = make_room_for_bins(c, lane, count, f), kernel = c->kernel + (c->jerk ? 1 : 0);
     if (code) return code;
     job.sum = job_of(c, lane, first, count, keep);
-    cut(c, count, &job.sum);
-    const int64_t across = parts(parts(c->nj, CUDA_BLOCK), job.sum.step_blocks);
-    const int64_t tiles = parts(count, job.sum.tile_rows);
+    cuda_cut(c, count, &job.sum);
+    const int64_t across = cuda_parts(cuda_parts(c->nj, CUDA_BLOCK), job.sum.step_blocks);
+    const int64_t tiles = cuda_parts(count, job.sum.tile_rows);
     job.predicts = !c->predicted && predicts_itself(c, across * tiles);
     if (job.predicts) {
         cuda_prediction(c, &job.predict);
@@ -285,7 +223,7 @@ int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int 
 /* Whether any launch of the last call may have left pairs to the host. */
 static int left_behind(const struct cuda *c)
 {
-    const int64_t tiles = c->launched ? parts(c->launched, c->tile_rows) : 0;
+    const int64_t tiles = c->launched ? cuda_parts(c->launched, c->tile_rows) : 0;
     int any = 0;
     for (int64_t t = 0; t < tiles; t++) any |= left_of(c)[t];
     return any;
@@ -359,7 +297,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
         c->soft |= targets->eps2[i] > 0.0;
         c->soft_alike &= targets->eps2[i] == targets->eps2[0];
     }
-    c->kernel = choose_kernel(c, targets->ni);
+    c->kernel = cuda_choose_kernel(c, targets->ni);
     c->list_rows = 0;
     c->launched = 0;
     code = make_room(c, targets->ni, f);
@@ -397,7 +335,7 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
 
 int cuda_wait(struct cuda *c, int count, struct fault *f)
 {
-    const int64_t tiles = c->launched ? parts(count, c->tile_rows) : 0;
+    const int64_t tiles = c->launched ? cuda_parts(count, c->tile_rows) : 0;
     for (; c->tiles_there < tiles; c->tiles_there++) {
         const int code = wait_for_tile(c, c->tiles_there, f);
         if (code) return code;

@@ -1,0 +1,197 @@
+/* cuda_particles.c - j particles on their way from the host to their slots on the card, and what a
+ * prediction of them is told. */
+#include <string.h>
+
+#include "cuda.h"
+
+/* Rows of sources per slot, in bytes. */
+static uint64_t source_bytes(int mode)
+{
+    return mode == MODE_GRAPE ? 40 : mode == MODE_SINGLE ? 32 : 64;
+}
+
+static int grow(struct cuda *c, int64_t slots, struct fault *f)
+{
+    const uint64_t n = (uint64_t)slots, bytes = source_bytes(MODE_DOUBLE);
+    if (slots <= c->slots) return 0;
+    c->slots = 0;
+    c->predicted = 0;
+    int code = cuda_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, f);
+    if (!code && c->k18.bytes) code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, n * 24, f);
+    if (!code)
+        code = cuda_reserve(c, &c->pairs, MEMORY_DEVICE,
+                            n * (c->mode == MODE_DOUBLE ? bytes : source_bytes(MODE_GRAPE)), f);
+    if (!code) code = cuda_reserve(c, &c->index, MEMORY_DEVICE, n * sizeof(int32_t), f);
+    if (!code)
+        code =
+            cuda_reserve(c, &c->spans, MEMORY_DEVICE, n / CUDA_GROUP * sizeof(struct cuda_span), f);
+    if (!code)
+        code = cuda_reserve(c, &c->ranges, MEMORY_DEVICE,
+                            n / CUDA_QUARTER * sizeof(struct block_range), f);
+    if (!code) c->slots = slots;
+    if (c->memory) c->memory->fresh_lost = 1;
+    return code;
+}
+
+int cuda_grow(void *state, int64_t slots, struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_enter(c, f);
+    if (code) return code;
+    code = grow(c, slots, f);
+    cuda_leave(c);
+    return code;
+}
+
+/* Fills one particle's place in pinned memory; as predicted on the host, if so wanted. */
+static void pack(struct cuda *c, struct cuda_sent *to, int64_t a, const struct upload *u)
+{
+    const struct jmemory *j = u->memory;
+    to->body = j->body[a];
+    to->address = (int32_t)a;
+    if (u->options->predict_on_host && to->body.state == SLOT_SET) {
+        jmemory_predict(j, a, u->time, u->options->snap, to->body.x, to->body.v);
+        to->body.time = u->time;
+        memset(to->body.a2, 0, sizeof to->body.a2);
+        memset(to->body.j6, 0, sizeof to->body.j6);
+    }
+    if (c->k18.bytes) {
+        memset(to->k18, 0, sizeof to->k18);
+        if (j->k18 && !u->options->predict_on_host) memcpy(to->k18, j->k18[a], sizeof to->k18);
+    }
+}
+
+struct cuda_store cuda_store(const struct cuda *c)
+{
+    return (struct cuda_store){cuda_pointer(&c->body), c->on_host ? NULL : cuda_pointer(&c->k18),
+                               c->slots};
+}
+
+/* Lets the card take `count` particles; what they lie in is free again when c->unread is 0. */
+static int send(struct cuda *c, int count, struct fault *f)
+{
+    struct cuda_receive_job job = {
+        .store = cuda_store(c), .sent = cuda_pointer(&c->sent), .count = count};
+    c->unread = 1;
+    return cuda_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
+}
+
+static int wait_for_sent(struct cuda *c, struct fault *f)
+{
+    const int code = c->unread ? cuda_idle(c, "receive", f) : 0;
+    c->unread = 0;
+    return code;
+}
+
+int cuda_flush(struct cuda *c, struct fault *f)
+{
+    const int code = c->few ? send(c, c->few, f) : 0;
+    c->few = 0;
+    return code ? code : wait_for_sent(c, f);
+}
+
+/* Sends all slots in use, or those that have changed; the last few wait for the prediction. */
+static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fault *f)
+{
+    struct jmemory *j = u->memory;
+    struct cuda_sent *sent = cuda_pointer(&c->sent);
+    const int64_t total = all ? j->capacity : j->fresh_count;
+    int n = 0, code = cuda_flush(c, f); /* no prediction took those */
+    if (code) return code;
+    for (int64_t k = 0; k < total; k++) {
+        const int64_t a = all ? k : j->fresh[k];
+        if (j->body[a].state == SLOT_EMPTY) continue;
+        pack(c, &sent[n++], a, u);
+        if (n < SENT_ROOM) continue;
+        code = send(c, n, f);
+        if (!code) code = wait_for_sent(c, f);
+        if (code) return code;
+        n = 0;
+    }
+    c->few = n <= CUDA_FEW ? n : 0;
+    c->few_end = 0;
+    for (int k = 0; k < c->few; k++)
+        if (sent[k].address >= c->few_end) c->few_end = sent[k].address + 1;
+    if (n > CUDA_FEW) code = send(c, n, f);
+    if (!code) j->fresh_count = j->fresh_lost = 0;
+    return code;
+}
+
+static int settle_sources(struct cuda *c, const struct upload *u, struct fault *f)
+{
+    struct jmemory *j = u->memory;
+    const struct options *o = u->options;
+    int code = cuda_take_mode(c, o->precision, f);
+    if (!code && o->precision == MODE_DOUBLE)
+        code = cuda_reserve(c, &c->pairs, MEMORY_DEVICE,
+                            (uint64_t)c->slots * source_bytes(MODE_DOUBLE), f);
+    const int wants_k18 = j->k18 != NULL;
+    if (!code && wants_k18 && !c->k18.bytes) {
+        code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
+        j->fresh_lost = 1;
+    }
+    if (!code && jmemory_follow(j)) code = error_set(f, G6X_E_MEMORY, "out of memory at firsthalf");
+    if (code) return code;
+    code = wait_for_sent(c, f);
+    if (code) return code;
+    const int64_t nj = u->nj < j->capacity ? u->nj : j->capacity;
+    const int same = c->predicted && !c->outdated && c->memory == j && c->time == u->time &&
+                     c->nj == nj && c->snap == o->snap && c->on_host == o->predict_on_host &&
+                     c->predicted_mode == o->precision &&
+                     !memcmp(&c->scale, &u->scale, sizeof u->scale);
+    const int all = j->fresh_lost || c->memory != j || c->on_host != o->predict_on_host ||
+                    (o->predict_on_host && !same);
+    const int fresh = all || j->fresh_count;
+    c->predicted = same && !fresh;
+    c->outdated = 0;
+    c->memory = j;
+    c->time = u->time;
+    c->nj = nj;
+    c->snap = o->snap;
+    c->on_host = o->predict_on_host;
+    c->predicted_mode = o->precision;
+    c->scale = u->scale;
+    return fresh ? send_fresh(c, u, all, f) : 0;
+}
+
+int cuda_upload(void *state, const struct upload *u, struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_enter(c, f);
+    if (code) return code;
+    code = grow(c, u->memory->capacity, f);
+    if (!code) code = settle_sources(c, u, f);
+    if (code) c->predicted = 0;
+    c->jerk = u->options->jerk;
+    c->threads = u->options->threads;
+    cuda_leave(c);
+    return code;
+}
+
+struct cuda_sources cuda_sources(const struct cuda *c)
+{
+    return (struct cuda_sources){cuda_pointer(&c->pairs), cuda_pointer(&c->index),
+                                 cuda_pointer(&c->spans), cuda_pointer(&c->ranges)};
+}
+
+void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job)
+{
+    const struct cuda_sent *sent = cuda_pointer(&c->sent);
+    job->store = cuda_store(c);
+    job->sources = cuda_sources(c);
+    job->time = c->time;
+    job->x_unit = power_of_two(length_shift(&c->scale, c->mode));
+    job->m_unit = power_of_two(mass_shift(&c->scale));
+    job->v_unit = power_of_two(velocity_shift(&c->scale));
+    job->nj = (int32_t)c->nj;
+    job->snap = c->snap;
+    job->few = c->few;
+    job->sent = sent;
+    for (int k = 0; k < c->few; k++) job->address[k] = sent[k].address;
+}
+
+void cuda_has_predicted(struct cuda *c)
+{
+    c->few = 0;
+    c->predicted = 1;
+}
