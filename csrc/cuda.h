@@ -44,7 +44,7 @@ enum {
     FEW_PIECES = 32768,    /* of fewer i particles, the second size is the first */
     SENT_ROOM = 8192,      /* j particles that go to the card at a time */
     SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
-    KEEP_CALLS = 64        /* so many calls keep their bins after one whose bins were wanted */
+    ROWS_CALLS = 64        /* so many calls give their rows after one whose rows were wanted */
 };
 
 /* Results: 7 sums, r^2, address and index of the nearest neighbour per target, in this order. */
@@ -85,16 +85,16 @@ struct cuda {
     int soft_alike; /* all have the same softening */
     int tile_rows;
     int launched; /* targets whose results come from the card: all, or none if there are no j */
-    unsigned guess, has;  /* WANT_* that the next start computes unasked, and the last computed */
-    int keep_guess, kept; /* the same of partial sums */
-    int cut_short;        /* a launch has failed after others may have left something there */
-    int64_t tiles_there;  /* whose end was seen, */
-    int any_left;         /* and whether they left something to the host */
-    int settled;          /* rows are in `rows`, and whatever was left to the host is done */
+    unsigned guess, has; /* WANT_* that the next start computes unasked, and the last computed */
+    int rows_guess, has_rows; /* the same of rows of partial sums */
+    int cut_short;            /* a launch has failed after others may have left something there */
+    int64_t tiles_there;      /* whose end was seen, */
+    int any_left;             /* and whether they left something to the host */
+    int settled;              /* rows are in `rows`, and whatever was left to the host is done */
     unsigned long long step;
     int unread; /* results of the last launch were not waited for */
     int busy;   /* lanes that may have something to do */
-    struct cuda_memory pinned_targets, card_targets, results, left_count, left;
+    struct cuda_memory pinned_targets, card_targets, results, partial, left_count, left;
     struct cuda_memory bins[DEVICE_STREAMS], ended[DEVICE_STREAMS];
     int64_t stride; /* of the results */
     struct partial_row *rows;
@@ -166,9 +166,10 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
 int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
 /* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
 void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
-/* Sums of `count` targets from `first` on, by one launch on a lane that has bins of its own. */
-int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int keep,
-             struct fault *f);
+/* Launches the call's sums, also of rows of partial.h if these are wanted. */
+int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f);
+/* Where these go. */
+struct cuda_sum_job cuda_row_arrays(const struct cuda *c);
 /* Waits until the results of targets below `count` are there, and notes whether something of them
  * was left to the host. */
 int cuda_wait(struct cuda *c, int count, struct fault *f);

@@ -116,7 +116,7 @@ static int hand_over(struct cuda *c, const struct device_forces *to, struct devi
     if (!code) code = noted(c, notes_of(c)->invalid, &found->invalid, f);
     if (!code) code = noted(c, notes_of(c)->out_of_range, &found->out_of_range, f);
     found->left = on_card(c) && c->any_left;
-    if (c->keep_guess && !found->left) c->keep_guess--;
+    if (c->rows_guess && !found->left) c->rows_guess--;
     return code;
 }
 

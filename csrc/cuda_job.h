@@ -99,7 +99,6 @@ struct cuda_sum_job {
     int32_t step_blocks; /* blocks of addresses that a CUDA block takes */
     int32_t unit[3];     /* exponents of block sums of acc, jerk, pot in the caller's units */
     int32_t base[3];     /* number of the lowest bin of each */
-    int32_t keep;        /* the bins are still wanted */
     int32_t stride;      /* rows for which the arrays below have room */
     const struct cuda_target *targets; /* or NULL: they are in the job */
     /* per row, zeroed before and after */
@@ -116,7 +115,10 @@ struct cuda_sum_job {
     double *sum;                       /* [sum][out_stride], in the caller's units */
     int32_t *nearest_address;          /* -1: none */
     int32_t *nearest_index;
-    double *nearest_r2;    /* scaled */
+    double *nearest_r2; /* scaled */
+    /* rows of partial.h, if they are wanted, or NULL */
+    long long *limbs; /* [sum][limb][out_stride] */
+    int32_t *tops; /* [window][out_stride] number of the top bin + CUDA_TOP_ZERO, 0: an empty row */
     int32_t *left_of_tile; /* how many of its pairs are left to the host */
     unsigned long long *flag;
     unsigned long long step;

@@ -7,44 +7,24 @@
 #include "memory.h"
 #include "threads.h"
 
-/* ---- from bins to rows ------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------- */
 
-/* Rows first.. from copies of the card's bins and tops. */
-static void rows_from_bins(struct cuda *c, int first, int count, int64_t stride, const int64_t *bin,
-                           const int32_t *top)
+/* Rows as the card has written them. */
+static void take_rows(struct cuda *c)
 {
-    const int bins = cuda_bins(c), limbs = limbs_of(c->mode);
-    int32_t unit[NWINDOW], base[NWINDOW];
-    cuda_units(c, unit, base);
-    for (int i = 0; i < count; i++) {
-        struct partial_row *row = &c->rows[first + i];
+    const int limbs = limbs_of(c->mode);
+    const int64_t stride = c->stride;
+    const struct cuda_sum_job job = cuda_row_arrays(c);
+    for (int i = 0; i < c->targets.ni; i++) {
+        struct partial_row *row = &c->rows[i];
         partial_clear(row);
-        for (int k = 0; k < NSUM; k++) {
-            const int w = window_of(k), t = top[w * stride + i] - CUDA_TOP_ZERO;
-            if (t == -CUDA_TOP_ZERO) continue;
-            row->top[w] = t;
+        if (!c->nj) continue;
+        for (int w = 0; w < NWINDOW; w++)
+            if (job.tops[w * stride + i]) row->top[w] = job.tops[w * stride + i] - CUDA_TOP_ZERO;
+        for (int k = 0; k < NSUM; k++)
             for (int d = 0; d < limbs; d++)
-                row->limb[k][d] = bin[(k * bins + t - base[w] - d) * stride + i];
-        }
+                row->limb[k][d] = job.limbs[(k * limbs + d) * stride + i];
     }
-}
-
-/* Fetches the rows of a launch that kept its bins. */
-static int fetch(struct cuda *c, int first, int count, struct fault *f)
-{
-    const int bins = cuda_bins(c);
-    const int64_t stride = ((int64_t)count + 31) / 32 * 32, words = NSUM * bins * stride;
-    const size_t bytes = (size_t)(words + stride) * 8 + (size_t)(NWINDOW * stride) * 4;
-    char *copy = memory_zeroed(bytes);
-    if (!copy)
-        return error_set(f, G6X_E_MEMORY, "out of memory for the partial sums of %d particles",
-                         count);
-    const int code = cuda_copy_out(c, copy, c->bins[0].address, bytes, f);
-    if (!code)
-        rows_from_bins(c, first, count, stride, (const int64_t *)(void *)copy,
-                       (const int32_t *)(void *)(copy + (words + stride) * 8));
-    memory_free(copy);
-    return code;
 }
 
 /* ---- what is left to the host ----------------------------------------------------------- */
@@ -119,7 +99,7 @@ static void add_left(struct cuda *c, int64_t count)
     }
 }
 
-/* How many pairs the launch has left, with room for them all: else it is to be done again. */
+/* How many pairs there are, if there is room for them all; else room is made. */
 static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *f)
 {
     const uint64_t size = sizeof(struct cuda_left);
@@ -128,38 +108,6 @@ static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *
     *again = (uint64_t)*count * size > c->left.bytes;
     if (!code && *again)
         code = cuda_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, f);
-    return code;
-}
-
-/* A piece once more, so that its bins are kept, until there is room for what it leaves. */
-static int settle_piece(struct cuda *c, int first, int count, int launched, struct fault *f)
-{
-    int code = 0, again = !launched;
-    int32_t left = 0;
-    for (int round = 0; round < 3 && !code; round++) {
-        if (again) {
-            if (round || launched) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
-            if (!code) code = cuda_fill(c, c->left_count.address, sizeof left, f);
-            if (!code) code = cuda_sum(c, 0, first, count, c->has, 1, f);
-        }
-        if (!code) code = count_left(c, &left, &again, f);
-        if (!again) break;
-    }
-    if (!code) code = fetch(c, first, count, f);
-    if (!code) add_left(c, left);
-    return code;
-}
-
-static int settle_pieces(struct cuda *c, void *nothing, struct fault *f)
-{
-    const int ni = c->targets.ni;
-    int code = 0;
-    (void)nothing;
-    for (int first = 0; first < ni && !code; first += PIECE) {
-        const int count = ni - first < PIECE ? ni - first : PIECE;
-        code = settle_piece(c, first, count, c->kept, f);
-        if (!code && !c->kept) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
-    }
     return code;
 }
 
@@ -173,19 +121,24 @@ static int room_for_rows(struct cuda *c, struct fault *f)
     return c->rows ? 0 : error_set(f, G6X_E_MEMORY, "out of memory for %d partial sums", ni);
 }
 
+/* The call once more, if its rows were not wanted, or until there is room for what it leaves. */
 int cuda_settle(struct cuda *c, struct fault *f)
 {
-    const int ni = c->targets.ni;
+    int32_t left = 0;
+    int again = !c->has_rows;
     if (c->settled) return 0;
     int code = room_for_rows(c, f);
-    if (!code) code = cuda_idle(c, "sum", f);
-    if (!c->kept) c->step++;
-    for (int i = 0; !code && !c->nj && i < ni; i++) partial_clear(&c->rows[i]);
-    if (!c->nj) c->settled = !code;
-    if (!c->nj || code) return code;
-    code = cuda_pack_targets(c, settle_pieces, NULL, f); /* lists may have taken their place */
-    if (!code) c->settled = 1;
-    return code;
+    for (int round = 0; round < 3 && !code && c->nj; round++) {
+        if (again) code = cuda_sum_all(c, c->has, 1, f);
+        if (!code) code = cuda_wait(c, c->targets.ni, f);
+        if (!code) code = count_left(c, &left, &again, f);
+        if (!again) break;
+    }
+    if (code) return code;
+    take_rows(c);
+    add_left(c, left);
+    c->settled = 1;
+    return 0;
 }
 
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f)
@@ -193,7 +146,7 @@ int cuda_partials(void *state, const struct partial_row **rows, struct fault *f)
     struct cuda *c = state;
     int code = cuda_enter(c, f);
     if (code) return code;
-    c->keep_guess = KEEP_CALLS;
+    c->rows_guess = ROWS_CALLS;
     code = cuda_settle(c, f);
     *rows = c->rows;
     cuda_leave(c);

@@ -63,6 +63,20 @@ static int make_room_for_bins(struct cuda *c, int lane, int rows, struct fault *
     return code ? code : cuda_reserve(c, &c->ended[lane], MEMORY_DEVICE, n / SMALLEST_TILE * 8, f);
 }
 
+/* Where rows of partial.h go: the fields of this alone. */
+struct cuda_sum_job cuda_row_arrays(const struct cuda *c)
+{
+    struct cuda_sum_job job = {.limbs = cuda_pointer(&c->partial)};
+    job.tops = (int32_t *)(void *)(job.limbs + NSUM * limbs_of(MODE_DOUBLE) * c->stride);
+    return job;
+}
+
+static int make_room_for_rows(struct cuda *c, struct fault *f)
+{
+    const uint64_t row_bytes = (uint64_t)(NSUM * limbs_of(MODE_DOUBLE)) * 8 + NWINDOW * 4;
+    return cuda_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, f);
+}
+
 /* ---- launching ------------------------------------------------------------------------ */
 
 static int floor_of_40(int e) { return (e + 4000) / BIN_BITS - 100; }
@@ -80,7 +94,7 @@ void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDO
 }
 
 /* What all launches of this call share. */
-static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int rows, int keep)
+static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int rows)
 {
     const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     struct cuda_sum_job job = {
@@ -91,7 +105,6 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
         .rows = rows,
         .stride = (int32_t)stride,
         .targets = (const struct cuda_target *)cuda_pointer(&c->card_targets) + first,
-        .keep = keep,
         .left_room = (int32_t)(c->left.bytes / sizeof(struct cuda_left)),
         .left_count = cuda_pointer(&c->left_count),
         .left = cuda_pointer(&c->left),
@@ -112,6 +125,11 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
     job.nearest_place = job.top + NWINDOW * stride;
     job.nearest_lock = job.nearest_place + stride;
     job.ended = cuda_pointer(&c->ended[lane]);
+    if (c->has_rows) {
+        const struct cuda_sum_job to = cuda_row_arrays(c);
+        job.limbs = to.limbs;
+        job.tops = to.tops;
+    }
     if (c->targets.on_device) cuda_keep_on_card(c, &job);
     return job;
 }
@@ -181,14 +199,13 @@ static int follow(struct cuda *c, int lane, struct fault *f)
                 : cuda_check(c, d->follow(c->device.stream[lane], c->device.event, 0), "event", f);
 }
 
-int cuda_sum(struct cuda *c, int lane, int first, int count, unsigned want, int keep,
-             struct fault *f)
+static int sum(struct cuda *c, int lane, int first, int count, unsigned want, struct fault *f)
 {
     struct cuda_small_job job; /* of the wide kernels, its beginning */
     const int in_job = are_in_job(c);
     int code = make_room_for_bins(c, lane, count, f), kernel = c->kernel + (c->jerk ? 1 : 0);
     if (code) return code;
-    job.sum = job_of(c, lane, first, count, keep);
+    job.sum = job_of(c, lane, first, count);
     cuda_cut(c, count, &job.sum);
     const int64_t across = cuda_parts(cuda_parts(c->nj, CUDA_BLOCK), job.sum.step_blocks);
     const int64_t tiles = cuda_parts(count, job.sum.tile_rows);
@@ -229,15 +246,14 @@ static int left_behind(const struct cuda *c)
     return any;
 }
 
-/* What the last call has left behind: bins that were kept, the count of pairs for the host. */
+/* What the last call has left behind: the count of pairs for the host. */
 static int clean_up(struct cuda *c, struct fault *f)
 {
     int code = c->unread ? cuda_idle(c, "sum", f) : 0;
     c->unread = 0;
-    if (!code && c->kept) code = cuda_fill(c, c->bins[0].address, c->bins[0].bytes, f);
     if (!code && (c->cut_short || (!c->settled && left_behind(c))))
         code = cuda_fill(c, c->left_count.address, sizeof(int32_t), f);
-    if (!code) c->kept = c->cut_short = 0;
+    if (!code) c->cut_short = 0;
     c->settled = 1;
     return code;
 }
@@ -246,27 +262,28 @@ static int clean_up(struct cuda *c, struct fault *f)
 static int launch_all(struct cuda *c, void *want, struct fault *f)
 {
     /* all launches of a call have tiles of one size: only the wide kernels have that always */
-    const int ni = c->targets.ni, whole = c->kept || c->kernel != KERNEL_WIDE;
-    int most = whole ? PIECE : ni < FEW_PIECES ? NEXT_PIECE * FIRST_PIECE : FIRST_PIECE;
-    int lane = 0, code = 0;
+    const int ni = c->targets.ni,
+              first_piece = ni < FEW_PIECES ? NEXT_PIECE * FIRST_PIECE : FIRST_PIECE;
+    int most = c->kernel == KERNEL_WIDE ? first_piece : PIECE, lane = 0, code = 0;
     for (int first = 0, count; first < ni && !code; first += count) {
         count = ni - first < most ? ni - first : most;
-        code = cuda_sum(c, lane, first, count, *(const unsigned *)want, c->kept, f);
+        code = sum(c, lane, first, count, *(const unsigned *)want, f);
         most = most < PIECE / NEXT_PIECE ? NEXT_PIECE * most : PIECE;
         lane = (lane + 1) % DEVICE_STREAMS;
     }
     return code;
 }
 
-static int sum_all(struct cuda *c, unsigned want, int keep, struct fault *f)
+int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
 {
     const int ni = c->targets.ni;
     int code = clean_up(c, f);
+    if (!code && rows) code = make_room_for_rows(c, f);
     if (code) return code;
     c->step++;
     c->has = want;
     c->settled = 0;
-    c->kept = keep && ni <= PIECE;
+    c->has_rows = rows;
     c->launched = ni;
     c->tiles_there = 0;
     c->any_left = 0;
@@ -309,7 +326,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
         for (int i = 0; i < targets->ni; i++) address_of(c)[i] = -1;
         c->has = WANT_JERK | WANT_NEAREST;
     } else if (!code) {
-        code = sum_all(c, c->guess, c->keep_guess > 0, f);
+        code = cuda_sum_all(c, c->guess, c->rows_guess > 0, f);
     }
     cuda_leave(c);
     return code;
@@ -353,17 +370,17 @@ int cuda_finish(void *state, unsigned want, int count, struct results *results, 
     if (code) return code;
     c->guess = want & WANT_NEAREST;
     if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST))
-        code = sum_all(c, want, c->kept, f);
+        code = cuda_sum_all(c, want, c->has_rows, f);
     if (!code) code = cuda_wait(c, count, f);
     if (!code && !c->settled && c->any_left) {
         if (count < c->targets.ni) {
             cuda_leave(c);
             return 1;
         }
-        c->keep_guess = KEEP_CALLS; /* it will happen again */
+        c->rows_guess = ROWS_CALLS; /* it will happen again */
         code = cuda_settle(c, f);
     }
-    if (c->keep_guess) c->keep_guess--;
+    if (c->rows_guess) c->rows_guess--;
     *results = cuda_results(c);
     cuda_leave(c);
     return code;

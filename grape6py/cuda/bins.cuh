@@ -171,21 +171,23 @@ DEVICE_FN double limbs_value(int64_t limb0, int64_t limb1, int64_t limb2, int to
     return rounded(high >> 23, (uint64_t)high << 41 | lower, BIN_BITS * (top - 1) - 1);
 }
 
-/* All bins of a row are asked for before the top is known: a second trip to memory takes longer. */
-DEVICE_FN double row_value(const struct cuda_sum_job &job, int k, int row)
+/* The highest bins of a row; returns the number of its top bin + CUDA_TOP_ZERO, 0 if it is empty.
+ * All bins are asked for before the top is known: a second trip to memory takes longer. */
+DEVICE_FN int row_limbs(const struct cuda_sum_job &job, int k, int row, int64_t limb[3])
 {
     const int w = window_of(k);
     const long long *bins = &job.bin[(size_t)k * BINS * job.stride + row];
     const int top = __ldcg(&job.top[w * job.stride + row]);
-    int64_t all[BINS], limb0 = 0, limb1 = 0, limb2 = 0;
+    int64_t all[BINS];
+    limb[0] = limb[1] = limb[2] = 0;
 #pragma unroll
     for (int b = 0; b < BINS; b++) all[b] = __ldcg(bins + (int64_t)b * job.stride);
     const int at = top - CUDA_TOP_ZERO - job.base[w];
 #pragma unroll
     for (int b = 0; b < BINS; b++) {
-        limb0 |= all[b] & -(int64_t)(b == at);
-        limb1 |= all[b] & -(int64_t)(b == at - 1);
-        if (LIMBS == 3) limb2 |= all[b] & -(int64_t)(b == at - 2);
+        limb[0] |= all[b] & -(int64_t)(b == at);
+        limb[1] |= all[b] & -(int64_t)(b == at - 1);
+        if (LIMBS == 3) limb[2] |= all[b] & -(int64_t)(b == at - 2);
     }
-    return top ? limbs_value(limb0, limb1, limb2, top - CUDA_TOP_ZERO) : 0.0;
+    return top;
 }

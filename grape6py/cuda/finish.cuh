@@ -83,8 +83,17 @@ DEVICE_FN bool last_of_tile(const struct cuda_sum_job &job)
 DEVICE_FN void give_sums(const struct cuda_sum_job &job, int first, int rows)
 {
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
-    for (int n = t % lanes; k < NSUM && n < rows; n += lanes)
-        job.sum[(size_t)k * job.out_stride + job.first + first + n] = row_value(job, k, first + n);
+    for (int n = t % lanes; k < NSUM && n < rows; n += lanes) {
+        const size_t to = (size_t)(job.first + first + n), stride = (size_t)job.out_stride;
+        int64_t limb[3];
+        const int top = row_limbs(job, k, first + n, limb);
+        job.sum[k * stride + to] =
+            top ? limbs_value(limb[0], limb[1], limb[2], top - CUDA_TOP_ZERO) : 0.0;
+        if (!job.limbs) continue;
+#pragma unroll
+        for (int d = 0; d < LIMBS; d++) job.limbs[(k * LIMBS + d) * stride + to] = limb[d];
+        if (k % 3 == 0) job.tops[window_of(k) * stride + to] = top;
+    }
 }
 
 /* raises the flag, and clears the rows for the next launch. */
@@ -100,7 +109,6 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
         *(volatile unsigned long long *)&job.flag[of_all] = job.step;
         job.ended[tile] = *left = 0;
     }
-    if (job.keep) return;
     for (int q = k; q < NSUM * BINS; q += 8)
         for (int n = t % lanes; n < rows; n += lanes)
             job.bin[(size_t)q * job.stride + first + n] = 0;
