@@ -60,6 +60,7 @@ struct cuda {
     struct device device;
     int lost; /* the card failed: it is not called any more */
     pid_t pid;
+    int follower; /* of the j memory */
     void *function[NMODE][NKERNEL];
     int mode;
 
@@ -140,6 +141,10 @@ static inline void *cuda_pointer(const struct cuda_memory *m)
     return (void *)(uintptr_t)m->address; /* of the card, or pinned and then the host's, too */
 }
 
+static inline struct fresh *cuda_fresh(const struct cuda *c, struct jmemory *j)
+{
+    return &j->fresh[c->follower];
+}
 static inline int64_t cuda_parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 /* cuda_particles.c */

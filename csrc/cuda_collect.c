@@ -135,7 +135,7 @@ static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18
 {
     const int first = !j->capacity && !c->slots;
     int code = 0;
-    if (jmemory_make_room(j, highest, k18) || jmemory_follow(j))
+    if (jmemory_make_room(j, highest, k18) || jmemory_follow(j, c->follower))
         return error_set(f, G6X_E_MEMORY,
                          "g6x_set_j_particles_device: out of memory for address %lld; %lld slots "
                          "are in use",
@@ -145,9 +145,9 @@ static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18
         code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
     if (!code && first) {
         c->memory = j;
-        j->fresh_lost = 0;
+        cuda_fresh(c, j)->lost = 0;
     }
-    *direct = c->memory == j && c->slots >= j->capacity && !j->fresh_lost;
+    *direct = c->memory == j && c->slots >= j->capacity && !cuda_fresh(c, j)->lost;
     return code;
 }
 
@@ -166,12 +166,13 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
     if (code) return code;
     direct &= once_each;
     jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
-    const int64_t fresh = j->fresh_count;
+    struct fresh *list = cuda_fresh(c, j);
+    const int64_t fresh = list->count;
     code = collect(c, j, from, direct, f);
     if (!direct || code) return code;
     jmemory_settle(j, j->counted);
-    j->fresh_count = fresh;
-    j->fresh_lost = 0;
+    list->count = fresh;
+    list->lost = 0;
     c->outdated = 1;
     return 0;
 }

@@ -29,7 +29,7 @@ static int grow(struct cuda *c, int64_t slots, struct fault *f)
         code = cuda_reserve(c, &c->ranges, MEMORY_DEVICE,
                             n / CUDA_QUARTER * sizeof(struct block_range), f);
     if (!code) c->slots = slots;
-    if (c->memory) c->memory->fresh_lost = 1;
+    if (c->memory) cuda_fresh(c, c->memory)->lost = 1;
     return code;
 }
 
@@ -94,12 +94,13 @@ int cuda_flush(struct cuda *c, struct fault *f)
 static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fault *f)
 {
     struct jmemory *j = u->memory;
+    struct fresh *fresh = cuda_fresh(c, j);
     struct cuda_sent *sent = cuda_pointer(&c->sent);
-    const int64_t total = all ? j->capacity : j->fresh_count;
+    const int64_t total = all ? j->capacity : fresh->count;
     int n = 0, code = cuda_flush(c, f); /* no prediction took those */
     if (code) return code;
     for (int64_t k = 0; k < total; k++) {
-        const int64_t a = all ? k : j->fresh[k];
+        const int64_t a = all ? k : fresh->slot[k];
         if (j->body[a].state == SLOT_EMPTY) continue;
         pack(c, &sent[n++], a, u);
         if (n < SENT_ROOM) continue;
@@ -113,7 +114,7 @@ static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fa
     for (int k = 0; k < c->few; k++)
         if (sent[k].address >= c->few_end) c->few_end = sent[k].address + 1;
     if (n > CUDA_FEW) code = send(c, n, f);
-    if (!code) j->fresh_count = j->fresh_lost = 0;
+    if (!code) fresh->count = fresh->lost = 0;
     return code;
 }
 
@@ -128,9 +129,10 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     const int wants_k18 = j->k18 != NULL;
     if (!code && wants_k18 && !c->k18.bytes) {
         code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
-        j->fresh_lost = 1;
+        cuda_fresh(c, j)->lost = 1;
     }
-    if (!code && jmemory_follow(j)) code = error_set(f, G6X_E_MEMORY, "out of memory at firsthalf");
+    if (!code && jmemory_follow(j, c->follower))
+        code = error_set(f, G6X_E_MEMORY, "out of memory at firsthalf");
     if (code) return code;
     code = wait_for_sent(c, f);
     if (code) return code;
@@ -139,9 +141,10 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
                      c->nj == nj && c->snap == o->snap && c->on_host == o->predict_on_host &&
                      c->predicted_mode == o->precision &&
                      !memcmp(&c->scale, &u->scale, sizeof u->scale);
-    const int all = j->fresh_lost || c->memory != j || c->on_host != o->predict_on_host ||
+    const struct fresh *list = cuda_fresh(c, j);
+    const int all = list->lost || c->memory != j || c->on_host != o->predict_on_host ||
                     (o->predict_on_host && !same);
-    const int fresh = all || j->fresh_count;
+    const int fresh = all || list->count;
     c->predicted = same && !fresh;
     c->outdated = 0;
     c->memory = j;

@@ -16,7 +16,7 @@ void jmemory_free(struct jmemory *j)
     memory_free(j->body);
     memory_free(j->k18);
     memory_free(j->changed);
-    memory_free(j->fresh);
+    for (int k = 0; k < MOST_FOLLOWERS; k++) memory_free(j->fresh[k].slot);
     memory_free(j->stale);
     memory_free(j->note);
     memory_free(j->head);
@@ -244,20 +244,19 @@ static void settle_slot(struct jmemory *j, int64_t a)
     }
     if (a < j->counted) count_slot(j, n, 1);
     j->stale[a / 1024] |= (uint64_t)1 << (a / 16 % 64);
-    if (!j->fresh) return;
-    if (j->fresh_count < FRESH_SLOTS)
-        j->fresh[j->fresh_count++] = (int32_t)a;
-    else
-        j->fresh_lost = 1;
+    for (struct fresh *f = j->fresh; f < j->fresh + MOST_FOLLOWERS && f->slot; f++)
+        if (f->count < FRESH_SLOTS)
+            f->slot[f->count++] = (int32_t)a;
+        else
+            f->lost = 1;
 }
 
-int jmemory_follow(struct jmemory *j)
+int jmemory_follow(struct jmemory *j, int follower)
 {
-    if (j->fresh) return 0;
-    j->fresh = memory_zeroed(FRESH_SLOTS * sizeof *j->fresh);
-    j->fresh_count = 0;
-    j->fresh_lost = 1;
-    return j->fresh ? 0 : G6X_E_MEMORY;
+    struct fresh *f = &j->fresh[follower];
+    if (f->slot) return 0;
+    *f = (struct fresh){memory_zeroed(FRESH_SLOTS * sizeof *f->slot), 0, 1};
+    return f->slot ? 0 : G6X_E_MEMORY;
 }
 
 void jmemory_settle(struct jmemory *j, int64_t nj)

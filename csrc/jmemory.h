@@ -38,7 +38,14 @@ struct queued {
 /* Scattered writes wait here while their slots come into the cache: the session's lock is a
  * memory barrier, so that else every call would wait for the last one's cache miss. */
 enum { QUEUE = 16 };
-enum { FRESH_SLOTS = 65536 };
+/* Which slots have changed since a copy elsewhere was brought up to date, once somebody follows
+ * them; `lost` if there were more than the list holds. */
+enum { FRESH_SLOTS = 65536, MOST_FOLLOWERS = 16 };
+struct fresh {
+    int32_t *slot;
+    int64_t count;
+    int lost;
+};
 
 struct jmemory {
     struct queued queue[QUEUE];
@@ -53,11 +60,7 @@ struct jmemory {
     int64_t changed_low, changed_high; /* range of words that may have bits */
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
-    /* For a backend that has its own copy: which slots have changed since it looked, once it has
-     * asked; `lost` if there were more than the list holds. */
-    int32_t *fresh;
-    int64_t fresh_count;
-    int fresh_lost;
+    struct fresh fresh[MOST_FOLLOWERS];
 
     struct slot_note *note; /* [capacity] */
     int32_t *head;          /* index map: address + 1 of the first slot of a bucket, 0 for none */
@@ -80,8 +83,8 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
 int jmemory_make_room(struct jmemory *j, int64_t address, int k18);
 /* Writes what is queued; before anything but jmemory_set looks at a slot. */
 void jmemory_commit(struct jmemory *j);
-/* Keeps the list of fresh slots from now on; 0 or G6X_E_MEMORY. */
-int jmemory_follow(struct jmemory *j);
+/* Keeps a follower's list of fresh slots from now on; 0 or G6X_E_MEMORY. */
+int jmemory_follow(struct jmemory *j, int follower);
 /* Settles the changed slots, and moves the histograms to the slots below nj. */
 void jmemory_settle(struct jmemory *j, int64_t nj);
 /* Marks all slots, or the chunks of two of them, as to be packed. */
