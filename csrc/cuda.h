@@ -70,13 +70,14 @@ struct cuda {
     struct cuda_memory body, k18, pairs, index, spans, ranges;
     struct cuda_memory sent; /* pinned */
     int few;                 /* particles in `sent` that the next prediction takes to their slots */
-    int64_t few_end;         /* beyond the highest of their addresses */
-    int outdated;            /* what lies in the slots is newer than the sources */
-    int predicted;           /* the sources are those of these: */
+    int64_t few_first, few_end; /* the lowest of their addresses, and beyond the highest */
+    int outdated;               /* what lies in the slots is newer than the sources */
+    int predicted;              /* the sources are those of these: */
     double time;
     int snap, on_host, predicted_mode;
     int64_t nj;
     struct scale scale;
+    int64_t first_block, end_block; /* what this card sums of it, and has predicted */
 
     /* the force call */
     struct targets targets;
@@ -145,13 +146,21 @@ static inline struct fresh *cuda_fresh(const struct cuda *c, struct jmemory *j)
 {
     return &j->fresh[c->follower];
 }
+/* Blocks of addresses that hold all that a force call uses. */
+static inline int64_t cuda_all_blocks(const struct cuda *c)
+{
+    return (c->nj + CUDA_BLOCK - 1) / CUDA_BLOCK;
+}
+static inline int64_t cuda_blocks(const struct cuda *c) { return c->end_block - c->first_block; }
 static inline int64_t cuda_parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 /* cuda_particles.c */
 int cuda_grow(void *state, int64_t slots, struct fault *f);
 int cuda_upload(void *state, const struct upload *u, struct fault *f);
 struct cuda_store cuda_store(const struct cuda *c);
-/* Lets the particles that wait for a prediction go to their slots now. `sent` is free then. */
+/* Lets the particles that wait for a prediction go to their slots without one; cuda_flush: and
+ * waits until `sent` is free. */
+int cuda_send_few(struct cuda *c, struct fault *f);
 int cuda_flush(struct cuda *c, struct fault *f);
 /* What the prediction that is due, if !c->predicted, needs. */
 void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job);
@@ -171,6 +180,10 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
 int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
 /* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
 void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
+/* Blocks of addresses that are to be summed. */
+void cuda_take_blocks(struct cuda *c, int64_t first, int64_t end);
+/* Launches their prediction. */
+int cuda_predict(struct cuda *c, struct fault *f);
 /* Launches the call's sums, also of rows of partial.h if these are wanted. */
 int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f);
 /* Where these go. */

@@ -13,7 +13,7 @@ static int abreast(const struct cuda *c, int kernel)
 /* CUDA blocks of a kernel if each takes one block of addresses. */
 static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
 {
-    return cuda_parts(c->nj, CUDA_BLOCK) * cuda_parts(ni, abreast(c, kernel));
+    return cuda_blocks(c) * cuda_parts(ni, abreast(c, kernel));
 }
 
 /* Which kernel fills the card: each takes more i particles than the one before, and is faster
@@ -45,7 +45,7 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
 void cuda_cut(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
     const int at_once = abreast(c, c->kernel);
-    const int64_t blocks = cuda_parts(c->nj, CUDA_BLOCK), tiles = cuda_parts(rows, at_once);
+    const int64_t blocks = cuda_blocks(c), tiles = cuda_parts(rows, at_once);
     const int64_t places = c->device.multiprocessors;
     job->tile_rows = at_once;
     job->step_blocks = 1;

@@ -73,13 +73,13 @@ struct cuda_sources {
     struct block_range *ranges; /* per quarter of a block */
 };
 
-/* Kernel predict, a CUDA block per quarter of a block. */
+/* Kernel predict, a CUDA block per quarter of a block, from first_block on. */
 enum { CUDA_FEW = 64 };
 struct cuda_predict_job {
     struct cuda_store store;
     struct cuda_sources sources;
     double time, x_unit, m_unit, v_unit;
-    int32_t nj, snap, few, unused;
+    int32_t nj, snap, few, first_block;
     const struct cuda_sent *sent; /* pinned; taken instead of what is in their slots, and stored */
     int32_t address[CUDA_FEW];    /* of what is in `sent` */
 };
@@ -95,11 +95,12 @@ struct cuda_sum_job {
     struct cuda_sources sources;
     double x_unit, v_unit;
     int32_t nj, rows;
-    int32_t tile_rows;   /* rows of a tile */
-    int32_t step_blocks; /* blocks of addresses that a CUDA block takes */
-    int32_t unit[3];     /* exponents of block sums of acc, jerk, pot in the caller's units */
-    int32_t base[3];     /* number of the lowest bin of each */
-    int32_t stride;      /* rows for which the arrays below have room */
+    int32_t tile_rows;              /* rows of a tile */
+    int32_t step_blocks;            /* blocks of addresses that a CUDA block takes */
+    int32_t first_block, end_block; /* those that are summed */
+    int32_t unit[3]; /* exponents of block sums of acc, jerk, pot in the caller's units */
+    int32_t base[3]; /* number of the lowest bin of each */
+    int32_t stride;  /* rows for which the arrays below have room */
     const struct cuda_target *targets; /* or NULL: they are in the job */
     /* per row, zeroed before and after */
     long long *bin;                        /* [sum][bin][stride] */

@@ -83,10 +83,16 @@ static int wait_for_sent(struct cuda *c, struct fault *f)
     return code;
 }
 
+int cuda_send_few(struct cuda *c, struct fault *f)
+{
+    const int count = c->few;
+    c->few = 0;
+    return count ? send(c, count, f) : 0;
+}
+
 int cuda_flush(struct cuda *c, struct fault *f)
 {
-    const int code = c->few ? send(c, c->few, f) : 0;
-    c->few = 0;
+    const int code = cuda_send_few(c, f);
     return code ? code : wait_for_sent(c, f);
 }
 
@@ -110,9 +116,12 @@ static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fa
         n = 0;
     }
     c->few = n <= CUDA_FEW ? n : 0;
+    c->few_first = INT32_MAX;
     c->few_end = 0;
-    for (int k = 0; k < c->few; k++)
+    for (int k = 0; k < c->few; k++) {
         if (sent[k].address >= c->few_end) c->few_end = sent[k].address + 1;
+        if (sent[k].address < c->few_first) c->few_first = sent[k].address;
+    }
     if (n > CUDA_FEW) code = send(c, n, f);
     if (!code) fresh->count = fresh->lost = 0;
     return code;
@@ -189,6 +198,7 @@ void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job)
     job->nj = (int32_t)c->nj;
     job->snap = c->snap;
     job->few = c->few;
+    job->first_block = (int32_t)c->first_block;
     job->sent = sent;
     for (int k = 0; k < c->few; k++) job->address[k] = sent[k].address;
 }

@@ -103,6 +103,8 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
         .v_unit = power_of_two(velocity_shift(&c->scale)),
         .nj = (int32_t)c->nj,
         .rows = rows,
+        .first_block = (int32_t)c->first_block,
+        .end_block = (int32_t)c->end_block,
         .stride = (int32_t)stride,
         .targets = (const struct cuda_target *)cuda_pointer(&c->card_targets) + first,
         .left_room = (int32_t)(c->left.bytes / sizeof(struct cuda_left)),
@@ -153,20 +155,27 @@ static void pack_in_job(const struct cuda *c, struct cuda_small_job *job)
     to->eps2 = t->eps2[0];
 }
 
-/* Addresses that a prediction has to cover: what is used, and what is on its way. */
-static int64_t blocks_to_predict(const struct cuda *c)
+/* Whether the particles that wait for the prediction are among those that it goes through. */
+static int takes_few(const struct cuda *c)
 {
-    const int64_t end = c->few && c->few_end > c->nj ? c->few_end : c->nj;
-    return cuda_parts(end, CUDA_BLOCK);
+    return !c->few ||
+           (c->few_first >= c->first_block * CUDA_BLOCK && c->few_end <= c->end_block * CUDA_BLOCK);
 }
 
-/* Launches the prediction by itself. */
-static int predict(struct cuda *c, struct fault *f)
+void cuda_take_blocks(struct cuda *c, int64_t first, int64_t end)
+{
+    if (first != c->first_block || end != c->end_block) c->predicted = 0;
+    c->first_block = first;
+    c->end_block = end;
+}
+
+int cuda_predict(struct cuda *c, struct fault *f)
 {
     struct cuda_predict_job job;
-    const int64_t quarters = blocks_to_predict(c) * (CUDA_BLOCK / CUDA_QUARTER);
+    const int64_t quarters = cuda_blocks(c) * (CUDA_BLOCK / CUDA_QUARTER);
+    int code = takes_few(c) ? 0 : cuda_send_few(c, f);
     cuda_prediction(c, &job);
-    const int code = cuda_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
+    if (!code) code = cuda_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
     if (!code) cuda_has_predicted(c);
     return code;
 }
@@ -175,8 +184,7 @@ static int predict(struct cuda *c, struct fault *f)
 static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
 {
     return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
-           cuda_blocks <= c->device.multiprocessors &&
-           blocks_to_predict(c) == cuda_parts(c->nj, CUDA_BLOCK);
+           cuda_blocks <= c->device.multiprocessors && takes_few(c);
 }
 
 static int copy_targets(struct cuda *c, int lane, int first, int count, struct fault *f)
@@ -207,7 +215,7 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
     if (code) return code;
     job.sum = job_of(c, lane, first, count);
     cuda_cut(c, count, &job.sum);
-    const int64_t across = cuda_parts(cuda_parts(c->nj, CUDA_BLOCK), job.sum.step_blocks);
+    const int64_t across = cuda_parts(cuda_blocks(c), job.sum.step_blocks);
     const int64_t tiles = cuda_parts(count, job.sum.tile_rows);
     job.predicts = !c->predicted && predicts_itself(c, across * tiles);
     if (job.predicts) {
@@ -218,7 +226,7 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
             job.predict.sent = NULL;
         }
     }
-    if (!c->predicted && !job.predicts) code = predict(c, f);
+    if (!c->predicted && !job.predicts) code = cuda_predict(c, f);
     if (in_job)
         pack_in_job(c, &job);
     else if (!code && !c->targets.on_device)
@@ -314,6 +322,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
         c->soft |= targets->eps2[i] > 0.0;
         c->soft_alike &= targets->eps2[i] == targets->eps2[0];
     }
+    cuda_take_blocks(c, 0, cuda_all_blocks(c));
     c->kernel = cuda_choose_kernel(c, targets->ni);
     c->list_rows = 0;
     c->launched = 0;

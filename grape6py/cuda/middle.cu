@@ -99,9 +99,8 @@ DEVICE_FN void middle(const struct cuda_sum_job &job, const struct cuda_packed_t
     SHARED_BY_LAUNCH(struct shared_middle, s);
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int first = (int)blockIdx.y * MIDDLE_ROWS, rows = min((int)MIDDLE_ROWS, job.rows - first);
-    const int blocks = (job.nj + CUDA_BLOCK - 1) / CUDA_BLOCK;
-    const int begin = (int)blockIdx.x * job.step_blocks;
-    const int end = min(blocks, begin + job.step_blocks);
+    const int begin = job.first_block + (int)blockIdx.x * job.step_blocks;
+    const int end = min(job.end_block, begin + job.step_blocks);
     struct nearest_place nearest = {v_set1(FAR_S2), 0};
     struct target t[PER_THREAD];
 #pragma unroll

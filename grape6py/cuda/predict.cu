@@ -133,7 +133,8 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     __shared__ struct block_range ranges[PREDICT_WARPS];
     __shared__ struct cuda_span spans[PREDICT_WARPS];
     __shared__ signed char arriving[CUDA_QUARTER];
-    const int t = (int)threadIdx.x, quarter = (int)blockIdx.x, warp = t / 32, lane = t % 32;
+    const int t = (int)threadIdx.x, warp = t / 32, lane = t % 32;
+    const int quarter = job.first_block * (CUDA_BLOCK / CUDA_QUARTER) + (int)blockIdx.x;
     const int a = quarter * CUDA_QUARTER + t;
     note_arriving(job, quarter * CUDA_QUARTER, CUDA_QUARTER, arriving);
     __syncthreads();

@@ -254,7 +254,8 @@ DEVICE_FN void small_block(const struct cuda_small_job &job, struct shared_small
     typedef layout<FEW> at;
     const struct cuda_packed_targets *in_job = job.sum.targets ? NULL : &job.targets;
     const int thread = (int)threadIdx.x, lane = lane_of<FEW>(), slot = slot_of<FEW>();
-    const int block = (int)blockIdx.x, chunks = chunks_of(job.sum.nj, block);
+    const int block = job.sum.first_block + (int)blockIdx.x;
+    const int chunks = chunks_of(job.sum.nj, block);
     const real *pairs =
         (const real *)job.sum.sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS;
 #if !DOUBLE_MODE
@@ -302,7 +303,7 @@ template <bool FEW, bool JERK> DEVICE_FN void small(const struct cuda_small_job 
     const int last = min(job.sum.rows, first + job.sum.tile_rows);
     small_block<FEW, JERK>(job, s, first, last);
 #if !DOUBLE_MODE
-    if (job.predicts) store_predicted(job.sum.sources, s, (int)blockIdx.x);
+    if (job.predicts) store_predicted(job.sum.sources, s, job.sum.first_block + (int)blockIdx.x);
 #endif
     give_tile(job.sum, first, last - first);
 }

@@ -124,9 +124,8 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
     __shared__ int near_place[PER_THREAD][WIDE_THREADS];
     const int thread = (int)threadIdx.x;
     const int first = (int)blockIdx.y * WIDE_ROWS;
-    const int blocks = (job.nj + CUDA_BLOCK - 1) / CUDA_BLOCK;
-    const int begin = (int)blockIdx.x * job.step_blocks;
-    const int end = min(blocks, begin + job.step_blocks);
+    const int begin = job.first_block + (int)blockIdx.x * job.step_blocks;
+    const int end = min(job.end_block, begin + job.step_blocks);
     struct target t[PER_THREAD];
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
