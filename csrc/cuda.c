@@ -126,10 +126,11 @@ int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes
     return code;
 }
 
-static void cuda_close(void *state)
+void cuda_close(void *state)
 {
     struct cuda *c = state;
     if (!c) return;
+    cuda_close_others(c);
     if (getpid() == c->pid) (void)c->bridge->close(&c->device, c->lost);
     memory_free(c->rows);
     memory_free(c->list);
@@ -144,7 +145,8 @@ int cuda_take_mode(struct cuda *c, int mode, struct fault *f)
     return of_bridge(c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]), f);
 }
 
-static int cuda_open(const struct options *o, int choice, void **state, struct fault *f)
+int cuda_open_one(const struct options *o, int choice, int follower, struct cuda **card,
+                  struct fault *f)
 {
     const struct bridge *bridge = bridge_start(o->backend != BACKEND_AUTO, f);
     if (!bridge) return f->code;
@@ -152,6 +154,7 @@ static int cuda_open(const struct options *o, int choice, void **state, struct f
     if (!c) return error_set(f, G6X_E_MEMORY, "out of memory at open");
     c->bridge = bridge;
     c->pid = getpid();
+    c->follower = follower;
     c->guess = o->jerk ? WANT_NEAREST : 0;
     int code = of_bridge(c, bridge->open(choice, &c->device), f);
     if (code) {
@@ -172,6 +175,18 @@ static int cuda_open(const struct options *o, int choice, void **state, struct f
     if (code)
         cuda_close(c);
     else
+        *card = c;
+    return code;
+}
+
+static int cuda_open(const struct options *o, int choice, void **state, struct fault *f)
+{
+    struct cuda *c = NULL;
+    int code = cuda_open_one(o, choice, 0, &c, f);
+    if (!code) code = cuda_open_others(c, o, choice, f);
+    if (code)
+        cuda_close(c);
+    else
         *state = c;
     return code;
 }
@@ -179,15 +194,18 @@ static int cuda_open(const struct options *o, int choice, void **state, struct f
 static int64_t cuda_coincidences(void *state)
 {
     struct cuda *c = state;
-    return atomic_exchange(&c->coincidences, 0);
+    int64_t all = atomic_exchange(&c->coincidences, 0);
+    for (int k = 0; k < c->others; k++) all += atomic_exchange(&c->other[k]->coincidences, 0);
+    return all;
 }
 
 static void cuda_describe(void *state, const struct options *o, char *buffer, int length)
 {
     const struct cuda *c = state;
-    char text[DEVICE_TEXT + 8];
+    char text[DEVICE_TEXT + 32];
     (void)o;
-    (void)snprintf(text, sizeof text, "cuda %s", c->device.name);
+    (void)snprintf(text, sizeof text, c->others ? "cuda %s, %d of them" : "cuda %s", c->device.name,
+                   c->others + 1);
     error_copy(text, buffer, length);
 }
 

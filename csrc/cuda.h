@@ -4,6 +4,7 @@
  *   cuda_targets.c    i particles on their way to it
  *   cuda_choice.c     which kernel takes a force call
  *   cuda_sum.c        force calls
+ *   cuda_shared.c     force calls on several cards
  *   cuda_rows.c       what takes partial sums to the host: exact pairs, shares of j
  *   cuda_lists.c      neighbour lists
  *   cuda_arrays.c, cuda_collect.c   callers' arrays on the card
@@ -61,6 +62,16 @@ struct cuda {
     int lost; /* the card failed: it is not called any more */
     pid_t pid;
     int follower; /* of the j memory */
+
+    /* The session's first card has the others, which follow the j memory only when they take part.
+     */
+    struct cuda *other[MOST_FOLLOWERS - 1];
+    int others;
+    int merged;           /* what the cards have found is in the first one's results and rows */
+    int sharing;          /* of the last start: how many of all cards took part, 0 for this alone */
+    int64_t worth_a_card; /* pairs */
+    struct upload upload; /* the last one, for the others, */
+    struct options options; /* with these */
     void *function[NMODE][NKERNEL];
     int mode;
 
@@ -178,6 +189,11 @@ void cuda_cut(const struct cuda *c, int rows, struct cuda_sum_job *job);
 int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
                struct fault *f);
 int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
+/* The same of one card, and of blocks of addresses [first, end); `rows` of partial sums are wanted.
+ */
+int cuda_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
+                      int rows, struct fault *f);
+int cuda_finish_alone(struct cuda *c, unsigned want, int count, struct fault *f);
 /* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
 void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
 /* Blocks of addresses that are to be summed. */
@@ -199,7 +215,23 @@ int cuda_pack_targets(struct cuda *c, int (*meanwhile)(struct cuda *, void *, st
                       void *argument, struct fault *f);
 void cuda_await_targets(struct cuda *c, int count);
 
+/* cuda_shared.c */
+/* Opens the other cards, if GRAPE6_DEVICES names several and this is no rank of MPI. */
+int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f);
+void cuda_close_others(struct cuda *c);
+/* Whether a force call pays to be shared, now that the j particles are known. */
+int cuda_shares(struct cuda *c, const struct targets *targets);
+int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f);
+int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f);
+
+/* cuda.c */
+int cuda_open_one(const struct options *o, int choice, int follower, struct cuda **card,
+                  struct fault *f);
+void cuda_close(void *state);
+
 /* cuda_rows.c */
+/* Takes a neighbour for a row's if it is nearer than the one that it has. */
+void cuda_take_nearer(struct cuda *c, int row, double r2, int64_t address);
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);
 /* Fetches the partial sums and adds what was left to the host, also to the results. */
 int cuda_settle(struct cuda *c, struct fault *f);

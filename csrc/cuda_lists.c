@@ -102,6 +102,8 @@ int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index,
         code = cuda_enter(c, f);
         if (code) return code;
         code = cuda_wait(c, c->targets.ni, f);
+        cuda_take_blocks(c, 0, cuda_all_blocks(c)); /* it may have summed some of them */
+        if (!code && !c->predicted) code = cuda_predict(c, f);
         if (!code) code = make_lists(c, i, h2, f);
         cuda_leave(c);
     }

@@ -171,6 +171,11 @@ int cuda_upload(void *state, const struct upload *u, struct fault *f)
     struct cuda *c = state;
     int code = cuda_enter(c, f);
     if (code) return code;
+    if (c->others) {
+        c->options = *u->options;
+        c->upload = *u;
+        c->upload.options = &c->options;
+    }
     code = grow(c, u->memory->capacity, f);
     if (!code) code = settle_sources(c, u, f);
     if (code) c->predicted = 0;

@@ -38,18 +38,17 @@ struct exact_tasks {
     atomic_flag lock;
 };
 
-static void nearer(struct cuda *c, const struct cuda_left *l, const struct nearest *n)
+void cuda_take_nearer(struct cuda *c, int row, double near_r2, int64_t near)
 {
     const struct results r = cuda_results(c);
     double *r2 = (double *)(uintptr_t)r.sum[0] + NSUM * c->stride;
     int32_t *address = (int32_t *)(uintptr_t)r.nearest, *index = (int32_t *)(uintptr_t)r.index;
-    if (n->address < 0) return;
-    if (address[l->row] >= 0 &&
-        !(n->r2 < r2[l->row] || (n->r2 == r2[l->row] && n->address < address[l->row])))
+    if (near < 0) return;
+    if (address[row] >= 0 && !(near_r2 < r2[row] || (near_r2 == r2[row] && near < address[row])))
         return;
-    r2[l->row] = n->r2;
-    address[l->row] = (int32_t)n->address;
-    index[l->row] = c->memory->body[n->address].index;
+    r2[row] = near_r2;
+    address[row] = (int32_t)near;
+    index[row] = c->memory->body[near].index;
 }
 
 static void exact_task(void *argument)
@@ -62,7 +61,7 @@ static void exact_task(void *argument)
         exact_block(&t->job, l->row, l->block, sum, &n);
         while (atomic_flag_test_and_set(&t->lock)) threads_pause();
         partial_add_block(&t->c->rows[l->row], sum, t->job.limbs);
-        nearer(t->c, l, &n);
+        cuda_take_nearer(t->c, l->row, n.r2, n.address);
         atomic_flag_clear(&t->lock);
     }
 }

@@ -305,13 +305,9 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     return code;
 }
 
-int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
-               struct fault *f)
+int cuda_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
+                      int rows, struct fault *f)
 {
-    struct cuda *c = state;
-    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != c->nj)
-        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
     int code = cuda_enter(c, f);
     if (!code) code = clean_up(c, f);
     if (code) return code;
@@ -322,7 +318,7 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
         c->soft |= targets->eps2[i] > 0.0;
         c->soft_alike &= targets->eps2[i] == targets->eps2[0];
     }
-    cuda_take_blocks(c, 0, cuda_all_blocks(c));
+    cuda_take_blocks(c, first, end);
     c->kernel = cuda_choose_kernel(c, targets->ni);
     c->list_rows = 0;
     c->launched = 0;
@@ -335,10 +331,22 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
         for (int i = 0; i < targets->ni; i++) address_of(c)[i] = -1;
         c->has = WANT_JERK | WANT_NEAREST;
     } else if (!code) {
-        code = cuda_sum_all(c, c->guess, c->rows_guess > 0, f);
+        code = cuda_sum_all(c, c->guess, rows, f);
     }
     cuda_leave(c);
     return code;
+}
+
+int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
+               struct fault *f)
+{
+    struct cuda *c = state;
+    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
+        walks->j_count != c->nj)
+        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
+    return cuda_shares(c, targets)
+               ? cuda_start_shared(c, targets, f)
+               : cuda_start_blocks(c, targets, 0, cuda_all_blocks(c), c->rows_guess > 0, f);
 }
 
 /* ---- the end --------------------------------------------------------------------------- */
@@ -372,9 +380,8 @@ int cuda_wait(struct cuda *c, int count, struct fault *f)
     return 0;
 }
 
-int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
+int cuda_finish_alone(struct cuda *c, unsigned want, int count, struct fault *f)
 {
-    struct cuda *c = state;
     int code = cuda_enter(c, f);
     if (code) return code;
     c->guess = want & WANT_NEAREST;
@@ -390,7 +397,15 @@ int cuda_finish(void *state, unsigned want, int count, struct results *results, 
         code = cuda_settle(c, f);
     }
     if (c->rows_guess) c->rows_guess--;
-    *results = cuda_results(c);
     cuda_leave(c);
+    return code;
+}
+
+int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
+{
+    struct cuda *c = state;
+    const int code =
+        c->sharing ? cuda_finish_shared(c, want, count, f) : cuda_finish_alone(c, want, count, f);
+    *results = cuda_results(c);
     return code;
 }

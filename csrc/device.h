@@ -42,6 +42,7 @@ struct device {
     int32_t multiprocessors;
     int32_t capability;   /* 90 for compute capability 9.0 */
     int32_t shared_bytes; /* shared memory that a block may ask for */
+    int32_t usable;       /* how many devices there are to choose from */
     int32_t number;       /* among the devices that CUDA shows */
     char name[DEVICE_TEXT];
     char text[DEVICE_TEXT]; /* what went wrong in the last call */

@@ -69,12 +69,12 @@ static void take_number(const char *name, const char *value, long low, long high
 /* A text that begins with one of some characters. */
 static void take_text(const char *name, const char *value, char *to, size_t size, const char *first)
 {
-    if (strlen(value) < size && strchr(first, *value))
+    if (strlen(value) < size && (strchr(first, *value) || (*first != '/' && !strcmp(value, "all"))))
         (void)snprintf(to, size, "%s", value);
     else
         problem(name, value,
                 *first == '/' ? "the full path of a python or of an environment"
-                              : "numbers of devices, as 0,2");
+                              : "numbers of devices, as 0,2, or all");
 }
 
 /* A fraction from 0 to 1, read without the locale's decimal point. */

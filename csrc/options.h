@@ -13,7 +13,8 @@ enum { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA, BACKEND_TREE, BACKEND_CPU_TREE, 
 
 struct options {
     int backend, precision, threads, isa, jerk, snap, neighbour_self, predict_on_host;
-    int scale[3]; /* exponents of length, mass, velocity, or G6X_AUTO */
+    int all_devices; /* a session uses all CUDA devices that may be used */
+    int scale[3];    /* exponents of length, mass, velocity, or G6X_AUTO */
     double verify;
 };
 
@@ -23,7 +24,7 @@ struct process_options {
     _Atomic int log, on_error; /* any thread may change them */
     char problem[256];         /* what is wrong in the environment, or empty */
     char python[512];          /* to embed: a python or an environment's folder, or empty */
-    char devices[64];          /* numbers of the CUDA devices to use, or empty for all */
+    char devices[64];          /* numbers of the CUDA devices to use, or "all", or empty */
 };
 
 /* Both are read from the configuration file and the environment at the first call. */

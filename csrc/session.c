@@ -90,8 +90,8 @@ int session_no_session(int code, const char *text)
     return code;
 }
 
-/* Which of several devices: the local rank where a launcher tells it, else the cluster id. */
-static int choice_of_device(int64_t id)
+/* The local rank where a launcher tells it, or -1. */
+static int local_rank(void)
 {
     static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"};
@@ -99,7 +99,17 @@ static int choice_of_device(int64_t id)
         const char *rank = getenv(RANKS[k]);
         if (rank && *rank >= '0' && *rank <= '9') return (int)(strtol(rank, NULL, 10) & 0xffffff);
     }
-    return (int)(id & 0xffffff);
+    return -1;
+}
+
+/* Ranks of MPI take a device each; else a session takes all that are named, or one. */
+static int open_cuda(struct session *s, struct fault *f)
+{
+    const char *named = options_process()->devices;
+    const int rank = local_rank();
+    s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
+    s->backend = &backend_cuda;
+    return s->backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, &s->state, f);
 }
 
 static int start_backend(struct session *s, int backend)
@@ -115,9 +125,7 @@ static int start_backend(struct session *s, int backend)
                          "GRAPE6_BACKEND asks for a backend that this build does not have; "
                          "use auto, cuda or cpu");
     if (wanted != BACKEND_CPU) {
-        s->backend = &backend_cuda;
-        const int code = s->backend->open(&s->options, choice_of_device(s->id), &s->state,
-                                          wanted == BACKEND_AUTO ? &quiet : &process_fault);
+        const int code = open_cuda(s, wanted == BACKEND_AUTO ? &quiet : &process_fault);
         if (!code || wanted == BACKEND_CUDA) return code;
         error_info("no GPU is used: %.200s", quiet.text);
     }

@@ -32,7 +32,9 @@ def _names():
     for number in range(count.value):
         driver.cuDeviceGetName(name, 256, number)
         names.append(name.value.decode("utf-8", "replace"))
-    words = os.environ.get("GRAPE6_DEVICES") or ",".join(map(str, range(count.value)))
+    words = os.environ.get("GRAPE6_DEVICES", "")
+    if words in ("", "all"):
+        words = ",".join(map(str, range(count.value)))
     try:
         usable = [names[int(word)] for word in words.split(",") if int(word) >= 0]
     except (ValueError, IndexError):

@@ -24,12 +24,13 @@ def register(module, usable, card):
     module : module
         ``grape6py._bridge``.
     usable : str
-        GRAPE6_DEVICES: numbers of CUDA devices with commas between; empty for all.
+        GRAPE6_DEVICES: numbers of CUDA devices with commas between; empty or "all" for all.
     card : str
         File of the library that stands in for a graphics card; empty for a true one.
     """
     kind = _kind(card)
-    bridge = Bridge(module.ffi, functools.partial(kind.open_device, card or usable), kind.explain)
+    where = (card, usable) if card else (usable,)
+    bridge = Bridge(module.ffi, functools.partial(kind.open_device, *where), kind.explain)
 
     def define(name, function):
         module.ffi.def_extern(name=f"grape6_{name}")(function)
@@ -105,6 +106,7 @@ class Bridge:
         device.capability = opened.capability
         device.shared_bytes = opened.shared_bytes
         device.number = opened.number
+        device.usable = opened.usable
         device.name = opened.name.encode("ascii", "replace")[: TEXT - 1]
         device.cookie = next(self._cookies)
         self._devices[device.cookie] = opened

@@ -31,7 +31,7 @@ def open_device(usable, choice):
     Parameters
     ----------
     usable : str
-        Numbers of devices with commas between; empty for all.
+        Numbers of devices with commas between; empty or "all" for all.
     choice : int
         Which of them, modulo how many there are.
 
@@ -43,7 +43,7 @@ def open_device(usable, choice):
         if "multiple CuPy packages" in str(warning.message):
             raise errors.from_code(faults.RUNTIME, faults.TWO_WHEELS)
     numbers = _usable(usable, cupy.cuda.runtime.getDeviceCount())
-    return Device(numbers[choice % len(numbers)])
+    return Device(numbers[choice % len(numbers)], len(numbers))
 
 
 def explain(error):
@@ -53,7 +53,8 @@ def explain(error):
 
 def _usable(words, count):
     try:
-        numbers = [int(word) for word in words.split(",")] if words else list(range(count))
+        all_of_them = words in ("", "all")
+        numbers = list(range(count)) if all_of_them else [int(word) for word in words.split(",")]
     except ValueError:
         numbers = [-1]
     if not count or not all(0 <= number < count for number in numbers):
@@ -82,7 +83,8 @@ class Device:
     name : str
     """
 
-    def __init__(self, number):
+    def __init__(self, number, usable=1):
+        self.usable = usable
         self.number = number
         self._device = cupy.cuda.Device(number)
         with self._device:

@@ -8,9 +8,10 @@ DRIVER = """push_context pop_context launch copy_in copy_out fill wait query rec
     error_text""".split()
 
 
-def open_device(card, choice):
-    """The device that the library with this path stands in for."""
-    return Device(card)
+def open_device(card, usable, choice):
+    """One of the devices that the library with this path stands in for, as many as are named."""
+    count = len(usable.split(","))
+    return Device(card, choice % count, count)
 
 
 def explain(error):
@@ -24,10 +25,10 @@ class Device:
     multiprocessors, capability, shared_bytes = 4, 90, 232448
     context = event = 1
     streams = (1, 1, 1, 1)
-    number = 0
     name = "stand-in for a graphics card"
 
-    def __init__(self, card):
+    def __init__(self, card, number=0, usable=1):
+        self.number, self.usable = number, usable
         self._card = ctypes.CDLL(card)
         self.driver = [self._address(f"card_{name}") for name in DRIVER]
         self._memory = {}

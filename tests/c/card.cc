@@ -4,6 +4,7 @@
 #include <csetjmp>
 #include <cstdlib>
 #include <deque>
+#include <mutex>
 #include <string>
 #include <ucontext.h>
 #include <vector>
@@ -110,6 +111,8 @@ int callers_error;
 
 int fails(char call)
 {
+    static std::mutex one_at_a_time;
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
     calls += call;
     if (calls_left == 0) return 0;
     if (calls_left > 1) {
@@ -164,6 +167,8 @@ int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_
                 unsigned, unsigned, unsigned, void *, void **arguments, void **)
 {
     const char *order = getenv("GRAPE6_TEST_CARD_ORDER"); /* backwards, if it is set */
+    static std::mutex one_at_a_time; /* several devices are one */
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (int code = fails('l')) return code;
     if (skipping) return 0;
     gridDim = {grid_x, grid_y, grid_z};

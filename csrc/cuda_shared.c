@@ -1,0 +1,183 @@
+/* cuda_shared.c - one force call on several cards. Each has all j particles, sums whole blocks of
+ * their addresses, and gives rows of partial sums, which are merged as integers: so the bits do not
+ * depend on how many cards there are. A call for which that does not pay is the first card's alone.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda.h"
+#include "threads.h"
+
+/* Below so many pairs a card more saves less than a launch and a merge cost. */
+enum { WORTH_A_CARD = 1 << 25 };
+
+int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f)
+{
+    const char *worth = getenv("GRAPE6_TEST_WORTH_A_CARD");
+    int code = 0;
+    if (!o->all_devices) return 0;
+    c->worth_a_card = worth ? atoll(worth) : WORTH_A_CARD;
+    for (int k = 1; k < c->device.usable && k < MOST_FOLLOWERS && !code; k++) {
+        code = cuda_open_one(o, choice + k, k, &c->other[c->others], f);
+        c->others += !code;
+    }
+    return code;
+}
+
+void cuda_close_others(struct cuda *c)
+{
+    while (c->others) cuda_close(c->other[--c->others]);
+}
+
+int cuda_shares(struct cuda *c, const struct targets *targets)
+{
+    const int64_t worth = c->others ? targets->ni * c->nj / c->worth_a_card : 0;
+    int64_t cards = worth < c->others + 1 ? worth : c->others + 1;
+    if (cards > cuda_all_blocks(c)) cards = cuda_all_blocks(c);
+    c->sharing = cards > 1 && !targets->on_device ? (int)cards : 0;
+    return c->sharing;
+}
+
+static struct cuda *card_of(struct cuda *c, int k) { return k ? c->other[k - 1] : c; }
+
+/* A thread for each card. */
+struct shares {
+    struct cuda *c;
+    struct targets targets;
+    int (*work)(struct shares *s, int card, struct fault *f);
+    unsigned want;
+    _Atomic int next, next_row;
+    int code[MOST_FOLLOWERS];
+    struct fault fault[MOST_FOLLOWERS];
+};
+
+static void share_task(void *shares)
+{
+    struct shares *s = shares;
+    for (int k; (k = atomic_fetch_add(&s->next, 1)) < s->c->sharing;)
+        s->code[k] = s->work(s, k, &s->fault[k]);
+}
+
+/* A card that is lost is left out from now on, unless it is the first: then 1, to do it again. */
+static int drop_lost(struct cuda *c)
+{
+    int dropped = 0;
+    if (c->lost) return 0;
+    for (int k = 0; k < c->others; k++) {
+        if (!c->other[k]->lost) continue;
+        cuda_close(c->other[k]);
+        c->other[k--] = c->other[--c->others];
+        dropped = 1;
+    }
+    return dropped;
+}
+
+static int on_all(struct shares *s, int (*work)(struct shares *, int, struct fault *),
+                  struct fault *f)
+{
+    s->work = work;
+    atomic_store(&s->next, 0);
+    for (int k = 0; k < s->c->sharing; k++) s->fault[k].quiet = 1;
+    threads_run(s->c->sharing, share_task, s);
+    for (int k = 0; k < s->c->sharing; k++)
+        if (s->code[k]) return error_set(f, s->code[k], "%.250s", s->fault[k].text);
+    return 0;
+}
+
+/* ---- the beginning --------------------------------------------------------------------- */
+
+enum { ROWS_AT_ONCE = 1024 };
+
+static void fill_task(void *shares)
+{
+    struct shares *s = shares;
+    const struct targets *t = &s->targets;
+    for (int i; (i = atomic_fetch_add(&s->next_row, ROWS_AT_ONCE)) < t->ni;)
+        t->fill(t->context, i, t->ni - i < ROWS_AT_ONCE ? t->ni - i : ROWS_AT_ONCE);
+}
+
+static int start_share(struct shares *s, int k, struct fault *f)
+{
+    struct cuda *card = card_of(s->c, k);
+    const int64_t blocks = cuda_all_blocks(s->c), n = s->c->sharing;
+    const int code = k ? cuda_upload(card, &s->c->upload, f) : 0;
+    return code ? code
+                : cuda_start_blocks(card, &s->targets, blocks * k / n, blocks * (k + 1) / n, 1, f);
+}
+
+int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f)
+{
+    struct shares s = {.c = c, .targets = *targets};
+    c->merged = 0;
+    const int worth = targets->ni / ROWS_AT_ONCE;
+    if (targets->fill) threads_run(worth < 4 ? worth : 4, fill_task, &s);
+    s.targets.fill = NULL;
+    int code = on_all(&s, start_share, f);
+    while (code && drop_lost(c)) {
+        code = cuda_shares(c, &s.targets)
+                   ? on_all(&s, start_share, f)
+                   : cuda_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
+    }
+    return code;
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+static int finish_share(struct shares *s, int k, struct fault *f)
+{
+    struct cuda *card = card_of(s->c, k);
+    int code = cuda_finish_alone(card, s->want, card->targets.ni, f);
+    if (code) return code;
+    code = cuda_enter(card, f);
+    if (code) return code;
+    code = cuda_settle(card, f);
+    cuda_leave(card);
+    return code;
+}
+
+static void merge_row(struct cuda *c, int row)
+{
+    const int limbs = limbs_of(c->mode);
+    const struct results r = cuda_results(c);
+    double sum[NSUM];
+    for (int k = 1; k < c->sharing; k++) {
+        const struct cuda *card = card_of(c, k);
+        const struct results other = cuda_results(card);
+        partial_merge(&c->rows[row], &card->rows[row], limbs);
+        cuda_take_nearer(c, row, (other.sum[0] + NSUM * card->stride)[row], other.nearest[row]);
+    }
+    partial_value(&c->rows[row], sum);
+    for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[row] = sum[q];
+}
+
+static void merge_task(void *shares)
+{
+    struct shares *s = shares;
+    const int ni = s->c->targets.ni;
+    for (int i; (i = atomic_fetch_add(&s->next_row, ROWS_AT_ONCE)) < ni;)
+        for (int row = i; row < ni && row < i + ROWS_AT_ONCE; row++) merge_row(s->c, row);
+}
+
+int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f)
+{
+    struct shares s = {.c = c, .targets = c->targets, .want = want};
+    if (c->merged && (c->has & want & WANT_NEAREST) == (want & WANT_NEAREST)) return 0;
+    if (count < c->targets.ni) return 1;
+    c->merged = 0;
+    int code = on_all(&s, finish_share, f);
+    while (code && drop_lost(c)) {
+        if (!cuda_shares(c, &s.targets)) {
+            code = cuda_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
+            return code ? code : cuda_finish_alone(c, want, count, f);
+        }
+        code = on_all(&s, start_share, f);
+        if (!code) code = on_all(&s, finish_share, f);
+    }
+    if (code) return code;
+    const int cores = c->threads ? c->threads : options_cores();
+    const int worth = c->targets.ni / ROWS_AT_ONCE + 1;
+    threads_run(worth < cores ? worth : cores, merge_task, &s);
+    c->merged = 1;
+    return 0;
+}

@@ -1,0 +1,99 @@
+"""Several graphics cards in one session: the bits are those of one, and a card that fails is left
+out. On the stand-in of tests/c/card.h, of which there are as many as GRAPE6_DEVICES names.
+"""
+
+import pytest
+
+import capi
+
+SCRIPT = """
+import ctypes, hashlib, os
+from grape6py import Grape6, errors, plummer
+N = 5000
+MASS, POS, VEL = plummer(N, seed=5)
+CARD = ctypes.CDLL(os.environ["GRAPE6_TEST_CARD"])
+
+def filled(precision):
+    grape = Grape6(backend="cuda", precision=precision)
+    grape.set_particles(MASS, POS, VEL, acc=-POS)
+    return grape
+
+def digest(*forces):
+    hashed = hashlib.sha256()
+    for part in forces:
+        for array in [*part[:5], *(part.neighbours or [])]:
+            hashed.update(np.ascontiguousarray(array).tobytes())
+    return hashed.hexdigest()
+"""
+
+# Steps of blocks and of all, with particles that move in between, lists, and a close pair.
+STEPS = """
+found = []
+with filled({mode!r}) as grape:
+    print(grape.backend)
+    rng = np.random.default_rng(6)
+    for step in range(4):
+        found.append(grape.forces(nn=True, time=step / 64, eps=0.01 * (step % 2)))
+        moved = rng.choice(N, 50, replace=False)
+        grape.set_particles(MASS[moved], POS[moved] * 1.01, VEL[moved], address=moved,
+                            time=step / 64)
+        rows = np.arange(step, step + 90)
+        found.append(grape.forces(POS[rows], VEL[rows], rows, nn=True, h=0.05))
+    POS[77] = POS[5] + 1e-15
+    grape.set_particles(MASS, POS, VEL)
+    found.append(grape.forces(nn=True))
+    found.append(grape.forces(POS[:77], VEL[:77], np.arange(77), nn=True))
+print(digest(*found))
+"""
+
+
+def run(card, script, devices, **env):
+    worth = {"GRAPE6_TEST_WORTH_A_CARD": "100000"} | env  # pairs; truly some ten millions
+    return capi.run_python(SCRIPT + script, timeout=300, GRAPE6_TEST_CARD=str(card),
+                           GRAPE6_DEVICES=devices, **worth).stdout.split("\n")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def on_one(card):
+    return {mode: run(card, STEPS.format(mode=mode), "0")[1] for mode in capi.MODES}
+
+
+@pytest.mark.parametrize("devices", ["0,1", "0,1,2,3,4"])
+def test_bits_do_not_depend_on_the_number_of_devices(card, on_one, mode, devices):
+    name, bits, _ = run(card, STEPS.format(mode=mode), devices)
+    assert name.endswith(f", {len(devices.split(','))} of them")
+    assert bits == on_one[mode]
+
+
+def test_small_calls_are_one_devices(card, on_one):
+    name, bits, _ = run(
+        card, STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_WORTH_A_CARD="10000000"
+    )
+    assert name.endswith("2 of them")
+    assert bits == on_one["grape"]
+
+
+def test_a_rank_of_mpi_takes_its_own_device(card):
+    name = run(card, STEPS.format(mode="grape"), "0,1", SLURM_LOCALID="1")[0]
+    assert name == "cuda stand-in for a graphics card"
+
+
+def test_row02_other_devices_go_on(card):
+    """Whichever driver call fails: the forces are right, or the first device has failed."""
+    outcomes = run(card, """
+with filled("grape") as grape:
+    expected = digest(grape.forces(nn=True, time=0.5))
+for call in range(1, 60):
+    with filled("grape") as grape:
+        CARD.card_fail(ctypes.c_long(call), 719, 0)
+        try:
+            found = digest(grape.forces(nn=True, time=0.5))
+            print(grape.backend[-9:], found == expected)
+        except errors.BackendError as error:
+            print("lost" if "not used any more" in str(error) else error)
+        CARD.card_fail(ctypes.c_long(0), 0, 0)
+""", "0,1,2")  # fmt: skip
+    assert set(outcomes) <= {"2 of them True", "3 of them True", "lost", ""}
+    assert outcomes.count("2 of them True") > 3
+    assert outcomes.count("lost") > 3
+    assert outcomes.count("3 of them True") > 3  # there are not that many calls
