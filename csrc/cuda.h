@@ -67,7 +67,8 @@ struct cuda {
      */
     struct cuda *other[MOST_FOLLOWERS - 1];
     int others;
-    int merged;           /* what the cards have found is in the first one's results and rows */
+    int merged;           /* what all cards have found is in the first one's results, */
+    int rows_merged;      /* and in its rows */
     int sharing;          /* of the last start: how many of all cards took part, 0 for this alone */
     int64_t worth_a_card; /* pairs */
     struct upload upload; /* the last one, for the others, */
@@ -223,6 +224,7 @@ void cuda_close_others(struct cuda *c);
 int cuda_shares(struct cuda *c, const struct targets *targets);
 int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f);
 int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f);
+int cuda_merge_rows(struct cuda *c, struct fault *f);
 
 /* cuda.c */
 int cuda_open_one(const struct options *o, int choice, int follower, struct cuda **card,
@@ -230,6 +232,9 @@ int cuda_open_one(const struct options *o, int choice, int follower, struct cuda
 void cuda_close(void *state);
 
 /* cuda_rows.c */
+/* A row of partial sums of a call that is through and gives them. */
+void cuda_row(const struct cuda *c, int i, struct partial_row *row);
+int cuda_room_for_rows(struct cuda *c, struct fault *f);
 /* Takes a neighbour for a row's if it is nearer than the one that it has. */
 void cuda_take_nearer(struct cuda *c, int row, double r2, int64_t address);
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);

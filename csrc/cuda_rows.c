@@ -9,22 +9,21 @@
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-/* Rows as the card has written them. */
-static void take_rows(struct cuda *c)
+void cuda_row(const struct cuda *c, int i, struct partial_row *row)
 {
     const int limbs = limbs_of(c->mode);
     const int64_t stride = c->stride;
-    const struct cuda_sum_job job = cuda_row_arrays(c);
-    for (int i = 0; i < c->targets.ni; i++) {
-        struct partial_row *row = &c->rows[i];
-        partial_clear(row);
-        if (!c->nj) continue;
-        for (int w = 0; w < NWINDOW; w++)
-            if (job.tops[w * stride + i]) row->top[w] = job.tops[w * stride + i] - CUDA_TOP_ZERO;
-        for (int k = 0; k < NSUM; k++)
-            for (int d = 0; d < limbs; d++)
-                row->limb[k][d] = job.limbs[(k * limbs + d) * stride + i];
+    const struct cuda_sum_job from = cuda_row_arrays(c);
+    if (c->settled) {
+        *row = c->rows[i];
+        return;
     }
+    partial_clear(row);
+    if (!c->nj) return;
+    for (int w = 0; w < NWINDOW; w++)
+        if (from.tops[w * stride + i]) row->top[w] = from.tops[w * stride + i] - CUDA_TOP_ZERO;
+    for (int k = 0; k < NSUM; k++)
+        for (int d = 0; d < limbs; d++) row->limb[k][d] = from.limbs[(k * limbs + d) * stride + i];
 }
 
 /* ---- what is left to the host ----------------------------------------------------------- */
@@ -110,7 +109,7 @@ static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *
     return code;
 }
 
-static int room_for_rows(struct cuda *c, struct fault *f)
+int cuda_room_for_rows(struct cuda *c, struct fault *f)
 {
     const int ni = c->targets.ni;
     if (ni <= c->rows_room) return 0;
@@ -126,7 +125,7 @@ int cuda_settle(struct cuda *c, struct fault *f)
     int32_t left = 0;
     int again = !c->has_rows;
     if (c->settled) return 0;
-    int code = room_for_rows(c, f);
+    int code = cuda_room_for_rows(c, f);
     for (int round = 0; round < 3 && !code && c->nj; round++) {
         if (again) code = cuda_sum_all(c, c->has, 1, f);
         if (!code) code = cuda_wait(c, c->targets.ni, f);
@@ -134,7 +133,7 @@ int cuda_settle(struct cuda *c, struct fault *f)
         if (!again) break;
     }
     if (code) return code;
-    take_rows(c);
+    for (int i = 0; i < c->targets.ni; i++) cuda_row(c, i, &c->rows[i]);
     add_left(c, left);
     c->settled = 1;
     return 0;
@@ -146,7 +145,7 @@ int cuda_partials(void *state, const struct partial_row **rows, struct fault *f)
     int code = cuda_enter(c, f);
     if (code) return code;
     c->rows_guess = ROWS_CALLS;
-    code = cuda_settle(c, f);
+    code = c->sharing ? cuda_merge_rows(c, f) : cuda_settle(c, f);
     *rows = c->rows;
     cuda_leave(c);
     return code;

@@ -2,9 +2,7 @@
  * their addresses, and gives rows of partial sums, which are merged as integers: so the bits do not
  * depend on how many cards there are. A call for which that does not pay is the first card's alone.
  */
-#include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cuda.h"
 #include "threads.h"
@@ -17,7 +15,7 @@ int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct
     const char *worth = getenv("GRAPE6_TEST_WORTH_A_CARD");
     int code = 0;
     if (!o->all_devices) return 0;
-    c->worth_a_card = worth ? atoll(worth) : WORTH_A_CARD;
+    c->worth_a_card = worth && atoll(worth) > 0 ? atoll(worth) : WORTH_A_CARD;
     for (int k = 1; k < c->device.usable && k < MOST_FOLLOWERS && !code; k++) {
         code = cuda_open_one(o, choice + k, k, &c->other[c->others], f);
         c->others += !code;
@@ -46,6 +44,7 @@ struct shares {
     struct cuda *c;
     struct targets targets;
     int (*work)(struct shares *s, int card, struct fault *f);
+    void (*row)(struct shares *s, int i);
     unsigned want;
     _Atomic int next, next_row;
     int code[MOST_FOLLOWERS];
@@ -109,7 +108,7 @@ static int start_share(struct shares *s, int k, struct fault *f)
 int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f)
 {
     struct shares s = {.c = c, .targets = *targets};
-    c->merged = 0;
+    c->merged = c->rows_merged = 0;
     const int worth = targets->ni / ROWS_AT_ONCE;
     if (targets->fill) threads_run(worth < 4 ? worth : 4, fill_task, &s);
     s.targets.fill = NULL;
@@ -127,36 +126,70 @@ int cuda_start_shared(struct cuda *c, const struct targets *targets, struct faul
 static int finish_share(struct shares *s, int k, struct fault *f)
 {
     struct cuda *card = card_of(s->c, k);
-    int code = cuda_finish_alone(card, s->want, card->targets.ni, f);
-    if (code) return code;
-    code = cuda_enter(card, f);
-    if (code) return code;
-    code = cuda_settle(card, f);
-    cuda_leave(card);
-    return code;
+    return cuda_finish_alone(card, s->want, card->targets.ni, f);
 }
 
-static void merge_row(struct cuda *c, int row)
+static void merge_row(const struct shares *s, int i, struct partial_row *row)
 {
-    const int limbs = limbs_of(c->mode);
-    const struct results r = cuda_results(c);
-    double sum[NSUM];
-    for (int k = 1; k < c->sharing; k++) {
-        const struct cuda *card = card_of(c, k);
-        const struct results other = cuda_results(card);
-        partial_merge(&c->rows[row], &card->rows[row], limbs);
-        cuda_take_nearer(c, row, (other.sum[0] + NSUM * card->stride)[row], other.nearest[row]);
+    cuda_row(s->c, i, row);
+    for (int k = 1; k < s->c->sharing; k++) {
+        struct partial_row other;
+        cuda_row(card_of(s->c, k), i, &other);
+        partial_merge(row, &other, limbs_of(s->c->mode));
     }
-    partial_value(&c->rows[row], sum);
-    for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[row] = sum[q];
 }
 
-static void merge_task(void *shares)
+/* A row's results into those of the first card. */
+static void merge_results(struct shares *s, int i)
+{
+    struct partial_row row;
+    double sum[NSUM];
+    const struct results r = cuda_results(s->c);
+    merge_row(s, i, &row);
+    partial_value(&row, sum);
+    for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[i] = sum[q];
+    for (int k = 1; k < s->c->sharing; k++) {
+        const struct cuda *card = card_of(s->c, k);
+        const struct results other = cuda_results(card);
+        cuda_take_nearer(s->c, i, (other.sum[0] + NSUM * card->stride)[i], other.nearest[i]);
+    }
+}
+
+/* Its row of partial sums into the first card's, which may be settled and then are its own share.
+ */
+static void keep_row(struct shares *s, int i)
+{
+    struct partial_row row;
+    merge_row(s, i, &row);
+    s->c->rows[i] = row;
+}
+
+static void rows_task(void *shares)
 {
     struct shares *s = shares;
     const int ni = s->c->targets.ni;
-    for (int i; (i = atomic_fetch_add(&s->next_row, ROWS_AT_ONCE)) < ni;)
-        for (int row = i; row < ni && row < i + ROWS_AT_ONCE; row++) merge_row(s->c, row);
+    for (int first; (first = atomic_fetch_add(&s->next_row, ROWS_AT_ONCE)) < ni;)
+        for (int i = first; i < ni && i < first + ROWS_AT_ONCE; i++) s->row(s, i);
+}
+
+static void on_rows(struct shares *s, void (*work)(struct shares *s, int i))
+{
+    const int cores = s->c->threads ? s->c->threads : options_cores();
+    const int worth = s->c->targets.ni / ROWS_AT_ONCE + 1;
+    s->row = work;
+    atomic_store(&s->next_row, 0);
+    threads_run(worth < cores ? worth : cores, rows_task, s);
+}
+
+int cuda_merge_rows(struct cuda *c, struct fault *f)
+{
+    struct shares s = {.c = c};
+    if (c->rows_merged) return 0;
+    const int code = cuda_room_for_rows(c, f);
+    if (code) return code;
+    on_rows(&s, keep_row);
+    c->settled = c->rows_merged = 1;
+    return 0;
 }
 
 int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f)
@@ -164,7 +197,7 @@ int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f
     struct shares s = {.c = c, .targets = c->targets, .want = want};
     if (c->merged && (c->has & want & WANT_NEAREST) == (want & WANT_NEAREST)) return 0;
     if (count < c->targets.ni) return 1;
-    c->merged = 0;
+    c->merged = c->rows_merged = 0;
     int code = on_all(&s, finish_share, f);
     while (code && drop_lost(c)) {
         if (!cuda_shares(c, &s.targets)) {
@@ -175,9 +208,7 @@ int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f
         if (!code) code = on_all(&s, finish_share, f);
     }
     if (code) return code;
-    const int cores = c->threads ? c->threads : options_cores();
-    const int worth = c->targets.ni / ROWS_AT_ONCE + 1;
-    threads_run(worth < cores ? worth : cores, merge_task, &s);
+    on_rows(&s, merge_results);
     c->merged = 1;
     return 0;
 }

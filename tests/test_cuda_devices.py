@@ -97,3 +97,29 @@ for call in range(1, 60):
     assert outcomes.count("2 of them True") > 3
     assert outcomes.count("lost") > 3
     assert outcomes.count("3 of them True") > 3  # there are not that many calls
+
+
+def test_partial_sums_are_those_of_all_devices(card, mode):
+    """Asked for once or twice, before the results or after, and with a pair left to the host."""
+    script = f"""
+from capi import Session, call
+import hashlib
+from grape6py import _library
+WORDS = _library.lib.G6X_PARTIAL_WORDS
+POS[77] = POS[5] + 1e-15
+INDEX = np.arange(N, dtype=np.int32)
+with filled({mode!r}) as grape:
+    grape.set_particles(MASS, POS, VEL)
+    forces, found = grape.forces(POS[:90], VEL[:90], INDEX[:90]), []
+    cluster = grape._board.cluster
+    for _ in range(2):
+        words = np.zeros((90, WORDS), np.int64)
+        assert call("g6x_get_partial", cluster, 90, words) == 0
+        found.append(words.tobytes())
+    assert found[0] == found[1]
+    acc, jerk, pot = np.zeros((90, 3)), np.zeros((90, 3)), np.zeros(90)
+    assert call("g6x_from_partial", 90, words, acc, jerk, pot) == 0
+    assert np.array_equal(acc, forces.acc) and np.array_equal(pot, forces.pot)
+    print(hashlib.sha256(found[0]).hexdigest())
+"""
+    assert run(card, script, "0") == run(card, script, "0,1,2")
