@@ -82,3 +82,21 @@ def exact(new_session, isa):
 def plain(new_session):
     """A fresh session as a caller gets it."""
     return new_session()
+
+
+@pytest.fixture(scope="session")
+def graphics_card():
+    """Name of the machine's graphics card; the test is skipped where there is none."""
+    from grape6py import Grape6, errors  # not before the environment is clean
+
+    try:
+        with Grape6(backend="cuda") as session:
+            return session.backend
+    except errors.BackendError as error:
+        pytest.skip(f"no graphics card: {error}")
+
+
+@pytest.fixture(autouse=True)
+def _card_for_gpu_tests(request):
+    if request.node.get_closest_marker("gpu"):
+        request.getfixturevalue("graphics_card")

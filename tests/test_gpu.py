@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Grape6, errors, plummer, reference
+from grape6py import Grape6, plummer, reference
 from legacy import ENERGY_ERROR, EPS, SNAPSHOT, force_errors, numbers, output_of
 
 pytestmark = pytest.mark.gpu
@@ -24,16 +24,6 @@ LIMITS = {
     "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
 }
 AGREEMENT = {"grape": 1e-5, "double": 1e-12, "single": 3e-4}  # of CPU and GPU, any particle
-
-
-@pytest.fixture(scope="module", autouse=True)
-def card():
-    """Name of the card."""
-    try:
-        with Grape6(backend="cuda") as session:
-            return session.backend
-    except errors.BackendError as error:
-        pytest.skip(f"no graphics card: {error}")
 
 
 def relative(found, exact):

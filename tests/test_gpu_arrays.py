@@ -25,16 +25,6 @@ extern "C" __global__ void late(double *to, const double *from, int n, long long
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def card():
-    """Name of the card."""
-    try:
-        with Grape6(backend="cuda") as session:
-            return session.backend
-    except errors.BackendError as error:
-        pytest.skip(f"no graphics card: {error}")
-
-
 @pytest.fixture
 def pair():
     """Makes two sessions: one for a device's arrays, one for NumPy's."""

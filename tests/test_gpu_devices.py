@@ -3,18 +3,13 @@
 import pytest
 
 import capi
-from grape6py import Grape6, errors
 
 pytestmark = pytest.mark.gpu
 
 
-@pytest.fixture(scope="module", autouse=True)
-def devices():
+@pytest.fixture
+def devices(graphics_card):
     """GRAPE6_DEVICES for two and more cards."""
-    try:
-        Grape6(backend="cuda").close()
-    except errors.BackendError as error:
-        pytest.skip(f"no graphics card: {error}")
     import cupy
 
     count = cupy.cuda.runtime.getDeviceCount()

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 import capi
-from grape6py import Grape6, errors
 
 pytestmark = pytest.mark.gpu
 
@@ -39,14 +38,6 @@ def break_card():
         return
     raise AssertionError("the card has survived")
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _card():
-    try:
-        Grape6(backend="cuda").close()
-    except errors.BackendError as error:
-        pytest.skip(f"no graphics card: {error}")
 
 
 def run(script, **env):
