@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cuda.h"
+#include "hosted.h"
 #include "threads.h"
 
 /* Below so many pairs a card more saves less than a launch and a merge cost. */
@@ -78,7 +79,9 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct fau
     s->work = work;
     atomic_store(&s->next, 0);
     for (int k = 0; k < s->c->sharing; k++) s->fault[k].quiet = 1;
+    void *lock = hosted_release(); /* these threads may need Python, which this one may hold */
     threads_run(s->c->sharing, share_task, s);
+    hosted_take(lock);
     for (int k = 0; k < s->c->sharing; k++)
         if (s->code[k]) return error_set(f, s->code[k], "%.250s", s->fault[k].text);
     return 0;

@@ -123,3 +123,28 @@ with filled({mode!r}) as grape:
     print(hashlib.sha256(found[0]).hexdigest())
 """
     assert run(card, script, "0") == run(card, script, "0,1,2")
+
+
+def test_a_host_that_keeps_pythons_lock_is_not_held_up(card):
+    """An extension module (f2py's, say) that calls the library and does not release the lock."""
+    script = """
+library = ctypes.PyDLL(os.environ["GRAPE6_TEST_LIBRARY"])
+def pointer(array):
+    return ctypes.c_void_p(array.ctypes.data)
+number = ctypes.c_double
+assert library.g6_open(5) == 0
+zero = np.zeros(3)
+for i in range(N):
+    library.g6_set_j_particle(5, i, i, number(0), number(0), number(MASS[i]), pointer(zero),
+                              pointer(zero), pointer(zero), pointer(VEL[i]), pointer(POS[i]))
+index, h2 = np.arange(90, dtype=np.int32), np.zeros(90)
+acc, jerk, pot = np.zeros((90, 3)), np.zeros((90, 3)), np.zeros(90)
+start = [5, N, 90, pointer(index), pointer(POS), pointer(VEL)]
+assert library.g6calc_firsthalf(*start, pointer(acc), pointer(jerk), pointer(pot), number(0),
+                                pointer(h2)) == 0
+assert library.g6calc_lasthalf(*start, number(0), pointer(h2), pointer(acc), pointer(jerk),
+                               pointer(pot)) == 0
+with filled("grape") as grape:
+    print(np.array_equal(acc, grape.forces(POS[:90], VEL[:90], index).acc))
+"""
+    assert run(card, script, "0,1", GRAPE6_BACKEND="cuda")[0] == "True"
