@@ -58,3 +58,32 @@ def pytest_on(card, *arguments, timeout=500, **env):
                           check=False, capture_output=True, text=True, timeout=timeout)  # fmt: skip
     found = re.findall(r"^([A-Z]+) (tests/\S+::.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
     return done.stdout + done.stderr, {name: outcome for outcome, name in found}
+
+
+def outcomes_on(card, files):
+    """Outcomes of files of tests that need a process with the CUDA backend.
+
+    Tests named test_auto* have the library's own choice of it. Returns {test: {case: outcome},
+    "text": what pytest printed}.
+    """
+    found = {"text": ""}
+    for backend, chosen in (("cuda", "not test_auto"), ("auto", "test_auto")):
+        text, cases = pytest_on(card, *files, "-k", chosen, GRAPE6_TEST_BACKEND=backend)
+        found["text"] += text
+        for name, outcome in cases.items():
+            test = re.search(r"::(\w+)", name)[1]
+            found.setdefault(test, {})[name] = outcome
+    return found
+
+
+def names_of(files):
+    """Names of the tests in files."""
+    text = "\n".join(path.read_text() for path in files)
+    return re.findall(r"^def (test_\w+)", text, re.MULTILINE)
+
+
+def assert_passed(outcomes, name):
+    """All cases of a test have passed, and there are some."""
+    assert name in outcomes, outcomes["text"][-5000:]
+    wrong = {case: how for case, how in outcomes[name].items() if how != "PASSED"}
+    assert not wrong, outcomes["text"][-10000:]

@@ -1,5 +1,5 @@
 """Arrays of a CUDA device in the calls of Grape6: with the kernels run on the CPU, in processes
-with that backend (arrays_on_card.py), and here with sessions on the CPU.
+with that backend (arrays_on_card_*.py), and here with sessions on the CPU.
 """
 
 import re
@@ -11,32 +11,21 @@ import pytest
 
 import capi
 import fake_arrays
-from cards import pytest_on
+from cards import assert_passed, names_of, outcomes_on
 from grape6py import Grape6, errors, plummer
 
-FILE = "tests/arrays_on_card.py"
-TESTS = re.findall(r"^def (test_\w+)", (capi.ROOT / FILE).read_text(), re.MULTILINE)
+FILES = sorted(capi.TESTS.glob("arrays_on_card_*.py"))
 MASS, POS, VEL = plummer(60, seed=1)
 
 
 @pytest.fixture(scope="module")
 def outcomes(card):
-    """{test: {case: outcome}, "text": what pytest printed}"""
-    found = {"text": ""}
-    for backend, chosen in (("cuda", "not test_auto"), ("auto", "test_auto")):
-        text, cases = pytest_on(card, FILE, "-k", chosen, GRAPE6_TEST_BACKEND=backend)
-        found["text"] += text
-        for name, outcome in cases.items():
-            test = re.search(r"::(\w+)", name)[1]
-            found.setdefault(test, {})[name] = outcome
-    return found
+    return outcomes_on(card, FILES)
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", names_of(FILES))
 def test_on_a_card(outcomes, name):
-    assert name in outcomes, outcomes["text"][-5000:]
-    wrong = {case: how for case, how in outcomes[name].items() if how != "PASSED"}
-    assert not wrong, outcomes["text"][-10000:]
+    assert_passed(outcomes, name)
 
 
 # ---- sessions on the CPU ---------------------------------------------------------------

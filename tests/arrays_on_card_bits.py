@@ -1,0 +1,257 @@
+"""Arrays of a CUDA device: the bits of the same call with NumPy's, of whatever kind they are, and
+the current stream. See arrays_on_card.py.
+"""
+
+import ctypes
+import itertools
+
+import numpy as np
+import pytest
+
+import capi
+import fake_arrays
+from arrays_on_card import (
+    ACC,
+    CARD,
+    JERK,
+    MASS,
+    POS,
+    RNG,
+    SNAP,
+    TIME,
+    VEL,
+    N,
+    assert_same,
+    compare,
+    fill,
+)
+from grape6py import errors
+from grape6py.cuda import standin
+
+pytest_plugins = ["arrays_on_card"]  # fixtures
+pytestmark = pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place")
+
+
+# ---- equal bits ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", list(capi.MODES))
+@pytest.mark.parametrize("eps", [0.0, 1e-2])
+def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, eps):
+    device, host = pair(precision=mode)
+    fill(cupy, device, host, acc=ACC, jerk=JERK, snap=SNAP, time=TIME)
+    compare(cupy, device, host, eps=eps, nn=True, time=0.03)
+    for rows in (np.arange(7), np.arange(90), np.arange(900)):
+        compare(cupy, device, host, rows, eps=eps, time=0.03)
+        compare(cupy, device, host, rows, eps=eps, nn=True)
+
+
+@pytest.mark.parametrize("mode", list(capi.MODES))
+def test_without_jerk(cupy, pair, mode):
+    device, host = pair(precision=mode, jerk=False)
+    fill(cupy, device, host)
+    for rows in (None, np.arange(30), np.arange(700)):
+        assert compare(cupy, device, host, rows, eps=1e-3, nn=True).jerk is None
+
+
+def test_nearest_neighbours_after_calls_without_them(cupy, pair):
+    device, host = pair()
+    fill(cupy, device, host)
+    device.forces(POS)
+    compare(cupy, device, host, np.arange(900), nn=True)
+    device.forces(cupy.on(0, POS))
+    compare(cupy, device, host, np.arange(900), nn=True)
+
+
+def test_without_snap(cupy, pair):
+    device, host = pair(snap=False)
+    fill(cupy, device, host, snap=SNAP)
+    compare(cupy, device, host, time=0.1, nn=True)
+
+
+def test_a_snap_that_comes_later(cupy, pair):
+    device, host = pair()
+    fill(cupy, device, host)
+    compare(cupy, device, host, np.arange(50))
+    rows = np.arange(100, 300)
+    for session, put in ((host, lambda a: a), (device, lambda a: cupy.on(0, a))):
+        session.set_particles(put(MASS[rows]), put(POS[rows]), snap=put(SNAP[rows]),
+                              address=put(rows))  # fmt: skip
+    compare(cupy, device, host, time=0.1, nn=True)
+
+
+@pytest.mark.parametrize("mode", list(capi.MODES))
+def test_neighbour_lists(cupy, pair, mode):
+    device, host = pair(precision=mode)
+    fill(cupy, device, host)
+    radii = np.linspace(0, 0.4, 80)
+    expected = compare(cupy, device, host, np.arange(80), h=radii, nn=True)
+    assert len(expected.neighbours[79]) > 3
+    found = device.forces(cupy.on(0, POS[:80]), h=cupy.on(0, radii))
+    assert_same(found, host.forces(POS[:80], h=radii))
+    compare(cupy, device, host, h=0.05)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e18])
+@pytest.mark.parametrize("mode", list(capi.MODES))
+def test_any_units(cupy, pair, mode, unit):
+    device, host = pair(precision=mode)
+    fill(cupy, device, host, pos=POS * unit, mass=MASS / unit, vel=VEL * unit**0.5)
+    compare(cupy, device, host, nn=True)
+    compare(cupy, device, host, np.arange(60), nn=True)
+
+
+@pytest.mark.parametrize("mode", list(capi.MODES))
+def test_what_the_card_leaves_to_the_host(cupy, pair, mode):
+    pos = POS.copy()
+    pos[1::2] = pos[::2] + 1e-13  # closer than the low halves tell
+    pos[77] *= 1e60  # beyond single precision
+    device, host = pair(precision=mode)
+    fill(cupy, device, host, pos=pos)
+    index = np.arange(N, dtype=np.int32)
+    for rows in (slice(0, 20), slice(0, 300), slice(0, N)):
+        for nn, times in itertools.product((False, True), range(2)):
+            targets = pos[rows], VEL[rows], index[rows]
+            expected = host.forces(*targets, nn=nn)
+            assert times or np.abs(expected.acc).max() > 1e10
+            assert_same(device.forces(*(cupy.on(0, t) for t in targets), nn=nn), expected)
+    compare(cupy, device, host, nn=True, h=0.02)
+
+
+def test_pairs_at_one_place_are_warned_of(cupy, pair):
+    device, host = pair()
+    pos = POS.copy()
+    pos[4] = pos[9]
+    fill(cupy, device, host, pos=pos)
+    with pytest.warns(errors.Grape6Warning, match="2 pairs"):
+        expected = host.forces(nn=True)
+    with pytest.warns(errors.Grape6Warning, match="2 pairs"):
+        assert_same(device.forces(nn=True), expected)
+
+
+def test_row40_verified_rows(cupy, pair, monkeypatch):
+    memory, allocate = [], standin.Device.allocate
+
+    def allocated(self, pinned, size):
+        address = allocate(self, pinned, size)
+        memory.append(self._memory[address])
+        return address
+
+    device, host = pair(verify=1.0)
+    monkeypatch.setattr(standin.Device, "allocate", allocated)
+    fill(cupy, device, host)
+    slots = next(m for m in memory if m.size >= 15 * 8 * N)  # word by word: csrc/cuda_job.h
+    compare(cupy, device, host, np.arange(40), nn=True)
+    device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+    words = slots.view(np.float64).reshape(15, -1)
+    assert np.array_equal(words[3, :N], MASS)
+    words[3, :N] *= 1.5
+    with pytest.raises(errors.BackendError, match="GRAPE6_VERIFY"):
+        device.forces()
+
+
+def test_distances_over_many_orders_of_magnitude(cupy, pair):
+    device, host = pair(precision="double")
+    pos = np.array([[0.0, 0, 0], [1, 2, 3], [1e30, 0, 0], [1e250, 0, 1], [1e-30, 0, 0]])
+    fill(cupy, device, host, mass=np.ones(5), pos=pos, vel=np.zeros((5, 3)))
+    targets = np.concatenate([pos * 1.25, pos - 1e-7, POS * 1e3])
+    for eps in (0.0, 1.0):
+        assert_same(device.forces(cupy.on(0, targets), nn=True, eps=eps),
+                    host.forces(targets, nn=True, eps=eps))  # fmt: skip
+
+
+# ---- kinds of arrays -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["interface", "dlpack"])
+def test_other_libraries_arrays(cupy, pair, how):
+    device, host = pair()
+    host.set_particles(MASS, POS, VEL)
+    foreign = (fake_arrays.Foreign(cupy.on(0, a), how) for a in (MASS, POS, VEL))
+    device.set_particles(*foreign)
+    targets = fake_arrays.Foreign(cupy.on(0, POS[:50]), how)
+    assert_same(device.forces(targets, nn=True), host.forces(POS[:50], nn=True))
+
+
+def test_strided_arrays_and_other_kinds_of_numbers(cupy, pair):
+    device, host = pair()
+    wide = RNG.standard_normal((N, 8))
+    kinds = [
+        (MASS.astype(np.float32), wide[:, 1:4], VEL.astype(np.float32)[::-1]),
+        (np.ones(N, np.int16), np.asfortranarray(POS), wide[::1, ::3]),
+        (np.repeat(MASS, 2)[::2], POS[::-1], np.repeat(VEL, 2, axis=0)[::2]),
+    ]
+    for mass, pos, vel in kinds:
+        host.set_particles(mass, pos, vel)
+        device.set_particles(*(fake_arrays.Array(a, 0) for a in (mass, pos, vel)))
+        compare(cupy, device, host)
+        for index in (np.arange(80)[::2], np.arange(40, dtype=np.uint8)):
+            args = pos[:80:2], vel[:80:2], index
+            found = device.forces(*(fake_arrays.Array(a, 0) for a in args), nn=True)
+            assert_same(found, host.forces(*args, nn=True))
+
+
+def test_a_device_wins_over_the_host(cupy, pair):
+    device, host = pair()
+    host.set_particles(1 / N, POS, VEL, time=0.25)
+    device.set_particles(1 / N, POS, cupy.on(0, VEL), time=0.25)
+    assert_same(device.forces(nn=True), host.forces(nn=True))
+    for given in ({"pos": POS[:9], "index": cupy.on(0, np.arange(9))},
+                  {"pos": cupy.on(0, POS[:9]), "vel": VEL[:9].tolist(), "index": range(9)},
+                  {"pos": POS[:9], "vel": cupy.on(0, VEL[:9])},
+                  {"pos": POS[:9], "h": cupy.on(0, np.full(9, 0.2))}):  # fmt: skip
+        same = {k: v.memory if isinstance(v, fake_arrays.Array) else v for k, v in given.items()}
+        assert_same(device.forces(**given), host.forces(**same))
+
+
+def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
+    device, _ = pair()
+    device.set_particles(cupy.on(0, MASS), POS)
+    assert isinstance(device.forces(POS[:5]).acc, np.ndarray)
+    assert isinstance(device.forces(cupy.on(0, POS[:5])).acc, fake_arrays.Array)
+    assert isinstance(device.forces().acc, fake_arrays.Array)
+    device.set_particles(MASS[:5], POS[:5], address=np.arange(5))
+    assert isinstance(device.forces().acc, np.ndarray)
+
+
+def test_no_array_goes_to_the_host(cupy, pair):
+    device, _ = pair()
+    device.set_particles(cupy.on(0, MASS), cupy.on(0, POS), cupy.on(0, VEL))
+    device.forces(nn=True)
+    device.forces(cupy.on(0, POS), nn=True)
+    assert cupy.copies == 0
+
+
+# ---- the current stream ----------------------------------------------------------------
+
+
+def test_what_the_current_stream_has_to_do_comes_first(cupy, pair):
+    device, host = pair()
+    host.set_particles(MASS, POS, VEL)
+    cupy.stream = 4321
+    late = [(cupy.on(0, a), a) for a in (MASS, POS, VEL, POS[:70])]
+    for array, _ in late:
+        array.memory[:] = np.nan
+
+    @ctypes.CFUNCTYPE(None)
+    def work():
+        for array, values in late:
+            array.memory[:] = values
+
+    CARD.card_stream(ctypes.c_void_p(4321), work, 0)
+    device.set_particles(*(array for array, _ in late[:3]))
+    late[3][0].memory[:] = np.nan
+    assert_same(device.forces(late[3][0], nn=True), host.forces(POS[:70], nn=True))
+
+
+def test_a_stream_of_another_device_is_refused(cupy, pair):
+    device, host = pair()
+    fill(cupy, device, host)
+    cupy.stream = 4321
+    CARD.card_stream(ctypes.c_void_p(4321), None, 400)
+    for call in (lambda: device.forces(cupy.on(0, POS)), device.forces,
+                 lambda: device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))):  # fmt: skip
+        with pytest.raises(errors.ArgumentError, match="the stream is none of the session's"):
+            call()
+    cupy.stream = 0
+    compare(cupy, device, host)

@@ -1,0 +1,268 @@
+"""The C calls for arrays of a CUDA device, and faults in them. See arrays_on_card.py."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import capi
+import fake_arrays
+from arrays_on_card import (
+    CARD,
+    MASS,
+    POS,
+    VEL,
+    N,
+    compare,
+    fill,
+)
+from grape6py import Grape6, errors
+from grape6py.cuda import standin
+
+pytest_plugins = ["arrays_on_card"]  # fixtures
+pytestmark = pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place")
+
+
+# ---- the C calls -----------------------------------------------------------------------
+
+
+def force(session, ni, h2=None, **changed):
+    """g6x_forces_device on the first ni particles: its code and outputs."""
+    out = capi.Force.blank(ni)
+    distance = np.full(ni, capi.UNTOUCHED, np.float32)
+    index = np.arange(ni, dtype=np.int32)
+    given = {"nj": N, "ni": ni, "index": index, "x": POS[:ni].copy(), "v": VEL[:ni].copy(),
+             "eps2": 1e-4, "h2": h2, "acc": out.acc, "jerk": out.jerk, "pot": out.pot,
+             "nearest": out.nearest, "distance": distance, "stream": None} | changed  # fmt: skip
+    return capi.call("g6x_forces_device", session.cluster, *given.values()), out
+
+
+@pytest.fixture
+def filled(new_session):
+    session = new_session()
+    arguments = [None, None, None, MASS, None, None, None, VEL, POS, None]
+    assert capi.call("g6x_set_j_particles_device", session.cluster, N, *arguments) == 0
+    return session
+
+
+def test_the_number_of_the_device(filled):
+    assert filled.get_int("G6X_DEVICE") == 0
+
+
+def test_with_radii_the_call_is_as_any_other(filled, new_session):
+    other = new_session()
+    assert capi.call("g6x_set_j_particles", other.cluster, N, *[None] * 4, MASS, *[None] * 3, VEL,
+                     POS) == 0  # fmt: skip
+    args = N, POS[:70], VEL[:70], np.arange(70, dtype=np.int32)
+    expected = other.force(*args, eps2=1e-4, h2=0.01)
+    code, found = force(filled, 70, np.full(70, 0.01))
+    assert code == 0
+    assert found.bits() == expected.bits()
+    assert [filled.neighbours(i) for i in range(70)] == [other.neighbours(i) for i in range(70)]
+    again = filled.last(*args, eps2=1e-4)
+    assert (again.code, again.bits()) == (0, expected.bits())
+    words = [np.zeros((70, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64) for _ in range(2)]
+    for session, w in zip((filled, other), words, strict=True):
+        assert capi.call("g6x_get_partial", session.cluster, 70, w) == 0
+    assert np.array_equal(*words)
+    assert force(filled, 70)[0] == 0
+    assert filled.neighbours(0)[0] == capi.CONSTANTS["G6X_E_NO_FIRSTHALF"]
+    assert filled.last(*args, eps2=1e-4).code == capi.CONSTANTS["G6X_E_NO_FIRSTHALF"]
+
+
+@pytest.mark.parametrize("far", [False, True], ids=["there", "far"])
+def test_a_first_half_under_way_is_not_disturbed(filled, far):
+    """Nor what can be read after it, also where the card's memory has to grow."""
+    name = "g6x_set_j_particles_device"
+    close = [None, None, None, MASS, None, None, None, VEL, POS[np.arange(N) // 2 * 2].copy(), None]
+    close[8][1::2] += 1e-13  # left to the host
+    assert capi.call(name, filled.cluster, N, *close) == 0
+    args = N, close[8][:70], VEL[:70], np.arange(70, dtype=np.int32)
+    expected = filled.force(*args, eps2=0.0, h2=0.01)
+    lists = [filled.neighbours(i) for i in range(70)]
+    assert filled.first(*args, eps2=0.0, h2=0.01) == 0
+    address = np.arange(N, dtype=np.int32) + 70000 * far
+    other = [address, None, None, 2 * MASS, None, None, None, VEL, -POS, None]
+    assert capi.call(name, filled.cluster, N, *other) == 0
+    assert filled.last(*args, eps2=0.0).bits() == expected.bits()
+    assert [filled.neighbours(i) for i in range(70)] == lists
+    again = filled.force(70000 + N if far else N, *args[1:], eps2=0.0)
+    assert (again.code, again.bits() == expected.bits()) == (0, False)
+
+
+@pytest.mark.parametrize("address", [3, 9], ids=["same-slot", "another"])
+def test_what_waits_for_a_prediction_and_what_comes_from_the_device_both_arrive(filled, address):
+    """A call with nj = 0 predicts nobody: a few particles stay on their way."""
+    name, at = "g6x_set_j_particles_device", np.array([address], np.int32)
+    rows = slice(address, address + 1)
+    one = [at, None, None, MASS[rows], None, None, None, VEL[rows], POS[rows], None]
+    assert filled.put(3, 3, 0.5, POS[9]) == 0
+    assert force(filled, 40)[0] == 0
+    assert capi.call(name, filled.cluster, 1, *one) == 0
+    expected = force(filled, 40)[1].bits()
+    assert filled.put(3, 3, 0.25, POS[9]) == 0
+    assert force(filled, 40)[0] == 0
+    assert filled.put(3, 3, 0.5, POS[9]) == 0
+    assert force(filled, 40, nj=0)[0] == 0
+    assert capi.call(name, filled.cluster, 1, *one) == 0
+    assert force(filled, 40)[1].bits() == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"nj": -1}, "ARGUMENT"),
+        ({"eps2": -1.0}, "ARGUMENT"),
+        ({"eps2": np.nan}, "ARGUMENT"),
+        ({"x": None}, "NULL"),
+        ({"index": None}, "NULL"),
+        ({"acc": None}, "NULL"),
+    ],
+    ids=str,
+)
+def test_a_call_that_fails_gives_nan(filled, changed, code):
+    found, out = force(filled, 40, **changed)
+    assert found == capi.CONSTANTS[f"G6X_E_{code}"]
+    assert np.isnan(out.pot).all()
+    assert np.isnan(out.jerk).all()
+    assert "acc" in changed or np.isnan(out.acc).all()
+    assert (out.nearest == -1).all()
+    assert force(filled, 40)[0] == 0
+
+
+def test_a_bad_row_spoils_itself_only(filled):
+    x = POS[:40].copy()
+    x[7, 2] = np.nan
+    good = force(filled, 40)[1]
+    code, out = force(filled, 40, x=x, h2=np.full(40, 0.1))
+    assert code == capi.CONSTANTS["G6X_E_I_NAN"]
+    assert "i particle 7 (index 7)" in filled.error()[1]
+    others = np.arange(40) != 7
+    for name in ("acc", "jerk", "pot", "nearest"):
+        assert np.array_equal(getattr(out, name)[others], getattr(good, name)[others])
+    assert np.isnan(out.acc[7]).all()
+    assert np.isnan(out.pot[7])
+    assert out.nearest[7] == 7
+    assert filled.neighbours(7)[0] == capi.CONSTANTS["G6X_E_I_NAN"]
+    assert filled.neighbours(8)[0] == 0
+
+
+def test_forces_that_do_not_fit_a_double(new_session):
+    session = new_session(precision="double")
+    x = np.array([[0.0, 0, 0], [1e-160, 0, 0]])
+    arguments = [None, None, None, np.full(2, 1e10), None, None, None, None, x, None]
+    assert capi.call("g6x_set_j_particles_device", session.cluster, 2, *arguments) == 0
+    code, out = force(session, 2, nj=2, x=x, v=np.zeros((2, 3)), eps2=0.0)
+    expected = session.force(2, x, np.zeros((2, 3)), np.arange(2, dtype=np.int32), 0.0)
+    assert code == expected.code == capi.CONSTANTS["G6X_E_RANGE"]
+    assert np.array_equal(out.acc, expected.acc, equal_nan=True)
+    assert np.array_equal(out.pot, expected.pot, equal_nan=True)
+
+
+def test_bad_j_particles_are_told_and_none_is_written(filled):
+    before = force(filled, 50)[1].bits()
+    mass = MASS[:3].copy()
+    address, index = np.array([4, 5, 6], np.int32), np.array([1, 2, 3], np.int32)
+    mass[1] = np.inf
+    bad = [address, index, None, mass, None, None, None, None, POS, None]
+    assert capi.call("g6x_set_j_particles_device", filled.cluster, 3, *bad) == -6
+    assert "at address 5 (index 2)" in filled.error()[1]
+    address[2] = -9
+    bad[3] = MASS
+    assert capi.call("g6x_set_j_particles_device", filled.cluster, 3, *bad) == -13
+    assert "address -9 is negative" in filled.error()[1]
+    for n, missing, code in ((-1, None, -11), (3, 3, -26), (3, 8, -26)):
+        wrong = [None, None, None, MASS, None, None, None, None, POS, None]
+        if missing:
+            wrong[missing] = None
+        assert capi.call("g6x_set_j_particles_device", filled.cluster, n, *wrong) == code
+    assert force(filled, 50)[1].bits() == before
+
+
+def test_predicted_particles(filled):
+    x, v = (np.full((N + 9, 3), 7.0) for _ in range(2))
+    ours = [x, v]
+    filled.set_ti(0.5)
+    name = "g6x_get_predicted_j_particles_device"
+    assert capi.call(name, filled.cluster, N + 9, *ours, None) == 0
+    theirs = [np.zeros_like(x), np.zeros_like(v)]
+    assert capi.call("g6_get_predicted_j_particles", filled.cluster, N + 9, *theirs) == 0
+    assert np.array_equal(ours, theirs)
+    assert capi.call(name, filled.cluster, -1, *ours, None) == -11
+    assert capi.call(name, filled.cluster, 5, None, v, None) == -26
+    filled.set_ti(np.nan)
+    assert capi.call(name, filled.cluster, 5, *ours, None) == -11
+
+
+# ---- faults ----------------------------------------------------------------------------
+
+
+def refuse_memory(monkeypatch):
+    def refused(self, pinned, size):
+        raise errors.from_code(-1, "the device is out of memory: a test says so")
+
+    monkeypatch.setattr(standin.Device, "allocate", refused)
+
+
+def assert_lost(use):
+    """One of nine uses of a card finds that it is lost."""
+
+    def repeat():
+        for _ in range(9):
+            use()
+
+    with pytest.raises(errors.BackendError, match="is not used any more"):
+        repeat()
+
+
+@pytest.mark.parametrize("n", range(1, 14))
+def test_row02_a_card_that_fails(cupy, pair, n):
+    device, host = pair()
+    fill(cupy, device, host)
+    CARD.card_fail(ctypes.c_long(n), 719, 0)
+
+    def use():
+        device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+        device.forces(nn=True, h=0.1)
+
+    assert_lost(use)
+    CARD.card_fail(ctypes.c_long(0), 0, 0)
+    with pytest.raises(errors.BackendError):
+        device.forces(cupy.on(0, POS[:9]))
+    host.forces()
+
+
+def test_row01_no_memory(cupy, pair, monkeypatch):
+    device, host = pair()
+    fill(cupy, device, host)
+    compare(cupy, device, host, np.arange(40))
+    with monkeypatch.context() as patch:
+        refuse_memory(patch)
+        with pytest.raises(errors.OutOfMemoryError):
+            device.forces(cupy.on(0, np.repeat(POS, 4, axis=0)))
+    compare(cupy, device, host, np.arange(40), nn=True)
+    empty = pair()[0]
+    refuse_memory(monkeypatch)
+    with pytest.raises(errors.OutOfMemoryError):
+        empty.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+    assert empty.n == 0
+    monkeypatch.undo()
+    fake = fake_arrays.install(monkeypatch)
+    empty.set_particles(fake.on(0, MASS), fake.on(0, POS), fake.on(0, VEL))
+    compare(fake, empty, host, np.arange(40))
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_auto_row02_the_session_goes_on_with_the_cpu(cupy, n):
+    with Grape6() as device, Grape6(backend="cpu") as host:
+        fill(cupy, device, host)
+        assert device.backend.startswith("cuda ")
+        CARD.card_fail(ctypes.c_long(n), 719, 0)
+        assert_lost(lambda: device.forces(nn=True))
+        assert device.backend == host.backend
+        assert device._board.option("DEVICE") == -1
+        compare(cupy, device, host, nn=True)
+        compare(cupy, device, host, np.arange(50), h=0.1)
+        device.set_particles(cupy.on(0, MASS[:5]), cupy.on(0, POS[:5]), address=range(5))
+        host.set_particles(MASS[:5], POS[:5], address=range(5))
+        compare(cupy, device, host)
