@@ -99,12 +99,14 @@ int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index,
     *index = c->list;
     if (!c->nj) return 0;
     if (i < c->list_first || i >= c->list_first + c->list_rows) {
+        const int64_t share[2] = {c->first_block, c->end_block};
         code = cuda_enter(c, f);
         if (code) return code;
         code = cuda_wait(c, c->targets.ni, f);
-        cuda_take_blocks(c, 0, cuda_all_blocks(c)); /* it may have summed some of them */
+        cuda_take_blocks(c, 0, cuda_all_blocks(c));
         if (!code && !c->predicted) code = cuda_predict(c, f);
         if (!code) code = make_lists(c, i, h2, f);
+        cuda_take_blocks(c, share[0], share[1]); /* in case that the call's sums are asked for */
         cuda_leave(c);
     }
     if (code) return code;

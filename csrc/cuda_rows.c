@@ -1,5 +1,6 @@
 /* cuda_rows.c - partial sums of the card as rows of partial.h, and the pairs that the card has
  * left to the host: too close ones, and what single precision's exponents do not hold. */
+#include <limits.h>
 #include <string.h>
 
 #include "cuda.h"
@@ -132,6 +133,7 @@ int cuda_settle(struct cuda *c, struct fault *f)
         if (!code) code = count_left(c, &left, &again, f);
         if (!again) break;
     }
+    if (!code && again && c->nj) code = cuda_check(c, INT_MAX, "repeated sum", f);
     if (code) return code;
     for (int i = 0; i < c->targets.ni; i++) cuda_row(c, i, &c->rows[i]);
     add_left(c, left);

@@ -244,8 +244,8 @@ static void settle_slot(struct jmemory *j, int64_t a)
     }
     if (a < j->counted) count_slot(j, n, 1);
     j->stale[a / 1024] |= (uint64_t)1 << (a / 16 % 64);
-    for (struct fresh *f = j->fresh; f < j->fresh + MOST_FOLLOWERS && f->slot; f++)
-        if (f->count < FRESH_SLOTS)
+    for (struct fresh *f = j->fresh; f < j->fresh + j->followers; f++)
+        if (f->slot && f->count < FRESH_SLOTS)
             f->slot[f->count++] = (int32_t)a;
         else
             f->lost = 1;
@@ -256,6 +256,7 @@ int jmemory_follow(struct jmemory *j, int follower)
     struct fresh *f = &j->fresh[follower];
     if (f->slot) return 0;
     *f = (struct fresh){memory_zeroed(FRESH_SLOTS * sizeof *f->slot), 0, 1};
+    if (j->followers <= follower) j->followers = follower + 1;
     return f->slot ? 0 : G6X_E_MEMORY;
 }
 

@@ -61,6 +61,7 @@ struct jmemory {
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
     struct fresh fresh[MOST_FOLLOWERS];
+    int followers; /* one more than the highest that follows */
 
     struct slot_note *note; /* [capacity] */
     int32_t *head;          /* index map: address + 1 of the first slot of a bucket, 0 for none */

@@ -148,3 +148,48 @@ with filled("grape") as grape:
     print(np.array_equal(acc, grape.forces(POS[:90], VEL[:90], index).acc))
 """
     assert run(card, script, "0,1", GRAPE6_BACKEND="cuda")[0] == "True"
+
+
+def test_nearest_neighbours_after_the_lists_of_a_call_without_them(card, mode):
+    """The lists are the first device's alone; what is asked for then is again that of all."""
+    script = f"""
+from capi import Session
+session = Session(5, precision={mode!r})
+for i in range(N):
+    session.put(i, i, MASS[i], POS[i], VEL[i])
+rows = slice(0, 3000)  # so many that nearest neighbours are not found unasked
+arguments = N, POS[rows], VEL[rows], np.arange(3000, dtype=np.int32)
+for _ in range(2):
+    assert session.first(*arguments, h2=0.01) == 0
+    plain = session.last(*arguments, nearest=False)
+listed = session.neighbours(3)
+found = session.last(*arguments)
+assert np.array_equal(plain.acc, found.acc)
+print(hashlib.sha256(found.bits() + found.nearest.tobytes() + repr(listed).encode()).hexdigest())
+"""
+    on_one, on_three = (run(card, script, d, GRAPE6_BACKEND="cuda") for d in ("0", "0,1,2"))
+    assert on_one == on_three
+    assert len(on_one[0]) == 64
+
+
+def test_row02_devices_that_are_left_follow_the_particles(card):
+    """Also if the one that failed had not yet taken part."""
+    outcomes = run(card, """
+for use in range(1, 16):
+    with filled("grape") as grape, Grape6(backend="cpu") as cpu:
+        CARD.card_vanish(ctypes.c_long(use))
+        try:
+            grape.forces(nn=True, time=0.5)
+        except errors.BackendError:
+            continue
+        finally:
+            CARD.card_vanish(ctypes.c_long(0))
+        cpu.set_particles(MASS, POS, VEL, acc=-POS)
+        for one in (grape, cpu):
+            one.set_particles(100 * MASS[-300:], -POS[-300:], VEL[-300:], time=0.5,
+                              address=np.arange(N - 300, N))
+        found, expected = (one.forces(nn=True, time=0.5) for one in (grape, cpu))
+        error = np.abs(found.pot / expected.pot - 1).max()
+        print(grape.backend[-9:], bool(error < 1e-5))
+""", "0,1,2")  # fmt: skip
+    assert set(outcomes) == {"2 of them True", "3 of them True", ""}

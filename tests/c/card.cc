@@ -103,6 +103,8 @@ int failure;
 bool sticky;
 bool skipping;
 std::string calls; /* a letter each */
+long uses_left;    /* until one fails; 0 is never */
+std::mutex one_at_a_time;
 
 /* A stream of the caller's, and what is done when it is waited for, or the error that it gives. */
 void *callers;
@@ -111,7 +113,6 @@ int callers_error;
 
 int fails(char call)
 {
-    static std::mutex one_at_a_time;
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     calls += call;
     if (calls_left == 0) return 0;
@@ -160,7 +161,14 @@ void card_stream(void *stream, void (*work)(void), int error)
     callers_error = error;
 }
 
-int card_push_context(void *) { return 0; }
+/* For tests: the n-th use of a card from now on finds it gone. */
+void card_vanish(long n) { uses_left = n; }
+
+int card_push_context(void *)
+{
+    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    return uses_left > 0 && --uses_left == 0 ? 719 : 0;
+}
 int card_pop_context(void **) { return 0; }
 
 int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
