@@ -169,8 +169,8 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
                         const double (*x)[3], const double (*v)[3], const double (*a)[3],
                         const double (*j)[3], double (*xi)[3], double (*vi)[3])
 {
-    const struct hermite_state s = {(double *)t,  NULL,         (double3 *)x,
-                                    (double3 *)v, (double3 *)a, (double3 *)j};
+    const struct hermite_state s = {
+        (double *)t, NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a, (double (*)[3])j};
     fenv_t host;
     const int code = block_checked(ni, address, time, &s, xi, vi);
     if (code) return code;

@@ -18,6 +18,11 @@ static const char *const NAMES[NKERNEL] = {
     "examine",
     "collect",
     "predicted",
+    "next_time",
+    "next_count",
+    "next_list",
+    "hermite_predict",
+    "hermite_correct",
     "few",
     "few_jerk",
     "some",
@@ -75,19 +80,31 @@ void cuda_leave(struct cuda *c)
     (void)c->device.driver.pop_context(&context);
 }
 
-int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
-                struct fault *f)
+static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
+                  void *job, struct fault *f)
 {
     void *arguments[] = {job};
     const int threads = kernel < KERNEL_MIDDLE ? 256 : WIDE_ROWS / 2;
     const int shared = kernel < KERNEL_FEW || kernel >= KERNEL_WIDE ? 0
                        : kernel < KERNEL_MIDDLE                     ? CUDA_SMALL_SHARED
                                                                     : CUDA_MIDDLE_SHARED;
-    const int error = c->device.driver.launch(
-        c->function[c->mode][kernel], (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1,
-        1, (unsigned)shared, c->device.stream[lane], arguments, NULL);
-    if (lane >= c->busy) c->busy = lane + 1;
+    const int error =
+        c->device.driver.launch(c->function[c->mode][kernel], (unsigned)grid_x, (unsigned)grid_y, 1,
+                                (unsigned)threads, 1, 1, (unsigned)shared, stream, arguments, NULL);
     return cuda_check(c, error, NAMES[kernel], f);
+}
+
+int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
+                struct fault *f)
+{
+    if (lane >= c->busy) c->busy = lane + 1;
+    return launch(c, c->device.stream[lane], kernel, grid_x, grid_y, job, f);
+}
+
+int cuda_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
+                    struct fault *f)
+{
+    return launch(c, stream, kernel, grid_x, 1, job, f);
 }
 
 int cuda_idle(struct cuda *c, const char *what, struct fault *f)

@@ -8,6 +8,7 @@
  *   cuda_rows.c       what takes partial sums to the host: exact pairs, shares of j
  *   cuda_lists.c      neighbour lists
  *   cuda_arrays.c, cuda_collect.c   callers' arrays on the card
+ *   cuda_hermite.c    integrations whose particles live there
  */
 #ifndef GRAPE6_CUDA_H
 #define GRAPE6_CUDA_H
@@ -30,6 +31,11 @@ enum {
     KERNEL_EXAMINE,
     KERNEL_COLLECT,
     KERNEL_PREDICTED,
+    KERNEL_NEXT_TIME,
+    KERNEL_NEXT_COUNT,
+    KERNEL_NEXT_LIST,
+    KERNEL_HERMITE_PREDICT,
+    KERNEL_HERMITE_CORRECT,
     KERNEL_FEW,
     KERNEL_SOME = KERNEL_FEW + 2,
     KERNEL_MIDDLE = KERNEL_SOME + 2,
@@ -117,6 +123,7 @@ struct cuda {
 
     /* callers' arrays: the results of targets that lie there; cuda_notes, pinned */
     struct cuda_memory card_results, notes;
+    struct cuda_memory next, rows_of_j; /* of integrations */
 
     /* lists */
     struct cuda_memory list_h2, listed, list_count;
@@ -141,6 +148,9 @@ int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes
 /* On one of the device's streams, which are called lanes here. */
 int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
                 struct fault *f);
+/* On a caller's stream. */
+int cuda_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
+                    struct fault *f);
 /* Waits until the card has nothing to do for us. */
 int cuda_idle(struct cuda *c, const char *what, struct fault *f);
 /* Compiles the kernels of a mode, if that was not done, and uses them from now on. */
@@ -256,6 +266,14 @@ int cuda_receive(void *state, struct jmemory *memory, const struct device_partic
                  struct fault *f);
 int cuda_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
                    struct fault *f);
+
+/* cuda_hermite.c: see device_arrays.h */
+int cuda_hermite_next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
+                      struct fault *f);
+int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, double time,
+                         void *stream, struct fault *f);
+int cuda_hermite_correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
+                         void *stream, struct device_particles *rows, int *held, struct fault *f);
 
 /* cuda_lists.c */
 int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,

@@ -16,7 +16,8 @@ static struct cuda_notes *notes_of(const struct cuda *c) { return cuda_pointer(&
 int cuda_clear_notes(struct cuda *c, struct fault *f)
 {
     const int code = cuda_reserve(c, &c->notes, MEMORY_PINNED, sizeof(struct cuda_notes), f);
-    if (!code) *notes_of(c) = (struct cuda_notes){CUDA_NO_ROW, CUDA_NO_ROW};
+    if (!code)
+        *notes_of(c) = (struct cuda_notes){.invalid = CUDA_NO_ROW, .out_of_range = CUDA_NO_ROW};
     return code;
 }
 
@@ -194,5 +195,7 @@ static int cuda_number(void *state)
     return c->device.number;
 }
 
-const struct device_arrays cuda_arrays = {cuda_number,    cuda_receive, cuda_predicted,
-                                          cuda_hand_over, cuda_spoil,   cuda_fetch};
+const struct device_arrays cuda_arrays = {
+    cuda_number, cuda_receive,      cuda_predicted,       cuda_hand_over,       cuda_spoil,
+    cuda_fetch,  cuda_hermite_next, cuda_hermite_predict, cuda_hermite_correct,
+};

@@ -66,9 +66,9 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
                   int *once_each, struct fault *f)
 {
     const size_t n = (size_t)from->n;
-    *highest = from->n - 1;
+    *highest = from->below ? from->below - 1 : from->n - 1;
     *once_each = 1;
-    if (!from->address) return 0;
+    if (from->below || !from->address) return 0;
     int32_t *address = memory_zeroed(n * sizeof *address);
     if (!address) return error_set(f, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
     int code =
@@ -161,7 +161,7 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
     if (!code) code = wait(c, f);
     if (!code) code = cuda_clear_notes(c, f);
     if (!code) code = survey(c, from, &highest, &once_each, f);
-    if (!code) code = examine(c, from, f);
+    if (!code && !from->below) code = examine(c, from, f);
     if (!code) code = make_room(c, j, highest, from->k18 != NULL, &direct, f);
     if (code) return code;
     direct &= once_each;

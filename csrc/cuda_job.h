@@ -7,6 +7,7 @@
 #include <stdint.h>
 #endif
 
+#include "hermite_step.h"
 #include "particle.h"
 #include "range.h"
 
@@ -169,6 +170,9 @@ struct cuda_listed {
 enum { CUDA_NO_ROW = 0x7fffffff };
 struct cuda_notes {
     int32_t invalid, out_of_range;
+    int32_t held;  /* how many want a step below the smallest */
+    int32_t count; /* of the next block, */
+    double time;   /* and when its steps end */
 };
 
 /* Kernel take: i particles. One with a NaN is noted, and computed at the origin. */
@@ -214,6 +218,37 @@ struct cuda_predicted_job {
     double time;
     double *x, *v;
     int32_t n, snap;
+};
+
+/* ---- the Hermite scheme (hermite.cu) ------------------------------------------------------ */
+
+/* Kernels next_time, next_count and next_list, one after another: particles whose steps end first,
+ * in the order of their numbers. A CUDA block looks at `share` of them, a multiple of 32. */
+enum { CUDA_NEXT_BLOCKS = 256 };
+struct cuda_next_job {
+    const double *t, *dt;
+    double common; /* the step that all have, or 0 */
+    int32_t n, share;
+    double *earliest; /* [CUDA block] */
+    int32_t *counts;  /* [CUDA block] */
+    uint32_t *bits;   /* [n / 32, rounded up] */
+    int32_t *address; /* [n] */
+    struct cuda_notes *notes;
+};
+
+/* Kernels hermite_predict and hermite_correct: `rows` particles of a block. */
+struct cuda_hermite_job {
+    struct hermite_state state; /* dt NULL: the particles stay where they are */
+    struct hermite_rule rule;
+    double time;
+    const int32_t *address;
+    double (*xi)[3], (*vi)[3];
+    /* of hermite_correct */
+    const double (*acc)[3], (*jerk)[3], *pot;
+    const double *rounding, *mass;                   /* by particle; rounding may be NULL */
+    double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not wanted */
+    struct cuda_notes *notes;
+    int32_t rows, unused;
 };
 
 #endif

@@ -11,6 +11,8 @@
 /* n rows; address, index, time, k18, j6, a2 and v may be NULL, as in g6x_set_j_particles. */
 struct device_particles {
     int n;
+    int below; /* if not 0, addresses are known to ascend and to be below this, and rows to be sound
+                */
     const int32_t *address, *index;
     const double *time, *mass;
     const double (*k18)[3], (*j6)[3], (*a2)[3], (*v)[3], (*x)[3];
@@ -44,6 +46,8 @@ struct fetched_targets {
     unsigned char *invalid;
 };
 
+struct g6x_hermite;
+
 struct device_arrays {
     /* Number of the device among those of CUDA. */
     int (*number)(void *state);
@@ -62,6 +66,19 @@ struct device_arrays {
     /* Brings targets, and results, of a start with on_device to the host: from now on it is as if
      * they had come from `to`, which has to stay. h2 becomes -1 if there is none. */
     int (*fetch)(void *state, const struct fetched_targets *to, struct fault *f);
+
+    /* A Hermite integration whose particles live there (g6x_hermite_*_device). The next block:
+     * h->address, its length and time. */
+    int (*next)(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
+                struct fault *f);
+    /* The block predicted; it need not be over at the end. */
+    int (*predict)(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
+                   struct fault *f);
+    /* The block corrected, and moved if `move`; as j particles if `rows` is not NULL, in memory
+     * that is the backend's until the next call. *held: how many want a smaller step than there is.
+     */
+    int (*correct)(void *state, const struct g6x_hermite *h, int ni, double time, int move,
+                   void *stream, struct device_particles *rows, int *held, struct fault *f);
 };
 
 #endif

@@ -1,8 +1,9 @@
-"""Block steps on the host: the bodies' own times and derivatives, moved one block at a time.
+"""Block steps: the bodies' own times and derivatives, moved one block at a time.
 
-Forces come from a session of the library (``session.py``); predictor, corrector and the rule
-of the steps are its C functions ``g6x_hermite_*`` (csrc/hermite.c). Their arguments lie in
-arrays that are made once, so that a step of a small block costs little besides the force.
+Forces come from a session of the library (``session.py``). :class:`HostBlocks` keeps the bodies in
+NumPy arrays; predictor, corrector and the rule of the steps are the library's ``g6x_hermite_*``
+(csrc/hermite.c). Their arguments lie in arrays that are made once, so that a step of a small block
+costs little besides the force. For bodies on a CUDA device see ``_device_block.py``.
 """
 
 import math
@@ -29,6 +30,8 @@ _ROUNDING = {"grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
 class Blocks:
     """n bodies, each at its own time, moved block by block.
 
+    Where the arrays are, and what computes with them, is the subclasses' business.
+
     Parameters
     ----------
     board : Board
@@ -44,9 +47,6 @@ class Blocks:
 
     Attributes
     ----------
-    t, dt : ndarray, shape (n,)
-    pos, vel, acc, jerk : ndarray, shape (n, 3)
-        Of each body at its time t.
     steps, blocks : int
         Bodies and blocks moved.
     held : int
@@ -56,9 +56,55 @@ class Blocks:
     """
 
     def __init__(self, board, precision, mass, rule, passes, eps):
-        n = len(mass)
         self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
         self._board = board
+        self.steps = self.blocks = self.held = 0
+        self.force_seconds = 0.0
+        self._sent = False  # whether the board has the bodies as they are
+        # The error of a force is that of its terms. Their sum without signs is at least pot^2
+        # over the mass of the others (Cauchy and Schwarz).
+        others = np.maximum(math.fsum(mass) - mass, 0.0)
+        rounding = np.full(len(mass), _ROUNDING[precision])
+        self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
+
+    def step(self, time):
+        """Move the block of `next_time()`.
+
+        Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
+        or after it.
+        """
+        self._ready()
+        self._sent = False
+        n = self._select(time)
+        self._predict(n, time)
+        for left in reversed(range(self.passes)):
+            self._force(n, time)
+            self._advance(n, time, move=left == 0)
+        self._sent = True
+        self.steps += n
+        self.blocks += 1
+
+    def _ready(self):
+        if not self._board.is_open:  # its id may be another session's by now
+            raise NotOpenError("this integration is closed; make a new Hermite()")
+        if not self._sent:
+            self._send()
+            self._sent = True
+
+
+class HostBlocks(Blocks):
+    """Bodies in NumPy arrays.
+
+    Attributes
+    ----------
+    t, dt : ndarray, shape (n,)
+    pos, vel, acc, jerk : ndarray, shape (n, 3)
+        Of each body at its time t.
+    """
+
+    def __init__(self, board, precision, mass, rule, passes, eps):
+        super().__init__(board, precision, mass, rule, passes, eps)
+        n = len(mass)
         for name, shape in STATE.items():
             setattr(self, name, np.zeros((n, *shape)))
         self._own = _pointers({name: getattr(self, name) for name in STATE})
@@ -67,14 +113,20 @@ class Blocks:
         block |= {"address": self._everybody.copy()}
         block["h2"][:] = -1.0  # no neighbour lists
         self._block, self._at = SimpleNamespace(**block), _pointers(block)
-        self.steps = self.blocks = self.held = 0
-        self.force_seconds = 0.0
+
+    def state(self):
+        """Copies of the arrays, by name."""
+        return {name: getattr(self, name).copy() for name in STATE}
+
+    def put(self, state):
+        """Take arrays over, by name."""
+        for name, values in state.items():
+            getattr(self, name)[:] = values
         self._sent = False
-        # The error of a force is that of its terms. Their sum without signs is at least pot^2
-        # over the mass of the others (Cauchy and Schwarz).
-        others = np.maximum(math.fsum(mass) - mass, 0.0)
-        rounding = np.full(n, _ROUNDING[precision])
-        self._rounding = np.divide(rounding, others, out=np.zeros(n), where=others > 0)
+
+    def latest(self):
+        """The latest of the bodies' times, at least 0."""
+        return float(self.t.max(initial=0.0))
 
     def next_time(self):
         """Time of the next block; infinite without bodies."""
@@ -98,7 +150,7 @@ class Blocks:
         whose da/dt is zero.
         """
         self._send()
-        n, block = self._select(self._everybody), self._block
+        n, block = self._take(self._everybody), self._block
         self._predict(n, 0.0)
         self._force(n, 0.0)
         self.acc[:], self.jerk[:] = block.acc, block.jerk
@@ -110,24 +162,6 @@ class Blocks:
         self.dt[:] = np.maximum(np.ldexp(largest, np.minimum(level, 0)), smallest)
         self._sent = False
 
-    def step(self, time):
-        """Move the block of :meth:`next_time`.
-
-        Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
-        or after it.
-        """
-        self._ready()
-        self._sent = False
-        n = self._select(np.flatnonzero(self._ends() == time))
-        self._predict(n, time)
-        for left in reversed(range(self.passes)):
-            self._force(n, time)
-            self._correct(n, time, move=left == 0)
-            self._write(n, time)
-        self._sent = True
-        self.steps += n
-        self.blocks += 1
-
     def at(self, time):
         """Positions and velocities of all bodies at a time not after the next block's.
 
@@ -136,20 +170,17 @@ class Blocks:
         """
         if not (self.t == time).all():
             self._ready()
-            n = self._select(self._everybody)
+            n = self._take(self._everybody)
             self._predict(n, time)
             self._force(n, time)
             self._correct(n, time, move=False)
             return self._block.pos.copy(), self._block.vel.copy()
         return self.pos.copy(), self.vel.copy()
 
-    def _ready(self):
-        if not self._board.is_open:  # its id may be another session's by now
-            raise NotOpenError("this integration is closed; make a new Hermite()")
-        if not self._sent:
-            self._send()
+    def _select(self, time):
+        return self._take(np.flatnonzero(self._ends() == time))
 
-    def _select(self, address):
+    def _take(self, address):
         n = len(address)
         self._block.address[:n] = address
         return n
@@ -186,6 +217,10 @@ class Blocks:
             )
         )  # fmt: skip
 
+    def _advance(self, n, time, *, move):
+        self._correct(n, time, move=move)
+        self._write(n, time)
+
     def _write(self, n, time):
         """Send the block to the board, as it stands in the arrays of the block."""
         block, at = self._block, self._at
@@ -205,8 +240,7 @@ class Blocks:
         block = self._block
         for name in ("pos", "vel", "acc", "jerk"):
             getattr(block, name)[:] = getattr(self, name)
-        self._write(self._select(self._everybody), self.t)
-        self._sent = True
+        self._write(self._take(self._everybody), self.t)
 
 
 def _pointers(arrays):

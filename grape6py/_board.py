@@ -243,9 +243,9 @@ class Board:
             yield room[: length[0]].copy()
 
 
-def chunks(ni, nj):
+def chunks(ni, nj, pairs=None, rows=None):
     """Slices of ni targets, after each of which Ctrl-C works."""
-    step = min(CHUNK_ROWS, max(64, CHUNK_PAIRS // max(nj, 1)))
+    step = min(rows or CHUNK_ROWS, max(64, (pairs or CHUNK_PAIRS) // max(nj, 1)))
     for first in range(0, ni, step):
         yield slice(first, min(first + step, ni))
 

@@ -168,6 +168,21 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         const double noise[], double t[],
                         double dt[], double (*x)[3], double (*v)[3], double (*a)[3],
                         double (*j)[3], double (*xi)[3], double (*vi)[3]);
+struct g6x_hermite {
+    int n;
+    double eta, dtmin, dtmax;
+    const double *mass;
+    const double *rounding;
+    double *t, *dt, (*x)[3], (*v)[3], (*a)[3], (*j)[3];
+    int *address;
+    double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot;
+};
+int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream);
+int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
+                               void *stream);
+enum { G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2 };
+int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
+                               int what, void *stream);
 enum { G6X_PARTIAL_WORDS = 32 };
 int g6x_get_partial(int clusterid, int ni, long long *words);
 int g6x_add_partial(int ni, long long *sum, const long long *words);

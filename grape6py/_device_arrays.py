@@ -226,11 +226,11 @@ class Device:
         self._call(
             lib.g6x_set_j_particles_device,
             len(mass),
-            _pointer(address, "int *"),
-            _pointer(index, "int *"),
-            _pointer(time, "double *"),
-            _pointer(mass, "double *"),
-            *(_pointer(vectors, "double (*)[3]") for vectors in (k18, j6, a2, vel, pos)),
+            cuda_pointer(address, "int *"),
+            cuda_pointer(index, "int *"),
+            cuda_pointer(time, "double *"),
+            cuda_pointer(mass, "double *"),
+            *(cuda_pointer(vectors, "double (*)[3]") for vectors in (k18, j6, a2, vel, pos)),
         )
 
     def _put(self, array):
@@ -240,7 +240,7 @@ class Device:
         """Positions, velocities and labels of the particles at the time set."""
         nj = len(roster)
         pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
-        where = (_pointer(array, "double (*)[3]") for array in (pos, vel))
+        where = (cuda_pointer(array, "double (*)[3]") for array in (pos, vel))
         self._call(lib.g6x_get_predicted_j_particles_device, nj, *where)
         arrays = pos, vel, self._put(roster.labels)
         if roster.held.all():
@@ -265,16 +265,16 @@ class Device:
                 lib.g6x_forces_device,
                 nj,
                 rows.stop - rows.start,
-                _pointer(index[rows], "int *"),
-                _pointer(pos[rows], "double (*)[3]"),
-                _pointer(vel[rows], "double (*)[3]"),
+                cuda_pointer(index[rows], "int *"),
+                cuda_pointer(pos[rows], "double (*)[3]"),
+                cuda_pointer(vel[rows], "double (*)[3]"),
                 eps2,
-                _pointer(radii[rows] if lists else None, "double *"),
-                _pointer(out.acc[rows], "double (*)[3]"),
-                _pointer(out.jerk[rows], "double (*)[3]"),
-                _pointer(out.pot[rows], "double *"),
-                _pointer(out.nearest[rows] if nn else None, "int *"),
-                _pointer(out.distance[rows] if nn else None, "float *"),
+                cuda_pointer(radii[rows] if lists else None, "double *"),
+                cuda_pointer(out.acc[rows], "double (*)[3]"),
+                cuda_pointer(out.jerk[rows], "double (*)[3]"),
+                cuda_pointer(out.pot[rows], "double *"),
+                cuda_pointer(out.nearest[rows] if nn else None, "int *"),
+                cuda_pointer(out.distance[rows] if nn else None, "float *"),
             )
             if lists:
                 found = self._board.lists(rows.stop - rows.start, nj)
@@ -282,6 +282,6 @@ class Device:
         return out
 
 
-def _pointer(array, kind):
+def cuda_pointer(array, kind):
     """C pointer to an array of a device; NULL for None."""
     return ffi.NULL if array is None else ffi.cast(kind, array.data.ptr)

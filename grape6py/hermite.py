@@ -1,12 +1,14 @@
 """``Hermite``: star clusters integrated with the fourth-order Hermite scheme in block steps."""
 
+import contextlib
 import math
 import warnings
 
 from grape6py import _inputs, diagnostics
-from grape6py._block import STATE, Blocks
+from grape6py._block import STATE, HostBlocks
+from grape6py._device_block import DeviceBlocks
 from grape6py._progress import Bar, multiples
-from grape6py.errors import ArgumentError, Grape6Warning
+from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.session import Grape6
 
 # Smallest step, as a fraction of the largest. Times are exact in double precision up to
@@ -106,7 +108,7 @@ class Hermite:
             smallest = largest * SMALLEST
             self._settings["dt_max"] = largest
         self._open((smallest, largest), mass, backend, precision, threads)
-        self._blocks.pos[:], self._blocks.vel[:] = pos, vel
+        self._blocks.put({"pos": pos, "vel": vel})
         self._blocks.start(self._settings["eta_start"])
 
     @classmethod
@@ -140,8 +142,10 @@ class Hermite:
         self._open(
             limits, mass, **{"backend": "auto", "precision": None, "threads": None} | options
         )
-        for name, shape in STATE.items():
-            getattr(self._blocks, name)[:] = _inputs.floats(name, state[name], (len(mass), *shape))
+        n = len(mass)
+        self._blocks.put(
+            {name: _inputs.floats(name, state[name], (n, *shape)) for name, shape in STATE.items()}
+        )
         self._blocks.steps, self._blocks.blocks = steps, blocks
         self._time = _inputs.number("time", time)
         return self
@@ -150,9 +154,8 @@ class Hermite:
         self._grape = Grape6(backend=backend, precision=precision, threads=threads)
         self._wishes = {"backend": backend, "threads": threads}
         rule = (self._settings["eta"], *limits)
-        board = self._grape._board
         passes, eps = self._settings["passes"], self._settings["eps"]
-        self._blocks = Blocks(board, self.precision, mass, rule, passes, eps)
+        self._blocks = _blocks(self._grape._board, self.precision, mass, rule, passes, eps)
         self._time = 0.0
         self._seen = self._potential = None
         self._stopping = self._warned = False
@@ -182,7 +185,7 @@ class Hermite:
     @property
     def time(self):
         """Time of the system."""
-        return max(self._time, float(self._blocks.t.max(initial=0.0)))
+        return max(self._time, self._blocks.latest())
 
     @property
     def mass(self):
@@ -202,7 +205,7 @@ class Hermite:
     @property
     def step_sizes(self):
         """Present steps of the bodies; shape (n,), a copy."""
-        return self._blocks.dt.copy()
+        return self._blocks.state()["dt"]
 
     @property
     def steps(self):
@@ -240,7 +243,7 @@ class Hermite:
         Each body is given at its own time t, which differs from :attr:`pos` and :attr:`vel`
         unless all bodies are at :attr:`time`.
         """
-        return {name: getattr(self._blocks, name).copy() for name in STATE}
+        return self._blocks.state()
 
     def save(self, path):
         """Add bodies and :meth:`state` to an HDF5 file, as :func:`archive.save`."""
@@ -307,9 +310,9 @@ class Hermite:
         self._stopping = True
 
     def _advance(self, target, shown, callback):
-        while (time := self._blocks.next_time()) <= target and not self._stopping:
+        while (time := self._safely("next_time")) <= target and not self._stopping:
             self._seen = self._potential = None
-            self._blocks.step(time)
+            self._safely("step", time)
             self._time = time
             shown(time)
             self._warn_if_held()
@@ -319,6 +322,18 @@ class Hermite:
             self._time = target
             self._seen = self._potential = None
             shown(target)
+
+    def _safely(self, call, *arguments):
+        """A call of the blocks; on the CPU if the device fails and the session goes on there."""
+        try:
+            return getattr(self._blocks, call)(*arguments)
+        except Grape6Error:
+            board = self._grape._board
+            on_device = isinstance(self._blocks, DeviceBlocks)
+            if not on_device or not board.is_open or board.option("DEVICE") >= 0:
+                raise
+            self._blocks = self._blocks.on_host()
+            return getattr(self._blocks, call)(*arguments)
 
     def _warn_if_held(self):
         if self._blocks.held and not self._warned and "dt" not in self._settings:
@@ -332,7 +347,7 @@ class Hermite:
 
     def _synchronised(self):
         if self._seen is None:
-            self._seen = self._blocks.at(self.time)
+            self._seen = self._safely("at", self.time)
         return self._seen
 
     def potential(self):
@@ -367,6 +382,16 @@ class Hermite:
         """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
         pos = self._synchronised()[0]
         return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)
+
+
+def _blocks(board, *arguments):
+    """Blocks of bodies that live where the session computes."""
+    if board.option("DEVICE") >= 0:
+        with contextlib.suppress(ImportError):
+            import cupy
+
+            return DeviceBlocks(board, *arguments, cupy)
+    return HostBlocks(board, *arguments)
 
 
 def _time_scale(mass, pos, eps, backend, threads):

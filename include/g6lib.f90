@@ -72,6 +72,17 @@ module g6lib
    ! Rows of the partial sums of one particle.
    integer(c_int), parameter :: G6X_PARTIAL_WORDS = 32
 
+   integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
+
+   ! An integration on the device, see g6lib.h: n particles; addresses of arrays by particle, and
+   ! of those by row of a block.
+   type, bind(c) :: g6x_hermite
+      integer(c_int) :: n
+      real(c_double) :: eta, dtmin, dtmax
+      type(c_ptr) :: mass, rounding, t, dt, x, v, a, j
+      type(c_ptr) :: address, xi, vi, acc, jerk, pot
+   end type
+
    interface
 
       ! ---- opening and closing -------------------------------------------------------
@@ -667,6 +678,34 @@ module g6lib
          type(c_ptr), value :: dt
          real(c_double), intent(inout) :: x(3, *), v(3, *), a(3, *), j(3, *)
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
+      end function
+
+      ! The same for particles that live on the device, all addresses its own: type(g6x_hermite).
+      ! A block step is next, predict, g6x_forces_device, correct; see g6lib.h.
+      integer(c_int) function g6x_hermite_next_device(clusterid, h, time, stream) bind(c)
+         import :: c_int, c_double, c_ptr, g6x_hermite
+         integer(c_int), value :: clusterid
+         type(g6x_hermite), intent(in) :: h
+         real(c_double), intent(out) :: time
+         type(c_ptr), value :: stream
+      end function
+
+      integer(c_int) function g6x_hermite_predict_device(clusterid, h, ni, time, stream) bind(c)
+         import :: c_int, c_double, c_ptr, g6x_hermite
+         integer(c_int), value :: clusterid, ni
+         type(g6x_hermite), intent(in) :: h
+         real(c_double), value :: time
+         type(c_ptr), value :: stream
+      end function
+
+      ! what: G6X_HERMITE_MOVE + G6X_HERMITE_WRITE, or one of them, or 0.
+      integer(c_int) function g6x_hermite_correct_device(clusterid, h, ni, time, what, stream) &
+         bind(c)
+         import :: c_int, c_double, c_ptr, g6x_hermite
+         integer(c_int), value :: clusterid, ni, what
+         type(g6x_hermite), intent(in) :: h
+         real(c_double), value :: time
+         type(c_ptr), value :: stream
       end function
 
       ! Order-free partial sums: words(G6X_PARTIAL_WORDS, ni), readable between firsthalf

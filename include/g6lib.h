@@ -315,6 +315,33 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3]);
 
+/* The same for an integration whose particles live on the cluster's device: all pointers are the
+ * device's, and the j particles of the cluster are those of the integration, at addresses and with
+ * indices 0 to n - 1. A block step is next, predict, g6x_forces_device(clusterid, n, ni, address,
+ * xi, vi, eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct. */
+struct g6x_hermite {
+    int n;
+    double eta, dtmin, dtmax; /* dtmin = dtmax: one step for all, of any length */
+    const double *mass;       /* [n] */
+    const double *rounding;   /* [n] or NULL: the error of acc is this times pot^2 */
+    double *t, *dt, (*x)[3], (*v)[3], (*a)[3], (*j)[3];     /* [n] each, as above */
+    int *address;                                           /* [n], of the block: its particles */
+    double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot; /* [n], row by row of the block */
+};
+/* The particles whose steps end first, ascending, to address, and when that is, to *time (the
+ * host's). Their number, or a code. */
+int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream);
+/* xi, vi: particles address[0..ni-1] predicted to `time`. Launched on the stream: it need not be
+ * over when the call returns. */
+int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
+                               void *stream);
+/* xi, vi: the same corrected with acc and jerk. With G6X_HERMITE_MOVE in `what` the particles are
+ * moved there, and get their next steps; with G6X_HERMITE_WRITE the j particles become what xi, vi,
+ * acc and jerk are. Returns as g6x_hermite_correct. */
+enum { G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2 };
+int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
+                               int what, void *stream);
+
 /* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
  * the exact sums of this cluster's share of j as integers: words is
  * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,

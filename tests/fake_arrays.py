@@ -45,6 +45,9 @@ class Array:
     def __getitem__(self, key):
         return self._like(self.memory[key.memory if isinstance(key, Array) else key])
 
+    def __setitem__(self, key, values):
+        self.memory[key] = values.memory
+
     def __truediv__(self, number):
         return self._like(self.memory / number)
 

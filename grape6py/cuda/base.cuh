@@ -26,8 +26,10 @@ typedef unsigned long long uint64_t;
 #define PAIR_FN DEVICE_FN
 #define RANGE_FN DEVICE_FN
 #define PREDICTOR_FN DEVICE_FN
+#define HERMITE_FN DEVICE_FN
 
 #include "cuda_job.h"
+#include "hermite_step.h"
 #include "predictor.h"
 
 enum { SUM_AX, SUM_AY, SUM_AZ, SUM_JX, SUM_JY, SUM_JZ, SUM_POT, NSUM };

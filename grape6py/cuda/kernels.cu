@@ -10,3 +10,4 @@
 #include "small.cu"
 #include "neighbours.cu"
 #include "arrays.cu"
+#include "hermite.cu"

@@ -133,6 +133,7 @@ template <class To, class From> static inline To card_same_bits(From a)
 #define __int_as_float(a) card_same_bits<float>((int)(a))
 #define __double_as_longlong(a) card_same_bits<long long>((double)(a))
 #define __longlong_as_double(a) card_same_bits<double>((long long)(a))
+static inline int __popc(unsigned a) { return __builtin_popcount(a); }
 static inline int __ffs(int a) { return __builtin_ffs(a); }
 static inline int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
 static inline int __clzll(int64_t a) { return a ? __builtin_clzll((uint64_t)a) : 64; }

@@ -1,0 +1,238 @@
+"""Hermite integrations whose bodies live on the card of tests/c/card.h: run by
+test_device_arrays.py in processes with the CUDA backend. What is promised: the bits of the same
+integration with bodies on the host and forces of the card, and files that either reads.
+"""
+
+import ctypes
+import sys
+
+import numpy as np
+import pytest
+
+import fake_arrays
+from arrays_on_card import CARD
+from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
+from grape6py._block import HostBlocks
+from grape6py._device_block import DeviceBlocks
+from grape6py._library import ffi, lib
+
+pytest_plugins = ["arrays_on_card"]  # fixtures
+
+N = 200
+
+
+def on_card(call, *arguments, **options):
+    cluster = call(*arguments, **options)
+    assert isinstance(cluster._blocks, DeviceBlocks)
+    return cluster
+
+
+@pytest.fixture
+def on_host(cupy, monkeypatch):
+    """Makes integrations with bodies on the host."""
+
+    def make(call, *arguments, **options):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "cupy", None)
+            cluster = call(*arguments, **options)
+        assert isinstance(cluster._blocks, HostBlocks)
+        return cluster
+
+    return make
+
+
+def assert_equal(device, host):
+    for name, values in host.state().items():
+        assert np.array_equal(device.state()[name], values), name
+    assert np.array_equal(device.pos, host.pos)
+    assert np.array_equal(device.vel, host.vel)
+    for name in ("time", "steps", "blocks"):
+        assert getattr(device, name) == getattr(host, name)
+    assert device._blocks.held == host._blocks.held
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"eps": 0.02}, {"eps": 0.02, "passes": 2, "precision": "double"}, {"dt": 1 / 37, "eps": 0.1},
+     {"eta": 0.1, "dt_max": 1 / 256, "precision": "single"}],
+)  # fmt: skip
+def test_the_bits_are_those_of_bodies_on_the_host(cupy, on_host, options):
+    device, host = (make(Hermite, *plummer(N, 1), **options) for make in (on_card, on_host))
+    for time in (0.01, 0.1, 0.2):
+        for cluster in (device, host):
+            cluster.evolve(time)
+        assert_equal(device, host)
+
+
+def test_few_bodies_and_none(cupy, on_host):
+    device, host = (make(Hermite, *two_body(0.9), eta=0.003) for make in (on_card, on_host))
+    for cluster in (device, host):
+        cluster.evolve(1.0)
+    assert_equal(device, host)
+    for n in (0, 1):
+        few = on_card(Hermite, np.ones(n), np.zeros((n, 3)), np.ones((n, 3)))
+        few.evolve(0.5)
+        assert np.array_equal(few.pos, np.full((n, 3), 0.5))
+
+
+def test_a_body_held_at_the_smallest_step_is_told(cupy, on_host):
+    bodies = [1.0, 1.0], [[0, 0, 0], [1e-7, 0, 0]], np.zeros((2, 3))
+    clusters = [make(Hermite, *bodies, dt_max=1.0) for make in (on_card, on_host)]
+    for cluster in clusters:
+        with pytest.warns(errors.Grape6Warning, match="needs a step below"):
+            cluster.evolve(2.0**-24)
+    assert clusters[0]._blocks.held == clusters[1]._blocks.held > 0
+
+
+def test_files_are_read_by_either(cupy, on_host, tmp_path):
+    device, host = (make(Hermite, *plummer(N, 2), eps=0.02) for make in (on_card, on_host))
+    for name, cluster in (("device", device), ("host", host)):
+        cluster.evolve(0.05)
+        cluster.save(tmp_path / f"{name}.h5")
+    host.evolve(0.15)
+    for name in ("device", "host"):
+        for make in (on_card, on_host):
+            cluster = make(archive.restore, tmp_path / f"{name}.h5")
+            cluster.evolve(0.15)
+            assert_equal(cluster, host)
+
+
+@pytest.mark.parametrize("call", ["_predict", "_force", "_advance"])
+def test_an_interrupted_block_does_no_harm(cupy, monkeypatch, call):
+    broken, whole = (on_card(Hermite, *plummer(100, 6), eps=0.04, passes=2) for _ in range(2))
+    done, calls = getattr(broken._blocks, call), []
+
+    def interrupted(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        done(*arguments, **options)
+        if len(calls) == 11:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(broken._blocks, call, interrupted)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            broken.evolve(0.1)
+    broken.evolve(0.1)
+    whole.evolve(0.1)
+    assert np.array_equal(broken.pos, whole.pos)
+    assert np.array_equal(broken.state()["dt"], whole.state()["dt"])
+
+
+# ---- cards that fail -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 7, 10, 12, 15, 18, 20, 50])
+def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
+    cluster, whole = (on_card(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
+    whole.evolve(0.1)
+    cluster.evolve(0.02)
+    CARD.card_fail(ctypes.c_long(n), 719, 0)
+    cluster.evolve(0.1)
+    assert isinstance(cluster._blocks, HostBlocks)
+    assert cluster.backend.startswith("cpu ")
+    assert cluster.time == 0.1
+    assert np.abs(cluster.pos - whole.pos).max() < 1e-6
+    assert abs(cluster.steps - whole.steps) < 100
+
+
+@pytest.mark.parametrize("n", [1, 4, 12])
+def test_row02_a_card_that_fails(cupy, n):
+    cluster = on_card(Hermite, *plummer(100, 3), eps=0.04)
+    CARD.card_fail(ctypes.c_long(n), 719, 0)
+    with pytest.raises(errors.BackendError, match="is not used any more"):
+        cluster.evolve(0.1)
+    assert (cluster.state()["t"] < 0.1).all()
+
+
+def test_auto_row02_bodies_that_cannot_be_read_any_more(cupy, monkeypatch):
+    cluster = on_card(Hermite, *plummer(100, 3), eps=0.04)
+
+    def refused(self, array):
+        raise RuntimeError("cudaErrorIllegalAddress")
+
+    monkeypatch.setattr(fake_arrays.Module, "asnumpy", refused)
+    CARD.card_fail(ctypes.c_long(5), 719, 0)
+    with pytest.raises(errors.BackendError, match=r"cannot be read any more .* last file"):
+        cluster.evolve(0.1)
+
+
+def test_auto_row02_a_look_at_the_bodies(cupy):
+    cluster, whole = (on_card(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
+    for one in (cluster, whole):
+        one.evolve(0.0101)
+    CARD.card_fail(ctypes.c_long(2), 719, 0)
+    assert np.abs(cluster.pos - whole.pos).max() < 1e-9
+
+
+# ---- the library's calls ---------------------------------------------------------------
+
+
+@pytest.fixture
+def session():
+    with Grape6() as grape:
+        yield grape._board.cluster
+
+
+def given(n, /, **more):
+    """A struct g6x_hermite whose arrays are NumPy's, and these."""
+    shapes = dict.fromkeys("x v a j xi vi acc jerk".split(), (n, 3))
+    shapes |= dict.fromkeys("mass t dt pot".split(), (n,))
+    arrays = {name: np.zeros(shape) for name, shape in shapes.items()}
+    arrays["address"] = np.zeros(n, np.int32)
+    arrays |= {k: v for k, v in more.items() if isinstance(v, np.ndarray)}
+    numbers = {"n": n, "eta": 0.02, "dtmin": 1e-9, "dtmax": 1.0}
+    numbers |= {k: v for k, v in more.items() if not isinstance(v, np.ndarray)}
+    kinds = {1: "double *", 2: "double (*)[3]"}
+    pointers = {
+        name: ffi.cast("int *" if array.dtype == np.int32 else kinds[array.ndim], array.ctypes.data)
+        for name, array in arrays.items()
+    }
+    return ffi.new("struct g6x_hermite *", pointers | numbers), arrays
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 255, 8192, 8193, 70_001])
+@pytest.mark.parametrize("levels", [1, 3, 12])
+def test_the_next_block_is_all_whose_steps_end_first(session, n, levels):
+    rng = np.random.default_rng(n + levels)
+    dt = 2.0 ** -rng.integers(1, levels + 1, n)
+    t = np.where(rng.random(n) < 0.5, 0.0, 0.5 - dt)
+    h, arrays = given(n, t=t, dt=dt)
+    time = ffi.new("double *")
+    count = lib.g6x_hermite_next_device(session, h, time, ffi.NULL)
+    expected = np.flatnonzero(t + dt == (t + dt).min())
+    assert time[0] == (t + dt).min()
+    assert np.array_equal(arrays["address"][:count], expected)
+    assert count == len(expected)
+
+
+def test_nonsense_is_refused(session):
+    time, argument, null = ffi.new("double *"), lib.G6X_E_ARGUMENT, lib.G6X_E_NULL
+    following, predict, correct = (
+        lib.g6x_hermite_next_device,
+        lib.g6x_hermite_predict_device,
+        lib.g6x_hermite_correct_device,
+    )
+    good, _ = given(5)
+    assert following(session, ffi.NULL, time, ffi.NULL) == null
+    assert following(session, good, ffi.NULL, ffi.NULL) == null
+    for wrong in ({"n": -1}, {"eta": 0.0}, {"dtmin": 2.0}, {"dtmax": np.inf}, {"dtmin": np.nan}):
+        assert following(session, given(5, **wrong)[0], time, ffi.NULL) == argument
+    for ni, when in ((-1, 0.0), (6, 0.0), (5, np.nan)):
+        assert predict(session, good, ni, when, ffi.NULL) == argument
+        assert correct(session, good, ni, when, 3, ffi.NULL) == argument
+    lacking, _ = given(5)
+    lacking.xi = ffi.NULL
+    assert predict(session, lacking, 5, 0.0, ffi.NULL) == null
+    assert following(session, given(0)[0], time, ffi.NULL) == 0
+    assert time[0] == np.inf
+    assert predict(session, good, 0, 0.0, ffi.NULL) == 0
+    assert correct(session, good, 0, 0.0, 3, ffi.NULL) == 0
+
+
+def test_row08_a_body_that_flies_out_of_range(session):
+    n = 3
+    h, arrays = given(n, t=np.zeros(n), dt=np.ones(n), v=np.full((n, 3), 1e308), dtmax=1e10)
+    arrays["address"][:] = range(n)
+    assert lib.g6x_hermite_correct_device(session, h, n, 1e5, 3, ffi.NULL) == lib.G6X_E_RANGE
