@@ -128,6 +128,13 @@ int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct 
     return code ? code : cuda_check(c, d->wait(c->device.stream[0]), "copy", f);
 }
 
+int cuda_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes, struct fault *f)
+{
+    const struct driver *d = &c->device.driver;
+    const int code = cuda_check(c, d->copy_in(to, from, bytes, c->device.stream[0]), "copy", f);
+    return code ? code : cuda_check(c, d->wait(c->device.stream[0]), "copy", f);
+}
+
 int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes, struct fault *f)
 {
     if (bytes <= m->bytes) return 0;

@@ -155,9 +155,10 @@ int cuda_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, vo
 int cuda_idle(struct cuda *c, const char *what, struct fault *f);
 /* Compiles the kernels of a mode, if that was not done, and uses them from now on. */
 int cuda_take_mode(struct cuda *c, int mode, struct fault *f);
-/* Zeroes memory, and copies it to the host, on lane 0. */
+/* Zeroes memory; copies it to the host, and from there, on lane 0. */
 int cuda_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
 int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
+int cuda_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes, struct fault *f);
 
 static inline void *cuda_pointer(const struct cuda_memory *m)
 {
@@ -230,7 +231,8 @@ void cuda_await_targets(struct cuda *c, int count);
 /* Opens the other cards, if GRAPE6_DEVICES names several and this is no rank of MPI. */
 int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f);
 void cuda_close_others(struct cuda *c);
-/* Whether a force call pays to be shared, now that the j particles are known. */
+/* Among how many cards a force call pays to be shared; whether this one is. */
+int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj);
 int cuda_shares(struct cuda *c, const struct targets *targets);
 int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f);
 int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f);

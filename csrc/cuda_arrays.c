@@ -105,10 +105,8 @@ static int hand_over(struct cuda *c, const struct device_forces *to, struct devi
     const struct driver *d = &c->device.driver;
     int code = 0;
     if (!on_card(c) && to->ni)
-        code = cuda_check(c,
-                          d->copy_in(c->card_results.address, cuda_pointer(&c->results),
-                                     (size_t)c->stride * BYTES_PER_TARGET, c->device.stream[0]),
-                          "copy", f);
+        code = cuda_copy_in(c, c->card_results.address, cuda_pointer(&c->results),
+                            (size_t)c->stride * BYTES_PER_TARGET, f);
     notes_of(c)->out_of_range = CUDA_NO_ROW;
     if (!code && c->busy > 1) code = cuda_wait(c, c->targets.ni, f); /* not only for lane 0 */
     if (!code) code = give(c, to, 0, f);
@@ -189,6 +187,35 @@ static int cuda_fetch(void *state, const struct fetched_targets *to, struct faul
     return code;
 }
 
+/* ---- calls that several cards share ------------------------------------------------------- */
+
+static int cuda_shares_device(void *state, int ni, int nj)
+{
+    return cuda_worth_sharing(state, ni, nj) > 1;
+}
+
+static int cuda_to_host(void *state, void *to, const void *from, size_t bytes, void *stream,
+                        struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_enter(c, f);
+    if (code) return code;
+    code = cuda_wait_for_caller(c, stream, f);
+    if (!code) code = cuda_copy_out(c, to, (uint64_t)(uintptr_t)from, bytes, f);
+    cuda_leave(c);
+    return code;
+}
+
+static int cuda_from_host(void *state, void *to, const void *from, size_t bytes, struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_enter(c, f);
+    if (code) return code;
+    code = cuda_copy_in(c, (uint64_t)(uintptr_t)to, from, bytes, f);
+    cuda_leave(c);
+    return code;
+}
+
 static int cuda_number(void *state)
 {
     const struct cuda *c = state;
@@ -196,6 +223,16 @@ static int cuda_number(void *state)
 }
 
 const struct device_arrays cuda_arrays = {
-    cuda_number, cuda_receive,      cuda_predicted,       cuda_hand_over,       cuda_spoil,
-    cuda_fetch,  cuda_hermite_next, cuda_hermite_predict, cuda_hermite_correct,
+    .number = cuda_number,
+    .receive = cuda_receive,
+    .predicted = cuda_predicted,
+    .hand_over = cuda_hand_over,
+    .spoil = cuda_spoil,
+    .fetch = cuda_fetch,
+    .shares = cuda_shares_device,
+    .to_host = cuda_to_host,
+    .from_host = cuda_from_host,
+    .next = cuda_hermite_next,
+    .predict = cuda_hermite_predict,
+    .correct = cuda_hermite_correct,
 };

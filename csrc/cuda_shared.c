@@ -29,12 +29,18 @@ void cuda_close_others(struct cuda *c)
     while (c->others) cuda_close(c->other[--c->others]);
 }
 
+int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj)
+{
+    const int64_t worth = c->others ? ni * nj / c->worth_a_card : 0;
+    const int64_t cards = worth < c->others + 1 ? worth : c->others + 1;
+    const int64_t blocks = cuda_parts(nj, CUDA_BLOCK);
+    return (int)(cards < blocks ? cards : blocks);
+}
+
 int cuda_shares(struct cuda *c, const struct targets *targets)
 {
-    const int64_t worth = c->others ? targets->ni * c->nj / c->worth_a_card : 0;
-    int64_t cards = worth < c->others + 1 ? worth : c->others + 1;
-    if (cards > cuda_all_blocks(c)) cards = cuda_all_blocks(c);
-    c->sharing = cards > 1 && !targets->on_device ? (int)cards : 0;
+    const int cards = targets->on_device ? 0 : cuda_worth_sharing(c, targets->ni, c->nj);
+    c->sharing = cards > 1 ? cards : 0;
     return c->sharing;
 }
 

@@ -67,6 +67,13 @@ struct device_arrays {
      * they had come from `to`, which has to stay. h2 becomes -1 if there is none. */
     int (*fetch)(void *state, const struct fetched_targets *to, struct fault *f);
 
+    /* Whether several devices had better share a call, which is then one of the host's; and what
+     * takes its arrays there and back, after what the stream has to do. */
+    int (*shares)(void *state, int ni, int nj);
+    int (*to_host)(void *state, void *to, const void *from, size_t bytes, void *stream,
+                   struct fault *f);
+    int (*from_host)(void *state, void *to, const void *from, size_t bytes, struct fault *f);
+
     /* A Hermite integration whose particles live there (g6x_hermite_*_device). The next block:
      * h->address, its length and time. */
     int (*next)(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,

@@ -70,6 +70,9 @@ void force_free(struct session *s)
     memory_free(s->list);
     s->list = NULL;
     s->list_room = 0;
+    memory_free(s->on_host);
+    s->on_host = NULL;
+    s->on_host_room = 0;
 }
 
 static int make_room(struct force_call *c, int ni)

@@ -4,6 +4,7 @@
 
 #include "force.h"
 #include "fpenv.h"
+#include "memory.h"
 #include "verify.h"
 
 int force_device_number(const struct session *s)
@@ -75,6 +76,98 @@ static int verdict(struct session *s, const struct device_found *found)
     return 0;
 }
 
+/* ---- calls that several devices share: as one of the host's ------------------------------- */
+
+/* The call's arrays on the host, one behind the other. */
+struct on_host {
+    double (*x)[3], (*v)[3], *h2, (*acc)[3], (*jerk)[3], *pot;
+    int32_t *index, *nearest;
+    float *distance;
+};
+enum { BYTES_ON_HOST = 14 * 8 + 3 * 4 };
+
+static int make_room_on_host(struct session *s, int ni, struct on_host *h)
+{
+    const size_t n = (size_t)ni, bytes = n * BYTES_ON_HOST;
+    if (bytes > s->on_host_room) {
+        memory_free(s->on_host);
+        s->on_host = memory_zeroed(bytes);
+        s->on_host_room = s->on_host ? bytes : 0;
+    }
+    if (!s->on_host) return error_set(&s->fault, G6X_E_MEMORY, "g6x_forces_device: out of memory");
+    double *room = (double *)(void *)s->on_host;
+    int32_t *ints = (int32_t *)(void *)(room + 14 * n);
+    *h = (struct on_host){(double (*)[3])(void *)room,
+                          (double (*)[3])(void *)(room + 3 * n),
+                          room + 6 * n,
+                          (double (*)[3])(void *)(room + 7 * n),
+                          (double (*)[3])(void *)(room + 10 * n),
+                          room + 13 * n,
+                          ints,
+                          ints + n,
+                          (float *)(void *)(ints + 2 * n)};
+    return 0;
+}
+
+/* Arrays to the host, or back; NULL for one that is not wanted. */
+static int fetch(struct session *s, void *to, const void *from, size_t bytes, void *stream)
+{
+    return from ? s->backend->arrays->to_host(s->state, to, from, bytes, stream, &s->fault) : 0;
+}
+
+static int put(struct session *s, void *to, const void *from, size_t bytes)
+{
+    return to ? s->backend->arrays->from_host(s->state, to, from, bytes, &s->fault) : 0;
+}
+
+static int fetch_targets(struct session *s, const struct targets *t, const struct on_host *h)
+{
+    const size_t n = (size_t)t->ni;
+    int code = fetch(s, h->index, t->index, n * sizeof *h->index, t->stream);
+    if (!code) code = fetch(s, h->x, t->x, n * sizeof *h->x, t->stream);
+    if (!code) code = fetch(s, h->v, t->v, n * sizeof *h->v, t->stream);
+    if (!code) code = fetch(s, h->h2, t->h2, n * sizeof *h->h2, t->stream);
+    for (size_t i = 0; i < n && !t->h2; i++) h->h2[i] = -1.0;
+    return code;
+}
+
+static int put_forces(struct session *s, const struct device_forces *to, const struct on_host *h)
+{
+    const size_t n = (size_t)to->ni;
+    int code = put(s, to->acc, h->acc, n * sizeof *h->acc);
+    if (!code) code = put(s, to->jerk, h->jerk, n * sizeof *h->jerk);
+    if (!code) code = put(s, to->pot, h->pot, n * sizeof *h->pot);
+    if (!code) code = put(s, to->nearest, h->nearest, n * sizeof *h->nearest);
+    return code ? code : put(s, to->distance, h->distance, n * sizeof *h->distance);
+}
+
+static int shared(struct session *s, int nj, const struct targets *t,
+                  const struct device_forces *to)
+{
+    struct on_host h = {0};
+    int code = make_room_on_host(s, t->ni, &h);
+    if (!code) code = fetch_targets(s, t, &h);
+    if (code) {
+        (void)force_fall_back(s, code);
+        force_new(s, nj, t->ni);
+        s->call.made = 0;
+        s->call.code = code;
+        return code;
+    }
+    code = force_first(s, nj, t->ni, h.index, (const double (*)[3])h.x, (const double (*)[3])h.v,
+                       t->eps2, 0, h.h2);
+    const int last = force_last(s, nj, t->ni, h.acc, h.jerk, h.pot, to->nearest ? h.nearest : NULL,
+                                to->distance ? h.distance : NULL);
+    if (!code || code == G6X_E_I_NAN) code = last;
+    s->call.made = t->h2 != NULL;
+    if (!s->backend->arrays)
+        return error_set(&s->fault, G6X_E_DEVICE_LOST,
+                         "g6x_forces_device: the device has failed, which was to have the forces");
+    const int there = put_forces(s, to, &h);
+    if (there) (void)force_fall_back(s, there);
+    return code ? code : there;
+}
+
 int force_device(struct session *s, int nj, const struct targets *targets,
                  const struct device_forces *to)
 {
@@ -84,6 +177,7 @@ int force_device(struct session *s, int nj, const struct targets *targets,
     fenv_t host;
     int code = check(s, nj, targets, to);
     if (!code && !arrays) code = without_device(s, "g6x_forces_device");
+    if (!code && arrays->shares(s->state, targets->ni, nj)) return shared(s, nj, targets, to);
     force_new(s, nj, targets->ni);
     fpenv_enter(&host);
     if (!code) {

@@ -64,6 +64,8 @@ struct session {
     struct pipes pipes;
     int32_t *list; /* of the last neighbour list, sorted indices */
     int64_t list_room;
+    char *on_host; /* arrays of a device's call that several devices share */
+    size_t on_host_room;
     int64_t calls, full_calls; /* force calls, and those with npipes particles */
     double verify_due;         /* rows to be verified, counted up to 1 */
     struct fault fault;

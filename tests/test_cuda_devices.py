@@ -193,3 +193,67 @@ for use in range(1, 16):
         print(grape.backend[-9:], bool(error < 1e-5))
 """, "0,1,2")  # fmt: skip
     assert set(outcomes) == {"2 of them True", "3 of them True", ""}
+
+
+ARRAYS = """
+import sys
+sys.path.insert(0, {tests!r})
+import fake_arrays
+cupy = sys.modules["cupy"] = fake_arrays.Module()
+"""
+
+
+def test_arrays_of_the_first_device(card, mode):
+    """Calls that are shared go by the host, with NaN rows, nearest neighbours and lists."""
+    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+rows = np.arange(90, dtype=np.int32)
+with filled({mode!r}) as grape:
+    number = grape._board.option("DEVICE")
+    given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
+    for more in (dict(nn=True), dict(h=0.05, eps=0.01), dict()):
+        found = grape.forces(*given, **more)
+        arrays = [a.memory for a in found[:5] if a is not None]
+        lists = [a.memory for a in found.neighbours or []]
+        print(hashlib.sha256(b"".join(a.tobytes() for a in arrays + lists)).hexdigest())
+    given[0].memory[3, 1] = np.nan
+    try:
+        grape.forces(*given)
+    except errors.NotFiniteError as error:
+        print(error)
+"""
+    assert run(card, script, "0") == run(card, script, "0,1,2")
+
+
+def test_bodies_of_an_integration_are_on_the_first_device(card):
+    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+from grape6py import Hermite
+cluster = Hermite(*plummer(2500, seed=3), eps=0.01, backend="cuda")
+cluster.evolve(1 / 256)
+assert type(cluster._blocks).__name__ == "DeviceBlocks"
+print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes()).hexdigest())
+"""
+    assert run(card, script, "0") == run(card, script, "0,1,2")
+
+
+def test_auto_row02_a_shared_call_with_arrays_of_the_device(card):
+    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+rows = np.arange(90, dtype=np.int32)
+outcomes = set()
+for call in range(1, 40):
+    with Grape6() as grape:
+        number = grape._board.option("DEVICE")
+        given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
+        grape.set_particles(MASS, POS, VEL)
+        CARD.card_fail(ctypes.c_long(call), 719, 0)
+        try:
+            found = grape.forces(*given)
+            outcomes.add("found")
+            assert np.isfinite(found.acc.memory).all()
+        except errors.BackendError as error:
+            outcomes.add("failed")
+            assert "fail" in str(error), error
+        CARD.card_fail(ctypes.c_long(0), 0, 0)
+        assert np.isfinite(grape.forces(*given).acc.memory).all()
+print(*sorted(outcomes))
+"""
+    assert run(card, script, "0,1,2", GRAPE6_BACKEND="auto")[0] == "failed found"
