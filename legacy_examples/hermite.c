@@ -4,16 +4,18 @@
  * PASJ 44, 141); forces, nearest neighbours and neighbour lists from the GRAPE-6. The
  * host predicts and corrects the particles of a block, O(block) work per step.
  *
- *   hermite [FILE] [-e eps] [-a eta] [-t tend] [-f]
+ *   hermite [FILE] [-e eps] [-a eta] [-t tend] [-f] [-w]
  *
  * FILE: one line a body, m x y z vx vy vz, G = 1; # starts a comment. Defaults:
  * data/plummer1024.dat, eps = 4/N (also if negative), eta = 0.02, tend = 1. Energies are
  * printed every quarter of a time unit, from the library's potential and, up to NHOST
- * bodies, from a sum of the host's own. -f prints the forces at the start. */
+ * bodies, from a sum of the host's own. -f prints the forces at the start, -w the seconds that the
+ * block steps have taken by the clock. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "g6lib.h"
 #include "snapshot.h"
@@ -40,7 +42,9 @@ static int *iidx, *innb; /* what goes to the pipes and comes back */
 static double *ih2, *ipot;
 static vec *ix, *iv, *ia, *ij;
 static long nstep, nblock;
-static int show; /* print the forces at the start */
+static int show;     /* print the forces at the start */
+static int wall;     /* print the time taken */
+static double taken; /* seconds in block steps */
 
 static void stop(const char *what, const char *name)
 {
@@ -196,9 +200,17 @@ static void sort_block(int nb, int l0, int *work)
     for (int b = 0; b < nb; b++) order[start[level[work[b]]]++] = work[b];
 }
 
+static double seconds(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void block_step(int *work)
 {
     int l = LDEEP, l0, nb = 0;
+    double began = seconds();
 
     while (count[l] == 0) l--;
     now += ldexp(1.0, -l);
@@ -210,6 +222,7 @@ static void block_step(int *work)
     sort_block(nb, l0, work);
     nstep += nb;
     nblock++;
+    taken += seconds() - began;
 }
 
 static void start(int *work)
@@ -320,20 +333,22 @@ static void output(double *egrape, double *ehost, int *work)
     printf("   energy (pot) %18.10E\n", *egrape);
     if (n > 1) printf(" closest pair %7d%7d   distance %12.4E\n", ibest + 1, nn[ibest] + 1, rmin);
     if (n > NNB && n <= NHOST) density(work);
+    if (wall) printf(" seconds %12.4f\n", taken);
     fflush(stdout);
 }
 
 static void options(int argc, char **argv, double *eps)
 {
-    const char *name = "data/plummer1024.dat", *usage = "[FILE] [-e eps] [-a eta] [-t tend] [-f]";
+    const char *name = "data/plummer1024.dat",
+               *usage = "[FILE] [-e eps] [-a eta] [-t tend] [-f] [-w]";
     for (int i = 1; i < argc; i++) {
         char *end = "", *value = i + 1 < argc ? argv[i + 1] : "";
         if (argv[i][0] != '-') {
             name = argv[i];
             continue;
         }
-        if (strcmp(argv[i], "-f") == 0) {
-            show = 1;
+        if (strcmp(argv[i], "-f") == 0 || strcmp(argv[i], "-w") == 0) {
+            *(argv[i][1] == 'f' ? &show : &wall) = 1;
             continue;
         }
         if (strcmp(argv[i], "-e") == 0)

@@ -2,12 +2,15 @@
 none. The rules are tested on a stand-in (arrays_on_card.py); here are streams and true memory.
 """
 
+import sys
 import time
 
 import numpy as np
 import pytest
 
-from grape6py import Grape6, errors, plummer
+from grape6py import Grape6, Hermite, errors, plummer
+from grape6py._block import HostBlocks
+from grape6py._device_block import DeviceBlocks
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu
@@ -218,3 +221,21 @@ def test_memory_does_not_leak(pair):
         device.forces(arrays[1], arrays[2], nn=True)
         used.append(pool.used_bytes())
     assert used[-1] == used[5]
+
+
+@pytest.mark.parametrize("mode", ["grape", "double"])
+def test_an_integration_on_the_device_has_the_bits_of_one_on_the_host(monkeypatch, mode):
+    """Of the scheme, that is: forces are the card's in both."""
+    device = Hermite(*plummer(3000, 1), eps=0.01, precision=mode, backend="cuda")
+    assert isinstance(device._blocks, DeviceBlocks)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "cupy", None)
+        host = Hermite(*plummer(3000, 1), eps=0.01, precision=mode, backend="cuda")
+    assert isinstance(host._blocks, HostBlocks)
+    for end in (0.01, 0.1):
+        for cluster in (device, host):
+            cluster.evolve(end)
+        for name, values in host.state().items():
+            assert np.array_equal(device.state()[name], values), name
+        assert np.array_equal(device.pos, host.pos)
+    assert (device.steps, device.blocks) == (host.steps, host.blocks)

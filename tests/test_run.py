@@ -116,6 +116,9 @@ def test_json_is_json_and_nothing_else(here, capsys, n):
     report = strict(printed.out)
     assert printed.err == ""
     assert [record["time"] for record in report["history"]] == [0, 0.125, 0.25]
+    assert report["seconds"][0] == 0
+    assert len(report["seconds"]) == 3
+    assert report["seconds"] == sorted(report["seconds"])
     assert report["settings"]["eps"] == 4 / n
     if n > 1:
         start = report["initial_energy"]

@@ -18,6 +18,7 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("wrong", "named"), [
     (["--n", "0"], "--n"), (["--n", "many"], "--n"), (["--t-end", "-1"], "--t-end"),
     (["--t-end", "nan"], "--t-end"), (["--eps", "-1"], "--eps"), (["--eta", "0"], "--eta"),
+    (["--eta-start", "-1"], "--eta-start"),
     (["--eta", "inf"], "--eta"), (["--passes", "0"], "--passes"), (["--dt", "0"], "--dt"),
     (["--dt-out", "0"], "--dt-out"), (["--precision", "half"], "--precision"),
     (["--backend", "abacus"], "--backend"), (["--plot", "a.gif"], "--plot"),

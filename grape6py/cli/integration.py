@@ -16,7 +16,7 @@ from grape6py.errors import ArgumentError
 from grape6py.hermite import Hermite
 
 RESTART_FILE = Path("grape6-restart.h5")
-_FROM_OLD = "n seed eps eta passes dt dt_max dt_out precision".split()
+_FROM_OLD = "n seed eps eta eta_start passes dt dt_max dt_out precision".split()
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
@@ -102,13 +102,14 @@ class _Integration:
             raise ArgumentError(f"{o.start} has no bodies")
         given = {
             name: getattr(o, name)
-            for name in ("eta", "passes", "dt", "dt_max", "precision", "threads")
+            for name in ("eta", "eta_start", "passes", "dt", "dt_max", "precision", "threads")
             if getattr(o, name) is not None
         }
         self.cluster = Hermite(*particles, eps=eps, backend=o.backend, **given)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
         self._history = []
+        self._seconds = []
         self._before = (0.0, particles.mass, particles.pos)
 
     def _resume(self):
@@ -124,6 +125,7 @@ class _Integration:
         first = archive.read_particles(o.start, 0)
         self._before = (records[0]["time"], first.mass, first.pos)
         self._history = records[:-1]
+        self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{Path(o.start).name}, N = {len(first.mass)}"
         self._about = {
@@ -142,6 +144,7 @@ class _Integration:
         fresh = [path for path in self._archives if not self._is_start(path)]
         for path in [*fresh, *self._texts]:
             _keep(path)
+        self._profile_from = None
         self._output(fresh)
         self._profile_from = time.perf_counter(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
@@ -173,6 +176,8 @@ class _Integration:
     def _output(self, archives):
         cluster = self.cluster
         began, forces = time.perf_counter(), cluster.force_seconds
+        since = self._profile_from[0] + self._output_time if self._profile_from else began
+        self._seconds.append(began - since)
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
         for path in archives:
@@ -196,6 +201,7 @@ class _Integration:
         if o.json:
             report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
             report |= {"settings": cluster.settings, "profile": profile, "history": self._history}
+            report["seconds"] = self._seconds
             print(json.dumps(_without_nan(report)))
             return
         if o.profile:

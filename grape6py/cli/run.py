@@ -28,12 +28,16 @@ def add_parser(commands):
     add("--t-end", type=_positive, default=1.0, metavar="T", help="time to integrate to (1)")
     add("--eps", type=_softening, help="softening length (4/N for a model, 0 for a file)")
     add("--eta", type=_positive, help="accuracy parameter of the steps (0.02)")
+    add("--eta-start", type=_positive, metavar="ETA",
+        help="the first steps are ETA |a| / |da/dt| (an eighth of --eta)")  # fmt: skip
     add("--passes", type=_whole, metavar="N", help="corrector passes a step (1)")
     add("--dt", type=_positive, help="constant step shared by all, instead of block steps")
     add("--dt-max", type=_positive, metavar="DT", help="largest block step")
     add("--dt-out", type=_positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
-    add("--backend", choices=("auto", "cpu"), default="auto", help="where forces are summed")
+    add(
+        "--backend", choices=("auto", "cpu", "cuda"), default="auto", help="where forces are summed"
+    )
     add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
     add("--threads", type=_threads, metavar="N", help="threads of a force call; 0 for all")
     add("--out", action="append", default=[], metavar="FILE", type=Path,
