@@ -77,7 +77,7 @@ struct cuda {
     int rows_merged;      /* and in its rows */
     int sharing;          /* of the last start: how many of all cards took part, 0 for this alone */
     int64_t worth_a_card; /* pairs */
-    struct upload upload; /* the last one, for the others, */
+    struct upload upload; /* the last one, of which nobody has made anything yet, */
     struct options options; /* with these */
     void *function[NMODE][NKERNEL];
     int mode;
@@ -179,7 +179,11 @@ static inline int64_t cuda_parts(int64_t n, int64_t step) { return (n + step - 1
 
 /* cuda_particles.c */
 int cuda_grow(void *state, int64_t slots, struct fault *f);
+/* Notes what the next call needs, which each card that takes part brings up to date. */
 int cuda_upload(void *state, const struct upload *u, struct fault *f);
+int cuda_bring_up_to_date(struct cuda *c, const struct upload *u, struct fault *f);
+/* j particles that the next call uses */
+int64_t cuda_nj(const struct cuda *c);
 struct cuda_store cuda_store(const struct cuda *c);
 /* Lets the particles that wait for a prediction go to their slots without one; cuda_flush: and
  * waits until `sent` is free. */
@@ -244,8 +248,8 @@ int cuda_open_one(const struct options *o, int choice, int follower, struct cuda
 void cuda_close(void *state);
 
 /* cuda_rows.c */
-/* A row of partial sums of a call that is through and gives them. */
-void cuda_row(const struct cuda *c, int i, struct partial_row *row);
+/* Rows of partial sums of a call that is through and gives them. */
+void cuda_read_rows(const struct cuda *c, int first, int count, struct partial_row *rows);
 int cuda_room_for_rows(struct cuda *c, struct fault *f);
 /* Takes a neighbour for a row's if it is nearer than the one that it has. */
 void cuda_take_nearer(struct cuda *c, int row, double r2, int64_t address);

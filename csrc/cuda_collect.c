@@ -97,13 +97,21 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count)
+enum { AHEAD = 8 }; /* rows whose slots are on their way into the cache */
+
+static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int sound)
 {
     int code = 0;
     for (int k = 0; k < count && !code; k++) {
         const struct jparticle *p = &sent[k].body;
-        code = jmemory_set(j, sent[k].address, p->index, p->time, p->mass, sent[k].k18, p->j6,
-                           p->a2, p->v, p->x);
+        if (sound && k + AHEAD < count) {
+            __builtin_prefetch(&j->body[sent[k + AHEAD].address], 1);
+            __builtin_prefetch(j->body[sent[k + AHEAD].address].a2, 1);
+            __builtin_prefetch(&j->note[sent[k + AHEAD].address], 1);
+        }
+        if (!sound || !jmemory_move(j, sent[k].address, p))
+            code = jmemory_set(j, sent[k].address, p->index, p->time, p->mass, sent[k].k18, p->j6,
+                               p->a2, p->v, p->x);
     }
     return code;
 }
@@ -121,7 +129,7 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
         c->unread = 1;
         code = cuda_launch(c, 0, KERNEL_COLLECT, blocks((int64_t)LANES * job.count), 1, &job, f);
         if (!code) code = wait(c, f);
-        if (!code && write_mirror(j, job.sent, job.count))
+        if (!code && write_mirror(j, job.sent, job.count, from->below > 0))
             code = error_set(f, G6X_E_MEMORY, "out of memory for j particles");
     }
     return code;
@@ -209,7 +217,8 @@ int cuda_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *str
                    struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_bring_up_to_date(c, &c->upload, f);
+    if (!code) code = cuda_enter(c, f);
     if (code) return code;
     code = predicted(c, n, x, v, stream, f);
     cuda_leave(c);

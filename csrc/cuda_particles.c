@@ -166,16 +166,10 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     return fresh ? send_fresh(c, u, all, f) : 0;
 }
 
-int cuda_upload(void *state, const struct upload *u, struct fault *f)
+int cuda_bring_up_to_date(struct cuda *c, const struct upload *u, struct fault *f)
 {
-    struct cuda *c = state;
     int code = cuda_enter(c, f);
     if (code) return code;
-    if (c->others) {
-        c->options = *u->options;
-        c->upload = *u;
-        c->upload.options = &c->options;
-    }
     code = grow(c, u->memory->capacity, f);
     if (!code) code = settle_sources(c, u, f);
     if (code) c->predicted = 0;
@@ -183,6 +177,22 @@ int cuda_upload(void *state, const struct upload *u, struct fault *f)
     c->threads = u->options->threads;
     cuda_leave(c);
     return code;
+}
+
+int cuda_upload(void *state, const struct upload *u, struct fault *f)
+{
+    struct cuda *c = state;
+    (void)f;
+    c->options = *u->options;
+    c->upload = *u;
+    c->upload.options = &c->options;
+    return 0;
+}
+
+int64_t cuda_nj(const struct cuda *c)
+{
+    const int64_t there = c->upload.memory->capacity;
+    return c->upload.nj < there ? c->upload.nj : there;
 }
 
 struct cuda_sources cuda_sources(const struct cuda *c)

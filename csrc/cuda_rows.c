@@ -10,21 +10,26 @@
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-void cuda_row(const struct cuda *c, int i, struct partial_row *row)
+void cuda_read_rows(const struct cuda *c, int first, int count, struct partial_row *rows)
 {
     const int limbs = limbs_of(c->mode);
-    const int64_t stride = c->stride;
     const struct cuda_sum_job from = cuda_row_arrays(c);
     if (c->settled) {
-        *row = c->rows[i];
+        memcpy(rows, c->rows + first, (size_t)count * sizeof *rows);
         return;
     }
-    partial_clear(row);
+    for (int i = 0; i < count; i++) partial_clear(&rows[i]);
     if (!c->nj) return;
-    for (int w = 0; w < NWINDOW; w++)
-        if (from.tops[w * stride + i]) row->top[w] = from.tops[w * stride + i] - CUDA_TOP_ZERO;
+    for (int w = 0; w < NWINDOW; w++) {
+        const int32_t *top = from.tops + w * c->stride + first;
+        for (int i = 0; i < count; i++)
+            if (top[i]) rows[i].top[w] = top[i] - CUDA_TOP_ZERO;
+    }
     for (int k = 0; k < NSUM; k++)
-        for (int d = 0; d < limbs; d++) row->limb[k][d] = from.limbs[(k * limbs + d) * stride + i];
+        for (int d = 0; d < limbs; d++) {
+            const long long *limb = from.limbs + (k * limbs + d) * c->stride + first;
+            for (int i = 0; i < count; i++) rows[i].limb[k][d] = limb[i];
+        }
 }
 
 /* ---- what is left to the host ----------------------------------------------------------- */
@@ -135,7 +140,7 @@ int cuda_settle(struct cuda *c, struct fault *f)
     }
     if (!code && again && c->nj) code = cuda_check(c, INT_MAX, "repeated sum", f);
     if (code) return code;
-    for (int i = 0; i < c->targets.ni; i++) cuda_row(c, i, &c->rows[i]);
+    cuda_read_rows(c, 0, c->targets.ni, c->rows);
     add_left(c, left);
     c->settled = 1;
     return 0;

@@ -3,13 +3,15 @@
  * depend on how many cards there are. A call for which that does not pay is the first card's alone.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cuda.h"
 #include "hosted.h"
 #include "threads.h"
 
-/* Below so many pairs a card more saves less than a launch and a merge cost. */
-enum { WORTH_A_CARD = 1 << 25 };
+/* A card more saves less than its launch and the merge cost below so many pairs, the prediction of
+ * a j particle being counted as some. */
+enum { WORTH_A_CARD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 
 int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f)
 {
@@ -31,7 +33,7 @@ void cuda_close_others(struct cuda *c)
 
 int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj)
 {
-    const int64_t worth = c->others ? ni * nj / c->worth_a_card : 0;
+    const int64_t worth = c->others ? (ni + PAIRS_OF_PREDICTION) * nj / c->worth_a_card : 0;
     const int64_t cards = worth < c->others + 1 ? worth : c->others + 1;
     const int64_t blocks = cuda_parts(nj, CUDA_BLOCK);
     return (int)(cards < blocks ? cards : blocks);
@@ -39,7 +41,7 @@ int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj)
 
 int cuda_shares(struct cuda *c, const struct targets *targets)
 {
-    const int cards = targets->on_device ? 0 : cuda_worth_sharing(c, targets->ni, c->nj);
+    const int cards = targets->on_device ? 0 : cuda_worth_sharing(c, targets->ni, cuda_nj(c));
     c->sharing = cards > 1 ? cards : 0;
     return c->sharing;
 }
@@ -51,7 +53,7 @@ struct shares {
     struct cuda *c;
     struct targets targets;
     int (*work)(struct shares *s, int card, struct fault *f);
-    void (*row)(struct shares *s, int i);
+    void (*rows)(struct shares *s, int first, int count);
     unsigned want;
     _Atomic int next, next_row;
     int code[MOST_FOLLOWERS];
@@ -108,8 +110,8 @@ static void fill_task(void *shares)
 static int start_share(struct shares *s, int k, struct fault *f)
 {
     struct cuda *card = card_of(s->c, k);
-    const int64_t blocks = cuda_all_blocks(s->c), n = s->c->sharing;
-    const int code = k ? cuda_upload(card, &s->c->upload, f) : 0;
+    const int64_t blocks = cuda_parts(cuda_nj(s->c), CUDA_BLOCK), n = s->c->sharing;
+    const int code = cuda_bring_up_to_date(card, &s->c->upload, f);
     return code ? code
                 : cuda_start_blocks(card, &s->targets, blocks * k / n, blocks * (k + 1) / n, 1, f);
 }
@@ -132,60 +134,64 @@ int cuda_start_shared(struct cuda *c, const struct targets *targets, struct faul
 
 /* ---- the end --------------------------------------------------------------------------- */
 
+enum { MERGED_AT_ONCE = 64 };
+
 static int finish_share(struct shares *s, int k, struct fault *f)
 {
     struct cuda *card = card_of(s->c, k);
     return cuda_finish_alone(card, s->want, card->targets.ni, f);
 }
 
-static void merge_row(const struct shares *s, int i, struct partial_row *row)
+static void merge_rows(const struct shares *s, int first, int count, struct partial_row *rows)
 {
-    cuda_row(s->c, i, row);
+    struct partial_row other[MERGED_AT_ONCE];
+    cuda_read_rows(s->c, first, count, rows);
     for (int k = 1; k < s->c->sharing; k++) {
-        struct partial_row other;
-        cuda_row(card_of(s->c, k), i, &other);
-        partial_merge(row, &other, limbs_of(s->c->mode));
+        cuda_read_rows(card_of(s->c, k), first, count, other);
+        for (int i = 0; i < count; i++) partial_merge(&rows[i], &other[i], limbs_of(s->c->mode));
     }
 }
 
-/* A row's results into those of the first card. */
-static void merge_results(struct shares *s, int i)
+/* Results of rows into those of the first card. */
+static void merge_results(struct shares *s, int first, int count)
 {
-    struct partial_row row;
+    struct partial_row rows[MERGED_AT_ONCE];
     double sum[NSUM];
     const struct results r = cuda_results(s->c);
-    merge_row(s, i, &row);
-    partial_value(&row, sum);
-    for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[i] = sum[q];
+    merge_rows(s, first, count, rows);
+    for (int i = 0; i < count; i++) {
+        partial_value(&rows[i], sum);
+        for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[first + i] = sum[q];
+    }
     for (int k = 1; k < s->c->sharing; k++) {
         const struct cuda *card = card_of(s->c, k);
         const struct results other = cuda_results(card);
-        cuda_take_nearer(s->c, i, (other.sum[0] + NSUM * card->stride)[i], other.nearest[i]);
+        for (int i = first; i < first + count; i++)
+            cuda_take_nearer(s->c, i, (other.sum[0] + NSUM * card->stride)[i], other.nearest[i]);
     }
 }
 
-/* Its row of partial sums into the first card's, which may be settled and then are its own share.
- */
-static void keep_row(struct shares *s, int i)
+/* Rows of partial sums into the first card's, which may be settled and then are its own share. */
+static void keep_rows(struct shares *s, int first, int count)
 {
-    struct partial_row row;
-    merge_row(s, i, &row);
-    s->c->rows[i] = row;
+    struct partial_row rows[MERGED_AT_ONCE];
+    merge_rows(s, first, count, rows);
+    memcpy(s->c->rows + first, rows, (size_t)count * sizeof *rows);
 }
 
 static void rows_task(void *shares)
 {
     struct shares *s = shares;
     const int ni = s->c->targets.ni;
-    for (int first; (first = atomic_fetch_add(&s->next_row, ROWS_AT_ONCE)) < ni;)
-        for (int i = first; i < ni && i < first + ROWS_AT_ONCE; i++) s->row(s, i);
+    for (int first; (first = atomic_fetch_add(&s->next_row, MERGED_AT_ONCE)) < ni;)
+        s->rows(s, first, ni - first < MERGED_AT_ONCE ? ni - first : MERGED_AT_ONCE);
 }
 
-static void on_rows(struct shares *s, void (*work)(struct shares *s, int i))
+static void on_rows(struct shares *s, void (*work)(struct shares *s, int first, int count))
 {
     const int cores = s->c->threads ? s->c->threads : options_cores();
-    const int worth = s->c->targets.ni / ROWS_AT_ONCE + 1;
-    s->row = work;
+    const int worth = s->c->targets.ni / MERGED_AT_ONCE + 1;
+    s->rows = work;
     atomic_store(&s->next_row, 0);
     threads_run(worth < cores ? worth : cores, rows_task, s);
 }
@@ -196,7 +202,7 @@ int cuda_merge_rows(struct cuda *c, struct fault *f)
     if (c->rows_merged) return 0;
     const int code = cuda_room_for_rows(c, f);
     if (code) return code;
-    on_rows(&s, keep_row);
+    on_rows(&s, keep_rows);
     c->settled = c->rows_merged = 1;
     return 0;
 }

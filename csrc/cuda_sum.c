@@ -342,11 +342,11 @@ int cuda_start(void *state, const struct targets *targets, const struct walk *wa
 {
     struct cuda *c = state;
     if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != c->nj)
+        walks->j_count != cuda_nj(c))
         return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
-    return cuda_shares(c, targets)
-               ? cuda_start_shared(c, targets, f)
-               : cuda_start_blocks(c, targets, 0, cuda_all_blocks(c), c->rows_guess > 0, f);
+    if (cuda_shares(c, targets)) return cuda_start_shared(c, targets, f);
+    const int code = cuda_bring_up_to_date(c, &c->upload, f);
+    return code ? code : cuda_start_blocks(c, targets, 0, cuda_all_blocks(c), c->rows_guess > 0, f);
 }
 
 /* ---- the end --------------------------------------------------------------------------- */

@@ -44,9 +44,8 @@ static int leave(struct session *s, int code, const fenv_t *host)
 int hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time, void *stream)
 {
     static const char call[] = "g6x_hermite_next_device";
-    int ni = 0, code = check(s, call, h, 0, 0.0);
+    int ni = 0, code = check(s, call, time ? h : NULL, 0, 0.0);
     fenv_t host;
-    if (!code && !time) code = error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
     if (code) return code;
     *time = INFINITY;
     if (!h->n) return 0;

@@ -226,29 +226,56 @@ static int largest_exponent(const double a[3])
     return exponent_of(from_bits(most >> 1));
 }
 
-static void settle_slot(struct jmemory *j, int64_t a)
+static struct slot_note note_of(const struct jparticle *p)
 {
-    const struct jparticle *p = &j->body[a];
-    struct slot_note *n = &j->note[a];
-    if (a < j->counted) count_slot(j, n, -1);
-    if (n->state == SLOT_EMPTY || n->index != p->index) {
-        if (n->state != SLOT_EMPTY) unlink_slot(j, a);
-        n->index = p->index;
-        link_slot(j, a);
-    }
-    n->state = (int16_t)p->state;
+    struct slot_note n = {.index = p->index, .state = (int16_t)p->state};
     if (p->state == SLOT_SET) {
-        n->x = (int16_t)largest_exponent(p->x);
-        n->mass = (int16_t)exponent_of(p->mass);
-        n->v = (int16_t)largest_exponent(p->v);
+        n.x = (int16_t)largest_exponent(p->x);
+        n.mass = (int16_t)exponent_of(p->mass);
+        n.v = (int16_t)largest_exponent(p->v);
     }
-    if (a < j->counted) count_slot(j, n, 1);
+    return n;
+}
+
+/* For those that have copies. */
+static void tell_of(struct jmemory *j, int64_t a)
+{
+    const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
     j->stale[a / 1024] |= (uint64_t)1 << (a / 16 % 64);
-    for (struct fresh *f = j->fresh; f < j->fresh + j->followers; f++)
+    for (struct fresh *f = j->fresh; f < j->fresh + followers; f++)
         if (f->slot && f->count < FRESH_SLOTS)
             f->slot[f->count++] = (int32_t)a;
         else
             f->lost = 1;
+}
+
+static void settle_slot(struct jmemory *j, int64_t a)
+{
+    struct slot_note *n = &j->note[a];
+    const struct slot_note now = note_of(&j->body[a]);
+    if (a < j->counted) count_slot(j, n, -1);
+    const int moves = n->state == SLOT_EMPTY || n->index != now.index;
+    if (moves && n->state != SLOT_EMPTY) unlink_slot(j, a);
+    *n = now;
+    if (moves) link_slot(j, a);
+    if (a < j->counted) count_slot(j, n, 1);
+    tell_of(j, a);
+}
+
+int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
+{
+    struct slot_note *n = &j->note[a];
+    if (a >= j->capacity || n->state != SLOT_SET || n->index != p->index) return 0;
+    const struct slot_note now = note_of(p);
+    memcpy(&j->body[a], p, sizeof *p);
+    if (j->k18) memset(j->k18[a], 0, sizeof j->k18[a]);
+    if (a < j->counted && (now.x != n->x || now.mass != n->mass || now.v != n->v)) {
+        count_slot(j, n, -1);
+        count_slot(j, &now, 1);
+    }
+    *n = now;
+    tell_of(j, a);
+    return 1;
 }
 
 int jmemory_follow(struct jmemory *j, int follower)
@@ -256,7 +283,10 @@ int jmemory_follow(struct jmemory *j, int follower)
     struct fresh *f = &j->fresh[follower];
     if (f->slot) return 0;
     *f = (struct fresh){memory_zeroed(FRESH_SLOTS * sizeof *f->slot), 0, 1};
-    if (j->followers <= follower) j->followers = follower + 1;
+    int followers = atomic_load(&j->followers);
+    while (followers <= follower &&
+           !atomic_compare_exchange_weak(&j->followers, &followers, follower + 1))
+        continue;
     return f->slot ? 0 : G6X_E_MEMORY;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GRAPE6_JMEMORY_H
 #define GRAPE6_JMEMORY_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "particle.h"
@@ -61,7 +62,7 @@ struct jmemory {
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
     struct fresh fresh[MOST_FOLLOWERS];
-    int followers; /* one more than the highest that follows */
+    _Atomic int followers; /* one more than the highest; several may begin at once */
 
     struct slot_note *note; /* [capacity] */
     int32_t *head;          /* index map: address + 1 of the first slot of a bucket, 0 for none */
@@ -84,6 +85,9 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
 int jmemory_make_room(struct jmemory *j, int64_t address, int k18);
 /* Writes what is queued; before anything but jmemory_set looks at a slot. */
 void jmemory_commit(struct jmemory *j);
+/* Writes a sound particle, without k18, over a settled one of the same index, and settles it: much
+ * less work than the two. 0 if there is no such one. */
+int jmemory_move(struct jmemory *j, int64_t address, const struct jparticle *p);
 /* Keeps a follower's list of fresh slots from now on; 0 or G6X_E_MEMORY. */
 int jmemory_follow(struct jmemory *j, int follower);
 /* Settles the changed slots, and moves the histograms to the slots below nj. */
