@@ -73,7 +73,7 @@ struct cuda {
      */
     struct cuda *other[MOST_FOLLOWERS - 1];
     int others;
-    int merged;           /* what all cards have found is in the first one's results, */
+    int merged_rows;      /* up to here what all cards have found is in the first one's results, */
     int rows_merged;      /* and in its rows */
     int sharing;          /* of the last start: how many of all cards took part, 0 for this alone */
     int64_t worth_a_card; /* pairs */

@@ -7,6 +7,7 @@
 
 #include "cuda.h"
 #include "hosted.h"
+#include "memory.h"
 #include "threads.h"
 
 /* A card more saves less than its launch and the merge cost below so many pairs, the prediction of
@@ -55,6 +56,7 @@ struct shares {
     int (*work)(struct shares *s, int card, struct fault *f);
     void (*rows)(struct shares *s, int first, int count);
     unsigned want;
+    int count; /* of rows that are to be there */
     _Atomic int next, next_row;
     int code[MOST_FOLLOWERS];
     struct fault fault[MOST_FOLLOWERS];
@@ -97,14 +99,29 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct fau
 
 /* ---- the beginning --------------------------------------------------------------------- */
 
-enum { ROWS_AT_ONCE = 1024 };
+/* Targets that several cards read are filled once: by the first that comes to a run of them. */
+enum { ROWS_AT_ONCE = 256 }; /* divides what is asked for at a time, but for the last ones */
+enum { UNFILLED, BEING_FILLED, FILLED };
+struct fill_once {
+    struct targets targets;
+    _Atomic unsigned char *state; /* per run */
+};
 
-static void fill_task(void *shares)
+static void fill_run(struct fill_once *o, int run)
 {
-    struct shares *s = shares;
-    const struct targets *t = &s->targets;
-    for (int i; (i = atomic_fetch_add(&s->next_row, ROWS_AT_ONCE)) < t->ni;)
-        t->fill(t->context, i, t->ni - i < ROWS_AT_ONCE ? t->ni - i : ROWS_AT_ONCE);
+    const int first = run * ROWS_AT_ONCE, left = o->targets.ni - first;
+    unsigned char seen = UNFILLED;
+    if (atomic_compare_exchange_strong(&o->state[run], &seen, BEING_FILLED)) {
+        o->targets.fill(o->targets.context, first, left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
+        atomic_store(&o->state[run], FILLED);
+    }
+    while (atomic_load(&o->state[run]) != FILLED) threads_pause();
+}
+
+static void fill_once(void *once, int first, int count)
+{
+    for (int row = first; row < first + count; row += ROWS_AT_ONCE)
+        fill_run(once, row / ROWS_AT_ONCE);
 }
 
 static int start_share(struct shares *s, int k, struct fault *f)
@@ -119,16 +136,21 @@ static int start_share(struct shares *s, int k, struct fault *f)
 int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f)
 {
     struct shares s = {.c = c, .targets = *targets};
-    c->merged = c->rows_merged = 0;
-    const int worth = targets->ni / ROWS_AT_ONCE;
-    if (targets->fill) threads_run(worth < 4 ? worth : 4, fill_task, &s);
-    s.targets.fill = NULL;
+    struct fill_once once = {.targets = *targets};
+    c->merged_rows = c->rows_merged = 0;
+    if (targets->fill) {
+        once.state = memory_zeroed((size_t)cuda_parts(targets->ni, ROWS_AT_ONCE));
+        if (!once.state) return error_set(f, G6X_E_MEMORY, "out of memory at firsthalf");
+        s.targets.fill = fill_once;
+        s.targets.context = &once;
+    }
     int code = on_all(&s, start_share, f);
     while (code && drop_lost(c)) {
         code = cuda_shares(c, &s.targets)
                    ? on_all(&s, start_share, f)
                    : cuda_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
     }
+    memory_free((void *)once.state);
     return code;
 }
 
@@ -138,8 +160,7 @@ enum { MERGED_AT_ONCE = 64 };
 
 static int finish_share(struct shares *s, int k, struct fault *f)
 {
-    struct cuda *card = card_of(s->c, k);
-    return cuda_finish_alone(card, s->want, card->targets.ni, f);
+    return cuda_finish_alone(card_of(s->c, k), s->want, s->count, f);
 }
 
 static void merge_rows(const struct shares *s, int first, int count, struct partial_row *rows)
@@ -182,38 +203,62 @@ static void keep_rows(struct shares *s, int first, int count)
 static void rows_task(void *shares)
 {
     struct shares *s = shares;
-    const int ni = s->c->targets.ni;
-    for (int first; (first = atomic_fetch_add(&s->next_row, MERGED_AT_ONCE)) < ni;)
-        s->rows(s, first, ni - first < MERGED_AT_ONCE ? ni - first : MERGED_AT_ONCE);
+    for (int first; (first = atomic_fetch_add(&s->next_row, MERGED_AT_ONCE)) < s->count;)
+        s->rows(s, first, s->count - first < MERGED_AT_ONCE ? s->count - first : MERGED_AT_ONCE);
 }
 
-static void on_rows(struct shares *s, void (*work)(struct shares *s, int first, int count))
+/* Rows from `first` to s->count. */
+static void on_rows(struct shares *s, int first,
+                    void (*work)(struct shares *s, int first, int count))
 {
     const int cores = s->c->threads ? s->c->threads : options_cores();
-    const int worth = s->c->targets.ni / MERGED_AT_ONCE + 1;
+    const int worth = (s->count - first) / MERGED_AT_ONCE + 1;
     s->rows = work;
-    atomic_store(&s->next_row, 0);
+    atomic_store(&s->next_row, first);
     threads_run(worth < cores ? worth : cores, rows_task, s);
 }
 
 int cuda_merge_rows(struct cuda *c, struct fault *f)
 {
-    struct shares s = {.c = c};
+    struct shares s = {.c = c, .count = c->targets.ni};
     if (c->rows_merged) return 0;
     const int code = cuda_room_for_rows(c, f);
     if (code) return code;
-    on_rows(&s, keep_rows);
+    on_rows(&s, 0, keep_rows);
     c->settled = c->rows_merged = 1;
     return 0;
 }
 
+/* The first rows while the cards are still at work: 1 if that cannot be had. */
+static int finish_some(struct shares *s)
+{
+    struct fault quiet = {.quiet = 1};
+    for (int k = 0; k < s->c->sharing; k++)
+        if (finish_share(s, k, &quiet)) return 1; /* which will be told when all are waited for */
+    s->rows = merge_results;
+    atomic_store(&s->next_row, s->c->merged_rows);
+    rows_task(s);
+    s->c->merged_rows = s->count;
+    return 0;
+}
+
+/* Whether a card has summed its share again, and so overwritten what was merged. */
+static int any_settled(const struct cuda *c)
+{
+    int any = c->settled;
+    for (int k = 1; k < c->sharing; k++) any |= c->other[k - 1]->settled;
+    return any;
+}
+
 int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f)
 {
-    struct shares s = {.c = c, .targets = c->targets, .want = want};
-    if (c->merged && (c->has & want & WANT_NEAREST) == (want & WANT_NEAREST)) return 0;
-    if (count < c->targets.ni) return 1;
-    c->merged = c->rows_merged = 0;
+    struct shares s = {.c = c, .targets = c->targets, .want = want, .count = count};
+    const int ni = c->targets.ni;
+    if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST)) c->merged_rows = 0;
+    if (count <= c->merged_rows) return 0;
+    if (count < ni) return finish_some(&s);
     int code = on_all(&s, finish_share, f);
+    if (code || any_settled(c)) c->merged_rows = 0;
     while (code && drop_lost(c)) {
         if (!cuda_shares(c, &s.targets)) {
             code = cuda_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
@@ -223,7 +268,7 @@ int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f
         if (!code) code = on_all(&s, finish_share, f);
     }
     if (code) return code;
-    on_rows(&s, merge_results);
-    c->merged = 1;
+    on_rows(&s, c->merged_rows, merge_results);
+    c->merged_rows = ni;
     return 0;
 }

@@ -213,7 +213,8 @@ def test_arrays_of_another_device_are_refused(pair):
 
 def test_memory_does_not_leak(pair):
     device, _ = pair()
-    arrays = [cupy.asarray(a) for a in (MASS, POS, VEL)]
+    with cupy.cuda.Device(device._board.option("DEVICE")):  # there may be several
+        arrays = [cupy.asarray(a) for a in (MASS, POS, VEL)]
     pool = cupy.get_default_memory_pool()
     used = []
     for _ in range(20):
