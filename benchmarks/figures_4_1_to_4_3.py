@@ -11,7 +11,7 @@ import time
 import numpy as np
 from thesis import card_program, keep, options_of
 
-SIZES = (1, 4, 16, 64, 256, 1024, 4096, 16384)
+SIZES = (1, 16, 64, 256, 1024, 4096, 16384)
 
 
 def copies(n, takes=9):
@@ -49,7 +49,7 @@ def main():
         while n <= options.largest:
             figures.append(copies(n))
             figures += [card("step", "grape", n, size) for size in SIZES if size <= n]
-            n *= 4
+            n *= 16 if n < 65536 else 4
     keep("4.1-4.3", options, figures)
 
 
