@@ -47,7 +47,7 @@ def main():
                 "times_one": {count: middle[1] / middle[count] for count in counts},
             })  # fmt: skip
             print(figures[-1], flush=True)
-    keep("5.1", options, figures)
+            keep("5.1", options, figures)
 
 
 if __name__ == "__main__":
