@@ -77,6 +77,7 @@ struct cuda {
     int rows_merged;      /* and in its rows */
     int sharing;          /* of the last start: how many of all cards took part, 0 for this alone */
     int64_t worth_a_card; /* pairs */
+    int merges_early;     /* for tests, whose cards have always ended */
     struct upload upload; /* the last one, of which nobody has made anything yet, */
     struct options options; /* with these */
     void *function[NMODE][NKERNEL];
@@ -220,6 +221,8 @@ int cuda_predict(struct cuda *c, struct fault *f);
 int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f);
 /* Where these go. */
 struct cuda_sum_job cuda_row_arrays(const struct cuda *c);
+/* Whether the last rows' results are there. */
+int cuda_is_through(const struct cuda *c);
 /* Waits until the results of targets below `count` are there, and notes whether something of them
  * was left to the host. */
 int cuda_wait(struct cuda *c, int count, struct fault *f);

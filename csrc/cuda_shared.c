@@ -18,6 +18,7 @@ int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct
 {
     const char *worth = getenv("GRAPE6_TEST_WORTH_A_CARD");
     int code = 0;
+    c->merges_early = getenv("GRAPE6_TEST_MERGES_EARLY") != NULL;
     if (!o->all_devices) return 0;
     c->worth_a_card = worth && atoll(worth) > 0 ? atoll(worth) : WORTH_A_CARD;
     for (int k = 1; k < c->device.usable && k < MOST_FOLLOWERS && !code; k++) {
@@ -229,10 +230,14 @@ int cuda_merge_rows(struct cuda *c, struct fault *f)
     return 0;
 }
 
-/* The first rows while the cards are still at work: 1 if that cannot be had. */
+/* The first rows while some card is still at work: 1 if that cannot be had, or if none is, since
+ * the rest is done faster by many threads at the end. */
 static int finish_some(struct shares *s)
 {
     struct fault quiet = {.quiet = 1};
+    int at_work = s->c->merges_early;
+    for (int k = 0; k < s->c->sharing; k++) at_work |= !cuda_is_through(card_of(s->c, k));
+    if (!at_work) return 1;
     for (int k = 0; k < s->c->sharing; k++)
         if (finish_share(s, k, &quiet)) return 1; /* which will be told when all are waited for */
     s->rows = merge_results;

@@ -367,6 +367,12 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
     return 0;
 }
 
+int cuda_is_through(const struct cuda *c)
+{
+    const volatile unsigned long long *flags = flags_of(c);
+    return !c->launched || flags[cuda_parts(c->launched, c->tile_rows) - 1] == c->step;
+}
+
 int cuda_wait(struct cuda *c, int count, struct fault *f)
 {
     const int64_t tiles = c->launched ? cuda_parts(count, c->tile_rows) : 0;

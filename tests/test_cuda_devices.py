@@ -68,6 +68,11 @@ def test_bits_do_not_depend_on_the_number_of_devices(card, on_one, mode, devices
     assert bits == on_one[mode]
 
 
+def test_bits_of_rows_that_are_merged_while_devices_work(card, on_one, mode):
+    found = run(card, STEPS.format(mode=mode), "0,1,2", GRAPE6_TEST_MERGES_EARLY="1")
+    assert found[1] == on_one[mode]
+
+
 def test_small_calls_are_one_devices(card, on_one):
     name, bits, _ = run(
         card, STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_WORTH_A_CARD="10000000"
