@@ -8,16 +8,17 @@ import json
 import re
 from pathlib import Path
 
+import thesis_tables
+from thesis_tables import row
+
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs/benchmarks.md"
 
 
-def row(cells):
-    return "| " + " | ".join(str(c) for c in cells) + " |\n"
-
-
 def heading(result):
-    return f"{result['machine']['cpu']}, commit {result['commit']}\n\n"
+    return (
+        f"{result['machine'].get('gpu', result['machine']['cpu'])}, commit {result['commit']}\n\n"
+    )
 
 
 def speeds(result):
@@ -60,7 +61,7 @@ def integrations(result):
 def cards(result):
     about = result["machine"]
     lines = (
-        f"{about['gpu']}, driver {about['driver']}, CuPy {about['cupy']}, CUDA {about['cuda']}\n\n"
+        f"{about['cpu']}, driver {about['driver']}, CuPy {about['cupy']}, CUDA {about['cuda']}\n\n"
     )
     lines += row(["command", "figure", "goal"]) + row(["---"] * 3)
     rest = []
@@ -84,15 +85,22 @@ def cards(result):
 
 
 MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
+MAKERS |= thesis_tables.MAKERS
+
+
+def maker_of(name):
+    """By the longest beginning of the name."""
+    found = [key for key in MAKERS if name.startswith(f"{key}-")]
+    return MAKERS[max(found, key=len)] if found else speeds
 
 
 def main():
     page = PAGE.read_text()
-    for name in re.findall(r"<!-- ([\w-]+) -->", page):
+    for name in re.findall(r"<!-- ([\w.-]+) -->", page):
         if name == "end":
             continue
         result = json.loads((HERE / "results" / f"{name}.json").read_text())
-        table = MAKERS.get(name.split("-")[0], speeds)(result)
+        table = maker_of(name)(result)
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, rest = page.split(begin)
         page = before + begin + heading(result) + table + end + rest.split(end, 1)[1]
