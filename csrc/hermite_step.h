@@ -51,14 +51,32 @@ HERMITE_FN void hermite_add_orders(double dt, const double a0[3], const double j
     }
 }
 
-/* Aarseth's criterion (Makino and Aarseth, equation 9). */
-HERMITE_FN double hermite_wanted_step(const struct hermite_rule *rule, const double a[3],
-                                      const double j[3], const double a2[3], const double a3[3])
+/* Aarseth's criterion (Makino and Aarseth, equation 9) for a and its three derivatives. */
+HERMITE_FN double hermite_criterion(const struct hermite_rule *rule, const double a[3],
+                                    const double j[3], const double a2[3], const double a3[3])
 {
     const double a_ = hermite_norm(a), j_ = hermite_norm(j);
     const double s = hermite_norm(a2), c = hermite_norm(a3);
     const double below = j_ * c + s * s;
     return below > 0.0 ? sqrt(rule->eta * (a_ * s + j_ * j_) / below) : rule->dt_max;
+}
+
+/* The criterion two steps ahead: a2 and a3 are those of the step that has been made, and a step
+ * that follows what has been lags behind an approaching encounter, and ahead of one that is over;
+ * such steps let the energy drift. dt is the step made, of which twice is the most that comes next.
+ */
+HERMITE_FN double hermite_wanted_step(const struct hermite_rule *rule, double dt, const double a[3],
+                                      const double j[3], const double a2[3], const double a3[3])
+{
+    const double now = hermite_criterion(rule, a, j, a2, a3);
+    const double ahead = 2.0 * (now < 2.0 * dt ? now : 2.0 * dt);
+    double b[3], b1[3], b2[3];
+    for (int k = 0; k < 3; k++) {
+        b[k] = a[k] + ahead * (j[k] + ahead * (a2[k] / 2.0 + ahead * a3[k] / 6.0));
+        b1[k] = j[k] + ahead * (a2[k] + ahead * a3[k] / 2.0);
+        b2[k] = a2[k] + ahead * a3[k];
+    }
+    return hermite_criterion(rule, b, b1, b2, a3);
 }
 
 /* Halved as often as need be; doubled once, and only where the doubled step's grid has a
@@ -99,7 +117,7 @@ HERMITE_FN int hermite_correct_one(const struct hermite_rule *rule, const struct
     if (!s->dt) return 0; /* it stays where it is */
     const double wanted = noise >= 0.0 && hermite_is_noise(dt, noise, a2, a3)
                               ? 2.0 * dt
-                              : hermite_wanted_step(rule, a1, j1, a2, a3);
+                              : hermite_wanted_step(rule, dt, a1, j1, a2, a3);
     for (int k = 0; k < 3; k++) {
         s->x[p][k] = x[k];
         s->v[p][k] = v[k];

@@ -108,7 +108,10 @@ def test_3_27_close_pairs_are_as_good_as_their_positions(new_session, isa, separ
     found = forces(session, source, slice(len(background), None))
     exact = reference.direct_sum(source.mass, source.x, source.v, extended=True,
                                  rows=np.arange(len(background), len(source)))  # fmt: skip
-    limit = 4 * 2.0**-49 * distance / separation + 3e-7
+    # That of hi + lo positions, and of one pair's terms in single precision, each rounding 2^-24:
+    # the separation, r^2 to the power 3/2, the root thrice, three products. How much is seen
+    # depends on the machine's estimate of the root: 5.0 with that of AMD's, 5.1 Intel's.
+    limit = 4 * 2.0**-49 * distance / separation + 10 * 2.0**-24
     error = errors(found, exact)
     assert error["acc"].max() <= limit
     assert error["pot"].max() <= limit
