@@ -58,8 +58,10 @@ def run_others(built, folder):
     clean([built.program("nth_allocation")], printed=True)
     clean([built.program("spoilt_row")], printed=True, GRAPE6_VERIFY="1")
     run_pytest("tests/test_bridge.py", GRAPE6_TEST_COVERAGE=str(folder / "bridge"))
-    run_pytest("tests/test_cuda_backend.py", "tests/test_device_arrays.py",
-               GRAPE6_TEST_LIBRARY=str(in_a_package(built.library, folder)))  # fmt: skip
+    on_cards = [
+        f"tests/test_{name}.py" for name in ("cuda_backend", "device_arrays", "cuda_devices")
+    ]
+    run_pytest(*on_cards, GRAPE6_TEST_LIBRARY=str(in_a_package(built.library, folder)))
 
 
 def main(folder):
