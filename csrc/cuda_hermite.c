@@ -114,7 +114,7 @@ static int correct(struct cuda *c, const struct g6x_hermite *h, struct cuda_herm
     if (!code && notes_of(c)->invalid != CUDA_NO_ROW)
         code = error_set(f, G6X_E_RANGE,
                          "block step: the particle in row %d of the block moves beyond what a "
-                         "double holds",
+                         "double holds, or its mass is NaN or Inf",
                          notes_of(c)->invalid);
     if (rows)
         *rows = (struct device_particles){.n = job->rows,

@@ -35,7 +35,8 @@ void cuda_close_others(struct cuda *c)
 
 int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj)
 {
-    const int64_t worth = c->others ? (ni + PAIRS_OF_PREDICTION) * nj / c->worth_a_card : 0;
+    if (!c->others || !ni) return 0;
+    const int64_t worth = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / c->worth_a_card;
     const int64_t cards = worth < c->others + 1 ? worth : c->others + 1;
     const int64_t blocks = cuda_parts(nj, CUDA_BLOCK);
     return (int)(cards < blocks ? cards : blocks);

@@ -177,7 +177,9 @@ int force_device(struct session *s, int nj, const struct targets *targets,
     fenv_t host;
     int code = check(s, nj, targets, to);
     if (!code && !arrays) code = without_device(s, "g6x_forces_device");
-    if (!code && arrays->shares(s->state, targets->ni, nj)) return shared(s, nj, targets, to);
+    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
+    if (!code && arrays->shares(s->state, targets->ni, (int)present))
+        return shared(s, nj, targets, to);
     force_new(s, nj, targets->ni);
     fpenv_enter(&host);
     if (!code) {

@@ -236,3 +236,10 @@ def test_row08_a_body_that_flies_out_of_range(session):
     h, arrays = given(n, t=np.zeros(n), dt=np.ones(n), v=np.full((n, 3), 1e308), dtmax=1e10)
     arrays["address"][:] = range(n)
     assert lib.g6x_hermite_correct_device(session, h, n, 1e5, 3, ffi.NULL) == lib.G6X_E_RANGE
+
+
+def test_row06_a_mass_that_is_none(session):
+    h, arrays = given(2, t=np.zeros(2), dt=np.ones(2), mass=np.array([1.0, np.nan]))
+    arrays["address"][:] = range(2)
+    assert lib.g6x_hermite_correct_device(session, h, 2, 1.0, 3, ffi.NULL) == lib.G6X_E_RANGE
+    assert lib.g6x_hermite_correct_device(session, h, 1, 1.0, 3, ffi.NULL) == 0

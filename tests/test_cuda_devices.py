@@ -265,3 +265,14 @@ for call in range(1, 40):
 print(*sorted(outcomes))
 """
     assert run(card, script, "0,1,2", GRAPE6_BACKEND="auto")[0] == "failed found"
+
+
+def test_no_targets_are_no_call_to_share(card):
+    """Though the prediction of many particles alone would be worth it."""
+    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+with filled("grape") as grape:
+    number = grape._board.option("DEVICE")
+    none = cupy.on(number, np.zeros((0, 3)))
+    print(len(grape.forces(np.zeros((0, 3))).pot), len(grape.forces(none).pot.memory))
+"""
+    assert run(card, script, "0,1", GRAPE6_TEST_WORTH_A_CARD="1000")[0] == "0 0"

@@ -113,7 +113,8 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     double x[3], v[3];
     if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, noise, x, v))
         atomicAdd(&job.notes->held, 1);
-    if (!are_numbers(x) || !are_numbers(v)) atomicMin(&job.notes->invalid, row);
+    if (!are_numbers(x) || !are_numbers(v) || !is_number(job.mass[p]))
+        atomicMin(&job.notes->invalid, row);
     for (int k = 0; k < 3; k++) {
         job.xi[row][k] = x[k];
         job.vi[row][k] = v[k];
