@@ -64,12 +64,16 @@ HERMITE_FN double hermite_criterion(const struct hermite_rule *rule, const doubl
 /* The criterion two steps ahead: a2 and a3 are those of the step that has been made, and a step
  * that follows what has been lags behind an approaching encounter, and ahead of one that is over;
  * such steps let the energy drift. dt is the step made, of which twice is the most that comes next.
+ * Not further than |a2| / |a3|: beyond, the series says nothing but that it has ended, and in a
+ * million softened bodies, where steps are as long as encounters, steps would be too short.
  */
 HERMITE_FN double hermite_wanted_step(const struct hermite_rule *rule, double dt, const double a[3],
                                       const double j[3], const double a2[3], const double a3[3])
 {
     const double now = hermite_criterion(rule, a, j, a2, a3);
-    const double ahead = 2.0 * (now < 2.0 * dt ? now : 2.0 * dt);
+    const double s = hermite_norm(a2), c = hermite_norm(a3);
+    double ahead = 2.0 * (now < 2.0 * dt ? now : 2.0 * dt);
+    if (c * ahead > s) ahead = s / c;
     double b[3], b1[3], b2[3];
     for (int k = 0; k < 3; k++) {
         b[k] = a[k] + ahead * (j[k] + ahead * (a2[k] / 2.0 + ahead * a3[k] / 6.0));

@@ -303,12 +303,13 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
                         const double (*j)[3], double (*xi)[3], double (*vi)[3]);
 /* xi, vi: the block corrected with acc and jerk (double[ni][3]) at `time`. If dt is not NULL the
  * particles are moved there: t, x, v, a, j are written, and dt becomes the next step by Aarseth's
- * criterion with eta, as it will be two steps ahead: halved as often as need be down to dtmin,
- * doubled at most once, not beyond dtmax and only where `time` is a multiple of the doubled step.
- * noise: double[ni], the error of acc, or NULL: a step is not shortened for changes of the force
- * that are no larger. For more than one corrector pass, call with dt = NULL, take forces at xi, vi,
- * and call again. A particle whose time it is already stays as it is. Returns the number of
- * particles whose step dtmin keeps longer than the criterion asks, or a code. */
+ * criterion with eta, as it will be two steps ahead (docs/integrating.md): halved as often as need
+ * be down to dtmin, doubled at most once, not beyond dtmax and only where `time` is a multiple of
+ * the doubled step. noise: double[ni], the error of acc, or NULL: a step is not shortened for
+ * changes of the force that are no larger. For more than one corrector pass, call with dt = NULL,
+ * take forces at xi, vi, and call again. A particle whose time it is already stays as it is.
+ * Returns the number of particles whose step dtmin keeps longer than the criterion asks, or a code.
+ */
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
                         double dtmax, const double (*acc)[3], const double (*jerk)[3],
                         const double noise[], double t[], double dt[], double (*x)[3],

@@ -68,17 +68,22 @@ def corrected(h, x, v, a, j, acc, jerk):
     return xp + h**4 / 24 * snap + h**5 / 120 * crackle, vp + h**3 / 6 * snap + h**4 / 24 * crackle
 
 
+def norm(vectors):
+    return np.sqrt((vectors.astype(LONG) ** 2).sum(-1))
+
+
 def criterion(a, j, snap, crackle, eta):
     """Aarseth's criterion, equation 9."""
-    size = [np.sqrt((q.astype(LONG) ** 2).sum(-1)) for q in (a, j, snap, crackle)]
+    size = [norm(q) for q in (a, j, snap, crackle)]
     return np.sqrt(eta * (size[0] * size[2] + size[1] ** 2) / (size[1] * size[3] + size[2] ** 2))
 
 
 def aarseth(h, a, j, acc, jerk, eta):
-    """The criterion as it will be two steps ahead of the end of the step, at most 4 h."""
+    """The criterion as it will be two steps ahead, at most 4 h and |snap| / |crackle|."""
     snap, crackle = derivatives(h, a, j, acc, jerk)
     snap = snap + column(h) * crackle
-    ahead = column(2 * np.minimum(criterion(acc, jerk, snap, crackle, eta), 2 * h))
+    steps = 2 * np.minimum(criterion(acc, jerk, snap, crackle, eta), 2 * h)
+    ahead = column(np.minimum(steps, norm(snap) / norm(crackle)))
     a1 = acc + ahead * jerk + ahead**2 / 2 * snap + ahead**3 / 6 * crackle
     j1 = jerk + ahead * snap + ahead**2 / 2 * crackle
     return criterion(a1, j1, snap + ahead * crackle, crackle, eta)
