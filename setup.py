@@ -27,7 +27,7 @@ BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 FLAGS = """-std=gnu11 -O3 -g -fPIC -Wall -Wextra -Wconversion -Wstrict-prototypes
     -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -pthread""".split()
 
-# kernel.c is compiled once per instruction set and width.
+# kernel.c is compiled once per instruction set and width, tree_kernel.c once per instruction set.
 X86_FLAGS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
@@ -49,15 +49,17 @@ Libs: -L${libdir} -Wl,-rpath,${libdir} -lgrape6
 
 def compilations(machine):
     """(object name, source, extra flags) of everything in a library for this machine."""
-    kernel = ROOT / "csrc/kernel.c"
+    kernel, tree_kernel = ROOT / "csrc/kernel.c", ROOT / "csrc/tree_kernel.c"
     for source in sorted((ROOT / "csrc").glob("*.c")):
-        if source != kernel:
+        if source not in (kernel, tree_kernel):
             yield source.stem, source, []
     x86 = X86_FLAGS if machine.lower() in ("x86_64", "amd64") else {}
     for isa, flags in {"base": [], **x86}.items():
         for bits in (32, 64):
             defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="ops_{isa}.h"']
             yield f"kernel_{isa}_{bits}", kernel, defines + flags
+            if bits == 32:
+                yield f"tree_kernel_{isa}", tree_kernel, defines + flags
 
 
 def compile_command(cc, job, extra, out):

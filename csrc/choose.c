@@ -3,8 +3,11 @@
 
 #include "g6lib.h"
 #include "kernel.h"
+#include "tree_kernel.h"
 
-#define DECLARE(isa) extern const struct kernel kernel_##isa##_32, kernel_##isa##_64
+#define DECLARE(isa)                                                                               \
+    extern const struct kernel kernel_##isa##_32, kernel_##isa##_64;                               \
+    extern const struct tree_kernel tree_kernel_##isa
 
 DECLARE(base);
 #ifdef __x86_64__
@@ -23,18 +26,39 @@ static int has_avx512(void)
 }
 #endif
 
+/* The instruction set to take for the one asked for; 0 if the machine lacks it. */
+static int available(int isa)
+{
+#ifdef __x86_64__
+    const int best = has_avx512() ? G6X_ISA_AVX512 : has_avx2() ? G6X_ISA_AVX2 : G6X_ISA_BASE;
+#else
+    const int best = G6X_ISA_BASE;
+#endif
+    return isa == G6X_ISA_BEST ? best : isa <= best ? isa : 0;
+}
+
 #define OF(isa) (mode == MODE_DOUBLE ? &kernel_##isa##_64 : &kernel_##isa##_32)
 
 const struct kernel *kernel_choose(int isa, int mode)
 {
+    switch (available(isa)) {
 #ifdef __x86_64__
-    const int best = has_avx512() ? G6X_ISA_AVX512 : has_avx2() ? G6X_ISA_AVX2 : G6X_ISA_BASE;
-    if (isa == G6X_ISA_BEST) isa = best;
-    if (isa > best) return NULL;
-    if (isa == G6X_ISA_AVX512) return OF(avx512);
-    if (isa == G6X_ISA_AVX2) return OF(avx2);
-#else
-    if (isa > G6X_ISA_BASE) return NULL;
+    case G6X_ISA_AVX512: return OF(avx512);
+    case G6X_ISA_AVX2: return OF(avx2);
 #endif
-    return OF(base);
+    case G6X_ISA_BASE: return OF(base);
+    default: return NULL;
+    }
+}
+
+const struct tree_kernel *tree_kernel_choose(int isa)
+{
+    switch (available(isa)) {
+#ifdef __x86_64__
+    case G6X_ISA_AVX512: return &tree_kernel_avx512;
+    case G6X_ISA_AVX2: return &tree_kernel_avx2;
+#endif
+    case G6X_ISA_BASE: return &tree_kernel_base;
+    default: return NULL;
+    }
 }

@@ -20,6 +20,18 @@ PAIR_FN void v_accumulate(double *d, vec s)
     _mm256_storeu_pd(d, _mm256_add_pd(_mm256_loadu_pd(d), lo));
     _mm256_storeu_pd(d + 4, _mm256_add_pd(_mm256_loadu_pd(d + 4), hi));
 }
+/* Row k of four numbers at p[k]; the columns. */
+PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+{
+    __m256 r[4];
+    for (int k = 0; k < 4; k++)
+        r[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p[k])),
+                                    _mm_loadu_ps(p[k + 4]), 1);
+    const __m256 a = _mm256_unpacklo_ps(r[0], r[1]), b = _mm256_unpackhi_ps(r[0], r[1]);
+    const __m256 c = _mm256_unpacklo_ps(r[2], r[3]), d = _mm256_unpackhi_ps(r[2], r[3]);
+    column[0] = _mm256_shuffle_ps(a, c, 0x44), column[1] = _mm256_shuffle_ps(a, c, 0xee);
+    column[2] = _mm256_shuffle_ps(b, d, 0x44), column[3] = _mm256_shuffle_ps(b, d, 0xee);
+}
 #else
 #define VL 4
 typedef double real;

@@ -20,6 +20,21 @@ PAIR_FN void v_accumulate(double *d, vec s)
 }
 #define v_lt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
 #define v_select(m, a, b) _mm512_mask_blend_ps(m, b, a)
+/* Row k of four numbers at p[k]; the columns. */
+PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+{
+    __m512 r[4];
+    for (int k = 0; k < 4; k++) {
+        r[k] = _mm512_castps128_ps512(_mm_loadu_ps(p[k]));
+        r[k] = _mm512_insertf32x4(r[k], _mm_loadu_ps(p[k + 4]), 1);
+        r[k] = _mm512_insertf32x4(r[k], _mm_loadu_ps(p[k + 8]), 2);
+        r[k] = _mm512_insertf32x4(r[k], _mm_loadu_ps(p[k + 12]), 3);
+    }
+    const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
+    const __m512 c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
+    column[0] = _mm512_shuffle_ps(a, c, 0x44), column[1] = _mm512_shuffle_ps(a, c, 0xee);
+    column[2] = _mm512_shuffle_ps(b, d, 0x44), column[3] = _mm512_shuffle_ps(b, d, 0xee);
+}
 #else
 #define VL 8
 typedef double real;

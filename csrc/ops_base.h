@@ -103,6 +103,14 @@ PAIR_FN void v_accumulate(double *d, vec s)
     for (int l = 0; l < VL; l++) d[l] += (double)s[l];
 }
 
+#if REAL_BITS == 32
+/* Row k of four numbers at p[k]; the columns. */
+PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+{
+    for (int c = 0; c < 4; c++) column[c] = (vec){p[0][c], p[1][c], p[2][c], p[3][c]};
+}
+#endif
+
 /* Four doubles at once, for the predictor. */
 typedef struct {
     double lane[4];

@@ -1,0 +1,471 @@
+/* tree_kernel.c - walks and sums of the tree for one instruction set: compiled once for each, like
+ * kernel.c. Walks look at as many cells at once as a vector holds; expansions are made from as many
+ * cells; cells and particles act on a vector of targets. */
+#include "tree_kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#include OPS_HEADER
+#include "rsqrt.h"
+#ifndef v_rsqrt
+#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
+#endif
+#include "memory.h"
+
+#define TREE_UNROLL _Pragma("GCC unroll 16")
+#include "tree_expand.h"
+#include "tree_open.h"
+
+/* A pair closer than this is summed in double: its terms could leave the range of single. */
+#define TREE_CLOSE 1e-24f
+
+static int reserve(struct tree_list *list, int64_t more, struct tree_work *w)
+{
+    const int64_t want = list->count + more + VL;
+    if (want <= list->room) return 1;
+    const int64_t room = want + want / 2 + 256;
+    int32_t *cell = room < INT32_MAX ? memory_grown(list->cell, (size_t)room * sizeof *cell) : NULL;
+    w->missing |= !cell;
+    if (!cell) return 0;
+    list->cell = cell;
+    list->room = (int32_t)room;
+    return 1;
+}
+
+/* ---- groups --------------------------------------------------------------------- */
+
+static float largest(vec v)
+{
+    real lane[VL];
+    v_store(lane, v);
+    float most = lane[0];
+    for (int l = 1; l < VL; l++) most = lane[l] > most ? lane[l] : most;
+    return most;
+}
+
+static float least(vec v) { return -largest(v_sub(v_set1(0), v)); }
+
+static void find_group(const struct tree_job *job, const struct tree_opening *o, int32_t first,
+                       int32_t count, struct tree_group *g)
+{
+    const struct tree_points *p = job->targets;
+    const float *column[3] = {p->x + first, p->y + first, p->z + first};
+    float centre[3], half[3];
+    for (int c = 0; c < 3; c++) {
+        vec low = v_set1(column[c][0]), high = low;
+        for (int32_t k = 0; k < count; k += VL) { /* behind the last target are copies of it, or */
+            const vec x =
+                v_load(column[c] + k); /* others, which make the box no worse than loose */
+            low = v_min(low, x), high = v_max(high, x);
+        }
+        const float a = least(low), b = largest(high);
+        centre[c] = 0.5f * (a + b);
+        half[c] = b - centre[c] > centre[c] - a ? b - centre[c] : centre[c] - a;
+    }
+    vec r2 = v_set1(0);
+    for (int32_t k = 0; k < count; k += VL) {
+        const vec x = v_sub(v_load(column[0] + k), v_set1(centre[0]));
+        const vec y = v_sub(v_load(column[1] + k), v_set1(centre[1]));
+        const vec z = v_sub(v_load(column[2] + k), v_set1(centre[2]));
+        r2 = v_max(r2, v_fma(z, z, v_fma(y, y, v_mul(x, x))));
+    }
+    *g = (struct tree_group){.x = centre[0],
+                             .y = centre[1],
+                             .z = centre[2],
+                             .half_x = half[0],
+                             .half_y = half[1],
+                             .half_z = half[2],
+                             .radius = sqrtf(largest(r2)),
+                             .first = first,
+                             .count = count,
+                             .least_acc = INFINITY};
+    float most = 0.0f;
+    g->eps2 = INFINITY;
+    for (int32_t k = first; k < first + count; k++) {
+        g->eps2 = job->eps2[k] < g->eps2 ? job->eps2[k] : g->eps2;
+        most = job->eps2[k] > most ? job->eps2[k] : most;
+        if (job->last_acc && job->last_acc[k] < g->least_acc) g->least_acc = job->last_acc[k];
+    }
+    g->eps2_spread = most - g->eps2;
+    g->unit = tree_unit(o, g->radius);
+    g->self_first = first, g->self_end = first + count;
+    if (!job->self) return;
+    g->self_first = INT32_MAX, g->self_end = 0;
+    for (int32_t k = first; k < first + count; k++) {
+        const int32_t at = job->self[k];
+        if (at < 0) continue;
+        if (at < g->self_first) g->self_first = at;
+        if (at >= g->self_end) g->self_end = at + 1;
+    }
+}
+
+/* ---- the walk ------------------------------------------------------------------- */
+
+/* Which of the cells may act as expansions, and which on each target. */
+struct allowed {
+    unsigned local, point;
+};
+
+static struct allowed allow(const struct tree_job *job, const struct tree_opening *o,
+                            const struct tree_group *g, int level, const int32_t *cell)
+{
+    const float *row[VL];
+    vec place[4];
+    for (int l = 0; l < VL; l++) row[l] = &job->place[cell[l]].x;
+    v_columns(row, place);
+    const struct tree_distance d = tree_distance_of(g, place[0], place[1], place[2]);
+    const vec size = place[3];
+    struct allowed may;
+    may.point = vmask_bits(v_lt(tree_reach_point(o, size), d.box));
+    may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size), d.centre)) &
+                vmask_bits(v_lt(v_set1(0), d.box)) &
+                vmask_bits(v_lt(v_set1(tree_reach_soft(o, g)), d.centre));
+    if (o->bound_point > 0.0f) {
+        real mass[VL];
+        for (int l = 0; l < VL; l++) mass[l] = fabsf(job->tree->far[cell[l]].m);
+        may.point &= vmask_bits(tree_within_point(o, g, v_load(mass), size, d.box));
+        may.local &= vmask_bits(tree_within_local(o, g, v_load(mass), size, d.centre));
+    }
+    return may;
+}
+
+static void add_children(struct tree_list *list, const struct tree_cell *c)
+{
+    for (int32_t k = c->child; k < c->child_end; k++) list->cell[list->count++] = k;
+}
+
+static void walk(const struct tree_job *job, const struct tree_opening *o,
+                 const struct tree_group *g, int level, struct tree_work *w)
+{
+    const struct tree_cell *cells = job->tree->cell;
+    const int large = level < 2;
+    const float small = o->passed_on * g->radius;
+    const struct tree_list *now = &w->from[level];
+    struct tree_list *rest = large ? &w->from[level + 1] : NULL;
+    w->local.count = w->point.count = w->leaf.count = 0;
+    if (rest) rest->count = 0;
+    for (int turn = 0; now->count; turn ^= 1) {
+        struct tree_list *next = &w->front[turn];
+        next->count = 0;
+        if (!reserve(next, 8 * (int64_t)now->count, w) || !reserve(&w->local, now->count, w) ||
+            (rest && !reserve(rest, now->count, w)) ||
+            (!rest && (!reserve(&w->point, now->count, w) || !reserve(&w->leaf, now->count, w))))
+            return;
+        for (int l = 0; l < VL; l++) now->cell[now->count + l] = job->tree->cells;
+        for (int32_t k = 0; k < now->count; k += VL) {
+            const int32_t *cell = now->cell + k;
+            const struct allowed may = allow(job, o, g, level, cell);
+            const int n = now->count - k < VL ? now->count - k : VL;
+            for (int l = 0; l < n; l++) {
+                const int32_t id = cell[l];
+                const struct tree_cell *c = &cells[id];
+                const unsigned bit = 1u << l;
+                const int own = c->first < g->self_end && c->end > g->self_first;
+                if (may.local & bit && !own)
+                    w->local.cell[w->local.count++] = id;
+                else if (large && (c->child < 0 || job->place[id].size < small))
+                    rest->cell[rest->count++] = id;
+                else if (large)
+                    add_children(next, c);
+                else if (may.point & bit && !own &&
+                         (c->child >= 0 || c->end - c->first >= o->least_count))
+                    w->point.cell[w->point.count++] = id;
+                else if (c->child < 0)
+                    w->leaf.cell[w->leaf.count++] = id;
+                else
+                    add_children(next, c);
+            }
+        }
+        now = next;
+    }
+}
+
+/* ---- cells to expansions -------------------------------------------------------- */
+
+/* A vector of cells, as seen from the centre of a group, in its units. */
+PAIR_FN void take_cells(const struct tree_far *far, const int32_t *cell, const struct tree_group *g,
+                        struct tree_multipole *c)
+{
+    const float *row[VL];
+    vec v[20];
+    for (int part = 0; part < 5; part++) {
+        for (int l = 0; l < VL; l++) row[l] = &far[cell[l]].x + 4 * part;
+        v_columns(row, v + 4 * part);
+    }
+    const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), u3 = v_mul(u2, u);
+    c->x = v_mul(u, v_sub(v_sub(v_set1(g->x), v[0]), v[4]));
+    c->y = v_mul(u, v_sub(v_sub(v_set1(g->y), v[1]), v[5]));
+    c->z = v_mul(u, v_sub(v_sub(v_set1(g->z), v[2]), v[6]));
+    c->m = v[3], c->spread = v[7];
+    c->xx = v_mul(u2, v[8]), c->xy = v_mul(u2, v[9]), c->xz = v_mul(u2, v[10]);
+    c->yy = v_mul(u2, v[11]), c->yz = v_mul(u2, v[12]);
+    c->xxx = v_mul(u3, v[13]), c->xxy = v_mul(u3, v[14]), c->xxz = v_mul(u3, v[15]);
+    c->xyy = v_mul(u3, v[16]), c->xyz = v_mul(u3, v[17]), c->yyy = v_mul(u3, v[18]);
+    c->yyz = v_mul(u3, v[19]);
+}
+
+#define EACH_ORDER(order, call)                                                                    \
+    switch (order) {                                                                               \
+    case 2: call(2); break;                                                                        \
+    case 3: call(3); break;                                                                        \
+    case 4: call(4); break;                                                                        \
+    case 5: call(5); break;                                                                        \
+    default: call(6); break;                                                                       \
+    }
+
+PAIR_FN void expand_order(const int order, const struct tree_job *job, const struct tree_group *g,
+                          struct tree_work *w, float (*local)[TREE_SUPER], int at)
+{
+    const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
+    vec sum[TREE_TERMS];
+    for (int k = 0; k < (order + 1) * (order + 1); k++) sum[k] = v_set1(0);
+    for (int l = 0; l < VL; l++) w->local.cell[w->local.count + l] = job->tree->cells;
+    for (int32_t k = 0; k < w->local.count; k += VL) {
+        struct tree_multipole c;
+        take_cells(job->tree->far, w->local.cell + k, g, &c);
+        tree_cell_to_local(order, c.x, c.y, c.z, eps2, &c, sum);
+    }
+    for (int k = 0; k < (order + 1) * (order + 1); k++) {
+        real lane[VL];
+        v_store(lane, sum[k]);
+        for (int half = VL / 2; half; half /= 2)
+            for (int l = 0; l < half; l++) lane[l] += lane[l + half];
+        local[k][at] += lane[0];
+    }
+    w->counts.locals += w->local.count;
+}
+
+static void expand(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                   float (*local)[TREE_SUPER], int at){
+#define CALL(order) expand_order(order, job, g, w, local, at)
+    EACH_ORDER(job -> order, CALL)
+#undef CALL
+}
+
+PAIR_FN void shift_order(const int order, const struct tree_group *from,
+                         const float (*local)[TREE_SUPER], int at, const struct tree_group *to,
+                         int count, float (*shifted)[TREE_SUPER])
+{
+    vec all[TREE_TERMS], sum[TREE_TERMS];
+    for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);
+    for (int first = 0; first < count; first += VL) {
+        real x[VL], y[VL], z[VL], ratio[VL];
+        for (int l = 0; l < VL; l++) {
+            const struct tree_group *g = &to[first + l < count ? first + l : count - 1];
+            x[l] = (g->x - from->x) / from->unit, y[l] = (g->y - from->y) / from->unit;
+            z[l] = (g->z - from->z) / from->unit, ratio[l] = g->unit / from->unit;
+        }
+        for (int k = 0; k < (order + 1) * (order + 1); k++) sum[k] = v_set1(0);
+        tree_local_to_local(order, all, v_load(x), v_load(y), v_load(z), sum);
+        vec power = v_load(ratio);
+        for (int n = 0; n <= order; n++, power = v_mul(power, v_load(ratio)))
+            for (int k = n * n; k < (n + 1) * (n + 1); k++)
+                v_store(&shifted[k][first], v_mul(power, sum[k]));
+    }
+}
+
+static void shift(const struct tree_job *job, const struct tree_group *from,
+                  const float (*local)[TREE_SUPER], int at, const struct tree_group *to, int count,
+                  float (*shifted)[TREE_SUPER])
+{
+#define CALL(order) shift_order(order, from, local, at, to, count, shifted)
+    EACH_ORDER(job->order, CALL)
+#undef CALL
+}
+
+/* ---- sums ----------------------------------------------------------------------- */
+
+/* A vector of targets, relative to their group, and their sums. */
+struct bodies {
+    vec x, y, z, eps2, phi, acc[3];
+};
+
+PAIR_FN void local_on(const int order, const struct tree_group *g, const float (*local)[TREE_SUPER],
+                      int at, struct bodies *b)
+{
+    const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), zero = v_set1(0);
+    vec all[TREE_TERMS], phi = zero, acc[3] = {zero, zero, zero};
+    for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);
+    tree_local_to_point(order, all, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, acc);
+    b->phi = v_mul(u, phi);
+    for (int c = 0; c < 3; c++) b->acc[c] = v_mul(u2, acc[c]);
+}
+
+PAIR_FN void points_on(const int octupole, const struct tree_job *job, const struct tree_group *g,
+                       const struct tree_list *list, struct bodies b[], int vectors)
+{
+    for (int32_t k = 0; k < list->count; k++) {
+        const struct tree_far *f = &job->tree->far[list->cell[k]];
+        const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
+        const vec z = v_set1((f->z - g->z) + f->zl);
+        const struct tree_multipole c = {x,
+                                         y,
+                                         z,
+                                         v_set1(f->m),
+                                         v_set1(f->spread),
+                                         v_set1(f->xx),
+                                         v_set1(f->xy),
+                                         v_set1(f->xz),
+                                         v_set1(f->yy),
+                                         v_set1(f->yz),
+                                         v_set1(f->xxx),
+                                         v_set1(f->xxy),
+                                         v_set1(f->xxz),
+                                         v_set1(f->xyy),
+                                         v_set1(f->xyz),
+                                         v_set1(f->yyy),
+                                         v_set1(f->yyz)};
+        for (int v = 0; v < vectors; v++)
+            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
+                               b[v].eps2, &c, &b[v].phi, b[v].acc);
+    }
+}
+
+/* Pairs of `n` sources with two vectors of targets; the least s^2. */
+PAIR_FN vec pairs_on(const struct tree_work *w, int n, struct bodies b[2])
+{
+    vec near = v_set1(1);
+    for (int k = 0; k < n; k++) {
+        const vec m = v_set1(w->source[3][k]);
+        TREE_UNROLL
+        for (int v = 0; v < 2; v++) {
+            const vec x = v_sub(v_set1(w->source[0][k]), b[v].x);
+            const vec y = v_sub(v_set1(w->source[1][k]), b[v].y);
+            const vec z = v_sub(v_set1(w->source[2][k]), b[v].z);
+            const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, b[v].eps2)));
+            const vec s = v_rsqrt(s2), ms = v_mul(m, s), ms3 = v_mul(ms, v_mul(s, s));
+            near = v_min(near, s2);
+            b[v].phi = v_add(b[v].phi, ms);
+            b[v].acc[0] = v_fma(ms3, x, b[v].acc[0]);
+            b[v].acc[1] = v_fma(ms3, y, b[v].acc[1]);
+            b[v].acc[2] = v_fma(ms3, z, b[v].acc[2]);
+        }
+    }
+    return near;
+}
+
+/* The same one by one in double precision, without the pairs of a target with itself. */
+static void careful_pairs(const struct tree_job *job, const struct tree_group *g,
+                          struct tree_work *w, int n, double phi[TREE_GROUP],
+                          double acc[3][TREE_GROUP])
+{
+    const struct tree_points *from = &job->tree->points, *to = job->targets;
+    for (int32_t i = 0; i < g->count; i++) {
+        const int32_t t = g->first + i, self = job->self ? job->self[t] : t;
+        for (int k = 0; k < n; k++) {
+            const int32_t at = w->source_at[k];
+            if (at == self) continue;
+            const double x = ((double)from->x[at] - to->x[t]) + ((double)from->xl[at] - to->xl[t]);
+            const double y = ((double)from->y[at] - to->y[t]) + ((double)from->yl[at] - to->yl[t]);
+            const double z = ((double)from->z[at] - to->z[t]) + ((double)from->zl[at] - to->zl[t]);
+            const double s2 = x * x + y * y + z * z + (double)job->eps2[t];
+            w->counts.coincidences += s2 == 0.0;
+            if (s2 == 0.0) continue;
+            const double s = 1.0 / sqrt(s2), ms = (double)from->m[at] * s, ms3 = ms * s * s;
+            phi[i] += ms;
+            acc[0][i] += ms3 * x, acc[1][i] += ms3 * y, acc[2][i] += ms3 * z;
+        }
+    }
+}
+
+static void add_up(const struct bodies *b, int v, double phi[TREE_GROUP], double acc[3][TREE_GROUP])
+{
+    v_accumulate(phi + v * VL, b->phi);
+    for (int c = 0; c < 3; c++) v_accumulate(acc[c] + v * VL, b->acc[c]);
+}
+
+enum { VECTORS = TREE_GROUP / VL };
+
+/* Sources gathered so far act on all targets of the group. */
+static void flush(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                  int n, int careful, const struct bodies b[VECTORS], double phi[TREE_GROUP],
+                  double acc[3][TREE_GROUP])
+{
+    const vec zero = v_set1(0);
+    double found_phi[TREE_GROUP] = {0}, found_acc[3][TREE_GROUP] = {{0}};
+    w->counts.pairs += (int64_t)n * g->count;
+    for (int v = 0; v < VECTORS && !careful; v += 2) {
+        struct bodies two[2] = {b[v], b[v + 1]};
+        for (int k = 0; k < 2; k++)
+            two[k].phi = two[k].acc[0] = two[k].acc[1] = two[k].acc[2] = zero;
+        const vec near = pairs_on(w, n, two);
+        careful = vmask_bits(v_lt(near, v_set1(TREE_CLOSE))) != 0;
+        add_up(&two[0], v, found_phi, found_acc);
+        add_up(&two[1], v + 1, found_phi, found_acc);
+    }
+    if (careful) {
+        careful_pairs(job, g, w, n, phi, acc);
+        return;
+    }
+    for (int i = 0; i < TREE_GROUP; i++) {
+        phi[i] += found_phi[i];
+        for (int c = 0; c < 3; c++) acc[c][i] += found_acc[c][i];
+    }
+}
+
+static void leaves_on(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                      int own, const struct bodies b[VECTORS], double phi[TREE_GROUP],
+                      double acc[3][TREE_GROUP])
+{
+    const struct tree_points *p = &job->tree->points;
+    const vec gx = v_set1(g->x), gy = v_set1(g->y), gz = v_set1(g->z);
+    int n = 0;
+    for (int32_t k = 0; k < w->leaf.count; k++) {
+        const struct tree_cell *c = &job->tree->cell[w->leaf.cell[k]];
+        if (own != (c->first < g->self_end && c->end > g->self_first)) continue;
+        for (int32_t j = c->first; j < c->end; j += VL) {
+            const int32_t left = c->end - j < VL ? c->end - j : VL;
+            if (n + VL > TREE_SOURCES) {
+                flush(job, g, w, n, own, b, phi, acc);
+                n = 0;
+            }
+            v_store(w->source[0] + n, v_add(v_sub(v_load(p->x + j), gx), v_load(p->xl + j)));
+            v_store(w->source[1] + n, v_add(v_sub(v_load(p->y + j), gy), v_load(p->yl + j)));
+            v_store(w->source[2] + n, v_add(v_sub(v_load(p->z + j), gz), v_load(p->zl + j)));
+            v_store(w->source[3] + n, v_load(p->m + j));
+            for (int l = 0; l < VL; l++) w->source_at[n + l] = j + l;
+            n += left;
+        }
+    }
+    if (n) flush(job, g, w, n, own, b, phi, acc);
+}
+
+static void sum(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                const float (*local)[TREE_SUPER], int at, double phi[TREE_GROUP],
+                double acc[3][TREE_GROUP])
+{
+    const struct tree_points *p = job->targets;
+    const vec gx = v_set1(g->x), gy = v_set1(g->y), gz = v_set1(g->z), zero = v_set1(0);
+    struct bodies b[VECTORS];
+    for (int v = 0; v < VECTORS; v++) {
+        const int32_t t = g->first + v * VL;
+        b[v].x = v_add(v_sub(v_load(p->x + t), gx), v_load(p->xl + t));
+        b[v].y = v_add(v_sub(v_load(p->y + t), gy), v_load(p->yl + t));
+        b[v].z = v_add(v_sub(v_load(p->z + t), gz), v_load(p->zl + t));
+        b[v].eps2 = v_load(job->eps2 + t);
+        b[v].phi = b[v].acc[0] = b[v].acc[1] = b[v].acc[2] = zero;
+        if (job->order) {
+#define CALL(order) local_on(order, g, local, at, &b[v])
+            EACH_ORDER(job->order, CALL)
+#undef CALL
+        }
+    }
+    if (job->order)
+        points_on(1, job, g, &w->point, b, VECTORS);
+    else
+        points_on(0, job, g, &w->point, b, VECTORS);
+    w->counts.points += (int64_t)w->point.count * g->count;
+    memset(phi, 0, TREE_GROUP * sizeof *phi);
+    memset(acc, 0, 3 * sizeof *acc);
+    for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, phi, acc);
+    leaves_on(job, g, w, 0, b, phi, acc);
+    leaves_on(job, g, w, 1, b, phi, acc);
+}
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#define TEXT_(a) #a
+#define TEXT(a) TEXT_(a)
+const struct tree_kernel JOIN(tree_kernel_, ISA) = {TEXT(ISA), find_group, walk,
+                                                    expand,    shift,      sum};
