@@ -74,6 +74,18 @@ int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tr
              const int32_t *self, const double *eps2, const double *last_acc,
              const struct tree_forces *out, struct tree_counts *counts, struct fault *f);
 
+/* Searches in double precision among the coordinates x that the tree was built of, exact whatever
+ * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
+/* Numbers of the particles with r^2 <= h2, ascending; the first `room` of them are written. How
+ * many there are. */
+int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[3], double h2,
+                    int32_t *found, int64_t room);
+/* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
+ * `skip` (label NULL: the number is the label; skip -1: all count). How many there are, k at most.
+ */
+int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
+                 const double at[3], int k, int32_t *number, double *r2);
+
 /* Internal: sorts keys and the numbers with them, ascending; equal keys keep their order. */
 int tree_sort(int64_t n, uint64_t *key, int32_t *number, int threads);
 /* Calls work(context, first, end) for pieces of 0..n-1 of `grain` at most, on several threads. */

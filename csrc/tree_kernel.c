@@ -322,19 +322,26 @@ PAIR_FN void points_on(const int octupole, const struct tree_job *job, const str
     }
 }
 
-/* Pairs of `n` sources with two vectors of targets; the least s^2. */
-PAIR_FN vec pairs_on(const struct tree_work *w, int n, struct bodies b[2])
+/* Pairs of `n` sources with two vectors of targets; the least s^2. `own`: some of them are targets
+ * themselves, number self after the first. */
+PAIR_FN vec pairs_on(const struct tree_work *w, const int own, int32_t first, int n,
+                     struct bodies b[2], const vec self[2])
 {
     vec near = v_set1(1);
     for (int k = 0; k < n; k++) {
-        const vec m = v_set1(w->source[3][k]);
+        const vec m = v_set1(w->source[3][k]), at = v_set1(own ? w->source_at[k] - first : 0);
         TREE_UNROLL
         for (int v = 0; v < 2; v++) {
             const vec x = v_sub(v_set1(w->source[0][k]), b[v].x);
             const vec y = v_sub(v_set1(w->source[1][k]), b[v].y);
             const vec z = v_sub(v_set1(w->source[2][k]), b[v].z);
-            const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, b[v].eps2)));
-            const vec s = v_rsqrt(s2), ms = v_mul(m, s), ms3 = v_mul(ms, v_mul(s, s));
+            vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, b[v].eps2))), mass = m;
+            if (own) {
+                const vmask same = v_lt(v_abs(v_sub(at, self[v])), v_set1(0.5));
+                s2 = v_select(same, v_set1(1), s2);
+                mass = v_select(same, v_set1(0), m);
+            }
+            const vec s = v_rsqrt(s2), ms = v_mul(mass, s), ms3 = v_mul(ms, v_mul(s, s));
             near = v_min(near, s2);
             b[v].phi = v_add(b[v].phi, ms);
             b[v].acc[0] = v_fma(ms3, x, b[v].acc[0]);
@@ -377,19 +384,41 @@ static void add_up(const struct bodies *b, int v, double phi[TREE_GROUP], double
 
 enum { VECTORS = TREE_GROUP / VL };
 
+/* Where the targets are among the particles, after g->self_first; those that are none of them, far
+ * before. */
+static void number_selves(const struct tree_job *job, const struct tree_group *g, int v,
+                          vec self[2])
+{
+    for (int k = 0; k < 2; k++) {
+        real at[VL];
+        for (int l = 0; l < VL; l++) {
+            const int32_t t = g->first + (v + k) * VL + l, own = job->self ? job->self[t] : t;
+            at[l] = own < 0 ? (real)-1 : (real)(own - g->self_first);
+        }
+        self[k] = v_load(at);
+    }
+}
+
 /* Sources gathered so far act on all targets of the group. */
 static void flush(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                  int n, int careful, const struct bodies b[VECTORS], double phi[TREE_GROUP],
+                  int n, int own, const struct bodies b[VECTORS], double phi[TREE_GROUP],
                   double acc[3][TREE_GROUP])
 {
     const vec zero = v_set1(0);
     double found_phi[TREE_GROUP] = {0}, found_acc[3][TREE_GROUP] = {{0}};
+    int careful = own && g->self_end - g->self_first > 1 << 22; /* numbers that single holds */
     w->counts.pairs += (int64_t)n * g->count;
     for (int v = 0; v < VECTORS && !careful; v += 2) {
         struct bodies two[2] = {b[v], b[v + 1]};
+        vec self[2] = {zero, zero}, near;
         for (int k = 0; k < 2; k++)
             two[k].phi = two[k].acc[0] = two[k].acc[1] = two[k].acc[2] = zero;
-        const vec near = pairs_on(w, n, two);
+        if (own) {
+            number_selves(job, g, v, self);
+            near = pairs_on(w, 1, g->self_first, n, two, self);
+        } else {
+            near = pairs_on(w, 0, 0, n, two, self);
+        }
         careful = vmask_bits(v_lt(near, v_set1(TREE_CLOSE))) != 0;
         add_up(&two[0], v, found_phi, found_acc);
         add_up(&two[1], v + 1, found_phi, found_acc);

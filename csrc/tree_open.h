@@ -78,7 +78,7 @@ PAIR_FN float tree_reach_soft(const struct tree_opening *o, const struct tree_gr
 
 /* Whether the error of a term, m/d^2 times (size/d)^4, is below the wanted share of the least
  * acceleration; distances are squared. */
-PAIR_FN vmask tree_within(vec mass, vec size2, vec distance2, float most)
+PAIR_FN vmask tree_error_below(vec mass, vec size2, vec distance2, float most)
 {
     const vec d4 = v_mul(distance2, distance2);
     return v_lt(v_mul(mass, v_mul(size2, size2)), v_mul(v_set1(most), v_mul(d4, distance2)));
@@ -87,14 +87,14 @@ PAIR_FN vmask tree_within(vec mass, vec size2, vec distance2, float most)
 PAIR_FN vmask tree_within_point(const struct tree_opening *o, const struct tree_group *g, vec mass,
                                 vec size, vec distance2)
 {
-    return tree_within(mass, v_mul(size, size), distance2, o->bound_point * g->least_acc);
+    return tree_error_below(mass, v_mul(size, size), distance2, o->bound_point * g->least_acc);
 }
 
 PAIR_FN vmask tree_within_local(const struct tree_opening *o, const struct tree_group *g, vec mass,
                                 vec size, vec distance2)
 {
     const vec both = v_add(size, v_set1(g->radius));
-    return tree_within(mass, v_mul(both, both), distance2, o->bound_local * g->least_acc);
+    return tree_error_below(mass, v_mul(both, both), distance2, o->bound_local * g->least_acc);
 }
 
 #endif
