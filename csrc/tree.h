@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "tree_box.h"
 #include "tree_cell.h"
 
 enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* targets, groups, supers */
@@ -21,12 +22,6 @@ struct tree_points {
     int64_t n, room;
     int32_t *order;                      /* [n]: the caller's number of each */
     float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
-};
-
-/* The caller's lengths are 2^length of the box's, its masses 2^mass. */
-struct tree_box {
-    double centre[3], low[3], side; /* low and side in units of the box */
-    int length, mass;
 };
 
 struct tree {

@@ -59,28 +59,20 @@ static void extent_of(void *context, int64_t first, int64_t end)
     }
 }
 
-/* The units are such that coordinates lie in -1..1 and the sum of masses below 1. */
 static void find_box(struct tree_box *box, const struct tree_input *in, int threads)
 {
     struct extent e = {.in = in, .piece = (in->n + 63) / 64};
-    double extent = 0.0, mass = 0.0;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double mass = 0.0;
     tree_each(threads, 64, 1, extent_of, &e);
-    for (int c = 0; c < 3; c++) {
-        double low = INFINITY, high = -INFINITY;
-        for (int p = 0; p < 64; p++) {
-            low = e.low[p][c] < low ? e.low[p][c] : low;
-            high = e.high[p][c] > high ? e.high[p][c] : high;
+    for (int p = 0; p < 64; p++) {
+        for (int c = 0; c < 3; c++) {
+            low[c] = e.low[p][c] < low[c] ? e.low[p][c] : low[c];
+            high[c] = e.high[p][c] > high[c] ? e.high[p][c] : high[c];
         }
-        box->centre[c] = 0.5 * low + 0.5 * high;
-        const double half = fmax(high - box->centre[c], box->centre[c] - low);
-        extent = half > extent ? half : extent;
+        mass = e.mass[p] > mass ? e.mass[p] : mass;
     }
-    for (int p = 0; p < 64; p++) mass = e.mass[p] > mass ? e.mass[p] : mass;
-    box->length = extent > 0.0 ? ilogb(extent) + 1 : 0;
-    box->mass = mass > 0.0 ? ilogb(mass) + 1 + ilogb((double)in->n) + 1 : 0;
-    const double half = extent > 0.0 ? ldexp(extent, -box->length) * (1.0 + 0x1p-40) : 1.0;
-    box->side = 2.0 * half;
-    for (int c = 0; c < 3; c++) box->low[c] = -half;
+    tree_box_of(box, low, high, mass, (double)in->n);
 }
 
 /* ---- points in the order of their keys ---------------------------------------------- */
@@ -95,14 +87,11 @@ struct taking {
 static void key_points(void *context, int64_t first, int64_t end)
 {
     const struct taking *t = context;
-    const double unit = 1.0 / t->box->side;
-    const double scale = ldexp(1.0, -t->box->length / 2);
-    const double rest = ldexp(1.0, -t->box->length + t->box->length / 2);
     for (int64_t k = first; k < end; k++) {
         uint32_t at[3];
         for (int c = 0; c < 3; c++) {
-            const double x = (t->in->x[k][c] - t->box->centre[c]) * scale * rest;
-            at[c] = tree_place((x - t->box->low[c]) * unit);
+            const double x = tree_in_box(t->box, c, t->in->x[k][c]);
+            at[c] = tree_place((x - t->box->low[c]) * t->box->per_side);
         }
         t->key[k] = tree_key(at[0], at[1], at[2]);
         t->p->order[k] = (int32_t)k;
@@ -114,18 +103,14 @@ static void gather_points(void *context, int64_t first, int64_t end)
     const struct taking *t = context;
     struct tree_points *p = t->p;
     float *hi[3] = {p->x, p->y, p->z}, *lo[3] = {p->xl, p->yl, p->zl};
-    const double scale = ldexp(1.0, -t->box->length / 2);
-    const double rest = ldexp(1.0, -t->box->length + t->box->length / 2);
-    const double mass = ldexp(1.0, -t->box->mass / 2),
-                 mass_rest = ldexp(1.0, -t->box->mass + t->box->mass / 2);
     for (int64_t k = first; k < end; k++) {
         const int32_t i = p->order[k];
         for (int c = 0; c < 3; c++) {
-            const double x = (t->in->x[i][c] - t->box->centre[c]) * scale * rest;
+            const double x = tree_in_box(t->box, c, t->in->x[i][c]);
             hi[c][k] = (float)x;
             lo[c][k] = (float)(x - (double)hi[c][k]);
         }
-        p->m[k] = t->in->m ? (float)(t->in->m[i] * mass * mass_rest) : 0.0f;
+        p->m[k] = t->in->m ? (float)tree_mass_in_box(t->box, t->in->m[i]) : 0.0f;
     }
 }
 

@@ -230,12 +230,6 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     return 0;
 }
 
-static void halves(double unit[2], int exponent)
-{
-    unit[0] = ldexp(1.0, exponent / 2);
-    unit[1] = ldexp(1.0, exponent - exponent / 2);
-}
-
 int tree_sum(const struct tree *t, const struct tree_setting *setting,
              const struct tree_input *targets, const int32_t *self, const double *eps2,
              const double *last_acc, const struct tree_forces *out, struct tree_counts *counts,
@@ -251,8 +245,8 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     s.job.tree = t;
     s.job.place = t->place;
     s.job.order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
-    halves(s.phi_unit, t->box.mass - t->box.length);
-    halves(s.acc_unit, t->box.mass - 2 * t->box.length);
+    tree_halves(s.phi_unit, t->box.mass - t->box.length);
+    tree_halves(s.acc_unit, t->box.mass - 2 * t->box.length);
     if (setting->method == TREE_BARNES_HUT) {
         s.job.place = place = barnes_hut_places(t, setting->theta);
         if (!place) code = G6X_E_MEMORY;

@@ -1,0 +1,57 @@
+/* tree_box.h - the cube that holds all particles, and its units: coordinates between -1 and 1,
+ * masses that add up to less than 1, by powers of two. Also compiled for graphics cards. */
+#ifndef GRAPE6_TREE_BOX_H
+#define GRAPE6_TREE_BOX_H
+
+#ifndef TREE_FN
+#include <math.h>
+#define TREE_FN static inline __attribute__((always_inline))
+#endif
+
+/* The caller's lengths are 2^length of the box's, its masses 2^mass. */
+struct tree_box {
+    double centre[3], low[3], side, per_side; /* low and side in units of the box */
+    double scale[2], mass_scale[2];           /* to its units, in two factors that are in range */
+    int length, mass;
+};
+
+TREE_FN void tree_halves(double factor[2], int exponent)
+{
+    factor[0] = ldexp(1.0, exponent / 2);
+    factor[1] = ldexp(1.0, exponent - exponent / 2);
+}
+
+/* Of n particles whose coordinates lie from low to high and masses between -mass and mass. */
+TREE_FN void tree_box_of(struct tree_box *box, const double low[3], const double high[3],
+                         double mass, double n)
+{
+    double extent = 0.0;
+    for (int c = 0; c < 3; c++) {
+        box->centre[c] = 0.5 * low[c] + 0.5 * high[c];
+        const double above = high[c] - box->centre[c], below = box->centre[c] - low[c];
+        if (above > extent) extent = above;
+        if (below > extent) extent = below;
+    }
+    box->length = extent > 0.0 ? ilogb(extent) + 1 : 0;
+    box->mass = mass > 0.0 ? ilogb(mass) + 1 + ilogb(n) + 1 : 0;
+    tree_halves(box->scale, -box->length);
+    tree_halves(box->mass_scale, -box->mass);
+    const double half =
+        extent > 0.0 ? extent * box->scale[0] * box->scale[1] * (1.0 + 0x1p-40) : 1.0;
+    box->side = 2.0 * half;
+    box->per_side = 1.0 / box->side;
+    for (int c = 0; c < 3; c++) box->low[c] = -half;
+}
+
+/* A coordinate in units of the box. */
+TREE_FN double tree_in_box(const struct tree_box *box, int c, double x)
+{
+    return (x - box->centre[c]) * box->scale[0] * box->scale[1];
+}
+
+TREE_FN double tree_mass_in_box(const struct tree_box *box, double m)
+{
+    return m * box->mass_scale[0] * box->mass_scale[1];
+}
+
+#endif
