@@ -75,19 +75,37 @@ static inline int __reduce_max_sync(unsigned, int mine)
     card_exchange[threadIdx.x] = (uint64_t)mine;
     card_wait_for_warp();
     int most = mine;
-    for (unsigned l = 0; l < 32; l++)
+    for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
         if ((int)card_exchange[first + l] > most) most = (int)card_exchange[first + l];
     card_wait_for_warp();
     return most;
 }
 
-static inline int __shfl_xor_sync(unsigned, int mine, int by)
+/* A number of 32 bits of the thread `from` of the block. */
+template <class T> static inline T card_of_thread(T mine, unsigned from)
 {
-    card_exchange[threadIdx.x] = (uint64_t)mine;
+    static_assert(sizeof mine == 4, "");
+    uint32_t bits;
+    memcpy(&bits, &mine, sizeof bits);
+    card_exchange[threadIdx.x] = bits;
     card_wait_for_warp();
-    const int other = (int)card_exchange[threadIdx.x ^ (unsigned)by];
+    bits = (uint32_t)card_exchange[from];
     card_wait_for_warp();
-    return other;
+    memcpy(&mine, &bits, sizeof bits);
+    return mine;
+}
+template <class T> static inline T __shfl_xor_sync(unsigned, T mine, int by)
+{
+    return card_of_thread(mine, threadIdx.x ^ (unsigned)by);
+}
+template <class T> static inline T __shfl_sync(unsigned, T mine, int lane)
+{
+    return card_of_thread(mine, threadIdx.x / 32 * 32 + (unsigned)lane % 32);
+}
+template <class T> static inline T __shfl_up_sync(unsigned, T mine, int by)
+{
+    const unsigned lane = threadIdx.x % 32;
+    return card_of_thread(mine, lane < (unsigned)by ? threadIdx.x : threadIdx.x - (unsigned)by);
 }
 
 template <class T> static inline T atomicAdd(T *to, T by)
@@ -139,6 +157,7 @@ static inline int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
 static inline int __clzll(int64_t a) { return a ? __builtin_clzll((uint64_t)a) : 64; }
 #define __ull2double_rn(a) ((double)(a))
 
+#define __fsqrt_rn(a) sqrtf((float)(a))
 #define __fadd_rn(a, b) ((float)(a) + (float)(b))
 #define __fsub_rn(a, b) ((float)(a) - (float)(b))
 #define __fmul_rn(a, b) ((float)(a) * (float)(b))
@@ -150,6 +169,8 @@ static inline int __clzll(int64_t a) { return a ? __builtin_clzll((uint64_t)a) :
 
 using std::fabs;
 using std::fmax;
+using std::ilogb;
+using std::ldexp;
 static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
 

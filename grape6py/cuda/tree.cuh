@@ -1,0 +1,21 @@
+/* tree.cuh - the headers of csrc that describe the tree, in CUDA. */
+#define TREE_FN DEVICE_FN
+#define TREE_UNROLL _Pragma("unroll")
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+
+typedef bool vmask;
+#define v_abs(a) fabsf(a)
+#define v_max(a, b) fmaxf(a, b)
+#define v_lt(a, b) ((a) < (b))
+
+#include "tree_box.h"
+#include "tree_cell.h"
+#include "tree_expand.h"
+#include "tree_key.h"
+#include "tree_open.h"
+#include "tree_job.h"
+
+enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* as in csrc/tree.h */
+#define EVERY 0xffffffffu

@@ -1,0 +1,326 @@
+/* tree_build.cu - box, keys, cells and moments of the octree, as in csrc/tree_build.c. */
+
+/* Doubles as integers of the same order. */
+DEVICE_FN uint64_t ordered_bits(double a)
+{
+    const uint64_t bits = bits_of(a);
+    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+DEVICE_FN double from_ordered_bits(uint64_t bits)
+{
+    return from_bits(bits >> 63 ? bits & ~((uint64_t)1 << 63) : ~bits);
+}
+
+/* The least or largest of a block's values in each of seven columns, to column[0..6]. */
+KERNEL(tree_extent, struct tree_card_job, 256, 1)
+{
+    __shared__ uint64_t column[7][256];
+    const unsigned t = threadIdx.x;
+    const double infinite = from_bits((uint64_t)0x7ff << 52);
+    double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
+    double mass = 0.0;
+    for (int64_t k = blockIdx.x * 256 + t; k < job.n; k += gridDim.x * 256) {
+        double sum = fabs(job.m[k]);
+        if (sum > mass) mass = sum;
+        for (int c = 0; c < 3; c++) {
+            const double x = job.x[3 * k + c];
+            if (x < low[c]) low[c] = x;
+            if (x > high[c]) high[c] = x;
+            sum = fmax(sum, fabs(x));
+            if (!(fabs(x) < infinite)) sum = infinite;
+        }
+        if (!(sum < infinite) || !(fabs(job.m[k]) < infinite))
+            atomicMax(&job.status->bad, job.n - (int)k); /* the lowest number wins */
+    }
+    for (int c = 0; c < 3; c++) {
+        column[c][t] = ordered_bits(low[c]);
+        column[3 + c][t] = ordered_bits(high[c]);
+    }
+    column[6][t] = ordered_bits(mass);
+    for (unsigned half = 128; half; half /= 2) {
+        __syncthreads();
+        if (t >= half) continue;
+        for (int c = 0; c < 7; c++) {
+            const uint64_t a = column[c][t], b = column[c][t + half];
+            column[c][t] = (c < 3) == (a < b) ? a : b;
+        }
+    }
+    __syncthreads();
+    if (t >= 7) return;
+    if (t < 3)
+        atomicMin((unsigned long long *)&job.status->low[t], (unsigned long long)column[t][0]);
+    else if (t < 6)
+        atomicMax((unsigned long long *)&job.status->high[t - 3], (unsigned long long)column[t][0]);
+    else
+        atomicMax((unsigned long long *)&job.status->mass, (unsigned long long)column[t][0]);
+}
+
+KERNEL(tree_make_box, struct tree_card_job, 32, 1)
+{
+    if (threadIdx.x) return;
+    double low[3], high[3];
+    for (int c = 0; c < 3; c++) {
+        low[c] = from_ordered_bits(job.status->low[c]);
+        high[c] = from_ordered_bits(job.status->high[c]);
+    }
+    tree_box_of(job.box, low, high, from_ordered_bits(job.status->mass), (double)job.n);
+    const double *scale = job.box->scale;
+    *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
+}
+
+DEVICE_FN uint64_t key_of(const struct tree_box *box, const double *x)
+{
+    uint32_t at[3];
+    for (int c = 0; c < 3; c++)
+        at[c] = tree_place((tree_in_box(box, c, x[c]) - box->low[c]) * box->per_side);
+    return tree_key(at[0], at[1], at[2]);
+}
+
+KERNEL(tree_keys, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k < job.n) job.key[k] = key_of(&box, job.x + 3 * (int64_t)k);
+}
+
+KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k < job.target_count) job.key[k] = key_of(&box, job.targets + 3 * (int64_t)k);
+}
+
+DEVICE_FN void split_point(const struct tree_box *box, const double *x, float4 *high, float4 *low)
+{
+    double at[3];
+    for (int c = 0; c < 3; c++) at[c] = tree_in_box(box, c, x[c]);
+    high->x = (float)at[0], high->y = (float)at[1], high->z = (float)at[2];
+    low->x = (float)(at[0] - (double)high->x), low->y = (float)(at[1] - (double)high->y);
+    low->z = (float)(at[2] - (double)high->z);
+    high->w = low->w = 0.0f;
+}
+
+KERNEL(tree_gather, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.n) return;
+    const int64_t i = job.order[k];
+    float4 high, low;
+    split_point(&box, job.x + 3 * i, &high, &low);
+    high.w = (float)tree_mass_in_box(&box, job.m[i]);
+    job.high[k] = high;
+    job.low[k] = low;
+    job.sorted[k] = job.key[i];
+    if (job.rank) job.rank[i] = k;
+    if (job.last && !job.targets) {
+        const double unit = box.mass_scale[0] * box.mass_scale[1];
+        const double per = box.scale[0] * box.scale[1];
+        job.last_acc[k] = (float)(job.last[i] * unit / per / per);
+    }
+}
+
+KERNEL(tree_gather_targets, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.target_count) return;
+    const int64_t i = job.target_order[k];
+    split_point(&box, job.targets + 3 * i, &job.target_high[k], &job.target_low[k]);
+    job.target_self[k] = job.self && job.self[i] >= 0 ? job.rank[job.self[i]] : -1;
+    if (job.last) {
+        const double unit = box.mass_scale[0] * box.mass_scale[1];
+        const double per = box.scale[0] * box.scale[1];
+        job.last_acc[k] = (float)(job.last[i] * unit / per / per);
+    }
+}
+
+/* ---- cells ---------------------------------------------------------------------------------
+ *
+ * A particle's leaf lies one level below the deepest cell with more than TREE_LEAF particles that
+ * holds it: the deepest that TREE_LEAF + 1 consecutive keys with this one among them share. Cells
+ * begin with a particle on the levels below those it shares with the particle before, down to its
+ * leaf. So where cells begin and end is known from neighbouring keys, and their numbers, level by
+ * level in the order of keys, from counts. Number n stands for the end of all. */
+
+/* Levels on which two keys lie in one cell. */
+DEVICE_FN int shared_levels(uint64_t a, uint64_t b)
+{
+    return a == b ? TREE_LEVELS : (__clzll((int64_t)(a ^ b)) - 1) / 3;
+}
+
+enum { CELL_BLOCK = 1024, CELL_LEVELS = TREE_LEVELS + 1 };
+
+/* The levels on which cells begin with a particle are above begin and up to leaf; -1: none. */
+DEVICE_FN void levels_at(const struct tree_card_job &job, int k, int *begin, int *leaf)
+{
+    const int levels = k >= 0 && k < job.n ? job.levels[k] : 0;
+    *leaf = (levels & 255) - 1;
+    *begin = (levels >> 8) - 1;
+}
+
+KERNEL(tree_count, struct tree_card_job, 1024, 1)
+{
+    __shared__ uint64_t key[CELL_BLOCK + 2 * TREE_LEAF];
+    __shared__ int common[CELL_BLOCK + TREE_LEAF], begins[CELL_LEVELS];
+    const int t = (int)threadIdx.x, first = (int)blockIdx.x * CELL_BLOCK - TREE_LEAF;
+    for (int k = t; k < CELL_BLOCK + 2 * TREE_LEAF; k += CELL_BLOCK)
+        key[k] = first + k >= 0 && first + k < job.n ? job.sorted[first + k] : 0;
+    if (t < CELL_LEVELS) begins[t] = 0;
+    __syncthreads();
+    for (int k = t; k < CELL_BLOCK + TREE_LEAF; k += CELL_BLOCK)
+        common[k] = first + k >= 0 && first + k + TREE_LEAF < job.n
+                        ? shared_levels(key[k], key[k + TREE_LEAF])
+                        : -1;
+    __syncthreads();
+    const int k = first + TREE_LEAF + t;
+    int leaf = -1, begin = -1;
+    if (k < job.n) {
+        for (int j = 0; j <= TREE_LEAF; j++) leaf = max(leaf, common[t + j]);
+        leaf = min(leaf + 1, (int)TREE_LEVELS);
+        if (k) begin = min(shared_levels(key[t + TREE_LEAF - 1], key[t + TREE_LEAF]), leaf);
+        job.levels[k] = (uint16_t)((leaf + 1) | (begin + 1) << 8);
+    }
+    for (int level = 0; level < CELL_LEVELS; level++) {
+        const unsigned here = __ballot_sync(0xffffffffu, level > begin && level <= leaf);
+        if (t % 32 == 0 && here) atomicAdd(&begins[level], __popc(here));
+    }
+    __syncthreads();
+    if (t < CELL_LEVELS) job.counts[t * job.blocks + (int)blockIdx.x] = begins[t];
+}
+
+KERNEL(tree_cells, struct tree_card_job, 1024, 1)
+{
+    __shared__ int before[CELL_LEVELS][32];
+    const int t = (int)threadIdx.x, warp = t / 32, k = (int)blockIdx.x * CELL_BLOCK + t;
+    int leaf, begin, last_leaf, last_begin;
+    levels_at(job, k, &begin, &leaf);
+    levels_at(job, k - 1, &last_begin, &last_leaf);
+    if (k > job.n) last_leaf = -1;
+    for (int level = 0; level < CELL_LEVELS; level++) {
+        const unsigned here = __ballot_sync(0xffffffffu, level > begin && level <= leaf);
+        if (t % 32 == 0) before[level][warp] = __popc(here);
+    }
+    __syncthreads();
+    if (t < CELL_LEVELS) {
+        const int at = t * job.blocks + (int)blockIdx.x;
+        int sum = job.summed[at] - job.counts[at];
+        if (blockIdx.x == 0) job.status->level_first[t] = sum;
+        if (blockIdx.x == 0 && t == CELL_LEVELS - 1) {
+            job.status->cells = job.summed[CELL_LEVELS * job.blocks - 1];
+            job.status->level_first[CELL_LEVELS] = job.status->cells;
+        }
+        for (int w = 0; w < 32; w++) {
+            const int count = before[t][w];
+            before[t][w] = sum;
+            sum += count;
+        }
+    }
+    __syncthreads();
+    int above = 0; /* the number of cells of the level above that have begun before */
+    for (int level = 0; level < CELL_LEVELS; level++) {
+        const bool begins = level > begin && level <= leaf;
+        const unsigned here = __ballot_sync(0xffffffffu, begins);
+        const int id = before[level][warp] + __popc(here & ((1u << t % 32) - 1));
+        if (begins && id < job.cell_room) {
+            job.cell[id].first = k;
+            if (level == leaf) job.cell[id].child = -1;
+            const int parent = level - 1 > begin ? above : above - 1;
+            job.parent[id] = level ? parent : -1;
+            job.ready[id] = 0;
+            if (level - 1 > begin && parent < job.cell_room && level) job.cell[parent].child = id;
+        }
+        /* cells of the particle before that end here, on this level and the one above */
+        if (level > begin && level <= last_leaf && id - 1 < job.cell_room) job.cell[id - 1].end = k;
+        if (level - 1 > begin && level - 1 < last_leaf && level && above - 1 < job.cell_room && k)
+            job.cell[above - 1].child_end = id;
+        above = id;
+    }
+}
+
+/* ---- moments ------------------------------------------------------------------------------- */
+
+DEVICE_FN void point_of(const struct tree_card_job &job, int k, double x[3], double *m)
+{
+    const float4 high = job.high[k], low = job.low[k];
+    x[0] = (double)high.x + (double)low.x;
+    x[1] = (double)high.y + (double)low.y;
+    x[2] = (double)high.z + (double)low.z;
+    *m = (double)high.w;
+}
+
+DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
+                            struct tree_moments *c)
+{
+    double origin[3], x[3], d[3], m;
+    point_of(job, first, origin, &m);
+    for (int k = first; k < end; k++) {
+        point_of(job, k, x, &m);
+        tree_add_mass(c, m, x, origin, x, x);
+    }
+    tree_centre(c, origin);
+    for (int k = first; k < end; k++) {
+        point_of(job, k, x, &m);
+        for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
+        tree_add_particle(c, m, d);
+    }
+}
+
+/* What another thread may just have written: not from this multiprocessor's cache. */
+DEVICE_FN struct tree_moments fresh_moments(const struct tree_moments *from)
+{
+    enum { WORDS = sizeof(struct tree_moments) / 8 };
+    union {
+        unsigned long long word[WORDS];
+        struct tree_moments moments;
+    } u;
+    for (int k = 0; k < WORDS; k++) u.word[k] = __ldcg((const unsigned long long *)from + k);
+    return u.moments;
+}
+
+DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
+                             struct tree_moments *c)
+{
+    double origin[3], d[3];
+    for (int k = first; k < end; k++) {
+        const struct tree_moments child = fresh_moments(&job.moments[k]);
+        for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
+        tree_add_mass(c, child.m, child.x, origin, child.low, child.high);
+        c->mixed |= child.mixed;
+    }
+    tree_centre(c, origin);
+    for (int k = first; k < end; k++) {
+        const struct tree_moments child = fresh_moments(&job.moments[k]);
+        for (int a = 0; a < 3; a++) d[a] = child.x[a] - c->x[a];
+        tree_add_cell(c, &child, d);
+    }
+}
+
+/* From each leaf up, as long as this is the last child that its parent waits for. */
+KERNEL(tree_moments_up, struct tree_card_job, 128, 1)
+{
+    const int cells = min(job.status->cells, job.cell_room);
+    for (int leaf = (int)(blockIdx.x * 128 + threadIdx.x); leaf < cells; leaf += (int)gridDim.x * 128) {
+        struct tree_cell cell = job.cell[leaf];
+        for (int id = leaf; cell.child < 0 || id != leaf;) {
+            struct tree_moments c;
+            tree_begin(&c);
+            if (cell.child < 0)
+                leaf_moments(job, cell.first, cell.end, &c);
+            else
+                inner_moments(job, cell.child, cell.child_end, &c);
+            tree_close(&c);
+            job.moments[id] = c;
+            tree_single(&c, &job.far[id], &job.place[id]);
+            const int parent = job.parent[id];
+            if (parent < 0) break;
+            const struct tree_cell above = job.cell[parent];
+            __threadfence();
+            if (atomicAdd(&job.ready[parent], 1) != above.child_end - above.child - 1) break;
+            __threadfence();
+            id = parent;
+            cell = above;
+        }
+    }
+}

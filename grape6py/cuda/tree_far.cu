@@ -1,0 +1,121 @@
+/* tree_far.cu - what acts through expansions: cells on hypers, supers and groups, and these on their
+ * targets. */
+
+DEVICE_FN struct tree_multipole multipole_of(const struct tree_far *far, const struct tree_group *g,
+                                             float u)
+{
+    const float4 *p = (const float4 *)far;
+    const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4];
+    const float u2 = u * u, u3 = u2 * u;
+    struct tree_multipole m;
+    m.x = u * ((g->x - a.x) - b.x), m.y = u * ((g->y - a.y) - b.y), m.z = u * ((g->z - a.z) - b.z);
+    m.m = a.w, m.spread = b.w;
+    m.xx = u2 * c.x, m.xy = u2 * c.y, m.xz = u2 * c.z, m.yy = u2 * c.w, m.yz = u2 * d.x;
+    m.xxx = u3 * d.y, m.xxy = u3 * d.z, m.xxz = u3 * d.w, m.xyy = u3 * e.x, m.xyz = u3 * e.y;
+    m.yyy = u3 * e.z, m.yyz = u3 * e.w;
+    return m;
+}
+
+/* Every `step`-th cell of a list from `first` on, to an expansion in the group's units. */
+template <int ORDER>
+DEVICE_FN void expand_cells(const struct tree_card_job &job, const struct tree_group *g,
+                            const int32_t *list, int count, int first, int step, float *local)
+{
+    const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u;
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = 0.0f;
+    for (int k = first; k < count; k += step) {
+        const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
+        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &c, local);
+    }
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) {
+        TREE_UNROLL
+        for (int by = 16; by; by /= 2) local[k] += __shfl_xor_sync(EVERY, local[k], by);
+    }
+}
+
+/* The expansion of a larger group about a smaller one's centre, in its units, added. */
+template <int ORDER>
+DEVICE_FN void shift_local(const struct tree_group *from, const float *wide, const struct tree_group *g,
+                           float *local)
+{
+    float all[TREE_TERMS], moved[TREE_TERMS];
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) all[k] = wide[k], moved[k] = 0.0f;
+    const float u = 1.0f / from->unit, ratio = g->unit * u;
+    tree_local_to_local(ORDER, all, (g->x - from->x) * u, (g->y - from->y) * u, (g->z - from->z) * u,
+                        moved);
+    float power = ratio;
+    TREE_UNROLL
+    for (int n = 0; n <= ORDER; n++) {
+        TREE_UNROLL
+        for (int k = n * n; k < (n + 1) * (n + 1); k++) local[k] += power * moved[k];
+        power *= ratio;
+    }
+}
+
+/* Expansions of hypers or supers: a CUDA block each. */
+template <int ORDER>
+DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
+{
+    __shared__ float part[4][(ORDER + 1) * (ORDER + 1)];
+    const struct tree_level_job &out = job.level[level];
+    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
+    const struct tree_group g = out.group[id];
+    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS];
+    expand_cells<ORDER>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local);
+    if (t % 32 == 0) {
+        TREE_UNROLL
+        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) part[t / 32][k] = local[k];
+    }
+    __syncthreads();
+    if (t < (ORDER + 1) * (ORDER + 1))
+        part[0][t] = (part[0][t] + part[1][t]) + (part[2][t] + part[3][t]);
+    __syncthreads();
+    if (t) return;
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = part[0][k];
+    if (level == 1) {
+        const struct tree_group from = job.level[0].group[id / TREE_HYPER];
+        shift_local<ORDER>(&from, job.level[0].local + 64 * (int64_t)(id / TREE_HYPER), &g, local);
+    }
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) out.local[64 * (int64_t)id + k] = local[k];
+}
+
+/* Expansions of groups, and on their targets: a warp each. */
+template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &job)
+{
+    const struct tree_level_job &out = job.level[2];
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= job.groups) return;
+    const int id = job.chosen ? job.chosen[slot] : job.first_group + slot;
+    const struct tree_group g = out.group[id];
+    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS];
+    expand_cells<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local);
+    const struct tree_group from = job.level[1].group[id / TREE_SUPER];
+    shift_local<ORDER>(&from, job.level[1].local + 64 * (int64_t)(id / TREE_SUPER), &g, local);
+    if (lane >= g.count) return;
+    const float4 high = (job.targets ? job.target_high : job.high)[g.first + lane];
+    const float4 low = (job.targets ? job.target_low : job.low)[g.first + lane];
+    const float u = 1.0f / g.unit;
+    float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
+    tree_local_to_point(ORDER, local, u * ((high.x - g.x) + low.x), u * ((high.y - g.y) + low.y),
+                        u * ((high.z - g.z) + low.z), &phi, acc);
+    float4 sum;
+    sum.x = u * u * acc[0], sum.y = u * u * acc[1], sum.z = u * u * acc[2], sum.w = u * phi;
+    job.far_sum[g.first + lane] = sum;
+}
+
+#define EXPAND(order)                                                                              \
+    KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 0); } \
+    KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
+    KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, 1) { expand_groups<order>(job); }
+EXPAND(2)
+EXPAND(3)
+EXPAND(4)
+EXPAND(5)
+EXPAND(6)

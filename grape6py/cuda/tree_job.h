@@ -1,0 +1,66 @@
+/* tree_job.h - what the kernels of the tree are told: one structure for all of them. tree.py fills
+ * it, field by field in this order. */
+#ifndef GRAPE6_TREE_JOB_H
+#define GRAPE6_TREE_JOB_H
+
+/* What the card finds out on the way, for the host. */
+struct tree_status {
+    uint64_t low[3], high[3], mass; /* as ordered bits; see tree_build.cu */
+    int32_t bad;                    /* one more than the lowest number of a particle that is not finite */
+    int32_t cells;                  /* there are, or would be */
+    int32_t level_first[24];
+    int32_t need[4]; /* longest lists: of hypers and supers; of groups: local, point, leaf */
+    int32_t redo;    /* groups whose lists did not fit */
+    int32_t close;   /* targets with a pair too close for single precision */
+    uint64_t pairs, points, locals, coincidences;
+};
+
+/* Groups of one size. */
+struct tree_level_job {
+    struct tree_group *group;
+    float *local;   /* [groups][64] expansions */
+    int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
+    int32_t *count; /* [groups][4] */
+    int32_t room[3];
+    int32_t padding;
+};
+
+struct tree_card_job {
+    const double *x, *m; /* [n][3], [n]: the caller's */
+    const double *targets; /* [targets][3], or NULL: the particles themselves */
+    const int32_t *self;   /* number of the particle that a target is, or -1; or NULL */
+    struct tree_status *status;
+    struct tree_box *box;
+    float *eps2; /* in units of the box */
+
+    uint64_t *key, *sorted; /* as they come and in order */
+    const int64_t *order;   /* from sorting: the caller's number by place */
+    float4 *high, *low;     /* by place: x y z m; x y z and nothing */
+    uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
+    int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
+    struct tree_cell *cell;
+    int32_t *parent, *ready;
+    struct tree_moments *moments;
+    struct tree_far *far;
+    struct tree_place *place;
+
+    const int64_t *target_order;
+    float4 *target_high, *target_low;
+    int32_t *target_self, *rank;
+    float *last_acc; /* by place; or NULL */
+    struct tree_level_job level[3];
+    const int32_t *chosen; /* groups to take, or NULL: from first_group on */
+    int32_t *redo;
+    float4 *far_sum; /* by place: acc and phi of what is far */
+    int32_t *close;
+
+    double *acc, *pot; /* results */
+    const double *last; /* the caller's last accelerations; or NULL */
+    struct tree_opening opening;
+    double eps2_given;
+    int32_t n, target_count, blocks, cell_room;
+    int32_t hypers, supers, groups, first_group;
+    int32_t redo_room, order_of_expansion;
+};
+
+#endif

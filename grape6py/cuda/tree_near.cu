@@ -1,0 +1,195 @@
+/* tree_near.cu - what acts on each target by itself: cells by their moments, leaves particle by
+ * particle. A warp takes a group: a lane two targets, and half of what acts on them. */
+
+enum { NEAR_TARGETS = 2, NEAR_LANES = TREE_GROUP / NEAR_TARGETS, NEAR_SHARES = 32 / NEAR_LANES };
+#define TREE_CLOSE 1e-24f /* s^2 of a pair that single precision could not sum */
+
+struct near_body {
+    float x, y, z, phi, acc[3];
+};
+
+/* Cells on targets: 32 at once come to shared memory. */
+template <int OCTUPOLE>
+DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_group *g,
+                         const int32_t *list, int count, float4 *shared, struct near_body *b)
+{
+    const int lane = (int)threadIdx.x % 32, share = lane / NEAR_LANES;
+    for (int first = 0; first < count; first += 32) {
+        const int n = min(32, count - first);
+        float4 part[5] = {};
+        part[0].x = 4.0f; /* far from everything, without mass */
+        if (lane < n) {
+            const float4 *p = (const float4 *)&job.far[list[first + lane]];
+            TREE_UNROLL
+            for (int k = 0; k < 5; k++) part[k] = p[k];
+            part[0].x = (part[0].x - g->x) + part[1].x, part[0].y = (part[0].y - g->y) + part[1].y;
+            part[0].z = (part[0].z - g->z) + part[1].z;
+            part[1].x = part[1].w;
+        }
+        __syncwarp();
+        TREE_UNROLL
+        for (int k = 0; k < 5; k++) shared[32 * k + lane] = part[k];
+        __syncwarp();
+        for (int k = share; k < n; k += NEAR_SHARES) {
+            const float4 a = shared[k], c = shared[64 + k], d = shared[96 + k], e = shared[128 + k];
+            struct tree_multipole m;
+            m.m = a.w, m.spread = shared[32 + k].x;
+            m.xx = c.x, m.xy = c.y, m.xz = c.z, m.yy = c.w, m.yz = d.x;
+            m.xxx = d.y, m.xxy = d.z, m.xxz = d.w, m.xyy = e.x, m.xyz = e.y, m.yyy = e.z;
+            m.yyz = e.w;
+            TREE_UNROLL
+            for (int i = 0; i < NEAR_TARGETS; i++)
+                tree_cell_to_point(OCTUPOLE, b[i].x - a.x, b[i].y - a.y, b[i].z - a.z, g->eps2, &m,
+                                   &b[i].phi, b[i].acc);
+        }
+    }
+}
+
+/* Particles of leaves on targets. `own`: targets are among them. `bare`: eps is too small to keep
+ * pairs apart. */
+template <int OWN, int BARE>
+DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_group *g,
+                         const int32_t *list, int count, int direction, float4 *shared,
+                         const int *self, struct near_body *b, int *sources, int *coincidences)
+{
+    const int lane = (int)threadIdx.x % 32, share = lane / NEAR_LANES;
+    bool close = false;
+    for (int first = 0; first < count; first += 32) {
+        int begin = 0, mine = 0;
+        if (first + lane < count) {
+            const struct tree_cell c = job.cell[list[direction * (first + lane)]];
+            begin = c.first, mine = c.end - c.first;
+        }
+        int sum = mine;
+        TREE_UNROLL
+        for (int by = 1; by < 32; by *= 2) {
+            const int from = __shfl_up_sync(EVERY, sum, by);
+            if (lane >= by) sum += from;
+        }
+        const int all = __shfl_sync(EVERY, sum, 31), before = sum - mine;
+        begin -= before;
+        *sources += all;
+        for (int at = 0; at < all; at += 64) {
+            float4 p[2];
+            TREE_UNROLL
+            for (int half = 0; half < 2; half++) { /* which leaf is particle number q of these in? */
+                const int q = at + 32 * half + lane;
+                int leaf = 0;
+                TREE_UNROLL
+                for (int by = 16; by; by /= 2)
+                    if (__shfl_sync(EVERY, before, leaf + by) <= q) leaf += by;
+                const int place = __shfl_sync(EVERY, begin, leaf) + q;
+                p[half].x = p[half].y = p[half].z = 4.0f, p[half].w = 0.0f;
+                if (q < all) {
+                    const float4 high = job.high[place], low = job.low[place];
+                    p[half].x = (high.x - g->x) + low.x, p[half].y = (high.y - g->y) + low.y;
+                    p[half].z = (high.z - g->z) + low.z, p[half].w = high.w;
+                }
+                if (OWN) ((int *)(shared + 64))[32 * half + lane] = q < all ? place : -2;
+            }
+            __syncwarp();
+            shared[lane] = p[0], shared[32 + lane] = p[1];
+            __syncwarp();
+            const int n = min(64, all - at), rounds = (n + 4 * NEAR_SHARES - 1) / (4 * NEAR_SHARES);
+            for (int round = 0; round < rounds; round++) {
+                TREE_UNROLL
+                for (int u = 0; u < 4; u++) {
+                    const int k = (round * 4 + u) * NEAR_SHARES + share;
+                    const float4 j = shared[k];
+                    TREE_UNROLL
+                    for (int i = 0; i < NEAR_TARGETS; i++) {
+                        const float x = j.x - b[i].x, y = j.y - b[i].y, z = j.z - b[i].z;
+                        float s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, g->eps2))), m = j.w;
+                        if (OWN && ((const int *)(shared + 64))[k] == self[i]) s2 = 1.0f, m = 0.0f;
+                        if (BARE && s2 < TREE_CLOSE) {
+                            *coincidences += s2 == 0.0f;
+                            close |= s2 > 0.0f;
+                            s2 = 1.0f, m = 0.0f;
+                        }
+                        const float s = v_rsqrt(s2), ms = v_mul(m, s), ms3 = v_mul(ms, v_mul(s, s));
+                        b[i].phi = v_add(b[i].phi, ms);
+                        b[i].acc[0] = v_fma(ms3, x, b[i].acc[0]);
+                        b[i].acc[1] = v_fma(ms3, y, b[i].acc[1]);
+                        b[i].acc[2] = v_fma(ms3, z, b[i].acc[2]);
+                    }
+                }
+            }
+        }
+        __syncwarp();
+    }
+    return close;
+}
+
+template <int FMM, int BARE> DEVICE_FN void near(const struct tree_card_job &job)
+{
+    __shared__ float4 all_shared[4][160];
+    const struct tree_level_job &in = job.level[2];
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= job.groups) return;
+    const int id = job.chosen ? job.chosen[slot] : job.first_group + slot;
+    const struct tree_group g = in.group[id];
+    float4 *const shared = all_shared[threadIdx.x / 32];
+    const int32_t *lists = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]);
+    const int32_t *leaves = lists + in.room[0] + in.room[1];
+    const int32_t *count = in.count + 4 * (int64_t)slot;
+    const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
+    struct near_body b[NEAR_TARGETS];
+    int self[NEAR_TARGETS], sources = 0, coincidences = 0;
+    TREE_UNROLL
+    for (int i = 0; i < NEAR_TARGETS; i++) {
+        const int k = min(g.first + lane % NEAR_LANES + NEAR_LANES * i, g.first + g.count - 1);
+        const float4 high = (job.targets ? job.target_high : job.high)[k];
+        const float4 low = (job.targets ? job.target_low : job.low)[k];
+        b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
+        b[i].z = (high.z - g.z) + low.z;
+        b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
+        self[i] = job.targets ? job.target_self[k] : k;
+    }
+    points_on<FMM>(job, &g, lists + in.room[0], points, shared, b);
+    __syncwarp();
+    bool close = leaves_on<0, BARE>(job, &g, leaves, others, 1, shared, self, b, &sources, &coincidences);
+    close |= leaves_on<1, BARE>(job, &g, leaves + in.room[2] - 1, own, -1, shared, self, b, &sources,
+                                &coincidences);
+    const struct tree_box box = *job.box;
+    TREE_UNROLL
+    for (int i = 0; i < NEAR_TARGETS; i++) {
+        TREE_UNROLL
+        for (int by = NEAR_LANES; by < 32; by *= 2) {
+            b[i].phi += __shfl_xor_sync(EVERY, b[i].phi, by);
+            TREE_UNROLL
+            for (int c = 0; c < 3; c++) b[i].acc[c] += __shfl_xor_sync(EVERY, b[i].acc[c], by);
+        }
+        const int k = g.first + lane % NEAR_LANES + NEAR_LANES * i;
+        if (lane >= NEAR_LANES || k >= g.first + g.count) continue;
+        double sum[4] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], b[i].phi};
+        if (FMM) {
+            const float4 far = job.far_sum[k];
+            sum[0] += far.x, sum[1] += far.y, sum[2] += far.z, sum[3] += far.w;
+        }
+        /* back to the caller's units: what goes to the box, inverted, is exact in halves */
+        const int64_t to = (job.targets ? job.target_order : job.order)[k];
+        const double *l = box.scale, per_mass[2] = {1.0 / box.mass_scale[0], 1.0 / box.mass_scale[1]};
+        for (int c = 0; c < 3; c++)
+            job.acc[3 * to + c] = sum[c] * per_mass[0] * l[0] * l[0] * per_mass[1] * l[1] * l[1];
+        job.pot[to] = -sum[3] * per_mass[0] * l[0] * per_mass[1] * l[1];
+    }
+    if (BARE && __any_sync(EVERY, close || coincidences)) {
+        for (int by = 16; by; by /= 2) coincidences += __shfl_xor_sync(EVERY, coincidences, by);
+        if (lane == 0)
+            atomicAdd((unsigned long long *)&job.status->coincidences, (unsigned long long)coincidences);
+        for (int i = 0; i < NEAR_TARGETS && close; i++) {
+            const int k = g.first + lane % NEAR_LANES + NEAR_LANES * i;
+            const int at = k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.redo_room;
+            if (at < job.redo_room) job.close[at] = k;
+        }
+    }
+    if (lane) return;
+    atomicAdd((unsigned long long *)&job.status->pairs, (unsigned long long)(sources * g.count));
+    atomicAdd((unsigned long long *)&job.status->points, (unsigned long long)(points * g.count));
+    atomicAdd((unsigned long long *)&job.status->locals, (unsigned long long)count[LIST_LOCAL]);
+}
+
+KERNEL(tree_near, struct tree_card_job, 128, 1) { near<1, 0>(job); }
+KERNEL(tree_near_bare, struct tree_card_job, 128, 1) { near<1, 1>(job); }
+KERNEL(tree_near_bh, struct tree_card_job, 128, 1) { near<0, 0>(job); }
+KERNEL(tree_near_bh_bare, struct tree_card_job, 128, 1) { near<0, 1>(job); }

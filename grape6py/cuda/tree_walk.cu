@@ -1,0 +1,248 @@
+/* tree_walk.cu - groups of targets, and which cells act on them: as csrc/tree_kernel.c does it. A
+ * warp takes a group, and looks at 32 cells at once. */
+
+/* Of single precision numbers, as integers of the same order. */
+DEVICE_FN int ordered_int(float a)
+{
+    const int bits = __float_as_int(a);
+    return bits < 0 ? bits ^ 0x7fffffff : bits;
+}
+
+DEVICE_FN float from_ordered_int(int a) { return __int_as_float(a < 0 ? a ^ 0x7fffffff : a); }
+
+DEVICE_FN float most_of_warp(float a) { return from_ordered_int(__reduce_max_sync(EVERY, ordered_int(a))); }
+DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
+
+struct tree_bounds {
+    float low[3], high[3], least_acc;
+    int self_first, self_end;
+};
+
+DEVICE_FN void widen(struct tree_bounds *b, const struct tree_bounds *by)
+{
+    for (int c = 0; c < 3; c++) {
+        b->low[c] = fminf(b->low[c], by->low[c]);
+        b->high[c] = fmaxf(b->high[c], by->high[c]);
+    }
+    b->least_acc = fminf(b->least_acc, by->least_acc);
+    b->self_first = min(b->self_first, by->self_first);
+    b->self_end = max(b->self_end, by->self_end);
+}
+
+DEVICE_FN struct tree_group group_of(const struct tree_card_job &job, const struct tree_bounds *b,
+                                     int first, int count)
+{
+    struct tree_group g;
+    const float x = 0.5f * (b->low[0] + b->high[0]), y = 0.5f * (b->low[1] + b->high[1]);
+    const float z = 0.5f * (b->low[2] + b->high[2]);
+    g.x = x, g.y = y, g.z = z;
+    g.half_x = fmaxf(b->high[0] - x, x - b->low[0]);
+    g.half_y = fmaxf(b->high[1] - y, y - b->low[1]);
+    g.half_z = fmaxf(b->high[2] - z, z - b->low[2]);
+    g.least_acc = b->least_acc;
+    g.eps2 = *job.eps2;
+    g.eps2_spread = g.radius = g.unit = 0.0f;
+    g.first = first, g.count = count;
+    g.self_first = b->self_first, g.self_end = b->self_end;
+    return g;
+}
+
+DEVICE_FN float distance2(const struct tree_group *g, float4 p)
+{
+    const float x = p.x - g->x, y = p.y - g->y, z = p.z - g->z;
+    return v_fma(z, z, v_fma(y, y, v_mul(x, x)));
+}
+
+DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g, float r2)
+{
+    g->radius = __fsqrt_rn(r2);
+    g->unit = tree_unit(&job.opening, g->radius);
+}
+
+/* Groups, supers and hypers: a CUDA block takes a hyper, a warp a super. */
+KERNEL(tree_groups, struct tree_card_job, 256, 1)
+{
+    __shared__ struct tree_bounds bounds[TREE_HYPER];
+    __shared__ struct tree_group hyper;
+    __shared__ float farthest[TREE_HYPER];
+    enum { IN_SUPER = TREE_GROUP * TREE_SUPER };
+    const int n = job.target_count, lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int super = (int)blockIdx.x * TREE_HYPER + warp, first = super * IN_SUPER;
+    const float4 *points = job.targets ? job.target_high : job.high;
+    struct tree_bounds all;
+    for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
+    all.least_acc = INFINITY, all.self_first = 0x7fffffff, all.self_end = 0;
+    struct tree_bounds none = all;
+    for (int g = 0; g < TREE_SUPER && first + g * TREE_GROUP < n; g++) {
+        const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
+        const float4 p = points[k];
+        struct tree_bounds b = none;
+        b.low[0] = least_of_warp(p.x), b.high[0] = most_of_warp(p.x);
+        b.low[1] = least_of_warp(p.y), b.high[1] = most_of_warp(p.y);
+        b.low[2] = least_of_warp(p.z), b.high[2] = most_of_warp(p.z);
+        if (job.last_acc) b.least_acc = least_of_warp(job.last_acc[k]);
+        const int self = job.targets ? job.target_self[k] : k;
+        b.self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
+        b.self_end = __reduce_max_sync(EVERY, self) + 1;
+        struct tree_group group = group_of(job, &b, at, min((int)TREE_GROUP, n - at));
+        close_group(job, &group, most_of_warp(distance2(&group, p)));
+        if (lane == 0) job.level[2].group[at / TREE_GROUP] = group;
+        widen(&all, &b);
+    }
+    if (lane == 0) bounds[warp] = all;
+    struct tree_group mine = group_of(job, &all, first, min((int)IN_SUPER, n - first));
+    float r2 = 0.0f;
+    for (int k = first + lane; k < first + IN_SUPER && k < n; k += 32)
+        r2 = fmaxf(r2, distance2(&mine, points[k]));
+    r2 = most_of_warp(r2);
+    if (lane == 0 && first < n) {
+        close_group(job, &mine, r2);
+        job.level[1].group[super] = mine;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < TREE_HYPER; w++) widen(&all, &bounds[w]);
+        hyper = group_of(job, &all, first, min((int)IN_SUPER * TREE_HYPER, n - first));
+    }
+    __syncthreads();
+    r2 = 0.0f;
+    for (int k = first + lane; k < first + IN_SUPER && k < n; k += 32)
+        r2 = fmaxf(r2, distance2(&hyper, points[k]));
+    r2 = most_of_warp(r2);
+    if (lane == 0) farthest[warp] = r2;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int w = 1; w < TREE_HYPER; w++) r2 = fmaxf(r2, farthest[w]);
+    close_group(job, &hyper, r2);
+    job.level[0].group[blockIdx.x] = hyper;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------ */
+
+enum { WALK_WARPS = 4, WALK_STACK = 2048 };
+enum { LIST_LOCAL, LIST_POINT, LIST_LEAF, LISTS, LIST_REST = LIST_LEAF };
+
+/* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
+DEVICE_FN void append(bool wanted, int cell, int32_t *list, int room, int *count, int lane)
+{
+    const unsigned who = __ballot_sync(EVERY, wanted);
+    if (!who) return;
+    const int at = *count + __popc(who & ((1u << lane) - 1));
+    if (wanted && at < room) list[at] = cell;
+    *count += __popc(who);
+}
+
+/* Pushes the children of those lanes' cells. They fit: see how many are taken at once. */
+DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int *top, int lane)
+{
+    const int mine = wanted ? c->child_end - c->child : 0;
+    int sum = mine;
+    for (int by = 1; by < 32; by *= 2) {
+        const int from = __shfl_up_sync(EVERY, sum, by);
+        if (lane >= by) sum += from;
+    }
+    const int all = __shfl_sync(EVERY, sum, 31);
+    for (int k = 0; k < mine; k++) stack[*top + sum - mine + k] = c->child + k;
+    *top += all;
+    __syncwarp();
+}
+
+DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack)
+{
+    const struct tree_level_job &out = job.level[level];
+    const int lane = (int)threadIdx.x % 32, large = level < 2;
+    const int id = level < 2 ? slot : job.chosen ? job.chosen[slot] : job.first_group + slot;
+    const struct tree_group g = out.group[id];
+    const float small = v_mul(job.opening.passed_on, g.radius), soft = tree_reach_soft(&job.opening, &g);
+    int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
+    int count[LISTS] = {0, 0, 0}, own_leaves = 0, top = 0, next = 0, end = 0;
+    const int32_t *from = 0;
+    if (level == 0 || !job.order_of_expansion) {
+        if (lane == 0) stack[0] = 0;
+        top = 1;
+        __syncwarp();
+    } else {
+        const int parent = level == 1 ? id / TREE_HYPER : id / TREE_SUPER;
+        const struct tree_level_job &above = job.level[level - 1];
+        from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
+               above.room[0] + above.room[1];
+        end = min(above.count[4 * parent + LIST_REST], above.room[2]);
+    }
+    while (top > 0 || next < end) {
+        /* Each adds 7 at most. In a full stack one is taken at once, which adds 7 a level. */
+        const int taken = min(min(32, top), max(1, (WALK_STACK - 8 * TREE_LEVELS - top) / 8));
+        const int more = top > taken ? 0 : 32 - taken;
+        int cell = -1;
+        top -= taken;
+        if (lane < taken)
+            cell = stack[top + lane];
+        else if (more && next + lane - taken < end)
+            cell = from[next + lane - taken];
+        next = min(end, next + more);
+        __syncwarp();
+        enum { NOTHING, LOCAL, POINT, LEAF, OWN_LEAF, OPEN } what = NOTHING;
+        struct tree_cell c = {0, 0, 0, 0};
+        if (cell >= 0) {
+            const struct tree_place p = job.place[cell];
+            c = job.cell[cell];
+            const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
+            const bool own = c.first < g.self_end && c.end > g.self_first;
+            bool local = tree_reach_local(&job.opening, level, &g, p.size) < d.centre && d.box > 0.0f &&
+                         soft < d.centre && !own;
+            bool point = tree_reach_point(&job.opening, p.size) < d.box && !own;
+            if (job.opening.bound_point > 0.0f) {
+                const float mass = fabsf(job.far[cell].m);
+                local = local && tree_within_local(&job.opening, &g, mass, p.size, d.centre);
+                point = point && tree_within_point(&job.opening, &g, mass, p.size, d.box);
+            }
+            if (local)
+                what = LOCAL;
+            else if (large)
+                what = c.child < 0 || p.size < small ? LEAF : OPEN;
+            else if (point && (c.child >= 0 || c.end - c.first >= job.opening.least_count))
+                what = POINT;
+            else
+                what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
+        }
+        append(what == LOCAL, cell, list[LIST_LOCAL], out.room[LIST_LOCAL], &count[LIST_LOCAL], lane);
+        if (!large)
+            append(what == POINT, cell, list[LIST_POINT], out.room[LIST_POINT], &count[LIST_POINT], lane);
+        append(what == LEAF, cell, list[LIST_LEAF], out.room[LIST_LEAF], &count[LIST_LEAF], lane);
+        if (!large) { /* own leaves stand at the list's other end, downwards */
+            const unsigned who = __ballot_sync(EVERY, what == OWN_LEAF);
+            const int at = out.room[LIST_LEAF] - 1 - own_leaves - __popc(who & ((1u << lane) - 1));
+            if (what == OWN_LEAF && at >= 0) list[LIST_LEAF][at] = cell;
+            own_leaves += __popc(who);
+        }
+        push(what == OPEN, &c, stack, &top, lane);
+    }
+    const bool room = count[LIST_LOCAL] <= out.room[LIST_LOCAL] &&
+                      count[LIST_POINT] <= out.room[LIST_POINT] &&
+                      count[LIST_LEAF] + own_leaves <= out.room[LIST_LEAF];
+    if (lane) return;
+    int32_t *const counts = out.count + 4 * (int64_t)slot;
+    counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
+    if (large) {
+        atomicMax(&job.status->need[0], max(count[LIST_LOCAL], count[LIST_REST]));
+        return;
+    }
+    atomicMax(&job.status->need[1], count[LIST_LOCAL]);
+    atomicMax(&job.status->need[2], count[LIST_POINT]);
+    atomicMax(&job.status->need[3], count[LIST_LEAF] + own_leaves);
+    if (room) return;
+    counts[0] = counts[1] = counts[2] = counts[3] = 0;
+    const int at = atomicAdd(&job.status->redo, 1);
+    if (at < job.redo_room) job.redo[at] = id;
+}
+
+#define WALK(name, level, number)                                                                  \
+    KERNEL(name, struct tree_card_job, 128, 1)                                                     \
+    {                                                                                              \
+        __shared__ int32_t stack[WALK_WARPS][WALK_STACK];                                          \
+        const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * WALK_WARPS + warp;        \
+        if (slot < (number)) walk(job, level, slot, stack[warp]);                                  \
+    }
+WALK(tree_walk_hypers, 0, job.hypers)
+WALK(tree_walk_supers, 1, job.supers)
+WALK(tree_walk_groups, 2, job.groups)
