@@ -4,7 +4,9 @@
 #ifndef GRAPE6_TREE_CELL_H
 #define GRAPE6_TREE_CELL_H
 
+#ifndef __CUDACC__
 #include <stdint.h>
+#endif
 
 #ifndef TREE_FN
 #include <math.h>

@@ -4,7 +4,9 @@
 #ifndef GRAPE6_TREE_KEY_H
 #define GRAPE6_TREE_KEY_H
 
+#ifndef __CUDACC__
 #include <stdint.h>
+#endif
 
 #ifndef TREE_FN
 #define TREE_FN static inline __attribute__((always_inline))

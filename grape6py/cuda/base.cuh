@@ -6,6 +6,7 @@
 #else
 #ifdef __CUDACC_RTC__
 typedef short int16_t;
+typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned uint32_t;
 typedef long long int64_t;

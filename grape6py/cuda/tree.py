@@ -90,7 +90,8 @@ class Card:
 
     def launch(self, name, blocks, threads, job):
         """Start a kernel on CuPy's current stream; the job is copied."""
-        self._kernel(name)((blocks,), (threads,), (np.frombuffer(bytes(job), np.uint8),))
+        by_value = np.frombuffer(bytes(job), np.dtype((np.void, ctypes.sizeof(job))))
+        self._kernel(name)((blocks,), (threads,), (by_value,))
 
     def address(self, array):
         return array.data.ptr
