@@ -18,4 +18,5 @@ typedef bool vmask;
 #include "tree_job.h"
 
 enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* as in csrc/tree.h */
+enum { IN_SUPER = TREE_GROUP * TREE_SUPER, IN_HYPER = IN_SUPER * TREE_HYPER };
 #define EVERY 0xffffffffu

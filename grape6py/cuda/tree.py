@@ -16,7 +16,8 @@ from grape6py.cuda import source
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, TERMS = 1024, 22, 64
-FMM, BARNES_HUT = 0, 1
+LIST_BYTES = 96  # a particle, of the lists of groups that are taken at once
+PART_SLOTS = 1024  # parts of groups that are taken at once
 NO_MEMORY = -29
 
 # Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box.
@@ -42,7 +43,8 @@ Status = _structure(
     ("cells", _int),
     ("level_first", _int * 24),
     ("need", _int * 4),
-    ("redo", _int),
+    ("parts", _int * 2),
+    ("too_long", _int),
     ("close", _int),
     *((name, ctypes.c_uint64) for name in "pairs points locals coincidences".split()),
 )
@@ -62,12 +64,14 @@ Job = _structure(
     *_pointers("x m targets self status box eps2 key sorted order high low levels counts summed"),
     *_pointers("cell parent ready moments far place target_order target_high target_low"),
     *_pointers("target_self rank last_acc"),
-    ("level", LevelJob * 3),
-    *_pointers("chosen redo far_sum close acc pot last"),
+    ("level", LevelJob * 4),
+    ("part", _pointer * 2),
+    *_pointers("far_sum close acc pot last"),
     ("opening", Opening),
     ("eps2_given", _double),
     *((name, _int) for name in "n target_count blocks cell_room hypers supers groups".split()),
-    *((name, _int) for name in "first_group redo_room order_of_expansion".split()),
+    *((name, _int) for name in "first_group parts part_room part_slots first_part".split()),
+    *((name, _int) for name in "close_room order_of_expansion".split()),
 )
 
 
@@ -130,7 +134,8 @@ class CardTree:
         self._pos, self._mass = pos, mass
         self.n = len(mass)
         self._cell_room = self.n // 6 + 4096
-        self._rooms = [4096, 4096], [768, 384, 128]  # of hypers and supers; of groups
+        # of lists: of hypers and supers, groups, parts of groups
+        self._rooms = [4096, 0, 4096], [1024, 512, 512], [2048, 4096, 2048]
         self._build()
 
     def _new(self, shape, dtype=np.uint8):
@@ -152,7 +157,7 @@ class CardTree:
     def _build(self):
         xp, card, n = self._xp, self._card, self.n
         self._kept = {}
-        self._job = job = Job(n=n, blocks=n // CELL_BLOCK + 1, redo_room=65536)
+        self._job = job = Job(n=n, blocks=n // CELL_BLOCK + 1, part_room=65536, close_room=65536)
         status = Status(low=(2**64 - 1,) * 3)
         self._set(
             job,
@@ -209,31 +214,31 @@ class CardTree:
                 self._cell_room = status.cells + status.cells // 16
                 self._build()
             elif status.need[0] > self._rooms[0][0]:
-                self._rooms = [status.need[0] * 5 // 4] * 2, self._rooms[1]
-                self._reset()
+                longer = status.need[0] * 5 // 4
+                self._rooms = [longer, 0, longer], *self._rooms[1:]
+                self._reset(status)
             else:
                 break
-        if status.redo:
-            self._again(status)
         names = "pairs points locals coincidences".split()
         return *found, Counts(*(getattr(status, name) for name in names))
 
-    def _reset(self):
-        status = Status.from_buffer_copy(bytes(self._read_status()))
-        for name in "redo close pairs points locals coincidences".split():
+    def _reset(self, status):
+        """Clear what a sum counts."""
+        for name in "too_long close pairs points locals coincidences".split():
             setattr(status, name, 0)
-        status.need[:] = 0, 0, 0, 0
+        status.need[:], status.parts[:] = (0, 0, 0, 0), (0, 0)
         self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
 
     def _sum(self, opening, order, eps2):
         job, n = self._job, self.n
         job.opening, job.order_of_expansion, job.eps2_given = opening, order, eps2
         job.target_count = n
-        sizes = [_pieces(n, IN_HYPER), _pieces(n, IN_SUPER), _pieces(n, GROUP)]
-        job.hypers, job.supers, job.groups = sizes
+        sizes = [_pieces(n, IN_HYPER), _pieces(n, IN_SUPER), _pieces(n, GROUP), PART_SLOTS]
+        job.hypers, job.supers, job.groups, job.part_slots = sizes
         self._set(job, far_sum=self._new((n, 4), np.float32), acc=self._new((n, 3), np.float64))
-        self._set(job, pot=self._new(n, np.float64), redo=self._new(job.redo_room, np.int32))
-        self._set(job, close=self._new(job.redo_room, np.int32))
+        self._set(job, pot=self._new(n, np.float64), close=self._new(job.close_room, np.int32))
+        self._kept["part"] = [self._new(job.part_room, np.int32) for _ in range(2)]
+        job.part[:] = [self._card.address(array) for array in self._kept["part"]]
         for level, count in enumerate(sizes):
             self._level(level, count)
         self._card.launch("tree_make_box", 1, 32, job)  # for eps2
@@ -246,63 +251,42 @@ class CardTree:
         batch = self._batch(sizes[2])
         for first in range(0, sizes[2], batch):
             job.first_group, job.groups = first, min(batch, sizes[2] - first)
-            self._groups(order, eps2)
+            self._groups(job.groups)
+        for job.parts in (1, 2):
+            self._card.launch("tree_part_groups", PART_SLOTS // 4, 128, job)
+            self._groups(PART_SLOTS)
+        job.parts = 0
         return self._kept["acc"], self._kept["pot"]
 
-    def _groups(self, order, eps2):
+    def _groups(self, count):
         """Walk, far and near terms of the groups that the job names."""
-        job = self._job
-        blocks = _pieces(job.groups, 4)
+        job, order = self._job, self._job.order_of_expansion
+        blocks = _pieces(count, 4)
         self._card.launch("tree_walk_groups", blocks, 128, job)
         if order:
+            self._card.launch(f"tree_shift_groups_{order}", _pieces(count, 128), 128, job)
             self._card.launch(f"tree_expand_groups_{order}", blocks, 128, job)
         near = "tree_near" if order else "tree_near_bh"
-        self._card.launch(near if eps2 > 1e-20 else near + "_bare", blocks, 128, job)
+        bare = "" if job.eps2_given > 0 else "_bare"
+        size = ("groups", "eights", "singles")[job.parts]
+        self._card.launch(f"{near}{bare}_{size}", blocks, 128, job)
 
     def _batch(self, groups):
-        """Groups whose lists are kept at once: memory for about 96 bytes a particle."""
+        """Groups whose lists are kept at once."""
         room = 4 * sum(self._rooms[1])
-        return min(groups, max(96 * self.n // room, 4096))
+        return min(groups, max(LIST_BYTES * self.n // room, 4096))
 
     def _level(self, level, count):
         job = self._job.level[level]
-        if level < 2:
-            rooms = [self._rooms[0][0], 0, self._rooms[0][1]]
-            lists = count
-        else:
-            rooms = self._rooms[1]
-            lists = self._batch(count)
+        lists = self._batch(count) if level == 2 else count
+        rooms = self._rooms[max(level - 1, 0)]
         job.room[:] = rooms
         kept = {
             "group": self._bytes(count, GROUP_BYTES),
-            "local": self._new((count if level < 2 else 1, TERMS), np.float32),
+            "local": self._new((lists, TERMS), np.float32),
             "lists": self._new((lists, sum(rooms)), np.int32),
             "count": self._new((lists, 4), np.int32),
         }
         for name, array in kept.items():
             setattr(job, name, self._card.address(array))
         self._kept[f"level {level}"] = kept
-
-    def _again(self, status):
-        """Groups whose lists did not fit, with lists as long as the longest of them."""
-        job = self._job
-        if status.redo > job.redo_room:
-            raise errors.from_code(NO_MEMORY, "too many groups have long lists")
-        self._rooms = self._rooms[0], [max(need, 32) for need in status.need[1:]]
-        self._set(job, chosen=self._kept["redo"].copy())
-        self._level_lists(min(status.redo, 4096))
-        order, eps2 = job.order_of_expansion, job.eps2_given
-        chosen = job.chosen
-        for first in range(0, status.redo, 4096):
-            job.chosen = chosen + 4 * first
-            job.groups = min(4096, status.redo - first)
-            self._groups(order, eps2)
-        job.chosen = None
-
-    def _level_lists(self, count):
-        job, rooms = self._job.level[2], self._rooms[1]
-        job.room[:] = rooms
-        kept = self._kept["level 2"]
-        kept["lists"] = self._new((count, sum(rooms)), np.int32)
-        kept["count"] = self._new((count, 4), np.int32)
-        job.lists, job.count = (self._card.address(kept[name]) for name in ("lists", "count"))

@@ -255,12 +255,12 @@ DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
 {
     double origin[3], x[3], d[3], m;
     point_of(job, first, origin, &m);
-    for (int k = first; k < end; k++) {
+    _Pragma("unroll 4") for (int k = first; k < end; k++) {
         point_of(job, k, x, &m);
         tree_add_mass(c, m, x, origin, x, x);
     }
     tree_centre(c, origin);
-    for (int k = first; k < end; k++) {
+    _Pragma("unroll 4") for (int k = first; k < end; k++) {
         point_of(job, k, x, &m);
         for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
         tree_add_particle(c, m, d);

@@ -9,9 +9,10 @@ struct tree_status {
     int32_t bad;                    /* one more than the lowest number of a particle that is not finite */
     int32_t cells;                  /* there are, or would be */
     int32_t level_first[24];
-    int32_t need[4]; /* longest lists: of hypers and supers; of groups: local, point, leaf */
-    int32_t redo;    /* groups whose lists did not fit */
-    int32_t close;   /* targets with a pair too close for single precision */
+    int32_t need[4];  /* longest lists: of hypers and supers; of parts: local, point, leaf */
+    int32_t parts[2]; /* of groups whose lists are too long: eights, and of those single targets */
+    int32_t too_long; /* single targets whose lists did not fit, either */
+    int32_t close;    /* targets with a pair too close for single precision */
     uint64_t pairs, points, locals, coincidences;
 };
 
@@ -48,9 +49,8 @@ struct tree_card_job {
     float4 *target_high, *target_low;
     int32_t *target_self, *rank;
     float *last_acc; /* by place; or NULL */
-    struct tree_level_job level[3];
-    const int32_t *chosen; /* groups to take, or NULL: from first_group on */
-    int32_t *redo;
+    struct tree_level_job level[4]; /* hypers, supers, groups, parts of groups */
+    int32_t *part[2];               /* first target of each part: eights, singles */
     float4 *far_sum; /* by place: acc and phi of what is far */
     int32_t *close;
 
@@ -60,7 +60,9 @@ struct tree_card_job {
     double eps2_given;
     int32_t n, target_count, blocks, cell_room;
     int32_t hypers, supers, groups, first_group;
-    int32_t redo_room, order_of_expansion;
+    int32_t parts; /* 0: groups are taken, 1: eights, 2: singles */
+    int32_t part_room, part_slots, first_part; /* of the lists of parts; parts taken at once, from */
+    int32_t close_room, order_of_expansion;
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* tree_near.cu - what acts on each target by itself: cells by their moments, leaves particle by
- * particle. A warp takes a group: a lane two targets, and half of what acts on them. */
+ * particle. A warp takes a group: as many lanes as there are pairs of targets have two of them each,
+ * and a share of what acts on them. */
 
-enum { NEAR_TARGETS = 2, NEAR_LANES = TREE_GROUP / NEAR_TARGETS, NEAR_SHARES = 32 / NEAR_LANES };
 #define TREE_CLOSE 1e-24f /* s^2 of a pair that single precision could not sum */
 
 struct near_body {
@@ -9,11 +9,11 @@ struct near_body {
 };
 
 /* Cells on targets: 32 at once come to shared memory. */
-template <int OCTUPOLE>
+template <int OCTUPOLE, int TARGETS, int LANES>
 DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_group *g,
                          const int32_t *list, int count, float4 *shared, struct near_body *b)
 {
-    const int lane = (int)threadIdx.x % 32, share = lane / NEAR_LANES;
+    const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
     for (int first = 0; first < count; first += 32) {
         const int n = min(32, count - first);
         float4 part[5] = {};
@@ -30,7 +30,7 @@ DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_grou
         TREE_UNROLL
         for (int k = 0; k < 5; k++) shared[32 * k + lane] = part[k];
         __syncwarp();
-        for (int k = share; k < n; k += NEAR_SHARES) {
+        for (int k = share; k < n; k += SHARES) {
             const float4 a = shared[k], c = shared[64 + k], d = shared[96 + k], e = shared[128 + k];
             struct tree_multipole m;
             m.m = a.w, m.spread = shared[32 + k].x;
@@ -38,7 +38,7 @@ DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_grou
             m.xxx = d.y, m.xxy = d.z, m.xxz = d.w, m.xyy = e.x, m.xyz = e.y, m.yyy = e.z;
             m.yyz = e.w;
             TREE_UNROLL
-            for (int i = 0; i < NEAR_TARGETS; i++)
+            for (int i = 0; i < TARGETS; i++)
                 tree_cell_to_point(OCTUPOLE, b[i].x - a.x, b[i].y - a.y, b[i].z - a.z, g->eps2, &m,
                                    &b[i].phi, b[i].acc);
         }
@@ -47,12 +47,12 @@ DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_grou
 
 /* Particles of leaves on targets. `own`: targets are among them. `bare`: eps is too small to keep
  * pairs apart. */
-template <int OWN, int BARE>
+template <int OWN, int BARE, int TARGETS, int LANES>
 DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_group *g,
                          const int32_t *list, int count, int direction, float4 *shared,
                          const int *self, struct near_body *b, int *sources, int *coincidences)
 {
-    const int lane = (int)threadIdx.x % 32, share = lane / NEAR_LANES;
+    const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
     bool close = false;
     for (int first = 0; first < count; first += 32) {
         int begin = 0, mine = 0;
@@ -90,14 +90,15 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
             __syncwarp();
             shared[lane] = p[0], shared[32 + lane] = p[1];
             __syncwarp();
-            const int n = min(64, all - at), rounds = (n + 4 * NEAR_SHARES - 1) / (4 * NEAR_SHARES);
+            constexpr int TURN = SHARES > 16 ? 64 / SHARES : 4; /* at once */
+            const int n = min(64, all - at), rounds = (n + TURN * SHARES - 1) / (TURN * SHARES);
             for (int round = 0; round < rounds; round++) {
                 TREE_UNROLL
-                for (int u = 0; u < 4; u++) {
-                    const int k = (round * 4 + u) * NEAR_SHARES + share;
+                for (int u = 0; u < TURN; u++) {
+                    const int k = (round * TURN + u) * SHARES + share;
                     const float4 j = shared[k];
                     TREE_UNROLL
-                    for (int i = 0; i < NEAR_TARGETS; i++) {
+                    for (int i = 0; i < TARGETS; i++) {
                         const float x = j.x - b[i].x, y = j.y - b[i].y, z = j.z - b[i].z;
                         float s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, g->eps2))), m = j.w;
                         if (OWN && ((const int *)(shared + 64))[k] == self[i]) s2 = 1.0f, m = 0.0f;
@@ -120,24 +121,23 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     return close;
 }
 
-template <int FMM, int BARE> DEVICE_FN void near(const struct tree_card_job &job)
+template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const struct tree_card_job &job)
 {
     __shared__ float4 all_shared[4][160];
-    const struct tree_level_job &in = job.level[2];
+    const struct tree_level_job &in = small_level(job);
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
-    if (slot >= job.groups) return;
-    const int id = job.chosen ? job.chosen[slot] : job.first_group + slot;
-    const struct tree_group g = in.group[id];
+    if (slot >= small_slots(job)) return;
+    const struct tree_group g = in.group[small_group(job, slot)];
     float4 *const shared = all_shared[threadIdx.x / 32];
     const int32_t *lists = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]);
     const int32_t *leaves = lists + in.room[0] + in.room[1];
     const int32_t *count = in.count + 4 * (int64_t)slot;
     const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
-    struct near_body b[NEAR_TARGETS];
-    int self[NEAR_TARGETS], sources = 0, coincidences = 0;
+    struct near_body b[TARGETS];
+    int self[TARGETS], sources = 0, coincidences = 0;
     TREE_UNROLL
-    for (int i = 0; i < NEAR_TARGETS; i++) {
-        const int k = min(g.first + lane % NEAR_LANES + NEAR_LANES * i, g.first + g.count - 1);
+    for (int i = 0; i < TARGETS; i++) {
+        const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
         const float4 high = (job.targets ? job.target_high : job.high)[k];
         const float4 low = (job.targets ? job.target_low : job.low)[k];
         b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
@@ -145,22 +145,22 @@ template <int FMM, int BARE> DEVICE_FN void near(const struct tree_card_job &job
         b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
         self[i] = job.targets ? job.target_self[k] : k;
     }
-    points_on<FMM>(job, &g, lists + in.room[0], points, shared, b);
+    points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
     __syncwarp();
-    bool close = leaves_on<0, BARE>(job, &g, leaves, others, 1, shared, self, b, &sources, &coincidences);
-    close |= leaves_on<1, BARE>(job, &g, leaves + in.room[2] - 1, own, -1, shared, self, b, &sources,
+    bool close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b, &sources, &coincidences);
+    close |= leaves_on<1, BARE, TARGETS, LANES>(job, &g, leaves + in.room[2] - 1, own, -1, shared, self, b, &sources,
                                 &coincidences);
     const struct tree_box box = *job.box;
     TREE_UNROLL
-    for (int i = 0; i < NEAR_TARGETS; i++) {
+    for (int i = 0; i < TARGETS; i++) {
         TREE_UNROLL
-        for (int by = NEAR_LANES; by < 32; by *= 2) {
+        for (int by = LANES; by < 32; by *= 2) {
             b[i].phi += __shfl_xor_sync(EVERY, b[i].phi, by);
             TREE_UNROLL
             for (int c = 0; c < 3; c++) b[i].acc[c] += __shfl_xor_sync(EVERY, b[i].acc[c], by);
         }
-        const int k = g.first + lane % NEAR_LANES + NEAR_LANES * i;
-        if (lane >= NEAR_LANES || k >= g.first + g.count) continue;
+        const int k = g.first + lane % LANES + LANES * i;
+        if (lane >= LANES || k >= g.first + g.count) continue;
         double sum[4] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], b[i].phi};
         if (FMM) {
             const float4 far = job.far_sum[k];
@@ -177,10 +177,10 @@ template <int FMM, int BARE> DEVICE_FN void near(const struct tree_card_job &job
         for (int by = 16; by; by /= 2) coincidences += __shfl_xor_sync(EVERY, coincidences, by);
         if (lane == 0)
             atomicAdd((unsigned long long *)&job.status->coincidences, (unsigned long long)coincidences);
-        for (int i = 0; i < NEAR_TARGETS && close; i++) {
-            const int k = g.first + lane % NEAR_LANES + NEAR_LANES * i;
-            const int at = k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.redo_room;
-            if (at < job.redo_room) job.close[at] = k;
+        for (int i = 0; i < TARGETS && close; i++) {
+            const int k = g.first + lane % LANES + LANES * i;
+            const int at = k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.close_room;
+            if (at < job.close_room) job.close[at] = k;
         }
     }
     if (lane) return;
@@ -189,7 +189,11 @@ template <int FMM, int BARE> DEVICE_FN void near(const struct tree_card_job &job
     atomicAdd((unsigned long long *)&job.status->locals, (unsigned long long)count[LIST_LOCAL]);
 }
 
-KERNEL(tree_near, struct tree_card_job, 128, 1) { near<1, 0>(job); }
-KERNEL(tree_near_bare, struct tree_card_job, 128, 1) { near<1, 1>(job); }
-KERNEL(tree_near_bh, struct tree_card_job, 128, 1) { near<0, 0>(job); }
-KERNEL(tree_near_bh_bare, struct tree_card_job, 128, 1) { near<0, 1>(job); }
+#define NEAR(name, fmm, bare)                                                                      \
+    KERNEL(name##_groups, struct tree_card_job, 128, 1) { near<fmm, bare, 2, 16>(job); }           \
+    KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8>(job); }            \
+    KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1>(job); }
+NEAR(tree_near, 1, 0)
+NEAR(tree_near_bare, 1, 1)
+NEAR(tree_near_bh, 0, 0)
+NEAR(tree_near_bh_bare, 0, 1)

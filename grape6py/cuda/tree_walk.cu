@@ -59,31 +59,37 @@ DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g
     g->unit = tree_unit(&job.opening, g->radius);
 }
 
+/* Of the targets of a warp's lanes. */
+DEVICE_FN void bounds_of_warp(const struct tree_card_job &job, int target, float4 *p,
+                              struct tree_bounds *b)
+{
+    *p = (job.targets ? job.target_high : job.high)[target];
+    b->low[0] = least_of_warp(p->x), b->high[0] = most_of_warp(p->x);
+    b->low[1] = least_of_warp(p->y), b->high[1] = most_of_warp(p->y);
+    b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
+    b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
+    const int self = job.targets ? job.target_self[target] : target;
+    b->self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
+    b->self_end = __reduce_max_sync(EVERY, self) + 1;
+}
+
 /* Groups, supers and hypers: a CUDA block takes a hyper, a warp a super. */
 KERNEL(tree_groups, struct tree_card_job, 256, 1)
 {
     __shared__ struct tree_bounds bounds[TREE_HYPER];
     __shared__ struct tree_group hyper;
     __shared__ float farthest[TREE_HYPER];
-    enum { IN_SUPER = TREE_GROUP * TREE_SUPER };
     const int n = job.target_count, lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const int super = (int)blockIdx.x * TREE_HYPER + warp, first = super * IN_SUPER;
     const float4 *points = job.targets ? job.target_high : job.high;
     struct tree_bounds all;
     for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
     all.least_acc = INFINITY, all.self_first = 0x7fffffff, all.self_end = 0;
-    struct tree_bounds none = all;
     for (int g = 0; g < TREE_SUPER && first + g * TREE_GROUP < n; g++) {
         const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
-        const float4 p = points[k];
-        struct tree_bounds b = none;
-        b.low[0] = least_of_warp(p.x), b.high[0] = most_of_warp(p.x);
-        b.low[1] = least_of_warp(p.y), b.high[1] = most_of_warp(p.y);
-        b.low[2] = least_of_warp(p.z), b.high[2] = most_of_warp(p.z);
-        if (job.last_acc) b.least_acc = least_of_warp(job.last_acc[k]);
-        const int self = job.targets ? job.target_self[k] : k;
-        b.self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
-        b.self_end = __reduce_max_sync(EVERY, self) + 1;
+        struct tree_bounds b;
+        float4 p;
+        bounds_of_warp(job, k, &p, &b);
         struct tree_group group = group_of(job, &b, at, min((int)TREE_GROUP, n - at));
         close_group(job, &group, most_of_warp(distance2(&group, p)));
         if (lane == 0) job.level[2].group[at / TREE_GROUP] = group;
@@ -147,12 +153,44 @@ DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int 
     __syncwarp();
 }
 
+/* Slots of small groups that there are: of groups, eights or singles. */
+DEVICE_FN int small_slots(const struct tree_card_job &job)
+{
+    if (!job.parts) return job.groups;
+    const int left = min(job.status->parts[job.parts - 1], job.part_room) - job.first_part;
+    return min(left, job.part_slots);
+}
+
+DEVICE_FN const struct tree_level_job &small_level(const struct tree_card_job &job)
+{
+    return job.level[job.parts ? 3 : 2];
+}
+
+DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
+{
+    return job.parts ? slot : job.first_group + slot;
+}
+
+/* A part of a group, as tree_groups makes groups. */
+KERNEL(tree_part_groups, struct tree_card_job, 128, 1)
+{
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= small_slots(job)) return;
+    const int first = job.part[job.parts - 1][job.first_part + slot];
+    const int count = min(job.parts == 1 ? 8 : 1, job.target_count - first);
+    struct tree_bounds b;
+    float4 p;
+    bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
+    struct tree_group group = group_of(job, &b, first, count);
+    close_group(job, &group, most_of_warp(distance2(&group, p)));
+    if (lane == 0) job.level[3].group[slot] = group;
+}
+
 DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack)
 {
-    const struct tree_level_job &out = job.level[level];
+    const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
     const int lane = (int)threadIdx.x % 32, large = level < 2;
-    const int id = level < 2 ? slot : job.chosen ? job.chosen[slot] : job.first_group + slot;
-    const struct tree_group g = out.group[id];
+    const struct tree_group g = out.group[level < 2 ? slot : small_group(job, slot)];
     const float small = v_mul(job.opening.passed_on, g.radius), soft = tree_reach_soft(&job.opening, &g);
     int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
@@ -163,7 +201,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         top = 1;
         __syncwarp();
     } else {
-        const int parent = level == 1 ? id / TREE_HYPER : id / TREE_SUPER;
+        const int parent = g.first / (level == 1 ? IN_HYPER : IN_SUPER);
         const struct tree_level_job &above = job.level[level - 1];
         from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
                above.room[0] + above.room[1];
@@ -227,13 +265,19 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         atomicMax(&job.status->need[0], max(count[LIST_LOCAL], count[LIST_REST]));
         return;
     }
-    atomicMax(&job.status->need[1], count[LIST_LOCAL]);
-    atomicMax(&job.status->need[2], count[LIST_POINT]);
-    atomicMax(&job.status->need[3], count[LIST_LEAF] + own_leaves);
     if (room) return;
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
-    const int at = atomicAdd(&job.status->redo, 1);
-    if (at < job.redo_room) job.redo[at] = id;
+    if (job.parts == 2) {
+        atomicAdd(&job.status->too_long, 1);
+        atomicMax(&job.status->need[1], count[LIST_LOCAL]);
+        atomicMax(&job.status->need[2], count[LIST_POINT]);
+        atomicMax(&job.status->need[3], count[LIST_LEAF] + own_leaves);
+        return;
+    }
+    const int size = job.parts ? 1 : 8, parts = (g.count + size - 1) / size;
+    const int at = atomicAdd(&job.status->parts[job.parts], parts);
+    for (int k = 0; k < parts && at + k < job.part_room; k++)
+        job.part[job.parts][at + k] = g.first + size * k;
 }
 
 #define WALK(name, level, number)                                                                  \
@@ -245,4 +289,4 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     }
 WALK(tree_walk_hypers, 0, job.hypers)
 WALK(tree_walk_supers, 1, job.supers)
-WALK(tree_walk_groups, 2, job.groups)
+WALK(tree_walk_groups, 2, small_slots(job))
