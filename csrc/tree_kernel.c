@@ -117,9 +117,10 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     const struct tree_distance d = tree_distance_of(g, place[0], place[1], place[2]);
     const vec size = place[3];
     struct allowed may;
-    may.point = vmask_bits(v_lt(tree_reach_point(o, size), d.box));
+    const vec reach = tree_reach_point(o, size);
+    may.point = vmask_bits(v_lt(reach, d.box));
     may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size), d.centre)) &
-                vmask_bits(v_lt(v_set1(0), d.box)) &
+                vmask_bits(v_lt(reach, d.centre)) & vmask_bits(v_lt(v_set1(0), d.box)) &
                 vmask_bits(v_lt(v_set1(tree_reach_soft(o, g)), d.centre));
     if (o->bound_point > 0.0f) {
         real mass[VL];

@@ -29,6 +29,28 @@ struct tree_opening {
     int least_count; /* leaves of fewer particles are summed one by one */
 };
 
+/* theta is that of cell-cell terms, d > (0.8 s + r)/theta between the centres, s and r being the
+ * radii of cell and group: the error of a term falls faster with the cell's size than with the
+ * group's, since its octupoles are there. That of particle-cell terms, d > s/theta from the group's
+ * box, is chosen such that both give like errors; larger groups are kept a little stricter, since
+ * all below have their terms. Barnes-Hut has particle-cell terms alone, its sizes being such that
+ * s/theta is l/theta + delta. bound: see tree_error_below. (Found by trial on Plummer spheres.) */
+PAIR_FN struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
+{
+    struct tree_opening o;
+    o.by_theta_point = (float)(barnes_hut ? 1.0 / theta : 1.0 / (0.93 * theta));
+    for (int level = 0; level < 3; level++)
+        o.by_theta_local[level] =
+            barnes_hut ? (float)INFINITY : (float)((level < 2 ? 1.15 : 1.0) / theta);
+    o.bound_point = o.bound_local = (float)bound;
+    o.size_weight = 0.8f;
+    o.least_distance2 = 64.0f;
+    o.passed_on = 1.2f;
+    o.guard = 0x1p-21f;
+    o.least_count = barnes_hut ? 1 : 6;
+    return o;
+}
+
 PAIR_FN float tree_unit(const struct tree_opening *o, float radius)
 {
     const float length = radius > o->guard ? radius : o->guard;

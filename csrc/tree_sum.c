@@ -130,33 +130,6 @@ static void sum_hypers(void *context, int64_t first, int64_t end)
 
 /* ---- settings ------------------------------------------------------------------- */
 
-/* Expansions of targets' groups converge slowly beyond; the larger groups', which all targets below
- * have, are kept better. */
-#define MOST_LOCAL 0.7
-#define LARGE_STRICTER 1.3
-
-static void set_opening(struct tree_opening *o, const struct tree_setting *s)
-{
-    const double theta = s->theta;
-    *o = (struct tree_opening){0};
-    o->guard = 0x1p-21f;
-    if (s->method == TREE_BARNES_HUT) {
-        o->by_theta_point = (float)(1.0 / theta);
-        for (int level = 0; level < 3; level++) o->by_theta_local[level] = INFINITY;
-        o->least_count = 1;
-        return;
-    }
-    o->by_theta_point = (float)(1.0 / theta);
-    const double local = theta < MOST_LOCAL ? theta : MOST_LOCAL;
-    for (int level = 0; level < 3; level++)
-        o->by_theta_local[level] = (float)((level < 2 ? LARGE_STRICTER : 1.0) / local);
-    o->size_weight = 1.0f;
-    o->least_distance2 = 64.0f;
-    o->passed_on = 1.2f;
-    o->least_count = 6;
-    o->bound_point = o->bound_local = (float)s->bound;
-}
-
 /* What a cell of side l is taken for in Barnes-Hut: d > l/theta + delta, delta being the distance
  * of the centre of mass from the cube's centre (Bedorf, Gaburov and Portegies Zwart 2012). */
 static struct tree_place *barnes_hut_places(const struct tree *t, double theta)
@@ -241,7 +214,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     struct tree_place *place = NULL;
     int code = 0;
     if (!n) return 0;
-    set_opening(&s.opening, setting);
+    s.opening = tree_opening_of(setting->theta, setting->method == TREE_BARNES_HUT, setting->bound);
     s.job.tree = t;
     s.job.place = t->place;
     s.job.order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;

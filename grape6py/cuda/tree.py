@@ -16,12 +16,14 @@ from grape6py.cuda import source
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, TERMS = 1024, 22, 64
+TOP_LEVELS = 4  # of the tree, that one CUDA block does
 LIST_BYTES = 96  # a particle, of the lists of groups that are taken at once
 PART_SLOTS = 1024  # parts of groups that are taken at once
 NO_MEMORY = -29
 
-# Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box.
-CELL, MOMENTS, FAR, PLACE, GROUP_BYTES, BOX = 16, 224, 80, 16, 60, 104
+# Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box,
+# tree_opening.
+CELL, MOMENTS, FAR, PLACE, GROUP_BYTES, BOX, OPENING = 16, 224, 80, 16, 60, 104, 44
 
 _pointer, _int, _float, _double = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_double
 
@@ -51,6 +53,9 @@ Status = _structure(
 LevelJob = _structure(
     "LevelJob", *_pointers("group local lists count"), ("room", _int * 3), ("padding", _int)
 )
+Job = _structure(
+    "LevelJob", *_pointers("group local lists count"), ("room", _int * 3), ("padding", _int)
+)
 Opening = _structure(
     "Opening",
     ("by_theta_point", _float),
@@ -61,17 +66,16 @@ Opening = _structure(
 )
 Job = _structure(
     "Job",
-    *_pointers("x m targets self status box eps2 key sorted order high low levels counts summed"),
-    *_pointers("cell parent ready moments far place target_order target_high target_low"),
+    *_pointers("x m targets self status box eps2 opening key sorted packed order high low levels"),
+    *_pointers("counts summed cell moments far place target_order target_high target_low"),
     *_pointers("target_self rank last_acc"),
     ("level", LevelJob * 4),
     ("part", _pointer * 2),
     *_pointers("far_sum close acc pot last"),
-    ("opening", Opening),
-    ("eps2_given", _double),
+    *((name, _double) for name in "eps2_given theta bound".split()),
     *((name, _int) for name in "n target_count blocks cell_room hypers supers groups".split()),
     *((name, _int) for name in "first_group parts part_room part_slots first_part".split()),
-    *((name, _int) for name in "close_room order_of_expansion".split()),
+    *((name, _int) for name in "close_room order_of_expansion level_number padding".split()),
 )
 
 
@@ -166,6 +170,8 @@ class CardTree:
             status=xp.array(np.frombuffer(bytes(status), np.uint8)),
             box=self._new(BOX),
             eps2=self._new(1, np.float32),
+            opening=self._new(OPENING),
+            packed=self._new((n, 8), np.float32),
             key=self._new(n, np.uint64),
             sorted=self._new(n, np.uint64),
             high=self._new((n, 4), np.float32),
@@ -188,50 +194,105 @@ class CardTree:
         self._set(
             job,
             cell=self._bytes(room, CELL),
-            parent=self._new(room, np.int32),
-            ready=self._new(room, np.int32),
             moments=self._bytes(room, MOMENTS),
             far=self._bytes(room, FAR),
             place=self._bytes(room, PLACE),
         )
         self._card.launch("tree_cells", job.blocks, CELL_BLOCK, job)
-        self._card.launch("tree_moments_up", min(4096, _pieces(room, 128)), 128, job)
+        self._card.launch("tree_leaf_moments", _pieces(room, 128), 128, job)
+        for job.level_number in range(CELL_LEVELS - 2, TOP_LEVELS - 1, -1):
+            inside = min(8**job.level_number, self.n // 32 + 1)  # cells of the level, at most
+            self._card.launch("tree_level_moments", min(1024, _pieces(inside, 128)), 128, job)
+        job.level_number = TOP_LEVELS - 1
+        self._card.launch("tree_top_moments", 1, 512, job)
 
-    def forces(self, *, opening, order, eps2=0.0):
+    def forces(self, *, theta, order, eps2=0.0, bound=0.0):
         """Acc and pot of the particles themselves, in their order.
+
+        Parameters
+        ----------
+        theta : float
+        order : int
+            Of expansions, 2 to 6; 0 for Barnes and Hut's walk.
+        eps2 : float
+        bound : float
+            Of the error of a term as a share of the last acceleration; 0 for none.
 
         Returns
         -------
         acc, pot : arrays of float64
         Counts
         """
-        while True:
-            found = self._sum(opening, order, eps2)
+        job = self._job
+        job.theta, job.order_of_expansion = theta, order
+        job.eps2_given, job.bound = eps2, bound
+        self._sum()
+        status = self._read_status()
+        while not self._enough_room(status):
+            self._sum()
             status = self._read_status()
-            if status.bad:
-                raise errors.from_code(-6, f"particle {self.n - status.bad} is not finite")
-            if status.cells > self._cell_room:
-                self._cell_room = status.cells + status.cells // 16
-                self._build()
-            elif status.need[0] > self._rooms[0][0]:
-                longer = status.need[0] * 5 // 4
-                self._rooms = [longer, 0, longer], *self._rooms[1:]
-                self._reset(status)
-            else:
-                break
+        if status.too_long or max(status.parts) > PART_SLOTS:
+            status = self._parts_again(status)
         names = "pairs points locals coincidences".split()
-        return *found, Counts(*(getattr(status, name) for name in names))
+        counts = Counts(*(getattr(status, name) for name in names))
+        return self._kept["acc"], self._kept["pot"], counts
+
+    def _enough_room(self, status):
+        """Whether the cells and the lists of large groups did fit; if not, there is more now."""
+        job, (large, small, _) = self._job, self._rooms
+        if status.bad:
+            raise errors.from_code(-6, f"particle {self.n - status.bad} is not finite")
+        if status.parts[0] > job.groups // 16:  # short lists cost more than long ones
+            small[:] = [2 * room for room in small]
+        if status.cells > self._cell_room:
+            self._cell_room = status.cells + status.cells // 16
+            self._build()
+            return False
+        if status.need[0] <= large[0] and max(status.parts) <= job.part_room:
+            return True
+        large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
+        job.part_room = max(job.part_room, 2 * max(status.parts))
+        self._reset(status)
+        return False
+
+    def _parts_again(self, status):
+        """All parts of groups, with lists that are long enough, a share of them at a time."""
+        job, rooms = self._job, self._rooms[2]
+        while True:
+            rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
+            self._level(3, PART_SLOTS)
+            kept = status.parts[0]
+            self._reset(status)
+            status.parts[0] = kept
+            self._write_status(status)
+            for job.parts in (1, 2):
+                count = self._read_status().parts[job.parts - 1]
+                for job.first_part in range(0, min(count, job.part_room), PART_SLOTS):
+                    self._part_groups()
+            job.parts = job.first_part = 0
+            status = self._read_status()
+            if status.parts[1] > job.part_room:
+                raise errors.from_code(NO_MEMORY, "the lists of too many targets are too long")
+            if not status.too_long:
+                return status
+
+    def _part_groups(self):
+        self._card.launch("tree_part_groups", PART_SLOTS // 4, 128, self._job)
+        self._groups(PART_SLOTS)
+
+    def _write_status(self, status):
+        self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
 
     def _reset(self, status):
         """Clear what a sum counts."""
         for name in "too_long close pairs points locals coincidences".split():
             setattr(status, name, 0)
         status.need[:], status.parts[:] = (0, 0, 0, 0), (0, 0)
-        self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
+        self._write_status(status)
 
-    def _sum(self, opening, order, eps2):
+    def _sum(self):
         job, n = self._job, self.n
-        job.opening, job.order_of_expansion, job.eps2_given = opening, order, eps2
+        order = job.order_of_expansion
         job.target_count = n
         sizes = [_pieces(n, IN_HYPER), _pieces(n, IN_SUPER), _pieces(n, GROUP), PART_SLOTS]
         job.hypers, job.supers, job.groups, job.part_slots = sizes
@@ -253,10 +314,8 @@ class CardTree:
             job.first_group, job.groups = first, min(batch, sizes[2] - first)
             self._groups(job.groups)
         for job.parts in (1, 2):
-            self._card.launch("tree_part_groups", PART_SLOTS // 4, 128, job)
-            self._groups(PART_SLOTS)
+            self._part_groups()
         job.parts = 0
-        return self._kept["acc"], self._kept["pot"]
 
     def _groups(self, count):
         """Walk, far and near terms of the groups that the job names."""

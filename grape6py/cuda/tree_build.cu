@@ -65,6 +65,7 @@ KERNEL(tree_make_box, struct tree_card_job, 32, 1)
         high[c] = from_ordered_bits(job.status->high[c]);
     }
     tree_box_of(job.box, low, high, from_ordered_bits(job.status->mass), (double)job.n);
+    *job.opening = tree_opening_of(job.theta, job.order_of_expansion == 0, job.bound);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
 }
@@ -77,20 +78,6 @@ DEVICE_FN uint64_t key_of(const struct tree_box *box, const double *x)
     return tree_key(at[0], at[1], at[2]);
 }
 
-KERNEL(tree_keys, struct tree_card_job, 256, 1)
-{
-    const struct tree_box box = *job.box;
-    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
-    if (k < job.n) job.key[k] = key_of(&box, job.x + 3 * (int64_t)k);
-}
-
-KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
-{
-    const struct tree_box box = *job.box;
-    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
-    if (k < job.target_count) job.key[k] = key_of(&box, job.targets + 3 * (int64_t)k);
-}
-
 DEVICE_FN void split_point(const struct tree_box *box, const double *x, float4 *high, float4 *low)
 {
     double at[3];
@@ -101,17 +88,36 @@ DEVICE_FN void split_point(const struct tree_box *box, const double *x, float4 *
     high->w = low->w = 0.0f;
 }
 
+/* Keys, and what is gathered in their order: one stretch of memory a particle. */
+KERNEL(tree_keys, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.n) return;
+    const double x[3] = {job.x[3 * (int64_t)k], job.x[3 * (int64_t)k + 1], job.x[3 * (int64_t)k + 2]};
+    float4 high, low;
+    split_point(&box, x, &high, &low);
+    high.w = (float)tree_mass_in_box(&box, job.m[k]);
+    job.key[k] = key_of(&box, x);
+    job.packed[2 * (int64_t)k] = high;
+    job.packed[2 * (int64_t)k + 1] = low;
+}
+
+KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k < job.target_count) job.key[k] = key_of(&box, job.targets + 3 * (int64_t)k);
+}
+
 KERNEL(tree_gather, struct tree_card_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.n) return;
     const int64_t i = job.order[k];
-    float4 high, low;
-    split_point(&box, job.x + 3 * i, &high, &low);
-    high.w = (float)tree_mass_in_box(&box, job.m[i]);
-    job.high[k] = high;
-    job.low[k] = low;
+    job.high[k] = job.packed[2 * i];
+    job.low[k] = job.packed[2 * i + 1];
     job.sorted[k] = job.key[i];
     if (job.rank) job.rank[i] = k;
     if (job.last && !job.targets) {
@@ -198,8 +204,14 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
     levels_at(job, k, &begin, &leaf);
     levels_at(job, k - 1, &last_begin, &last_leaf);
     if (k > job.n) last_leaf = -1;
-    for (int level = 0; level < CELL_LEVELS; level++) {
-        const unsigned here = __ballot_sync(0xffffffffu, level > begin && level <= leaf);
+    /* levels on which some cell begins or ends in this warp */
+    const int deepest = max(leaf, last_leaf);
+    const int low = -__reduce_max_sync(EVERY, deepest > begin ? -begin - 1 : -CELL_LEVELS);
+    const int high = __reduce_max_sync(EVERY, deepest > begin ? deepest : -1);
+    for (int level = t % 32; level < CELL_LEVELS; level += 32) before[level][warp] = 0;
+    __syncwarp();
+    for (int level = low; level <= high; level++) {
+        const unsigned here = __ballot_sync(EVERY, level > begin && level <= leaf);
         if (t % 32 == 0) before[level][warp] = __popc(here);
     }
     __syncthreads();
@@ -218,18 +230,16 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
         }
     }
     __syncthreads();
-    int above = 0; /* the number of cells of the level above that have begun before */
-    for (int level = 0; level < CELL_LEVELS; level++) {
+    /* the number of cells of the level above that have begun before */
+    int above = low > 0 && low < CELL_LEVELS ? before[low - 1][warp] : 0;
+    for (int level = low; level <= high; level++) {
         const bool begins = level > begin && level <= leaf;
-        const unsigned here = __ballot_sync(0xffffffffu, begins);
+        const unsigned here = __ballot_sync(EVERY, begins);
         const int id = before[level][warp] + __popc(here & ((1u << t % 32) - 1));
         if (begins && id < job.cell_room) {
             job.cell[id].first = k;
             if (level == leaf) job.cell[id].child = -1;
-            const int parent = level - 1 > begin ? above : above - 1;
-            job.parent[id] = level ? parent : -1;
-            job.ready[id] = 0;
-            if (level - 1 > begin && parent < job.cell_room && level) job.cell[parent].child = id;
+            if (level - 1 > begin && above < job.cell_room && level) job.cell[above].child = id;
         }
         /* cells of the particle before that end here, on this level and the one above */
         if (level > begin && level <= last_leaf && id - 1 < job.cell_room) job.cell[id - 1].end = k;
@@ -267,60 +277,66 @@ DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
     }
 }
 
-/* What another thread may just have written: not from this multiprocessor's cache. */
-DEVICE_FN struct tree_moments fresh_moments(const struct tree_moments *from)
-{
-    enum { WORDS = sizeof(struct tree_moments) / 8 };
-    union {
-        unsigned long long word[WORDS];
-        struct tree_moments moments;
-    } u;
-    for (int k = 0; k < WORDS; k++) u.word[k] = __ldcg((const unsigned long long *)from + k);
-    return u.moments;
-}
-
 DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
                              struct tree_moments *c)
 {
     double origin[3], d[3];
     for (int k = first; k < end; k++) {
-        const struct tree_moments child = fresh_moments(&job.moments[k]);
+        const struct tree_moments child = job.moments[k];
         for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
         tree_add_mass(c, child.m, child.x, origin, child.low, child.high);
         c->mixed |= child.mixed;
     }
     tree_centre(c, origin);
     for (int k = first; k < end; k++) {
-        const struct tree_moments child = fresh_moments(&job.moments[k]);
+        const struct tree_moments child = job.moments[k];
         for (int a = 0; a < 3; a++) d[a] = child.x[a] - c->x[a];
         tree_add_cell(c, &child, d);
     }
 }
 
-/* From each leaf up, as long as this is the last child that its parent waits for. */
-KERNEL(tree_moments_up, struct tree_card_job, 128, 1)
+DEVICE_FN void cell_moments(const struct tree_card_job &job, int id, const struct tree_cell *cell)
+{
+    struct tree_moments c;
+    tree_begin(&c);
+    if (cell->child < 0)
+        leaf_moments(job, cell->first, cell->end, &c);
+    else
+        inner_moments(job, cell->child, cell->child_end, &c);
+    tree_close(&c);
+    job.moments[id] = c;
+    tree_single(&c, &job.far[id], &job.place[id]);
+}
+
+KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
 {
     const int cells = min(job.status->cells, job.cell_room);
-    for (int leaf = (int)(blockIdx.x * 128 + threadIdx.x); leaf < cells; leaf += (int)gridDim.x * 128) {
-        struct tree_cell cell = job.cell[leaf];
-        for (int id = leaf; cell.child < 0 || id != leaf;) {
-            struct tree_moments c;
-            tree_begin(&c);
-            if (cell.child < 0)
-                leaf_moments(job, cell.first, cell.end, &c);
-            else
-                inner_moments(job, cell.child, cell.child_end, &c);
-            tree_close(&c);
-            job.moments[id] = c;
-            tree_single(&c, &job.far[id], &job.place[id]);
-            const int parent = job.parent[id];
-            if (parent < 0) break;
-            const struct tree_cell above = job.cell[parent];
-            __threadfence();
-            if (atomicAdd(&job.ready[parent], 1) != above.child_end - above.child - 1) break;
-            __threadfence();
-            id = parent;
-            cell = above;
-        }
+    for (int id = (int)(blockIdx.x * 128 + threadIdx.x); id < cells; id += (int)gridDim.x * 128) {
+        const struct tree_cell cell = job.cell[id];
+        if (cell.child < 0) cell_moments(job, id, &cell);
+    }
+}
+
+DEVICE_FN void level_moments(const struct tree_card_job &job, int level, int first, int step)
+{
+    const int end = min(job.status->level_first[level + 1], job.cell_room);
+    for (int id = job.status->level_first[level] + first; id < end; id += step) {
+        const struct tree_cell cell = job.cell[id];
+        if (cell.child >= 0) cell_moments(job, id, &cell);
+    }
+}
+
+/* The inner cells of one level, whose children are complete. */
+KERNEL(tree_level_moments, struct tree_card_job, 128, 1)
+{
+    level_moments(job, job.level_number, (int)(blockIdx.x * 128 + threadIdx.x), (int)gridDim.x * 128);
+}
+
+/* Those of the levels from this one up, which are few. */
+KERNEL(tree_top_moments, struct tree_card_job, 512, 1)
+{
+    for (int level = job.level_number; level >= 0; level--) {
+        level_moments(job, level, (int)threadIdx.x, 512);
+        __syncthreads();
     }
 }

@@ -33,14 +33,15 @@ struct tree_card_job {
     struct tree_status *status;
     struct tree_box *box;
     float *eps2; /* in units of the box */
+    struct tree_opening *opening;
 
     uint64_t *key, *sorted; /* as they come and in order */
+    float4 *packed;         /* high and low of each, as they come */
     const int64_t *order;   /* from sorting: the caller's number by place */
     float4 *high, *low;     /* by place: x y z m; x y z and nothing */
     uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
     int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
     struct tree_cell *cell;
-    int32_t *parent, *ready;
     struct tree_moments *moments;
     struct tree_far *far;
     struct tree_place *place;
@@ -56,13 +57,13 @@ struct tree_card_job {
 
     double *acc, *pot; /* results */
     const double *last; /* the caller's last accelerations; or NULL */
-    struct tree_opening opening;
-    double eps2_given;
+    double eps2_given, theta, bound;
     int32_t n, target_count, blocks, cell_room;
     int32_t hypers, supers, groups, first_group;
     int32_t parts; /* 0: groups are taken, 1: eights, 2: singles */
     int32_t part_room, part_slots, first_part; /* of the lists of parts; parts taken at once, from */
-    int32_t close_room, order_of_expansion;
+    int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
+    int32_t level_number, padding;
 };
 
 #endif

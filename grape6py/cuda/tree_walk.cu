@@ -56,7 +56,7 @@ DEVICE_FN float distance2(const struct tree_group *g, float4 p)
 DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g, float r2)
 {
     g->radius = __fsqrt_rn(r2);
-    g->unit = tree_unit(&job.opening, g->radius);
+    g->unit = tree_unit(job.opening, g->radius);
 }
 
 /* Of the targets of a warp's lanes. */
@@ -191,7 +191,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
     const int lane = (int)threadIdx.x % 32, large = level < 2;
     const struct tree_group g = out.group[level < 2 ? slot : small_group(job, slot)];
-    const float small = v_mul(job.opening.passed_on, g.radius), soft = tree_reach_soft(&job.opening, &g);
+    const struct tree_opening o = *job.opening;
+    const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
     int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
     int count[LISTS] = {0, 0, 0}, own_leaves = 0, top = 0, next = 0, end = 0;
@@ -226,19 +227,20 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
             c = job.cell[cell];
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
-            bool local = tree_reach_local(&job.opening, level, &g, p.size) < d.centre && d.box > 0.0f &&
-                         soft < d.centre && !own;
-            bool point = tree_reach_point(&job.opening, p.size) < d.box && !own;
-            if (job.opening.bound_point > 0.0f) {
+            const float reach = tree_reach_point(&o, p.size);
+            bool point = reach < d.box && !own;
+            bool local = tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
+                         d.box > 0.0f && soft < d.centre && !own;
+            if (o.bound_point > 0.0f) {
                 const float mass = fabsf(job.far[cell].m);
-                local = local && tree_within_local(&job.opening, &g, mass, p.size, d.centre);
-                point = point && tree_within_point(&job.opening, &g, mass, p.size, d.box);
+                local = local && tree_within_local(&o, &g, mass, p.size, d.centre);
+                point = point && tree_within_point(&o, &g, mass, p.size, d.box);
             }
             if (local)
                 what = LOCAL;
             else if (large)
                 what = c.child < 0 || p.size < small ? LEAF : OPEN;
-            else if (point && (c.child >= 0 || c.end - c.first >= job.opening.least_count))
+            else if (point && (c.child >= 0 || c.end - c.first >= o.least_count))
                 what = POINT;
             else
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
