@@ -17,11 +17,12 @@
 
 enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* targets, groups, supers */
 
-/* Places and masses in the order of the keys, in units of the box. */
+/* Places and masses in the order of the keys, in units of the box; velocities in its frame. */
 struct tree_points {
     int64_t n, room;
     int32_t *order;                      /* [n]: the caller's number of each */
     float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
+    float *vx, *vy, *vz;                 /* the same, or NULL: none are known */
 };
 
 struct tree {
@@ -33,6 +34,7 @@ struct tree {
     struct tree_moments *moments;
     struct tree_far *far;
     struct tree_place *place;
+    struct tree_motion *motion; /* of cells; NULL: velocities are not known */
     int threads;
 };
 
@@ -57,7 +59,8 @@ struct tree_counts {
 };
 
 struct tree_forces {
-    double (*acc)[3], *pot, (*jerk)[3]; /* jerk may be NULL */
+    double (*acc)[3], *pot, (*jerk)[3]; /* jerk may be NULL; else all velocities are wanted. Its
+                                           relative error is near ten times that of acc. */
 };
 
 void tree_free(struct tree *t);
@@ -90,5 +93,12 @@ void tree_each(int threads, int64_t n, int64_t grain,
 int tree_take_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
                      struct tree_points *p, int threads);
 void tree_free_points(struct tree_points *p);
+/* Internal: velocities, for jerks (tree_motion.c). Where v is NULL nothing is done. */
+void tree_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
+/* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
+float tree_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
+int tree_take_velocities(const struct tree_box *box, const struct tree_input *in,
+                         struct tree_points *p, int threads);
+int tree_make_motions(struct tree *t);
 
 #endif

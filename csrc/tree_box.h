@@ -8,11 +8,12 @@
 #define TREE_FN static inline __attribute__((always_inline))
 #endif
 
-/* The caller's lengths are 2^length of the box's, its masses 2^mass. */
+/* The caller's lengths are 2^length of the box's, its masses 2^mass, its velocities 2^velocity. */
 struct tree_box {
     double centre[3], low[3], side, per_side; /* low and side in units of the box */
     double scale[2], mass_scale[2];           /* to its units, in two factors that are in range */
-    int length, mass;
+    double frame[3]; /* mean velocity of the particles, in its units, if velocities are known */
+    int length, mass, velocity;
 };
 
 TREE_FN void tree_halves(double factor[2], int exponent)

@@ -16,6 +16,7 @@ void tree_free_points(struct tree_points *p)
 {
     memory_free(p->order);
     memory_free(p->x);
+    memory_free(p->vx);
     memset(p, 0, sizeof *p);
 }
 
@@ -27,6 +28,7 @@ void tree_free(struct tree *t)
     memory_free(t->moments);
     memory_free(t->far);
     memory_free(t->place);
+    memory_free(t->motion);
     memset(t, 0, sizeof *t);
 }
 
@@ -141,7 +143,7 @@ int tree_take_points(const struct tree_box *box, const struct tree_input *in, ui
     for (int c = 0; c < 7 && n; c++)
         for (int k = 0; k < 2 * TREE_GROUP; k++)
             columns[c][n + (size_t)k] = c < 6 ? columns[c][n - 1] : 0.0f;
-    return 0;
+    return tree_take_velocities(box, in, p, threads);
 }
 
 /* ---- cells -------------------------------------------------------------------------- */
@@ -341,9 +343,11 @@ int tree_build(struct tree *t, const struct tree_input *in, int threads, struct 
     int code = 0;
     t->threads = threads;
     find_box(&t->box, in, threads);
+    tree_find_frame(&t->box, in, threads);
     code = tree_take_points(&t->box, in, &t->key, &t->points, threads);
     if (!code) code = make_cells(t);
     if (!code) code = make_moments(t);
+    if (!code) code = tree_make_motions(t);
     if (code)
         return error_set(f, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
                          (long long)in->n);

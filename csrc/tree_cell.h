@@ -45,6 +45,20 @@ struct tree_place {
     float x, y, z, size;
 };
 
+/* How a cell changes: the velocity of its centre, and the rates of its moments about it. Until
+ * tree_motion_centre, v is the momentum. */
+struct tree_rates {
+    double v[3], second[6], third[10];
+};
+
+/* The same in single precision, as in tree_far. */
+struct tree_motion {
+    float vx, vy, vz, spread;
+    float xx, xy, xz, yy;
+    float yz, xxx, xxy, xxz;
+    float xyy, xyz, yyy, yyz;
+};
+
 TREE_FN void tree_begin(struct tree_moments *c)
 {
     c->m = c->radius = 0.0;
@@ -151,6 +165,54 @@ TREE_FN void tree_single(const struct tree_moments *c, struct tree_far *f, struc
     f->yyy = (float)(o[6] - 3.0 * ty), f->yyz = (float)(o[7] - tz);
     p->x = f->x, p->y = f->y, p->z = f->z;
     p->size = c->mixed ? (float)INFINITY : tree_above(c->radius);
+}
+
+/* After all momenta are summed: the velocity of the centre of mass. */
+TREE_FN void tree_motion_centre(const struct tree_moments *c, struct tree_rates *r)
+{
+    for (int k = 0; k < 3; k++) r->v[k] = c->m != 0.0 && !c->mixed ? r->v[k] / c->m : 0.0;
+}
+
+/* The rates of the moments of mass m at distance d, whose velocity relative to the centre is w; of
+ * a cell (NULL: it is a particle) with its own. */
+TREE_FN void tree_add_rates(struct tree_rates *r, double m, const struct tree_moments *cell,
+                            const struct tree_rates *own, const double d[3], const double w[3])
+{
+    static const int pair[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
+    static const int at[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
+    static const int triple[10][3] = {{0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 1, 1}, {0, 1, 2},
+                                      {0, 2, 2}, {1, 1, 1}, {1, 1, 2}, {1, 2, 2}, {2, 2, 2}};
+    double second[6];
+    for (int k = 0; k < 6; k++) {
+        const int a = pair[k][0], b = pair[k][1];
+        second[k] = m * (w[a] * d[b] + d[a] * w[b]);
+        r->second[k] += cell ? second[k] + own->second[k] : second[k];
+    }
+    for (int k = 0; k < 10; k++) {
+        const int a = triple[k][0], b = triple[k][1], c = triple[k][2];
+        double sum = second[at[a][b]] * d[c] + m * (d[a] * d[b]) * w[c];
+        if (cell) {
+            const double *q = cell->second, *rate = own->second;
+            sum += own->third[k] + (w[a] * q[at[b][c]] + d[a] * rate[at[b][c]]) +
+                   (w[b] * q[at[a][c]] + d[b] * rate[at[a][c]]) +
+                   (w[c] * q[at[a][b]] + d[c] * rate[at[a][b]]);
+        }
+        r->third[k] += sum;
+    }
+}
+
+TREE_FN void tree_motion_single(const struct tree_rates *r, struct tree_motion *s)
+{
+    struct tree_moments c = {0}; /* traces are taken out of rates as of moments */
+    struct tree_far f;
+    struct tree_place p;
+    for (int k = 0; k < 6; k++) c.second[k] = r->second[k];
+    for (int k = 0; k < 10; k++) c.third[k] = r->third[k];
+    tree_single(&c, &f, &p);
+    s->vx = (float)r->v[0], s->vy = (float)r->v[1], s->vz = (float)r->v[2];
+    s->spread = f.spread, s->xx = f.xx, s->xy = f.xy, s->xz = f.xz, s->yy = f.yy, s->yz = f.yz;
+    s->xxx = f.xxx, s->xxy = f.xxy, s->xxz = f.xxz, s->xyy = f.xyy, s->xyz = f.xyz;
+    s->yyy = f.yyy, s->yyz = f.yyz;
 }
 
 #endif

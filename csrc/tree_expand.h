@@ -11,6 +11,12 @@
  * (Warren and Salmon 1995; Dehnen 2002, J. Comput. Phys. 179, 27). phi = -pot, acc = grad phi.
  * Softening makes 1/s not quite harmonic: near pairs of cells are not expanded (tree_open.h), and
  * particle-cell terms carry the trace of the second moments.
+ *
+ * Jerks: the gradient of phi changes as the target moves with velocity v and each cell, rigidly,
+ * with its u: at the rate grad ((v - u) . grad phi). All velocities are in one frame, so that an
+ * expansion psi of the sum of -u . grad phi is moved like phi's, and the rate at a target is
+ * grad (psi + v . grad phi). psi has an order less; which frame is taken does not change the terms
+ * that are cut off.
  */
 #ifndef GRAPE6_TREE_EXPAND_H
 #define GRAPE6_TREE_EXPAND_H
@@ -219,6 +225,77 @@ PAIR_FN void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec eps
     acc[1] = v_fma(along, y, v_fma(k5, uy, acc[1]));
     acc[2] = v_fma(along, z, v_fma(k5, uz, acc[2]));
     *phi = v_fma(c->m, s, v_fma(k5, both, *phi));
+}
+
+/* Adds the derivative of an expansion along x, y, z: of orders up to order - 1. */
+PAIR_FN void tree_local_along(const int order, const vec *local, vec x, vec y, vec z, vec *along)
+{
+    TREE_UNROLL
+    for (int n = 0; n < order; n++) {
+        TREE_UNROLL
+        for (int c = 0; c <= 1; c++) {
+            TREE_UNROLL
+            for (int b = 0; b <= n - c; b++) {
+                const int a = n - b - c, k = TREE_TERM(a, b, c);
+                along[k] = v_fma(x, local[TREE_TERM(a + 1, b, c)],
+                                 v_fma(y, local[TREE_TERM(a, b + 1, c)],
+                                       v_fma(z, tree_term(local, a, b, c + 1), along[k])));
+            }
+        }
+    }
+}
+
+/* Adds the rate of change of the gradient of phi at x, y, z from a cell, where this moves with
+ * velocity vx, vy, vz while the moments stay. */
+PAIR_FN void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec vx, vec vy, vec vz,
+                               vec eps2, const struct tree_multipole *c, vec jerk[3])
+{
+    const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
+    const vec s = v_rsqrt(s2), i2 = v_mul(s, s), s3 = v_mul(s, i2), i4 = v_mul(i2, i2);
+    const vec k5 = v_mul(v_mul(v_set1(3), i2), s3);
+    const vec rv = v_mul(i2, v_fma(x, vx, v_fma(y, vy, v_mul(z, vz))));
+    const vec zz = v_add(c->xx, c->yy); /* negative */
+    /* u = Q x and w = Q v; the gradient is -(m + i4 inner) s3 x + k5 u */
+    vec ux = v_fma(c->xx, x, v_fma(c->xy, y, v_mul(c->xz, z)));
+    vec uy = v_fma(c->xy, x, v_fma(c->yy, y, v_mul(c->yz, z)));
+    vec uz = v_fnma(zz, z, v_fma(c->xz, x, v_mul(c->yz, y)));
+    vec wx = v_fma(c->xx, vx, v_fma(c->xy, vy, v_mul(c->xz, vz)));
+    vec wy = v_fma(c->xy, vx, v_fma(c->yy, vy, v_mul(c->yz, vz)));
+    vec wz = v_fnma(zz, vz, v_fma(c->xz, vx, v_mul(c->yz, vy)));
+    const vec q = v_fma(ux, x, v_fma(uy, y, v_mul(uz, z)));
+    const vec q_rate = v_fma(ux, vx, v_fma(uy, vy, v_mul(uz, vz))); /* half of q's */
+    vec inner = v_fma(v_set1(7.5), q, v_mul(v_mul(v_set1(5), c->spread), eps2));
+    vec rate = v_fma(v_set1(-15), q_rate, v_mul(v_mul(v_set1(7), rv), inner));
+    vec by_u = v_mul(v_set1(-5), rv);
+    ux = v_mul(by_u, ux), uy = v_mul(by_u, uy), uz = v_mul(by_u, uz);
+    if (octupole) {
+        /* n = O x, a matrix; n x and n v to the vectors, with 5/2 / s^2 and its derivative */
+        const vec nxx = v_fma(c->xxx, x, v_fma(c->xxy, y, v_mul(c->xxz, z)));
+        const vec nxy = v_fma(c->xxy, x, v_fma(c->xyy, y, v_mul(c->xyz, z)));
+        const vec nyy = v_fma(c->xyy, x, v_fma(c->yyy, y, v_mul(c->yyz, z)));
+        const vec xzz = v_add(c->xxx, c->xyy), yzz = v_add(c->xxy, c->yyy); /* negative */
+        const vec nxz = v_fnma(xzz, z, v_fma(c->xxz, x, v_mul(c->xyz, y)));
+        const vec nyz = v_fnma(yzz, z, v_fma(c->xyz, x, v_mul(c->yyz, y)));
+        const vec nzz = v_add(nxx, nyy); /* negative */
+        const vec ox = v_fma(nxx, x, v_fma(nxy, y, v_mul(nxz, z)));
+        const vec oy = v_fma(nxy, x, v_fma(nyy, y, v_mul(nyz, z)));
+        const vec oz = v_fnma(nzz, z, v_fma(nxz, x, v_mul(nyz, y)));
+        const vec px = v_fma(nxx, vx, v_fma(nxy, vy, v_mul(nxz, vz)));
+        const vec py = v_fma(nxy, vx, v_fma(nyy, vy, v_mul(nyz, vz)));
+        const vec pz = v_fnma(nzz, vz, v_fma(nxz, vx, v_mul(nyz, vy)));
+        const vec o = v_mul(i2, v_fma(ox, x, v_fma(oy, y, v_mul(oz, z))));
+        const vec o_rate = v_mul(i2, v_fma(ox, vx, v_fma(oy, vy, v_mul(oz, vz)))); /* a third */
+        const vec f = v_mul(v_set1(5), i2), by_o = v_mul(v_mul(v_set1(-17.5), rv), i2);
+        inner = v_fma(v_set1(17.5), o, inner);
+        rate = v_fma(v_set1(-52.5), o_rate, v_fma(v_mul(v_set1(157.5), rv), o, rate));
+        wx = v_fma(f, px, wx), wy = v_fma(f, py, wy), wz = v_fma(f, pz, wz);
+        ux = v_fma(by_o, ox, ux), uy = v_fma(by_o, oy, uy), uz = v_fma(by_o, oz, uz);
+    }
+    const vec along_v = v_mul(s3, v_fma(i4, inner, c->m));
+    const vec along = v_mul(s3, v_fma(i4, rate, v_mul(v_mul(v_set1(3), rv), c->m)));
+    jerk[0] = v_fma(along, x, v_fnma(along_v, vx, v_fma(k5, v_add(wx, ux), jerk[0])));
+    jerk[1] = v_fma(along, y, v_fnma(along_v, vy, v_fma(k5, v_add(wy, uy), jerk[1])));
+    jerk[2] = v_fma(along, z, v_fnma(along_v, vz, v_fma(k5, v_add(wz, uz), jerk[2])));
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "tree_kernel.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include OPS_HEADER
@@ -184,6 +185,18 @@ static void walk(const struct tree_job *job, const struct tree_opening *o,
 
 /* ---- cells to expansions -------------------------------------------------------- */
 
+/* Moments of cells, from `spread` on as in tree_far, in the units of a group. */
+PAIR_FN void take_moments(const struct tree_group *g, const vec q[13], struct tree_multipole *c)
+{
+    const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), u3 = v_mul(u2, u);
+    c->spread = v_mul(u2, q[0]);
+    c->xx = v_mul(u2, q[1]), c->xy = v_mul(u2, q[2]), c->xz = v_mul(u2, q[3]);
+    c->yy = v_mul(u2, q[4]), c->yz = v_mul(u2, q[5]);
+    c->xxx = v_mul(u3, q[6]), c->xxy = v_mul(u3, q[7]), c->xxz = v_mul(u3, q[8]);
+    c->xyy = v_mul(u3, q[9]), c->xyz = v_mul(u3, q[10]), c->yyy = v_mul(u3, q[11]);
+    c->yyz = v_mul(u3, q[12]);
+}
+
 /* A vector of cells, as seen from the centre of a group, in its units. */
 PAIR_FN void take_cells(const struct tree_far *far, const int32_t *cell, const struct tree_group *g,
                         struct tree_multipole *c)
@@ -194,16 +207,27 @@ PAIR_FN void take_cells(const struct tree_far *far, const int32_t *cell, const s
         for (int l = 0; l < VL; l++) row[l] = &far[cell[l]].x + 4 * part;
         v_columns(row, v + 4 * part);
     }
-    const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), u3 = v_mul(u2, u);
+    const vec u = v_set1(1.0f / g->unit);
     c->x = v_mul(u, v_sub(v_sub(v_set1(g->x), v[0]), v[4]));
     c->y = v_mul(u, v_sub(v_sub(v_set1(g->y), v[1]), v[5]));
     c->z = v_mul(u, v_sub(v_sub(v_set1(g->z), v[2]), v[6]));
-    c->m = v[3], c->spread = v[7];
-    c->xx = v_mul(u2, v[8]), c->xy = v_mul(u2, v[9]), c->xz = v_mul(u2, v[10]);
-    c->yy = v_mul(u2, v[11]), c->yz = v_mul(u2, v[12]);
-    c->xxx = v_mul(u3, v[13]), c->xxy = v_mul(u3, v[14]), c->xxz = v_mul(u3, v[15]);
-    c->xyy = v_mul(u3, v[16]), c->xyz = v_mul(u3, v[17]), c->yyy = v_mul(u3, v[18]);
-    c->yyz = v_mul(u3, v[19]);
+    c->m = v[3];
+    take_moments(g, v + 7, c);
+}
+
+/* How they change: minus their velocities, and the rates of their moments as if a cell's. */
+PAIR_FN void take_motions(const struct tree_motion *motion, const int32_t *cell,
+                          const struct tree_group *g, vec back[3], struct tree_multipole *c)
+{
+    const float *row[VL];
+    vec v[16];
+    for (int part = 0; part < 4; part++) {
+        for (int l = 0; l < VL; l++) row[l] = &motion[cell[l]].vx + 4 * part;
+        v_columns(row, v + 4 * part);
+    }
+    for (int k = 0; k < 3; k++) back[k] = v_mul(v_set1(-1.0f / g->unit), v[k]);
+    c->m = v_set1(0);
+    take_moments(g, v + 3, c);
 }
 
 #define EACH_ORDER(order, call)                                                                    \
@@ -215,33 +239,61 @@ PAIR_FN void take_cells(const struct tree_far *far, const int32_t *cell, const s
     default: call(6); break;                                                                       \
     }
 
-PAIR_FN void expand_order(const int order, const struct tree_job *job, const struct tree_group *g,
-                          struct tree_work *w, float (*local)[TREE_SUPER], int at)
+/* Adds sums over the lanes to terms of an expansion. */
+PAIR_FN void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_SUPER], int at)
 {
-    const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
-    vec sum[TREE_TERMS];
-    for (int k = 0; k < (order + 1) * (order + 1); k++) sum[k] = v_set1(0);
-    for (int l = 0; l < VL; l++) w->local.cell[w->local.count + l] = job->tree->cells;
-    for (int32_t k = 0; k < w->local.count; k += VL) {
-        struct tree_multipole c;
-        take_cells(job->tree->far, w->local.cell + k, g, &c);
-        tree_cell_to_local(order, c.x, c.y, c.z, eps2, &c, sum);
-    }
-    for (int k = 0; k < (order + 1) * (order + 1); k++) {
+    for (int k = 0; k < terms; k++) {
         real lane[VL];
         v_store(lane, sum[k]);
         for (int half = VL / 2; half; half /= 2)
             for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-        local[k][at] += lane[0];
+        local[k][at] += f * lane[0];
     }
+}
+
+PAIR_FN void expand_order(const int order, const int jerk, const struct tree_job *job,
+                          const struct tree_group *g, struct tree_work *w,
+                          float (*local)[TREE_SUPER], int at)
+{
+    const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
+    const int terms = (order + 1) * (order + 1);
+    vec sum[TREE_TERMS], rate[TREE_TERMS];
+    for (int k = 0; k < terms; k++) sum[k] = rate[k] = v_set1(0);
+    for (int l = 0; l < VL; l++) w->local.cell[w->local.count + l] = job->tree->cells;
+    for (int32_t k = 0; k < w->local.count; k += VL) {
+        struct tree_multipole c;
+        take_cells(job->tree->far, w->local.cell + k, g, &c);
+        if (!jerk) {
+            tree_cell_to_local(order, c.x, c.y, c.z, eps2, &c, sum);
+        } else {
+            struct tree_multipole change;
+            vec own[TREE_TERMS], back[3];
+            for (int t = 0; t < terms; t++) own[t] = v_set1(0);
+            tree_cell_to_local(order, c.x, c.y, c.z, eps2, &c, own);
+            for (int t = 0; t < terms; t++) sum[t] = v_add(sum[t], own[t]);
+            take_motions(job->tree->motion, w->local.cell + k, g, back, &change);
+            tree_local_along(order, own, back[0], back[1], back[2], rate);
+            tree_cell_to_local(order, c.x, c.y, c.z, eps2, &change, rate);
+        }
+    }
+    add_terms(terms, sum, 1.0f, local, at);
+    if (jerk) add_terms(order * order, rate, job->speed, local + TREE_RATE, at);
     w->counts.locals += w->local.count;
 }
 
 static void expand(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                   float (*local)[TREE_SUPER], int at){
-#define CALL(order) expand_order(order, job, g, w, local, at)
-    EACH_ORDER(job -> order, CALL)
+                   float (*local)[TREE_SUPER], int at)
+{
+    if (!w->local.count) return; /* there may be no memory for the list either */
+#define CALL(order) expand_order(order, 0, job, g, w, local, at)
+#define CALL_JERK(order) expand_order(order, 1, job, g, w, local, at)
+    if (job->jerk) {
+        EACH_ORDER(job->order, CALL_JERK)
+    } else {
+        EACH_ORDER(job->order, CALL)
+    }
 #undef CALL
+#undef CALL_JERK
 }
 
 PAIR_FN void shift_order(const int order, const struct tree_group *from,
@@ -271,8 +323,12 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
                   float (*shifted)[TREE_SUPER])
 {
 #define CALL(order) shift_order(order, from, local, at, to, count, shifted)
+#define CALL_JERK(order)                                                                           \
+    shift_order((order) - 1, from, local + TREE_RATE, at, to, count, shifted + TREE_RATE)
     EACH_ORDER(job->order, CALL)
+    if (job->jerk) EACH_ORDER(job->order, CALL_JERK)
 #undef CALL
+#undef CALL_JERK
 }
 
 /* ---- sums ----------------------------------------------------------------------- */
@@ -280,10 +336,11 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
 /* A vector of targets, relative to their group, and their sums. */
 struct bodies {
     vec x, y, z, eps2, phi, acc[3];
+    vec v[3], jerk[3]; /* where that is wanted */
 };
 
-PAIR_FN void local_on(const int order, const struct tree_group *g, const float (*local)[TREE_SUPER],
-                      int at, struct bodies *b)
+PAIR_FN void local_on(const int order, const int jerk, const struct tree_group *g,
+                      const float (*local)[TREE_SUPER], int at, struct bodies *b)
 {
     const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), zero = v_set1(0);
     vec all[TREE_TERMS], phi = zero, acc[3] = {zero, zero, zero};
@@ -291,41 +348,65 @@ PAIR_FN void local_on(const int order, const struct tree_group *g, const float (
     tree_local_to_point(order, all, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, acc);
     b->phi = v_mul(u, phi);
     for (int c = 0; c < 3; c++) b->acc[c] = v_mul(u2, acc[c]);
+    if (!jerk) return;
+    vec rate[TREE_TERMS], sum[3] = {zero, zero, zero};
+    for (int k = 0; k < order * order; k++) rate[k] = v_set1(local[TREE_RATE + k][at]);
+    tree_local_along(order, all, v_mul(u, b->v[0]), v_mul(u, b->v[1]), v_mul(u, b->v[2]), rate);
+    tree_local_to_point(order - 1, rate, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, sum);
+    for (int c = 0; c < 3; c++) b->jerk[c] = v_mul(u2, sum[c]);
 }
 
-PAIR_FN void points_on(const int octupole, const struct tree_job *job, const struct tree_group *g,
-                       const struct tree_list *list, struct bodies b[], int vectors)
+/* One cell for all lanes: its moments, from `spread` on as in tree_far, times a scale. */
+PAIR_FN struct tree_multipole one_cell(float m, float scale, const float *q)
+{
+    vec v[13];
+    for (int k = 0; k < 13; k++) v[k] = v_set1(scale * q[k]);
+    return (struct tree_multipole){.m = v_set1(m),
+                                   .spread = v[0],
+                                   .xx = v[1],
+                                   .xy = v[2],
+                                   .xz = v[3],
+                                   .yy = v[4],
+                                   .yz = v[5],
+                                   .xxx = v[6],
+                                   .xxy = v[7],
+                                   .xxz = v[8],
+                                   .xyy = v[9],
+                                   .xyz = v[10],
+                                   .yyy = v[11],
+                                   .yyz = v[12]};
+}
+
+PAIR_FN void points_on(const int octupole, const int jerk, const struct tree_job *job,
+                       const struct tree_group *g, const struct tree_list *list, struct bodies b[],
+                       int vectors)
 {
     for (int32_t k = 0; k < list->count; k++) {
         const struct tree_far *f = &job->tree->far[list->cell[k]];
         const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
         const vec z = v_set1((f->z - g->z) + f->zl);
-        const struct tree_multipole c = {x,
-                                         y,
-                                         z,
-                                         v_set1(f->m),
-                                         v_set1(f->spread),
-                                         v_set1(f->xx),
-                                         v_set1(f->xy),
-                                         v_set1(f->xz),
-                                         v_set1(f->yy),
-                                         v_set1(f->yz),
-                                         v_set1(f->xxx),
-                                         v_set1(f->xxy),
-                                         v_set1(f->xxz),
-                                         v_set1(f->xyy),
-                                         v_set1(f->xyz),
-                                         v_set1(f->yyy),
-                                         v_set1(f->yyz)};
+        const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
         for (int v = 0; v < vectors; v++)
             tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
                                b[v].eps2, &c, &b[v].phi, b[v].acc);
+        if (!jerk) continue;
+        const struct tree_motion *r = &job->tree->motion[list->cell[k]];
+        const float s = job->speed;
+        const vec vx = v_set1(s * r->vx), vy = v_set1(s * r->vy), vz = v_set1(s * r->vz);
+        const struct tree_multipole change = one_cell(0.0f, s, &r->spread);
+        for (int v = 0; v < vectors; v++) {
+            const vec dx = v_sub(b[v].x, x), dy = v_sub(b[v].y, y), dz = v_sub(b[v].z, z);
+            vec unused = v_set1(0);
+            tree_cell_to_jerk(octupole, dx, dy, dz, v_sub(b[v].v[0], vx), v_sub(b[v].v[1], vy),
+                              v_sub(b[v].v[2], vz), b[v].eps2, &c, b[v].jerk);
+            tree_cell_to_point(octupole, dx, dy, dz, b[v].eps2, &change, &unused, b[v].jerk);
+        }
     }
 }
 
 /* Pairs of `n` sources with two vectors of targets; the least s^2. `own`: some of them are targets
  * themselves, number self after the first. */
-PAIR_FN vec pairs_on(const struct tree_work *w, const int own, int32_t first, int n,
+PAIR_FN vec pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first, int n,
                      struct bodies b[2], const vec self[2])
 {
     vec near = v_set1(1);
@@ -348,6 +429,15 @@ PAIR_FN vec pairs_on(const struct tree_work *w, const int own, int32_t first, in
             b[v].acc[0] = v_fma(ms3, x, b[v].acc[0]);
             b[v].acc[1] = v_fma(ms3, y, b[v].acc[1]);
             b[v].acc[2] = v_fma(ms3, z, b[v].acc[2]);
+            if (!jerk) continue;
+            const vec vx = v_sub(v_set1(w->motion[0][k]), b[v].v[0]);
+            const vec vy = v_sub(v_set1(w->motion[1][k]), b[v].v[1]);
+            const vec vz = v_sub(v_set1(w->motion[2][k]), b[v].v[2]);
+            const vec rv = v_fma(z, vz, v_fma(y, vy, v_mul(x, vx)));
+            const vec along = v_mul(v_mul(rv, v_set1(3)), v_mul(s, s));
+            b[v].jerk[0] = v_fma(ms3, v_fnma(along, x, vx), b[v].jerk[0]);
+            b[v].jerk[1] = v_fma(ms3, v_fnma(along, y, vy), b[v].jerk[1]);
+            b[v].jerk[2] = v_fma(ms3, v_fnma(along, z, vz), b[v].jerk[2]);
         }
     }
     return near;
@@ -355,8 +445,7 @@ PAIR_FN vec pairs_on(const struct tree_work *w, const int own, int32_t first, in
 
 /* The same one by one in double precision, without the pairs of a target with itself. */
 static void careful_pairs(const struct tree_job *job, const struct tree_group *g,
-                          struct tree_work *w, int n, double phi[TREE_GROUP],
-                          double acc[3][TREE_GROUP])
+                          struct tree_work *w, int n, struct tree_sums *sums)
 {
     const struct tree_points *from = &job->tree->points, *to = job->targets;
     for (int32_t i = 0; i < g->count; i++) {
@@ -371,16 +460,30 @@ static void careful_pairs(const struct tree_job *job, const struct tree_group *g
             w->counts.coincidences += s2 == 0.0;
             if (s2 == 0.0) continue;
             const double s = 1.0 / sqrt(s2), ms = (double)from->m[at] * s, ms3 = ms * s * s;
-            phi[i] += ms;
-            acc[0][i] += ms3 * x, acc[1][i] += ms3 * y, acc[2][i] += ms3 * z;
+            sums->phi[i] += ms;
+            sums->acc[0][i] += ms3 * x, sums->acc[1][i] += ms3 * y, sums->acc[2][i] += ms3 * z;
+            if (!job->jerk) continue;
+            const double vx = (double)(job->speed * from->vx[at]) - (double)to->vx[t];
+            const double vy = (double)(job->speed * from->vy[at]) - (double)to->vy[t];
+            const double vz = (double)(job->speed * from->vz[at]) - (double)to->vz[t];
+            const double along = 3.0 * (x * vx + y * vy + z * vz) * s * s;
+            sums->jerk[0][i] += ms3 * (vx - along * x);
+            sums->jerk[1][i] += ms3 * (vy - along * y);
+            sums->jerk[2][i] += ms3 * (vz - along * z);
         }
     }
 }
 
-static void add_up(const struct bodies *b, int v, double phi[TREE_GROUP], double acc[3][TREE_GROUP])
+static void clear(struct tree_sums *sums, int jerk)
 {
-    v_accumulate(phi + v * VL, b->phi);
-    for (int c = 0; c < 3; c++) v_accumulate(acc[c] + v * VL, b->acc[c]);
+    memset(sums, 0, jerk ? sizeof *sums : offsetof(struct tree_sums, jerk));
+}
+
+static void add_up(const struct bodies *b, int v, int jerk, struct tree_sums *sums)
+{
+    v_accumulate(sums->phi + v * VL, b->phi);
+    for (int c = 0; c < 3; c++) v_accumulate(sums->acc[c] + v * VL, b->acc[c]);
+    for (int c = 0; c < 3 && jerk; c++) v_accumulate(sums->jerk[c] + v * VL, b->jerk[c]);
 }
 
 enum { VECTORS = TREE_GROUP / VL };
@@ -394,7 +497,7 @@ static void number_selves(const struct tree_job *job, const struct tree_group *g
         real at[VL];
         for (int l = 0; l < VL; l++) {
             const int32_t t = g->first + (v + k) * VL + l, own = job->self ? job->self[t] : t;
-            at[l] = own < 0 ? (real)-1 : (real)(own - g->self_first);
+            at[l] = own < 0 ? (real)-0x1p30 : (real)(own - g->self_first);
         }
         self[k] = v_load(at);
     }
@@ -402,44 +505,47 @@ static void number_selves(const struct tree_job *job, const struct tree_group *g
 
 /* Sources gathered so far act on all targets of the group. */
 static void flush(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                  int n, int own, const struct bodies b[VECTORS], double phi[TREE_GROUP],
-                  double acc[3][TREE_GROUP])
+                  int n, int own, const struct bodies b[VECTORS], struct tree_sums *sums)
 {
     const vec zero = v_set1(0);
-    double found_phi[TREE_GROUP] = {0}, found_acc[3][TREE_GROUP] = {{0}};
+    const int jerk = job->jerk;
+    struct tree_sums found;
     int careful = own && g->self_end - g->self_first > 1 << 22; /* numbers that single holds */
     w->counts.pairs += (int64_t)n * g->count;
+    clear(&found, jerk);
     for (int v = 0; v < VECTORS && !careful; v += 2) {
         struct bodies two[2] = {b[v], b[v + 1]};
         vec self[2] = {zero, zero}, near;
-        for (int k = 0; k < 2; k++)
-            two[k].phi = two[k].acc[0] = two[k].acc[1] = two[k].acc[2] = zero;
-        if (own) {
-            number_selves(job, g, v, self);
-            near = pairs_on(w, 1, g->self_first, n, two, self);
-        } else {
-            near = pairs_on(w, 0, 0, n, two, self);
+        for (int k = 0; k < 2; k++) {
+            two[k].phi = zero;
+            for (int c = 0; c < 3; c++) two[k].acc[c] = two[k].jerk[c] = zero;
         }
+        if (own) number_selves(job, g, v, self);
+        if (own)
+            near = jerk ? pairs_on(w, 1, 1, g->self_first, n, two, self)
+                        : pairs_on(w, 1, 0, g->self_first, n, two, self);
+        else
+            near = jerk ? pairs_on(w, 0, 1, 0, n, two, self) : pairs_on(w, 0, 0, 0, n, two, self);
         careful = vmask_bits(v_lt(near, v_set1(TREE_CLOSE))) != 0;
-        add_up(&two[0], v, found_phi, found_acc);
-        add_up(&two[1], v + 1, found_phi, found_acc);
+        add_up(&two[0], v, jerk, &found);
+        add_up(&two[1], v + 1, jerk, &found);
     }
     if (careful) {
-        careful_pairs(job, g, w, n, phi, acc);
+        careful_pairs(job, g, w, n, sums);
         return;
     }
     for (int i = 0; i < TREE_GROUP; i++) {
-        phi[i] += found_phi[i];
-        for (int c = 0; c < 3; c++) acc[c][i] += found_acc[c][i];
+        sums->phi[i] += found.phi[i];
+        for (int c = 0; c < 3; c++) sums->acc[c][i] += found.acc[c][i];
+        for (int c = 0; c < 3 && jerk; c++) sums->jerk[c][i] += found.jerk[c][i];
     }
 }
 
 static void leaves_on(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                      int own, const struct bodies b[VECTORS], double phi[TREE_GROUP],
-                      double acc[3][TREE_GROUP])
+                      int own, const struct bodies b[VECTORS], struct tree_sums *sums)
 {
     const struct tree_points *p = &job->tree->points;
-    const vec gx = v_set1(g->x), gy = v_set1(g->y), gz = v_set1(g->z);
+    const vec gx = v_set1(g->x), gy = v_set1(g->y), gz = v_set1(g->z), speed = v_set1(job->speed);
     int n = 0;
     for (int32_t k = 0; k < w->leaf.count; k++) {
         const struct tree_cell *c = &job->tree->cell[w->leaf.cell[k]];
@@ -447,50 +553,71 @@ static void leaves_on(const struct tree_job *job, const struct tree_group *g, st
         for (int32_t j = c->first; j < c->end; j += VL) {
             const int32_t left = c->end - j < VL ? c->end - j : VL;
             if (n + VL > TREE_SOURCES) {
-                flush(job, g, w, n, own, b, phi, acc);
+                flush(job, g, w, n, own, b, sums);
                 n = 0;
             }
             v_store(w->source[0] + n, v_add(v_sub(v_load(p->x + j), gx), v_load(p->xl + j)));
             v_store(w->source[1] + n, v_add(v_sub(v_load(p->y + j), gy), v_load(p->yl + j)));
             v_store(w->source[2] + n, v_add(v_sub(v_load(p->z + j), gz), v_load(p->zl + j)));
             v_store(w->source[3] + n, v_load(p->m + j));
+            if (job->jerk) {
+                v_store(w->motion[0] + n, v_mul(speed, v_load(p->vx + j)));
+                v_store(w->motion[1] + n, v_mul(speed, v_load(p->vy + j)));
+                v_store(w->motion[2] + n, v_mul(speed, v_load(p->vz + j)));
+            }
             for (int l = 0; l < VL; l++) w->source_at[n + l] = j + l;
             n += left;
         }
     }
-    if (n) flush(job, g, w, n, own, b, phi, acc);
+    if (n) flush(job, g, w, n, own, b, sums);
 }
 
-static void sum(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                const float (*local)[TREE_SUPER], int at, double phi[TREE_GROUP],
-                double acc[3][TREE_GROUP])
+/* A vector of targets from the t-th on. */
+PAIR_FN void take_bodies(const int jerk, const struct tree_job *job, const struct tree_group *g,
+                         int32_t t, struct bodies *b)
 {
     const struct tree_points *p = job->targets;
-    const vec gx = v_set1(g->x), gy = v_set1(g->y), gz = v_set1(g->z), zero = v_set1(0);
+    const vec zero = v_set1(0);
+    b->x = v_add(v_sub(v_load(p->x + t), v_set1(g->x)), v_load(p->xl + t));
+    b->y = v_add(v_sub(v_load(p->y + t), v_set1(g->y)), v_load(p->yl + t));
+    b->z = v_add(v_sub(v_load(p->z + t), v_set1(g->z)), v_load(p->zl + t));
+    b->eps2 = v_load(job->eps2 + t);
+    b->phi = zero;
+    for (int c = 0; c < 3; c++) b->acc[c] = b->v[c] = b->jerk[c] = zero;
+    if (jerk) b->v[0] = v_load(p->vx + t), b->v[1] = v_load(p->vy + t), b->v[2] = v_load(p->vz + t);
+}
+
+PAIR_FN void sum_of(const int jerk, const struct tree_job *job, const struct tree_group *g,
+                    struct tree_work *w, const float (*local)[TREE_SUPER], int at,
+                    struct tree_sums *sums)
+{
     struct bodies b[VECTORS];
     for (int v = 0; v < VECTORS; v++) {
-        const int32_t t = g->first + v * VL;
-        b[v].x = v_add(v_sub(v_load(p->x + t), gx), v_load(p->xl + t));
-        b[v].y = v_add(v_sub(v_load(p->y + t), gy), v_load(p->yl + t));
-        b[v].z = v_add(v_sub(v_load(p->z + t), gz), v_load(p->zl + t));
-        b[v].eps2 = v_load(job->eps2 + t);
-        b[v].phi = b[v].acc[0] = b[v].acc[1] = b[v].acc[2] = zero;
+        take_bodies(jerk, job, g, g->first + v * VL, &b[v]);
         if (job->order) {
-#define CALL(order) local_on(order, g, local, at, &b[v])
+#define CALL(order) local_on(order, jerk, g, local, at, &b[v])
             EACH_ORDER(job->order, CALL)
 #undef CALL
         }
     }
     if (job->order)
-        points_on(1, job, g, &w->point, b, VECTORS);
+        points_on(1, jerk, job, g, &w->point, b, VECTORS);
     else
-        points_on(0, job, g, &w->point, b, VECTORS);
+        points_on(0, jerk, job, g, &w->point, b, VECTORS);
     w->counts.points += (int64_t)w->point.count * g->count;
-    memset(phi, 0, TREE_GROUP * sizeof *phi);
-    memset(acc, 0, 3 * sizeof *acc);
-    for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, phi, acc);
-    leaves_on(job, g, w, 0, b, phi, acc);
-    leaves_on(job, g, w, 1, b, phi, acc);
+    clear(sums, jerk);
+    for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, jerk, sums);
+    leaves_on(job, g, w, 0, b, sums);
+    leaves_on(job, g, w, 1, b, sums);
+}
+
+static void sum(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                const float (*local)[TREE_SUPER], int at, struct tree_sums *sums)
+{
+    if (job->jerk)
+        sum_of(1, job, g, w, local, at, sums);
+    else
+        sum_of(0, job, g, w, local, at, sums);
 }
 
 #define JOIN_(a, b) a##b

@@ -14,16 +14,18 @@ struct tree_list {
 };
 
 enum { TREE_SOURCES = 1024 }; /* particles of leaves that are taken together */
+enum { TREE_RATE = 64, TREE_ROWS = 104 };
 
 /* Memory of one thread. Expansions: term by term, of the groups of a super or the supers of a
- * hyper. */
+ * hyper; for jerks, from TREE_RATE on, those of psi (tree_expand.h). */
 struct tree_work {
     struct tree_list from[3], front[2];  /* cells left to hypers, supers, groups; and on the way */
     struct tree_list local, point, leaf; /* what acts on a group: as an expansion about its centre,
                                             on each target, particle by particle */
     float source[4][TREE_SOURCES + 64];  /* x, y, z relative to the group, m */
+    float motion[3][TREE_SOURCES + 64];  /* their velocities, for jerks */
     int32_t source_at[TREE_SOURCES + 64];
-    float hyper[64][TREE_SUPER], super[64][TREE_SUPER], group[64][TREE_SUPER];
+    float hyper[TREE_ROWS][TREE_SUPER], super[TREE_ROWS][TREE_SUPER], group[TREE_ROWS][TREE_SUPER];
     int missing; /* memory */
     struct tree_counts counts;
 };
@@ -36,6 +38,13 @@ struct tree_job {
     const int32_t *self; /* place among the tree's points of each target, or -1; NULL: its own */
     const float *eps2, *last_acc; /* [targets], in units of the box; last_acc may be NULL */
     int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
+    int jerk;                     /* whether it is wanted */
+    float speed;                  /* the tree's unit of velocity in the targets' */
+};
+
+/* Forces on a small group's targets, in units of the box. */
+struct tree_sums {
+    double phi[TREE_GROUP], acc[3][TREE_GROUP], jerk[3][TREE_GROUP];
 };
 
 struct tree_kernel {
@@ -54,10 +63,9 @@ struct tree_kernel {
     void (*shift)(const struct tree_job *job, const struct tree_group *from,
                   const float (*local)[TREE_SUPER], int at, const struct tree_group *to, int count,
                   float (*shifted)[TREE_SUPER]);
-    /* phi and acc of a small group's targets from its expansion and its lists, in doubles. */
+    /* Forces on a small group's targets from its expansion and its lists. */
     void (*sum)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                const float (*local)[TREE_SUPER], int at, double phi[TREE_GROUP],
-                double acc[3][TREE_GROUP]);
+                const float (*local)[TREE_SUPER], int at, struct tree_sums *sums);
 };
 
 /* As kernel_choose. */

@@ -29,19 +29,21 @@ struct sum {
     struct tree_opening opening;
     const struct tree_kernel *kernel;
     const struct tree_forces *out;
-    double phi_unit[2], acc_unit[2]; /* factors, in two halves: the whole could overflow */
+    /* factors, in two halves: the whole could overflow */
+    double phi_unit[2], acc_unit[2], jerk_unit[2];
     _Atomic int missing;
     _Atomic int64_t pairs, points, locals, coincidences;
 };
 
-static void put(const struct sum *s, const struct tree_group *g, const double phi[TREE_GROUP],
-                double acc[3][TREE_GROUP])
+static void put(const struct sum *s, const struct tree_group *g, const struct tree_sums *sums)
 {
     for (int32_t i = 0; i < g->count; i++) {
         const int32_t to = s->job.targets->order[g->first + i];
-        s->out->pot[to] = -phi[i] * s->phi_unit[0] * s->phi_unit[1];
+        s->out->pot[to] = -sums->phi[i] * s->phi_unit[0] * s->phi_unit[1];
         for (int c = 0; c < 3; c++)
-            s->out->acc[to][c] = acc[c][i] * s->acc_unit[0] * s->acc_unit[1];
+            s->out->acc[to][c] = sums->acc[c][i] * s->acc_unit[0] * s->acc_unit[1];
+        for (int c = 0; c < 3 && s->job.jerk; c++)
+            s->out->jerk[to][c] = sums->jerk[c][i] * s->jerk_unit[0] * s->jerk_unit[1];
     }
 }
 
@@ -57,7 +59,7 @@ static void sum_super(const struct sum *s, const struct tree_group *super, struc
     const struct tree_kernel *k = s->kernel;
     const int fmm = s->job.order > 0;
     struct tree_group group[TREE_SUPER];
-    double phi[TREE_GROUP], acc[3][TREE_GROUP];
+    struct tree_sums sums;
     int count = 0;
     if (fmm) {
         k->walk(&s->job, &s->opening, super, 1, w);
@@ -72,8 +74,8 @@ static void sum_super(const struct sum *s, const struct tree_group *super, struc
     for (int g = 0; g < count && !w->missing; g++) {
         k->walk(&s->job, &s->opening, &group[g], 2, w);
         if (fmm) k->expand(&s->job, &group[g], w, w->group, g);
-        k->sum(&s->job, &group[g], w, (const float (*)[TREE_SUPER])w->group, g, phi, acc);
-        put(s, &group[g], phi, acc);
+        k->sum(&s->job, &group[g], w, (const float (*)[TREE_SUPER])w->group, g, &sums);
+        put(s, &group[g], &sums);
     }
 }
 
@@ -178,7 +180,12 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
 {
     const int64_t n = targets ? targets->n : t->points.n;
     const size_t padded = (size_t)n + 2 * TREE_GROUP;
-    if (targets && tree_take_points(&t->box, targets, &p->key, &p->points, t->threads))
+    struct tree_input in = targets ? *targets : (struct tree_input){0};
+    struct tree_box box = t->box;
+    if (!s->job.jerk) in.v = NULL;
+    s->job.speed = tree_widen_frame(&box, &in, t->threads);
+    tree_halves(s->jerk_unit, box.mass + box.velocity - 3 * box.length);
+    if (targets && tree_take_points(&box, &in, &p->key, &p->points, t->threads))
         return G6X_E_MEMORY;
     const struct tree_points *points = targets ? &p->points : &t->points;
     p->eps2 = memory_zeroed(padded * sizeof *p->eps2);
@@ -214,9 +221,12 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     struct tree_place *place = NULL;
     int code = 0;
     if (!n) return 0;
+    if (out->jerk && (!t->points.vx || (targets && !targets->v)))
+        return error_set(f, G6X_E_NULL, "jerks of a tree without velocities");
     s.opening = tree_opening_of(setting->theta, setting->method == TREE_BARNES_HUT, setting->bound);
     s.job.tree = t;
     s.job.place = t->place;
+    s.job.jerk = out->jerk != NULL;
     s.job.order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
     tree_halves(s.phi_unit, t->box.mass - t->box.length);
     tree_halves(s.acc_unit, t->box.mass - 2 * t->box.length);

@@ -34,6 +34,8 @@ class Recipe:
 
 
 VARIANTS = {
+    # The library itself, for programs that call what it does not export.
+    "internals": Recipe(exported=True),
     # Reads and writes out of bounds, leaks, undefined arithmetic; allocations can be made to fail.
     "address": Recipe(flags=[*SANITIZED, *ADDRESS, "-DGRAPE6_FAULT_INJECTION"], exported=True),
     # Makes the mistake that GRAPE6_TEST_MISTAKE names.

@@ -23,7 +23,7 @@ NO_MEMORY = -29
 
 # Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box,
 # tree_opening.
-CELL, MOMENTS, FAR, PLACE, GROUP_BYTES, BOX, OPENING = 16, 224, 80, 16, 60, 104, 44
+CELL, MOMENTS, FAR, PLACE, GROUP_BYTES, BOX, OPENING = 16, 224, 80, 16, 60, 136, 44
 
 _pointer, _int, _float, _double = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_double
 
