@@ -215,4 +215,19 @@ TREE_FN void tree_motion_single(const struct tree_rates *r, struct tree_motion *
     s->yyy = f.yyy, s->yyz = f.yyz;
 }
 
+/* What a cell of side l is taken for in Barnes and Hut's walk, d > l/theta + delta, delta being the
+ * distance of the centre of mass from the cube's centre (Bedorf, Gaburov and Portegies Zwart 2012).
+ * low: of the box. */
+TREE_FN float tree_barnes_hut_size(const struct tree_moments *c, const double low[3], double side,
+                                   double theta)
+{
+    double delta2 = 0.0;
+    for (int k = 0; k < 3; k++) {
+        const double inside = 0.5 * (c->low[k] + c->high[k]) - low[k];
+        const double centre = (floor(inside / side) + 0.5) * side + low[k];
+        delta2 += (c->x[k] - centre) * (c->x[k] - centre);
+    }
+    return c->mixed ? (float)INFINITY : tree_above(side + theta * sqrt(delta2));
+}
+
 #endif

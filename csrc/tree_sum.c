@@ -132,8 +132,7 @@ static void sum_hypers(void *context, int64_t first, int64_t end)
 
 /* ---- settings ------------------------------------------------------------------- */
 
-/* What a cell of side l is taken for in Barnes-Hut: d > l/theta + delta, delta being the distance
- * of the centre of mass from the cube's centre (Bedorf, Gaburov and Portegies Zwart 2012). */
+/* The places of all cells as Barnes and Hut's walk takes them; NULL: no memory. */
 static struct tree_place *barnes_hut_places(const struct tree *t, double theta)
 {
     struct tree_place *place = memory_zeroed(((size_t)t->cells + 16) * sizeof *place);
@@ -141,15 +140,8 @@ static struct tree_place *barnes_hut_places(const struct tree *t, double theta)
         const double side = ldexp(t->box.side, -level);
         const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
         for (int32_t k = t->level_first[level]; k < end; k++) {
-            const struct tree_moments *c = &t->moments[k];
-            double delta2 = 0.0;
-            for (int a = 0; a < 3; a++) {
-                const double inner = 0.5 * (c->low[a] + c->high[a]) - t->box.low[a];
-                const double cube = (floor(inner / side) + 0.5) * side + t->box.low[a];
-                delta2 += (c->x[a] - cube) * (c->x[a] - cube);
-            }
             place[k] = t->place[k];
-            if (place[k].size < INFINITY) place[k].size = (float)(side + theta * sqrt(delta2));
+            place[k].size = tree_barnes_hut_size(&t->moments[k], t->box.low, side, theta);
         }
     }
     return place;

@@ -16,67 +16,56 @@ from grape6py.cuda import source
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, TERMS = 1024, 22, 64
-TOP_LEVELS = 4  # of the tree, that one CUDA block does
-LIST_BYTES = 96  # a particle, of the lists of groups that are taken at once
+TOP_CELLS = 2048  # whose moments one CUDA block finds
+LIST_BYTES, LEAST_LISTS = 64, 1 << 25  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
-NO_MEMORY = -29
+PART_ROOM = 65536  # parts, and targets that are summed again, at most
+NOT_FINITE, NO_MEMORY = -6, -29
 
-# Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box,
-# tree_opening.
+# Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box and
+# tree_opening: a test compares them.
 CELL, MOMENTS, FAR, PLACE, GROUP_BYTES, BOX, OPENING = 16, 224, 80, 16, 60, 136, 44
 
-_pointer, _int, _float, _double = ctypes.c_void_p, ctypes.c_int32, ctypes.c_float, ctypes.c_double
+_pointer, _int, _double, _uint64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_double, ctypes.c_uint64
 
 
 def _structure(name, *fields):
     return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
 
 
-def _pointers(names):
-    return [(name, _pointer) for name in names.split()]
+def _all(kind, names):
+    return [(name, kind) for name in names.split()]
 
 
+# As in tree_job.h.
 Status = _structure(
     "Status",
-    ("low", ctypes.c_uint64 * 3),
-    ("high", ctypes.c_uint64 * 3),
-    ("mass", ctypes.c_uint64),
-    ("bad", _int),
-    ("cells", _int),
+    ("low", _uint64 * 3),
+    ("high", _uint64 * 3),
+    ("mass", _uint64),
+    *_all(_int, "bad cells"),
     ("level_first", _int * 24),
     ("need", _int * 4),
     ("parts", _int * 2),
-    ("too_long", _int),
-    ("close", _int),
-    *((name, ctypes.c_uint64) for name in "pairs points locals coincidences".split()),
+    *_all(_int, "too_long close"),
+    *_all(_uint64, "pairs points locals coincidences"),
 )
-LevelJob = _structure(
-    "LevelJob", *_pointers("group local lists count"), ("room", _int * 3), ("padding", _int)
-)
-Job = _structure(
-    "LevelJob", *_pointers("group local lists count"), ("room", _int * 3), ("padding", _int)
-)
-Opening = _structure(
-    "Opening",
-    ("by_theta_point", _float),
-    ("by_theta_local", _float * 3),
-    *((name, _float) for name in "bound_point bound_local size_weight".split()),
-    *((name, _float) for name in "least_distance2 passed_on guard".split()),
-    ("least_count", _int),
+Level = _structure(
+    "Level", *_all(_pointer, "group local lists count"), ("room", _int * 3), ("padding", _int)
 )
 Job = _structure(
     "Job",
-    *_pointers("x m targets self status box eps2 opening key sorted packed order high low levels"),
-    *_pointers("counts summed cell moments far place target_order target_high target_low"),
-    *_pointers("target_self rank last_acc"),
-    ("level", LevelJob * 4),
+    *_all(_pointer, "x m targets self status box eps2 opening key sorted packed order high low"),
+    *_all(_pointer, "levels counts summed cell moments far place barnes_hut"),
+    *_all(_pointer, "target_order target_high target_low target_self rank last_acc"),
+    ("level", Level * 4),
     ("part", _pointer * 2),
-    *_pointers("far_sum close acc pot last"),
-    *((name, _double) for name in "eps2_given theta bound".split()),
-    *((name, _int) for name in "n target_count blocks cell_room hypers supers groups".split()),
-    *((name, _int) for name in "first_group parts part_room part_slots first_part".split()),
-    *((name, _int) for name in "close_room order_of_expansion level_number padding".split()),
+    *_all(_pointer, "far_sum close acc pot last"),
+    *_all(_double, "eps2_given theta bound"),
+    *_all(_int, "n target_count blocks level_number hypers supers groups first_group"),
+    *_all(_int, "parts part_room part_slots first_part close_room order_of_expansion"),
 )
+_BY_VALUE = np.dtype((np.void, ctypes.sizeof(Job)))
 
 
 class Card:
@@ -86,27 +75,29 @@ class Card:
         import cupy
 
         self.xp = cupy
+        self._kernels = {}
 
     @functools.cached_property
     def _module(self):
-        options = source.options("single")
-        return self.xp.RawModule(code=source.read("tree.cu"), options=options)
-
-    @functools.cache  # noqa: B019: a card lives as long as the process
-    def _kernel(self, name):
-        return self._module.get_function(name)
+        return self.xp.RawModule(code=source.read("tree.cu"), options=source.options("single"))
 
     def launch(self, name, blocks, threads, job):
         """Start a kernel on CuPy's current stream; the job is copied."""
-        by_value = np.frombuffer(bytes(job), np.dtype((np.void, ctypes.sizeof(job))))
-        self._kernel(name)((blocks,), (threads,), (by_value,))
+        if name not in self._kernels:
+            self._kernels[name] = self._module.get_function(name)
+        self._kernels[name]((blocks,), (threads,), (np.frombuffer(bytes(job), _BY_VALUE),))
 
     def address(self, array):
+        """Where an array's data are."""
         return array.data.ptr
 
     def sort(self, keys):
         """Numbers of the keys in ascending order, equal ones in their own."""
         return self.xp.argsort(keys)
+
+    def read(self, array):
+        """Bytes of an array, once they are there."""
+        return array.get().tobytes()
 
 
 @dataclass
@@ -117,6 +108,26 @@ class Counts:
     points: int
     locals: int
     coincidences: int
+
+
+@dataclass
+class Setting:
+    """How far cells stand for their particles: see tree_open.h.
+
+    Attributes
+    ----------
+    theta : float
+    order : int
+        Of expansions, 2 to 6; 0 for Barnes and Hut's walk.
+    eps2 : float
+    bound : float
+        Of the error of a term as a share of the last acceleration; 0 for none.
+    """
+
+    theta: float
+    order: int = 5
+    eps2: float = 0.0
+    bound: float = 0.0
 
 
 def _pieces(n, size):
@@ -131,219 +142,268 @@ class CardTree:
     card : Card
     pos : array of float64, shape (n, 3)
     mass : array of float64, shape (n,)
+        Both contiguous, n > 0; they have to stay as they are.
+
+    Raises
+    ------
+    NotFiniteError, OutOfMemoryError
     """
+
+    # Entries of a list: of hypers and supers, groups, parts of groups. Grown where they are short,
+    # for all trees to come.
+    _rooms = ([2048, 0, 2048], [512, 128, 192], [2048, 4096, 2048])
 
     def __init__(self, card, pos, mass):
         self._card, self._xp = card, card.xp
-        self._pos, self._mass = pos, mass
         self.n = len(mass)
-        self._cell_room = self.n // 6 + 4096
-        # of lists: of hypers and supers, groups, parts of groups
-        self._rooms = [4096, 0, 4096], [1024, 512, 512], [2048, 4096, 2048]
-        self._build()
+        self._kept = {}
+        self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
+        self._job.close_room = self._job.part_room = PART_ROOM
+        self._set(x=pos, m=mass)
+        self._sort()
+        self._make_cells()
 
     def _new(self, shape, dtype=np.uint8):
         return self._xp.empty(shape, dtype)
 
-    def _bytes(self, count, size):
-        return self._new(max(count, 1) * size)
-
-    def _set(self, job, **arrays):
-        """Point fields of a job to arrays, which are kept."""
+    def _set(self, /, **arrays):
+        """Point fields of the job to arrays, which are kept."""
         for name, array in arrays.items():
-            setattr(job, name, None if array is None else self._card.address(array))
+            setattr(self._job, name, None if array is None else self._card.address(array))
             self._kept[name] = array
 
-    def _read_status(self):
-        words = self._kept["status"]
-        return Status.from_buffer_copy(bytes(words.get() if hasattr(words, "get") else words))
+    def _drop(self, names):
+        self._set(**dict.fromkeys(names.split()))
 
-    def _build(self):
-        xp, card, n = self._xp, self._card, self.n
-        self._kept = {}
-        self._job = job = Job(n=n, blocks=n // CELL_BLOCK + 1, part_room=65536, close_room=65536)
-        status = Status(low=(2**64 - 1,) * 3)
+    def _launch(self, name, count, threads=128):
+        """Start a kernel with as many threads, at least."""
+        self._card.launch(name, _pieces(count, threads), threads, self._job)
+
+    def _read_status(self):
+        return Status.from_buffer_copy(self._card.read(self._kept["status"]))
+
+    def _write_status(self, status):
+        self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
+
+    # ---- building ------------------------------------------------------------------------------
+
+    def _sort(self):
+        """Box, and points in the order of their keys."""
+        n, job = self.n, self._job
         self._set(
-            job,
-            x=self._pos,
-            m=self._mass,
-            status=xp.array(np.frombuffer(bytes(status), np.uint8)),
+            status=self._xp.array(np.frombuffer(bytes(Status(low=(2**64 - 1,) * 3)), np.uint8)),
             box=self._new(BOX),
             eps2=self._new(1, np.float32),
             opening=self._new(OPENING),
-            packed=self._new((n, 8), np.float32),
             key=self._new(n, np.uint64),
             sorted=self._new(n, np.uint64),
+            packed=self._new((n, 8), np.float32),
             high=self._new((n, 4), np.float32),
             low=self._new((n, 4), np.float32),
+        )
+        job.theta = 1.0
+        self._launch("tree_extent", min(n, 1 << 18), 256)
+        self._launch("tree_make_box", 1, 32)
+        self._launch("tree_keys", n, 256)
+        self._set(order=self._card.sort(self._kept["key"]))
+        self._launch("tree_gather", n, 256)
+        self._drop("key packed")
+
+    def _make_cells(self):
+        n, job = self.n, self._job
+        self._set(
             levels=self._new(n, np.uint16),
             counts=self._new(CELL_LEVELS * job.blocks, np.int32),
         )
-        card.launch("tree_extent", min(1024, _pieces(n, 256)), 256, job)
-        card.launch("tree_make_box", 1, 32, job)
-        card.launch("tree_keys", _pieces(n, 256), 256, job)
-        self._set(job, order=card.sort(self._kept["key"]))
-        card.launch("tree_gather", _pieces(n, 256), 256, job)
-        card.launch("tree_count", job.blocks, CELL_BLOCK, job)
-        self._set(job, summed=xp.cumsum(self._kept["counts"], dtype=np.int32))
-        self._make_cells()
-
-    def _make_cells(self):
-        job, room = self._job, self._cell_room
-        job.cell_room = room
+        self._launch("tree_count", n + 1, CELL_BLOCK)
+        self._set(summed=self._xp.cumsum(self._kept["counts"], dtype=np.int32))
+        self._launch("tree_levels", 1, 32)
+        status = self._read_status()
+        if status.bad:
+            raise errors.from_code(NOT_FINITE, f"particle {n - status.bad} is not finite")
+        self.cells = status.cells
         self._set(
-            job,
-            cell=self._bytes(room, CELL),
-            moments=self._bytes(room, MOMENTS),
-            far=self._bytes(room, FAR),
-            place=self._bytes(room, PLACE),
+            cell=self._new((self.cells, CELL)),
+            moments=self._new((self.cells, MOMENTS)),
+            far=self._new((self.cells, FAR)),
+            place=self._new((self.cells, PLACE)),
         )
-        self._card.launch("tree_cells", job.blocks, CELL_BLOCK, job)
-        self._card.launch("tree_leaf_moments", _pieces(room, 128), 128, job)
-        for job.level_number in range(CELL_LEVELS - 2, TOP_LEVELS - 1, -1):
-            inside = min(8**job.level_number, self.n // 32 + 1)  # cells of the level, at most
-            self._card.launch("tree_level_moments", min(1024, _pieces(inside, 128)), 128, job)
-        job.level_number = TOP_LEVELS - 1
-        self._card.launch("tree_top_moments", 1, 512, job)
+        self._launch("tree_cells", n + 1, CELL_BLOCK)
+        self._drop("sorted levels counts summed")
+        self._launch("tree_leaf_moments", self.cells)
+        first = [*status.level_first[: CELL_LEVELS + 1]]
+        job.level_number = CELL_LEVELS - 1
+        while first[job.level_number + 1] > TOP_CELLS:
+            inside = first[job.level_number + 1] - first[job.level_number]
+            if inside:
+                self._launch("tree_level_moments", inside)
+            job.level_number -= 1
+        self._launch("tree_top_moments", 1, 512)
 
-    def forces(self, *, theta, order, eps2=0.0, bound=0.0):
-        """Acc and pot of the particles themselves, in their order.
+    # ---- forces --------------------------------------------------------------------------------
+
+    def forces(self, setting, targets=None, self_index=None, last_acc=None):
+        """Acc and pot of the particles themselves, or on targets.
 
         Parameters
         ----------
-        theta : float
-        order : int
-            Of expansions, 2 to 6; 0 for Barnes and Hut's walk.
-        eps2 : float
-        bound : float
-            Of the error of a term as a share of the last acceleration; 0 for none.
+        setting : Setting
+        targets : array of float64, shape (ni, 3), optional
+        self_index : array of int32, shape (ni,), optional
+            Number of the particle that each target is, or -1.
+        last_acc : array of float64, shape (ni,), optional
 
         Returns
         -------
         acc, pot : arrays of float64
         Counts
         """
-        job = self._job
-        job.theta, job.order_of_expansion = theta, order
-        job.eps2_given, job.bound = eps2, bound
-        self._sum()
-        status = self._read_status()
+        job, xp = self._job, self._xp
+        job.theta, job.order_of_expansion = setting.theta, setting.order
+        job.eps2_given, job.bound = setting.eps2, setting.bound if last_acc is not None else 0.0
+        job.target_count = ni = self.n if targets is None else len(targets)
+        self._set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
+        if ni == 0:
+            return self._kept["acc"], self._kept["pot"], Counts(0, 0, 0, 0)
+        self._set(targets=targets, self=self_index, last=last_acc)
+        self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
+        self._take_targets()
+        self._clear(self._read_status())
+        status = self._sum()
         while not self._enough_room(status):
-            self._sum()
-            status = self._read_status()
+            self._clear(status)
+            status = self._sum()
         if status.too_long or max(status.parts) > PART_SLOTS:
             status = self._parts_again(status)
-        names = "pairs points locals coincidences".split()
-        counts = Counts(*(getattr(status, name) for name in names))
-        return self._kept["acc"], self._kept["pot"], counts
+        if status.close:
+            self._launch("tree_close_rows", 256 * min(status.close, PART_ROOM), 256)
+        counts = (getattr(status, name) for name in "pairs points locals coincidences".split())
+        acc, pot = self._kept["acc"], self._kept["pot"]
+        self._drop("acc pot targets self last last_acc far_sum close target_order target_high")
+        self._drop("target_low target_self rank barnes_hut")
+        return acc, pot, Counts(*counts)
+
+    def _take_targets(self):
+        """What is known of the targets, in the order of their keys."""
+        job, ni = self._job, self._job.target_count
+        if self._kept["self"] is not None:
+            self._set(rank=self._new(self.n, np.int32))
+            self._launch("tree_ranks", self.n, 256)
+        if job.targets:
+            self._set(
+                key=self._new(ni, np.uint64),
+                target_high=self._new((ni, 4), np.float32),
+                target_low=self._new((ni, 4), np.float32),
+                target_self=self._new(ni, np.int32),
+            )
+            self._launch("tree_target_keys", ni, 256)
+            self._set(target_order=self._card.sort(self._kept["key"]))
+            self._launch("tree_gather_targets", ni, 256)
+            self._drop("key")
+        if job.last:
+            self._launch("tree_gather_last", ni, 256)
+        if not job.order_of_expansion:
+            self._set(barnes_hut=self._new((self.cells, PLACE)))
+            self._launch("tree_barnes_hut", self.cells)
+
+    def _clear(self, status):
+        """Forget what a sum has counted."""
+        for name in "too_long close pairs points locals coincidences".split():
+            setattr(status, name, 0)
+        status.need[:], status.parts[:] = (0, 0, 0, 0), (0, 0)
+        self._write_status(status)
 
     def _enough_room(self, status):
-        """Whether the cells and the lists of large groups did fit; if not, there is more now."""
+        """Whether the lists were long enough; if not, they will be."""
         job, (large, small, _) = self._job, self._rooms
-        if status.bad:
-            raise errors.from_code(-6, f"particle {self.n - status.bad} is not finite")
-        if status.parts[0] > job.groups // 16:  # short lists cost more than long ones
-            small[:] = [2 * room for room in small]
-        if status.cells > self._cell_room:
-            self._cell_room = status.cells + status.cells // 16
-            self._build()
-            return False
-        if status.need[0] <= large[0] and max(status.parts) <= job.part_room:
-            return True
+        enough = status.need[0] <= large[0] and max(status.parts) <= job.part_room
         large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
         job.part_room = max(job.part_room, 2 * max(status.parts))
-        self._reset(status)
-        return False
+        if status.parts[0] > self._groups_of(job.target_count) // 16 + 64:
+            small[:] = [2 * room for room in small]  # long lists cost less than many parts
+            return enough and small[0] > 4096
+        return enough
+
+    @staticmethod
+    def _groups_of(count):
+        return _pieces(count, GROUP)
+
+    def _sum(self):
+        job, ni = self._job, self._job.target_count
+        sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
+        job.hypers, job.supers, groups = sizes
+        job.part_slots = PART_SLOTS
+        self._set(far_sum=self._new((ni, 4), np.float32), close=self._new(job.close_room, np.int32))
+        self._kept["part"] = [self._new(job.part_room, np.int32) for _ in range(2)]
+        job.part[:] = [self._card.address(array) for array in self._kept["part"]]
+        batch = self._batch(groups)
+        self._level(0, sizes[0], sizes[0])
+        self._level(1, sizes[1], sizes[1])
+        self._level(2, groups, batch)
+        self._level(3, PART_SLOTS, PART_SLOTS)
+        self._launch("tree_make_box", 1, 32)  # for eps^2 and theta
+        self._launch("tree_groups", 256 * sizes[0], 256)
+        order = job.order_of_expansion
+        for name, count in (("hypers", sizes[0]), ("supers", sizes[1])) if order else ():
+            self._launch(f"tree_walk_{name}", 32 * count)
+            self._launch(f"tree_expand_{name}_{order}", 128 * count)
+        for job.first_group in range(0, groups, batch):
+            job.groups = min(batch, groups - job.first_group)
+            self._small_groups(job.groups)
+        for job.parts in (1, 2):
+            self._part_groups()
+        job.parts = 0
+        return self._read_status()
+
+    def _small_groups(self, count):
+        """Walk, far and near terms of the groups, or parts of groups, that the job names."""
+        job, order = self._job, self._job.order_of_expansion
+        self._launch("tree_walk_groups", 32 * count)
+        if order:
+            self._launch(f"tree_shift_groups_{order}", count)
+            self._launch(f"tree_expand_groups_{order}", 32 * count)
+        kind = ("" if order else "_bh") + ("" if job.eps2_given > 0 else "_bare")
+        size = ("groups", "eights", "singles")[job.parts]
+        self._launch(f"tree_near{kind}_{size}", 32 * count)
+
+    def _part_groups(self):
+        self._launch("tree_part_groups", 32 * PART_SLOTS)
+        self._small_groups(PART_SLOTS)
 
     def _parts_again(self, status):
         """All parts of groups, with lists that are long enough, a share of them at a time."""
         job, rooms = self._job, self._rooms[2]
         while True:
             rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
-            self._level(3, PART_SLOTS)
-            kept = status.parts[0]
-            self._reset(status)
-            status.parts[0] = kept
+            self._level(3, PART_SLOTS, PART_SLOTS)
+            eights = status.parts[0]
+            status.parts[1] = status.too_long = 0
             self._write_status(status)
-            for job.parts in (1, 2):
-                count = self._read_status().parts[job.parts - 1]
-                for job.first_part in range(0, min(count, job.part_room), PART_SLOTS):
+            job.parts, count = 1, eights
+            while job.parts < 3:
+                for first in range(0, min(count, job.part_room), PART_SLOTS):
+                    job.first_part = first
                     self._part_groups()
+                status = self._read_status()
+                job.parts, count = job.parts + 1, status.parts[1]
             job.parts = job.first_part = 0
-            status = self._read_status()
             if status.parts[1] > job.part_room:
                 raise errors.from_code(NO_MEMORY, "the lists of too many targets are too long")
             if not status.too_long:
                 return status
 
-    def _part_groups(self):
-        self._card.launch("tree_part_groups", PART_SLOTS // 4, 128, self._job)
-        self._groups(PART_SLOTS)
-
-    def _write_status(self, status):
-        self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
-
-    def _reset(self, status):
-        """Clear what a sum counts."""
-        for name in "too_long close pairs points locals coincidences".split():
-            setattr(status, name, 0)
-        status.need[:], status.parts[:] = (0, 0, 0, 0), (0, 0)
-        self._write_status(status)
-
-    def _sum(self):
-        job, n = self._job, self.n
-        order = job.order_of_expansion
-        job.target_count = n
-        sizes = [_pieces(n, IN_HYPER), _pieces(n, IN_SUPER), _pieces(n, GROUP), PART_SLOTS]
-        job.hypers, job.supers, job.groups, job.part_slots = sizes
-        self._set(job, far_sum=self._new((n, 4), np.float32), acc=self._new((n, 3), np.float64))
-        self._set(job, pot=self._new(n, np.float64), close=self._new(job.close_room, np.int32))
-        self._kept["part"] = [self._new(job.part_room, np.int32) for _ in range(2)]
-        job.part[:] = [self._card.address(array) for array in self._kept["part"]]
-        for level, count in enumerate(sizes):
-            self._level(level, count)
-        self._card.launch("tree_make_box", 1, 32, job)  # for eps2
-        self._card.launch("tree_groups", sizes[0], 256, job)
-        if order:
-            for name, count in (("hypers", sizes[0]), ("supers", sizes[1])):
-                blocks = _pieces(count, 4)
-                self._card.launch(f"tree_walk_{name}", blocks, 128, job)
-                self._card.launch(f"tree_expand_{name}_{order}", count, 128, job)
-        batch = self._batch(sizes[2])
-        for first in range(0, sizes[2], batch):
-            job.first_group, job.groups = first, min(batch, sizes[2] - first)
-            self._groups(job.groups)
-        for job.parts in (1, 2):
-            self._part_groups()
-        job.parts = 0
-
-    def _groups(self, count):
-        """Walk, far and near terms of the groups that the job names."""
-        job, order = self._job, self._job.order_of_expansion
-        blocks = _pieces(count, 4)
-        self._card.launch("tree_walk_groups", blocks, 128, job)
-        if order:
-            self._card.launch(f"tree_shift_groups_{order}", _pieces(count, 128), 128, job)
-            self._card.launch(f"tree_expand_groups_{order}", blocks, 128, job)
-        near = "tree_near" if order else "tree_near_bh"
-        bare = "" if job.eps2_given > 0 else "_bare"
-        size = ("groups", "eights", "singles")[job.parts]
-        self._card.launch(f"{near}{bare}_{size}", blocks, 128, job)
-
     def _batch(self, groups):
         """Groups whose lists are kept at once."""
         room = 4 * sum(self._rooms[1])
-        return min(groups, max(LIST_BYTES * self.n // room, 4096))
+        return min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // room + 1)
 
-    def _level(self, level, count):
-        job = self._job.level[level]
-        lists = self._batch(count) if level == 2 else count
-        rooms = self._rooms[max(level - 1, 0)]
-        job.room[:] = rooms
+    def _level(self, level, groups, lists):
+        job, room = self._job.level[level], self._rooms[max(level - 1, 0)]
+        job.room[:] = room
         kept = {
-            "group": self._bytes(count, GROUP_BYTES),
+            "group": self._new((groups, GROUP_BYTES)),
             "local": self._new((lists, TERMS), np.float32),
-            "lists": self._new((lists, sum(rooms)), np.int32),
+            "lists": self._new((lists, sum(room)), np.int32),
             "count": self._new((lists, 4), np.int32),
         }
         for name, array in kept.items():

@@ -112,19 +112,30 @@ KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
 
 KERNEL(tree_gather, struct tree_card_job, 256, 1)
 {
-    const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.n) return;
     const int64_t i = job.order[k];
     job.high[k] = job.packed[2 * i];
     job.low[k] = job.packed[2 * i + 1];
     job.sorted[k] = job.key[i];
-    if (job.rank) job.rank[i] = k;
-    if (job.last && !job.targets) {
-        const double unit = box.mass_scale[0] * box.mass_scale[1];
-        const double per = box.scale[0] * box.scale[1];
-        job.last_acc[k] = (float)(job.last[i] * unit / per / per);
-    }
+}
+
+/* The place of each particle by its number. */
+KERNEL(tree_ranks, struct tree_card_job, 256, 1)
+{
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k < job.n) job.rank[job.order[k]] = k;
+}
+
+/* Last accelerations of the targets in units of the box. */
+KERNEL(tree_gather_last, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.target_count) return;
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const double unit = box.mass_scale[0] * box.mass_scale[1], per = box.scale[0] * box.scale[1];
+    job.last_acc[k] = (float)(job.last[i] * unit / per / per);
 }
 
 KERNEL(tree_gather_targets, struct tree_card_job, 256, 1)
@@ -135,11 +146,6 @@ KERNEL(tree_gather_targets, struct tree_card_job, 256, 1)
     const int64_t i = job.target_order[k];
     split_point(&box, job.targets + 3 * i, &job.target_high[k], &job.target_low[k]);
     job.target_self[k] = job.self && job.self[i] >= 0 ? job.rank[job.self[i]] : -1;
-    if (job.last) {
-        const double unit = box.mass_scale[0] * box.mass_scale[1];
-        const double per = box.scale[0] * box.scale[1];
-        job.last_acc[k] = (float)(job.last[i] * unit / per / per);
-    }
 }
 
 /* ---- cells ---------------------------------------------------------------------------------
@@ -196,6 +202,17 @@ KERNEL(tree_count, struct tree_card_job, 1024, 1)
     if (t < CELL_LEVELS) job.counts[t * job.blocks + (int)blockIdx.x] = begins[t];
 }
 
+/* How many cells there are, and on which levels. */
+KERNEL(tree_levels, struct tree_card_job, 32, 1)
+{
+    const int t = (int)threadIdx.x;
+    if (t >= CELL_LEVELS) return;
+    job.status->level_first[t] = job.summed[t * job.blocks] - job.counts[t * job.blocks];
+    if (t) return;
+    job.status->cells = job.summed[CELL_LEVELS * job.blocks - 1];
+    job.status->level_first[CELL_LEVELS] = job.status->cells;
+}
+
 KERNEL(tree_cells, struct tree_card_job, 1024, 1)
 {
     __shared__ int before[CELL_LEVELS][32];
@@ -218,11 +235,6 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
     if (t < CELL_LEVELS) {
         const int at = t * job.blocks + (int)blockIdx.x;
         int sum = job.summed[at] - job.counts[at];
-        if (blockIdx.x == 0) job.status->level_first[t] = sum;
-        if (blockIdx.x == 0 && t == CELL_LEVELS - 1) {
-            job.status->cells = job.summed[CELL_LEVELS * job.blocks - 1];
-            job.status->level_first[CELL_LEVELS] = job.status->cells;
-        }
         for (int w = 0; w < 32; w++) {
             const int count = before[t][w];
             before[t][w] = sum;
@@ -236,14 +248,14 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
         const bool begins = level > begin && level <= leaf;
         const unsigned here = __ballot_sync(EVERY, begins);
         const int id = before[level][warp] + __popc(here & ((1u << t % 32) - 1));
-        if (begins && id < job.cell_room) {
+        if (begins) {
             job.cell[id].first = k;
             if (level == leaf) job.cell[id].child = -1;
-            if (level - 1 > begin && above < job.cell_room && level) job.cell[above].child = id;
+            if (level - 1 > begin && level) job.cell[above].child = id;
         }
         /* cells of the particle before that end here, on this level and the one above */
-        if (level > begin && level <= last_leaf && id - 1 < job.cell_room) job.cell[id - 1].end = k;
-        if (level - 1 > begin && level - 1 < last_leaf && level && above - 1 < job.cell_room && k)
+        if (level > begin && level <= last_leaf) job.cell[id - 1].end = k;
+        if (level - 1 > begin && level - 1 < last_leaf && level && k)
             job.cell[above - 1].child_end = id;
         above = id;
     }
@@ -310,16 +322,15 @@ DEVICE_FN void cell_moments(const struct tree_card_job &job, int id, const struc
 
 KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
 {
-    const int cells = min(job.status->cells, job.cell_room);
-    for (int id = (int)(blockIdx.x * 128 + threadIdx.x); id < cells; id += (int)gridDim.x * 128) {
-        const struct tree_cell cell = job.cell[id];
-        if (cell.child < 0) cell_moments(job, id, &cell);
-    }
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells) return;
+    const struct tree_cell cell = job.cell[id];
+    if (cell.child < 0) cell_moments(job, id, &cell);
 }
 
 DEVICE_FN void level_moments(const struct tree_card_job &job, int level, int first, int step)
 {
-    const int end = min(job.status->level_first[level + 1], job.cell_room);
+    const int end = job.status->level_first[level + 1];
     for (int id = job.status->level_first[level] + first; id < end; id += step) {
         const struct tree_cell cell = job.cell[id];
         if (cell.child >= 0) cell_moments(job, id, &cell);
@@ -339,4 +350,17 @@ KERNEL(tree_top_moments, struct tree_card_job, 512, 1)
         level_moments(job, level, (int)threadIdx.x, 512);
         __syncthreads();
     }
+}
+
+/* Places as Barnes and Hut's walk takes them. */
+KERNEL(tree_barnes_hut, struct tree_card_job, 128, 1)
+{
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells) return;
+    int level = 0;
+    while (id >= job.status->level_first[level + 1]) level++;
+    struct tree_place place = job.place[id];
+    place.size = tree_barnes_hut_size(&job.moments[id], job.box->low, ldexp(job.box->side, -level),
+                                      job.theta);
+    job.barnes_hut[id] = place;
 }

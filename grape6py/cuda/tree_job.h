@@ -44,7 +44,7 @@ struct tree_card_job {
     struct tree_cell *cell;
     struct tree_moments *moments;
     struct tree_far *far;
-    struct tree_place *place;
+    struct tree_place *place, *barnes_hut;
 
     const int64_t *target_order;
     float4 *target_high, *target_low;
@@ -58,12 +58,11 @@ struct tree_card_job {
     double *acc, *pot; /* results */
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
-    int32_t n, target_count, blocks, cell_room;
+    int32_t n, target_count, blocks, level_number;
     int32_t hypers, supers, groups, first_group;
     int32_t parts; /* 0: groups are taken, 1: eights, 2: singles */
     int32_t part_room, part_slots, first_part; /* of the lists of parts; parts taken at once, from */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
-    int32_t level_number, padding;
 };
 
 #endif

@@ -121,6 +121,17 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     return close;
 }
 
+/* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves. */
+DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *box, int64_t i,
+                       const double sum[4])
+{
+    const double *l = box->scale;
+    const double mass[2] = {1.0 / box->mass_scale[0], 1.0 / box->mass_scale[1]};
+    for (int c = 0; c < 3; c++)
+        job.acc[3 * i + c] = sum[c] * mass[0] * l[0] * l[0] * mass[1] * l[1] * l[1];
+    job.pot[i] = -sum[3] * mass[0] * l[0] * mass[1] * l[1];
+}
+
 template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const struct tree_card_job &job)
 {
     __shared__ float4 all_shared[4][160];
@@ -166,12 +177,7 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
             const float4 far = job.far_sum[k];
             sum[0] += far.x, sum[1] += far.y, sum[2] += far.z, sum[3] += far.w;
         }
-        /* back to the caller's units: what goes to the box, inverted, is exact in halves */
-        const int64_t to = (job.targets ? job.target_order : job.order)[k];
-        const double *l = box.scale, per_mass[2] = {1.0 / box.mass_scale[0], 1.0 / box.mass_scale[1]};
-        for (int c = 0; c < 3; c++)
-            job.acc[3 * to + c] = sum[c] * per_mass[0] * l[0] * l[0] * per_mass[1] * l[1] * l[1];
-        job.pot[to] = -sum[3] * per_mass[0] * l[0] * per_mass[1] * l[1];
+        put_row(job, &box, (job.targets ? job.target_order : job.order)[k], sum);
     }
     if (BARE && __any_sync(EVERY, close || coincidences)) {
         for (int by = 16; by; by /= 2) coincidences += __shfl_xor_sync(EVERY, coincidences, by);
@@ -197,3 +203,36 @@ NEAR(tree_near, 1, 0)
 NEAR(tree_near_bare, 1, 1)
 NEAR(tree_near_bh, 0, 0)
 NEAR(tree_near_bh_bare, 0, 1)
+
+/* Targets with pairs too close for single precision: summed directly, in double, each by a CUDA
+ * block. */
+KERNEL(tree_close_rows, struct tree_card_job, 256, 1)
+{
+    __shared__ double part[4][256];
+    const struct tree_box box = *job.box;
+    const int t = (int)threadIdx.x, k = job.close[blockIdx.x];
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const double *x = (job.targets ? job.targets : job.x) + 3 * i;
+    const int64_t self = job.targets ? (job.self ? (int64_t)job.self[i] : -1) : i;
+    const double eps2 = job.eps2_given * box.scale[0] * box.scale[1] * box.scale[0] * box.scale[1];
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int64_t j = t; j < job.n; j += 256) {
+        double d[3], s2 = eps2;
+        for (int c = 0; c < 3; c++) {
+            d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];
+            s2 += d[c] * d[c];
+        }
+        if (j == self || s2 == 0.0) continue;
+        const double s = 1.0 / sqrt(s2), ms = tree_mass_in_box(&box, job.m[j]) * s;
+        sum[3] += ms;
+        for (int c = 0; c < 3; c++) sum[c] += ms * s * s * d[c];
+    }
+    for (int c = 0; c < 4; c++) part[c][t] = sum[c];
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < 4 && t < half; c++) part[c][t] += part[c][t + half];
+    }
+    if (t) return;
+    for (int c = 0; c < 4; c++) sum[c] = part[c][0];
+    put_row(job, &box, i, sum);
+}

@@ -192,6 +192,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     const int lane = (int)threadIdx.x % 32, large = level < 2;
     const struct tree_group g = out.group[level < 2 ? slot : small_group(job, slot)];
     const struct tree_opening o = *job.opening;
+    const struct tree_place *places = job.order_of_expansion ? job.place : job.barnes_hut;
     const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
     int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
@@ -223,7 +224,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         enum { NOTHING, LOCAL, POINT, LEAF, OWN_LEAF, OPEN } what = NOTHING;
         struct tree_cell c = {0, 0, 0, 0};
         if (cell >= 0) {
-            const struct tree_place p = job.place[cell];
+            const struct tree_place p = places[cell];
             c = job.cell[cell];
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
