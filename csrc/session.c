@@ -2,6 +2,8 @@
 #include "session.h"
 
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -88,6 +90,18 @@ int session_no_session(int code, const char *text)
     (void)fault_of_process(code, text);
     (void)pthread_mutex_unlock(&registry);
     return code;
+}
+
+void session_warn(const char *format, ...)
+{
+    char text[ERROR_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)pthread_mutex_lock(&registry);
+    error_warn(&process_fault, "%s", text);
+    (void)pthread_mutex_unlock(&registry);
 }
 
 /* The local rank where a launcher tells it, or -1. */

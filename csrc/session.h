@@ -84,6 +84,8 @@ void session_fault(int64_t id, struct fault *copy);
 void session_clear_fault(int64_t id);
 /* Records a fault that belongs to no session. */
 int session_no_session(int code, const char *text);
+/* The same of a warning. */
+void session_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether some id is open; before that, options set the first values of sessions to come. */
 int session_any_open(void);
 struct options session_initial(void);

@@ -78,9 +78,12 @@ int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tr
  * many there are. */
 int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[3], double h2,
                     int32_t *found, int64_t room);
+/* The same without particle number `skip`. */
+int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t skip, int32_t *found, int64_t room);
 /* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
- * `skip` (label NULL: the number is the label; skip -1: all count). How many there are, k at most.
- */
+ * `skip` (label NULL: the number is the label, and skip -1 leaves out none). How many there are, k
+ * at most. */
 int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
                  const double at[3], int k, int32_t *number, double *r2);
 

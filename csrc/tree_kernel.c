@@ -18,8 +18,12 @@
 #include "tree_expand.h"
 #include "tree_open.h"
 
-/* A pair closer than this is summed in double: its terms could leave the range of single. */
+/* Targets with pairs closer than this (squared) are summed in double: terms could leave the range
+ * of single. Or closer than this share of the group's radius: places are single relative to the
+ * group.
+ */
 #define TREE_CLOSE 1e-24f
+#define TREE_CLOSE_SHARE 0x1p-6f
 
 static int reserve(struct tree_list *list, int64_t more, struct tree_work *w)
 {
@@ -118,7 +122,7 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
     const struct tree_distance d = tree_distance_of(g, place[0], place[1], place[2]);
     const vec size = place[3];
     struct allowed may;
-    const vec reach = tree_reach_point(o, size);
+    const vec reach = tree_reach_point(o, g, size);
     may.point = vmask_bits(v_lt(reach, d.box));
     may.local = vmask_bits(v_lt(tree_reach_local(o, level, g, size), d.centre)) &
                 vmask_bits(v_lt(reach, d.centre)) & vmask_bits(v_lt(v_set1(0), d.box)) &
@@ -404,12 +408,12 @@ PAIR_FN void points_on(const int octupole, const int jerk, const struct tree_job
     }
 }
 
-/* Pairs of `n` sources with two vectors of targets; the least s^2. `own`: some of them are targets
- * themselves, number self after the first. */
-PAIR_FN vec pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first, int n,
-                     struct bodies b[2], const vec self[2])
+/* Pairs of `n` sources with two vectors of targets; near: the least s^2 of each. `own`: some of
+ * them are targets themselves, number self after the first. */
+PAIR_FN void pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first,
+                      int n, struct bodies b[2], const vec self[2], vec near[2])
 {
-    vec near = v_set1(1);
+    near[0] = near[1] = v_set1(8); /* farther than the box is wide */
     for (int k = 0; k < n; k++) {
         const vec m = v_set1(w->source[3][k]), at = v_set1(own ? w->source_at[k] - first : 0);
         TREE_UNROLL
@@ -424,7 +428,7 @@ PAIR_FN vec pairs_on(const struct tree_work *w, const int own, const int jerk, i
                 mass = v_select(same, v_set1(0), m);
             }
             const vec s = v_rsqrt(s2), ms = v_mul(mass, s), ms3 = v_mul(ms, v_mul(s, s));
-            near = v_min(near, s2);
+            near[v] = v_min(near[v], s2);
             b[v].phi = v_add(b[v].phi, ms);
             b[v].acc[0] = v_fma(ms3, x, b[v].acc[0]);
             b[v].acc[1] = v_fma(ms3, y, b[v].acc[1]);
@@ -440,15 +444,16 @@ PAIR_FN vec pairs_on(const struct tree_work *w, const int own, const int jerk, i
             b[v].jerk[2] = v_fma(ms3, v_fnma(along, z, vz), b[v].jerk[2]);
         }
     }
-    return near;
 }
 
-/* The same one by one in double precision, without the pairs of a target with itself. */
+/* The same of some targets, a bit each, one by one in double precision, without the pairs of a
+ * target with itself. */
 static void careful_pairs(const struct tree_job *job, const struct tree_group *g,
-                          struct tree_work *w, int n, struct tree_sums *sums)
+                          struct tree_work *w, uint32_t which, int n, struct tree_sums *sums)
 {
     const struct tree_points *from = &job->tree->points, *to = job->targets;
     for (int32_t i = 0; i < g->count; i++) {
+        if (!(which >> i & 1)) continue;
         const int32_t t = g->first + i, self = job->self ? job->self[t] : t;
         for (int k = 0; k < n; k++) {
             const int32_t at = w->source_at[k];
@@ -509,32 +514,38 @@ static void flush(const struct tree_job *job, const struct tree_group *g, struct
 {
     const vec zero = v_set1(0);
     const int jerk = job->jerk;
+    const float share = TREE_CLOSE_SHARE * g->radius;
+    const vec close = v_set1(share * share > TREE_CLOSE ? share * share : TREE_CLOSE);
+    const int far_apart =
+        own && g->self_end - g->self_first > 1 << 22; /* beyond single's numbers */
+    uint32_t careful = far_apart ? ~0u : 0;           /* a bit for each target */
     struct tree_sums found;
-    int careful = own && g->self_end - g->self_first > 1 << 22; /* numbers that single holds */
     w->counts.pairs += (int64_t)n * g->count;
     clear(&found, jerk);
-    for (int v = 0; v < VECTORS && !careful; v += 2) {
+    for (int v = 0; v < VECTORS && !far_apart; v += 2) {
         struct bodies two[2] = {b[v], b[v + 1]};
-        vec self[2] = {zero, zero}, near;
+        vec self[2] = {zero, zero}, near[2];
         for (int k = 0; k < 2; k++) {
             two[k].phi = zero;
             for (int c = 0; c < 3; c++) two[k].acc[c] = two[k].jerk[c] = zero;
         }
         if (own) number_selves(job, g, v, self);
-        if (own)
-            near = jerk ? pairs_on(w, 1, 1, g->self_first, n, two, self)
-                        : pairs_on(w, 1, 0, g->self_first, n, two, self);
+        if (own && jerk)
+            pairs_on(w, 1, 1, g->self_first, n, two, self, near);
+        else if (own)
+            pairs_on(w, 1, 0, g->self_first, n, two, self, near);
+        else if (jerk)
+            pairs_on(w, 0, 1, 0, n, two, self, near);
         else
-            near = jerk ? pairs_on(w, 0, 1, 0, n, two, self) : pairs_on(w, 0, 0, 0, n, two, self);
-        careful = vmask_bits(v_lt(near, v_set1(TREE_CLOSE))) != 0;
-        add_up(&two[0], v, jerk, &found);
-        add_up(&two[1], v + 1, jerk, &found);
+            pairs_on(w, 0, 0, 0, n, two, self, near);
+        for (int k = 0; k < 2; k++) {
+            careful |= (uint32_t)vmask_bits(v_lt(near[k], close)) << (v + k) * VL;
+            add_up(&two[k], v + k, jerk, &found);
+        }
     }
-    if (careful) {
-        careful_pairs(job, g, w, n, sums);
-        return;
-    }
+    if (careful) careful_pairs(job, g, w, careful, n, sums);
     for (int i = 0; i < TREE_GROUP; i++) {
+        if (careful >> i & 1) continue;
         sums->phi[i] += found.phi[i];
         for (int c = 0; c < 3; c++) sums->acc[c][i] += found.acc[c][i];
         for (int c = 0; c < 3 && jerk; c++) sums->jerk[c][i] += found.jerk[c][i];

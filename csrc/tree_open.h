@@ -75,10 +75,12 @@ PAIR_FN struct tree_distance tree_distance_of(const struct tree_group *g, vec x,
     return d;
 }
 
-/* The least squared distance at which a cell of this size may act on a point of the group's box. */
-PAIR_FN vec tree_reach_point(const struct tree_opening *o, vec size)
+/* The least squared distance at which a cell of this size may act on a point of the group's box:
+ * not as near that places in single precision relative to the group's centre would not do. */
+PAIR_FN vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size)
 {
-    const vec r = v_fma(size, v_set1(o->by_theta_point), v_set1(o->guard));
+    const vec guard = v_set1(o->guard + 0x1p-6f * g->radius);
+    const vec r = v_fma(size, v_set1(o->by_theta_point), guard);
     return v_mul(r, r);
 }
 

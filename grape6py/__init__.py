@@ -1,9 +1,10 @@
 """grape6py: the GRAPE-6 host library in software.
 
-``Grape6`` sums gravity and ``Hermite`` integrates; ``plummer`` and ``two_body`` make models;
-``read_snapshot`` and ``write_snapshot`` keep them in text files; ``grape6py.reference`` is the
-plain NumPy sum that everything is tested against. Names are imported when first used, so that
-``import grape6py`` itself costs next to nothing.
+``Grape6`` sums gravity, ``Tree`` sums that of very many bodies and finds their neighbours, and
+``Hermite`` integrates; ``plummer`` and ``two_body`` make models; ``read_snapshot`` and
+``write_snapshot`` keep them in text files; ``grape6py.reference`` is the plain NumPy sum that
+everything is tested against. Names are imported when first used, so that ``import grape6py``
+itself costs next to nothing.
 """
 
 import importlib
@@ -17,6 +18,7 @@ _HOME = {
     "Grape6Warning": "errors",
     "Hermite": "hermite",
     "Particles": "models",
+    "Tree": "tree",
     "plummer": "models",
     "read_snapshot": "snapshot",
     "two_body": "models",
@@ -33,6 +35,7 @@ _MODULES = (
     "reference",
     "session",
     "snapshot",
+    "tree",
 )
 
 __all__ = sorted([*_HOME, *_MODULES])

@@ -183,6 +183,17 @@ int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int n
 enum { G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2 };
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                int what, void *stream);
+int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[]);
+int g6x_tree_close(int tree);
+int g6x_tree_set_int(int tree, int key, int value);
+enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
+int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
+                    double eps2, int method, int order, double theta, const double last_acc[],
+                    double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
+int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
+                    const long long start[], int count[], int found[]);
+int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
+                     double r2[]);
 enum { G6X_PARTIAL_WORDS = 32 };
 int g6x_get_partial(int clusterid, int ni, long long *words);
 int g6x_add_partial(int ni, long long *sum, const long long *words);

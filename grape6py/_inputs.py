@@ -94,6 +94,13 @@ def ints(name, values, n=None, xp=np):
     return xp.ascontiguousarray(array, dtype=np.int32)
 
 
+def squared_radii(name, values, n):
+    """Squares of n radii, or of one for all; -1 where one is negative or NaN."""
+    radii = any_floats(name, values, (n,))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(radii >= 0, radii * radii, -1.0)
+
+
 def number(name, value, *, negative=True):
     """`value` as a finite float, negative only if allowed.
 

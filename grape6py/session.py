@@ -301,7 +301,8 @@ class Grape6:
             place = stack.enter_context(self._place(pos, vel, index, h))
             pos, vel, index = self._targets(place, pos, vel, index)
             ni, nj = len(pos), len(self._roster)
-            h2 = _squared_radii(place.on_host("h", h), ni)
+            radii = -1.0 if h is None else place.on_host("h", h)
+            h2 = _inputs.squared_radii("h", radii, ni)
             if ni >= LARGE:
                 _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
             result = place.forces(nj, index, pos, vel, eps2, h2, nn, h is not None)
@@ -331,14 +332,6 @@ class Grape6:
         if vel is not None or index is not None:
             raise ArgumentError("vel and index describe targets: give their pos too")
         return place.particles(self._roster)
-
-
-def _squared_radii(h, ni):
-    if h is None:
-        return np.full(ni, -1.0)
-    radii = _inputs.any_floats("h", h, (ni,))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(radii >= 0, radii * radii, -1.0)
 
 
 def _duration(ni, nj):

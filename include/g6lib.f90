@@ -73,6 +73,7 @@ module g6lib
    integer(c_int), parameter :: G6X_PARTIAL_WORDS = 32
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
+   integer(c_int), parameter :: G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1
 
    ! An integration on the device, see g6lib.h: n particles; addresses of arrays by particle, and
    ! of those by row of a block.
@@ -706,6 +707,56 @@ module g6lib
          type(g6x_hermite), intent(in) :: h
          real(c_double), value :: time
          type(c_ptr), value :: stream
+      end function
+
+      ! Trees: octrees that a program makes itself, apart from clusters. x(3, n), mass(n); v: the
+      ! address of v(3, n) (c_loc), or c_null_ptr: no jerk is wanted. A number > 0, or a code.
+      integer(c_int) function g6x_tree_open(n, x, v, mass) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: n
+         real(c_double), intent(in) :: x(3, *)
+         type(c_ptr), value :: v
+         real(c_double), intent(in) :: mass(*)
+      end function
+
+      integer(c_int) function g6x_tree_close(tree) bind(c)
+         import :: c_int
+         integer(c_int), value :: tree
+      end function
+
+      ! key: G6X_THREADS or G6X_ISA.
+      integer(c_int) function g6x_tree_set_int(tree, key, value) bind(c)
+         import :: c_int
+         integer(c_int), value :: tree, key, value
+      end function
+
+      ! Addresses of arrays, or c_null_ptr: x, v(3, ni), the tree's own particles without x;
+      ! self(ni) (integer), particles counted from 0; last_acc(ni); jerk(3, ni).
+      integer(c_int) function g6x_tree_forces(tree, ni, x, v, self, eps2, method, order, theta, &
+                                              last_acc, bound, acc, jerk, pot) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: tree, ni, method, order
+         type(c_ptr), value :: x, v, self, last_acc, jerk
+         real(c_double), value :: eps2, theta, bound
+         real(c_double), intent(out) :: acc(3, *), pot(*)
+      end function
+
+      ! x, self as above; start(ni + 1) (integer(c_long_long)) and found (integer) likewise: with
+      ! c_null_ptr the particles are only counted. Both they and start count from 0.
+      integer(c_int) function g6x_tree_within(tree, ni, x, self, h2, start, count, found) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: tree, ni
+         type(c_ptr), value :: x, self, start, found
+         real(c_double), intent(in) :: h2(*)
+         integer(c_int), intent(out) :: count(*)
+      end function
+
+      integer(c_int) function g6x_tree_nearest(tree, ni, x, self, k, number, r2) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: tree, ni, k
+         type(c_ptr), value :: x, self
+         integer(c_int), intent(out) :: number(k, *)
+         real(c_double), intent(out) :: r2(k, *)
       end function
 
       ! Order-free partial sums: words(G6X_PARTIAL_WORDS, ni), readable between firsthalf

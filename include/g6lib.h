@@ -343,6 +343,55 @@ enum { G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2 };
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                int what, void *stream);
 
+/* Trees: an octree of particles that a program makes itself, apart from clusters; legal before any
+ * open. Forces of n particles in a time that grows as n, and searches. Faults are those of the
+ * process (g6x_last_error of a cluster that is not open). A tree does not change: any number of
+ * threads may use it at once.
+ *
+ * Copies n particles at rest in time; x, v: double[n][3]; mass: double[n], of any sign; v NULL: no
+ * jerk is wanted. A number > 0 by which the tree goes, or a code. */
+int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[]);
+/* Frees it, once nobody is using it; closing twice is fine. 0. */
+int g6x_tree_close(int tree);
+/* Options of a tree: G6X_THREADS, G6X_ISA; their first values are those of clusters. 0, or a code.
+ */
+int g6x_tree_set_int(int tree, int key, int value);
+/* acc, jerk, pot of the tree's particles on ni targets, as g6calc_lasthalf has them; jerk may be
+ * NULL, and comes back as quiet NaN if the tree has no velocities.
+ *   x, v      double[ni][3]; v NULL: at rest. x NULL: the tree's own particles in the order they
+ *             were given, ni being their number; v and self are not read then
+ *   self      int[ni]: the number of the particle that target i is, which is left out, or -1;
+ *             NULL: targets are none of the particles. It may be anywhere
+ *   eps2      softening length squared, >= 0
+ *   method    G6X_TREE_FMM: far cells act on whole groups of targets, as expansions about a centre
+ *             (Dehnen 2002; Warren and Salmon 1995), of `order` 2 to 6. G6X_TREE_BARNES_HUT: with
+ *             quadrupoles on each target (Barnes and Hut 1986; Bedorf, Gaburov and Portegies Zwart
+ *             2012); order is not read
+ *   theta     opening angle, above 0 and at most 1.5: a cell acts as a whole if its size is less
+ *             than theta times its distance. Towards 0 the forces become those of the direct sum
+ *   last_acc  double[ni], or NULL if bound is 0: the absolute value of each target's acceleration,
+ *             roughly, as from the call before
+ *   bound     0, or the largest error of a cell's force as a share of last_acc (G6X_TREE_FMM)
+ * The bits depend on the particles and on all targets of the call, which share walks; not on
+ * threads. 0, or a code; a NaN in a target spoils its own row only. */
+enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
+int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
+                    double eps2, int method, int order, double theta, const double last_acc[],
+                    double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
+/* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above, the
+ * tree's own particles being left out of their own lists. h2 negative or NaN: none; infinite: all.
+ * count: int[ni], how many there are (-1 if the target has a NaN). start: long long[ni + 1], or
+ * NULL if they are only to be counted; found: the numbers of target i's, ascending, from
+ * found[start[i]] to before found[start[i + 1]]. 0; 1 if some place is too small, which then holds
+ * the lowest; or a code. Outputs may not overlap inputs. */
+int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
+                    const long long start[], int count[], int found[]);
+/* The k nearest particles of each target, nearest first, ties to the lowest number. number:
+ * int[ni][k]; r2: double[ni][k], squared distances; -1 and infinity where there are fewer. 0, or a
+ * code. Outputs may not overlap inputs. */
+int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
+                     double r2[]);
+
 /* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
  * the exact sums of this cluster's share of j as integers: words is
  * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,

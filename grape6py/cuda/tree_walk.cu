@@ -228,7 +228,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
             c = job.cell[cell];
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
-            const float reach = tree_reach_point(&o, p.size);
+            const float reach = tree_reach_point(&o, &g, p.size);
             bool point = reach < d.box && !own;
             bool local = tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
                          d.box > 0.0f && soft < d.centre && !own;

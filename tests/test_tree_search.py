@@ -1,0 +1,211 @@
+"""``Tree``: neighbours and nearest particles are those that brute force finds, to the last one."""
+
+import numpy as np
+import pytest
+
+import capi
+from grape6py import Tree
+from samples import SAMPLES
+
+N = 3000
+
+
+def squares(pos, targets):
+    """Squared distances, (targets, particles), rounded as the library's are."""
+    d = pos[None] - targets[:, None]
+    with np.errstate(over="ignore"):
+        return (d[..., 0] * d[..., 0] + d[..., 1] * d[..., 1]) + d[..., 2] * d[..., 2]
+
+
+def without(r2, own):
+    """The same with infinity instead of NaN where a target is the particle, to be left out."""
+    r2 = r2.copy()
+    rows = np.flatnonzero(np.asarray(own) >= 0)
+    r2[rows, np.asarray(own)[rows]] = np.nan
+    return r2
+
+
+def lists(r2, radius):
+    """Ascending numbers of the particles within a radius or radii; NaN in r2 is nobody."""
+    radius = np.broadcast_to(radius, len(r2)).astype(float)
+    inside = (r2 <= np.square(radius)[:, None]) & (radius >= 0)[:, None]
+    return [np.flatnonzero(row) for row in inside]
+
+
+def ranks(r2, k):
+    """The k nearest: numbers and distances, ties to the lowest, -1 and infinity beyond."""
+    index = np.full((len(r2), k), -1)
+    distance = np.full((len(r2), k), np.inf)
+    for i, row in enumerate(r2):
+        order = np.argsort(row, kind="stable")[: np.isfinite(row).sum()][:k]
+        index[i, : len(order)] = order
+        distance[i, : len(order)] = np.sqrt(row[order])
+    return index, distance
+
+
+def assert_lists(found, right):
+    assert len(found) == len(right)
+    for a, b in zip(found, right, strict=True):
+        assert np.array_equal(a, b)
+
+
+def assert_nearest(found, right):
+    assert np.array_equal(found.index, right[0])
+    assert np.array_equal(found.distance, right[1])
+
+
+@pytest.fixture(params=[*SAMPLES, "one place"])
+def pos(request):
+    if request.param == "one place":
+        return np.full((500, 3), 1e5 / 3)
+    return SAMPLES[request.param](N, seed=12)[1]
+
+
+def typical(pos):
+    """A radius that some have many neighbours within."""
+    return np.median(np.sort(squares(pos, pos[::50]), axis=1)[:, 20]) ** 0.5
+
+
+def test_particles_find_the_neighbours_that_brute_force_finds(pos):
+    tree, r2 = Tree(pos, 1.0), without(squares(pos, pos), np.arange(len(pos)))
+    for radius in (0.0, typical(pos), 3 * typical(pos)):
+        assert_lists(tree.neighbours(radius), lists(r2, radius))
+
+
+def test_a_radius_that_ends_at_a_particle_holds_it(pos):
+    """For each target, the distance of its tenth neighbour, or the next smaller number."""
+    tree, own = Tree(pos, 1.0), np.arange(len(pos))
+    r2 = without(squares(pos, pos), own)
+    tenth = np.sqrt(np.nan_to_num(np.sort(r2, axis=1)[:, 9]))
+    for radius in (tenth, np.nextafter(tenth, 0), np.nextafter(tenth, np.inf)):
+        assert_lists(tree.neighbours(radius), lists(r2, radius))
+
+
+def test_targets_anywhere_find_the_neighbours_that_brute_force_finds(pos):
+    rng = np.random.default_rng(1)
+    low, high = pos.min(axis=0), pos.max(axis=0)
+    targets = rng.uniform(low - (high - low) / 5, high + (high - low) / 5, (300, 3))
+    own = np.where(rng.random(300) < 0.5, -1, rng.integers(0, len(pos), 300))
+    targets[::3] = pos[own[::3]]
+    tree, r2 = Tree(pos, 1.0), squares(pos, targets)
+    radius = typical(pos) * 10 ** rng.uniform(-1, 1.5, 300)
+    assert_lists(tree.neighbours(radius, targets), lists(r2, radius))
+    own_left_out = lists(without(r2, own), radius)
+    assert_lists(tree.neighbours(radius, targets, self_index=own), own_left_out)
+    assert_nearest(tree.nearest(7, targets), ranks(r2, 7))
+    assert_nearest(tree.nearest(7, targets, self_index=own), ranks(without(r2, own), 7))
+
+
+@pytest.mark.parametrize("k", [1, 2, 33, 600])
+def test_particles_find_the_nearest_that_brute_force_finds(pos, k):
+    r2 = without(squares(pos, pos), np.arange(len(pos)))
+    assert_nearest(Tree(pos, 1.0).nearest(k), ranks(r2, k))
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e-12, 1e12, 1e30, 1e150])
+@pytest.mark.parametrize("offset", [0, 1e3, 1e9])
+def test_any_scale_and_any_offset(scale, offset):
+    pos = (SAMPLES["clustered"](1000, seed=3)[1] + offset) * scale
+    r2 = without(squares(pos, pos), np.arange(1000))
+    tree, radius = Tree(pos, 1.0), typical(pos)
+    assert_lists(tree.neighbours(radius), lists(r2, radius))
+    assert_nearest(tree.nearest(5), ranks(r2, 5))
+
+
+def test_the_largest_numbers_there_are():
+    """Squared distances are infinite, and all equal: the lowest numbers come first."""
+    rng = np.random.default_rng(2)
+    pos = 1e308 * rng.uniform(-1, 1, (100, 3))
+    tree, own = Tree(pos, 1.0), np.arange(100)
+    assert_lists(tree.neighbours(np.inf), [np.delete(own, i) for i in own])
+    assert not any(map(len, tree.neighbours(1e150)))
+    index, distance = tree.nearest(3)
+    assert np.array_equal(index[5:], np.tile([0, 1, 2], (95, 1)))
+    assert (distance == np.inf).all()
+
+
+@pytest.mark.parametrize("radius", [-1.0, np.nan, -np.inf])
+def test_within_no_radius_there_is_nobody(pos, radius):
+    assert not any(map(len, Tree(pos, 1.0).neighbours(radius)))
+
+
+def test_within_an_infinite_radius_there_are_all(pos):
+    tree, own = Tree(pos, 1.0), np.arange(len(pos))
+    found = tree.neighbours(np.where(own % 100, -1.0, np.inf))
+    for i in own[::100]:
+        assert np.array_equal(found[i], np.delete(own, i))
+    assert np.array_equal(tree.neighbours(np.inf, pos[:1])[0], own)
+
+
+def test_more_nearest_than_there_are_particles():
+    pos = np.arange(15.0).reshape(5, 3)
+    index, distance = Tree(pos, 1.0).nearest(7, pos[:1])
+    assert index.tolist() == [[0, 1, 2, 3, 4, -1, -1]]
+    assert np.isfinite(distance[0, :5]).all()
+    assert np.isinf(distance[0, 5:]).all()
+    assert Tree(pos, 1.0).nearest(0).index.shape == (5, 0)
+
+
+def test_nobody_among_nobody():
+    tree = Tree(np.zeros((0, 3)), np.zeros(0))
+    assert tree.neighbours(1.0) == []
+    assert tree.nearest(3).index.shape == (0, 3)
+    assert [len(a) for a in tree.neighbours(np.inf, np.ones((2, 3)))] == [0, 0]
+    assert (tree.nearest(3, np.ones((2, 3))).index == -1).all()
+    alone = Tree(np.zeros((1, 3)), 1.0)
+    assert alone.nearest(1).index.tolist() == [[-1]]
+    assert [len(a) for a in alone.neighbours(np.inf)] == [0]
+
+
+def test_compressed_rows_are_the_same_lists(pos):
+    tree = Tree(pos, 1.0)
+    start, index = tree.neighbours(typical(pos), csr=True)
+    assert_lists(np.split(index, start[1:-1]), tree.neighbours(typical(pos)))
+    assert start[-1] == len(index)
+
+
+def test_masses_make_no_difference_to_searches():
+    mass, pos = SAMPLES["plummer"](N, seed=12)
+    signs = np.where(np.arange(N) % 2, -mass, mass)
+    for found in (Tree(pos, signs), Tree(pos, 0.0)):
+        assert np.array_equal(found.nearest(4).index, Tree(pos, mass).nearest(4).index)
+
+
+# ---- places of the caller's ---------------------------------------------------------------
+
+
+@pytest.fixture
+def tree():
+    pos = SAMPLES["plummer"](N, seed=12)[1]
+    handle = capi.call("g6x_tree_open", N, pos, None, np.ones(N))
+    assert handle > 0
+    yield handle, pos
+    assert capi.call("g6x_tree_close", handle) == 0
+
+
+@pytest.mark.parametrize("room", [0, 1, 5, 15])
+def test_lists_longer_than_their_places_are_cut_to_the_lowest(tree, room):
+    handle, pos = tree
+    right = lists(without(squares(pos, pos), np.arange(N)), 0.1)
+    start = np.arange(N + 1, dtype=np.int64) * room
+    count, found = np.zeros(N, np.int32), np.full(N * room + 5, -777, np.int32)
+    args = handle, N, None, None, np.full(N, 0.1 * 0.1), start, count, found
+    assert capi.call("g6x_tree_within", *args) == 1
+    assert np.array_equal(count, [len(row) for row in right])
+    assert (found[N * room :] == -777).all()
+    for i, row in enumerate(right):
+        assert np.array_equal(found[i * room : (i + 1) * room][: len(row)], row[:room])
+        assert (found[i * room + len(row) : (i + 1) * room] == -777).all()
+
+
+def test_gaps_between_places_are_left_alone(tree):
+    handle, pos = tree
+    right = lists(squares(pos, pos[:2]), 0.3)
+    start = np.array([4, 4 + len(right[0]), 4 + len(right[0]) + len(right[1]) + 9])
+    count, found = np.zeros(2, np.int32), np.full(start[-1] + 3, -777, np.int32)
+    args = handle, 2, pos[:2].copy(), None, np.full(2, 0.3 * 0.3), start, count, found
+    assert capi.call("g6x_tree_within", *args) == 0
+    assert np.array_equal(found[4 : start[1]], right[0])
+    assert np.array_equal(found[start[1] :][: len(right[1])], right[1])
+    assert (found[:4] == -777).all()
+    assert (found[-12:] == -777).all()
