@@ -15,9 +15,10 @@ from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 
 METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
-# Wanted median error to opening angle, for either method: 1.7e-3 theta^3.7 is not below what was
-# measured on a Plummer sphere of 10^5 bodies from theta = 0.13 to 0.9 (docs/accuracy.md).
-_ERROR, _POWER, _LEAST_ERROR, _WIDEST = 1.7e-3, 3.7, 1e-6, 0.9
+# The median error that an opening angle has, c theta^p, by c, p and the widest angle for each method:
+# not below what was measured on Plummer spheres of 5000 and 10^5 bodies (docs/accuracy.md).
+_ERROR_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
+_LEAST_ERROR = 1e-6
 
 
 class TreeForces(NamedTuple):
@@ -222,7 +223,8 @@ class Tree:
         self._check_open()
         eps = _inputs.number("eps", eps, negative=False)
         eps2 = _inputs.number("eps^2", eps * eps)
-        theta = _opening_angle(theta, accuracy)
+        kind = _inputs.choice("method", method, METHODS)
+        theta = _opening_angle(method, theta, accuracy)
         pos, number, ni = self._targets(targets, self_index)
         if vel is not None and pos is None:
             raise ArgumentError("vel describes targets: give their positions too")
@@ -242,7 +244,7 @@ class Tree:
                 _vectors(vel),
                 pointer(number, "int[]"),
                 eps2,
-                _inputs.choice("method", method, METHODS),
+                kind,
                 _inputs.integer("order", order),
                 theta,
                 pointer(last_acc, "double[]"),
@@ -342,7 +344,7 @@ class Tree:
         return pos, self_index, len(pos)
 
 
-def _opening_angle(theta, accuracy):
+def _opening_angle(method, theta, accuracy):
     if theta is not None:
         if accuracy is not None:
             raise ArgumentError("give theta or accuracy, not both")
@@ -353,7 +355,8 @@ def _opening_angle(theta, accuracy):
             f"accuracy = {accuracy}: pairs are summed in single precision, {_LEAST_ERROR} is the "
             "best that can be asked for; Grape6 sums directly"
         )
-    return min((accuracy / _ERROR) ** (1 / _POWER), _WIDEST)
+    factor, power, widest = _ERROR_BY_ANGLE[method]
+    return min((accuracy / factor) ** (1 / power), widest)
 
 
 def _warnings():
