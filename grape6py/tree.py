@@ -15,7 +15,7 @@ from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 
 METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
-# The median error that an opening angle has, c theta^p, by c, p and the widest angle for each method:
+# The median error that an opening angle has, c theta^p: c, p and the widest angle of each method,
 # not below what was measured on Plummer spheres of 5000 and 10^5 bodies (docs/accuracy.md).
 _ERROR_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
 _LEAST_ERROR = 1e-6
