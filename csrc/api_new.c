@@ -50,7 +50,7 @@ int g6x_clear_error(int clusterid)
 
 int g6x_open(int clusterid, int backend)
 {
-    if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA)
+    if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA_TREE)
         return session_no_session(G6X_E_ARGUMENT, "g6x_open: no such backend");
     return session_open(clusterid, backend);
 }

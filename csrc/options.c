@@ -15,8 +15,13 @@
 
 #include "error.h"
 #include "kernel.h"
+#include "tree.h"
 
-enum { MOST_PIPES = 16384, MOST_THREADS = 1024 };
+enum { MOST_PIPES = 16384, MOST_THREADS = 1024, LEAST_ORDER = 2, MOST_ORDER = 6 };
+
+/* Of a tree. */
+enum { DEFAULT_ORDER = 5 };
+static const double DEFAULT_THETA = 0.5;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct process_options process;
@@ -121,6 +126,7 @@ static void take(const char *name, const char *value)
         {"none", LOG_NONE}, {"faults", LOG_FAULTS}, {"info", LOG_INFO}, {NULL, 0}};
     static const struct word ERRORS[] = {
         {"return", ON_ERROR_RETURN}, {"abort", ON_ERROR_ABORT}, {NULL, 0}};
+    static const struct word METHODS[] = {{"fmm", TREE_FMM}, {"bh", TREE_BARNES_HUT}, {NULL, 0}};
     static const struct word PREDICTORS[] = {{"device", 0}, {"host", 1}, {NULL, 0}};
     const char *key = name + strlen("GRAPE6_");
     int log = process.log, on_error = process.on_error;
@@ -149,6 +155,12 @@ static void take(const char *name, const char *value)
         take_number(name, value, 0, 1, &initial.neighbour_self);
     else if (!strcmp(key, "VERIFY"))
         take_fraction(name, value, &initial.verify);
+    else if (!strcmp(key, "THETA"))
+        take_fraction(name, value, &initial.theta);
+    else if (!strcmp(key, "TREE_METHOD"))
+        take_word(name, value, METHODS, &initial.tree_method, "fmm or bh");
+    else if (!strcmp(key, "TREE_ORDER"))
+        take_number(name, value, LEAST_ORDER, MOST_ORDER, &initial.tree_order);
     else if (!strcmp(key, "PYTHON"))
         take_text(name, value, process.python, sizeof process.python, "/");
     else if (!strcmp(key, "DEVICES"))
@@ -170,10 +182,11 @@ static void take_client(const char *value)
 }
 
 static const char *const NAMES[] = {
-    "GRAPE6_BACKEND",  "GRAPE6_PRECISION",      "GRAPE6_ISA",     "GRAPE6_LOG",
-    "GRAPE6_ON_ERROR", "GRAPE6_NPIPES",         "GRAPE6_THREADS", "GRAPE6_JERK",
-    "GRAPE6_SNAP",     "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",  "GRAPE6_PYTHON",
-    "GRAPE6_DEVICES",  "GRAPE6_PREDICT",
+    "GRAPE6_BACKEND",    "GRAPE6_PRECISION",      "GRAPE6_ISA",     "GRAPE6_LOG",
+    "GRAPE6_ON_ERROR",   "GRAPE6_NPIPES",         "GRAPE6_THREADS", "GRAPE6_JERK",
+    "GRAPE6_SNAP",       "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",  "GRAPE6_PYTHON",
+    "GRAPE6_DEVICES",    "GRAPE6_PREDICT",        "GRAPE6_THETA",   "GRAPE6_TREE_METHOD",
+    "GRAPE6_TREE_ORDER",
 };
 
 enum { CONFIG_LINE = 512 };
@@ -250,7 +263,11 @@ static void read_all(void)
 {
     const char *config = getenv("GRAPE6_CONFIG"), *client = getenv("GRAPE6_CLIENT");
     process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
-    initial = (struct options){.jerk = 1, .snap = 1, .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO}};
+    initial = (struct options){.jerk = 1,
+                               .snap = 1,
+                               .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO},
+                               .tree_order = DEFAULT_ORDER,
+                               .theta = DEFAULT_THETA};
     if (config && *config) read_config(config, use_client);
     if (client && *client) take_client(client);
     if (config && *config) read_config(config, use_other);
@@ -293,6 +310,8 @@ static int *int_option(struct options *o, int key, int *low, int *high)
     case G6X_JERK: return &o->jerk;
     case G6X_SNAP: return &o->snap;
     case G6X_NEIGHBOUR_SELF: return &o->neighbour_self;
+    case G6X_TREE_METHOD: *high = TREE_BARNES_HUT; return &o->tree_method;
+    case G6X_TREE_ORDER: *low = LEAST_ORDER, *high = MOST_ORDER; return &o->tree_order;
     case G6X_SCALE_LENGTH:
     case G6X_SCALE_MASS:
     case G6X_SCALE_VELOCITY: *low = -1000, *high = 1000; return &o->scale[key - G6X_SCALE_LENGTH];
@@ -342,18 +361,27 @@ int options_get_int(const struct options *o, int key, int *value)
 /* From 0 to 1, by the bits: a comparison with NaN may trap. */
 static int is_fraction(double a) { return bits_of(a) << 1 == 0 || bits_of(a) <= bits_of(1.0); }
 
+/* Fractional options of a session. */
+static double *double_option(struct options *o, int key)
+{
+    return key == G6X_VERIFY ? &o->verify : key == G6X_THETA ? &o->theta : NULL;
+}
+
 int options_set_double(struct options *o, int key, double value, struct fault *f)
 {
-    if (key != G6X_VERIFY || !is_fraction(value))
+    double *to = double_option(o, key);
+    if (!to || !is_fraction(value))
         return error_set(f, G6X_E_ARGUMENT,
                          "option %d: no such fractional option, or not from 0 to 1", key);
-    o->verify = value;
+    *to = value;
     return 0;
 }
 
 int options_get_double(const struct options *o, int key, double *value)
 {
-    if (key != G6X_VERIFY) return G6X_E_ARGUMENT;
-    *value = o->verify;
+    struct options copy = *o;
+    const double *from = double_option(&copy, key);
+    if (!from) return G6X_E_ARGUMENT;
+    *value = *from;
     return 0;
 }

@@ -134,16 +134,18 @@ static int start_backend(struct session *s, int backend)
     const int wanted = s->options.backend;
     if (options_process()->problem[0])
         return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
-    if (wanted != BACKEND_AUTO && wanted != BACKEND_CPU && wanted != BACKEND_CUDA)
+    if (wanted == BACKEND_CUDA_TREE)
         return error_set(&process_fault, G6X_E_NO_DEVICE,
-                         "GRAPE6_BACKEND asks for a backend that this build does not have; "
-                         "use auto, cuda or cpu");
-    if (wanted != BACKEND_CPU) {
+                         "cuda-tree: this version has no tree on a GPU; use tree or cpu-tree, or "
+                         "cuda for the direct sum");
+    s->backend =
+        wanted == BACKEND_TREE || wanted == BACKEND_CPU_TREE ? &backend_cpu_tree : &backend_direct;
+    if (wanted == BACKEND_AUTO || wanted == BACKEND_CUDA) {
         const int code = open_cuda(s, wanted == BACKEND_AUTO ? &quiet : &process_fault);
         if (!code || wanted == BACKEND_CUDA) return code;
         error_info("no GPU is used: %.200s", quiet.text);
+        s->backend = &backend_direct;
     }
-    s->backend = &backend_direct;
     return s->backend->open(&s->options, 0, &s->state, &process_fault);
 }
 

@@ -29,6 +29,7 @@ struct tree {
     struct tree_box box;
     struct tree_points points;
     uint64_t *key; /* [n] */
+    int32_t *rank; /* [n]: the place of each of the caller's particles among the points */
     int32_t levels, cells, cell_room, level_first[24];
     struct tree_cell *cell;
     struct tree_moments *moments;

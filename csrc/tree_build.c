@@ -24,6 +24,7 @@ void tree_free(struct tree *t)
 {
     tree_free_points(&t->points);
     memory_free(t->key);
+    memory_free(t->rank);
     memory_free(t->cell);
     memory_free(t->moments);
     memory_free(t->far);
@@ -338,6 +339,21 @@ static int make_moments(struct tree *t)
     return 0;
 }
 
+static void find_ranks(void *context, int64_t first, int64_t end)
+{
+    const struct tree *t = context;
+    for (int64_t k = first; k < end; k++) t->rank[t->points.order[k]] = (int32_t)k;
+}
+
+static int make_ranks(struct tree *t)
+{
+    memory_free(t->rank);
+    t->rank = memory_zeroed((size_t)t->points.n * sizeof *t->rank);
+    if (!t->rank) return G6X_E_MEMORY;
+    tree_each(t->threads, t->points.n, GRAIN, find_ranks, t);
+    return 0;
+}
+
 int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f)
 {
     int code = 0;
@@ -345,6 +361,7 @@ int tree_build(struct tree *t, const struct tree_input *in, int threads, struct 
     find_box(&t->box, in, threads);
     tree_find_frame(&t->box, in, threads);
     code = tree_take_points(&t->box, in, &t->key, &t->points, threads);
+    if (!code) code = make_ranks(t);
     if (!code) code = make_cells(t);
     if (!code) code = make_moments(t);
     if (!code) code = tree_make_motions(t);

@@ -153,7 +153,7 @@ static struct tree_place *barnes_hut_places(const struct tree *t, double theta)
 struct prepared {
     struct tree_points points;
     uint64_t *key;
-    int32_t *self, *rank;
+    int32_t *self;
     float *eps2, *last_acc;
 };
 
@@ -162,7 +162,6 @@ static void free_prepared(struct prepared *p)
     tree_free_points(&p->points);
     memory_free(p->key);
     memory_free(p->self);
-    memory_free(p->rank);
     memory_free(p->eps2);
     memory_free(p->last_acc);
 }
@@ -183,17 +182,12 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     p->eps2 = memory_zeroed(padded * sizeof *p->eps2);
     if (last_acc) p->last_acc = memory_zeroed(padded * sizeof *p->last_acc);
     if (targets) p->self = memory_zeroed(padded * sizeof *p->self);
-    if (targets && self) p->rank = memory_zeroed((size_t)t->points.n * sizeof *p->rank);
-    if (!p->eps2 || (last_acc && !p->last_acc) || (targets && !p->self) ||
-        (targets && self && !p->rank))
-        return G6X_E_MEMORY;
-    for (int64_t k = 0; targets && self && k < t->points.n; k++)
-        p->rank[t->points.order[k]] = (int32_t)k;
+    if (!p->eps2 || (last_acc && !p->last_acc) || (targets && !p->self)) return G6X_E_MEMORY;
     for (int64_t k = 0; k < (int64_t)padded; k++) {
         const int32_t i = points->order[k < n ? k : n - 1];
         p->eps2[k] = (float)ldexp(eps2[i], -2 * t->box.length);
         if (last_acc) p->last_acc[k] = (float)ldexp(last_acc[i], 2 * t->box.length - t->box.mass);
-        if (targets) p->self[k] = self && self[i] >= 0 ? p->rank[self[i]] : -1;
+        if (targets) p->self[k] = self && self[i] >= 0 ? t->rank[self[i]] : -1;
     }
     s->job.targets = points;
     s->job.self = targets ? p->self : NULL;

@@ -59,8 +59,8 @@ class Board:
     ----------
     options : dict of int to int
         Values by G6X_* key.
-    verify : float or None
-        The option G6X_VERIFY.
+    fractions : dict of int to float
+        Likewise.
     backend : int or None
         G6X_BACKEND_*; None: as GRAPE6_BACKEND says.
 
@@ -70,8 +70,8 @@ class Board:
         Its id.
     """
 
-    def __init__(self, options, verify=None, backend=None):
-        self._options, self._verify, self._backend = options, verify, backend
+    def __init__(self, options, fractions=None, backend=None):
+        self._options, self._fractions, self._backend = options, fractions or {}, backend
         self.cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
         self._finalizer = weakref.finalize(self, _release, self.cluster)
         try:
@@ -87,8 +87,8 @@ class Board:
             self.check(lib.g6x_open(self.cluster, self._backend))
         for key, value in self._options.items():
             self.check(lib.g6x_set_int(self.cluster, key, value))
-        if self._verify is not None:
-            self.check(lib.g6x_set_double(self.cluster, lib.G6X_VERIFY, self._verify))
+        for key, value in self._fractions.items():
+            self.check(lib.g6x_set_double(self.cluster, key, value))
 
     def check(self, code):
         """Raise the exception for a negative code of a call on this cluster."""

@@ -119,7 +119,14 @@ int g6x_last_error(int clusterid, char *buffer, int length);
 int g6x_last_warning(int clusterid, char *buffer, int length);
 int g6x_clear_error(int clusterid);
 int g6x_version(char *buffer, int length);
-enum { G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2 };
+enum {
+    G6X_BACKEND_AUTO = 0,
+    G6X_BACKEND_CPU = 1,
+    G6X_BACKEND_CUDA = 2,
+    G6X_BACKEND_TREE = 3,
+    G6X_BACKEND_CPU_TREE = 4,
+    G6X_BACKEND_CUDA_TREE = 5
+};
 int g6x_open(int clusterid, int backend);
 int g6x_backend(int clusterid, char *buffer, int length);
 enum {
@@ -136,10 +143,14 @@ enum {
     G6X_LOG = 11,
     G6X_ON_ERROR = 12,
     G6X_NPIPES = 13,
-    G6X_DEVICE = 14
+    G6X_DEVICE = 14,
+    G6X_THETA = 15,
+    G6X_TREE_METHOD = 16,
+    G6X_TREE_ORDER = 17
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
+enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
 enum { G6X_AUTO = -2147483647 };
 int g6x_set_int(int clusterid, int key, int value);
 int g6x_get_int(int clusterid, int key, int *value);
@@ -186,7 +197,6 @@ int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int n
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[]);
 int g6x_tree_close(int tree);
 int g6x_tree_set_int(int tree, int key, int value);
-enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);

@@ -19,7 +19,9 @@ from grape6py.reference import usable_cpus
 
 __all__ = ["Forces", "Grape6"]
 
-_BACKENDS = {"auto": None, "cpu": lib.G6X_BACKEND_CPU, "cuda": lib.G6X_BACKEND_CUDA}
+_BACKENDS = {"auto": None}
+for _name in ("cpu", "cuda", "tree", "cpu-tree", "cuda-tree"):
+    _BACKENDS[_name] = getattr(lib, f"G6X_BACKEND_{_name.upper().replace('-', '_')}")
 
 # Sizes worth a word before the wait.
 LARGE = 10_000_000
@@ -35,8 +37,9 @@ class Grape6:
 
     Parameters
     ----------
-    backend : {"auto", "cpu", "cuda"}
+    backend : {"auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree"}
         Where the sum is done; "auto": as GRAPE6_BACKEND says, by default on a GPU if there is one.
+        "cpu-tree" is an octree, "tree" the best one there is; this version has none on a GPU.
     precision : {"grape", "double", "single"}
         Positions in pairs of single precision numbers and pair terms in single (the
         default); everything in double; everything in single.
@@ -50,6 +53,8 @@ class Grape6:
         True: a particle is in its own neighbour list.
     verify : float
         Fraction of the rows to recompute and compare, 0 to 1.
+    theta : float
+        Opening angle of a tree, 0 to 1; 0: the direct sum.
 
     Raises
     ------
@@ -77,6 +82,7 @@ class Grape6:
         snap=None,
         neighbour_self=None,
         verify=None,
+        theta=None,
     ):
         wanted = _inputs.choice("backend", backend, _BACKENDS)
         options = {"THREADS": threads, "JERK": jerk, "SNAP": snap}
@@ -91,7 +97,11 @@ class Grape6:
                 for key, value in options.items()
                 if value is not None
             },
-            None if verify is None else _inputs.number("verify", verify),
+            {
+                getattr(lib, f"G6X_{key}"): _inputs.number(key.lower(), value)
+                for key, value in (("VERIFY", verify), ("THETA", theta))
+                if value is not None
+            },
             wanted,
         )
         self._lock = threading.RLock()

@@ -63,17 +63,22 @@ module g6lib
    integer(c_int), parameter :: G6X_ON_ERROR = 12         ! process: 0 return codes, 1 abort
    integer(c_int), parameter :: G6X_NPIPES = 13           ! read only
    integer(c_int), parameter :: G6X_DEVICE = 14           ! read only: CUDA's number, -1: the CPU
+   integer(c_int), parameter :: G6X_THETA = 15            ! double: opening angle of a tree
+   integer(c_int), parameter :: G6X_TREE_METHOD = 16      ! G6X_TREE_FMM or G6X_TREE_BARNES_HUT
+   integer(c_int), parameter :: G6X_TREE_ORDER = 17       ! order of expansions, 2 to 6
 
    integer(c_int), parameter :: G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2
    integer(c_int), parameter :: G6X_ISA_BEST = 0, G6X_ISA_BASE = 1
    integer(c_int), parameter :: G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3
+   integer(c_int), parameter :: G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1
    integer(c_int), parameter :: G6X_AUTO = -2147483647
    integer(c_int), parameter :: G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2
+   integer(c_int), parameter :: G6X_BACKEND_TREE = 3, G6X_BACKEND_CPU_TREE = 4
+   integer(c_int), parameter :: G6X_BACKEND_CUDA_TREE = 5
    ! Rows of the partial sums of one particle.
    integer(c_int), parameter :: G6X_PARTIAL_WORDS = 32
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
-   integer(c_int), parameter :: G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1
 
    ! An integration on the device, see g6lib.h: n particles; addresses of arrays by particle, and
    ! of those by row of a block.

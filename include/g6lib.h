@@ -222,7 +222,14 @@ int g6x_clear_error(int clusterid);
 int g6x_version(char *buffer, int length);
 /* g6_open on a given backend (G6X_BACKEND_*), whatever GRAPE6_BACKEND says; of no effect on a
  * cluster that is open. */
-enum { G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2 };
+enum {
+    G6X_BACKEND_AUTO = 0,
+    G6X_BACKEND_CPU = 1,
+    G6X_BACKEND_CUDA = 2,
+    G6X_BACKEND_TREE = 3,
+    G6X_BACKEND_CPU_TREE = 4,
+    G6X_BACKEND_CUDA_TREE = 5
+};
 int g6x_open(int clusterid, int backend);
 /* Name of the backend, and of its instruction set or device, of an open cluster:
  * "cpu avx512". 0, or a code. */
@@ -245,10 +252,14 @@ enum {
     G6X_LOG = 11,           /* int, whole process: 0 none, 1 faults, 2 info */
     G6X_ON_ERROR = 12,      /* int, whole process: 0 return codes, 1 abort */
     G6X_NPIPES = 13,        /* int, read only */
-    G6X_DEVICE = 14         /* int, read only: CUDA's number of the cluster's device; the CPU: -1 */
+    G6X_DEVICE = 14,        /* int, read only: CUDA's number of the cluster's device; the CPU: -1 */
+    G6X_THETA = 15,         /* double: opening angle of a tree, 0..1; 0: the direct sum */
+    G6X_TREE_METHOD = 16,   /* int: G6X_TREE_FMM or G6X_TREE_BARNES_HUT */
+    G6X_TREE_ORDER = 17     /* int: order of G6X_TREE_FMM's expansions, 2..6 */
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
+enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
 enum { G6X_AUTO = -2147483647 };
 /* Set or read an option. 0; G6X_E_ARGUMENT for an unknown key or a value out of range. */
 int g6x_set_int(int clusterid, int key, int value);
@@ -374,7 +385,6 @@ int g6x_tree_set_int(int tree, int key, int value);
  *   bound     0, or the largest error of a cell's force as a share of last_acc (G6X_TREE_FMM)
  * The bits depend on the particles and on all targets of the call, which share walks; not on
  * threads. 0, or a code; a NaN in a target spoils its own row only. */
-enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);

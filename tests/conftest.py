@@ -5,6 +5,7 @@ import os
 import re
 
 import pytest
+from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 
 import capi
 from cards import card  # noqa: F401 (fixture)

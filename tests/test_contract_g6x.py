@@ -20,6 +20,8 @@ INT_OPTIONS = {
     "G6X_SCALE_LENGTH": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
     "G6X_SCALE_MASS": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
     "G6X_SCALE_VELOCITY": (capi.CONSTANTS["G6X_AUTO"], [-100, 0, 100], []),
+    "G6X_TREE_METHOD": (0, [1, 0], [-1, 2]),
+    "G6X_TREE_ORDER": (5, [2, 6, 4], [1, 7, -1]),
 }
 
 
@@ -37,15 +39,18 @@ def test_integer_options_have_a_default_a_range_and_a_memory(new_session, key):
     assert other.get_int(key) == default
 
 
-def test_verify_is_a_fraction(plain):
-    key, value = capi.CONSTANTS["G6X_VERIFY"], ctypes.c_double(-1)
+@pytest.mark.parametrize(("key", "default"), [("G6X_VERIFY", 0.0), ("G6X_THETA", 0.5)])
+def test_verify_and_theta_are_fractions(plain, key, default):
+    key, value = capi.CONSTANTS[key], ctypes.c_double(-1)
+    assert capi.call("g6x_get_double", plain.cluster, key, ctypes.byref(value)) == 0
+    assert value.value == default
     for fraction, code in ((0.25, 0), (1.0, 0), (1.5, -11), (-0.1, -11), (np.nan, -11), (0.0, 0)):
         assert capi.call("g6x_set_double", plain.cluster, key, fraction) == code
     assert capi.call("g6x_get_double", plain.cluster, key, ctypes.byref(value)) == 0
     assert value.value == 0
 
 
-@pytest.mark.parametrize("key", [0, -1, 15, 9999])
+@pytest.mark.parametrize("key", [0, -1, 18, 9999])
 def test_unknown_options_are_refused(plain, key):
     cell, cell2 = ctypes.c_int(), ctypes.c_double()
     assert capi.call("g6x_set_int", plain.cluster, key, 0) == -11

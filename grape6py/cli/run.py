@@ -8,6 +8,8 @@ from pathlib import Path
 
 from grape6py.errors import Grape6Warning
 
+BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
+
 _EPILOG = """
 FILE is a text snapshot (a line a body: m x y z vx vy vz; G = 1) or an HDF5 file of an
 earlier run, whose last output is taken as the start. Ctrl-C and SIGTERM end the run after
@@ -35,9 +37,7 @@ def add_parser(commands):
     add("--dt-max", type=_positive, metavar="DT", help="largest block step")
     add("--dt-out", type=_positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
-    add(
-        "--backend", choices=("auto", "cpu", "cuda"), default="auto", help="where forces are summed"
-    )
+    add("--backend", choices=BACKENDS, default="auto", help="where forces are summed")
     add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
     add("--threads", type=_threads, metavar="N", help="threads of a force call; 0 for all")
     add("--out", action="append", default=[], metavar="FILE", type=Path,

@@ -1,0 +1,409 @@
+/* tree_backend.c - cpu-tree: an octree behind the force calls.
+ *
+ * Acc, jerk and pot are the tree's; nearest neighbours and lists are exact. Where no tree is worth
+ * it, and for targets that it does not serve, the direct sum does the work: its backend stands
+ * behind this one and is kept up to date, which costs little beside building a tree.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend.h"
+#include "memory.h"
+#include "tree.h"
+#include "tree_kernel.h"
+#include "tree_sources.h"
+
+/* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
+ * the first targets after a change of the j particles, as long as which it takes to build a tree
+ * (docs/environment.md). */
+#ifdef GRAPE6_TREE_ALWAYS /* test builds: small sets, too */
+enum { FEW_PARTICLES = 0, FEW_PAIRS = 0, FEW_TARGETS = 0 };
+#else
+enum { FEW_PARTICLES = 4096, FEW_PAIRS = 1 << 22, FEW_TARGETS = 1024 };
+#endif
+
+/* Targets that a tree in single precision serves: no farther from it and with no larger softening
+ * than this, in its size, and a softening that does not vanish there. */
+#define FAR_TARGET 0x1p20
+#define LEAST_EPS2 0x1p-90
+
+struct cpu_tree {
+    void *direct;
+    struct tree tree;
+    struct sources sources;
+    int current;   /* the tree is that of the j particles as they were uploaded last */
+    int useful;    /* and worth walking */
+    int64_t asked; /* targets since they changed */
+
+    struct jmemory *memory;
+    struct options options;
+    int64_t nj;
+    double time;
+
+    struct targets targets;
+    int by_tree;     /* the targets of the last start: else all are the direct sum's */
+    int room, plain; /* the first `plain` of the following are the tree's, the others the direct
+                        sum's */
+    int32_t *row, *index, *self; /* row: place among the targets. self: number of the source that
+                                    has its index, or -1 */
+    double (*x)[3], (*v)[3], *eps2;
+    double (*acc)[3], (*jerk)[3], *pot;
+
+    unsigned done; /* as in direct.c */
+    struct partial_row *rows_of_i;
+    double *sum[NSUM];
+    int32_t *nearest_address, *nearest_index;
+    int32_t *list; /* neighbours, [list_room] */
+    int64_t list_room, coincidences;
+};
+
+static int no_memory(struct fault *f, const char *what, int64_t n)
+{
+    return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
+}
+
+static void free_targets(struct cpu_tree *t)
+{
+    memory_free(t->row);
+    memory_free(t->x);
+    memory_free(t->rows_of_i);
+    t->row = NULL;
+    t->x = NULL;
+    t->rows_of_i = NULL;
+    t->room = 0;
+}
+
+static void octree_close(void *state)
+{
+    struct cpu_tree *t = state;
+    if (!t) return;
+    backend_direct.close(t->direct);
+    tree_free(&t->tree);
+    sources_free(&t->sources);
+    free_targets(t);
+    memory_free(t->list);
+    memory_free(t);
+}
+
+static int octree_open(const struct options *o, int choice, void **state, struct fault *f)
+{
+    struct cpu_tree *t = memory_zeroed(sizeof *t);
+    if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
+    const int code = backend_direct.open(o, choice, &t->direct, f);
+    if (code)
+        memory_free(t);
+    else
+        *state = t;
+    return code;
+}
+
+static int octree_grow(void *state, int64_t slots, struct fault *f)
+{
+    return backend_direct.grow(((struct cpu_tree *)state)->direct, slots, f);
+}
+
+/* ---- j particles ---------------------------------------------------------------- */
+
+/* Whether a slot below nj was written since the last upload. */
+static int is_stale(const struct jmemory *j, int64_t nj)
+{
+    uint64_t stale = 0;
+    for (int64_t b = 0; b < nj / BLOCK; b++) stale |= j->stale[b];
+    const int64_t chunks = (nj % BLOCK + CHUNK - 1) / CHUNK;
+    if (chunks) stale |= j->stale[nj / BLOCK] << (BLOCK_CHUNKS - chunks);
+    return stale != 0;
+}
+
+static int threads_of(const struct options *o) { return o->threads ? o->threads : options_cores(); }
+
+static int octree_upload(void *state, const struct upload *u, struct fault *f)
+{
+    struct cpu_tree *t = state;
+    const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
+    const int moved = u->time != t->time && !(t->current && !t->sources.moving);
+    if (t->memory != u->memory || t->nj != nj || moved || t->options.snap != u->options->snap ||
+        is_stale(u->memory, nj))
+        t->current = 0, t->asked = 0;
+    if (u->options->jerk && !t->sources.v) t->current = 0;
+    t->memory = u->memory;
+    t->options = *u->options;
+    t->nj = nj;
+    t->time = u->time;
+    t->tree.threads = threads_of(u->options);
+    return backend_direct.upload(t->direct, u, f);
+}
+
+/* Whether most pairs are within leaves: of particles all at one place, or next to each other beside
+ * some that are so far away that the tree does not resolve the rest. */
+static int is_crowded(const struct tree *t)
+{
+    const double n = (double)t->points.n;
+    double pairs = 0.0;
+    for (int32_t k = 0; k < t->cells; k++) {
+        const double own = (double)(t->cell[k].end - t->cell[k].first);
+        if (t->cell[k].child < 0 && own > TREE_LEAF) pairs += own * own;
+    }
+    return pairs > 0.25 * n * n;
+}
+
+static int build(struct cpu_tree *t, struct fault *f)
+{
+    struct sources *s = &t->sources;
+    const int threads = threads_of(&t->options);
+    if (sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
+        return no_memory(f, "j particles of a tree", t->nj);
+    const struct tree_input in = {s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+    t->current = 1;
+    t->useful = 0;
+    if (s->n <= FEW_PARTICLES || !s->finite) return 0;
+    const int code = tree_build(&t->tree, &in, threads, f);
+    t->current = !code;
+    t->useful = !code && !is_crowded(&t->tree);
+    return code;
+}
+
+/* ---- targets -------------------------------------------------------------------- */
+
+static int make_room(struct cpu_tree *t, int ni, struct fault *f)
+{
+    if (ni <= t->room) return 0;
+    const size_t n = (size_t)ni;
+    free_targets(t);
+    t->row = memory_zeroed(5 * n * sizeof *t->row);
+    double *room = memory_zeroed((14 + NSUM) * n * sizeof *room);
+    t->x = (double (*)[3])(void *)room;
+    t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
+    if (!t->row || !room || !t->rows_of_i) {
+        free_targets(t);
+        return no_memory(f, "i particles", ni);
+    }
+    t->index = t->row + n, t->self = t->index + n;
+    t->nearest_address = t->self + n, t->nearest_index = t->nearest_address + n;
+    t->v = t->x + n, t->acc = t->v + n, t->jerk = t->acc + n;
+    t->eps2 = room + 12 * n, t->pot = t->eps2 + n;
+    for (int k = 0; k < NSUM; k++) t->sum[k] = t->pot + (size_t)(k + 1) * n;
+    t->room = ni;
+    return 0;
+}
+
+static int is_served(const struct cpu_tree *t, int i)
+{
+    const struct tree_box *box = &t->tree.box;
+    const double eps2 = ldexp(t->targets.eps2[i], -2 * box->length);
+    int served =
+        eps2 <= FAR_TARGET && (eps2 == 0.0 ? t->targets.eps2[i] == 0.0 : eps2 > LEAST_EPS2);
+    for (int k = 0; k < 3; k++)
+        served &= fabs(ldexp(t->targets.x[i][k] - box->centre[k], -box->length)) < FAR_TARGET;
+    return served;
+}
+
+/* Brings the tree's targets to the front. An index that several sources have is left to the direct
+ * sum, too: the tree leaves out one. */
+static void sort_out(struct cpu_tree *t)
+{
+    const struct targets *from = &t->targets;
+    int odd = from->ni;
+    t->plain = 0;
+    for (int i = 0; i < from->ni; i++) {
+        int32_t address = -1;
+        const int found = jmemory_find(t->memory, from->index[i], t->nj, 1, &address);
+        const int k = found < 2 && is_served(t, i) ? t->plain++ : --odd;
+        t->row[k] = i;
+        t->index[k] = from->index[i];
+        t->self[k] = found ? sources_number(&t->sources, address) : -1;
+        t->eps2[k] = from->eps2[i];
+        memcpy(t->x[k], from->x[i], sizeof t->x[k]);
+        memcpy(t->v[k], from->v[i], sizeof t->v[k]);
+    }
+}
+
+static int octree_start(void *state, const struct targets *targets, const struct walk *walks,
+                        int nwalks, struct fault *f)
+{
+    struct cpu_tree *t = state;
+    int code = 0;
+    t->by_tree = 0;
+    if (t->nj > FEW_PARTICLES && t->nj * targets->ni > FEW_PAIRS && t->options.theta > 0.0) {
+        t->asked += targets->ni;
+        if (!t->current && t->asked > FEW_TARGETS) code = build(t, f);
+        t->by_tree = t->current && t->useful;
+    }
+    if (code) return code;
+    if (!t->by_tree) return backend_direct.start(t->direct, targets, walks, nwalks, f);
+    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
+        walks->j_count != t->nj || targets->on_device)
+        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
+    code = make_room(t, targets->ni, f);
+    if (code) return code;
+    t->targets = *targets;
+    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
+    t->targets.fill = NULL; /* it has been */
+    sort_out(t);
+    t->done = 0;
+    return 0;
+}
+
+/* ---- sums and searches ---------------------------------------------------------- */
+
+static void keep_row(struct cpu_tree *t, int k, const struct partial_row *row)
+{
+    const int i = t->row[k];
+    double sum[NSUM];
+    t->rows_of_i[i] = *row;
+    partial_value(row, sum);
+    for (int q = 0; q < NSUM; q++) t->sum[q][i] = sum[q];
+}
+
+static int sum_by_tree(struct cpu_tree *t, unsigned want, struct fault *f)
+{
+    const int jerk = (want & WANT_JERK) != 0;
+    const struct tree_setting setting = {.method = t->options.tree_method,
+                                         .order = t->options.tree_order,
+                                         .theta = t->options.theta,
+                                         .isa = t->options.isa};
+    const struct tree_input in = {t->plain, (const double (*)[3])t->x,
+                                  jerk ? (const double (*)[3])t->v : NULL, NULL};
+    const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
+    struct tree_counts counts = {0};
+    const int code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
+    t->coincidences += counts.coincidences;
+    for (int k = 0; k < t->plain && !code; k++) {
+        struct partial_row row;
+        double sum[NSUM] = {0};
+        for (int c = 0; c < 3; c++) {
+            sum[SUM_AX + c] = t->acc[k][c];
+            if (jerk) sum[SUM_JX + c] = t->jerk[k][c];
+        }
+        sum[SUM_POT] = -t->pot[k];
+        partial_clear(&row);
+        partial_add_block(&row, sum, limbs_of(t->options.precision));
+        keep_row(t, k, &row);
+    }
+    return code;
+}
+
+/* The targets that the tree does not serve. */
+static int sum_directly(struct cpu_tree *t, unsigned want, struct fault *f)
+{
+    const int first = t->plain, n = t->targets.ni - first;
+    const struct targets odd = {.ni = n,
+                                .index = t->index + first,
+                                .x = (const double (*)[3])(t->x + first),
+                                .v = (const double (*)[3])(t->v + first),
+                                .eps2 = t->eps2 + first};
+    const struct walk all = {0, n, 0, t->nj};
+    const struct partial_row *rows;
+    struct results r;
+    if (!n) return 0;
+    int code = backend_direct.start(t->direct, &odd, &all, 1, f);
+    if (!code) code = backend_direct.finish(t->direct, want, n, &r, f);
+    if (!code) code = backend_direct.partials(t->direct, &rows, f);
+    for (int k = 0; k < n && !code; k++) {
+        keep_row(t, first + k, &rows[k]);
+        t->nearest_address[t->row[first + k]] = r.nearest[k];
+        t->nearest_index[t->row[first + k]] = r.index[k];
+    }
+    return code;
+}
+
+static void find_nearest(void *context, int64_t first, int64_t end)
+{
+    struct cpu_tree *t = context;
+    const struct sources *s = &t->sources;
+    for (int64_t k = first; k < end; k++) {
+        const int i = t->row[k];
+        int32_t number = 0;
+        double r2;
+        const int found = tree_nearest(&t->tree, (const double (*)[3])s->x, NULL, t->self[k],
+                                       t->x[k], 1, &number, &r2);
+        t->nearest_address[i] = found ? s->address[number] : -1;
+        t->nearest_index[i] = found ? s->index[number] : 0;
+    }
+}
+
+static int octree_finish(void *state, unsigned want, int count, struct results *results,
+                         struct fault *f)
+{
+    struct cpu_tree *t = state;
+    if (!t->by_tree) return backend_direct.finish(t->direct, want, count, results, f);
+    const unsigned missing = want & ~t->done;
+    int code = 0;
+    if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
+    if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, f);
+    if (code) return code;
+    if (missing & WANT_NEAREST) tree_each(t->tree.threads, t->plain, 64, find_nearest, t);
+    t->done |= DONE_SUMS | want;
+    for (int k = 0; k < NSUM; k++) results->sum[k] = t->sum[k];
+    results->nearest = t->nearest_address;
+    results->index = t->nearest_index;
+    return 0;
+}
+
+static int octree_partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    struct cpu_tree *t = state;
+    if (!t->by_tree) return backend_direct.partials(t->direct, rows, f);
+    *rows = t->rows_of_i;
+    return 0;
+}
+
+/* Numbers within a radius, in t->list; how many, or -1: no memory. */
+static int64_t within(struct cpu_tree *t, const double at[3], double h2)
+{
+    const double (*x)[3] = (const double (*)[3])t->sources.x;
+    int64_t n = tree_within(&t->tree, x, at, h2, t->list, t->list_room);
+    if (n <= t->list_room) return n;
+    memory_free(t->list);
+    t->list = memory_zeroed((size_t)n * sizeof *t->list);
+    t->list_room = t->list ? n : 0;
+    return t->list ? tree_within(&t->tree, x, at, h2, t->list, n) : -1;
+}
+
+static int octree_neighbours(void *state, int i, const double *h2, const int32_t **index,
+                             int64_t *count, struct fault *f)
+{
+    struct cpu_tree *t = state;
+    if (!t->by_tree) return backend_direct.neighbours(t->direct, i, h2, index, count, f);
+    const struct sources *s = &t->sources;
+    const double *at = t->targets.x[i], eps2 = t->targets.eps2[i];
+    int64_t found = 0, n = 0;
+    if (h2[i] >= 0.0) /* a little more than h2 - eps2 might round to */
+        found = within(t, at, eps2 > 0.0 ? h2[i] - eps2 + (h2[i] + eps2) * 0x1p-50 : h2[i]);
+    if (found < 0) return no_memory(f, "neighbours", s->n);
+    for (int64_t k = 0; k < found; k++) {
+        const double *x = s->x[t->list[k]];
+        const double dx = x[0] - at[0], dy = x[1] - at[1], dz = x[2] - at[2];
+        if (eps2 == 0.0 || (dx * dx + dy * dy) + dz * dz + eps2 <= h2[i])
+            t->list[n++] = s->index[t->list[k]];
+    }
+    *index = t->list;
+    *count = n;
+    return 0;
+}
+
+static int64_t octree_coincidences(void *state)
+{
+    struct cpu_tree *t = state;
+    const int64_t n = t->coincidences + backend_direct.coincidences(t->direct);
+    t->coincidences = 0;
+    return n;
+}
+
+static void octree_describe(void *state, const struct options *o, char *buffer, int length)
+{
+    char text[64];
+    (void)state;
+    (void)snprintf(text, sizeof text, "cpu-tree %s", tree_kernel_choose(o->isa)->name);
+    error_copy(text, buffer, length);
+}
+
+const struct backend backend_cpu_tree = {
+    BACKEND_ABI,         CAN_APPROXIMATE,
+    "cpu-tree",          octree_open,
+    octree_grow,         octree_upload,
+    octree_start,        octree_finish,
+    octree_partials,     octree_neighbours,
+    octree_coincidences, octree_describe,
+    octree_close,        NULL,
+};

@@ -1,0 +1,112 @@
+"""Programs with the backend cpu-tree: old ones that know nothing of it, and Python's."""
+
+import numpy as np
+import pytest
+
+import capi
+from grape6py import Grape6, Hermite, errors, plummer, write_snapshot
+from legacy import ENERGY_ERROR, SNAPSHOT, energies, numbers, output_of
+from particles import relative
+
+N = 5000
+TREE = (("GRAPE6_BACKEND", "cpu-tree"), ("GRAPE6_NPIPES", "16384"))
+SETTINGS = """
+import ctypes
+code = call("g6_open", 0)
+s = object.__new__(Session); s.cluster = 0
+theta = ctypes.c_double()
+call("g6x_get_double", 0, CONSTANTS["G6X_THETA"], ctypes.byref(theta))
+if code: print(code, s.error()[1])
+else: print(text("g6x_backend", 0)[1].split()[0], theta.value,
+            s.get_int("G6X_TREE_METHOD"), s.get_int("G6X_TREE_ORDER"))
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "plummer.dat"
+    write_snapshot(path, *plummer(N, seed=5))
+    return path
+
+
+@pytest.mark.parametrize("theta", ["0.5", "0.3"])
+def test_a_direct_code_in_c_keeps_the_energy(run, file, theta):
+    """Steps of all particles go through the tree; the error of its forces is not the steps'."""
+    environment = (*TREE, ("GRAPE6_THETA", theta))
+    text = output_of(run("hermite", file, "-t", "0.0625", "-e", "0.05", environment=environment))
+    direct = output_of(run("hermite", file, "-t", "0.0625", "-e", "0.05"))
+    _, host, pot = energies(text).T
+    assert np.abs(host / host[0] - 1).max() <= 2e-5
+    assert np.abs(pot / host - 1).max() <= 1e-4
+    assert host[0] == pytest.approx(energies(direct)[0, 1], rel=1e-12)
+    assert text != direct
+
+
+def test_a_code_in_fortran_77_keeps_the_energy(run):
+    """Its snapshot has fewer particles than get a tree."""
+    host = energies(output_of(run("hermite_f77", SNAPSHOT, environment=TREE)))[:, 1]
+    assert np.abs(host / host[0] - 1).max() <= ENERGY_ERROR
+
+
+def test_a_treecode_keeps_the_energy(run, file):
+    """Its own lists are short, and summed directly."""
+    text = output_of(run("treecode", file, "-t", "0.0625", environment=TREE))
+    (error,) = numbers(r"relative energy error\s*([-+]?\d\S*)", text)
+    assert error <= 1e-4
+
+
+@pytest.mark.parametrize("backend", ["tree", "cpu-tree"])
+def test_python_asks_for_a_tree_and_its_angle(backend):
+    mass, pos, vel = plummer(N, seed=6)
+    found = {}
+    for theta in (None, 0.2, 0.0):
+        with Grape6(backend=backend, theta=theta) as grape:
+            assert grape.backend.startswith("cpu-tree ")
+            grape.set_particles(mass, pos, vel)
+            found[theta] = grape.forces(eps=0.01, nn=True)
+    with Grape6(backend="cpu") as grape:
+        grape.set_particles(mass, pos, vel)
+        direct = grape.forces(eps=0.01, nn=True)
+    assert (found[0.0].acc == direct.acc).all()
+    error = {theta: np.median(relative(f.acc, direct.acc)) for theta, f in found.items()}
+    assert error[0.2] < error[None] / 3 < 1e-4
+    assert all((f.nearest == direct.nearest).all() for f in found.values())
+
+
+def test_python_refuses_an_angle_and_a_card_that_cannot_be_had():
+    for theta in (-0.1, 1.5, float("nan")):
+        with pytest.raises(errors.ArgumentError):
+            Grape6(backend="cpu-tree", theta=theta)
+    with pytest.raises(errors.BackendError, match="no tree on a GPU"):
+        Grape6(backend="cuda-tree")
+
+
+def test_an_integration_in_python_keeps_the_energy():
+    cluster = Hermite(*plummer(N, seed=7), eps=0.05, dt=1 / 64, backend="cpu-tree")
+    start = cluster.energy().total
+    cluster.evolve(1 / 8)
+    assert cluster.energy().total == pytest.approx(start, rel=1e-5)
+
+
+def test_settings_come_from_the_environment_and_the_file(tmp_path):
+    assert capi.run_python(SETTINGS, GRAPE6_BACKEND="tree").stdout.split()[1:] == ["0.5", "0", "5"]
+    env = {"GRAPE6_BACKEND": "cpu-tree", "GRAPE6_THETA": "0.7", "GRAPE6_TREE_METHOD": "bh",
+           "GRAPE6_TREE_ORDER": "3"}  # fmt: skip
+    assert capi.run_python(SETTINGS, **env).stdout == "cpu-tree 0.7 1 3\n"
+    path = tmp_path / "grape6.toml"
+    path.write_text('backend = "tree"\ntheta = 0.25\ntree_method = "bh"\ntree_order = 4\n')
+    assert capi.run_python(SETTINGS, GRAPE6_CONFIG=str(path)).stdout == "cpu-tree 0.25 1 4\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("THETA", "1.1"), ("THETA", "-1"), ("TREE_METHOD", "ewald"), ("TREE_ORDER", "7")],
+)
+def test_a_wrong_setting_is_named(name, value):
+    found = capi.run_python(SETTINGS, **{f"GRAPE6_{name}": value}).stdout
+    assert found.startswith(f"-11 GRAPE6_{name}={value}")
+
+
+def test_a_tree_on_a_card_is_refused():
+    found = capi.run_python(SETTINGS, GRAPE6_BACKEND="cuda-tree").stdout
+    assert found.startswith("-3 cuda-tree: this version has no tree on a GPU")
