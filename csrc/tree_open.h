@@ -84,13 +84,14 @@ PAIR_FN vec tree_reach_point(const struct tree_opening *o, const struct tree_gro
     return v_mul(r, r);
 }
 
-/* The same between centres for its expansion about the group's. */
+/* The same between centres for its expansion about the group's; never where the two overlap. */
 PAIR_FN vec tree_reach_local(const struct tree_opening *o, int level, const struct tree_group *g,
                              vec size)
 {
-    const vec both = v_fma(size, v_set1(o->size_weight), v_set1(g->radius));
+    const vec radius = v_set1(g->radius), both = v_fma(size, v_set1(o->size_weight), radius);
     const vec r = v_fma(both, v_set1(o->by_theta_local[level]), v_set1(o->guard));
-    return v_mul(r, r);
+    const vec least = v_max(r, v_add(size, radius));
+    return v_mul(least, least);
 }
 
 /* Cell-cell terms are of harmonic functions: not where softening still tells. Where the targets'
