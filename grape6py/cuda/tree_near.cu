@@ -6,6 +6,7 @@
 
 struct near_body {
     float x, y, z, phi, acc[3];
+    float near; /* the least s^2 */
 };
 
 /* Cells on targets: 32 at once come to shared memory. */
@@ -102,6 +103,7 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                         const float x = j.x - b[i].x, y = j.y - b[i].y, z = j.z - b[i].z;
                         float s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, g->eps2))), m = j.w;
                         if (OWN && ((const int *)(shared + 64))[k] == self[i]) s2 = 1.0f, m = 0.0f;
+                        b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
                             *coincidences += s2 == 0.0f;
                             close |= s2 > 0.0f;
@@ -144,7 +146,10 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
     const int32_t *leaves = lists + in.room[0] + in.room[1];
     const int32_t *count = in.count + 4 * (int64_t)slot;
     const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
+    /* Closer pairs, places relative to the group do not resolve. */
+    const float resolved = v_mul(0x1p-6f, g.radius);
     struct near_body b[TARGETS];
+    bool wide = false;
     int self[TARGETS], sources = 0, coincidences = 0;
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {
@@ -154,6 +159,7 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
         b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
         b[i].z = (high.z - g.z) + low.z;
         b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
+        b[i].near = 8.0f;
         self[i] = job.targets ? job.target_self[k] : k;
     }
     points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
@@ -161,6 +167,12 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
     bool close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b, &sources, &coincidences);
     close |= leaves_on<1, BARE, TARGETS, LANES>(job, &g, leaves + in.room[2] - 1, own, -1, shared, self, b, &sources,
                                 &coincidences);
+    TREE_UNROLL
+    for (int i = 0; i < TARGETS; i++) wide |= b[i].near < v_mul(resolved, resolved);
+    if (__any_sync(EVERY, wide)) { /* to be summed again */
+        if (lane == 0) take_in_parts(job, &g);
+        return;
+    }
     const struct tree_box box = *job.box;
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {

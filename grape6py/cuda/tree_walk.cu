@@ -171,6 +171,15 @@ DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
     return job.parts ? slot : job.first_group + slot;
 }
 
+/* Has a group taken as eights, or an eight as singles. One thread calls it. */
+DEVICE_FN void take_in_parts(const struct tree_card_job &job, const struct tree_group *g)
+{
+    const int size = job.parts ? 1 : 8, parts = (g->count + size - 1) / size;
+    const int at = atomicAdd(&job.status->parts[job.parts], parts);
+    for (int k = 0; k < parts && at + k < job.part_room; k++)
+        job.part[job.parts][at + k] = g->first + size * k;
+}
+
 /* A part of a group, as tree_groups makes groups. */
 KERNEL(tree_part_groups, struct tree_card_job, 128, 1)
 {
@@ -277,10 +286,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         atomicMax(&job.status->need[3], count[LIST_LEAF] + own_leaves);
         return;
     }
-    const int size = job.parts ? 1 : 8, parts = (g.count + size - 1) / size;
-    const int at = atomicAdd(&job.status->parts[job.parts], parts);
-    for (int k = 0; k < parts && at + k < job.part_room; k++)
-        job.part[job.parts][at + k] = g.first + size * k;
+    take_in_parts(job, &g);
 }
 
 #define WALK(name, level, number)                                                                  \
