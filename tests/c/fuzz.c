@@ -173,6 +173,10 @@ static void run_sequence(void)
     }
     model.verify = chance(8) ? 1 : 0;
     if (g6x_set_double(0, G6X_VERIFY, model.verify) != 0) broken("verification refused");
+    model.theta = 0.5, model.tree[0] = G6X_TREE_FMM, model.tree[1] = 5;
+    if (g6x_set_double(0, G6X_THETA, 0.5) != 0 || g6x_set_int(0, G6X_TREE_ORDER, 5) != 0 ||
+        g6x_set_int(0, G6X_TREE_METHOD, G6X_TREE_FMM) != 0)
+        broken("a tree's options refused");
     if (g6x_clear_error(0) != 0) broken("clear refused");
     say("first values: precision %d isa %d verify %g", model.settings[1], model.settings[3],
         model.verify);

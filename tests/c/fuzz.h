@@ -83,7 +83,8 @@ struct cluster {
     enum state state;
     double time;
     int settings[NSETTING]; /* by key, 1 .. 9 */
-    double verify;
+    double verify, theta;
+    int tree[2]; /* method and order */
     int nbody;
     struct body body[MAX_BODY]; /* by address */
     struct force_model call;
@@ -96,7 +97,8 @@ struct cluster {
 struct model {
     int opened;             /* clusters in state EXPLICIT */
     int settings[NSETTING]; /* first values */
-    double verify;
+    double verify, theta;
+    int tree[2];
     int sort_mode, npipes, isa[4]; /* isa: which of G6X_ISA_* the machine has */
     codes fault;                   /* of the process */
     struct cluster *recent;

@@ -222,11 +222,21 @@ static int is_option(int key, int value)
 {
     static const int HIGH[NSETTING] = {-1, 2, 1024, 3, 1, 1, 1, 1000, 1000, 1000};
     if (key == G6X_LOG) return value >= 0 && value <= 2;
-    if (key == G6X_ON_ERROR) return value >= 0 && value <= 1;
+    if (key == G6X_ON_ERROR || key == G6X_TREE_METHOD) return value >= 0 && value <= 1;
+    if (key == G6X_TREE_ORDER) return value >= 2 && value <= 6;
     if (key < 1 || key >= NSETTING) return 0;
     if (key == G6X_ISA && (value < 0 || value > 3 || !model.isa[value])) return 0;
     if (key >= G6X_SCALE_LENGTH) return value == G6X_AUTO || (value >= -1000 && value <= 1000);
     return value >= 0 && value <= HIGH[key];
+}
+
+static int is_tree_option(int key) { return key == G6X_TREE_METHOD || key == G6X_TREE_ORDER; }
+
+/* Where the model keeps an option that is a double. */
+static double *value_of(struct cluster *c, int key)
+{
+    if (key == G6X_THETA) return c ? &c->theta : &model.theta;
+    return c ? &c->verify : &model.verify;
 }
 
 static int any_value(int key)
@@ -245,10 +255,11 @@ void try_options(void)
 {
     static const double FRACTIONS[] = {0, 0, 1, 0.5, 1, -0.0, -1e-300, 1.5, NAN, INFINITY};
     (void)begin_call();
-    const int which = below(8), id = a.id, key = chance(6) ? below(20) - 3 : 1 + below(9);
+    const int which = below(8), id = a.id, key = chance(6) ? below(22) - 3 : 1 + below(9);
     const int value = any_value(key), anybody = model.opened > 0;
     const double fraction = FRACTIONS[below(10)];
-    const int double_key = chance(8) ? key : G6X_VERIFY;
+    const int double_key = chance(8) ? key : chance(3) ? G6X_THETA : G6X_VERIFY;
+    const int of_double = double_key == G6X_VERIFY || double_key == G6X_THETA;
     codes refusal = 0, allowed;
     struct cluster *c = NULL;
     int code, found = -777, *const to = chance(20) ? NULL : &found;
@@ -262,12 +273,16 @@ void try_options(void)
         allowed = CODE(is_option(key, value) ? 0 : G6X_E_ARGUMENT);
         if (!refusal && code == 0 && key < NSETTING)
             (c ? c->settings : model.settings)[key] = value;
+        if (!refusal && code == 0 && is_tree_option(key))
+            (c ? c->tree : model.tree)[key - G6X_TREE_METHOD] = value;
     } else if (which < 6) {
         calling = "g6x_get_int";
         code = g6x_get_int(id, key, to);
-        const int known = (key >= 1 && key < NSETTING) || (key > G6X_VERIFY && key <= G6X_DEVICE);
+        const int known = (key >= 1 && key < NSETTING) || is_tree_option(key) ||
+                          (key > G6X_VERIFY && key <= G6X_DEVICE);
         allowed = CODE(null ? G6X_E_NULL : known ? 0 : G6X_E_ARGUMENT);
-        const int right = key < NSETTING ? (c ? c->settings : model.settings)[key < 1 ? 1 : key]
+        const int right = is_tree_option(key) ? (c ? c->tree : model.tree)[key - G6X_TREE_METHOD]
+                          : key < NSETTING ? (c ? c->settings : model.settings)[key < 1 ? 1 : key]
                           : key == G6X_NPIPES ? model.npipes
                           : key == G6X_DEVICE ? -1
                                               : 0;
@@ -275,14 +290,14 @@ void try_options(void)
     } else if (which == 6) {
         calling = "g6x_set_double";
         code = g6x_set_double(id, double_key, fraction);
-        const int good = double_key == G6X_VERIFY && fraction >= 0 && fraction <= 1;
+        const int good = of_double && fraction >= 0 && fraction <= 1;
         allowed = CODE(good ? 0 : G6X_E_ARGUMENT);
-        if (!refusal && code == 0) *(c ? &c->verify : &model.verify) = fraction;
+        if (!refusal && code == 0) *value_of(c, double_key) = fraction;
     } else {
         calling = "g6x_get_double";
         code = g6x_get_double(id, double_key, to_real);
-        allowed = CODE(null ? G6X_E_NULL : double_key == G6X_VERIFY ? 0 : G6X_E_ARGUMENT);
-        if (!null && !refusal && code == 0) REQUIRE(real == (c ? c->verify : model.verify));
+        allowed = CODE(null ? G6X_E_NULL : of_double ? 0 : G6X_E_ARGUMENT);
+        if (!null && !refusal && code == 0) REQUIRE(real == *value_of(c, double_key));
     }
     if (refusal) allowed = refusal;
     if (null && anybody) c = model_find(id);

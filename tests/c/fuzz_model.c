@@ -38,6 +38,8 @@ static void begin(struct cluster *c, enum state state)
         memset(c->pipe, 0, sizeof c->pipe);
         memcpy(c->settings, model.settings, sizeof c->settings);
         c->verify = model.verify;
+        c->theta = model.theta;
+        memcpy(c->tree, model.tree, sizeof c->tree);
         c->fault = CODE(0);
         c->id = id;
     }
