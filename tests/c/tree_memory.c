@@ -9,7 +9,7 @@
 #include "g6lib.h"
 #include "memory.h"
 
-enum { N = 9000, NI = 300, K = 5 };
+enum { N = 4500, NI = 300, K = 5 };
 
 static double x[N][3], v[N][3], mass[N], acc[N][3], jerk[N][3], pot[N], r2[N][K], last[N], h2[N];
 static int count[N], found[N][K], self[NI];
@@ -62,7 +62,7 @@ int main(void)
     for (int i = 0; i < N; i++) {
         for (int k = 0; k < 3; k++)
             x[i][k] = rand() / (double)RAND_MAX, v[i][k] = rand() / (double)RAND_MAX;
-        mass[i] = 1.0 / N, last[i] = 1.0, h2[i] = i % 100 ? 1e-3 : INFINITY;
+        mass[i] = 1.0 / N, last[i] = 1.0, h2[i] = i % 500 ? 1e-3 : INFINITY;
         start[i + 1] = (i + 1LL) * K;
         if (i < NI) self[i] = i % 3 ? 100 + i : -1;
     }
@@ -75,7 +75,7 @@ int main(void)
         left = memory_fail_at(0);
         if (!left) told += reported;
         reported = 0;
-        if (injected % 16 == 0) life(G6X_ISA_BEST);
+        if (injected % 32 == 0) life(G6X_ISA_BEST);
         if (reported) wrong++;
     }
     printf("%d %d\n", injected, told);
