@@ -172,6 +172,18 @@ def test_pairs_at_one_place_and_very_close_ones_without_softening(card):
     assert np.isfinite(acc).all()
 
 
+def test_no_close_pair_is_forgotten_for_want_of_room(card, monkeypatch):
+    monkeypatch.setattr(card_tree, "PART_ROOM", 8)
+    mass, pos = samples.plummer(400, 19)
+    pos[200:] = pos[:200]
+    pos[200:, 1] += 5e-12
+    acc, _, _ = sums(card, pos, mass, theta=1e-3, eps=0.0)
+    apart = pos[200:, 1] - pos[:200, 1]
+    near = apart > 0  # where doubles tell them apart
+    assert near.sum() > 100
+    assert np.allclose(acc[:200, 1][near], (mass[200:] / apart**2)[near], rtol=1e-3)
+
+
 def test_a_bound_in_shares_of_the_last_acceleration(card):
     mass, pos = samples.plummer(1500, 15)
     exact = sums(card, pos, mass, theta=1e-3)[0]

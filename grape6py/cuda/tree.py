@@ -19,7 +19,8 @@ CELL_BLOCK, CELL_LEVELS, TERMS = 1024, 22, 64
 TOP_CELLS = 2048  # whose moments one CUDA block finds
 LIST_BYTES, LEAST_LISTS = 64, 1 << 25  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
-PART_ROOM = 65536  # parts, and targets that are summed again, at most
+LONGEST = 4096  # list of a group
+PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
 NOT_FINITE, NO_MEMORY = -6, -29
 
 # Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box and
@@ -275,8 +276,10 @@ class CardTree:
             status = self._sum()
         if status.too_long or max(status.parts) > PART_SLOTS:
             status = self._parts_again(status)
+        if status.close > job.close_room:
+            raise errors.from_code(NO_MEMORY, "too many targets have pairs too close for the tree")
         if status.close:
-            self._launch("tree_close_rows", 256 * min(status.close, PART_ROOM), 256)
+            self._launch("tree_close_rows", 256 * status.close, 256)
         counts = (getattr(status, name) for name in "pairs points locals coincidences".split())
         acc, pot = self._kept["acc"], self._kept["pot"]
         self._drop("acc pot targets self last last_acc far_sum close target_order target_high")
@@ -317,11 +320,14 @@ class CardTree:
         """Whether the lists were long enough; if not, they will be."""
         job, (large, small, _) = self._job, self._rooms
         enough = status.need[0] <= large[0] and max(status.parts) <= job.part_room
+        enough = enough and status.close <= job.close_room
         large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
         job.part_room = max(job.part_room, 2 * max(status.parts))
-        if status.parts[0] > self._groups_of(job.target_count) // 16 + 64:
+        job.close_room = max(job.close_room, 2 * status.close)
+        many = self._groups_of(job.target_count) // 16 + 64
+        if status.parts[0] > many and small[0] < LONGEST:
             small[:] = [2 * room for room in small]  # long lists cost less than many parts
-            return enough and small[0] > 4096
+            return False
         return enough
 
     @staticmethod

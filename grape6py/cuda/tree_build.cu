@@ -12,7 +12,7 @@ DEVICE_FN double from_ordered_bits(uint64_t bits)
     return from_bits(bits >> 63 ? bits & ~((uint64_t)1 << 63) : ~bits);
 }
 
-/* The least or largest of a block's values in each of seven columns, to column[0..6]. */
+/* The least and largest coordinates and the largest mass, and who is not finite. */
 KERNEL(tree_extent, struct tree_card_job, 256, 1)
 {
     __shared__ uint64_t column[7][256];
@@ -21,16 +21,16 @@ KERNEL(tree_extent, struct tree_card_job, 256, 1)
     double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
     double mass = 0.0;
     for (int64_t k = blockIdx.x * 256 + t; k < job.n; k += gridDim.x * 256) {
-        double sum = fabs(job.m[k]);
-        if (sum > mass) mass = sum;
+        const double size = fabs(job.m[k]);
+        bool finite = size < infinite;
+        if (size > mass) mass = size;
         for (int c = 0; c < 3; c++) {
             const double x = job.x[3 * k + c];
+            finite &= fabs(x) < infinite;
             if (x < low[c]) low[c] = x;
             if (x > high[c]) high[c] = x;
-            sum = fmax(sum, fabs(x));
-            if (!(fabs(x) < infinite)) sum = infinite;
         }
-        if (!(sum < infinite) || !(fabs(job.m[k]) < infinite))
+        if (!finite)
             atomicMax(&job.status->bad, job.n - (int)k); /* the lowest number wins */
     }
     for (int c = 0; c < 3; c++) {
