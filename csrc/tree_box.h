@@ -50,6 +50,13 @@ TREE_FN double tree_in_box(const struct tree_box *box, int c, double x)
     return (x - box->centre[c]) * box->scale[0] * box->scale[1];
 }
 
+/* The same in two parts of single precision: what the tree works with. */
+TREE_FN void tree_split(double at, float *high, float *low)
+{
+    *high = (float)at;
+    *low = (float)(at - (double)*high);
+}
+
 TREE_FN double tree_mass_in_box(const struct tree_box *box, double m)
 {
     return m * box->mass_scale[0] * box->mass_scale[1];

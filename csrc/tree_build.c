@@ -91,12 +91,10 @@ static void key_points(void *context, int64_t first, int64_t end)
 {
     const struct taking *t = context;
     for (int64_t k = first; k < end; k++) {
-        uint32_t at[3];
-        for (int c = 0; c < 3; c++) {
-            const double x = tree_in_box(t->box, c, t->in->x[k][c]);
-            at[c] = tree_place((x - t->box->low[c]) * t->box->per_side);
-        }
-        t->key[k] = tree_key(at[0], at[1], at[2]);
+        float high[3], low[3];
+        for (int c = 0; c < 3; c++)
+            tree_split(tree_in_box(t->box, c, t->in->x[k][c]), &high[c], &low[c]);
+        t->key[k] = tree_key_of(t->box, high, low);
         t->p->order[k] = (int32_t)k;
     }
 }
@@ -108,11 +106,8 @@ static void gather_points(void *context, int64_t first, int64_t end)
     float *hi[3] = {p->x, p->y, p->z}, *lo[3] = {p->xl, p->yl, p->zl};
     for (int64_t k = first; k < end; k++) {
         const int32_t i = p->order[k];
-        for (int c = 0; c < 3; c++) {
-            const double x = tree_in_box(t->box, c, t->in->x[i][c]);
-            hi[c][k] = (float)x;
-            lo[c][k] = (float)(x - (double)hi[c][k]);
-        }
+        for (int c = 0; c < 3; c++)
+            tree_split(tree_in_box(t->box, c, t->in->x[i][c]), &hi[c][k], &lo[c][k]);
         p->m[k] = t->in->m ? (float)tree_mass_in_box(t->box, t->in->m[i]) : 0.0f;
     }
 }
@@ -273,7 +268,7 @@ static void point_of(const struct tree_points *p, int32_t k, double x[3])
 
 static void leaf_moments(const struct tree *t, const struct tree_cell *cell, struct tree_moments *c)
 {
-    double origin[3], x[3], d[3];
+    double origin[3], x[3], d[3], r2 = 0.0;
     point_of(&t->points, cell->first, origin);
     for (int32_t k = cell->first; k < cell->end; k++) {
         point_of(&t->points, k, x);
@@ -284,7 +279,9 @@ static void leaf_moments(const struct tree *t, const struct tree_cell *cell, str
         point_of(&t->points, k, x);
         for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
         tree_add_particle(c, (double)t->points.m[k], d);
+        r2 = tree_larger(r2, tree_square(d));
     }
+    c->radius = sqrt(r2);
 }
 
 static void inner_moments(const struct tree *t, const struct tree_cell *cell,

@@ -89,27 +89,29 @@ TREE_FN void tree_centre(struct tree_moments *c, const double origin[3])
             c->m != 0.0 && !c->mixed ? origin[k] + c->x[k] / c->m : 0.5 * (c->low[k] + c->high[k]);
 }
 
-/* Second pass: the moments of mass m at distance d. */
+TREE_FN double tree_larger(double a, double b) { return a > b ? a : b; }
+
+TREE_FN double tree_square(const double d[3]) { return d[0] * d[0] + d[1] * d[1] + d[2] * d[2]; }
+
+/* Second pass: the moments of mass m at distance d; the radius is the caller's to find. */
 TREE_FN void tree_add_particle(struct tree_moments *c, double m, const double d[3])
 {
     const double x = m * d[0], y = m * d[1], z = m * d[2];
     const double xx = x * d[0], xy = x * d[1], xz = x * d[2], yy = y * d[1], yz = y * d[2];
-    const double zz = z * d[2], r = sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]);
+    const double zz = z * d[2];
     c->second[0] += xx, c->second[1] += xy, c->second[2] += xz;
     c->second[3] += yy, c->second[4] += yz, c->second[5] += zz;
     c->third[0] += xx * d[0], c->third[1] += xx * d[1], c->third[2] += xx * d[2];
     c->third[3] += xy * d[1], c->third[4] += xy * d[2], c->third[5] += xz * d[2];
     c->third[6] += yy * d[1], c->third[7] += yy * d[2], c->third[8] += yz * d[2];
     c->third[9] += zz * d[2];
-    if (r > c->radius) c->radius = r;
 }
 
-/* The same of a child cell whose centre is at distance d. */
+/* The same of a child cell whose centre is at distance d, and the radius. */
 TREE_FN void tree_add_cell(struct tree_moments *c, const struct tree_moments *child,
                            const double d[3])
 {
     const double *q = child->second, *o = child->third, x = d[0], y = d[1], z = d[2];
-    const double radius = c->radius;
     tree_add_particle(c, child->m, d);
     for (int k = 0; k < 6; k++) c->second[k] += q[k];
     c->third[0] += o[0] + 3.0 * (x * q[0]);
@@ -122,8 +124,7 @@ TREE_FN void tree_add_cell(struct tree_moments *c, const struct tree_moments *ch
     c->third[7] += o[7] + 2.0 * (y * q[4]) + z * q[3];
     c->third[8] += o[8] + y * q[5] + 2.0 * (z * q[4]);
     c->third[9] += o[9] + 3.0 * (z * q[5]);
-    const double reach = sqrt(x * x + y * y + z * z) + child->radius;
-    c->radius = reach > radius ? reach : radius;
+    c->radius = tree_larger(c->radius, sqrt(tree_square(d)) + child->radius);
     c->mixed |= child->mixed;
 }
 

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #endif
 
+#include "tree_box.h"
+
 #ifndef TREE_FN
 #define TREE_FN static inline __attribute__((always_inline))
 #endif
@@ -62,6 +64,15 @@ TREE_FN uint32_t tree_place(double at)
 {
     const double cells = (double)(1 << TREE_LEVELS), place = at * cells;
     return place > 0.0 ? (uint32_t)(place < cells - 1.0 ? place : cells - 1.0) : 0u;
+}
+
+/* Of a place in the box, in two parts. */
+TREE_FN uint64_t tree_key_of(const struct tree_box *box, const float high[3], const float low[3])
+{
+    uint32_t at[3];
+    for (int c = 0; c < 3; c++)
+        at[c] = tree_place((((double)high[c] + (double)low[c]) - box->low[c]) * box->per_side);
+    return tree_key(at[0], at[1], at[2]);
 }
 
 #endif

@@ -16,9 +16,9 @@ from grape6py.cuda import source
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, TERMS = 1024, 22, 64
-TOP_CELLS = 2048  # whose moments one CUDA block finds
-LIST_BYTES, LEAST_LISTS = 64, 1 << 25  # of groups taken at once: a particle, and at least
+LIST_BYTES, LEAST_LISTS = 104, 1 << 25  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
+COUNTERS = 64  # of pairs, points and locals
 LONGEST = 4096  # list of a group
 PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
 NOT_FINITE, NO_MEMORY = -6, -29
@@ -49,7 +49,8 @@ Status = _structure(
     ("need", _int * 4),
     ("parts", _int * 2),
     *_all(_int, "too_long close"),
-    *_all(_uint64, "pairs points locals coincidences"),
+    ("coincidences", _uint64),
+    ("done", _uint64 * (4 * COUNTERS)),
 )
 Level = _structure(
     "Level", *_all(_pointer, "group local lists count"), ("room", _int * 3), ("padding", _int)
@@ -57,13 +58,13 @@ Level = _structure(
 Job = _structure(
     "Job",
     *_all(_pointer, "x m targets self status box eps2 opening key sorted packed order high low"),
-    *_all(_pointer, "levels counts summed cell moments far place barnes_hut"),
+    *_all(_pointer, "levels counts summed cell above complete moments far place barnes_hut"),
     *_all(_pointer, "target_order target_high target_low target_self rank last_acc"),
     ("level", Level * 4),
     ("part", _pointer * 2),
     *_all(_pointer, "far_sum close acc pot last"),
     *_all(_double, "eps2_given theta bound"),
-    *_all(_int, "n target_count blocks level_number hypers supers groups first_group"),
+    *_all(_int, "n target_count blocks hypers supers groups first_group"),
     *_all(_int, "parts part_room part_slots first_part close_room order_of_expansion"),
 )
 _BY_VALUE = np.dtype((np.void, ctypes.sizeof(Job)))
@@ -225,6 +226,8 @@ class CardTree:
         self.cells = status.cells
         self._set(
             cell=self._new((self.cells, CELL)),
+            above=self._new(self.cells, np.int32),
+            complete=self._xp.zeros(self.cells, np.int32),
             moments=self._new((self.cells, MOMENTS)),
             far=self._new((self.cells, FAR)),
             place=self._new((self.cells, PLACE)),
@@ -232,14 +235,8 @@ class CardTree:
         self._launch("tree_cells", n + 1, CELL_BLOCK)
         self._drop("sorted levels counts summed")
         self._launch("tree_leaf_moments", self.cells)
-        first = [*status.level_first[: CELL_LEVELS + 1]]
-        job.level_number = CELL_LEVELS - 1
-        while first[job.level_number + 1] > TOP_CELLS:
-            inside = first[job.level_number + 1] - first[job.level_number]
-            if inside:
-                self._launch("tree_level_moments", inside)
-            job.level_number -= 1
-        self._launch("tree_top_moments", 1, 512)
+        self._launch("tree_inner_moments", self.cells)
+        self._drop("above complete")
 
     # ---- forces --------------------------------------------------------------------------------
 
@@ -280,11 +277,11 @@ class CardTree:
             raise errors.from_code(NO_MEMORY, "too many targets have pairs too close for the tree")
         if status.close:
             self._launch("tree_close_rows", 256 * status.close, 256)
-        counts = (getattr(status, name) for name in "pairs points locals coincidences".split())
+        done = np.reshape(status.done, (COUNTERS, 4)).sum(axis=0).tolist()
         acc, pot = self._kept["acc"], self._kept["pot"]
         self._drop("acc pot targets self last last_acc far_sum close target_order target_high")
         self._drop("target_low target_self rank barnes_hut")
-        return acc, pot, Counts(*counts)
+        return acc, pot, Counts(*done[:3], status.coincidences)
 
     def _take_targets(self):
         """What is known of the targets, in the order of their keys."""
@@ -311,9 +308,9 @@ class CardTree:
 
     def _clear(self, status):
         """Forget what a sum has counted."""
-        for name in "too_long close pairs points locals coincidences".split():
-            setattr(status, name, 0)
+        status.too_long = status.close = status.coincidences = 0
         status.need[:], status.parts[:] = (0, 0, 0, 0), (0, 0)
+        status.done[:] = (0,) * len(status.done)
         self._write_status(status)
 
     def _enough_room(self, status):
@@ -366,7 +363,6 @@ class CardTree:
         job, order = self._job, self._job.order_of_expansion
         self._launch("tree_walk_groups", 32 * count)
         if order:
-            self._launch(f"tree_shift_groups_{order}", count)
             self._launch(f"tree_expand_groups_{order}", 32 * count)
         kind = ("" if order else "_bh") + ("" if job.eps2_given > 0 else "_bare")
         size = ("groups", "eights", "singles")[job.parts]

@@ -70,22 +70,18 @@ KERNEL(tree_make_box, struct tree_card_job, 32, 1)
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
 }
 
-DEVICE_FN uint64_t key_of(const struct tree_box *box, const double *x)
-{
-    uint32_t at[3];
-    for (int c = 0; c < 3; c++)
-        at[c] = tree_place((tree_in_box(box, c, x[c]) - box->low[c]) * box->per_side);
-    return tree_key(at[0], at[1], at[2]);
-}
-
 DEVICE_FN void split_point(const struct tree_box *box, const double *x, float4 *high, float4 *low)
 {
-    double at[3];
-    for (int c = 0; c < 3; c++) at[c] = tree_in_box(box, c, x[c]);
-    high->x = (float)at[0], high->y = (float)at[1], high->z = (float)at[2];
-    low->x = (float)(at[0] - (double)high->x), low->y = (float)(at[1] - (double)high->y);
-    low->z = (float)(at[2] - (double)high->z);
+    tree_split(tree_in_box(box, 0, x[0]), &high->x, &low->x);
+    tree_split(tree_in_box(box, 1, x[1]), &high->y, &low->y);
+    tree_split(tree_in_box(box, 2, x[2]), &high->z, &low->z);
     high->w = low->w = 0.0f;
+}
+
+DEVICE_FN uint64_t key_of(const struct tree_box *box, float4 high, float4 low)
+{
+    const float at[3] = {high.x, high.y, high.z}, rest[3] = {low.x, low.y, low.z};
+    return tree_key_of(box, at, rest);
 }
 
 /* Keys, and what is gathered in their order: one stretch of memory a particle. */
@@ -98,7 +94,7 @@ KERNEL(tree_keys, struct tree_card_job, 256, 1)
     float4 high, low;
     split_point(&box, x, &high, &low);
     high.w = (float)tree_mass_in_box(&box, job.m[k]);
-    job.key[k] = key_of(&box, x);
+    job.key[k] = key_of(&box, high, low);
     job.packed[2 * (int64_t)k] = high;
     job.packed[2 * (int64_t)k + 1] = low;
 }
@@ -107,17 +103,23 @@ KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
-    if (k < job.target_count) job.key[k] = key_of(&box, job.targets + 3 * (int64_t)k);
+    if (k >= job.target_count) return;
+    float4 high, low;
+    split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
+    job.key[k] = key_of(&box, high, low);
 }
 
+/* Points in order; and keys, which are made again: that is faster than gathering them. */
 KERNEL(tree_gather, struct tree_card_job, 256, 1)
 {
+    const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.n) return;
     const int64_t i = job.order[k];
-    job.high[k] = job.packed[2 * i];
-    job.low[k] = job.packed[2 * i + 1];
-    job.sorted[k] = job.key[i];
+    const float4 high = job.packed[2 * i], low = job.packed[2 * i + 1];
+    job.high[k] = high;
+    job.low[k] = low;
+    job.sorted[k] = key_of(&box, high, low);
 }
 
 /* The place of each particle by its number. */
@@ -252,6 +254,7 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
             job.cell[id].first = k;
             if (level == leaf) job.cell[id].child = -1;
             if (level - 1 > begin && level) job.cell[above].child = id;
+            job.above[id] = level == 0 ? -1 : level - 1 > begin ? above : above - 1;
         }
         /* cells of the particle before that end here, on this level and the one above */
         if (level > begin && level <= last_leaf) job.cell[id - 1].end = k;
@@ -275,7 +278,7 @@ DEVICE_FN void point_of(const struct tree_card_job &job, int k, double x[3], dou
 DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
                             struct tree_moments *c)
 {
-    double origin[3], x[3], d[3], m;
+    double origin[3], x[3], d[3], m, r2 = 0.0;
     point_of(job, first, origin, &m);
     _Pragma("unroll 4") for (int k = first; k < end; k++) {
         point_of(job, k, x, &m);
@@ -286,7 +289,9 @@ DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
         point_of(job, k, x, &m);
         for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
         tree_add_particle(c, m, d);
+        r2 = tree_larger(r2, tree_square(d));
     }
+    c->radius = sqrt(r2);
 }
 
 DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
@@ -328,27 +333,17 @@ KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
     if (cell.child < 0) cell_moments(job, id, &cell);
 }
 
-DEVICE_FN void level_moments(const struct tree_card_job &job, int level, int first, int step)
+/* Inner cells, from below: who completes the children of a cell goes on with that. */
+KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
 {
-    const int end = job.status->level_first[level + 1];
-    for (int id = job.status->level_first[level] + first; id < end; id += step) {
-        const struct tree_cell cell = job.cell[id];
-        if (cell.child >= 0) cell_moments(job, id, &cell);
-    }
-}
-
-/* The inner cells of one level, whose children are complete. */
-KERNEL(tree_level_moments, struct tree_card_job, 128, 1)
-{
-    level_moments(job, job.level_number, (int)(blockIdx.x * 128 + threadIdx.x), (int)gridDim.x * 128);
-}
-
-/* Those of the levels from this one up, which are few. */
-KERNEL(tree_top_moments, struct tree_card_job, 512, 1)
-{
-    for (int level = job.level_number; level >= 0; level--) {
-        level_moments(job, level, (int)threadIdx.x, 512);
-        __syncthreads();
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells || job.cell[id].child >= 0) return;
+    for (int above = job.above[id]; above >= 0; above = job.above[above]) {
+        const struct tree_cell cell = job.cell[above];
+        __threadfence();
+        if (atomicAdd(&job.complete[above], 1) != cell.child_end - cell.child - 1) return;
+        __threadfence();
+        cell_moments(job, above, &cell);
     }
 }
 

@@ -85,19 +85,17 @@ DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
     for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) out.local[64 * (int64_t)id + k] = local[k];
 }
 
-/* Of supers about the centres of their groups: a thread each. */
-template <int ORDER> DEVICE_FN void shift_groups(const struct tree_card_job &job)
+/* Adds what the expansion of a group or of a larger one does to a target. */
+template <int ORDER>
+DEVICE_FN void local_on(const struct tree_group *g, const float *local, float4 high, float4 low,
+                        float4 *sum)
 {
-    const int slot = (int)(blockIdx.x * 128 + threadIdx.x);
-    if (slot >= small_slots(job)) return;
-    const struct tree_level_job &out = small_level(job);
-    const struct tree_group g = out.group[small_group(job, slot)];
-    const int super = g.first / IN_SUPER;
-    const struct tree_group from = job.level[1].group[super];
-    float local[TREE_TERMS];
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = 0.0f;
-    shift_local<ORDER>(&from, job.level[1].local + 64 * (int64_t)super, &g, local);
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) out.local[64 * (int64_t)slot + k] = local[k];
+    const float u = 1.0f / g->unit;
+    float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
+    tree_local_to_point(ORDER, local, u * ((high.x - g->x) + low.x), u * ((high.y - g->y) + low.y),
+                        u * ((high.z - g->z) + low.z), &phi, acc);
+    sum->x += u * u * acc[0], sum->y += u * u * acc[1], sum->z += u * u * acc[2];
+    sum->w += u * phi;
 }
 
 /* Expansions of groups, and on their targets: a warp each. */
@@ -110,25 +108,22 @@ template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &jo
     const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS];
     expand_cells<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local);
-    const float *above = out.local + 64 * (int64_t)slot;
-    TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] += above[k];
     if (lane >= g.count) return;
     const float4 high = (job.targets ? job.target_high : job.high)[g.first + lane];
     const float4 low = (job.targets ? job.target_low : job.low)[g.first + lane];
-    const float u = 1.0f / g.unit;
-    float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
-    tree_local_to_point(ORDER, local, u * ((high.x - g.x) + low.x), u * ((high.y - g.y) + low.y),
-                        u * ((high.z - g.z) + low.z), &phi, acc);
-    float4 sum;
-    sum.x = u * u * acc[0], sum.y = u * u * acc[1], sum.z = u * u * acc[2], sum.w = u * phi;
+    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+    local_on<ORDER>(&g, local, high, low, &sum);
+    const int super = g.first / IN_SUPER;
+    const float *wide = job.level[1].local + 64 * (int64_t)super;
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
+    local_on<ORDER>(&job.level[1].group[super], local, high, low, &sum);
     job.far_sum[g.first + lane] = sum;
 }
 
 #define EXPAND(order)                                                                              \
     KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 0); } \
     KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
-    KERNEL(tree_shift_groups_##order, struct tree_card_job, 128, 1) { shift_groups<order>(job); }      \
     KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, 1) { expand_groups<order>(job); }
 EXPAND(2)
 EXPAND(3)

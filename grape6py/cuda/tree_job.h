@@ -3,6 +3,8 @@
 #ifndef GRAPE6_TREE_JOB_H
 #define GRAPE6_TREE_JOB_H
 
+enum { TREE_COUNTERS = 64 };
+
 /* What the card finds out on the way, for the host. */
 struct tree_status {
     uint64_t low[3], high[3], mass; /* as ordered bits; see tree_build.cu */
@@ -13,7 +15,8 @@ struct tree_status {
     int32_t parts[2]; /* of groups whose lists are too long: eights, and of those single targets */
     int32_t too_long; /* single targets whose lists did not fit, either */
     int32_t close;    /* targets with a pair too close for single precision */
-    uint64_t pairs, points, locals, coincidences;
+    uint64_t coincidences;
+    uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
 };
 
 /* Groups of one size. */
@@ -42,6 +45,8 @@ struct tree_card_job {
     uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
     int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
     struct tree_cell *cell;
+    int32_t *above, *complete; /* of cells, while moments are summed: the one they are in (-1: none),
+                                  and how many of their own are done */
     struct tree_moments *moments;
     struct tree_far *far;
     struct tree_place *place, *barnes_hut;
@@ -58,7 +63,7 @@ struct tree_card_job {
     double *acc, *pot; /* results */
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
-    int32_t n, target_count, blocks, level_number;
+    int32_t n, target_count, blocks;
     int32_t hypers, supers, groups, first_group;
     int32_t parts; /* 0: groups are taken, 1: eights, 2: singles */
     int32_t part_room, part_slots, first_part; /* of the lists of parts; parts taken at once, from */

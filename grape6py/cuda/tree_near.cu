@@ -202,9 +202,10 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
         }
     }
     if (lane) return;
-    atomicAdd((unsigned long long *)&job.status->pairs, (unsigned long long)(sources * g.count));
-    atomicAdd((unsigned long long *)&job.status->points, (unsigned long long)(points * g.count));
-    atomicAdd((unsigned long long *)&job.status->locals, (unsigned long long)count[LIST_LOCAL]);
+    unsigned long long *done = (unsigned long long *)job.status->done[blockIdx.x % TREE_COUNTERS];
+    atomicAdd(&done[0], (unsigned long long)(sources * g.count));
+    atomicAdd(&done[1], (unsigned long long)(points * g.count));
+    atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
 }
 
 #define NEAR(name, fmm, bare)                                                                      \

@@ -125,7 +125,7 @@ KERNEL(tree_groups, struct tree_card_job, 256, 1)
 
 /* ---- the walk ------------------------------------------------------------------------------ */
 
-enum { WALK_WARPS = 4, WALK_STACK = 2048 };
+enum { WALK_WARPS = 4, WALK_STACK = 1024 };
 enum { LIST_LOCAL, LIST_POINT, LIST_LEAF, LISTS, LIST_REST = LIST_LEAF };
 
 /* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
@@ -195,6 +195,12 @@ KERNEL(tree_part_groups, struct tree_card_job, 128, 1)
     if (lane == 0) job.level[3].group[slot] = group;
 }
 
+DEVICE_FN bool has_room(const struct tree_level_job &out, const int count[LISTS], int own_leaves)
+{
+    return count[LIST_LOCAL] <= out.room[LIST_LOCAL] && count[LIST_POINT] <= out.room[LIST_POINT] &&
+           count[LIST_LEAF] + own_leaves <= out.room[LIST_LEAF];
+}
+
 DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack)
 {
     const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
@@ -218,7 +224,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
                above.room[0] + above.room[1];
         end = min(above.count[4 * parent + LIST_REST], above.room[2]);
     }
-    while (top > 0 || next < end) {
+    bool room = true;
+    while (room && (top > 0 || next < end)) {
         /* Each adds 7 at most. In a full stack one is taken at once, which adds 7 a level. */
         const int taken = min(min(32, top), max(1, (WALK_STACK - 8 * TREE_LEVELS - top) / 8));
         const int more = top > taken ? 0 : 32 - taken;
@@ -266,10 +273,10 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
             own_leaves += __popc(who);
         }
         push(what == OPEN, &c, stack, &top, lane);
+        /* What will be taken in parts is not walked to its end. */
+        room = large || job.parts == 2 || has_room(out, count, own_leaves);
     }
-    const bool room = count[LIST_LOCAL] <= out.room[LIST_LOCAL] &&
-                      count[LIST_POINT] <= out.room[LIST_POINT] &&
-                      count[LIST_LEAF] + own_leaves <= out.room[LIST_LEAF];
+    room = large || has_room(out, count, own_leaves);
     if (lane) return;
     int32_t *const counts = out.count + 4 * (int64_t)slot;
     counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
