@@ -73,7 +73,9 @@ def card(shared_folder):
 @pytest.fixture(autouse=True)
 def _rooms(monkeypatch):
     """Lists begin as short as ever in each test."""
-    monkeypatch.setattr(card_tree.CardTree, "_rooms", ([2048, 0, 2048], [512, 128, 192], [99] * 3))
+    monkeypatch.setattr(card_tree.CardTree, "_large", [2048, 0, 2048])
+    monkeypatch.setattr(card_tree.CardTree, "_parts", [99] * 3)
+    monkeypatch.setattr(card_tree.CardTree, "_groups", {})
 
 
 def sums(card, pos, mass, theta=0.6, order=5, eps=0.01, **targets):
@@ -139,7 +141,9 @@ def test_repeated_runs_have_equal_bits(card):
 def test_lists_grow_and_long_ones_are_taken_in_parts(card, monkeypatch):
     mass, pos = samples.plummer(1500, 9)
     right = sums(card, pos, mass, theta=0.3)
-    monkeypatch.setattr(card_tree.CardTree, "_rooms", ([8, 0, 8], [6000, 4, 4], [8, 8, 8]))
+    for name, short in {"_large": [8, 0, 8], "_parts": [8, 8, 8], "_groups": {}}.items():
+        monkeypatch.setattr(card_tree.CardTree, name, short)
+    monkeypatch.setattr(card_tree.CardTree, "_first", ([], [6000, 4, 4]))
     card.launched.clear()
     acc, _, _ = sums(card, pos, mass, theta=0.3)
     assert card.launched.count("tree_walk_hypers") > 1

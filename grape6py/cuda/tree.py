@@ -6,6 +6,7 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 import ctypes
 import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +16,8 @@ from grape6py.cuda import source
 
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
-CELL_BLOCK, CELL_LEVELS, TERMS = 1024, 22, 64
-LIST_BYTES, LEAST_LISTS = 104, 1 << 25  # of groups taken at once: a particle, and at least
+CELL_BLOCK, CELL_LEVELS, LEAF_SPAN, TERMS = 1024, 22, 1024, 64
+LIST_BYTES, LEAST_LISTS = 80, 1 << 25  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
 COUNTERS = 64  # of pairs, points and locals
 LONGEST = 4096  # list of a group
@@ -58,7 +59,9 @@ Level = _structure(
 Job = _structure(
     "Job",
     *_all(_pointer, "x m targets self status box eps2 opening key sorted packed order high low"),
-    *_all(_pointer, "levels counts summed cell above complete moments far place barnes_hut"),
+    *_all(
+        _pointer, "levels counts summed leaf_at cell above complete moments far place barnes_hut"
+    ),
     *_all(_pointer, "target_order target_high target_low target_self rank last_acc"),
     ("level", Level * 4),
     ("part", _pointer * 2),
@@ -151,14 +154,16 @@ class CardTree:
     NotFiniteError, OutOfMemoryError
     """
 
-    # Entries of a list: of hypers and supers, groups, parts of groups. Grown where they are short,
-    # for all trees to come.
-    _rooms = ([2048, 0, 2048], [512, 128, 192], [2048, 4096, 2048])
+    # Entries of the lists of hypers and supers, of parts of groups, and of groups by the setting: at
+    # first, without and with expansions, and now. Grown where they are short, for all trees to come.
+    _large, _parts = [2048, 0, 2048], [2048, 4096, 2048]
+    _first, _groups = ([0, 640, 192], [512, 128, 192]), {}
 
     def __init__(self, card, pos, mass):
         self._card, self._xp = card, card.xp
         self.n = len(mass)
         self._kept = {}
+        self._scratch = self._new(0)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = self._job.part_room = PART_ROOM
         self._set(x=pos, m=mass)
@@ -167,6 +172,23 @@ class CardTree:
 
     def _new(self, shape, dtype=np.uint8):
         return self._xp.empty(shape, dtype)
+
+    def _cut(self, **wanted):
+        """Arrays of wanted shapes and kinds in one piece of memory, which was others' before: what
+        a memory pool gets back in small pieces does not serve where a large one is asked for."""
+        sizes = [
+            _pieces(math.prod(shape) * kind().itemsize, 256) * 256
+            for shape, kind in wanted.values()
+        ]
+        if sum(sizes) > len(self._scratch):
+            self._scratch = self._new(0)
+            self._scratch = self._new(sum(sizes))
+        cut, at = {}, 0
+        for (name, (shape, kind)), size in zip(wanted.items(), sizes, strict=True):
+            used = math.prod(shape) * kind().itemsize
+            cut[name] = self._scratch[at : at + used].view(kind).reshape(shape)
+            at += size
+        return cut
 
     def _set(self, /, **arrays):
         """Point fields of the job to arrays, which are kept."""
@@ -197,11 +219,16 @@ class CardTree:
             box=self._new(BOX),
             eps2=self._new(1, np.float32),
             opening=self._new(OPENING),
-            key=self._new(n, np.uint64),
-            sorted=self._new(n, np.uint64),
-            packed=self._new((n, 8), np.float32),
             high=self._new((n, 4), np.float32),
             low=self._new((n, 4), np.float32),
+            **self._cut(
+                key=((n,), np.uint64),
+                sorted=((n,), np.uint64),
+                packed=((n, 8), np.float32),
+                levels=((n,), np.uint16),
+                leaf_at=((n,), np.int32),
+                counts=((CELL_LEVELS * job.blocks,), np.int32),
+            ),
         )
         job.theta = 1.0
         self._launch("tree_extent", min(n, 1 << 18), 256)
@@ -209,14 +236,9 @@ class CardTree:
         self._launch("tree_keys", n, 256)
         self._set(order=self._card.sort(self._kept["key"]))
         self._launch("tree_gather", n, 256)
-        self._drop("key packed")
 
     def _make_cells(self):
         n, job = self.n, self._job
-        self._set(
-            levels=self._new(n, np.uint16),
-            counts=self._new(CELL_LEVELS * job.blocks, np.int32),
-        )
         self._launch("tree_count", n + 1, CELL_BLOCK)
         self._set(summed=self._xp.cumsum(self._kept["counts"], dtype=np.int32))
         self._launch("tree_levels", 1, 32)
@@ -233,10 +255,9 @@ class CardTree:
             place=self._new((self.cells, PLACE)),
         )
         self._launch("tree_cells", n + 1, CELL_BLOCK)
-        self._drop("sorted levels counts summed")
-        self._launch("tree_leaf_moments", self.cells)
+        self._card.launch("tree_leaf_moments", _pieces(n, LEAF_SPAN), 128, job)
         self._launch("tree_inner_moments", self.cells)
-        self._drop("above complete")
+        self._drop("key packed sorted levels leaf_at counts summed above complete")
 
     # ---- forces --------------------------------------------------------------------------------
 
@@ -281,6 +302,7 @@ class CardTree:
         acc, pot = self._kept["acc"], self._kept["pot"]
         self._drop("acc pot targets self last last_acc far_sum close target_order target_high")
         self._drop("target_low target_self rank barnes_hut")
+        self._kept["parts"] = None
         return acc, pot, Counts(*done[:3], status.coincidences)
 
     def _take_targets(self):
@@ -315,7 +337,7 @@ class CardTree:
 
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
-        job, (large, small, _) = self._job, self._rooms
+        job, large, small = self._job, self._large, self._room_of_groups()
         enough = status.need[0] <= large[0] and max(status.parts) <= job.part_room
         enough = enough and status.close <= job.close_room
         large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
@@ -331,19 +353,34 @@ class CardTree:
     def _groups_of(count):
         return _pieces(count, GROUP)
 
+    def _room_of_groups(self):
+        job = self._job
+        setting = job.order_of_expansion, job.theta, job.bound
+        return self._groups.setdefault(setting, [*self._first[job.order_of_expansion > 0]])
+
     def _sum(self):
         job, ni = self._job, self._job.target_count
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
         job.part_slots = PART_SLOTS
-        self._set(far_sum=self._new((ni, 4), np.float32), close=self._new(job.close_room, np.int32))
-        self._kept["part"] = [self._new(job.part_room, np.int32) for _ in range(2)]
-        job.part[:] = [self._card.address(array) for array in self._kept["part"]]
-        batch = self._batch(groups)
-        self._level(0, sizes[0], sizes[0])
-        self._level(1, sizes[1], sizes[1])
-        self._level(2, groups, batch)
-        self._level(3, PART_SLOTS, PART_SLOTS)
+        small = self._room_of_groups()
+        batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
+        wanted = {
+            "far_sum": ((ni, 4), np.float32),
+            "close": ((job.close_room,), np.int32),
+            "eights": ((job.part_room,), np.int32),
+            "singles": ((job.part_room,), np.int32),
+        }
+        rooms = [self._large, self._large, small, self._parts]
+        counts = [*sizes, PART_SLOTS]
+        lists = [*sizes[:2], batch, PART_SLOTS]
+        for level in range(4):
+            wanted |= _level_arrays(level, counts[level], lists[level], rooms[level])
+        arrays = self._cut(**wanted)
+        self._set(far_sum=arrays["far_sum"], close=arrays["close"])
+        job.part[:] = [self._card.address(arrays[name]) for name in ("eights", "singles")]
+        for level in range(4):
+            self._point_level(level, arrays, rooms[level])
         self._launch("tree_make_box", 1, 32)  # for eps^2 and theta
         self._launch("tree_groups", 256 * sizes[0], 256)
         order = job.order_of_expansion
@@ -374,10 +411,13 @@ class CardTree:
 
     def _parts_again(self, status):
         """All parts of groups, with lists that are long enough, a share of them at a time."""
-        job, rooms = self._job, self._rooms[2]
+        job, rooms = self._job, self._parts
         while True:
-            rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
-            self._level(3, PART_SLOTS, PART_SLOTS)
+            if status.too_long:
+                rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
+                wanted = _level_arrays(3, PART_SLOTS, PART_SLOTS, rooms)
+                self._kept["parts"] = {n: self._new(*of) for n, of in wanted.items()}
+                self._point_level(3, self._kept["parts"], rooms)
             eights = status.parts[0]
             status.parts[1] = status.too_long = 0
             self._write_status(status)
@@ -394,20 +434,18 @@ class CardTree:
             if not status.too_long:
                 return status
 
-    def _batch(self, groups):
-        """Groups whose lists are kept at once."""
-        room = 4 * sum(self._rooms[1])
-        return min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // room + 1)
+    def _point_level(self, level, arrays, room):
+        to = self._job.level[level]
+        to.room[:] = room
+        for name in ("group", "local", "lists", "count"):
+            setattr(to, name, self._card.address(arrays[f"{name}_{level}"]))
 
-    def _level(self, level, groups, lists):
-        job, room = self._job.level[level], self._rooms[max(level - 1, 0)]
-        job.room[:] = room
-        kept = {
-            "group": self._new((groups, GROUP_BYTES)),
-            "local": self._new((lists, TERMS), np.float32),
-            "lists": self._new((lists, sum(room)), np.int32),
-            "count": self._new((lists, 4), np.int32),
-        }
-        for name, array in kept.items():
-            setattr(job, name, self._card.address(array))
-        self._kept[f"level {level}"] = kept
+
+def _level_arrays(level, groups, lists, room):
+    """Of groups of one size, `lists` of which have lists at a time."""
+    return {
+        f"group_{level}": ((groups, GROUP_BYTES), np.uint8),
+        f"local_{level}": ((lists if level < 2 else 0, TERMS), np.float32),
+        f"lists_{level}": ((lists, sum(room)), np.int32),
+        f"count_{level}": ((lists, 4), np.int32),
+    }

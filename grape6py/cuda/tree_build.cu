@@ -244,6 +244,7 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
         }
     }
     __syncthreads();
+    int leaf_id = -1;
     /* the number of cells of the level above that have begun before */
     int above = low > 0 && low < CELL_LEVELS ? before[low - 1][warp] : 0;
     for (int level = low; level <= high; level++) {
@@ -252,7 +253,7 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
         const int id = before[level][warp] + __popc(here & ((1u << t % 32) - 1));
         if (begins) {
             job.cell[id].first = k;
-            if (level == leaf) job.cell[id].child = -1;
+            if (level == leaf) job.cell[id].child = -1, leaf_id = id;
             if (level - 1 > begin && level) job.cell[above].child = id;
             job.above[id] = level == 0 ? -1 : level - 1 > begin ? above : above - 1;
         }
@@ -262,31 +263,42 @@ KERNEL(tree_cells, struct tree_card_job, 1024, 1)
             job.cell[above - 1].child_end = id;
         above = id;
     }
+    if (k < job.n) job.leaf_at[k] = leaf_id;
 }
 
 /* ---- moments ------------------------------------------------------------------------------- */
 
-DEVICE_FN void point_of(const struct tree_card_job &job, int k, double x[3], double *m)
+/* Points of some leaves that lie together, in shared memory; later ones are fetched. */
+enum { LEAF_THREADS = 128, LEAF_SPAN = 1024, LEAF_STAGED = LEAF_SPAN + TREE_LEAF };
+struct staged_points {
+    float4 high[LEAF_STAGED], low[LEAF_STAGED];
+    int first;
+};
+
+DEVICE_FN void point_of(const struct tree_card_job &job, const struct staged_points *p, int k,
+                        double x[3], double *m)
 {
-    const float4 high = job.high[k], low = job.low[k];
+    const bool near = k - p->first < LEAF_STAGED;
+    const float4 high = near ? p->high[k - p->first] : job.high[k];
+    const float4 low = near ? p->low[k - p->first] : job.low[k];
     x[0] = (double)high.x + (double)low.x;
     x[1] = (double)high.y + (double)low.y;
     x[2] = (double)high.z + (double)low.z;
     *m = (double)high.w;
 }
 
-DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
-                            struct tree_moments *c)
+DEVICE_FN void leaf_moments(const struct tree_card_job &job, const struct staged_points *p,
+                            int first, int end, struct tree_moments *c)
 {
     double origin[3], x[3], d[3], m, r2 = 0.0;
-    point_of(job, first, origin, &m);
-    _Pragma("unroll 4") for (int k = first; k < end; k++) {
-        point_of(job, k, x, &m);
+    point_of(job, p, first, origin, &m);
+    for (int k = first; k < end; k++) {
+        point_of(job, p, k, x, &m);
         tree_add_mass(c, m, x, origin, x, x);
     }
     tree_centre(c, origin);
-    _Pragma("unroll 4") for (int k = first; k < end; k++) {
-        point_of(job, k, x, &m);
+    for (int k = first; k < end; k++) {
+        point_of(job, p, k, x, &m);
         for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
         tree_add_particle(c, m, d);
         r2 = tree_larger(r2, tree_square(d));
@@ -294,43 +306,67 @@ DEVICE_FN void leaf_moments(const struct tree_card_job &job, int first, int end,
     c->radius = sqrt(r2);
 }
 
+/* Fetched 16 bytes at a time. */
+DEVICE_FN struct tree_moments moments_of(const struct tree_card_job &job, int id)
+{
+    constexpr int PARTS = sizeof(struct tree_moments) / sizeof(double2);
+    union {
+        double2 part[PARTS];
+        struct tree_moments moments;
+    } c;
+    const double2 *from = (const double2 *)&job.moments[id];
+    TREE_UNROLL
+    for (int k = 0; k < PARTS; k++) c.part[k] = from[k];
+    return c.moments;
+}
+
 DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
                              struct tree_moments *c)
 {
     double origin[3], d[3];
     for (int k = first; k < end; k++) {
-        const struct tree_moments child = job.moments[k];
+        const struct tree_moments child = moments_of(job, k);
         for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
         tree_add_mass(c, child.m, child.x, origin, child.low, child.high);
         c->mixed |= child.mixed;
     }
     tree_centre(c, origin);
     for (int k = first; k < end; k++) {
-        const struct tree_moments child = job.moments[k];
+        const struct tree_moments child = moments_of(job, k);
         for (int a = 0; a < 3; a++) d[a] = child.x[a] - c->x[a];
         tree_add_cell(c, &child, d);
     }
 }
 
-DEVICE_FN void cell_moments(const struct tree_card_job &job, int id, const struct tree_cell *cell)
+DEVICE_FN void keep_moments(const struct tree_card_job &job, int id, struct tree_moments *c)
 {
-    struct tree_moments c;
-    tree_begin(&c);
-    if (cell->child < 0)
-        leaf_moments(job, cell->first, cell->end, &c);
-    else
-        inner_moments(job, cell->child, cell->child_end, &c);
-    tree_close(&c);
-    job.moments[id] = c;
-    tree_single(&c, &job.far[id], &job.place[id]);
+    tree_close(c);
+    job.moments[id] = *c;
+    tree_single(c, &job.far[id], &job.place[id]);
 }
 
+/* A CUDA block takes the leaves that begin in a stretch of particles, a thread each. */
 KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
 {
-    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
-    if (id >= job.status->cells) return;
-    const struct tree_cell cell = job.cell[id];
-    if (cell.child < 0) cell_moments(job, id, &cell);
+    __shared__ struct staged_points points;
+    __shared__ int leaves[LEAF_SPAN], count;
+    const int t = (int)threadIdx.x, first = (int)blockIdx.x * LEAF_SPAN;
+    if (t == 0) points.first = first, count = 0;
+    __syncthreads();
+    for (int k = t; k < LEAF_STAGED && first + k < job.n; k += LEAF_THREADS) {
+        points.high[k] = job.high[first + k];
+        points.low[k] = job.low[first + k];
+        if (k < LEAF_SPAN && job.leaf_at[first + k] >= 0)
+            leaves[atomicAdd(&count, 1)] = job.leaf_at[first + k];
+    }
+    __syncthreads();
+    for (int k = t; k < count; k += LEAF_THREADS) {
+        const struct tree_cell cell = job.cell[leaves[k]];
+        struct tree_moments c;
+        tree_begin(&c);
+        leaf_moments(job, &points, cell.first, cell.end, &c);
+        keep_moments(job, leaves[k], &c);
+    }
 }
 
 /* Inner cells, from below: who completes the children of a cell goes on with that. */
@@ -343,7 +379,10 @@ KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
         __threadfence();
         if (atomicAdd(&job.complete[above], 1) != cell.child_end - cell.child - 1) return;
         __threadfence();
-        cell_moments(job, above, &cell);
+        struct tree_moments c;
+        tree_begin(&c);
+        inner_moments(job, cell.child, cell.child_end, &c);
+        keep_moments(job, above, &c);
     }
 }
 

@@ -124,7 +124,10 @@ template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &jo
 #define EXPAND(order)                                                                              \
     KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 0); } \
     KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
-    KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, 1) { expand_groups<order>(job); }
+    KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
+    {                                                                                              \
+        expand_groups<order>(job);                                                                 \
+    }
 EXPAND(2)
 EXPAND(3)
 EXPAND(4)

@@ -44,6 +44,7 @@ struct tree_card_job {
     float4 *high, *low;     /* by place: x y z m; x y z and nothing */
     uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
     int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
+    int32_t *leaf_at; /* number of the leaf that begins with each particle, or -1 */
     struct tree_cell *cell;
     int32_t *above, *complete; /* of cells, while moments are summed: the one they are in (-1: none),
                                   and how many of their own are done */

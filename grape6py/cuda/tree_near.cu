@@ -209,7 +209,7 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
 }
 
 #define NEAR(name, fmm, bare)                                                                      \
-    KERNEL(name##_groups, struct tree_card_job, 128, 1) { near<fmm, bare, 2, 16>(job); }           \
+    KERNEL(name##_groups, struct tree_card_job, 128, 7) { near<fmm, bare, 2, 16>(job); }           \
     KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8>(job); }            \
     KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1>(job); }
 NEAR(tree_near, 1, 0)

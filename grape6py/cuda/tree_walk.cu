@@ -297,7 +297,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
 }
 
 #define WALK(name, level, number)                                                                  \
-    KERNEL(name, struct tree_card_job, 128, 1)                                                     \
+    KERNEL(name, struct tree_card_job, 128, 9)                                                     \
     {                                                                                              \
         __shared__ int32_t stack[WALK_WARPS][WALK_STACK];                                          \
         const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * WALK_WARPS + warp;        \
