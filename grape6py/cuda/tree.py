@@ -6,7 +6,6 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 import ctypes
 import functools
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from grape6py.cuda import source
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, LEAF_SPAN, TERMS = 1024, 22, 1024, 64
-LIST_BYTES, LEAST_LISTS = 80, 1 << 25  # of groups taken at once: a particle, and at least
+LIST_BYTES, LEAST_LISTS = 48, 1 << 26  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
 COUNTERS = 64  # of pairs, points and locals
 LONGEST = 4096  # list of a group
@@ -105,6 +104,42 @@ class Card:
         return array.get().tobytes()
 
 
+class Scratch:
+    """One piece of memory that each phase of the work cuts up anew: what a memory pool gets back in
+    small pieces does not serve where a large one is asked for.
+
+    Parameters
+    ----------
+    card : Card
+    size : int
+        Bytes that it has at least.
+    """
+
+    def __init__(self, card, size):
+        self._card, self._least = card, size
+        self._memory = card.xp.empty(0, np.uint8)
+        self._pieces = {}
+
+    def cut(self, **sizes):
+        """Forget what was there; the addresses of pieces of so many bytes, by their names."""
+        start = {}
+        end = 0
+        for name, size in sizes.items():
+            start[name] = end
+            end += _pieces(size, 256) * 256
+        if end > len(self._memory):
+            self._memory = self._card.xp.empty(0, np.uint8)  # gives back the old one first
+            self._memory = self._card.xp.empty(max(end, self._least), np.uint8)
+        self._pieces = {name: (at, at + sizes[name]) for name, at in start.items()}
+        address = self._card.address(self._memory)
+        return {name: address + at for name, at in start.items()}
+
+    def view(self, name, dtype):
+        """The array that a piece is."""
+        first, end = self._pieces[name]
+        return self._memory[first:end].view(dtype)
+
+
 @dataclass
 class Counts:
     """What a sum has done: pairs, cells on targets, cells on groups; and pairs left out."""
@@ -154,8 +189,8 @@ class CardTree:
     NotFiniteError, OutOfMemoryError
     """
 
-    # Entries of the lists of hypers and supers, of parts of groups, and of groups by the setting: at
-    # first, without and with expansions, and now. Grown where they are short, for all trees to come.
+    # Entries of the lists of hypers and supers, of parts of groups, and of groups by the setting (to
+    # begin with: without and with expansions). Grown where they are short, for all trees to come.
     _large, _parts = [2048, 0, 2048], [2048, 4096, 2048]
     _first, _groups = ([0, 640, 192], [512, 128, 192]), {}
 
@@ -163,7 +198,7 @@ class CardTree:
         self._card, self._xp = card, card.xp
         self.n = len(mass)
         self._kept = {}
-        self._scratch = self._new(0)
+        self._scratch = Scratch(card, (LIST_BYTES + 32) * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = self._job.part_room = PART_ROOM
         self._set(x=pos, m=mass)
@@ -173,28 +208,16 @@ class CardTree:
     def _new(self, shape, dtype=np.uint8):
         return self._xp.empty(shape, dtype)
 
-    def _cut(self, **wanted):
-        """Arrays of wanted shapes and kinds in one piece of memory, which was others' before: what
-        a memory pool gets back in small pieces does not serve where a large one is asked for."""
-        sizes = [
-            _pieces(math.prod(shape) * kind().itemsize, 256) * 256
-            for shape, kind in wanted.values()
-        ]
-        if sum(sizes) > len(self._scratch):
-            self._scratch = self._new(0)
-            self._scratch = self._new(sum(sizes))
-        cut, at = {}, 0
-        for (name, (shape, kind)), size in zip(wanted.items(), sizes, strict=True):
-            used = math.prod(shape) * kind().itemsize
-            cut[name] = self._scratch[at : at + used].view(kind).reshape(shape)
-            at += size
-        return cut
-
     def _set(self, /, **arrays):
         """Point fields of the job to arrays, which are kept."""
         for name, array in arrays.items():
             setattr(self._job, name, None if array is None else self._card.address(array))
             self._kept[name] = array
+
+    def _point(self, to, **sizes):
+        """Point fields to pieces of scratch memory."""
+        for name, address in self._scratch.cut(**sizes).items():
+            setattr(to, name, address)
 
     def _drop(self, names):
         self._set(**dict.fromkeys(names.split()))
@@ -221,26 +244,22 @@ class CardTree:
             opening=self._new(OPENING),
             high=self._new((n, 4), np.float32),
             low=self._new((n, 4), np.float32),
-            **self._cut(
-                key=((n,), np.uint64),
-                sorted=((n,), np.uint64),
-                packed=((n, 8), np.float32),
-                levels=((n,), np.uint16),
-                leaf_at=((n,), np.int32),
-                counts=((CELL_LEVELS * job.blocks,), np.int32),
-            ),
         )
+        self._point(
+            job, key=8 * n, sorted=8 * n, packed=32 * n, levels=2 * n, leaf_at=4 * n,
+            counts=4 * CELL_LEVELS * job.blocks,
+        )  # fmt: skip
         job.theta = 1.0
         self._launch("tree_extent", min(n, 1 << 18), 256)
         self._launch("tree_make_box", 1, 32)
         self._launch("tree_keys", n, 256)
-        self._set(order=self._card.sort(self._kept["key"]))
+        self._set(order=self._card.sort(self._scratch.view("key", np.uint64)))
         self._launch("tree_gather", n, 256)
 
     def _make_cells(self):
         n, job = self.n, self._job
         self._launch("tree_count", n + 1, CELL_BLOCK)
-        self._set(summed=self._xp.cumsum(self._kept["counts"], dtype=np.int32))
+        self._set(summed=self._xp.cumsum(self._scratch.view("counts", np.int32), dtype=np.int32))
         self._launch("tree_levels", 1, 32)
         status = self._read_status()
         if status.bad:
@@ -257,7 +276,7 @@ class CardTree:
         self._launch("tree_cells", n + 1, CELL_BLOCK)
         self._card.launch("tree_leaf_moments", _pieces(n, LEAF_SPAN), 128, job)
         self._launch("tree_inner_moments", self.cells)
-        self._drop("key packed sorted levels leaf_at counts summed above complete")
+        self._drop("summed above complete")
 
     # ---- forces --------------------------------------------------------------------------------
 
@@ -287,10 +306,8 @@ class CardTree:
         self._set(targets=targets, self=self_index, last=last_acc)
         self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._take_targets()
-        self._clear(self._read_status())
         status = self._sum()
         while not self._enough_room(status):
-            self._clear(status)
             status = self._sum()
         if status.too_long or max(status.parts) > PART_SLOTS:
             status = self._parts_again(status)
@@ -300,7 +317,7 @@ class CardTree:
             self._launch("tree_close_rows", 256 * status.close, 256)
         done = np.reshape(status.done, (COUNTERS, 4)).sum(axis=0).tolist()
         acc, pot = self._kept["acc"], self._kept["pot"]
-        self._drop("acc pot targets self last last_acc far_sum close target_order target_high")
+        self._drop("acc pot targets self last last_acc target_order target_high")
         self._drop("target_low target_self rank barnes_hut")
         self._kept["parts"] = None
         return acc, pot, Counts(*done[:3], status.coincidences)
@@ -328,13 +345,6 @@ class CardTree:
             self._set(barnes_hut=self._new((self.cells, PLACE)))
             self._launch("tree_barnes_hut", self.cells)
 
-    def _clear(self, status):
-        """Forget what a sum has counted."""
-        status.too_long = status.close = status.coincidences = 0
-        status.need[:], status.parts[:] = (0, 0, 0, 0), (0, 0)
-        status.done[:] = (0,) * len(status.done)
-        self._write_status(status)
-
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
         job, large, small = self._job, self._large, self._room_of_groups()
@@ -344,7 +354,7 @@ class CardTree:
         job.part_room = max(job.part_room, 2 * max(status.parts))
         job.close_room = max(job.close_room, 2 * status.close)
         many = self._groups_of(job.target_count) // 16 + 64
-        if status.parts[0] > many and small[0] < LONGEST:
+        if status.parts[0] > many and max(small) < LONGEST:
             small[:] = [2 * room for room in small]  # long lists cost less than many parts
             return False
         return enough
@@ -365,26 +375,29 @@ class CardTree:
         job.part_slots = PART_SLOTS
         small = self._room_of_groups()
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
-        wanted = {
-            "far_sum": ((ni, 4), np.float32),
-            "close": ((job.close_room,), np.int32),
-            "eights": ((job.part_room,), np.int32),
-            "singles": ((job.part_room,), np.int32),
-        }
         rooms = [self._large, self._large, small, self._parts]
         counts = [*sizes, PART_SLOTS]
         lists = [*sizes[:2], batch, PART_SLOTS]
+        wanted = {"far_sum": 16 * ni, "close": 4 * job.close_room}
+        wanted |= {"eights": 4 * job.part_room, "singles": 4 * job.part_room}
         for level in range(4):
-            wanted |= _level_arrays(level, counts[level], lists[level], rooms[level])
-        arrays = self._cut(**wanted)
-        self._set(far_sum=arrays["far_sum"], close=arrays["close"])
-        job.part[:] = [self._card.address(arrays[name]) for name in ("eights", "singles")]
+            sizes = _level_bytes(counts[level], lists[level], rooms[level])
+            if level > 1:
+                sizes["local"] = 0
+            wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
+        at = self._scratch.cut(**wanted)
+        job.far_sum, job.close, job.part[:] = (
+            at["far_sum"],
+            at["close"],
+            (at["eights"], at["singles"]),
+        )
         for level in range(4):
-            self._point_level(level, arrays, rooms[level])
+            self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
+        self._launch("tree_clear", 1, 32)
         self._launch("tree_make_box", 1, 32)  # for eps^2 and theta
-        self._launch("tree_groups", 256 * sizes[0], 256)
+        self._launch("tree_groups", 256 * job.hypers, 256)
         order = job.order_of_expansion
-        for name, count in (("hypers", sizes[0]), ("supers", sizes[1])) if order else ():
+        for name, count in (("hypers", job.hypers), ("supers", job.supers)) if order else ():
             self._launch(f"tree_walk_{name}", 32 * count)
             self._launch(f"tree_expand_{name}_{order}", 128 * count)
         for job.first_group in range(0, groups, batch):
@@ -415,9 +428,9 @@ class CardTree:
         while True:
             if status.too_long:
                 rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
-                wanted = _level_arrays(3, PART_SLOTS, PART_SLOTS, rooms)
-                self._kept["parts"] = {n: self._new(*of) for n, of in wanted.items()}
-                self._point_level(3, self._kept["parts"], rooms)
+                sizes = _level_bytes(PART_SLOTS, PART_SLOTS, rooms)
+                longer = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
+                self._point_level(3, {n: self._card.address(longer[n]) for n in sizes}, rooms)
             eights = status.parts[0]
             status.parts[1] = status.too_long = 0
             self._write_status(status)
@@ -434,18 +447,18 @@ class CardTree:
             if not status.too_long:
                 return status
 
-    def _point_level(self, level, arrays, room):
+    def _point_level(self, level, addresses, room):
         to = self._job.level[level]
         to.room[:] = room
-        for name in ("group", "local", "lists", "count"):
-            setattr(to, name, self._card.address(arrays[f"{name}_{level}"]))
+        for name, address in addresses.items():
+            setattr(to, name, address)
 
 
-def _level_arrays(level, groups, lists, room):
+def _level_bytes(groups, lists, room):
     """Of groups of one size, `lists` of which have lists at a time."""
     return {
-        f"group_{level}": ((groups, GROUP_BYTES), np.uint8),
-        f"local_{level}": ((lists if level < 2 else 0, TERMS), np.float32),
-        f"lists_{level}": ((lists, sum(room)), np.int32),
-        f"count_{level}": ((lists, 4), np.int32),
+        "group": GROUP_BYTES * groups,
+        "local": 4 * TERMS * lists,
+        "lists": 4 * sum(room) * lists,
+        "count": 16 * lists,
     }

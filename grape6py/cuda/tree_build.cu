@@ -56,6 +56,18 @@ KERNEL(tree_extent, struct tree_card_job, 256, 1)
         atomicMax((unsigned long long *)&job.status->mass, (unsigned long long)column[t][0]);
 }
 
+/* Forgets what a sum has counted. */
+KERNEL(tree_clear, struct tree_card_job, 32, 1)
+{
+    struct tree_status *s = job.status;
+    const int t = (int)threadIdx.x;
+    for (int k = t; k < TREE_COUNTERS; k += 32)
+        for (int c = 0; c < 4; c++) s->done[k][c] = 0;
+    if (t < 4) s->need[t] = 0;
+    if (t < 2) s->parts[t] = 0;
+    if (t == 0) s->too_long = 0, s->close = 0, s->coincidences = 0;
+}
+
 KERNEL(tree_make_box, struct tree_card_job, 32, 1)
 {
     if (threadIdx.x) return;
@@ -306,33 +318,19 @@ DEVICE_FN void leaf_moments(const struct tree_card_job &job, const struct staged
     c->radius = sqrt(r2);
 }
 
-/* Fetched 16 bytes at a time. */
-DEVICE_FN struct tree_moments moments_of(const struct tree_card_job &job, int id)
-{
-    constexpr int PARTS = sizeof(struct tree_moments) / sizeof(double2);
-    union {
-        double2 part[PARTS];
-        struct tree_moments moments;
-    } c;
-    const double2 *from = (const double2 *)&job.moments[id];
-    TREE_UNROLL
-    for (int k = 0; k < PARTS; k++) c.part[k] = from[k];
-    return c.moments;
-}
-
 DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
                              struct tree_moments *c)
 {
     double origin[3], d[3];
     for (int k = first; k < end; k++) {
-        const struct tree_moments child = moments_of(job, k);
+        const struct tree_moments child = whole(&job.moments[k]);
         for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
         tree_add_mass(c, child.m, child.x, origin, child.low, child.high);
         c->mixed |= child.mixed;
     }
     tree_centre(c, origin);
     for (int k = first; k < end; k++) {
-        const struct tree_moments child = moments_of(job, k);
+        const struct tree_moments child = whole(&job.moments[k]);
         for (int a = 0; a < 3; a++) d[a] = child.x[a] - c->x[a];
         tree_add_cell(c, &child, d);
     }
@@ -340,9 +338,13 @@ DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end
 
 DEVICE_FN void keep_moments(const struct tree_card_job &job, int id, struct tree_moments *c)
 {
+    struct tree_far far;
+    struct tree_place place;
     tree_close(c);
-    job.moments[id] = *c;
-    tree_single(c, &job.far[id], &job.place[id]);
+    tree_single(c, &far, &place);
+    put_whole(&job.moments[id], *c);
+    put_whole(&job.far[id], far);
+    put_whole(&job.place[id], place);
 }
 
 /* A CUDA block takes the leaves that begin in a stretch of particles, a thread each. */
@@ -361,7 +363,7 @@ KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
     }
     __syncthreads();
     for (int k = t; k < count; k += LEAF_THREADS) {
-        const struct tree_cell cell = job.cell[leaves[k]];
+        const struct tree_cell cell = whole(&job.cell[leaves[k]]);
         struct tree_moments c;
         tree_begin(&c);
         leaf_moments(job, &points, cell.first, cell.end, &c);
@@ -375,7 +377,7 @@ KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
     const int id = (int)(blockIdx.x * 128 + threadIdx.x);
     if (id >= job.status->cells || job.cell[id].child >= 0) return;
     for (int above = job.above[id]; above >= 0; above = job.above[above]) {
-        const struct tree_cell cell = job.cell[above];
+        const struct tree_cell cell = whole(&job.cell[above]);
         __threadfence();
         if (atomicAdd(&job.complete[above], 1) != cell.child_end - cell.child - 1) return;
         __threadfence();

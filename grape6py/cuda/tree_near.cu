@@ -58,7 +58,7 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     for (int first = 0; first < count; first += 32) {
         int begin = 0, mine = 0;
         if (first + lane < count) {
-            const struct tree_cell c = job.cell[list[direction * (first + lane)]];
+            const struct tree_cell c = whole(&job.cell[list[direction * (first + lane)]]);
             begin = c.first, mine = c.end - c.first;
         }
         int sum = mine;

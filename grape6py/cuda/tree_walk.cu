@@ -240,8 +240,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         enum { NOTHING, LOCAL, POINT, LEAF, OWN_LEAF, OPEN } what = NOTHING;
         struct tree_cell c = {0, 0, 0, 0};
         if (cell >= 0) {
-            const struct tree_place p = places[cell];
-            c = job.cell[cell];
+            const struct tree_place p = whole(&places[cell]);
+            c = whole(&job.cell[cell]);
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
             const float reach = tree_reach_point(&o, &g, p.size);
