@@ -15,8 +15,9 @@ from grape6py.cuda import source
 
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
+OTHER_BYTES = 48  # a particle, that a sum needs beside the lists of groups
 CELL_BLOCK, CELL_LEVELS, LEAF_SPAN, TERMS = 1024, 22, 1024, 64
-LIST_BYTES, LEAST_LISTS = 48, 1 << 26  # of groups taken at once: a particle, and at least
+LIST_BYTES, LEAST_LISTS = 32, 1 << 26  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
 COUNTERS = 64  # of pairs, points and locals
 LONGEST = 4096  # list of a group
@@ -189,16 +190,16 @@ class CardTree:
     NotFiniteError, OutOfMemoryError
     """
 
-    # Entries of the lists of hypers and supers, of parts of groups, and of groups by the setting (to
-    # begin with: without and with expansions). Grown where they are short, for all trees to come.
-    _large, _parts = [2048, 0, 2048], [2048, 4096, 2048]
+    # Entries of the lists of hypers and supers, of parts of groups, and of groups by the setting: to
+    # begin with, without and with expansions. Grown where they are short, for all trees to come.
+    _large, _parts = [1280, 0, 1280], [2048, 4096, 2048]
     _first, _groups = ([0, 640, 192], [512, 128, 192]), {}
 
     def __init__(self, card, pos, mass):
         self._card, self._xp = card, card.xp
         self.n = len(mass)
         self._kept = {}
-        self._scratch = Scratch(card, (LIST_BYTES + 32) * self.n)
+        self._scratch = Scratch(card, (LIST_BYTES + OTHER_BYTES) * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = self._job.part_room = PART_ROOM
         self._set(x=pos, m=mass)
