@@ -108,9 +108,10 @@ struct backend {
     const struct device_arrays *arrays; /* NULL, or CAN_DEVICE_POINTERS */
 };
 
-extern const struct backend backend_direct;   /* direct sum on the CPU */
-extern const struct backend backend_cuda;     /* direct sum on a graphics card */
-extern const struct backend backend_cpu_tree; /* octree on the CPU */
+extern const struct backend backend_direct;    /* direct sum on the CPU */
+extern const struct backend backend_cuda;      /* direct sum on a graphics card */
+extern const struct backend backend_cpu_tree;  /* octree on the CPU */
+extern const struct backend backend_cuda_tree; /* octree on a graphics card */
 
 /* Limbs of a partial row in a mode. */
 static inline int limbs_of(int mode) { return mode == MODE_DOUBLE ? 3 : 2; }

@@ -24,7 +24,7 @@
 #include "options.h"
 
 enum { STACK = 16 << 20 };
-enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, CLOSE, START };
+enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic int process; /* that has entered the driver or Python: no forked child may */
@@ -45,6 +45,7 @@ struct errand {
     const char *const *names;
     void **functions;
     uint64_t bytes, *address;
+    struct tree_errand *tree;
     void *library;
     const char *card;
     int64_t result;
@@ -142,6 +143,7 @@ static void *perform(void *argument)
         break;
     case ALLOCATE: e->result = python->allocate(e->device, e->count, e->bytes, e->address); break;
     case RELEASE: e->result = python->release(e->device, *e->address); break;
+    case TREE: e->result = python->tree(e->device, e->tree); break;
     case CLOSE: e->result = python->close(e->device, e->count); break;
     default: e->result = try_to_start(e->library, e->card);
     }
@@ -222,6 +224,11 @@ static int64_t release(struct device *device, uint64_t address)
     return enter(&(struct errand){.what = RELEASE, .device = device, .address = &address});
 }
 
+static int64_t tree(struct device *device, struct tree_errand *errand)
+{
+    return enter(&(struct errand){.what = TREE, .device = device, .tree = errand});
+}
+
 static int64_t close_device(struct device *device, int32_t lost)
 {
     return enter(&(struct errand){.what = CLOSE, .count = lost, .device = device});
@@ -253,7 +260,7 @@ static void start_once(void)
     hosted_take(state);
 }
 
-static const struct bridge guarded = {open_device, kernels, allocate, release, close_device};
+static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};
 
 const struct bridge *bridge_start(int wanted, struct fault *f)
 {

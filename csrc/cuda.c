@@ -41,7 +41,7 @@ static const char *const NAMES[NKERNEL] = {
 
 /* ---- the card ------------------------------------------------------------------- */
 
-static int of_bridge(struct cuda *c, int64_t answer, struct fault *f)
+int cuda_answer(struct cuda *c, int64_t answer, struct fault *f)
 {
     if (answer > 0) return 0;
     if (answer == 0)
@@ -140,7 +140,7 @@ int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes
     if (bytes <= m->bytes) return 0;
     struct cuda_memory more = {0,
                                m->bytes + m->bytes / 2 > bytes ? m->bytes + m->bytes / 2 : bytes};
-    int code = of_bridge(c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), f);
+    int code = cuda_answer(c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), f);
     if (code) return code;
     if (m->address) { /* what still uses it has to end first */
         code = cuda_idle(c, "memory", f);
@@ -166,13 +166,15 @@ int cuda_take_mode(struct cuda *c, int mode, struct fault *f)
 {
     c->mode = mode;
     if (c->function[mode][0]) return 0;
-    return of_bridge(c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]), f);
+    return cuda_answer(c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]),
+                       f);
 }
 
 int cuda_open_one(const struct options *o, int choice, int follower, struct cuda **card,
                   struct fault *f)
 {
-    const struct bridge *bridge = bridge_start(o->backend != BACKEND_AUTO, f);
+    const struct bridge *bridge =
+        bridge_start(o->backend != BACKEND_AUTO && o->backend != BACKEND_TREE, f);
     if (!bridge) return f->code;
     struct cuda *c = memory_zeroed(sizeof *c);
     if (!c) return error_set(f, G6X_E_MEMORY, "out of memory at open");
@@ -180,7 +182,7 @@ int cuda_open_one(const struct options *o, int choice, int follower, struct cuda
     c->pid = getpid();
     c->follower = follower;
     c->guess = o->jerk ? WANT_NEAREST : 0;
-    int code = of_bridge(c, bridge->open(choice, &c->device), f);
+    int code = cuda_answer(c, bridge->open(choice, &c->device), f);
     if (code) {
         memory_free(c);
         return code;

@@ -9,6 +9,7 @@
  *   cuda_lists.c      neighbour lists
  *   cuda_arrays.c, cuda_collect.c   callers' arrays on the card
  *   cuda_hermite.c    integrations whose particles live there
+ *   cuda_tree.c       octrees
  */
 #ifndef GRAPE6_CUDA_H
 #define GRAPE6_CUDA_H
@@ -142,6 +143,8 @@ static inline int cuda_bins(const struct cuda *c)
 /* Makes the card's context current, if the card may be used at all; 0 or a fault code. */
 int cuda_enter(struct cuda *c, struct fault *f);
 void cuda_leave(struct cuda *c);
+/* 0, or the fault that an answer of the bridge is. */
+int cuda_answer(struct cuda *c, int64_t answer, struct fault *f);
 /* Turns a driver's error into a fault; any error means that the card is lost. */
 int cuda_check(struct cuda *c, int error, const char *what, struct fault *f);
 /* Sees to it that there is room; what was there is lost, and zero, if it has to grow. */
@@ -283,6 +286,10 @@ int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, doubl
                          void *stream, struct fault *f);
 int cuda_hermite_correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
                          void *stream, struct device_particles *rows, int *held, struct fault *f);
+
+/* cuda_tree.c */
+/* An octree's forces, by the session's first card. */
+int cuda_tree(void *state, struct tree_errand *errand, struct fault *f);
 
 /* cuda_lists.c */
 int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,

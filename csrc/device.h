@@ -48,6 +48,19 @@ struct device {
     char text[DEVICE_TEXT]; /* what went wrong in the last call */
 };
 
+/* Forces of an octree of some sources on targets: arrays of the host, in the caller's units. */
+struct tree_errand {
+    int64_t sources, targets; /* how many */
+    const double *x, *v, *m;  /* of the sources: [][3], [][3] or NULL, [] */
+    int32_t changed;          /* they are not those of the last errand */
+    int32_t order;            /* of expansions; 0: Barnes and Hut's walk */
+    double theta;
+    const double *at, *velocity, *eps2; /* of the targets: [][3], [][3] if jerk is wanted, [] */
+    const int32_t *self;                /* the source that each is, or -1 */
+    double *acc, *jerk, *pot;           /* [][3], [][3] or NULL, [] */
+    int64_t coincidences;               /* pairs at one place without softening, left out */
+};
+
 /* What the Python side does. Each call returns a positive number; or minus the number of the
  * fault's row in docs/errors.md, with device->text; or 0 if Python itself has failed. */
 struct bridge {
@@ -59,6 +72,7 @@ struct bridge {
     /* Zeroed memory of a kind (MEMORY_*). */
     int64_t (*allocate)(struct device *device, int32_t kind, uint64_t bytes, uint64_t *address);
     int64_t (*release)(struct device *device, uint64_t address);
+    int64_t (*tree)(struct device *device, struct tree_errand *errand);
     /* Releases everything that was allocated, unless the device is `lost`. */
     int64_t (*close)(struct device *device, int32_t lost);
 };

@@ -246,11 +246,13 @@ int force_fall_back(struct session *s, int code)
 {
     const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
                           code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
-    if (!of_device || s->options.backend != BACKEND_AUTO || s->backend == &backend_direct)
+    const int wanted = s->options.backend;
+    const struct backend *cpu = wanted == BACKEND_TREE ? &backend_cpu_tree : &backend_direct;
+    if (!of_device || (wanted != BACKEND_AUTO && wanted != BACKEND_TREE) || s->backend == cpu)
         return code;
     error_info("cluster %lld goes on with the CPU", (long long)atomic_load(&s->id));
     s->backend->close(s->state);
-    s->backend = &backend_direct;
+    s->backend = cpu;
     s->state = NULL;
     jmemory_stale_all(&s->j);
     return s->backend->open(&s->options, 0, &s->state, &s->fault);

@@ -122,9 +122,12 @@ static int open_cuda(struct session *s, struct fault *f)
     const char *named = options_process()->devices;
     const int rank = local_rank();
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
-    s->backend = &backend_cuda;
     return s->backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, &s->state, f);
 }
+
+/* On the CPU and on a graphics card. */
+static const struct backend *const DIRECT[] = {&backend_direct, &backend_cuda};
+static const struct backend *const TREE[] = {&backend_cpu_tree, &backend_cuda_tree};
 
 static int start_backend(struct session *s, int backend)
 {
@@ -132,20 +135,17 @@ static int start_backend(struct session *s, int backend)
     s->options = *options_initial_values();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
     const int wanted = s->options.backend;
+    const struct backend *const *kind = wanted >= BACKEND_TREE ? TREE : DIRECT;
+    const int any = wanted == BACKEND_AUTO || wanted == BACKEND_TREE;
     if (options_process()->problem[0])
         return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
-    if (wanted == BACKEND_CUDA_TREE)
-        return error_set(&process_fault, G6X_E_NO_DEVICE,
-                         "cuda-tree: this version has no tree on a GPU; use tree or cpu-tree, or "
-                         "cuda for the direct sum");
-    s->backend =
-        wanted == BACKEND_TREE || wanted == BACKEND_CPU_TREE ? &backend_cpu_tree : &backend_direct;
-    if (wanted == BACKEND_AUTO || wanted == BACKEND_CUDA) {
-        const int code = open_cuda(s, wanted == BACKEND_AUTO ? &quiet : &process_fault);
-        if (!code || wanted == BACKEND_CUDA) return code;
+    s->backend = kind[1];
+    if (any || wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE) {
+        const int code = open_cuda(s, any ? &quiet : &process_fault);
+        if (!code || !any) return code;
         error_info("no GPU is used: %.200s", quiet.text);
-        s->backend = &backend_direct;
     }
+    s->backend = kind[0];
     return s->backend->open(&s->options, 0, &s->state, &process_fault);
 }
 

@@ -88,6 +88,9 @@ int64_t tree_others_within(const struct tree *t, const double (*x)[3], const dou
 int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
                  const double at[3], int k, int32_t *number, double *r2);
 
+/* The box of some particles, all of which are finite. */
+void tree_find_box(struct tree_box *box, const struct tree_input *in, int threads);
+
 /* Internal: sorts keys and the numbers with them, ascending; equal keys keep their order. */
 int tree_sort(int64_t n, uint64_t *key, int32_t *number, int threads);
 /* Calls work(context, first, end) for pieces of 0..n-1 of `grain` at most, on several threads. */

@@ -1,37 +1,48 @@
-/* tree_backend.c - cpu-tree: an octree behind the force calls.
+/* tree_backend.c - cpu-tree and cuda-tree: an octree behind the force calls.
  *
- * Acc, jerk and pot are the tree's; nearest neighbours and lists are exact. Where no tree is worth
- * it, and for targets that it does not serve, the direct sum does the work: its backend stands
- * behind this one and is kept up to date, which costs little beside building a tree.
+ * Acc, jerk and pot are the tree's; nearest neighbours and lists are exact, found in a tree on the
+ * CPU. Where no tree is worth it, and for targets that it does not serve, the direct sum does the
+ * work: its backend stands behind this one and is kept up to date, which costs little beside
+ * building a tree.
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
+#include "cuda.h"
 #include "memory.h"
 #include "tree.h"
 #include "tree_kernel.h"
 #include "tree_sources.h"
 
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
- * the first targets after a change of the j particles, as long as which it takes to build a tree
- * (docs/environment.md). */
-#ifdef GRAPE6_TREE_ALWAYS /* test builds: small sets, too */
-enum { FEW_PARTICLES = 0, FEW_PAIRS = 0, FEW_TARGETS = 0 };
-#else
-enum { FEW_PARTICLES = 4096, FEW_PAIRS = 1 << 22, FEW_TARGETS = 1024 };
-#endif
+ * after a change of the j particles the first targets or pairs, as long as which it takes to build
+ * a tree (docs/environment.md). */
+struct worth {
+    int64_t particles, pairs, targets, pairs_so_far;
+};
+static const struct worth ON_CPU = {4096, 1 << 22, 1024, 0};
+static const struct worth ON_CARD = {4096, 1 << 28, 0, (int64_t)1 << 33};
+static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
+
+/* Softenings that the targets of one call may have: a sum on the card has one. */
+enum { SOFTENINGS = 32 };
 
 /* Targets that a tree in single precision serves: no farther from it and with no larger softening
  * than this, in its size, and a softening that does not vanish there. */
 #define FAR_TARGET 0x1p20
 #define LEAST_EPS2 0x1p-90
 
-struct cpu_tree {
-    void *direct;
-    struct tree tree;
+struct octree {
+    const struct backend *behind; /* the direct sum, */
+    void *direct;                 /* and its state */
+    const struct worth *worth;
+    struct tree tree; /* on a card, only its box may be known: */
+    int on_card, searchable;
     struct sources sources;
+    int fresh;     /* the card does not have them yet */
     int current;   /* the tree is that of the j particles as they were uploaded last */
     int useful;    /* and worth walking */
     int64_t asked; /* targets since they changed */
@@ -63,7 +74,7 @@ static int no_memory(struct fault *f, const char *what, int64_t n)
     return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
 
-static void free_targets(struct cpu_tree *t)
+static void free_targets(struct octree *t)
 {
     memory_free(t->row);
     memory_free(t->x);
@@ -76,9 +87,9 @@ static void free_targets(struct cpu_tree *t)
 
 static void octree_close(void *state)
 {
-    struct cpu_tree *t = state;
+    struct octree *t = state;
     if (!t) return;
-    backend_direct.close(t->direct);
+    t->behind->close(t->direct);
     tree_free(&t->tree);
     sources_free(&t->sources);
     free_targets(t);
@@ -86,11 +97,15 @@ static void octree_close(void *state)
     memory_free(t);
 }
 
-static int octree_open(const struct options *o, int choice, void **state, struct fault *f)
+static int open_before(const struct backend *behind, const struct options *o, int choice,
+                       void **state, struct fault *f)
 {
-    struct cpu_tree *t = memory_zeroed(sizeof *t);
+    struct octree *t = memory_zeroed(sizeof *t);
     if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
-    const int code = backend_direct.open(o, choice, &t->direct, f);
+    t->behind = behind;
+    t->on_card = behind == &backend_cuda;
+    t->worth = getenv("GRAPE6_TEST_TREE") ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
+    const int code = t->behind->open(o, choice, &t->direct, f);
     if (code)
         memory_free(t);
     else
@@ -98,9 +113,20 @@ static int octree_open(const struct options *o, int choice, void **state, struct
     return code;
 }
 
+static int octree_open(const struct options *o, int choice, void **state, struct fault *f)
+{
+    return open_before(&backend_direct, o, choice, state, f);
+}
+
+static int octree_open_on_card(const struct options *o, int choice, void **state, struct fault *f)
+{
+    return open_before(&backend_cuda, o, choice, state, f);
+}
+
 static int octree_grow(void *state, int64_t slots, struct fault *f)
 {
-    return backend_direct.grow(((struct cpu_tree *)state)->direct, slots, f);
+    struct octree *t = state;
+    return t->behind->grow(t->direct, slots, f);
 }
 
 /* ---- j particles ---------------------------------------------------------------- */
@@ -119,7 +145,7 @@ static int threads_of(const struct options *o) { return o->threads ? o->threads 
 
 static int octree_upload(void *state, const struct upload *u, struct fault *f)
 {
-    struct cpu_tree *t = state;
+    struct octree *t = state;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
     const int moved = u->time != t->time && !(t->current && !t->sources.moving);
     if (t->memory != u->memory || t->nj != nj || moved || t->options.snap != u->options->snap ||
@@ -131,7 +157,10 @@ static int octree_upload(void *state, const struct upload *u, struct fault *f)
     t->nj = nj;
     t->time = u->time;
     t->tree.threads = threads_of(u->options);
-    return backend_direct.upload(t->direct, u, f);
+    if (t->on_card) /* which notes by itself what has changed */
+        memset(u->memory->stale, 0,
+               (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
+    return t->behind->upload(t->direct, u, f);
 }
 
 /* Whether most pairs are within leaves: of particles all at one place, or next to each other beside
@@ -147,25 +176,43 @@ static int is_crowded(const struct tree *t)
     return pairs > 0.25 * n * n;
 }
 
-static int build(struct cpu_tree *t, struct fault *f)
+static struct tree_input input_of(const struct sources *s)
+{
+    return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+}
+
+static int build_here(struct octree *t, struct fault *f)
+{
+    const struct tree_input in = input_of(&t->sources);
+    const int code = tree_build(&t->tree, &in, threads_of(&t->options), f);
+    t->searchable = !code;
+    return code;
+}
+
+/* A tree on a card is built with its first sum. */
+static int build(struct octree *t, struct fault *f)
 {
     struct sources *s = &t->sources;
     const int threads = threads_of(&t->options);
+    int code = 0;
     if (sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
         return no_memory(f, "j particles of a tree", t->nj);
-    const struct tree_input in = {s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+    const struct tree_input in = input_of(s);
     t->current = 1;
-    t->useful = 0;
-    if (s->n <= FEW_PARTICLES || !s->finite) return 0;
-    const int code = tree_build(&t->tree, &in, threads, f);
-    t->current = !code;
-    t->useful = !code && !is_crowded(&t->tree);
+    t->useful = t->searchable = 0;
+    if (s->n <= t->worth->particles || !s->finite) return 0;
+    if (t->on_card)
+        tree_find_box(&t->tree.box, &in, threads);
+    else
+        code = build_here(t, f);
+    t->current = t->fresh = !code;
+    t->useful = !code && (t->on_card || !is_crowded(&t->tree));
     return code;
 }
 
 /* ---- targets -------------------------------------------------------------------- */
 
-static int make_room(struct cpu_tree *t, int ni, struct fault *f)
+static int make_room(struct octree *t, int ni, struct fault *f)
 {
     if (ni <= t->room) return 0;
     const size_t n = (size_t)ni;
@@ -187,7 +234,7 @@ static int make_room(struct cpu_tree *t, int ni, struct fault *f)
     return 0;
 }
 
-static int is_served(const struct cpu_tree *t, int i)
+static int is_served(const struct octree *t, int i)
 {
     const struct tree_box *box = &t->tree.box;
     const double eps2 = ldexp(t->targets.eps2[i], -2 * box->length);
@@ -200,7 +247,7 @@ static int is_served(const struct cpu_tree *t, int i)
 
 /* Brings the tree's targets to the front. An index that several sources have is left to the direct
  * sum, too: the tree leaves out one. */
-static void sort_out(struct cpu_tree *t)
+static void sort_out(struct octree *t)
 {
     const struct targets *from = &t->targets;
     int odd = from->ni;
@@ -221,16 +268,19 @@ static void sort_out(struct cpu_tree *t)
 static int octree_start(void *state, const struct targets *targets, const struct walk *walks,
                         int nwalks, struct fault *f)
 {
-    struct cpu_tree *t = state;
+    struct octree *t = state;
     int code = 0;
     t->by_tree = 0;
-    if (t->nj > FEW_PARTICLES && t->nj * targets->ni > FEW_PAIRS && t->options.theta > 0.0) {
+    if (t->nj > t->worth->particles && t->nj * targets->ni > t->worth->pairs &&
+        t->options.theta > 0.0) {
         t->asked += targets->ni;
-        if (!t->current && t->asked > FEW_TARGETS) code = build(t, f);
+        if (!t->current && t->asked > t->worth->targets &&
+            t->nj * t->asked > t->worth->pairs_so_far)
+            code = build(t, f);
         t->by_tree = t->current && t->useful;
     }
     if (code) return code;
-    if (!t->by_tree) return backend_direct.start(t->direct, targets, walks, nwalks, f);
+    if (!t->by_tree) return t->behind->start(t->direct, targets, walks, nwalks, f);
     if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
         walks->j_count != t->nj || targets->on_device)
         return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
@@ -246,7 +296,7 @@ static int octree_start(void *state, const struct targets *targets, const struct
 
 /* ---- sums and searches ---------------------------------------------------------- */
 
-static void keep_row(struct cpu_tree *t, int k, const struct partial_row *row)
+static void keep_row(struct octree *t, int k, const struct partial_row *row)
 {
     const int i = t->row[k];
     double sum[NSUM];
@@ -255,9 +305,48 @@ static void keep_row(struct cpu_tree *t, int k, const struct partial_row *row)
     for (int q = 0; q < NSUM; q++) t->sum[q][i] = sum[q];
 }
 
-static int sum_by_tree(struct cpu_tree *t, unsigned want, struct fault *f)
+/* Whether the targets have more softenings than a card sums one by one. */
+static int has_many_softenings(const struct octree *t)
 {
-    const int jerk = (want & WANT_JERK) != 0;
+    double known[SOFTENINGS];
+    int n = 0;
+    for (int k = 0; k < t->plain; k++) {
+        int at = 0;
+        while (at < n && known[at] != t->eps2[k]) at++;
+        if (at < n) continue;
+        if (n == SOFTENINGS) return 1;
+        known[n++] = t->eps2[k];
+    }
+    return 0;
+}
+
+static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+{
+    const struct sources *s = &t->sources;
+    struct tree_errand errand = {.sources = s->n,
+                                 .targets = t->plain,
+                                 .x = &s->x[0][0],
+                                 .v = s->v ? &s->v[0][0] : NULL,
+                                 .m = s->m,
+                                 .changed = t->fresh,
+                                 .order =
+                                     t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
+                                 .theta = t->options.theta,
+                                 .at = &t->x[0][0],
+                                 .velocity = jerk ? &t->v[0][0] : NULL,
+                                 .eps2 = t->eps2,
+                                 .self = t->self,
+                                 .acc = &t->acc[0][0],
+                                 .jerk = jerk ? &t->jerk[0][0] : NULL,
+                                 .pot = t->pot};
+    const int code = cuda_tree(t->direct, &errand, f);
+    if (!code) t->fresh = 0;
+    *coincidences = errand.coincidences;
+    return code;
+}
+
+static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+{
     const struct tree_setting setting = {.method = t->options.tree_method,
                                          .order = t->options.tree_order,
                                          .theta = t->options.theta,
@@ -266,8 +355,19 @@ static int sum_by_tree(struct cpu_tree *t, unsigned want, struct fault *f)
                                   jerk ? (const double (*)[3])t->v : NULL, NULL};
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
-    const int code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
-    t->coincidences += counts.coincidences;
+    int code = t->searchable ? 0 : build_here(t, f);
+    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
+    *coincidences = counts.coincidences;
+    return code;
+}
+
+static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
+{
+    const int jerk = (want & WANT_JERK) != 0;
+    int64_t coincidences = 0;
+    const int code = t->on_card && !has_many_softenings(t) ? sum_on_card(t, jerk, &coincidences, f)
+                                                           : sum_here(t, jerk, &coincidences, f);
+    t->coincidences += coincidences;
     for (int k = 0; k < t->plain && !code; k++) {
         struct partial_row row;
         double sum[NSUM] = {0};
@@ -284,7 +384,7 @@ static int sum_by_tree(struct cpu_tree *t, unsigned want, struct fault *f)
 }
 
 /* The targets that the tree does not serve. */
-static int sum_directly(struct cpu_tree *t, unsigned want, struct fault *f)
+static int sum_directly(struct octree *t, unsigned want, struct fault *f)
 {
     const int first = t->plain, n = t->targets.ni - first;
     const struct targets odd = {.ni = n,
@@ -296,9 +396,9 @@ static int sum_directly(struct cpu_tree *t, unsigned want, struct fault *f)
     const struct partial_row *rows;
     struct results r;
     if (!n) return 0;
-    int code = backend_direct.start(t->direct, &odd, &all, 1, f);
-    if (!code) code = backend_direct.finish(t->direct, want, n, &r, f);
-    if (!code) code = backend_direct.partials(t->direct, &rows, f);
+    int code = t->behind->start(t->direct, &odd, &all, 1, f);
+    if (!code) code = t->behind->finish(t->direct, want, n, &r, f);
+    if (!code) code = t->behind->partials(t->direct, &rows, f);
     for (int k = 0; k < n && !code; k++) {
         keep_row(t, first + k, &rows[k]);
         t->nearest_address[t->row[first + k]] = r.nearest[k];
@@ -309,7 +409,7 @@ static int sum_directly(struct cpu_tree *t, unsigned want, struct fault *f)
 
 static void find_nearest(void *context, int64_t first, int64_t end)
 {
-    struct cpu_tree *t = context;
+    struct octree *t = context;
     const struct sources *s = &t->sources;
     for (int64_t k = first; k < end; k++) {
         const int i = t->row[k];
@@ -325,12 +425,14 @@ static void find_nearest(void *context, int64_t first, int64_t end)
 static int octree_finish(void *state, unsigned want, int count, struct results *results,
                          struct fault *f)
 {
-    struct cpu_tree *t = state;
-    if (!t->by_tree) return backend_direct.finish(t->direct, want, count, results, f);
+    struct octree *t = state;
+    if (!t->by_tree) return t->behind->finish(t->direct, want, count, results, f);
     const unsigned missing = want & ~t->done;
     int code = 0;
     if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
     if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, f);
+    if (code) return code;
+    if (missing & WANT_NEAREST && !t->searchable) code = build_here(t, f);
     if (code) return code;
     if (missing & WANT_NEAREST) tree_each(t->tree.threads, t->plain, 64, find_nearest, t);
     t->done |= DONE_SUMS | want;
@@ -342,14 +444,14 @@ static int octree_finish(void *state, unsigned want, int count, struct results *
 
 static int octree_partials(void *state, const struct partial_row **rows, struct fault *f)
 {
-    struct cpu_tree *t = state;
-    if (!t->by_tree) return backend_direct.partials(t->direct, rows, f);
+    struct octree *t = state;
+    if (!t->by_tree) return t->behind->partials(t->direct, rows, f);
     *rows = t->rows_of_i;
     return 0;
 }
 
 /* Numbers within a radius, in t->list; how many, or -1: no memory. */
-static int64_t within(struct cpu_tree *t, const double at[3], double h2)
+static int64_t within(struct octree *t, const double at[3], double h2)
 {
     const double (*x)[3] = (const double (*)[3])t->sources.x;
     int64_t n = tree_within(&t->tree, x, at, h2, t->list, t->list_room);
@@ -363,11 +465,12 @@ static int64_t within(struct cpu_tree *t, const double at[3], double h2)
 static int octree_neighbours(void *state, int i, const double *h2, const int32_t **index,
                              int64_t *count, struct fault *f)
 {
-    struct cpu_tree *t = state;
-    if (!t->by_tree) return backend_direct.neighbours(t->direct, i, h2, index, count, f);
+    struct octree *t = state;
+    if (!t->by_tree) return t->behind->neighbours(t->direct, i, h2, index, count, f);
     const struct sources *s = &t->sources;
     const double *at = t->targets.x[i], eps2 = t->targets.eps2[i];
     int64_t found = 0, n = 0;
+    if (!t->searchable && build_here(t, f)) return f->code;
     if (h2[i] >= 0.0) /* a little more than h2 - eps2 might round to */
         found = within(t, at, eps2 > 0.0 ? h2[i] - eps2 + (h2[i] + eps2) * 0x1p-50 : h2[i]);
     if (found < 0) return no_memory(f, "neighbours", s->n);
@@ -384,26 +487,39 @@ static int octree_neighbours(void *state, int i, const double *h2, const int32_t
 
 static int64_t octree_coincidences(void *state)
 {
-    struct cpu_tree *t = state;
-    const int64_t n = t->coincidences + backend_direct.coincidences(t->direct);
+    struct octree *t = state;
+    const int64_t n = t->coincidences + t->behind->coincidences(t->direct);
     t->coincidences = 0;
     return n;
 }
 
 static void octree_describe(void *state, const struct options *o, char *buffer, int length)
 {
-    char text[64];
-    (void)state;
-    (void)snprintf(text, sizeof text, "cpu-tree %s", tree_kernel_choose(o->isa)->name);
+    const struct octree *t = state;
+    char text[DEVICE_TEXT + 64], card[DEVICE_TEXT + 32];
+    if (t->on_card) t->behind->describe(t->direct, o, card, sizeof card);
+    (void)snprintf(text, sizeof text, t->on_card ? "cuda-tree %s" : "cpu-tree %s",
+                   t->on_card ? card + strlen("cuda ") : tree_kernel_choose(o->isa)->name);
     error_copy(text, buffer, length);
 }
 
-const struct backend backend_cpu_tree = {
-    BACKEND_ABI,         CAN_APPROXIMATE,
-    "cpu-tree",          octree_open,
-    octree_grow,         octree_upload,
-    octree_start,        octree_finish,
-    octree_partials,     octree_neighbours,
-    octree_coincidences, octree_describe,
-    octree_close,        NULL,
-};
+#define OCTREE(name, open)                                                                         \
+    {                                                                                              \
+        BACKEND_ABI,                                                                               \
+        CAN_APPROXIMATE,                                                                           \
+        name,                                                                                      \
+        open,                                                                                      \
+        octree_grow,                                                                               \
+        octree_upload,                                                                             \
+        octree_start,                                                                              \
+        octree_finish,                                                                             \
+        octree_partials,                                                                           \
+        octree_neighbours,                                                                         \
+        octree_coincidences,                                                                       \
+        octree_describe,                                                                           \
+        octree_close,                                                                              \
+        NULL,                                                                                      \
+    }
+
+const struct backend backend_cpu_tree = OCTREE("cpu-tree", octree_open);
+const struct backend backend_cuda_tree = OCTREE("cuda-tree", octree_open_on_card);

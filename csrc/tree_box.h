@@ -8,6 +8,9 @@
 #define TREE_FN static inline __attribute__((always_inline))
 #endif
 
+/* Exponent of the unit of velocity where nothing moves: below that of any velocity. */
+#define TREE_AT_REST -1100
+
 /* The caller's lengths are 2^length of the box's, its masses 2^mass, its velocities 2^velocity. */
 struct tree_box {
     double centre[3], low[3], side, per_side; /* low and side in units of the box */
@@ -20,6 +23,14 @@ TREE_FN void tree_halves(double factor[2], int exponent)
 {
     factor[0] = ldexp(1.0, exponent / 2);
     factor[1] = ldexp(1.0, exponent - exponent / 2);
+}
+
+/* a 2^exponent, in two steps: the power alone could overflow. */
+TREE_FN double tree_scaled(double a, int exponent)
+{
+    double factor[2];
+    tree_halves(factor, exponent);
+    return a * factor[0] * factor[1];
 }
 
 /* Of n particles whose coordinates lie from low to high and masses between -mass and mass. */
@@ -60,6 +71,22 @@ TREE_FN void tree_split(double at, float *high, float *low)
 TREE_FN double tree_mass_in_box(const struct tree_box *box, double m)
 {
     return m * box->mass_scale[0] * box->mass_scale[1];
+}
+
+/* Of the unit that holds velocities up to the largest. */
+TREE_FN int tree_speed_exponent(double largest)
+{
+    return largest > 0.0 ? ilogb(largest) + 1 : TREE_AT_REST;
+}
+
+/* Lets a box's unit of velocity be 2^exponent, if that is larger; what its own comes to in it. */
+TREE_FN float tree_widen(struct tree_box *box, int exponent)
+{
+    const int own = box->velocity;
+    if (exponent <= own) return 1.0f;
+    box->velocity = exponent;
+    for (int c = 0; c < 3; c++) box->frame[c] = tree_scaled(box->frame[c], own - exponent);
+    return (float)tree_scaled(1.0, own - exponent);
 }
 
 #endif

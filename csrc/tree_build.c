@@ -62,7 +62,7 @@ static void extent_of(void *context, int64_t first, int64_t end)
     }
 }
 
-static void find_box(struct tree_box *box, const struct tree_input *in, int threads)
+void tree_find_box(struct tree_box *box, const struct tree_input *in, int threads)
 {
     struct extent e = {.in = in, .piece = (in->n + 63) / 64};
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -355,7 +355,7 @@ int tree_build(struct tree *t, const struct tree_input *in, int threads, struct 
 {
     int code = 0;
     t->threads = threads;
-    find_box(&t->box, in, threads);
+    tree_find_box(&t->box, in, threads);
     tree_find_frame(&t->box, in, threads);
     code = tree_take_points(&t->box, in, &t->key, &t->points, threads);
     if (!code) code = make_ranks(t);

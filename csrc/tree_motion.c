@@ -9,15 +9,6 @@
 
 enum { GRAIN = 8192, PIECES = 64 };
 
-/* Exponent of the unit where nothing moves: below that of any velocity. */
-#define AT_REST -1100
-
-/* a 2^exponent, in two steps: the power alone could overflow. */
-static double scaled(double a, int exponent)
-{
-    return a * ldexp(1.0, exponent / 2) * ldexp(1.0, exponent - exponent / 2);
-}
-
 /* ---- the frame ------------------------------------------------------------------ */
 
 /* Largest velocity, then mass and momentum, of each piece of the particles. */
@@ -50,7 +41,7 @@ static int exponent_of_most(const struct tree_input *in, int threads)
     double most = 0.0;
     tree_each(threads, PIECES, 1, most_of, &o);
     for (int p = 0; p < PIECES; p++) most = fmax(most, o.most[p]);
-    return most > 0.0 ? ilogb(most) + 1 : AT_REST;
+    return tree_speed_exponent(most);
 }
 
 static void momentum_of(void *context, int64_t first, int64_t end)
@@ -59,10 +50,10 @@ static void momentum_of(void *context, int64_t first, int64_t end)
     for (int64_t p = first; p < end; p++) {
         double mass = 0.0, momentum[3] = {0.0, 0.0, 0.0};
         for (int64_t k = piece_start(o, p); k < piece_start(o, p + 1); k++) {
-            const double m = scaled(fabs(o->in->m[k]), -o->box->mass);
+            const double m = tree_scaled(fabs(o->in->m[k]), -o->box->mass);
             mass += m;
             for (int c = 0; c < 3; c++)
-                momentum[c] += m * scaled(o->in->v[k][c], -o->box->velocity);
+                momentum[c] += m * tree_scaled(o->in->v[k][c], -o->box->velocity);
         }
         o->mass[p] = mass;
         memcpy(o->momentum[p], momentum, sizeof momentum);
@@ -87,11 +78,7 @@ void tree_find_frame(struct tree_box *box, const struct tree_input *in, int thre
 
 float tree_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads)
 {
-    const int own = box->velocity, theirs = targets->v ? exponent_of_most(targets, threads) : own;
-    if (theirs <= own) return 1.0f;
-    box->velocity = theirs;
-    for (int c = 0; c < 3; c++) box->frame[c] = scaled(box->frame[c], own - theirs);
-    return (float)scaled(1.0, own - theirs);
+    return targets->v ? tree_widen(box, exponent_of_most(targets, threads)) : 1.0f;
 }
 
 /* ---- points --------------------------------------------------------------------- */
@@ -108,7 +95,7 @@ static void gather(void *context, int64_t first, int64_t end)
     float *column[3] = {t->p->vx, t->p->vy, t->p->vz};
     for (int64_t k = first; k < end; k++)
         for (int c = 0; c < 3; c++) {
-            const double v = scaled(t->in->v[t->p->order[k]][c], -t->box->velocity);
+            const double v = tree_scaled(t->in->v[t->p->order[k]][c], -t->box->velocity);
             column[c][k] = (float)(v - t->box->frame[c]);
         }
 }

@@ -214,11 +214,12 @@ def clean_environment(env):
 def chosen_backend():
     """The backend that GRAPE6_TEST_BACKEND asks the tests to run with, for the environment.
 
-    A tree is to open all its cells."""
+    A tree is to open all its cells, or as many as GRAPE6_TEST_THETA says."""
     backend = os.environ.get("GRAPE6_TEST_BACKEND")
     if not backend:
         return {}
-    return {"GRAPE6_BACKEND": backend} | ({"GRAPE6_THETA": "0.001"} if "tree" in backend else {})
+    theta = {"GRAPE6_THETA": os.environ.get("GRAPE6_TEST_THETA", "0.001")}
+    return {"GRAPE6_BACKEND": backend} | (theta if "tree" in backend else {})
 
 
 PRELUDE = f"""

@@ -36,6 +36,8 @@ def build(folder):
     for mode, number in capi.MODES.items():
         defines = [f"-DMODE={number}", f"-DCARD_MODE={mode}"]
         jobs.append([*command, *defines, "-c", kernels / "kernels.cu", "-o", folder / f"{mode}.o"])
+    tree = ["-DMODE=2", "-DCARD_MODE=tree", "-c", kernels / "tree.cu", "-o", folder / "tree.o"]
+    jobs.append([*command, *tree])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     compile_with([compiler, "-shared", *(job[-1] for job in jobs), "-o", folder / "libcard.so"])

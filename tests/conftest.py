@@ -11,6 +11,7 @@ import capi
 from cards import card  # noqa: F401 (fixture)
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
+from tree_card import tree_card  # noqa: F401 (fixture)
 from variants import Variants
 
 for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:

@@ -1,9 +1,11 @@
-"""Sessions of the backend cpu-tree and what they are compared with, and sets that get a tree.
+"""Sessions of the backend cpu-tree, or cuda-tree if GRAPE6_TEST_BACKEND says so; what they are
+compared with, and sets that get a tree.
 
 Fixtures: `tree`, `board`, `oracle`; conftest.py hands them to the tests.
 """
 
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from capi import CONSTANTS, call
 from particles import cloud
 
 N = 6000
+ON_CARD = os.environ.get("GRAPE6_TEST_BACKEND") == "cuda-tree"
+TREE, BOARD = ("CUDA_TREE", "CUDA") if ON_CARD else ("CPU_TREE", "CPU")
 EPS2 = 1e-4
 _ids = itertools.count(500_000)
 
@@ -29,7 +33,7 @@ def opened(backend, **options):
 
 @pytest.fixture
 def tree():
-    session = opened("CPU_TREE")
+    session = opened(TREE)
     yield session
     session.close()
 
@@ -37,7 +41,7 @@ def tree():
 @pytest.fixture
 def board():
     """The direct sum with the bits that the tree's own direct sums have."""
-    session = opened("CPU")
+    session = opened(BOARD)
     yield session
     session.close()
 

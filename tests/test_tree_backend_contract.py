@@ -1,8 +1,8 @@
 """The contract holds for the backend cpu-tree: sequences of calls, addresses, faults.
 
 Its own tests are of sets that get a tree. The tests of the other backends are run again, in a
-process of their own, by a library that builds a tree for any number of particles and opens all of
-its cells.
+process of their own, where a tree is built for any number of particles and all of its cells are
+opened.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from octrees import EPS2, N, force_of, opened, sample
+from octrees import EPS2, TREE, N, force_of, opened, sample
 
 import capi
 from particles import cloud, direct, relative
@@ -276,7 +276,7 @@ def test_a_closed_cluster_opens_empty(tree):
     tree.put_cloud(source)
     force_of(tree, source)
     for _ in range(3):
-        again = opened("CPU_TREE")
+        again = opened(TREE)
         assert not force_of(again, source).acc.any()
         again.put_cloud(source)
         assert force_of(again, source).acc.any()
@@ -300,10 +300,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_contract_holds_for_a_tree_of_any_size(variants, name):
+def test_the_contract_holds_for_a_tree_of_any_size(name):
     chosen = f"({FILES[name]}) and not base and not avx512"
     environment = {
-        "GRAPE6_TEST_LIBRARY": str(variants["tree"].library),
+        "GRAPE6_TEST_TREE": "always",
         "GRAPE6_TEST_BACKEND": "cpu-tree",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen]

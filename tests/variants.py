@@ -40,8 +40,6 @@ VARIANTS = {
     "address": Recipe(flags=[*SANITIZED, *ADDRESS, "-DGRAPE6_FAULT_INJECTION"], exported=True),
     # Makes the mistake that GRAPE6_TEST_MISTAKE names.
     "mistakes": Recipe(flags=["-O1", "-Dalways_inline=", "-DGRAPE6_MISTAKES"]),
-    # The tree's backend builds a tree for any number of particles.
-    "tree": Recipe(flags=["-O1", "-Dalways_inline=", "-DGRAPE6_TREE_ALWAYS"]),
     # Counts the lines that are run: tests/covered.py.
     "coverage": Recipe(flags=[*COUNTED, "-DGRAPE6_FAULT_INJECTION"], exported=True),
     "thread": Recipe(flags=[*SANITIZED, "-fsanitize=thread"]),

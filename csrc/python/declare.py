@@ -12,6 +12,7 @@ extern "Python" {
     int64_t grape6_kernels(struct device *, int32_t, int32_t, const char *const *, void **);
     int64_t grape6_allocate(struct device *, int32_t, uint64_t, uint64_t *);
     int64_t grape6_release(struct device *, uint64_t);
+    int64_t grape6_tree(struct device *, struct tree_errand *);
     int64_t grape6_close(struct device *, int32_t);
 }
 """

@@ -1,4 +1,4 @@
-"""The five calls of struct bridge (csrc/device.h), as the C core makes them.
+"""The calls of struct bridge (csrc/device.h), as the C core makes them.
 
 Each returns a positive number, or minus a fault's row with device.text; no exception leaves. A
 device is an object of device.py or, in tests, of standin.py; `open_device` of either makes one.
@@ -6,6 +6,9 @@ device is an object of device.py or, in tests, of standin.py; `open_device` of e
 
 import functools
 import itertools
+import math
+
+import numpy as np
 
 from grape6py import errors
 
@@ -36,7 +39,7 @@ def register(module, usable, card):
         module.ffi.def_extern(name=f"grape6_{name}")(function)
 
     define("open", lambda choice, device: bridge.answer(bridge.open, device, choice))
-    for call in (bridge.kernels, bridge.allocate, bridge.release, bridge.close):
+    for call in (bridge.kernels, bridge.allocate, bridge.release, bridge.tree, bridge.close):
         define(call.__name__, functools.partial(bridge.answer, call))
 
 
@@ -134,6 +137,20 @@ class Bridge:
         """Release what `allocate` gave."""
         self._of(device).release(address)
         return 1
+
+    def tree(self, device, job):
+        """Forces of an octree: see struct tree_errand."""
+        self._of(device).tree(job, self._array)
+        return 1
+
+    def _array(self, pointer, *shape):
+        """What a C pointer points to, as an array; None of a null pointer."""
+        if not pointer:
+            return None
+        kind = self._ffi.typeof(pointer).item
+        size = self._ffi.sizeof(kind) * math.prod(shape)
+        dtype = {"double": np.float64, "int32_t": np.int32}[kind.cname]
+        return np.frombuffer(self._ffi.buffer(pointer, size), dtype).reshape(shape)
 
     def close(self, device, lost):
         """Close a device with all that it has allocated. It is fine if it is closed already."""

@@ -13,6 +13,8 @@ with warnings.catch_warnings(record=True) as _said, cache.for_import():
 
 from grape6py import errors
 from grape6py.cuda import faults, source
+from grape6py.cuda.host_tree import HostTree
+from grape6py.cuda.tree import Card
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
@@ -99,6 +101,7 @@ class Device:
         library = ctypes.CDLL("libcuda.so.1")
         self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
         self._memory = {}
+        self._tree = HostTree(_card(number))
         _open.add(self)
 
     def kernels(self, precision, names):
@@ -165,6 +168,18 @@ class Device:
             self._synchronize()
             del self._memory[address]
 
+    def tree(self, job, array):
+        """Forces of an octree: see struct tree_errand of csrc/device.h."""
+        with self._device, self._streams[0]:
+            try:
+                self._tree.sum(job, array)
+            except Exception as error:
+                if not faults.is_out_of_memory(error):
+                    raise
+                self._tree.forget()
+                cupy.get_default_memory_pool().free_all_blocks()
+                self._tree.sum(job, array)
+
     def _synchronize(self):
         for stream in self._streams:
             stream.synchronize()
@@ -178,8 +193,14 @@ class Device:
         with self._device:
             self._synchronize()
             self._memory.clear()
+            self._tree.forget()
             if not _open:  # pinned memory is slow to get, and little
                 cupy.get_default_memory_pool().free_all_blocks()
+
+
+@functools.cache  # its kernels are compiled once
+def _card(number):
+    return Card()
 
 
 @functools.cache  # the driver takes a millisecond to tell them

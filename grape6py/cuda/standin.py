@@ -4,6 +4,8 @@ import ctypes
 
 import numpy as np
 
+from grape6py.cuda.host_tree import HostTree
+
 DRIVER = """push_context pop_context launch copy_in copy_out fill wait query record follow
     error_text""".split()
 
@@ -32,6 +34,7 @@ class Device:
         self._card = ctypes.CDLL(card)
         self.driver = [self._address(f"card_{name}") for name in DRIVER]
         self._memory = {}
+        self._tree = HostTree(Card(self._card))
 
     def _address(self, name):
         return ctypes.cast(getattr(self._card, name), ctypes.c_void_p).value
@@ -50,6 +53,50 @@ class Device:
         """Forget memory."""
         del self._memory[address]
 
+    def tree(self, job, array):
+        """Forces of an octree."""
+        self._tree.sum(job, array)
+
     def close(self, lost):
         """Forget all of it."""
         self._memory.clear()
+        self._tree.forget()
+
+
+class Card:
+    """See tree.Card, whose shape this is: arrays are NumPy's, kernels those of the library."""
+
+    xp = np
+
+    def __init__(self, library):
+        self._library = library
+
+    def launch(self, name, blocks, threads, job):
+        """Run a kernel of the tree."""
+        kernel = ctypes.cast(getattr(self._library, f"{name}_tree"), ctypes.c_void_p)
+        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(job))
+        failed = self._library.card_launch(
+            kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
+        )
+        if failed:
+            raise RuntimeError(f"kernel {name}: error {failed}")
+
+    def address(self, array):
+        """Where an array's data are."""
+        return array.ctypes.data
+
+    def sort(self, keys):
+        """Numbers of the keys in ascending order, equal ones in their own."""
+        return np.argsort(keys, kind="stable")
+
+    def read(self, array):
+        """Bytes of an array."""
+        return array.tobytes()
+
+    def put(self, host):
+        """A copy of an array of the host."""
+        return host.copy()
+
+    def take(self, array):
+        """The host's copy of an array."""
+        return array

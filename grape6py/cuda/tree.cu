@@ -5,3 +5,5 @@
 #include "tree_walk.cu"
 #include "tree_far.cu"
 #include "tree_near.cu"
+#include "tree_motion.cu"
+#include "tree_jerk.cu"

@@ -4,73 +4,46 @@ Nothing is computed here. Sorting and running sums are CuPy's, which are CUB's. 
 a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name.
 """
 
-import ctypes
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from grape6py import errors
 from grape6py.cuda import source
+from grape6py.cuda.scratch import Scratch
+from grape6py.cuda.tree_job import (
+    BOX,
+    BY_VALUE,
+    CELL,
+    CELL_BLOCK,
+    CELL_LEVELS,
+    COUNTERS,
+    FAR,
+    FLOW,
+    FLOW_PIECES,
+    GROUP,
+    GROUP_BYTES,
+    IN_HYPER,
+    IN_SUPER,
+    LEAF_SPAN,
+    MOMENTS,
+    MOTION,
+    OPENING,
+    PLACE,
+    RATE_TERMS,
+    RATES,
+    TERMS,
+    Job,
+    Status,
+)
 
-GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
-IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 OTHER_BYTES = 48  # a particle, that a sum needs beside the lists of groups
-CELL_BLOCK, CELL_LEVELS, LEAF_SPAN, TERMS = 1024, 22, 1024, 64
 LIST_BYTES, LEAST_LISTS = 32, 1 << 26  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
-COUNTERS = 64  # of pairs, points and locals
 LONGEST = 4096  # list of a group
 PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
 NOT_FINITE, NO_MEMORY = -6, -29
-
-# Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box and
-# tree_opening: a test compares them.
-CELL, MOMENTS, FAR, PLACE, GROUP_BYTES, BOX, OPENING = 16, 224, 80, 16, 60, 136, 44
-
-_pointer, _int, _double, _uint64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_double, ctypes.c_uint64
-
-
-def _structure(name, *fields):
-    return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
-
-
-def _all(kind, names):
-    return [(name, kind) for name in names.split()]
-
-
-# As in tree_job.h.
-Status = _structure(
-    "Status",
-    ("low", _uint64 * 3),
-    ("high", _uint64 * 3),
-    ("mass", _uint64),
-    *_all(_int, "bad cells"),
-    ("level_first", _int * 24),
-    ("need", _int * 4),
-    ("parts", _int * 2),
-    *_all(_int, "too_long close"),
-    ("coincidences", _uint64),
-    ("done", _uint64 * (4 * COUNTERS)),
-)
-Level = _structure(
-    "Level", *_all(_pointer, "group local lists count"), ("room", _int * 3), ("padding", _int)
-)
-Job = _structure(
-    "Job",
-    *_all(_pointer, "x m targets self status box eps2 opening key sorted packed order high low"),
-    *_all(
-        _pointer, "levels counts summed leaf_at cell above complete moments far place barnes_hut"
-    ),
-    *_all(_pointer, "target_order target_high target_low target_self rank last_acc"),
-    ("level", Level * 4),
-    ("part", _pointer * 2),
-    *_all(_pointer, "far_sum close acc pot last"),
-    *_all(_double, "eps2_given theta bound"),
-    *_all(_int, "n target_count blocks hypers supers groups first_group"),
-    *_all(_int, "parts part_room part_slots first_part close_room order_of_expansion"),
-)
-_BY_VALUE = np.dtype((np.void, ctypes.sizeof(Job)))
 
 
 class Card:
@@ -90,7 +63,7 @@ class Card:
         """Start a kernel on CuPy's current stream; the job is copied."""
         if name not in self._kernels:
             self._kernels[name] = self._module.get_function(name)
-        self._kernels[name]((blocks,), (threads,), (np.frombuffer(bytes(job), _BY_VALUE),))
+        self._kernels[name]((blocks,), (threads,), (np.frombuffer(bytes(job), BY_VALUE),))
 
     def address(self, array):
         """Where an array's data are."""
@@ -104,41 +77,13 @@ class Card:
         """Bytes of an array, once they are there."""
         return array.get().tobytes()
 
+    def put(self, host):
+        """A copy of an array of the host."""
+        return self.xp.asarray(host)
 
-class Scratch:
-    """One piece of memory that each phase of the work cuts up anew: what a memory pool gets back in
-    small pieces does not serve where a large one is asked for.
-
-    Parameters
-    ----------
-    card : Card
-    size : int
-        Bytes that it has at least.
-    """
-
-    def __init__(self, card, size):
-        self._card, self._least = card, size
-        self._memory = card.xp.empty(0, np.uint8)
-        self._pieces = {}
-
-    def cut(self, **sizes):
-        """Forget what was there; the addresses of pieces of so many bytes, by their names."""
-        start = {}
-        end = 0
-        for name, size in sizes.items():
-            start[name] = end
-            end += _pieces(size, 256) * 256
-        if end > len(self._memory):
-            self._memory = self._card.xp.empty(0, np.uint8)  # gives back the old one first
-            self._memory = self._card.xp.empty(max(end, self._least), np.uint8)
-        self._pieces = {name: (at, at + sizes[name]) for name, at in start.items()}
-        address = self._card.address(self._memory)
-        return {name: address + at for name, at in start.items()}
-
-    def view(self, name, dtype):
-        """The array that a piece is."""
-        first, end = self._pieces[name]
-        return self._memory[first:end].view(dtype)
+    def take(self, array):
+        """The host's copy of an array."""
+        return array.get()
 
 
 @dataclass
@@ -175,6 +120,31 @@ def _pieces(n, size):
     return -(-n // size)
 
 
+@dataclass
+class Rooms:
+    """Entries of lists: local, point and leaf. They grow where they are short.
+
+    Attributes
+    ----------
+    large, parts : list of int
+        Of hypers and supers; of parts of groups.
+    first : tuple of lists of int
+        Of groups to begin with: without and with expansions.
+    groups : dict
+        Of groups now, by setting.
+    """
+
+    large: list = field(default_factory=lambda: [1280, 0, 1280])
+    parts: list = field(default_factory=lambda: [2048, 4096, 2048])
+    first: tuple = ([0, 640, 192], [512, 128, 192])
+    groups: dict = field(default_factory=dict)
+
+    def of_groups(self, job):
+        """Of groups, by the setting that a job has."""
+        setting = job.order_of_expansion, job.theta, job.bound
+        return self.groups.setdefault(setting, [*self.first[job.order_of_expansion > 0]])
+
+
 class CardTree:
     """An octree of particles in a card's memory.
 
@@ -183,27 +153,27 @@ class CardTree:
     card : Card
     pos : array of float64, shape (n, 3)
     mass : array of float64, shape (n,)
-        Both contiguous, n > 0; they have to stay as they are.
+    vel : array of float64, shape (n, 3), optional
+        Without, there is no jerk. All contiguous, n > 0; they have to stay as they are.
 
     Raises
     ------
     NotFiniteError, OutOfMemoryError
     """
 
-    # Entries of the lists of hypers and supers, of parts of groups, and of groups by the setting: to
-    # begin with, without and with expansions. Grown where they are short, for all trees to come.
-    _large, _parts = [1280, 0, 1280], [2048, 4096, 2048]
-    _first, _groups = ([0, 640, 192], [512, 128, 192]), {}
+    rooms = Rooms()  # for all trees to come, too
 
-    def __init__(self, card, pos, mass):
+    def __init__(self, card, pos, mass, vel=None):
         self._card, self._xp = card, card.xp
         self.n = len(mass)
         self._kept = {}
         self._scratch = Scratch(card, (LIST_BYTES + OTHER_BYTES) * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = self._job.part_room = PART_ROOM
-        self._set(x=pos, m=mass)
+        self._set(x=pos, m=mass, v=vel)
         self._sort()
+        if vel is not None:
+            self._find_frame()
         self._make_cells()
 
     def _new(self, shape, dtype=np.uint8):
@@ -277,12 +247,36 @@ class CardTree:
         self._launch("tree_cells", n + 1, CELL_BLOCK)
         self._card.launch("tree_leaf_moments", _pieces(n, LEAF_SPAN), 128, job)
         self._launch("tree_inner_moments", self.cells)
+        if job.v:
+            self._find_rates()
         self._drop("summed above complete")
+
+    def _find_frame(self):
+        """Unit and frame of the velocities, and these in the order of the keys."""
+        n = self.n
+        self._set(
+            flow=self._xp.zeros(FLOW, np.uint8),
+            momenta=self._new((FLOW_PIECES, 4), np.float64),
+            velocity=self._new((n, 4), np.float32),
+        )
+        self._launch("tree_speeds", min(n, 1 << 18), 256)
+        self._launch("tree_momenta", 256 * FLOW_PIECES, 256)
+        self._launch("tree_frame", 1, 32)
+        self._launch("tree_gather_velocities", n, 256)
+        self._drop("momenta")
+
+    def _find_rates(self):
+        """How cells move and change."""
+        self._set(rates=self._new((self.cells, RATES)), motion=self._new((self.cells, MOTION)))
+        self._kept["complete"][:] = 0
+        self._launch("tree_leaf_rates", self.cells)
+        self._launch("tree_inner_rates", self.cells)
+        self._drop("rates")
 
     # ---- forces --------------------------------------------------------------------------------
 
-    def forces(self, setting, targets=None, self_index=None, last_acc=None):
-        """Acc and pot of the particles themselves, or on targets.
+    def forces(self, setting, targets=None, self_index=None, last_acc=None, vel=None):
+        """Acc, pot and jerk of the particles themselves, or on targets.
 
         Parameters
         ----------
@@ -291,10 +285,13 @@ class CardTree:
         self_index : array of int32, shape (ni,), optional
             Number of the particle that each target is, or -1.
         last_acc : array of float64, shape (ni,), optional
+        vel : array of float64, shape (ni, 3), optional
+            Of the targets, zero by default, for the jerk.
 
         Returns
         -------
-        acc, pot : arrays of float64
+        acc, pot, jerk : arrays of float64
+            jerk is None if the tree has no velocities.
         Counts
         """
         job, xp = self._job, self._xp
@@ -302,9 +299,10 @@ class CardTree:
         job.eps2_given, job.bound = setting.eps2, setting.bound if last_acc is not None else 0.0
         job.target_count = ni = self.n if targets is None else len(targets)
         self._set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
+        self._set(jerk=self._new((ni, 3), np.float64) if job.v else None)
         if ni == 0:
-            return self._kept["acc"], self._kept["pot"], Counts(0, 0, 0, 0)
-        self._set(targets=targets, self=self_index, last=last_acc)
+            return *self._results(), Counts(0, 0, 0, 0)
+        self._set(targets=targets, self=self_index, last=last_acc, target_v=vel)
         self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._take_targets()
         status = self._sum()
@@ -316,12 +314,19 @@ class CardTree:
             raise errors.from_code(NO_MEMORY, "too many targets have pairs too close for the tree")
         if status.close:
             self._launch("tree_close_rows", 256 * status.close, 256)
+            if job.jerk:
+                self._launch("tree_close_jerks", 256 * status.close, 256)
         done = np.reshape(status.done, (COUNTERS, 4)).sum(axis=0).tolist()
-        acc, pot = self._kept["acc"], self._kept["pot"]
-        self._drop("acc pot targets self last last_acc target_order target_high")
-        self._drop("target_low target_self rank barnes_hut")
+        self._drop("targets self last last_acc target_order target_high target_low target_self")
+        self._drop("rank barnes_hut target_v target_velocity")
         self._kept["parts"] = None
-        return acc, pot, Counts(*done[:3], status.coincidences)
+        return *self._results(), Counts(*done[:3], status.coincidences)
+
+    def _results(self):
+        """Acc, pot and jerk, which are the caller's from now on."""
+        results = [self._kept[name] for name in ("acc", "pot", "jerk")]
+        self._drop("acc pot jerk")
+        return results
 
     def _take_targets(self):
         """What is known of the targets, in the order of their keys."""
@@ -345,10 +350,23 @@ class CardTree:
         if not job.order_of_expansion:
             self._set(barnes_hut=self._new((self.cells, PLACE)))
             self._launch("tree_barnes_hut", self.cells)
+        if job.jerk:
+            self._take_velocities()
+
+    def _take_velocities(self):
+        """The targets' velocities, in a unit that holds all."""
+        job, ni = self._job, self._job.target_count
+        if job.targets and job.target_v:
+            self._launch("tree_target_speeds", min(ni, 1 << 18), 256)
+        self._launch("tree_widen_frame", 1, 32)
+        if job.targets:
+            self._set(target_velocity=self._new((ni, 4), np.float32))
+            self._launch("tree_gather_target_velocities", ni, 256)
 
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
-        job, large, small = self._job, self._large, self._room_of_groups()
+        job, large = self._job, self.rooms.large
+        small = self.rooms.of_groups(job)
         enough = status.need[0] <= large[0] and max(status.parts) <= job.part_room
         enough = enough and status.close <= job.close_room
         large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
@@ -364,34 +382,26 @@ class CardTree:
     def _groups_of(count):
         return _pieces(count, GROUP)
 
-    def _room_of_groups(self):
-        job = self._job
-        setting = job.order_of_expansion, job.theta, job.bound
-        return self._groups.setdefault(setting, [*self._first[job.order_of_expansion > 0]])
-
     def _sum(self):
         job, ni = self._job, self._job.target_count
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
         job.part_slots = PART_SLOTS
-        small = self._room_of_groups()
+        small = self.rooms.of_groups(job)
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
-        rooms = [self._large, self._large, small, self._parts]
+        rooms = [self.rooms.large, self.rooms.large, small, self.rooms.parts]
         counts = [*sizes, PART_SLOTS]
         lists = [*sizes[:2], batch, PART_SLOTS]
-        wanted = {"far_sum": 16 * ni, "close": 4 * job.close_room}
+        wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
+        wanted |= {"close": 4 * job.close_room}
         wanted |= {"eights": 4 * job.part_room, "singles": 4 * job.part_room}
         for level in range(4):
-            sizes = _level_bytes(counts[level], lists[level], rooms[level])
-            if level > 1:
-                sizes["local"] = 0
+            sizes = self._level_bytes(level, counts[level], lists[level], rooms[level])
             wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
         at = self._scratch.cut(**wanted)
-        job.far_sum, job.close, job.part[:] = (
-            at["far_sum"],
-            at["close"],
-            (at["eights"], at["singles"]),
-        )
+        for name in ("far_sum", "far_jerk", "close"):
+            setattr(job, name, at[name])
+        job.part[:] = at["eights"], at["singles"]
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
         self._launch("tree_clear", 1, 32)
@@ -401,6 +411,8 @@ class CardTree:
         for name, count in (("hypers", job.hypers), ("supers", job.supers)) if order else ():
             self._launch(f"tree_walk_{name}", 32 * count)
             self._launch(f"tree_expand_{name}_{order}", 128 * count)
+            if job.jerk:
+                self._launch(f"tree_rate_{name}_{order}", 128 * count)
         for job.first_group in range(0, groups, batch):
             job.groups = min(batch, groups - job.first_group)
             self._small_groups(job.groups)
@@ -418,6 +430,10 @@ class CardTree:
         kind = ("" if order else "_bh") + ("" if job.eps2_given > 0 else "_bare")
         size = ("groups", "eights", "singles")[job.parts]
         self._launch(f"tree_near{kind}_{size}", 32 * count)
+        if job.jerk:
+            if order:
+                self._launch(f"tree_rate_groups_{order}", 32 * count)
+            self._launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
     def _part_groups(self):
         self._launch("tree_part_groups", 32 * PART_SLOTS)
@@ -425,11 +441,11 @@ class CardTree:
 
     def _parts_again(self, status):
         """All parts of groups, with lists that are long enough, a share of them at a time."""
-        job, rooms = self._job, self._parts
+        job, rooms = self._job, self.rooms.parts
         while True:
             if status.too_long:
                 rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
-                sizes = _level_bytes(PART_SLOTS, PART_SLOTS, rooms)
+                sizes = self._level_bytes(3, PART_SLOTS, PART_SLOTS, rooms)
                 longer = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
                 self._point_level(3, {n: self._card.address(longer[n]) for n in sizes}, rooms)
             eights = status.parts[0]
@@ -454,12 +470,13 @@ class CardTree:
         for name, address in addresses.items():
             setattr(to, name, address)
 
-
-def _level_bytes(groups, lists, room):
-    """Of groups of one size, `lists` of which have lists at a time."""
-    return {
-        "group": GROUP_BYTES * groups,
-        "local": 4 * TERMS * lists,
-        "lists": 4 * sum(room) * lists,
-        "count": 16 * lists,
-    }
+    def _level_bytes(self, level, groups, lists, room):
+        """Of groups of one size, `lists` of which have lists at a time."""
+        expansions = lists if level < 2 else 0
+        return {
+            "group": GROUP_BYTES * groups,
+            "local": 4 * TERMS * expansions,
+            "rate": 4 * RATE_TERMS * expansions if self._job.jerk else 0,
+            "lists": 4 * sum(room) * lists,
+            "count": 16 * lists,
+        }

@@ -371,6 +371,16 @@ KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
     }
 }
 
+/* Whether this is the last of a cell's children to be done. What the others have kept can be read
+ * then. */
+DEVICE_FN bool completes(const struct tree_card_job &job, int above, const struct tree_cell *cell)
+{
+    __threadfence();
+    const int before = atomicAdd(&job.complete[above], 1);
+    __threadfence();
+    return before == cell->child_end - cell->child - 1;
+}
+
 /* Inner cells, from below: who completes the children of a cell goes on with that. */
 KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
 {
@@ -378,9 +388,7 @@ KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
     if (id >= job.status->cells || job.cell[id].child >= 0) return;
     for (int above = job.above[id]; above >= 0; above = job.above[above]) {
         const struct tree_cell cell = whole(&job.cell[above]);
-        __threadfence();
-        if (atomicAdd(&job.complete[above], 1) != cell.child_end - cell.child - 1) return;
-        __threadfence();
+        if (!completes(job, above, &cell)) return;
         struct tree_moments c;
         tree_begin(&c);
         inner_moments(job, cell.child, cell.child_end, &c);

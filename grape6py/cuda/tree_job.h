@@ -19,10 +19,18 @@ struct tree_status {
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
 };
 
+/* Velocities, for jerks. */
+struct tree_flow {
+    uint64_t fastest, targets_fastest; /* the largest components, as bits */
+    struct tree_box wide;              /* whose unit of velocity holds those of the targets, too */
+    float speed;                       /* the tree's unit of velocity in that */
+};
+
 /* Groups of one size. */
 struct tree_level_job {
     struct tree_group *group;
     float *local;   /* [groups][64] expansions */
+    float *rate;    /* [groups][36]: of psi, for jerks (tree_expand.h) */
     int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
     int32_t *count; /* [groups][4] */
     int32_t room[3];
@@ -51,6 +59,16 @@ struct tree_card_job {
     struct tree_moments *moments;
     struct tree_far *far;
     struct tree_place *place, *barnes_hut;
+
+    const double *v, *target_v; /* [n][3], [targets][3]: the caller's. v is NULL: no jerks; else
+                                   target_v is NULL: targets are at rest */
+    struct tree_flow *flow;
+    double *momenta;                    /* [256][4]: and mass, of pieces of the particles */
+    float4 *velocity, *target_velocity; /* by place */
+    struct tree_rates *rates;
+    struct tree_motion *motion;
+    float4 *far_jerk; /* by place: of what is far */
+    double *jerk;     /* result */
 
     const int64_t *target_order;
     float4 *target_high, *target_low;

@@ -1,0 +1,69 @@
+"""The octree of a session's j particles on a card, whose arrays are the host's."""
+
+import numpy as np
+
+from grape6py.cuda.tree import CardTree, Setting
+
+
+class HostTree:
+    """Forces of particles and on targets that lie in the host's memory.
+
+    Parameters
+    ----------
+    card : Card
+        With `put` and `take`, which copy arrays to it and back.
+    """
+
+    def __init__(self, card):
+        self._card = card
+        self._tree = None
+
+    def forget(self):
+        """Give the memory of the tree back."""
+        self._tree = None
+
+    def sum(self, job, array):
+        """Do what a struct tree_errand asks for.
+
+        Parameters
+        ----------
+        job : struct tree_errand
+            See csrc/device.h.
+        array : callable
+            Makes a view of so many doubles, or other numbers, from a field of the job; None of a
+            null pointer.
+        """
+        if job.changed or self._tree is None:
+            self._plant(job, array)
+        at = array(job.at, job.targets, 3)
+        velocity = array(job.velocity, job.targets, 3)
+        self_index, eps2 = array(job.self, job.targets), array(job.eps2, job.targets)
+        out = [array(field, job.targets, 3) for field in (job.acc, job.jerk)]
+        out.append(array(job.pot, job.targets))
+        job.coincidences = 0
+        for softening in np.unique(eps2):
+            alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
+            setting = Setting(job.theta, job.order, float(softening))
+            wanted = [
+                None if a is None else self._put(a[alike]) for a in (at, self_index, velocity)
+            ]
+            targets, numbers, moving = wanted
+            *found, counts = self._tree.forces(setting, targets, numbers, vel=moving)
+            acc, pot, jerk = found
+            for to, values in zip(out, (acc, jerk, pot), strict=True):
+                if to is not None:
+                    to[alike] = self._card.take(values)
+            job.coincidences += counts.coincidences
+
+    def _plant(self, job, array):
+        self.forget()
+        sources = (
+            array(job.x, job.sources, 3),
+            array(job.m, job.sources),
+            array(job.v, job.sources, 3),
+        )
+        pos, mass, vel = (None if a is None else self._put(a) for a in sources)
+        self._tree = CardTree(self._card, pos, mass, vel)
+
+    def _put(self, host):
+        return self._card.put(np.ascontiguousarray(host))

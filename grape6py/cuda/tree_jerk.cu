@@ -1,0 +1,303 @@
+/* tree_jerk.cu - jerks, a second pass over the lists of tree_walk.cu: what tree_far.cu and tree_near.cu
+ * do for forces. See tree_expand.h. */
+
+enum { RATE_TERMS = 36 };
+
+/* How a cell changes: its velocity, and the rates of its moments as if a cell's, in units of 1/u. */
+DEVICE_FN struct tree_multipole change_of(const struct tree_motion *motion, float u, float v[3])
+{
+    const float4 *p = (const float4 *)motion;
+    const float4 a = p[0], b = p[1], c = p[2], d = p[3];
+    const float u2 = u * u, u3 = u2 * u;
+    struct tree_multipole m;
+    v[0] = u * a.x, v[1] = u * a.y, v[2] = u * a.z;
+    m.m = 0.0f, m.spread = u2 * a.w;
+    m.xx = u2 * b.x, m.xy = u2 * b.y, m.xz = u2 * b.z, m.yy = u2 * b.w, m.yz = u2 * c.x;
+    m.xxx = u3 * c.y, m.xxy = u3 * c.z, m.xxz = u3 * c.w, m.xyy = u3 * d.x, m.xyz = u3 * d.y;
+    m.yyy = u3 * d.z, m.yyz = u3 * d.w;
+    return m;
+}
+
+/* ---- through expansions -------------------------------------------------------------------- */
+
+/* Every `step`-th cell of a list from `first` on, to an expansion (if wanted) and its rate. */
+template <int ORDER, int BOTH>
+DEVICE_FN void rate_cells(const struct tree_card_job &job, const struct tree_group *g,
+                          const int32_t *list, int count, int first, int step, float *local, float *rate)
+{
+    const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u, speed = job.flow->speed;
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = rate[k] = 0.0f;
+    for (int k = first; k < count; k += step) {
+        const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
+        float own[TREE_TERMS], v[3];
+        const struct tree_multipole change = change_of(&job.motion[list[k]], u, v);
+        TREE_UNROLL
+        for (int t = 0; t < (ORDER + 1) * (ORDER + 1); t++) own[t] = 0.0f;
+        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &c, own);
+        tree_local_along(ORDER, own, -v[0], -v[1], -v[2], rate);
+        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &change, rate);
+        TREE_UNROLL
+        for (int t = 0; BOTH && t < (ORDER + 1) * (ORDER + 1); t++) local[t] += own[t];
+    }
+    TREE_UNROLL
+    for (int by = 16; by; by /= 2) {
+        TREE_UNROLL
+        for (int k = 0; k < ORDER * ORDER; k++) rate[k] += __shfl_xor_sync(EVERY, rate[k], by);
+        TREE_UNROLL
+        for (int k = 0; BOTH && k < (ORDER + 1) * (ORDER + 1); k++)
+            local[k] += __shfl_xor_sync(EVERY, local[k], by);
+    }
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++) rate[k] *= speed;
+}
+
+/* Of hypers or supers: a CUDA block each. */
+template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, const int level)
+{
+    __shared__ float part[4][ORDER * ORDER];
+    const struct tree_level_job &out = job.level[level];
+    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
+    const struct tree_group g = out.group[id];
+    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS], rate[TREE_TERMS];
+    rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local, rate);
+    if (t % 32 == 0) {
+        TREE_UNROLL
+        for (int k = 0; k < ORDER * ORDER; k++) part[t / 32][k] = rate[k];
+    }
+    __syncthreads();
+    if (t) return;
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++)
+        rate[k] = (part[0][k] + part[1][k]) + (part[2][k] + part[3][k]);
+    if (level == 1) {
+        const struct tree_group from = job.level[0].group[id / TREE_HYPER];
+        const float *wide = job.level[0].rate + RATE_TERMS * (int64_t)(id / TREE_HYPER);
+        shift_local<ORDER - 1>(&from, wide, &g, rate);
+    }
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++) out.rate[RATE_TERMS * (int64_t)id + k] = rate[k];
+}
+
+struct jerk_body {
+    struct pair_i at; /* relative to the group */
+    int self;
+};
+
+DEVICE_FN struct jerk_body jerk_body_of(const struct tree_card_job &job, const struct tree_group *g,
+                                        int k)
+{
+    const float4 high = (job.targets ? job.target_high : job.high)[k];
+    const float4 low = (job.targets ? job.target_low : job.low)[k];
+    const float4 v = (job.targets ? job.target_velocity : job.velocity)[k];
+    struct jerk_body b;
+    b.at.x = (high.x - g->x) + low.x, b.at.y = (high.y - g->y) + low.y;
+    b.at.z = (high.z - g->z) + low.z, b.at.xl = b.at.yl = b.at.zl = 0.0f;
+    b.at.vx = v.x, b.at.vy = v.y, b.at.vz = v.z, b.at.eps2 = g->eps2;
+    b.self = job.targets ? job.target_self[k] : k;
+    return b;
+}
+
+/* Adds what the expansions of a group or of a larger one do to a target. */
+template <int ORDER>
+DEVICE_FN void rate_on(const struct tree_card_job &job, const struct tree_group *g,
+                       const float *local, float *rate, int target, float4 *sum)
+{
+    const struct pair_i b = jerk_body_of(job, g, target).at;
+    const float u = 1.0f / g->unit;
+    float phi = 0.0f, jerk[3] = {0.0f, 0.0f, 0.0f};
+    tree_local_along(ORDER, local, u * b.vx, u * b.vy, u * b.vz, rate);
+    tree_local_to_point(ORDER - 1, rate, u * b.x, u * b.y, u * b.z, &phi, jerk);
+    sum->x += u * u * jerk[0], sum->y += u * u * jerk[1], sum->z += u * u * jerk[2];
+}
+
+/* Of groups, and on their targets: a warp each. */
+template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
+{
+    const struct tree_level_job &out = small_level(job);
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= small_slots(job)) return;
+    const struct tree_group g = out.group[small_group(job, slot)];
+    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS], rate[TREE_TERMS];
+    rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local, rate);
+    if (lane >= g.count) return;
+    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+    const int super = g.first / IN_SUPER;
+    rate_on<ORDER>(job, &g, local, rate, g.first + lane, &sum);
+    const struct tree_level_job &wide = job.level[1];
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide.local[64 * (int64_t)super + k];
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++) rate[k] = wide.rate[RATE_TERMS * (int64_t)super + k];
+    rate_on<ORDER>(job, &wide.group[super], local, rate, g.first + lane, &sum);
+    job.far_jerk[g.first + lane] = sum;
+}
+
+#define RATE(order)                                                                                \
+    KERNEL(tree_rate_hypers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 0); }  \
+    KERNEL(tree_rate_supers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 1); }  \
+    KERNEL(tree_rate_groups_##order, struct tree_card_job, 128, 1) { rate_groups<order>(job); }
+RATE(2)
+RATE(3)
+RATE(4)
+RATE(5)
+RATE(6)
+
+/* ---- on each target by itself -------------------------------------------------------------- */
+
+/* Cells on a target: 32 at once come to shared memory. */
+template <int OCTUPOLE, int LANES>
+DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree_group *g,
+                              const int32_t *list, int count, float4 *shared,
+                              const struct jerk_body *b, float jerk[3])
+{
+    const int lane = (int)threadIdx.x % 32;
+    for (int first = 0; first < count; first += 32) {
+        const int n = min(32, count - first);
+        __syncwarp();
+        if (lane < n) {
+            const int cell = list[first + lane];
+            const float4 *far = (const float4 *)&job.far[cell];
+            const float4 *motion = (const float4 *)&job.motion[cell];
+            TREE_UNROLL
+            for (int k = 0; k < 5; k++) shared[9 * lane + k] = far[k];
+            TREE_UNROLL
+            for (int k = 0; k < 4; k++) shared[9 * lane + 5 + k] = motion[k];
+        }
+        __syncwarp();
+        for (int k = lane / LANES; k < n; k += 32 / LANES) {
+            const float s = job.flow->speed;
+            const struct tree_multipole c = multipole_of((const struct tree_far *)&shared[9 * k], g, 1.0f);
+            float v[3], unused = 0.0f, change_jerk[3] = {0.0f, 0.0f, 0.0f};
+            const struct tree_multipole change =
+                change_of((const struct tree_motion *)&shared[9 * k + 5], 1.0f, v);
+            const float x = b->at.x + c.x, y = b->at.y + c.y, z = b->at.z + c.z;
+            tree_cell_to_jerk(OCTUPOLE, x, y, z, b->at.vx - s * v[0], b->at.vy - s * v[1],
+                              b->at.vz - s * v[2], g->eps2, &c, jerk);
+            tree_cell_to_point(OCTUPOLE, x, y, z, g->eps2, &change, &unused, change_jerk);
+            TREE_UNROLL
+            for (int a = 0; a < 3; a++) jerk[a] = v_fma(s, change_jerk[a], jerk[a]);
+        }
+    }
+}
+
+/* Particles of leaves on a target: as many as there are lanes come to shared memory. A target's own
+ * pair is none, nor is one that single precision could not sum. */
+template <int LANES>
+DEVICE_FN void jerk_of_leaves(const struct tree_card_job &job, const struct tree_group *g,
+                              const int32_t *list, int count, int direction, float4 *shared,
+                              const struct jerk_body *b, float jerk[3])
+{
+    const int lane = (int)threadIdx.x % 32;
+    const float speed = job.flow->speed, least = job.eps2_given > 0.0 ? 0.0f : TREE_CLOSE;
+    for (int leaf = 0; leaf < count; leaf++) {
+        const struct tree_cell cell = job.cell[list[direction * leaf]];
+        struct pair_sum sum = {};
+        for (int first = cell.first; first < cell.end; first += 32) {
+            const int n = min(32, cell.end - first);
+            __syncwarp();
+            if (lane < n) {
+                const float4 high = job.high[first + lane], low = job.low[first + lane];
+                float4 p, v = job.velocity[first + lane];
+                p.x = (high.x - g->x) + low.x, p.y = (high.y - g->y) + low.y;
+                p.z = (high.z - g->z) + low.z, p.w = high.w;
+                v.x *= speed, v.y *= speed, v.z *= speed;
+                shared[lane] = p, shared[32 + lane] = v;
+            }
+            __syncwarp();
+            for (int k = lane / LANES; k < n; k += 32 / LANES) {
+                const float4 p = shared[k], v = shared[32 + k];
+                const struct pair_j j = {p.x, p.y, p.z, p.w, v.x, v.y, v.z, 0.0f, 0.0f, 0.0f};
+                const struct pair_sep r = pair_separation(0, &b->at, &j);
+                const float s2 = pair_distance2(&r, b->at.eps2);
+                const bool none = first + k == b->self || s2 < least;
+                pair_add(1, &b->at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r, &sum);
+            }
+        }
+        jerk[0] += sum.jx, jerk[1] += sum.jy, jerk[2] += sum.jz;
+    }
+}
+
+/* A target's jerk, back in the caller's units. */
+DEVICE_FN void put_jerk(const struct tree_card_job &job, int k, const double jerk[3])
+{
+    const struct tree_box *box = &job.flow->wide;
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const int exponent = box->mass + box->velocity - 3 * box->length;
+    for (int c = 0; c < 3; c++) job.jerk[3 * i + c] = tree_scaled(jerk[c], exponent);
+}
+
+/* Groups whose sums tree_near.cu has to be done again in parts get theirs there, too. */
+template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &job)
+{
+    __shared__ float4 all_shared[4][9 * 32];
+    const struct tree_level_job &in = small_level(job);
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= small_slots(job)) return;
+    const struct tree_group g = in.group[small_group(job, slot)];
+    float4 *const shared = all_shared[threadIdx.x / 32];
+    const int32_t *points = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]) + in.room[0];
+    const int32_t *leaves = points + in.room[1], *count = in.count + 4 * (int64_t)slot;
+    const int target = g.first + lane % LANES;
+    const struct jerk_body b = jerk_body_of(job, &g, min(target, g.first + g.count - 1));
+    float jerk[3] = {0.0f, 0.0f, 0.0f};
+    jerk_of_points<FMM, LANES>(job, &g, points, count[LIST_POINT], shared, &b, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_LEAF], 1, shared, &b, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, jerk);
+    TREE_UNROLL
+    for (int by = LANES; by < 32; by *= 2) {
+        TREE_UNROLL
+        for (int c = 0; c < 3; c++) jerk[c] += __shfl_xor_sync(EVERY, jerk[c], by);
+    }
+    if (lane >= LANES || target >= g.first + g.count) return;
+    double sum[3] = {jerk[0], jerk[1], jerk[2]};
+    if (FMM) {
+        const float4 far = job.far_jerk[target];
+        sum[0] += far.x, sum[1] += far.y, sum[2] += far.z;
+    }
+    put_jerk(job, target, sum);
+}
+
+#define JERKS(name, fmm)                                                                           \
+    KERNEL(name##_groups, struct tree_card_job, 128, 1) { jerks<fmm, 32>(job); }                   \
+    KERNEL(name##_eights, struct tree_card_job, 128, 1) { jerks<fmm, 8>(job); }                    \
+    KERNEL(name##_singles, struct tree_card_job, 128, 1) { jerks<fmm, 1>(job); }
+JERKS(tree_jerk, 1)
+JERKS(tree_jerk_bh, 0)
+
+/* As tree_close_rows. */
+KERNEL(tree_close_jerks, struct tree_card_job, 256, 1)
+{
+    __shared__ double part[3][256];
+    const struct tree_box box = job.flow->wide;
+    const int t = (int)threadIdx.x, k = job.close[blockIdx.x];
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const double *x = (job.targets ? job.targets : job.x) + 3 * i;
+    const double *own = job.targets ? job.target_v : job.v;
+    const int64_t self = job.targets ? (job.self ? (int64_t)job.self[i] : -1) : i;
+    const double eps2 = job.eps2_given * box.scale[0] * box.scale[1] * box.scale[0] * box.scale[1];
+    double sum[3] = {0.0, 0.0, 0.0}, unit[2], mine[3];
+    tree_halves(unit, -box.velocity);
+    for (int c = 0; c < 3; c++) mine[c] = own ? own[3 * i + c] * unit[0] * unit[1] : 0.0;
+    for (int64_t j = t; j < job.n; j += 256) {
+        double d[3], v[3], s2 = eps2, rv = 0.0;
+        for (int c = 0; c < 3; c++) {
+            d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];
+            v[c] = job.v[3 * j + c] * unit[0] * unit[1] - mine[c];
+            s2 += d[c] * d[c], rv += d[c] * v[c];
+        }
+        if (j == self || s2 == 0.0) continue;
+        const double s = 1.0 / sqrt(s2), ms3 = tree_mass_in_box(&box, job.m[j]) * s * s * s;
+        for (int c = 0; c < 3; c++) sum[c] += ms3 * (v[c] - 3.0 * rv * s * s * d[c]);
+    }
+    for (int c = 0; c < 3; c++) part[c][t] = sum[c];
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < 3 && t < half; c++) part[c][t] += part[c][t + half];
+    }
+    if (t) return;
+    for (int c = 0; c < 3; c++) sum[c] = part[c][0];
+    put_jerk(job, k, sum);
+}

@@ -1,0 +1,40 @@
+"""A card for the octree on the CPU: its kernels as a library, launched by name."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import cards
+from grape6py.cuda import standin
+from grape6py.cuda import tree as card_tree
+from once import made_once
+
+METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
+
+
+class StandIn(standin.Card):
+    """One that notes which kernels were launched."""
+
+    def __init__(self, path):
+        super().__init__(ctypes.CDLL(str(path)))
+        self.launched = []
+
+    def launch(self, name, blocks, threads, job):
+        self.launched.append(name)
+        super().launch(name, blocks, threads, job)
+
+
+@pytest.fixture
+def tree_card(shared_folder, monkeypatch):
+    """A card whose lists begin as short as ever."""
+    monkeypatch.setattr(card_tree.CardTree, "rooms", card_tree.Rooms(parts=[99] * 3))
+    return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
+
+
+def rows(vectors):
+    return np.linalg.norm(vectors, axis=-1)
+
+
+def relative(found, right):
+    return rows(found - right) / rows(right)
