@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import thesis_tables
+import tree_tables
 from thesis_tables import row
 
 HERE = Path(__file__).resolve().parent
@@ -85,7 +86,7 @@ def cards(result):
 
 
 MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
-MAKERS |= thesis_tables.MAKERS
+MAKERS |= thesis_tables.MAKERS | tree_tables.MAKERS
 
 
 def maker_of(name):
@@ -99,7 +100,11 @@ def main():
     for name in re.findall(r"<!-- ([\w.-]+) -->", page):
         if name == "end":
             continue
-        result = json.loads((HERE / "results" / f"{name}.json").read_text())
+        path = HERE / "results" / f"{name}.json"
+        if not path.exists():
+            print(f"{path.name} is not there yet: its table stays as it is")
+            continue
+        result = json.loads(path.read_text())
         table = maker_of(name)(result)
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, rest = page.split(begin)

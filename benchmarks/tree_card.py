@@ -1,0 +1,181 @@
+"""What the benchmarks of the octree on a card share: times, stages, memory, errors.
+
+A run is the whole evaluation: sort, cells, moments, walk, sums; arrays are on the card before and
+after it. Times are medians by the clock, the card having come to rest before and after each.
+"""
+
+import functools
+import json
+import statistics
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from grape6py.cuda import tree
+from grape6py.errors import Grape6Error
+
+HERE = Path(__file__).resolve().parent
+EPS = 1e-4  # softening, in units of the models' size
+TARGETS = 4000  # whose errors are found
+PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9, 99.99, 100)
+
+# Stages, and words of which the names of their kernels have one; the first that has decides.
+STAGES = {
+    "far": "expand shift", "near": "near close", "moments": "moments barnes_hut",
+    "keys": "extent box keys", "sort": "sort gather", "cells": "count levels cells",
+    "walk": "walk groups part ranks clear",
+}  # fmt: skip
+
+
+class Card(tree.Card):
+    """A card with a clock and a direct sum in double precision."""
+
+    backend = "cuda"
+
+    def __init__(self):
+        super().__init__()
+        self._events = None
+
+    def launch(self, name, blocks, threads, job):
+        if self._events is None:
+            super().launch(name, blocks, threads, job)
+        else:
+            self._timed(name, super().launch, name, blocks, threads, job)
+
+    def sort(self, keys):
+        if self._events is None:
+            return super().sort(keys)
+        return self._timed("sort", super().sort, keys)
+
+    def _timed(self, name, do, *arguments):
+        begin, end = self.xp.cuda.Event(), self.xp.cuda.Event()
+        begin.record()
+        result = do(*arguments)
+        end.record()
+        self._events.append((name, begin, end))
+        return result
+
+    def wait(self):
+        self.xp.cuda.get_current_stream().synchronize()
+
+    def stages(self, run):
+        """Milliseconds of a run's stages, without what lies between its kernels."""
+        self._events, found = [], defaultdict(float)
+        run()
+        self.wait()
+        for name, begin, end in self._events:
+            found[stage_of(name)] += self.xp.cuda.get_elapsed_time(begin, end)
+        self._events = None
+        return dict(found)
+
+    def bytes_taken(self, run):
+        """Memory that a run takes from the card beside what it gives back."""
+        pool = self.xp.get_default_memory_pool()
+        pool.free_all_blocks()
+        before = pool.total_bytes()
+        result = run()
+        given = sum(array.nbytes for array in result[:-1] if array is not None)
+        taken = pool.total_bytes() - before - given
+        del result
+        pool.free_all_blocks()
+        return taken
+
+    @functools.cached_property
+    def _exact(self):
+        return self.xp.RawKernel((HERE / "tree_exact.cu").read_text(), "tree_exact")
+
+    def exact(self, pos, mass, rows, eps=EPS):
+        """Acceleration and potential of some particles, shape (k, 4)."""
+        xp, n = self.xp, len(mass)
+        found = xp.zeros((len(rows), 4))
+        blocks = -(-len(rows) // 256)
+        shares = max(1, min(-(-n // 256), 4096 // blocks))
+        self._exact((blocks, shares), (256,), (pos, mass, np.int32(n), rows, np.int32(len(rows)),
+                                               np.float64(eps * eps), found))  # fmt: skip
+        return found
+
+
+def stage_of(kernel):
+    return next((stage for stage, words in STAGES.items()
+                 if any(word in kernel for word in words.split())), "other")  # fmt: skip
+
+
+class Model:
+    """A model on a card, with exact forces on some of its particles, drawn at random."""
+
+    def __init__(self, card, make, n, seed, targets=TARGETS):
+        self.card, self.name, self.seed = card, make.__name__, seed
+        pos, self.mass = make(card.xp, n, seed)
+        self.pos = card.xp.ascontiguousarray(pos)
+        self.n = len(self.mass)
+        rows = np.random.default_rng((seed or 0, 4)).choice(self.n, min(targets, self.n), False)
+        self.rows = card.xp.asarray(rows.astype(np.int32))
+        self.exact = card.exact(self.pos, self.mass, self.rows)[:, :3]
+
+    def relative_errors(self, acc):
+        """Errors of the targets' accelerations, ascending."""
+        norm = self.card.xp.linalg.norm
+        return self.card.xp.sort(norm(acc[self.rows] - self.exact, axis=1)
+                                 / norm(self.exact, axis=1))  # fmt: skip
+
+    def run(self, theta, order, bound=0.0, last_acc=None):
+        """One whole evaluation: what CardTree.forces gives."""
+        grown = tree.CardTree(self.card, self.pos, self.mass)
+        return grown.forces(tree.Setting(theta, order, EPS * EPS, bound), last_acc=last_acc)
+
+
+def median_ms(card, run, seconds=0.3, most=15):
+    """Median of as many times as there is time for, from 3 to `most`."""
+
+    def take():
+        card.wait()
+        began = time.perf_counter()
+        run()
+        card.wait()
+        return 1e3 * (time.perf_counter() - began)
+
+    times = [take()]
+    while len(times) < 3 or (len(times) < most and sum(times) < 1e3 * seconds):
+        times.append(take())
+    return statistics.median(times)
+
+
+def summary(errors):
+    """Median, 99 %, largest and mean of errors in ascending order."""
+    return {"median": _percentile(errors, 50), "p99": _percentile(errors, 99),
+            "largest": float(errors[-1]), "mean": float(errors.mean())}  # fmt: skip
+
+
+def _percentile(ascending, percent):
+    return float(ascending[round((len(ascending) - 1) * percent / 100)])
+
+
+def measure(model, setting, *, stages=False, memory=False, distribution=False, seconds=0.3):
+    """A setting (theta, order; bound) on a model: time, errors, terms a particle, and more."""
+    figure = {"model": model.name, "n": model.n, "seed": model.seed, "theta": setting[0],
+              "order": setting[1], "bound": (*setting, 0.0)[2]}  # fmt: skip
+    try:
+        last_acc = None
+        if figure["bound"]:
+            last_acc = model.card.xp.linalg.norm(model.run(*setting[:2])[0], axis=1)
+        run = functools.partial(model.run, *setting, last_acc=last_acc)
+        acc, *_, counts = run()  # compiles the kernels, and lets lists grow
+        errors = model.relative_errors(acc)
+        del acc, _
+        figure["error"] = summary(errors)
+        if distribution:
+            figure["percentiles"] = [_percentile(errors, p) for p in PERCENTILES]
+        figure |= {"pairs": counts.pairs / model.n, "points": counts.points / model.n,
+                   "locals": counts.locals * tree.GROUP / model.n}  # fmt: skip
+        figure["ms"] = median_ms(model.card, run, seconds)
+        if stages:
+            figure["stages"] = model.card.stages(run)
+        if memory:
+            figure["bytes"] = model.card.bytes_taken(run) / model.n
+    except (Grape6Error, MemoryError) as error:  # a figure less, and the part goes on
+        figure["failed"] = str(error)
+    show = {k: v for k, v in figure.items() if k != "percentiles"}
+    print(json.dumps(show), flush=True)
+    return figure

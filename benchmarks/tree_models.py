@@ -1,0 +1,67 @@
+"""Positions and masses for the octree's benchmarks, drawn where they are needed.
+
+Each model is a function of xp (NumPy or CuPy), the number of particles, and a seed. The masses add
+up to 1. They are drawn on the card, since a host needs longer for 10^8 particles than the card has
+for all its benchmarks; the same seed gives other particles on the host.
+"""
+
+import math
+
+HENON = 3 * math.pi / 16  # Plummer's radius in units where E = -1/4
+
+
+def plummer(xp, n, seed):
+    """A Plummer sphere in Henon units, cut at 0.999 of the mass."""
+    random = xp.random.default_rng(seed)
+    radius = _radius(random.random(n))
+    return _directions(xp, random, n) * (HENON * radius)[:, None], _equal(xp, n)
+
+
+def clustered(xp, n, seed, clumps=256):
+    """Plummer spheres of all sizes from 1/10 to 1/1000, spread like a Plummer sphere."""
+    random = xp.random.default_rng(seed)
+    size = 10.0 ** -(1 + 2 * random.random(clumps))
+    which = random.integers(0, clumps, n)
+    centre = plummer(xp, clumps, seed + 1)[0]
+    return centre[which] + size[which, None] * plummer(xp, n, seed + 2)[0], _equal(xp, n)
+
+
+def lattice(xp, n, seed):
+    """A cube lattice, row by row; shuffled if there is a seed."""
+    side = round(n ** (1 / 3))
+    steps = (xp.arange(side) + 0.5) / side
+    pos = xp.stack(xp.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
+    if seed is not None:
+        pos = pos[xp.argsort(xp.random.default_rng(seed).random(len(pos)))]
+    return xp.ascontiguousarray(pos), _equal(xp, len(pos))
+
+
+def sheet(xp, n, seed):
+    """A uniform square without thickness."""
+    pos = xp.zeros((n, 3))
+    pos[:, :2] = xp.random.default_rng(seed).random((n, 2))
+    return pos, _equal(xp, n)
+
+
+def disk(xp, n, seed):
+    """An exponential disk without thickness."""
+    random = xp.random.default_rng(seed)
+    radius = -xp.log((1 - random.random(n)) * (1 - random.random(n)))
+    angle = 2 * math.pi * random.random(n)
+    pos = xp.zeros((n, 3))
+    pos[:, 0], pos[:, 1] = radius * xp.cos(angle), radius * xp.sin(angle)
+    return pos, _equal(xp, n)
+
+
+def _equal(xp, n):
+    return xp.full(n, 1 / n)
+
+
+def _radius(uniform):
+    return (((1 - uniform) * 0.999) ** (-2 / 3) - 1) ** -0.5
+
+
+def _directions(xp, random, n):
+    across, angle = 2 * random.random(n) - 1, 2 * math.pi * random.random(n)
+    ring = xp.sqrt(1 - across * across)
+    return xp.stack([ring * xp.cos(angle), ring * xp.sin(angle), across], axis=1)
