@@ -36,8 +36,10 @@ def build(folder):
     for mode, number in capi.MODES.items():
         defines = [f"-DMODE={number}", f"-DCARD_MODE={mode}"]
         jobs.append([*command, *defines, "-c", kernels / "kernels.cu", "-o", folder / f"{mode}.o"])
-    tree = ["-DMODE=2", "-DCARD_MODE=tree", "-c", kernels / "tree.cu", "-o", folder / "tree.o"]
-    jobs.append([*command, *tree])
+    for order in (0, 2, 3, 4, 5, 6):
+        defines = ["-DMODE=2", "-DCARD_MODE=tree", *([f"-DTREE_ORDER={order}"] if order else [])]
+        out = folder / f"tree_{order}.o"
+        jobs.append([*command, *defines, "-c", kernels / "tree.cu", "-o", out])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     compile_with([compiler, "-shared", *(job[-1] for job in jobs), "-o", folder / "libcard.so"])

@@ -20,25 +20,3 @@ typedef bool vmask;
 enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* as in csrc/tree.h */
 enum { IN_SUPER = TREE_GROUP * TREE_SUPER, IN_HYPER = IN_SUPER * TREE_HYPER };
 #define EVERY 0xffffffffu
-
-/* Structures that are fetched and put in pieces of 16 bytes. */
-template <class T> union in_pieces {
-    float4 piece[sizeof(T) / sizeof(float4)];
-    T whole;
-};
-
-template <class T> DEVICE_FN T whole(const T *from)
-{
-    union in_pieces<T> copy;
-    TREE_UNROLL
-    for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++) copy.piece[k] = ((const float4 *)from)[k];
-    return copy.whole;
-}
-
-template <class T> DEVICE_FN void put_whole(T *to, const T &what)
-{
-    union in_pieces<T> copy;
-    copy.whole = what;
-    TREE_UNROLL
-    for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++) ((float4 *)to)[k] = copy.piece[k];
-}

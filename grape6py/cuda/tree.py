@@ -4,7 +4,6 @@ Nothing is computed here. Sorting and running sums are CuPy's, which are CUB's. 
 a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name.
 """
 
-import functools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,7 +38,7 @@ from grape6py.cuda.tree_job import (
 )
 
 OTHER_BYTES = 48  # a particle, that a sum needs beside the lists of groups
-LIST_BYTES, LEAST_LISTS = 32, 1 << 26  # of groups taken at once: a particle, and at least
+LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
 LONGEST = 4096  # list of a group
 PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
@@ -53,16 +52,22 @@ class Card:
         import cupy
 
         self.xp = cupy
-        self._kernels = {}
+        self._kernels, self._modules = {}, {}
 
-    @functools.cached_property
-    def _module(self):
-        return self.xp.RawModule(code=source.read("tree.cu"), options=source.options("single"))
+    def _module(self, order):
+        """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
+        if order not in self._modules:
+            only = (f"-DTREE_ORDER={order}",) if order else ()
+            options = (*source.options("single"), *only)
+            self._modules[order] = self.xp.RawModule(code=source.read("tree.cu"), options=options)
+        return self._modules[order]
 
     def launch(self, name, blocks, threads, job):
         """Start a kernel on CuPy's current stream; the job is copied."""
         if name not in self._kernels:
-            self._kernels[name] = self._module.get_function(name)
+            order = name.rpartition("_")[2]
+            module = self._module(order if order.isdigit() else None)
+            self._kernels[name] = module.get_function(name)
         self._kernels[name]((blocks,), (threads,), (np.frombuffer(bytes(job), BY_VALUE),))
 
     def address(self, array):
@@ -167,7 +172,7 @@ class CardTree:
         self._card, self._xp = card, card.xp
         self.n = len(mass)
         self._kept = {}
-        self._scratch = Scratch(card, (LIST_BYTES + OTHER_BYTES) * self.n)
+        self._scratch = Scratch(card, max(LIST_BYTES * self.n, LEAST_LISTS) + OTHER_BYTES * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = self._job.part_room = PART_ROOM
         self._set(x=pos, m=mass, v=vel)

@@ -1,21 +1,6 @@
 /* tree_far.cu - what acts through expansions: cells on hypers, supers and groups, and these on their
  * targets. */
 
-DEVICE_FN struct tree_multipole multipole_of(const struct tree_far *far, const struct tree_group *g,
-                                             float u)
-{
-    const float4 *p = (const float4 *)far;
-    const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4];
-    const float u2 = u * u, u3 = u2 * u;
-    struct tree_multipole m;
-    m.x = u * ((g->x - a.x) - b.x), m.y = u * ((g->y - a.y) - b.y), m.z = u * ((g->z - a.z) - b.z);
-    m.m = a.w, m.spread = b.w;
-    m.xx = u2 * c.x, m.xy = u2 * c.y, m.xz = u2 * c.z, m.yy = u2 * c.w, m.yz = u2 * d.x;
-    m.xxx = u3 * d.y, m.xxy = u3 * d.z, m.xxz = u3 * d.w, m.xyy = u3 * e.x, m.xyz = u3 * e.y;
-    m.yyy = u3 * e.z, m.yyz = u3 * e.w;
-    return m;
-}
-
 /* Every `step`-th cell of a list from `first` on, to an expansion in the group's units. */
 template <int ORDER>
 DEVICE_FN void expand_cells(const struct tree_card_job &job, const struct tree_group *g,
@@ -121,15 +106,12 @@ template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &jo
     job.far_sum[g.first + lane] = sum;
 }
 
-#define EXPAND(order)                                                                              \
+#define EXPAND(order) EXPAND_(order)
+#define EXPAND_(order)                                                                              \
     KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 0); } \
     KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
     KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
     {                                                                                              \
         expand_groups<order>(job);                                                                 \
     }
-EXPAND(2)
-EXPAND(3)
-EXPAND(4)
-EXPAND(5)
-EXPAND(6)
+EXPAND(TREE_ORDER)

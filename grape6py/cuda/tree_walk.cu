@@ -153,24 +153,6 @@ DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int 
     __syncwarp();
 }
 
-/* Slots of small groups that there are: of groups, eights or singles. */
-DEVICE_FN int small_slots(const struct tree_card_job &job)
-{
-    if (!job.parts) return job.groups;
-    const int left = min(job.status->parts[job.parts - 1], job.part_room) - job.first_part;
-    return min(left, job.part_slots);
-}
-
-DEVICE_FN const struct tree_level_job &small_level(const struct tree_card_job &job)
-{
-    return job.level[job.parts ? 3 : 2];
-}
-
-DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
-{
-    return job.parts ? slot : job.first_group + slot;
-}
-
 /* Has a group taken as eights, or an eight as singles. One thread calls it. */
 DEVICE_FN void take_in_parts(const struct tree_card_job &job, const struct tree_group *g)
 {
