@@ -35,6 +35,8 @@ enum { SOFTENINGS = 32 };
 #define FAR_TARGET 0x1p20
 #define LEAST_EPS2 0x1p-90
 
+enum { NOT_SERVED = -2 };
+
 struct octree {
     const struct backend *behind; /* the direct sum, */
     void *direct;                 /* and its state */
@@ -57,11 +59,13 @@ struct octree {
     int room, plain; /* the first `plain` of the following are the tree's, the others the direct
                         sum's */
     int32_t *row, *index, *self; /* row: place among the targets. self: number of the source that
-                                    has its index, or -1 */
+                                    has its index, or -1; */
+    int32_t *number;             /* the same by place among the targets, or NOT_SERVED */
     double (*x)[3], (*v)[3], *eps2;
     double (*acc)[3], (*jerk)[3], *pot;
 
     unsigned done; /* as in direct.c */
+    int with_jerk;
     struct partial_row *rows_of_i;
     double *sum[NSUM];
     int32_t *nearest_address, *nearest_index;
@@ -217,7 +221,7 @@ static int make_room(struct octree *t, int ni, struct fault *f)
     if (ni <= t->room) return 0;
     const size_t n = (size_t)ni;
     free_targets(t);
-    t->row = memory_zeroed(5 * n * sizeof *t->row);
+    t->row = memory_zeroed(6 * n * sizeof *t->row);
     double *room = memory_zeroed((14 + NSUM) * n * sizeof *room);
     t->x = (double (*)[3])(void *)room;
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
@@ -225,8 +229,8 @@ static int make_room(struct octree *t, int ni, struct fault *f)
         free_targets(t);
         return no_memory(f, "i particles", ni);
     }
-    t->index = t->row + n, t->self = t->index + n;
-    t->nearest_address = t->self + n, t->nearest_index = t->nearest_address + n;
+    t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
+    t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
     t->v = t->x + n, t->acc = t->v + n, t->jerk = t->acc + n;
     t->eps2 = room + 12 * n, t->pot = t->eps2 + n;
     for (int k = 0; k < NSUM; k++) t->sum[k] = t->pot + (size_t)(k + 1) * n;
@@ -245,24 +249,44 @@ static int is_served(const struct octree *t, int i)
     return served;
 }
 
-/* Brings the tree's targets to the front. An index that several sources have is left to the direct
- * sum, too: the tree leaves out one. */
-static void sort_out(struct octree *t)
+enum { TARGETS_AT_ONCE = 1024 };
+
+/* Which source each target is, if one, and whether the tree serves it. An index that several
+ * sources have is left to the direct sum, too: the tree leaves out one. */
+static void look_up(void *context, int64_t first, int64_t end)
 {
-    const struct targets *from = &t->targets;
-    int odd = from->ni;
-    t->plain = 0;
-    for (int i = 0; i < from->ni; i++) {
+    struct octree *t = context;
+    for (int i = (int)first; i < end; i++) {
         int32_t address = -1;
-        const int found = jmemory_find(t->memory, from->index[i], t->nj, 1, &address);
-        const int k = found < 2 && is_served(t, i) ? t->plain++ : --odd;
-        t->row[k] = i;
+        const int found = jmemory_find(t->memory, t->targets.index[i], t->nj, 1, &address);
+        t->number[i] = found ? sources_number(&t->sources, address) : -1;
+        if (found > 1 || !is_served(t, i)) t->number[i] = NOT_SERVED;
+    }
+}
+
+static void take_targets(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    const struct targets *from = &t->targets;
+    for (int64_t k = first; k < end; k++) {
+        const int i = t->row[k];
         t->index[k] = from->index[i];
-        t->self[k] = found ? sources_number(&t->sources, address) : -1;
+        t->self[k] = t->number[i];
         t->eps2[k] = from->eps2[i];
         memcpy(t->x[k], from->x[i], sizeof t->x[k]);
         memcpy(t->v[k], from->v[i], sizeof t->v[k]);
     }
+}
+
+/* Brings the tree's targets to the front. */
+static void sort_out(struct octree *t)
+{
+    const int ni = t->targets.ni;
+    int odd = ni;
+    t->plain = 0;
+    tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
+    for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --odd : t->plain++] = i;
+    tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
 }
 
 static int octree_start(void *state, const struct targets *targets, const struct walk *walks,
@@ -303,6 +327,23 @@ static void keep_row(struct octree *t, int k, const struct partial_row *row)
     t->rows_of_i[i] = *row;
     partial_value(row, sum);
     for (int q = 0; q < NSUM; q++) t->sum[q][i] = sum[q];
+}
+
+static void keep_rows(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    for (int k = (int)first; k < end; k++) {
+        struct partial_row row;
+        double sum[NSUM] = {0};
+        for (int c = 0; c < 3; c++) {
+            sum[SUM_AX + c] = t->acc[k][c];
+            if (t->with_jerk) sum[SUM_JX + c] = t->jerk[k][c];
+        }
+        sum[SUM_POT] = -t->pot[k];
+        partial_clear(&row);
+        partial_add_block(&row, sum, limbs_of(t->options.precision));
+        keep_row(t, k, &row);
+    }
 }
 
 /* Whether the targets have more softenings than a card sums one by one. */
@@ -368,19 +409,10 @@ static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
     const int code = t->on_card && !has_many_softenings(t) ? sum_on_card(t, jerk, &coincidences, f)
                                                            : sum_here(t, jerk, &coincidences, f);
     t->coincidences += coincidences;
-    for (int k = 0; k < t->plain && !code; k++) {
-        struct partial_row row;
-        double sum[NSUM] = {0};
-        for (int c = 0; c < 3; c++) {
-            sum[SUM_AX + c] = t->acc[k][c];
-            if (jerk) sum[SUM_JX + c] = t->jerk[k][c];
-        }
-        sum[SUM_POT] = -t->pot[k];
-        partial_clear(&row);
-        partial_add_block(&row, sum, limbs_of(t->options.precision));
-        keep_row(t, k, &row);
-    }
-    return code;
+    if (code) return code;
+    t->with_jerk = jerk;
+    tree_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
+    return 0;
 }
 
 /* The targets that the tree does not serve. */

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from grape6py._board import chunks
 from grape6py._library import check, ffi, lib, pointer
 from grape6py.errors import NotOpenError
 
@@ -197,7 +196,7 @@ class HostBlocks(Blocks):
         nj, at, board = len(self.mass), self._at, self._board
         began = clock.perf_counter()
         board.set_time(time)
-        for rows in chunks(n, nj):
+        for rows in board.chunks(n, nj):
             k, ni = rows.start, rows.stop - rows.start
             call = board.cluster, nj, ni, at.address + k, at.pos + k, at.vel + k
             sums = at.acc + k, at.jerk + k, at.pot + k

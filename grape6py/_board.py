@@ -16,6 +16,7 @@ from grape6py._library import check, ffi, get_int, lib, pointer, text
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
 CHUNK_PAIRS = 2**31
 CHUNK_ROWS = 65536
+TREE_ROWS = 2**22
 
 # Far above the ids that programs use, which are 0 or the number of an MPI rank.
 _new_ids = itertools.count(1_000_000)
@@ -177,12 +178,20 @@ class Board:
             np.empty(ni, np.float32) if nn else None,
             [] if lists else None,
         )
-        for rows in chunks(ni, nj):
+        for rows in self.chunks(ni, nj):
             part = Forces(*(None if array is None else array[rows] for array in out[:5]))
             self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()
             if lists:
                 out.neighbours.extend(self.lists(rows.stop - rows.start, nj))
         return out
+
+    def chunks(self, ni, nj):
+        """Slices of ni targets for a call each, after which Ctrl-C works.
+
+        A tree takes many at once: those near each other share its walks.
+        """
+        whole = "-tree" in self.name
+        return chunks(ni, nj, TREE_ROWS * nj, TREE_ROWS) if whole else chunks(ni, nj)
 
     def prepare(self, nj, index, pos, vel, eps2, h2, out):
         """Ready one force call, for benchmarks: all that is left is the C calls.
