@@ -20,7 +20,8 @@ ROOT = Path(__file__).parent
 HEADERS = ["g6lib.h", "g6lib.f90"]
 # Of csrc, for the CUDA kernels.
 SHARED_HEADERS = """pair.h rsqrt.h particle.h range.h predictor.h hermite_step.h cuda_job.h
-    tree_box.h tree_cell.h tree_expand.h tree_key.h tree_open.h""".split()
+    tree_box.h tree_cell.h tree_expand.h tree_key.h tree_open.h
+    tree_search.h""".split()
 BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 
 # Contraction is written out (fma) or not wanted; gcc 12 has miscompiled splits of doubles into

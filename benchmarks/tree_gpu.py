@@ -17,9 +17,9 @@ import tree_kirin
 import tree_models as models
 from cpu import HERE, commit
 from gpu import about
-from tree_card import EPS, PERCENTILES, Card, Model, measure, summary
 
 from grape6py import Grape6
+from card_tree import EPS, PERCENTILES, Card, Model, measure, summary
 
 M = 1 << 20
 

@@ -1,8 +1,6 @@
 /* api_tree.c - the g6x_tree_ calls: trees that a program makes itself, apart from clusters. A tree
  * does not change after it was made, so any number of threads may use it at once. */
-#include <limits.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,28 +12,12 @@
 #include "memory.h"
 #include "options.h"
 #include "session.h"
-#include "tree.h"
+#include "tree_registry.h"
 
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
 
 static const double WIDEST = 1.5; /* theta; beyond, a cell may act on targets beside it */
-
-/* ---- the trees that are open ------------------------------------------------------------ */
-
-struct planted {
-    int handle, users, closed;
-    int n, moving; /* moving: velocities were given */
-    int threads, isa;
-    struct tree tree;
-    double (*x)[3]; /* as the caller gave them */
-    struct planted *next;
-};
-
-static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct planted *trees;
-static int last_handle;
 
 static int refused(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int refused(int code, const char *format, ...)
@@ -48,98 +30,15 @@ static int refused(int code, const char *format, ...)
     return session_no_session(code, text);
 }
 
-/* In a forked child no other thread lives that could hold the lock. */
-static void after_fork(void) { (void)pthread_mutex_init(&registry, NULL); }
-static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
-
-static void lock(void)
-{
-    (void)pthread_once(&once, prepare);
-    (void)pthread_mutex_lock(&registry);
-}
-
-static void unlock(void) { (void)pthread_mutex_unlock(&registry); }
-
-static void free_planted(struct planted *p)
-{
-    tree_free(&p->tree);
-    memory_free(p->x);
-    memory_free(p);
-}
-
-/* Where the pointer to the tree of a handle is; the registry is locked. */
-static struct planted **find(int handle)
-{
-    struct planted **at = &trees;
-    while (*at && (*at)->handle != handle) at = &(*at)->next;
-    return at;
-}
-
-static int add(struct planted *p)
-{
-    lock();
-    do last_handle = last_handle < INT_MAX ? last_handle + 1 : 1;
-    while (*find(last_handle));
-    const int handle = p->handle = last_handle;
-    p->next = trees;
-    trees = p;
-    unlock();
-    return handle;
-}
-
-/* The tree of a handle, until it is released; NULL with *code if there is none. */
+/* The tree of a handle, to be released; NULL with *code if there is none. */
 static struct planted *take(int handle, int *code)
 {
-    lock();
-    struct planted *p = *find(handle);
-    if (p) p->users++;
-    unlock();
+    struct planted *p = tree_registry_take(handle);
     *code = p ? 0 : refused(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
     return p;
 }
 
-static void release(struct planted *p)
-{
-    lock();
-    const int last = --p->users == 0 && p->closed;
-    unlock();
-    if (last) free_planted(p);
-}
-
-int g6x_tree_close(int tree)
-{
-    lock();
-    struct planted **at = find(tree), *p = *at;
-    if (p) {
-        *at = p->next;
-        p->closed = 1;
-    }
-    const int unused = p && !p->users;
-    unlock();
-    if (unused) free_planted(p);
-    return 0;
-}
-
-int g6x_tree_set_int(int tree, int key, int value)
-{
-    struct options o = {0};
-    struct fault f = {0};
-    int code;
-    struct planted *p = take(tree, &code);
-    if (!p) return code;
-    if (key != G6X_THREADS && key != G6X_ISA)
-        code = refused(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
-    else if (options_set_int(&o, key, value, &f))
-        code = refused(f.code, "%s", f.text);
-    lock();
-    if (!code && key == G6X_THREADS) p->threads = value;
-    if (!code && key == G6X_ISA) p->isa = value;
-    unlock();
-    release(p);
-    return code;
-}
-
-/* ---- making one ------------------------------------------------------------------------- */
+/* ---- making and closing ----------------------------------------------------------------- */
 
 /* The first of n rows of some numbers with a NaN or an infinity in it; n if there is none. */
 static int first_bad(int n, const double *a, int columns)
@@ -167,7 +66,11 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
     return 0;
 }
 
-static int threads_of(const struct planted *p) { return p->threads ? p->threads : options_cores(); }
+static int threads_of(const struct planted *p)
+{
+    const int threads = p->threads;
+    return threads ? threads : options_cores();
+}
 
 static int open_tree(int n, const double (*x)[3], const double (*v)[3], const double mass[])
 {
@@ -185,12 +88,14 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
         return refused(G6X_E_MEMORY, "out of memory for a tree of %d particles", n);
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
-    p->n = n, p->moving = v != NULL, p->threads = o.threads, p->isa = o.isa;
+    p->n = n, p->moving = v != NULL;
+    p->threads = o.threads;
+    p->isa = o.isa;
     if (n && tree_build(&p->tree, &in, threads_of(p), &f)) {
-        free_planted(p);
+        tree_registry_free(p);
         return refused(f.code, "%s", f.text);
     }
-    return add(p);
+    return tree_registry_add(p);
 }
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
@@ -199,6 +104,31 @@ int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const doubl
     fpenv_enter(&host);
     const int code = open_tree(n, x, v, mass);
     fpenv_leave(&host);
+    return code;
+}
+
+int g6x_tree_close(int tree)
+{
+    tree_registry_remove(tree);
+    return 0;
+}
+
+int g6x_tree_set_int(int tree, int key, int value)
+{
+    struct options o = {0};
+    struct fault f = {0};
+    int code;
+    struct planted *p = take(tree, &code);
+    if (!p) return code;
+    if (key != G6X_THREADS && key != G6X_ISA)
+        code = refused(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
+    else if (options_set_int(&o, key, value, &f))
+        code = refused(f.code, "%s", f.text);
+    else if (key == G6X_THREADS)
+        p->threads = value;
+    else
+        p->isa = value;
+    tree_registry_release(p);
     return code;
 }
 
@@ -264,6 +194,17 @@ static void free_readied(struct readied *r)
     memory_free(r->bad);
 }
 
+static int is_bad(const struct wanted *w, int i)
+{
+    return !handover_finite(w->x[i], 3) || (w->v && !handover_finite(w->v[i], 3));
+}
+
+static int first_bad_target(const struct wanted *w)
+{
+    const int x = first_bad(w->ni, w->x[0], 3), v = w->v ? first_bad(w->ni, w->v[0], 3) : w->ni;
+    return x < v ? x : v;
+}
+
 static int replace_bad(const struct planted *p, const struct wanted *w, struct readied *r)
 {
     const size_t bytes = (size_t)w->ni * sizeof *r->x;
@@ -274,7 +215,7 @@ static int replace_bad(const struct planted *p, const struct wanted *w, struct r
     memcpy(r->x, w->x, bytes);
     if (w->v) memcpy(r->v, w->v, bytes);
     for (int i = r->first_bad; i < w->ni; i++) {
-        r->bad[i] = !handover_finite(w->x[i], 3) || (w->v && !handover_finite(w->v[i], 3));
+        r->bad[i] = (unsigned char)is_bad(w, i);
         if (!r->bad[i]) continue;
         memcpy(r->x[i], p->x[0], sizeof *r->x);
         if (w->v) memset(r->v[i], 0, sizeof *r->v);
@@ -296,8 +237,7 @@ static int ready(const struct planted *p, const struct wanted *w, int jerk, stru
         r->in.v = (const double (*)[3])r->v;
         if (!r->v) return G6X_E_MEMORY;
     }
-    const int x = first_bad(w->ni, w->x[0], 3), v = w->v ? first_bad(w->ni, w->v[0], 3) : w->ni;
-    r->first_bad = x < v ? x : v;
+    r->first_bad = first_bad_target(w);
     return r->first_bad < w->ni ? replace_bad(p, w, r) : 0;
 }
 
@@ -353,9 +293,9 @@ static int sum(const struct planted *p, const struct tree_setting *s, const stru
 /* Zeros of no particles on targets that are well. */
 static int no_forces(const struct wanted *w, const struct tree_forces *out)
 {
-    struct readied r = {.first_bad = w->ni ? first_bad(w->ni, w->x[0], 3) : 0};
+    struct readied r = {.first_bad = first_bad_target(w)};
     for (int i = 0; i < w->ni; i++) {
-        const double nothing = handover_finite(w->x[i], 3) ? 0.0 : (double)NAN;
+        const double nothing = is_bad(w, i) ? (double)NAN : 0.0;
         out->pot[i] = nothing;
         for (int k = 0; k < 3; k++) {
             out->acc[i][k] = nothing;
@@ -381,7 +321,7 @@ static int forces(int handle, const struct tree_setting *setting, const struct w
         code = refused(G6X_E_NULL, "g6x_tree_forces: null pointer");
     if (!code && w->ni) code = p->n ? sum(p, &s, w, &out) : no_forces(w, &out);
     if (!out.jerk) handover_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
-    release(p);
+    tree_registry_release(p);
     return code;
 }
 
@@ -489,7 +429,7 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
     else
         code = seek_all(ni, &s);
     fpenv_leave(&host);
-    if (p) release(p);
+    if (p) tree_registry_release(p);
     return code;
 }
 
@@ -508,12 +448,13 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
     if (!code) {
         code = seek_all(ni, &s);
     } else {
-        for (int64_t j = 0; j < (int64_t)ni * k; j++) {
+        const int64_t places = ni > 0 && k > 0 ? (int64_t)ni * k : 0;
+        for (int64_t j = 0; j < places; j++) {
             if (number) number[j] = -1;
             if (r2) r2[j] = (double)NAN;
         }
     }
     fpenv_leave(&host);
-    if (p) release(p);
+    if (p) tree_registry_release(p);
     return code;
 }

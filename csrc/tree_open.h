@@ -51,9 +51,15 @@ PAIR_FN struct tree_opening tree_opening_of(double theta, int barnes_hut, double
     return o;
 }
 
-PAIR_FN float tree_unit(const struct tree_opening *o, float radius)
+/* Not below 2^-13 of the box, however small the group is: expansions take s^-13 on the way, of
+ * cells from the guard's distance to the box's width, and single precision has to hold it; nor of
+ * targets far outside the box below 2^-22 of their distance, for the same reason. */
+PAIR_FN float tree_unit(const struct tree_opening *o, const struct tree_group *g)
 {
-    const float length = radius > o->guard ? radius : o->guard;
+    const float far = 0x1p-22f * (fabsf(g->x) + fabsf(g->y) + fabsf(g->z));
+    float length = 256.0f * o->guard;
+    if (length < g->radius) length = g->radius;
+    if (length < far) length = far;
     return ldexpf(1.0f, ilogbf(length));
 }
 

@@ -1,9 +1,11 @@
 """Where the arrays of a call lie: with NumPy, or on a CUDA device.
 
 A place checks what is handed in and makes the calls of the library; ``Grape6`` need not know which
-one it is. :class:`Host` is NumPy's; :class:`Device` takes arrays of the session's device as they
-are; :class:`ThroughHost` is for such arrays where the session computes on the CPU. CuPy is imported
-when the first array of a device is seen, and not before.
+one it is, nor need ``Tree``, for which a place has no board and makes no calls. :class:`Host` is
+NumPy's; :class:`Device` takes arrays of the session's device as they are; :class:`ThroughHost` is
+for such arrays where the session computes on the CPU, and :class:`ThroughDevice` for NumPy's where
+the results are the device's. CuPy is imported when the first array of a device is seen, and not
+before.
 """
 
 import numpy as np
@@ -27,6 +29,11 @@ def is_on_device(value):
     return hasattr(value, "__cuda_array_interface__")
 
 
+def first_on_device(values):
+    """The first of some arguments that lies on a CUDA device: its name and itself, or None."""
+    return next(((name, v) for name, v in values.items() if is_on_device(v)), None)
+
+
 def choose(board, values, last=None):
     """The place for the arguments of a call: a device, if any of them lies on one.
 
@@ -44,17 +51,18 @@ def choose(board, values, last=None):
         Each is a context in which arrays may be made. `device` is the number of the CUDA
         device that has the arrays, None for the host.
     """
-    found = next(((name, v) for name, v in values.items() if is_on_device(v)), None)
+    found = first_on_device(values)
     if found is None and last is None:
         return Host(board)
-    cupy = _cupy(found[0] if found else "the particles' array")
+    cupy = import_cupy(found[0] if found else "the particles' array")
     device = board.option("DEVICE")
     if device >= 0:
         return Device(board, cupy, device)
-    return ThroughHost(board, cupy, _take(cupy, *found).device.id if found else last)
+    return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)
 
 
-def _cupy(name):
+def import_cupy(name):
+    """The module, on whose need an argument of this name has insisted."""
     try:
         import cupy
     except ImportError as error:
@@ -66,7 +74,7 @@ def _cupy(name):
     return cupy
 
 
-def _take(cupy, name, value):
+def take(cupy, name, value):
     """A device's array as one of CuPy, in the same memory."""
     if isinstance(value, cupy.ndarray):
         return value
@@ -108,9 +116,17 @@ class Host:
         """See ``_inputs.ints``."""
         return _inputs.ints(name, self.on_host(name, values), n)
 
+    def squared_radii(self, name, values, n):
+        """See ``_inputs.squared_radii``."""
+        return _inputs.squares(self.any_floats(name, values, (n,)))
+
     def full(self, shape, value, dtype=float):
         """An array of equal values."""
         return np.full(shape, value, dtype)
+
+    def give(self, array):
+        """A result, where the caller wants it."""
+        return array
 
     def check(self):
         """Raise what was not checked yet."""
@@ -138,25 +154,29 @@ class ThroughHost(Host):
     def on_host(self, name, value):
         if not is_on_device(value):
             return value
-        return self._cupy.asnumpy(_take(self._cupy, name, value))
+        return self._cupy.asnumpy(take(self._cupy, name, value))
+
+    def give(self, array):
+        if array is None:
+            return None
+        with self._cupy.cuda.Device(self.device):
+            return self._cupy.asarray(array)
 
     def forces(self, *call):
         *arrays, lists = super().forces(*call)
-        with self._cupy.cuda.Device(self.device):
-            put = self._cupy.asarray
-            arrays = [None if array is None else put(array) for array in arrays]
-            return Forces(*arrays, None if lists is None else list(map(put, lists)))
+        arrays = map(self.give, arrays)
+        return Forces(*arrays, None if lists is None else list(map(self.give, lists)))
 
 
 class Device:
-    """CuPy arrays on the session's device, used on the current stream.
+    """CuPy arrays on the device of a session or a tree, used on the current stream.
 
     The library looks for NaN and infinities itself. Only if it finds some are the arrays gone
     through for the first one, so that the error is the same as for NumPy's.
     """
 
-    def __init__(self, board, cupy, device):
-        self._board, self._cupy, self.device = board, cupy, device
+    def __init__(self, board, cupy, device, what="the session computes on"):
+        self._board, self._cupy, self.device, self._what = board, cupy, device, what
         self._context = cupy.cuda.Device(device)
         self._unchecked = []
 
@@ -168,11 +188,11 @@ class Device:
         self._context.__exit__(*error)
 
     def _take(self, name, value):
-        array = _take(self._cupy, name, value)
+        array = take(self._cupy, name, value)
         if array.device.id != self.device:
             raise ArgumentError(
-                f"{name} lies on CUDA device {array.device.id}, but the session computes on "
-                f"device {self.device}"
+                f"{name} lies on CUDA device {array.device.id}, but {self._what} device "
+                f"{self.device}"
             )
         return array
 
@@ -202,9 +222,17 @@ class Device:
             return _inputs.ints(name, self._take(name, values), n, self._cupy)
         return self._cupy.asarray(_inputs.ints(name, values, n))
 
+    def squared_radii(self, name, values, n):
+        """See ``_inputs.squared_radii``."""
+        return _inputs.squares(self.any_floats(name, values, (n,)), self._cupy)
+
     def full(self, shape, value, dtype=float):
         """An array of equal values."""
         return self._cupy.full(shape, value, dtype)
+
+    def give(self, array):
+        """A result, where the caller wants it."""
+        return array
 
     def check(self):
         """Raise what was not checked yet."""
@@ -280,6 +308,13 @@ class Device:
                 found = self._board.lists(rows.stop - rows.start, nj)
                 out.neighbours.extend(map(self._put, found))
         return out
+
+
+class ThroughDevice(Device):
+    """NumPy arrays where the device computes: copied there, and the results back."""
+
+    def give(self, array):
+        return None if array is None else self._cupy.asnumpy(array)
 
 
 def cuda_pointer(array, kind):

@@ -96,9 +96,13 @@ def ints(name, values, n=None, xp=np):
 
 def squared_radii(name, values, n):
     """Squares of n radii, or of one for all; -1 where one is negative or NaN."""
-    radii = any_floats(name, values, (n,))
+    return squares(any_floats(name, values, (n,)))
+
+
+def squares(radii, xp=np):
+    """Squares of radii; -1 where one is negative or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(radii >= 0, radii * radii, -1.0)
+        return xp.where(radii >= 0, radii * radii, -1.0)
 
 
 def number(name, value, *, negative=True):

@@ -1,28 +1,31 @@
 """``Tree``: gravity and neighbours of many particles, from an octree.
 
-Nothing is computed here: one object is one tree of libgrape6.so.
+Nothing is computed here: one object is one tree of libgrape6.so (_host_tree.py), or one on a
+graphics card (_device_tree.py).
 """
 
+import itertools
 import warnings
-import weakref
 from typing import NamedTuple
 
 import numpy as np
 
 from grape6py import _inputs
-from grape6py._library import ISAS, check, ffi, lib, pointer, text
+from grape6py._device_arrays import first_on_device
+from grape6py._host_tree import HostTree
+from grape6py._library import ISAS, lib
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 
-METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
+_WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 
 # The median error that an opening angle has, c theta^p: c, p and the widest angle of each method,
 # not below what was measured on Plummer spheres of 5000 and 10^5 bodies (docs/accuracy.md).
-_ERROR_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
+_ERRORS_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
 _LEAST_ERROR = 1e-6
 
 
 class TreeForces(NamedTuple):
-    """Forces on targets, row by row.
+    """Forces on targets, row by row, in NumPy's arrays or CuPy's; see :class:`Tree`.
 
     Attributes
     ----------
@@ -76,6 +79,11 @@ class Tree:
     a small part of the time that their forces take. Use it in a ``with`` statement, or call
     :meth:`close`, or leave it to the garbage collector. Any number of threads may use it at once.
 
+    If one of its arrays lies on a CUDA device (CuPy's, or with ``__cuda_array_interface__`` or
+    DLPack), so does the tree, which is made and used there on CuPy's current stream. Results are
+    CuPy arrays if one of the arguments lies on a device or, without `targets`, if the tree does;
+    what lies elsewhere than the tree is copied.
+
     Parameters
     ----------
     pos : array_like, shape (n, 3)
@@ -88,14 +96,16 @@ class Tree:
         0 for as many as the process may use; by default as GRAPE6_THREADS says. Results do not
         depend on it.
     isa : {"best", "base", "avx2", "avx512"}, optional
-        Instruction set; by default as GRAPE6_ISA says.
+        Instruction set; by default as GRAPE6_ISA says. Neither says anything about a CUDA device.
 
     Raises
     ------
     ArgumentError, NotFiniteError
-        (ValueErrors) for wrong shapes, NaN and infinities.
+        (ValueErrors) for wrong shapes, NaN and infinities, and arrays of another CUDA device.
     OutOfMemoryError
         (a MemoryError).
+    BackendError
+        (a RuntimeError) if the CUDA device does not work.
 
     Examples
     --------
@@ -104,25 +114,27 @@ class Tree:
     >>> with Tree(pos, mass) as tree:
     ...     acc, pot, _ = tree.forces(eps=0.01)
     ...     index, distance = tree.nearest(6)
+
+    On a graphics card, with CuPy's arrays::
+
+        with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
+            acc, pot, _ = tree.forces(eps=0.01)
     """
 
     def __init__(self, pos, mass, vel=None, *, threads=None, isa=None):
-        pos = _inputs.floats("pos", pos, (None, 3))
-        n = len(pos)
-        mass = _inputs.floats("mass", mass, (n,))
-        vel = None if vel is None else _inputs.floats("vel", vel, (n, 3))
         options = {}
         if threads is not None:
             options[lib.G6X_THREADS] = _inputs.integer("threads", threads)
         if isa is not None:
             options[lib.G6X_ISA] = _inputs.choice("isa", isa, ISAS)
-        self._n, self._moving, self._warned = n, vel is not None, False
-        self._handle = check(
-            lib.g6x_tree_open(n, _vectors(pos), _vectors(vel), pointer(mass, "double[]"))
-        )
-        self._closing = weakref.finalize(self, lib.g6x_tree_close, self._handle)
-        for key, value in options.items():
-            check(lib.g6x_tree_set_int(self._handle, key, value))
+        given = {"pos": pos, "mass": mass, "vel": vel}
+        self._tree, self._warned = _tree_for(given, options), False
+        with self._tree.using(given) as place:
+            pos = place.floats("pos", pos, (None, 3))
+            self._n = n = len(pos)
+            mass = place.floats("mass", mass, (n,))
+            vel = None if vel is None else place.floats("vel", vel, (n, 3))
+            self._tree.build(place, pos, mass, vel)
 
     def __enter__(self):
         self._check_open()
@@ -135,12 +147,12 @@ class Tree:
         return self._n
 
     def __repr__(self):
-        state = f"{self._n} particles" if self._closing.alive else "closed"
+        state = f"{self._n} particles" if self._tree.is_open else "closed"
         return f"<Tree: {state}>"
 
     def close(self):
         """Free the tree. Closing twice is fine."""
-        self._closing()
+        self._tree.close()
 
     def forces(
         self,
@@ -220,44 +232,33 @@ class Tree:
         .. [3] Barnes & Hut 1986, Nature 324, 446.
         .. [4] Bedorf, Gaburov & Portegies Zwart 2012, J. Comput. Phys. 231, 2825.
         """
-        self._check_open()
-        eps = _inputs.number("eps", eps, negative=False)
-        eps2 = _inputs.number("eps^2", eps * eps)
-        kind = _inputs.choice("method", method, METHODS)
-        theta = _opening_angle(method, theta, accuracy)
-        pos, number, ni = self._targets(targets, self_index)
-        if vel is not None and pos is None:
-            raise ArgumentError("vel describes targets: give their positions too")
-        vel = None if vel is None else _inputs.floats("vel", vel, (ni, 3))
-        last_acc = None if last_acc is None else _inputs.floats("last_acc", last_acc, (ni,))
-        bound = _inputs.number("bound", bound, negative=False)
-        if bound > 0 and last_acc is None:
-            raise ArgumentError("bound is a share of last_acc: give that too")
-        acc, pot = np.empty((ni, 3)), np.empty(ni)
-        jerk = np.empty((ni, 3)) if self._moving else None
-        warnings_before = _warnings()
-        check(
-            lib.g6x_tree_forces(
-                self._handle,
-                ni,
-                _vectors(pos),
-                _vectors(vel),
-                pointer(number, "int[]"),
-                eps2,
-                kind,
-                _inputs.integer("order", order),
-                theta,
-                pointer(last_acc, "double[]"),
-                bound,
-                _vectors(acc),
-                _vectors(jerk),
-                pointer(pot, "double[]", written=True),
-            )
-        )
-        if not self._warned and _warnings() > warnings_before:
+        given = {"targets": targets, "vel": vel, "self_index": self_index, "last_acc": last_acc}
+        with self._tree.using(given) as place:
+            self._check_open()
+            eps = _inputs.number("eps", eps, negative=False)
+            errors_by_angle = _inputs.choice("method", method, _ERRORS_BY_ANGLE)
+            setting = {
+                "eps2": _inputs.number("eps^2", eps * eps),
+                "method": method,
+                "theta": _opening_angle(errors_by_angle, theta, accuracy),
+                "order": _order(method, order),
+                "bound": _inputs.number("bound", bound, negative=False),
+            }
+            ni, pos, number = self._targets(place, targets, self_index)
+            if vel is not None and pos is None:
+                raise ArgumentError("vel describes targets: give their positions too")
+            vel = None if vel is None else place.floats("vel", vel, (ni, 3))
+            if last_acc is not None:
+                last_acc = place.floats("last_acc", last_acc, (ni,))
+            elif setting["bound"] > 0:
+                raise ArgumentError("bound is a share of last_acc: give that too")
+            place.check()
+            *arrays, warning = self._tree.forces(ni, pos, vel, number, last_acc, **setting)
+            forces = TreeForces(*map(place.give, arrays))
+        if warning and not self._warned:
             self._warned = True
-            warnings.warn(text(lib.g6x_last_warning, -1), Grape6Warning, stacklevel=2)
-        return TreeForces(acc, pot, jerk)
+            warnings.warn(warning, Grape6Warning, stacklevel=2)
+        return forces
 
     def neighbours(self, radius, targets=None, *, self_index=None, csr=False):
         """All particles within a radius of each target, exactly.
@@ -284,20 +285,16 @@ class Tree:
         ArgumentError, NotFiniteError, AddressError, NotOpenError
             As :meth:`forces`.
         """
-        self._check_open()
-        pos, number, ni = self._targets(targets, self_index)
-        h2 = _inputs.squared_radii("radius", radius, ni)
-        who = self._handle, ni, _vectors(pos), pointer(number, "int[]"), pointer(h2, "double[]")
-        count, start = np.empty(ni, np.int32), np.zeros(ni + 1, np.int64)
-        room = pointer(count, "int[]", written=True)
-        check(lib.g6x_tree_within(*who, ffi.NULL, room, ffi.NULL))
-        np.cumsum(count, out=start[1:])
-        index = np.empty(start[-1], np.int32)
-        places = pointer(start, "long long[]"), room, pointer(index, "int[]", written=True)
-        check(lib.g6x_tree_within(*who, *places))
+        given = {"radius": radius, "targets": targets, "self_index": self_index}
+        with self._tree.using(given) as place:
+            self._check_open()
+            ni, pos, number = self._targets(place, targets, self_index)
+            h2 = place.squared_radii("radius", radius, ni)
+            place.check()
+            start, index = map(place.give, self._tree.within(ni, pos, number, h2))
         if csr:
             return Neighbours(start, index)
-        return [index[a:b] for a, b in zip(start[:-1].tolist(), start[1:].tolist(), strict=True)]
+        return [index[a:b] for a, b in itertools.pairwise(start.tolist())]
 
     def nearest(self, k=1, targets=None, *, self_index=None):
         """The k nearest particles of each target, exactly.
@@ -318,50 +315,60 @@ class Tree:
         ArgumentError, NotFiniteError, AddressError, NotOpenError
             As :meth:`forces`.
         """
-        self._check_open()
-        if _inputs.integer("k", k) < 0:
-            raise ArgumentError(f"k = {k} is negative")
-        pos, number, ni = self._targets(targets, self_index)
-        index, r2 = np.empty((ni, k), np.int32), np.empty((ni, k))
-        out = pointer(index, "int[]", written=True), pointer(r2, "double[]", written=True)
-        who = self._handle, ni, _vectors(pos), pointer(number, "int[]")
-        check(lib.g6x_tree_nearest(*who, k, *out))
-        return Nearest(index, np.sqrt(r2, out=r2))
+        with self._tree.using({"targets": targets, "self_index": self_index}) as place:
+            self._check_open()
+            if _inputs.integer("k", k) < 0:
+                raise ArgumentError(f"k = {k} is negative")
+            ni, pos, number = self._targets(place, targets, self_index)
+            place.check()
+            return Nearest(*map(place.give, self._tree.nearest(ni, pos, number, k)))
 
     def _check_open(self):
-        if not self._closing.alive:
+        if not self._tree.is_open:
             raise NotOpenError("this tree is closed; make a new Tree()")
 
-    def _targets(self, targets, self_index):
-        """Positions (None: the particles' own), the particles that the targets are, and ni."""
+    def _targets(self, place, targets, self_index):
+        """ni, positions (None: the particles' own) and the particles that the targets are."""
         if targets is None:
             if self_index is not None:
                 raise ArgumentError("self_index describes targets: give their positions too")
-            return None, None, self._n
-        pos = _inputs.floats("targets", targets, (None, 3))
+            return self._n, None, None
+        pos = place.floats("targets", targets, (None, 3))
         if self_index is not None:
-            self_index = _inputs.ints("self_index", self_index, len(pos))
-        return pos, self_index, len(pos)
+            self_index = place.ints("self_index", self_index, len(pos))
+        return len(pos), pos, self_index
 
 
-def _opening_angle(method, theta, accuracy):
+def _tree_for(given, options):
+    """The tree that these arguments want, still to be built."""
+    found = first_on_device(given)
+    if found is None:
+        return HostTree(options)
+    from grape6py._device_tree import DeviceTree
+
+    return DeviceTree(*found)
+
+
+def _order(method, order):
+    order = _inputs.integer("order", order)
+    if method == "fmm" and not 2 <= order <= 6:
+        raise ArgumentError(f"order = {order} is not from 2 to 6")
+    return order
+
+
+def _opening_angle(errors_by_angle, theta, accuracy):
     if theta is not None:
         if accuracy is not None:
             raise ArgumentError("give theta or accuracy, not both")
-        return _inputs.positive("theta", theta)
+        theta = _inputs.positive("theta", theta)
+        if theta > _WIDEST:
+            raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
+        return theta
     accuracy = _inputs.positive("accuracy", 1e-3 if accuracy is None else accuracy)
     if accuracy < _LEAST_ERROR:
         raise ArgumentError(
             f"accuracy = {accuracy}: pairs are summed in single precision, {_LEAST_ERROR} is the "
             "best that can be asked for; Grape6 sums directly"
         )
-    factor, power, widest = _ERROR_BY_ANGLE[method]
+    factor, power, widest = errors_by_angle
     return min((accuracy / factor) ** (1 / power), widest)
-
-
-def _warnings():
-    return lib.g6x_last_warning(-1, ffi.NULL, 0)
-
-
-def _vectors(array):
-    return pointer(array, "double[][3]")

@@ -1,7 +1,8 @@
 """Arrays of a CuPy whose device is the card of tests/c/card.h, and so in the host's memory.
 
-As much of CuPy as grape6py._device_arrays uses. Like CuPy's, these arrays are none of NumPy's and
-do not turn into them by themselves. `install(monkeypatch)` puts the module in CuPy's place.
+As much of CuPy as grape6py._device_arrays and grape6py._device_tree use. Like CuPy's, these arrays
+are none of NumPy's and do not turn into them by themselves. `install(monkeypatch)` puts the module
+in CuPy's place.
 """
 
 import ctypes
@@ -46,7 +47,10 @@ class Array:
         return self._like(self.memory[key.memory if isinstance(key, Array) else key])
 
     def __setitem__(self, key, values):
-        self.memory[key] = values.memory
+        self.memory[key] = _memory(values)
+
+    def tolist(self):
+        return self.memory.tolist()
 
     def __truediv__(self, number):
         return self._like(self.memory / number)
@@ -60,9 +64,16 @@ class Array:
 
 for _name in ("bool", "int", "float"):
     setattr(Array, f"__{_name}__", lambda self, kind=_name: getattr(self.memory, f"__{kind}__")())
-for _name in ("all", "min", "max", "reshape", "astype"):
+for _name in ("lt", "ge", "or", "and", "mul", "invert"):
+    setattr(Array, f"__{_name}__", lambda self, *others, name=_name: self._like(
+        getattr(operator, f"__{name}__")(self.memory, *map(_memory, others))))  # fmt: skip
+for _name in ("all", "any", "argmax", "copy", "min", "max", "reshape", "astype", "view"):
     setattr(Array, _name, lambda self, *how, name=_name, **more: self._like(
         getattr(self.memory, name)(*how, **more)))  # fmt: skip
+
+
+def _memory(value):
+    return value.memory if isinstance(value, Array) else value
 
 
 class Foreign:
@@ -86,7 +97,8 @@ class Module:
         self.stream = self.current = 0
         self.copies = 0  # of arrays to the host
         self.cuda = SimpleNamespace(
-            Device=self._device, get_current_stream=lambda: SimpleNamespace(ptr=self.stream)
+            Device=self._device,
+            get_current_stream=lambda: SimpleNamespace(ptr=self.stream, synchronize=lambda: None),
         )
 
     def _device(self, number):
@@ -133,8 +145,23 @@ class Module:
     def empty(self, shape, dtype=float):
         return self.full(shape, 77, dtype)
 
+    def array(self, values):
+        return self.on(self.current, values)
+
+    def zeros(self, shape, dtype=float):
+        return self.full(shape, 0, dtype)
+
     def isfinite(self, array):
         return array._like(np.isfinite(array.memory))
+
+    def sqrt(self, array):
+        return array._like(np.sqrt(array.memory))
+
+    def cumsum(self, array, dtype):
+        return array._like(np.cumsum(array.memory, dtype=dtype))
+
+    def where(self, which, yes, no):
+        return which._like(np.where(which.memory, _memory(yes), _memory(no)))
 
     def argmin(self, array):
         return array._like(operator.methodcaller("argmin")(array.memory))

@@ -20,7 +20,7 @@ import capi
 from variants import Variants
 
 SEED = 20261121
-SOURCES = [f"fuzz_{part}" for part in "model board particles rows forces lists block".split()]
+SOURCES = [f"fuzz_{part}" for part in "model board particles rows forces lists block tree".split()]
 CHUNK = 20000  # sequences that a process runs
 
 

@@ -120,6 +120,8 @@ def test_the_wheel_with_a_bridge_is_for_this_python(tree):
     assert "grape6py/lib/interpreter" not in names
     for name in rules().SHARED_HEADERS:
         assert f"grape6py/cuda/shared/{name}" in names
+    kernels = [path for path in (capi.ROOT / "grape6py/cuda").iterdir() if path.is_file()]
+    assert {f"grape6py/cuda/{path.name}" for path in kernels} <= set(names)
 
 
 def test_without_cffi_the_build_goes_on_and_the_wheel_fits_every_python(tree, tmp_path):

@@ -113,6 +113,28 @@ def test_errors_fall_with_theta_and_with_order(method):
         assert by_order[3] < by_order[0] / 8
 
 
+def test_moments_of_far_cells_reach_groups_without_extent(isa):
+    """In units of a group's size, high derivatives of 1/r would leave single precision."""
+    mass, pos, vel = plummer(3000, seed=3)
+    places = np.random.default_rng(1).normal(size=(100, 3))
+    tree = Tree(pos, mass, vel, isa=isa)
+    found = tree.forces(np.repeat(places, 32, axis=0), eps=0.01, theta=0.2, order=5)
+    right = reference.direct_sum(mass, pos, vel, target_pos=places, eps2=1e-4)
+    for some, exact, limit in ((found.acc, right.acc, 2e-5), (found.jerk, right.jerk, 1e-3)):
+        error = np.linalg.norm(some[::32] - exact, axis=1) / np.linalg.norm(exact, axis=1)
+        assert np.median(error) < limit
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("apart", 2.0 ** np.arange(-22, -9))
+def test_cells_and_groups_without_extent_close_to_each_other(apart, order, isa):
+    pos = np.repeat([[1.0, 1, 1], [-1, -1, -1], [0, 0, 0], [apart, 0, 0]], [1, 1, 40, 40], axis=0)
+    mass = np.full(len(pos), 1 / 64)
+    found = Tree(pos, mass, isa=isa).forces(eps=1e-9, theta=0.8, order=order)
+    right = reference.direct_sum(mass, pos, eps2=1e-18)
+    assert np.allclose(found.acc, right.acc, rtol=1e-4, atol=0.1)
+
+
 def test_a_bound_on_the_error_is_kept():
     mass, pos, true = known("plummer")
     tree = Tree(pos, mass)
@@ -144,6 +166,12 @@ def test_softening_small_and_larger_than_the_system(radii, method, isa):
     assert pot < 1e-5
 
 
+def test_next_to_no_softening_counts_as_none(method, isa):
+    mass, pos, _ = known("coincident")
+    tree = Tree(pos, mass, isa=isa)
+    assert bits(tree.forces(method=method, eps=1e-25)) == bits(tree.forces(method=method))
+
+
 # ---- targets ------------------------------------------------------------------------------
 
 
@@ -173,10 +201,13 @@ def test_targets_that_are_no_particles_feel_all_of_them(method, isa):
     assert np.abs(found.pot / right.pot - 1).max() < 1e-4
 
 
-@pytest.mark.parametrize(("distance", "limit"), [(1e2, 3e-4), (1e6, 2e-6), (1e12, 2e-6)])
-def test_targets_far_outside_the_box_feel_its_mass(distance, limit, method, isa):
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize(
+    ("distance", "limit"), [(1e2, 3e-4), (1e6, 2e-6), (1e9, 2e-6), (1e12, 2e-6)]
+)
+def test_targets_far_outside_the_box_feel_its_mass(distance, limit, count, method, isa):
     mass, pos, _ = known("plummer")
-    points = distance * np.random.default_rng(8).standard_normal((100, 3))
+    points = distance * np.random.default_rng(8).standard_normal((count, 3))
     right = reference.direct_sum(mass, pos, target_pos=points)
     found = Tree(pos, mass, isa=isa).forces(points, theta=0.5, method=method)
     error = np.linalg.norm(found.acc - right.acc, axis=1) / np.linalg.norm(right.acc, axis=1)

@@ -81,6 +81,12 @@ def test_no_particles_at_all_are_a_tree():
     assert not found.acc.any()
     assert not found.pot.any()
     assert np.isnan(found.jerk).all()
+    fast = np.zeros((3, 3))
+    fast[1, 2] = np.inf
+    found = forces(tree, 3, np.ones((3, 3)), fast)
+    assert found.code == -7
+    assert_nan(found, [1])
+    assert not found.pot[[0, 2]].any()
     assert capi.call("g6x_tree_close", tree) == 0
 
 
@@ -279,6 +285,9 @@ def test_row11_searches_out_of_range(tree):
     assert capi.call("g6x_tree_nearest", tree, N - 1, None, None, 2, number, r2) == -11
     assert (number.ravel()[: 2 * N - 2] == -1).all()
     assert capi.call("g6x_tree_nearest", tree, -3, None, None, 2, number, r2) == -11
+    number[:] = 7
+    assert capi.call("g6x_tree_nearest", tree, -2, None, None, -1, number, r2) == -11
+    assert (number == 7).all()
     assert capi.call("g6x_tree_nearest", 12345678, N, None, None, 2, number, r2) == -21
 
 
@@ -390,7 +399,7 @@ def test_python_trees_close():
 
 
 def test_python_trees_that_are_forgotten_are_freed():
-    handle = Tree(POS, MASS)._handle
+    handle = Tree(POS, MASS)._tree.handle
     assert forces(handle).code == -21
 
 

@@ -17,8 +17,8 @@ static int64_t grape6_release(struct device *device, uint64_t address);
 static int64_t grape6_tree(struct device *device, struct tree_errand *errand);
 static int64_t grape6_close(struct device *device, int32_t lost);
 
-static const struct bridge functions = {grape6_open, grape6_kernels, grape6_allocate,
-                                        grape6_release, grape6_tree, grape6_close};
+static const struct bridge functions = {grape6_open,    grape6_kernels, grape6_allocate,
+                                        grape6_release, grape6_tree,    grape6_close};
 
 /* Takes the text of the Python exception that is pending, and clears it. */
 static int embed_failed(struct embed *how, const char *what)

@@ -101,7 +101,7 @@ class Device:
         library = ctypes.CDLL("libcuda.so.1")
         self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
         self._memory = {}
-        self._tree = HostTree(_card(number))
+        self._tree = HostTree(tree_card(number))
         _open.add(self)
 
     def kernels(self, precision, names):
@@ -109,7 +109,7 @@ class Device:
         with self._device:
             key = self._device.id, precision
             if key not in _modules:
-                _modules[key] = _compile(precision)
+                _modules[key] = compiled(source.read(), source.options(precision))
             return [self._function(_modules[key], name) for name in names]
 
     def _function(self, module, name):
@@ -199,7 +199,8 @@ class Device:
 
 
 @functools.cache  # its kernels are compiled once
-def _card(number):
+def tree_card(number):
+    """What trees work on: the device of this number, which is the current one."""
     return Card()
 
 
@@ -211,9 +212,8 @@ def _facts(number):
     return name, attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"]
 
 
-def _compile(precision):
-    """The module of a precision: from CuPy's cache, or compiled now and put there."""
-    text, options = source.read(), source.options(precision)
+def compiled(text, options):
+    """The module of a text: from CuPy's cache, or compiled now and put there."""
     try:
         return cupy.RawModule(code=text, options=options).module
     except OSError:  # the cache's folder, or that for temporary files, cannot be written

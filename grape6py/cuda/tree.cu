@@ -12,4 +12,5 @@
 #include "tree_near.cu"
 #include "tree_motion.cu"
 #include "tree_jerk.cu"
+#include "tree_search.cu"
 #endif

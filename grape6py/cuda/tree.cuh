@@ -15,6 +15,7 @@ typedef bool vmask;
 #include "tree_expand.h"
 #include "tree_key.h"
 #include "tree_open.h"
+#include "tree_search.h"
 #include "tree_job.h"
 
 enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* as in csrc/tree.h */

@@ -13,7 +13,6 @@ from grape6py.cuda import source
 from grape6py.cuda.scratch import Scratch
 from grape6py.cuda.tree_job import (
     BOX,
-    BY_VALUE,
     CELL,
     CELL_BLOCK,
     CELL_LEVELS,
@@ -56,10 +55,12 @@ class Card:
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
+        from grape6py.cuda import device
+
         if order not in self._modules:
             only = (f"-DTREE_ORDER={order}",) if order else ()
             options = (*source.options("single"), *only)
-            self._modules[order] = self.xp.RawModule(code=source.read("tree.cu"), options=options)
+            self._modules[order] = device.compiled(source.read("tree.cu"), options)
         return self._modules[order]
 
     def launch(self, name, blocks, threads, job):
@@ -68,7 +69,9 @@ class Card:
             order = name.rpartition("_")[2]
             module = self._module(order if order.isdigit() else None)
             self._kernels[name] = module.get_function(name)
-        self._kernels[name]((blocks,), (threads,), (np.frombuffer(bytes(job), BY_VALUE),))
+        told = bytes(job)
+        by_value = np.frombuffer(told, np.dtype((np.void, len(told))))
+        self._kernels[name]((blocks,), (threads,), (by_value,))
 
     def address(self, array):
         """Where an array's data are."""

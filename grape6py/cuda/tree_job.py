@@ -2,8 +2,6 @@
 
 import ctypes
 
-import numpy as np
-
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, LEAF_SPAN = 1024, 22, 1024  # of tree_build.cu
@@ -59,4 +57,3 @@ Job = _structure(
     *_all(_int, "n target_count blocks hypers supers groups first_group"),
     *_all(_int, "parts part_room part_slots first_part close_room order_of_expansion"),
 )
-BY_VALUE = np.dtype((np.void, ctypes.sizeof(Job)))

@@ -147,8 +147,10 @@ DEVICE_FN void inner_rates(const struct tree_card_job &job, const struct tree_ce
 
 DEVICE_FN void keep_rates(const struct tree_card_job &job, int id, const struct tree_rates *r)
 {
+    struct tree_motion motion;
+    tree_motion_single(r, &motion);
     job.rates[id] = *r;
-    tree_motion_single(r, &job.motion[id]);
+    put_whole(&job.motion[id], motion);
 }
 
 KERNEL(tree_leaf_rates, struct tree_card_job, 128, 1)

@@ -56,7 +56,7 @@ DEVICE_FN float distance2(const struct tree_group *g, float4 p)
 DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g, float r2)
 {
     g->radius = __fsqrt_rn(r2);
-    g->unit = tree_unit(job.opening, g->radius);
+    g->unit = tree_unit(job.opening, g);
 }
 
 /* Of the targets of a warp's lanes. */

@@ -141,8 +141,8 @@ static void make_call(void)
                                            try_first, try_last,       try_last, try_lists};
     static void (*const RARE[])(void) = {
         try_open,    try_close, try_nothing, try_idle,  try_predicted, try_texts, try_options,
-        try_options, try_scale, try_pipes,   try_pipes, try_partial,   try_block};
-    void (*call)(void) = chance(3) ? RARE[below(13)] : COMMON[below(8)];
+        try_options, try_scale, try_pipes,   try_pipes, try_partial,   try_block, try_tree};
+    void (*call)(void) = chance(3) ? RARE[below(14)] : COMMON[below(8)];
     if (last_was_first && !chance(3))
         call = chance(6) ? try_partial : try_last;
     else if (last_was_first && chance(3))
@@ -182,6 +182,7 @@ static void run_sequence(void)
         model.verify);
     if (!chance(8)) try_open();
     for (int n = 5 + (chance(6) ? below(56) : below(20)); n > 0; n--) make_call();
+    close_trees();
     for (int k = 0; k < model.nclusters; k++) {
         const int64_t id = model.cluster[k].id;
         if (model.cluster[k].state == EXPLICIT &&

@@ -1,7 +1,7 @@
 /* fuzz.h - random call sequences against a model of the contract. fuzz.c runs sequences and
  * reports; the calls of fuzz_calls.h, valid and not, are made in fuzz_board.c, fuzz_particles.c,
- * fuzz_forces.c, fuzz_lists.c and fuzz_block.c; fuzz_model.c says what must come of them, and
- * fuzz_rows.c compares. The model knows g6lib.h and docs/, none of csrc/. */
+ * fuzz_forces.c, fuzz_lists.c, fuzz_block.c and fuzz_tree.c; fuzz_model.c says what must come of
+ * them, and fuzz_rows.c compares. The model knows g6lib.h and docs/, none of csrc/. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -101,6 +101,7 @@ struct model {
     int tree[2];
     int sort_mode, npipes, isa[4]; /* isa: which of G6X_ISA_* the machine has */
     codes fault;                   /* of the process */
+    int warnings_least, warnings_most;
     struct cluster *recent;
     int nclusters;
     struct cluster cluster[MAX_CLUSTER];

@@ -22,6 +22,7 @@ void model_reset(void)
 {
     model.nclusters = model.opened = model.sort_mode = 0;
     model.fault = CODE(0);
+    model.warnings_least = model.warnings_most = 0;
     model.recent = model_find(0);
     model.recent->state = CLOSED;
 }

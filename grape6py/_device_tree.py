@@ -1,0 +1,133 @@
+"""The tree of ``Tree`` for arrays on a CUDA device: its kernels are in grape6py/cuda."""
+
+import contextlib
+import threading
+
+import numpy as np
+
+from grape6py import _device_arrays, errors
+from grape6py._library import lib
+from grape6py.cuda import faults
+from grape6py.cuda.tree import CardTree, Setting
+from grape6py.cuda.tree_search import CardSearch
+from grape6py.errors import ArgumentError, NotFiniteError
+
+_turn = threading.RLock()  # for any tree: they share the lengths of their lists
+
+
+class DeviceTree:
+    """A tree on the device of an array.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument that the array is.
+    array : object
+    """
+
+    def __init__(self, name, array):
+        self._cupy = _device_arrays.import_cupy(name)
+        self._device = _device_arrays.take(self._cupy, name, array).device.id
+        self.is_open = True
+
+    @contextlib.contextmanager
+    def using(self, given):
+        """The place for arguments of these names: their checks, and where results go.
+
+        When it is left the results are there, and no kernel reads the tree any more: any stream
+        may go on.
+        """
+        there = given.get("targets") is None or _device_arrays.first_on_device(given)
+        kind = _device_arrays.Device if there else _device_arrays.ThroughDevice
+        place = kind(None, self._cupy, self._device, "the tree lies on")
+        with _turn, place, _explained(self._cupy):
+            yield place
+            self._cupy.cuda.get_current_stream().synchronize()
+
+    def build(self, place, pos, mass, vel):
+        """Make the tree. Arrays here and below are contiguous, and checked if `place` is."""
+        self._n, self._moving, self._tree = len(pos), vel is not None, None
+        copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
+        try:
+            if self._n:
+                self._tree = CardTree(_card(self._device), *copies)
+        except NotFiniteError:
+            place.check()  # which has the same words for all arrays
+            raise
+
+    def close(self):
+        with _turn:
+            self.is_open, self._tree = False, None
+
+    def forces(self, ni, pos, vel, number, last_acc, *, eps2, method, theta, order, bound):
+        """Acceleration, potential, jerk or None, and a warning or None."""
+        self._check_numbers(number)
+        if bound > 0 and (i := _first(last_acc < 0)) is not None:
+            raise ArgumentError(f"last_acc[{i}] = {last_acc[i]} is negative")
+        if self._tree is None:
+            acc, pot = self._cupy.zeros((ni, 3)), self._cupy.zeros(ni)
+            return acc, pot, self._cupy.zeros((ni, 3)) if self._moving else None, None
+        setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
+        last_acc = last_acc if bound else None
+        acc, pot, jerk, counts = self._tree.forces(setting, pos, number, last_acc, vel)
+        fits = self._cupy.isfinite(pot)
+        for vectors in (acc, jerk) if self._moving else (acc,):
+            fits = fits & self._cupy.isfinite(vectors).all(axis=1)
+        if (i := _first(~fits)) is not None:
+            text = f"the force on target {i} of a tree does not fit a double"
+            raise errors.from_code(lib.G6X_E_RANGE, text)
+        warning = (
+            f"{counts.coincidences} pairs of a tree at one place with eps = 0: they add nothing"
+        )
+        return acc, pot, jerk, warning if counts.coincidences else None
+
+    def within(self, ni, pos, number, h2):
+        """Neighbours: where rows start, and the rows."""
+        self._check_numbers(number)
+        if self._tree is None:
+            return self._cupy.zeros(ni + 1, np.int64), self._cupy.empty(0, np.int32)
+        return CardSearch(self._tree, pos, number).within(h2)
+
+    def nearest(self, ni, pos, number, k):
+        """Numbers of the k nearest, and how far they are."""
+        self._check_numbers(number)
+        if self._tree is None:
+            full = self._cupy.full
+            return full((ni, k), -1, np.int32), full((ni, k), np.inf)
+        number, r2 = CardSearch(self._tree, pos, number).nearest(k)
+        return number, self._cupy.sqrt(r2)
+
+    def _check_numbers(self, number):
+        """Of the particles that targets are."""
+        if number is None or (i := _first((number < -1) | (number >= self._n))) is None:
+            return
+        text = f"self[{i}] = {number[i]}: the tree has {self._n} particles"
+        raise errors.from_code(lib.G6X_E_ADDRESS, text)
+
+
+def _card(device):
+    from grape6py.cuda.device import tree_card  # which needs CuPy
+
+    return tree_card(device)
+
+
+def _first(which):
+    """The first row that is true, or None."""
+    return int(which.argmax()) if len(which) and which.any() else None
+
+
+@contextlib.contextmanager
+def _explained(cupy):
+    """Turns CuPy's exceptions into those of the table of faults."""
+    try:
+        yield
+    except errors.Grape6Error:
+        raise
+    except Exception as error:
+        if faults.is_out_of_memory(error):
+            text = f"out of memory for a tree on a graphics card: {error}"
+            raise errors.from_code(faults.MEMORY, text) from error
+        known = faults.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
+        if known is None:
+            raise
+        raise errors.from_code(*known) from error

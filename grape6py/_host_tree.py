@@ -1,0 +1,104 @@
+"""The tree of ``Tree`` for NumPy arrays: one of libgrape6.so."""
+
+import weakref
+
+import numpy as np
+
+from grape6py import _device_arrays
+from grape6py._library import check, ffi, lib, pointer, text
+
+_METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
+
+
+class HostTree:
+    """A tree of the library.
+
+    Parameters
+    ----------
+    options : dict of int to int
+        Values by G6X_THREADS and G6X_ISA.
+    """
+
+    def __init__(self, options):
+        self._options = options
+
+    def using(self, given):
+        """The place for arguments of these names: their checks, and where results go."""
+        found = _device_arrays.first_on_device(given)
+        if found is None:
+            return _device_arrays.Host(None)
+        cupy = _device_arrays.import_cupy(found[0])
+        device = _device_arrays.take(cupy, *found).device.id
+        return _device_arrays.ThroughHost(None, cupy, device)
+
+    def build(self, place, pos, mass, vel):
+        """Make the tree. Arrays here and below are contiguous and checked."""
+        self._moving = vel is not None
+        n = len(pos)
+        self.handle = check(
+            lib.g6x_tree_open(n, _vectors(pos), _vectors(vel), pointer(mass, "double[]"))
+        )
+        self._closing = weakref.finalize(self, lib.g6x_tree_close, self.handle)
+        for key, value in self._options.items():
+            check(lib.g6x_tree_set_int(self.handle, key, value))
+
+    @property
+    def is_open(self):
+        return self._closing.alive
+
+    def close(self):
+        self._closing()
+
+    def forces(self, ni, pos, vel, number, last_acc, *, eps2, method, theta, order, bound):
+        """Acceleration, potential, jerk or None, and a warning or None."""
+        acc, pot = np.empty((ni, 3)), np.empty(ni)
+        jerk = np.empty((ni, 3)) if self._moving else None
+        warnings_before = _warnings()
+        check(
+            lib.g6x_tree_forces(
+                self.handle,
+                ni,
+                _vectors(pos),
+                _vectors(vel),
+                pointer(number, "int[]"),
+                eps2,
+                _METHODS[method],
+                order,
+                theta,
+                pointer(last_acc, "double[]"),
+                bound,
+                _vectors(acc),
+                _vectors(jerk),
+                pointer(pot, "double[]", written=True),
+            )
+        )
+        new = _warnings() > warnings_before
+        return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None
+
+    def within(self, ni, pos, number, h2):
+        """Neighbours: where rows start, and the rows."""
+        who = self.handle, ni, _vectors(pos), pointer(number, "int[]")
+        count, start = np.empty(ni, np.int32), np.zeros(ni + 1, np.int64)
+        squares, room = pointer(h2, "double[]"), pointer(count, "int[]", written=True)
+        check(lib.g6x_tree_within(*who, squares, ffi.NULL, room, ffi.NULL))
+        np.cumsum(count, out=start[1:])
+        index = np.empty(start[-1], np.int32)
+        places = pointer(start, "long long[]"), room, pointer(index, "int[]", written=True)
+        check(lib.g6x_tree_within(*who, squares, *places))
+        return start, index
+
+    def nearest(self, ni, pos, number, k):
+        """Numbers of the k nearest, and how far they are."""
+        index, r2 = np.empty((ni, k), np.int32), np.empty((ni, k))
+        out = pointer(index, "int[]", written=True), pointer(r2, "double[]", written=True)
+        who = self.handle, ni, _vectors(pos), pointer(number, "int[]")
+        check(lib.g6x_tree_nearest(*who, k, *out))
+        return index, np.sqrt(r2, out=r2)
+
+
+def _warnings():
+    return lib.g6x_last_warning(-1, ffi.NULL, 0)
+
+
+def _vectors(array):
+    return pointer(array, "double[][3]")

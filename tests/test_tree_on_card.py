@@ -1,0 +1,337 @@
+"""``Tree`` with a CUDA device's arrays: what it takes and gives and its faults are as with NumPy's.
+
+The device is the stand-in for a card, CuPy that of fake_arrays.py. Forces differ by rounding, and
+in groups of targets that are wide beside what is in them.
+"""
+
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import fake_arrays
+from grape6py import Grape6Warning, Tree, _device_tree, errors, plummer
+from grape6py.cuda import standin
+from grape6py.cuda.tree import CardTree, Setting
+from tree_card import relative
+
+N = 700
+MASS, POS, VEL = plummer(N, seed=31)
+
+
+class Card(standin.Card):
+    """The same card for that CuPy's arrays."""
+
+    def __init__(self, library, module):
+        super().__init__(library)
+        self.xp = module
+
+    def address(self, array):
+        return array.data.ptr
+
+    def sort(self, keys):
+        return self.xp.on(keys.device.id, super().sort(keys.memory))
+
+    def read(self, array):
+        return array.memory.tobytes()
+
+
+@pytest.fixture
+def cupy(monkeypatch, tree_card):
+    module = fake_arrays.install(monkeypatch)
+    card = Card(tree_card._library, module)
+    monkeypatch.setattr(_device_tree, "_card", lambda device: card)
+    return module
+
+
+@pytest.fixture
+def put(cupy):
+    """Puts an array on the device."""
+    return lambda values: cupy.on(0, values)
+
+
+def close_to(found, expected):
+    """Forces are those of the host, but for rounding and the few groups that are wide."""
+    assert found.acc.dtype == found.pot.dtype == np.float64
+    acc, pot = (getattr(a, "memory", a) for a in (found.acc, found.pot))
+    assert acc.shape == expected.acc.shape
+    assert np.quantile(relative(acc, expected.acc), 0.85) < 3e-6
+    assert np.quantile(np.abs(pot / expected.pot - 1), 0.85) < 1e-6
+
+
+# ---- results ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", [{"theta": 0.6}, {"theta": 0.6, "method": "bh"},
+                                     {"accuracy": 1e-4, "order": 4}])  # fmt: skip
+def test_forces_are_the_devices_and_those_of_the_host(put, setting):
+    device, host = Tree(put(POS), put(MASS)), Tree(POS, MASS)
+    found, expected = (tree.forces(eps=0.01, **setting) for tree in (device, host))
+    assert isinstance(found.acc, fake_arrays.Array)
+    assert found.jerk is None
+    close_to(found, expected)
+
+
+@pytest.mark.parametrize(("order", "method"), [(5, "fmm"), (3, "fmm"), (0, "bh")])
+def test_forces_on_targets_have_the_bits_that_the_kernels_give(put, tree_card, order, method):
+    number = np.arange(0, N, 3, dtype=np.int32)
+    targets, last = POS[number] + 0.01, np.linspace(0.5, 2, len(number))
+    kernels = CardTree(tree_card, POS, MASS, VEL)
+    setting, vel = Setting(0.6, order, 1e-4, 1e-3), VEL[number].copy()
+    expected = kernels.forces(setting, targets, number, last, vel)
+    tree = Tree(put(POS), put(MASS), put(VEL))
+    found = tree.forces(
+        put(targets), put(VEL[number]), self_index=put(number), last_acc=put(last), eps=1e-2,
+        bound=1e-3, theta=0.6, method=method, order=order or 5,
+    )  # fmt: skip
+    assert found.acc.memory.tobytes() == expected[0].tobytes()
+    assert found.pot.memory.tobytes() == expected[1].tobytes()
+    assert found.jerk.memory.tobytes() == expected[2].tobytes()
+    host = Tree(POS, MASS, VEL).forces(eps=1e-2, theta=0.6, method=method, order=order or 5).jerk
+    jerk = tree.forces(eps=1e-2, theta=0.6, method=method, order=order or 5).jerk.memory
+    assert np.median(relative(jerk, host)) < 3e-5
+
+
+def test_searches_are_the_devices_and_those_of_the_host(put):
+    device, host = Tree(put(POS), put(MASS)), Tree(POS, MASS)
+    number, radii = np.arange(0, N, 5), np.linspace(-0.1, 0.5, len(POS[::5]))
+    for who, radius in (({}, 0.1), ({}, np.inf), ({}, np.linspace(0, 0.3, N)),
+                        ({"targets": POS[::5] + 0.01}, radii),
+                        ({"targets": POS[::5], "self_index": number}, 0.2)):  # fmt: skip
+        given = {name: put(value) for name, value in who.items()}
+        radius_there = put(radius) if np.ndim(radius) else radius
+        for found, expected in (
+            (device.neighbours(radius_there, **given, csr=True),
+             host.neighbours(radius, **who, csr=True)),
+            (device.nearest(4, **given), host.nearest(4, **who)),
+        ):  # fmt: skip
+            for ours, theirs in zip(found, expected, strict=True):
+                assert isinstance(ours, fake_arrays.Array)
+                assert ours.dtype == theirs.dtype
+                assert ours.memory.tobytes() == theirs.tobytes()
+        found = device.neighbours(radius_there, **given)
+        for ours, theirs in zip(found, host.neighbours(radius, **who), strict=True):
+            assert np.array_equal(ours.memory, theirs)
+
+
+def test_results_lie_where_the_targets_lie(cupy, put):
+    device, host = Tree(put(POS), MASS), Tree(POS, MASS)
+    expected = host.forces(POS[:50], theta=0.6, eps=0.1)
+    found = device.forces(POS[:50], theta=0.6, eps=0.1)
+    assert isinstance(found.acc, np.ndarray)
+    close_to(found, expected)
+    assert isinstance(device.nearest(2, POS[:50]).distance, np.ndarray)
+    assert isinstance(device.neighbours(0.1, POS[:50])[0], np.ndarray)
+    assert isinstance(device.neighbours(put(np.ones(50)), POS[:50])[0], fake_arrays.Array)
+    assert isinstance(device.forces(POS[:5], self_index=put(np.arange(5))).acc, fake_arrays.Array)
+    there = host.forces(cupy.on(1, POS[:50]), theta=0.6, eps=0.1)
+    assert there.acc.device.id == 1
+    assert np.array_equal(there.acc.memory, expected.acc)
+    index, distance = host.nearest(3, cupy.on(1, POS[:50]))
+    assert np.array_equal(index.memory, host.nearest(3, POS[:50]).index)
+    assert distance.device.id == 1
+    assert isinstance(host.neighbours(0.1, put(POS[:5]))[3], fake_arrays.Array)
+
+
+def test_any_arrays_of_the_device(cupy, put):
+    """Single precision, strides, a mass for all, and other libraries' arrays."""
+    wide = np.random.default_rng(3).standard_normal((N, 8))
+    pos = put(wide)[:, 1:4]
+    expected = Tree(wide[:, 1:4], 1 / N).forces(eps=0.1, theta=0.6)
+    close_to(Tree(pos, 1 / N).forces(eps=0.1, theta=0.6), expected)
+    for how in ("interface", "dlpack"):
+        foreign = fake_arrays.Foreign(put(wide[:, 1:4].copy()), how)
+        close_to(Tree(foreign, put(np.float64(1 / N))).forces(eps=0.1, theta=0.6), expected)
+    single = POS.astype(np.float32)
+    found = Tree(put(single), put(MASS.astype(np.float32))).nearest(3, put(single[::2]))
+    assert (
+        found.distance.memory.tobytes() == Tree(single, MASS).nearest(3, single[::2])[1].tobytes()
+    )
+
+
+def test_a_tree_does_not_change_with_the_arrays_it_was_made_of(put):
+    pos, mass = put(POS), put(MASS)
+    tree = Tree(pos, mass)
+    first = tree.forces(eps=0.1), tree.nearest(3)
+    pos.memory[:], mass.memory[:] = 7.0, -1.0
+    again = tree.forces(eps=0.1), tree.nearest(3)
+    for before, after in zip(first, again, strict=True):
+        assert before[0].memory.tobytes() == after[0].memory.tobytes()
+        assert before[1].memory.tobytes() == after[1].memory.tobytes()
+
+
+def test_no_particles_and_no_targets(put):
+    empty, nobody = put(np.empty((0, 3))), np.empty((0, 3))
+    for tree in (Tree(empty, 1.0), Tree(put(POS), 1.0)):
+        assert tree.forces(empty).acc.shape == (0, 3)
+        assert tree.nearest(3, empty).index.shape == (0, 3)
+        assert tree.neighbours(1.0, empty) == []
+    tree = Tree(empty, 1.0)
+    assert len(tree) == 0
+    assert tree.forces().pot.shape == (0,)
+    two = put(np.ones((2, 3)))
+    assert not Tree(empty, 1.0, empty).forces(two).jerk.memory.any()
+    found, expected = tree.forces(two, eps=0.1), Tree(nobody, 1.0).forces(np.ones((2, 3)), eps=0.1)
+    assert np.array_equal(found.acc.memory, expected.acc)
+    assert np.array_equal(found.pot.memory, expected.pot)
+    assert [len(row) for row in tree.neighbours(np.inf, two)] == [0, 0]
+    assert (tree.nearest(3, two).index.memory == -1).all()
+    assert (tree.nearest(3, two).distance.memory == np.inf).all()
+
+
+def test_many_threads_use_one_tree(put):
+    tree = Tree(put(POS), put(MASS))
+    right, wrong = tree.forces(eps=0.1).acc.memory, []
+
+    def work(k):
+        targets = put(POS[k::5])
+        for _ in range(3):
+            found = tree.forces(eps=0.1).acc.memory, tree.nearest(2, targets).index.memory
+            if not np.array_equal(found[0], right) or len(found[1]) != len(POS[k::5]):
+                wrong.append(k)
+
+    workers = [threading.Thread(target=work, args=[k]) for k in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+# ---- faults -------------------------------------------------------------------------------
+
+
+def with_bad(array, row, bad=np.nan):
+    array = np.array(array, float)
+    array[row] = bad
+    return array
+
+
+MAKING = {
+    "pos of the wrong shape": {"pos": MASS},
+    "mass of the wrong shape": {"mass": MASS[:-1]},
+    "NaN in pos": {"pos": with_bad(POS, (77, 1))},
+    "NaN in vel": {"vel": with_bad(VEL, (5, 1))},
+    "infinity in mass": {"mass": with_bad(MASS, 9, np.inf)},
+    "complex": {"pos": POS * 1j},
+}
+TARGETS = POS[:9]
+USING = {
+    "targets of the wrong shape": ("forces", {"targets": POS[0]}),
+    "NaN in targets": ("forces", {"targets": with_bad(TARGETS, (5, 0))}),
+    "numbers too large": ("forces", {"targets": TARGETS, "self_index": np.full(9, N)}),
+    "numbers below -1": ("nearest", {"targets": TARGETS, "self_index": np.arange(9) - 2}),
+    "numbers beyond 32 bits": ("nearest", {"targets": TARGETS, "self_index": np.full(9, 2**40)}),
+    "numbers that are none": ("forces", {"targets": TARGETS, "self_index": np.ones(9)}),
+    "numbers without targets": ("forces", {"self_index": np.arange(N)}),
+    "NaN in targets of searches": ("nearest", {"targets": with_bad(TARGETS, (5, 0))}),
+    "NaN in velocities": ("forces", {"targets": TARGETS, "vel": with_bad(TARGETS, (5, 0))}),
+    "NaN in last_acc": ("forces", {"last_acc": with_bad(MASS, 3), "bound": 0.1}),
+    "velocities without targets": ("forces", {"vel": POS}),
+    "no last_acc": ("forces", {"bound": 0.1}),
+    "theta": ("forces", {"theta": 1.6}),
+    "order": ("forces", {"order": 7}),
+    "method": ("forces", {"method": "direct"}),
+    "k": ("nearest", {"k": -1}),
+    "radii of the wrong shape": ("neighbours", {"radius": np.ones(3)}),
+    "targets of neighbours": ("neighbours", {"radius": 1.0, "targets": with_bad(TARGETS, (1, 1))}),
+}
+
+
+def arrays_to(put, arguments):
+    return {k: put(v) if isinstance(v, np.ndarray) else v for k, v in arguments.items()}
+
+
+@pytest.mark.parametrize("wrong", MAKING.values(), ids=MAKING)
+def test_what_cannot_be_a_tree_is_refused_as_on_the_host(put, wrong):
+    given = {"pos": POS, "mass": MASS, **wrong}
+    with pytest.raises(errors.Grape6Error) as expected:
+        Tree(**given)
+    with pytest.raises(type(expected.value)) as found:
+        Tree(**arrays_to(put, given))
+    assert str(found.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(("call", "wrong"), USING.values(), ids=USING)
+def test_wrong_calls_are_refused_as_on_the_host(put, call, wrong):
+    with pytest.raises(errors.Grape6Error) as expected:
+        getattr(Tree(POS, MASS), call)(**wrong)
+    tree = Tree(put(POS), put(MASS))
+    for given in (wrong, arrays_to(put, wrong)):
+        with pytest.raises(type(expected.value)) as found:
+            getattr(tree, call)(**given)
+        assert str(found.value) == str(expected.value)
+    close_to(tree.forces(theta=0.6, eps=0.1), Tree(POS, MASS).forces(theta=0.6, eps=0.1))
+
+
+def test_row11_last_accelerations_are_not_negative(put):
+    last = with_bad(np.ones(N), 4, -1.0)
+    for tree, given in ((Tree(POS, MASS), last), (Tree(put(POS), MASS), put(last))):
+        with pytest.raises(errors.ArgumentError, match=r"last_acc\[4\] = -1"):
+            tree.forces(last_acc=given, bound=0.1)
+        tree.forces(last_acc=given)  # of which nothing is asked
+
+
+def test_arrays_of_another_device_are_refused(cupy, put):
+    with pytest.raises(errors.ArgumentError, match="mass lies on CUDA device 1, but the tree lies"):
+        Tree(put(POS), cupy.on(1, MASS))
+    with pytest.raises(errors.ArgumentError, match="targets lies on CUDA device 1"):
+        Tree(put(POS), MASS).forces(cupy.on(1, POS))
+    tree = Tree(cupy.on(1, POS), MASS)  # which need not be the current one
+    assert tree.forces(eps=0.1).acc.device.id == 1
+    assert tree.nearest(2).distance.device.id == 1
+
+
+def test_row08_a_force_that_does_not_fit(put):
+    pos = np.array([[0.0, 0, 0], [1e-187, 0, 0]])
+    for tree in (Tree(pos, 1.0), Tree(put(pos), 1.0)):
+        with pytest.raises(errors.RangeError, match="the force on target 0 of a tree does not fit"):
+            tree.forces()
+
+
+def test_row09_pairs_at_one_place_leave_one_warning(put):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for tree in (Tree(np.zeros((32, 3)), 1.0), Tree(put(np.zeros((32, 3))), 1.0)):
+            tree.forces(eps=1.0)
+            tree.forces()
+            tree.forces()
+    assert [warning.category for warning in said] == [Grape6Warning] * 2
+    assert str(said[0].message) == str(said[1].message)
+    assert said[1].filename == __file__
+
+
+def test_row01_a_device_without_memory(cupy, put, monkeypatch):
+    class OutOfMemoryError(MemoryError):
+        """CuPy's, which is a MemoryError."""
+
+    def refuse(*_):
+        raise OutOfMemoryError("Out of memory allocating 8 bytes")
+
+    tree = Tree(put(POS), put(MASS))
+    with monkeypatch.context() as patch:
+        patch.setattr(cupy, "empty", refuse)
+        for use in (lambda: Tree(put(POS), put(MASS)), tree.forces, tree.nearest,
+                    lambda: tree.neighbours(1.0)):  # fmt: skip
+            with pytest.raises(errors.OutOfMemoryError, match="allocating 8 bytes") as fault:
+                use()
+            assert fault.value.code == -1
+    close_to(tree.forces(theta=0.6, eps=0.1), Tree(POS, MASS).forces(theta=0.6, eps=0.1))
+
+
+def test_trees_close_and_free_their_memory(put):
+    with Tree(put(POS), put(MASS)) as tree:
+        memory = weakref.ref(tree._tree._tree)
+        assert repr(tree) == f"<Tree: {N} particles>"
+    assert memory() is None
+    assert repr(tree) == "<Tree: closed>"
+    tree.close()
+    for use in (tree.forces, tree.nearest, lambda: tree.neighbours(1.0), tree.__enter__):
+        with pytest.raises(errors.NotOpenError):
+            use()
+    forgotten = Tree(put(POS), put(MASS))
+    memory = weakref.ref(forgotten._tree._tree)
+    del forgotten
+    assert memory() is None
