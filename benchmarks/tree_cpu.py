@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import tree_kirin
 from accuracy import relative
+from card_tree import EPS, summary
 from cpu import HERE, commit, machine
 
 from grape6py import Grape6, Tree, paths, plummer
-from card_tree import EPS, summary
 
 # Method, theta, order: for median errors near 1e-3 and 0.9e-4, and in fmm for the 99th percentiles
 # that bh has at these.

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import tree_kirin
 import tree_models as models
+from card_tree import EPS, PERCENTILES, Card, Model, measure, summary
 from cpu import HERE, commit
 from gpu import about
 
 from grape6py import Grape6
-from card_tree import EPS, PERCENTILES, Card, Model, measure, summary
 
 M = 1 << 20
 

@@ -14,7 +14,7 @@ from grape6py import Tree, reference
 from grape6py.cuda import tree as card_tree
 from grape6py.cuda import tree_job
 from grape6py.errors import NotFiniteError
-from tree_card import METHODS, relative, rows
+from tree_card import METHODS, relative, rows, shortened
 from variants import run as compile_with
 
 
@@ -72,8 +72,7 @@ def test_repeated_runs_have_equal_bits(tree_card):
 def test_lists_grow_and_long_ones_are_taken_in_parts(tree_card, monkeypatch):
     mass, pos = samples.plummer(1500, 9)
     right = sums(tree_card, pos, mass, theta=0.3)
-    short = card_tree.Rooms([8, 0, 8], [8, 8, 8], 2 * ([6000, 4, 4],))
-    monkeypatch.setattr(card_tree.CardTree, "rooms", short)
+    shortened(monkeypatch, [8, 0, 8], [9000, 4, 4], [8, 8, 8])
     tree_card.launched.clear()
     acc, _, _ = sums(tree_card, pos, mass, theta=0.3)
     assert tree_card.launched.count("tree_walk_hypers") > 1
@@ -156,3 +155,37 @@ def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, t
     compile_with([*command, program, made, "-o", tmp_path / "sizes"])
     told = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
     assert {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)} == names
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_only_targets_count_pairs_at_one_place(tree_card, n):
+    pos = np.repeat([[1.0, 2, 3], [0, 0, 0]], [n, 3], axis=0)
+    counts = sums(tree_card, pos, np.ones(n + 3), eps=0.0)[2]
+    assert counts.coincidences == n * (n - 1) + 6
+
+
+@pytest.mark.parametrize("order", [0, 5])
+@pytest.mark.parametrize("eps", [1e-25, 1e-13, 1e-9])
+def test_softening_far_below_what_single_precision_holds(tree_card, eps, order):
+    mass, pos = samples.plummer(300, 23)
+    pos[1], pos[3] = pos[0], pos[2] + [2 * eps, 0, 0]
+    acc, pot, counts = sums(tree_card, pos, mass, 1e-3, order, eps)
+    exact = reference.direct_sum(mass, pos, np.zeros_like(pos), eps2=eps * eps)
+    assert np.allclose(pot, exact.pot, rtol=1e-5)
+    assert relative(acc, exact.acc).max() < 1e-4
+    assert counts.coincidences == 0
+
+
+def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
+    mass, pos = samples.plummer(1500, 25)
+    at = np.ascontiguousarray(pos[:700] * 1.1)
+    shortened(monkeypatch, [8, 0, 8], [40, 4, 4], [99] * 3)
+    tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
+    setting = card_tree.Setting(0.5, 5, 1e-4)
+    first = tree.forces(setting, at)[0]
+    own = tree.forces(setting)[0]
+    tree.forces(card_tree.Setting(0.2, 6, 1e-4))
+    assert np.array_equal(tree.forces(setting, at)[0], first)
+    assert np.array_equal(tree.forces(setting)[0], own)
+    fresh = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
+    assert np.array_equal(fresh.forces(setting)[0], own)

@@ -8,7 +8,7 @@ import samples
 from grape6py import Tree, models, reference
 from grape6py.cuda import tree as card_tree
 from grape6py.errors import NotFiniteError
-from tree_card import METHODS, relative, rows
+from tree_card import METHODS, relative, rows, shortened
 
 EPS = 0.01
 ORDERS = pytest.mark.parametrize("order", [0, 5], ids=["bh", "fmm"])
@@ -114,8 +114,7 @@ def test_groups_whose_lists_are_long_have_the_jerks_of_their_parts(
 ):
     right = direct(cluster)
     whole = relative(jerks(tree_card, cluster, 0.3, order), right)
-    short = card_tree.Rooms([8, 0, 8], [8, 8, 8], 2 * ([6000, 4, 4],))
-    monkeypatch.setattr(card_tree.CardTree, "rooms", short)
+    shortened(monkeypatch, [8, 0, 8], [9000, 4, 4], [8, 8, 8])
     tree_card.launched.clear()
     parts = relative(jerks(tree_card, cluster, 0.3, order), right)
     assert tree_card.launched.count(f"tree_jerk{'' if order else '_bh'}_eights") > 1

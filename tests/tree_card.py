@@ -1,6 +1,7 @@
 """A card for the octree on the CPU: its kernels as a library, launched by name."""
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,8 +28,9 @@ class StandIn(standin.Card):
 
 @pytest.fixture
 def tree_card(shared_folder, monkeypatch):
-    """A card whose lists begin as short as ever."""
-    monkeypatch.setattr(card_tree.CardTree, "rooms", card_tree.Rooms(parts=[99] * 3))
+    """A card with short lists of parts of groups."""
+    usual = card_tree.Rooms.of
+    monkeypatch.setattr(card_tree.Rooms, "of", lambda s: replace(usual(s), parts=[99] * 3))
     return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
 
 
@@ -38,3 +40,10 @@ def rows(vectors):
 
 def relative(found, right):
     return rows(found - right) / rows(right)
+
+
+def shortened(monkeypatch, *rooms):
+    """Has lists begin with so many entries: of hypers and supers, groups, parts of groups."""
+    monkeypatch.setattr(
+        card_tree.Rooms, "of", lambda setting: card_tree.Rooms(*([*r] for r in rooms))
+    )

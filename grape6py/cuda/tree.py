@@ -4,7 +4,8 @@ Nothing is computed here. Sorting and running sums are CuPy's, which are CUB's. 
 a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name.
 """
 
-from dataclasses import dataclass, field
+import struct
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -39,8 +40,9 @@ from grape6py.cuda.tree_job import (
 OTHER_BYTES = 48  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
 PART_SLOTS = 1024  # parts of groups that are taken at once
-LONGEST = 4096  # list of a group
+LONGEST = 8192  # list of a group
 PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
+BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE, NO_MEMORY = -6, -29
 
 
@@ -128,29 +130,38 @@ def _pieces(n, size):
     return -(-n // size)
 
 
+def _double_of(bits):
+    """The number whose bits a kernel has put in order."""
+    bits = bits & ~(1 << 63) if bits >> 63 else ~bits & (1 << 64) - 1
+    return struct.unpack("d", struct.pack("Q", bits))[0]
+
+
 @dataclass
 class Rooms:
-    """Entries of lists: local, point and leaf. They grow where they are short.
+    """Entries of lists: local, point and leaf, enough for most groups of a setting.
+
+    They grow where they are short, but only for the sum at hand: which groups are summed in parts,
+    and so last digits of forces, must not depend on what was summed before.
 
     Attributes
     ----------
-    large, parts : list of int
-        Of hypers and supers; of parts of groups.
-    first : tuple of lists of int
-        Of groups to begin with: without and with expansions.
-    groups : dict
-        Of groups now, by setting.
+    large, groups, parts : list of int
+        Of hypers and supers, groups, parts of groups.
     """
 
-    large: list = field(default_factory=lambda: [1280, 0, 1280])
-    parts: list = field(default_factory=lambda: [2048, 4096, 2048])
-    first: tuple = ([0, 640, 192], [512, 128, 192])
-    groups: dict = field(default_factory=dict)
+    large: list
+    groups: list
+    parts: list
 
-    def of_groups(self, job):
-        """Of groups, by the setting that a job has."""
-        setting = job.order_of_expansion, job.theta, job.bound
-        return self.groups.setdefault(setting, [*self.first[job.order_of_expansion > 0]])
+    @classmethod
+    def of(cls, setting):
+        """For a setting, from the lists of Plummer spheres."""
+        theta = max(setting.theta, 0.2)
+        leaves = int(64 / theta**2) + 64
+        near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
+        if not setting.order:
+            near = [0, int(1200 / theta**2), leaves]
+        return cls([1280, 0, 1280], near, [2048, 4096, 2048])
 
 
 class CardTree:
@@ -169,12 +180,10 @@ class CardTree:
     NotFiniteError, OutOfMemoryError
     """
 
-    rooms = Rooms()  # for all trees to come, too
-
     def __init__(self, card, pos, mass, vel=None):
         self._card, self._xp = card, card.xp
         self.n = len(mass)
-        self._kept = {}
+        self._kept, self._grown = {}, {}
         self._scratch = Scratch(card, max(LIST_BYTES * self.n, LEAST_LISTS) + OTHER_BYTES * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = self._job.part_room = PART_ROOM
@@ -244,6 +253,8 @@ class CardTree:
         if status.bad:
             raise errors.from_code(NOT_FINITE, f"particle {n - status.bad} is not finite")
         self.cells = status.cells
+        high, low = (map(_double_of, bits) for bits in (status.high, status.low))
+        self._least_eps2 = (BARE_EPS * max(a - b for a, b in zip(high, low, strict=True))) ** 2
         self._set(
             cell=self._new((self.cells, CELL)),
             above=self._new(self.cells, np.int32),
@@ -313,9 +324,14 @@ class CardTree:
         self._set(targets=targets, self=self_index, last=last_acc, target_v=vel)
         self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._take_targets()
+        job.parts = job.first_part = 0
+        key = astuple(setting) if targets is None else None
+        rooms = self._rooms = self._grown.get(key) or Rooms.of(setting)
         status = self._sum()
         while not self._enough_room(status):
             status = self._sum()
+        if key:
+            self._grown[key] = rooms  # the next sum of the same need not begin anew
         if status.too_long or max(status.parts) > PART_SLOTS:
             status = self._parts_again(status)
         if status.close > job.close_room:
@@ -373,8 +389,7 @@ class CardTree:
 
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
-        job, large = self._job, self.rooms.large
-        small = self.rooms.of_groups(job)
+        job, large, small = self._job, self._rooms.large, self._rooms.groups
         enough = status.need[0] <= large[0] and max(status.parts) <= job.part_room
         enough = enough and status.close <= job.close_room
         large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
@@ -395,9 +410,9 @@ class CardTree:
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
         job.part_slots = PART_SLOTS
-        small = self.rooms.of_groups(job)
+        small = self._rooms.groups
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
-        rooms = [self.rooms.large, self.rooms.large, small, self.rooms.parts]
+        rooms = [self._rooms.large, self._rooms.large, small, self._rooms.parts]
         counts = [*sizes, PART_SLOTS]
         lists = [*sizes[:2], batch, PART_SLOTS]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
@@ -435,7 +450,7 @@ class CardTree:
         self._launch("tree_walk_groups", 32 * count)
         if order:
             self._launch(f"tree_expand_groups_{order}", 32 * count)
-        kind = ("" if order else "_bh") + ("" if job.eps2_given > 0 else "_bare")
+        kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")
         size = ("groups", "eights", "singles")[job.parts]
         self._launch(f"tree_near{kind}_{size}", 32 * count)
         if job.jerk:
@@ -449,7 +464,7 @@ class CardTree:
 
     def _parts_again(self, status):
         """All parts of groups, with lists that are long enough, a share of them at a time."""
-        job, rooms = self._job, self.rooms.parts
+        job, rooms = self._job, self._rooms.parts
         while True:
             if status.too_long:
                 rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])

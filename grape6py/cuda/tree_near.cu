@@ -105,8 +105,9 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                         if (OWN && ((const int *)(shared + 64))[k] == self[i]) s2 = 1.0f, m = 0.0f;
                         b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
-                            *coincidences += s2 == 0.0f;
-                            close |= s2 > 0.0f;
+                            const bool apart = s2 > 0.0f || job.eps2_given > 0.0;
+                            *coincidences += !apart && lane % LANES + LANES * i < g->count;
+                            close |= apart;
                             s2 = 1.0f, m = 0.0f;
                         }
                         const float s = v_rsqrt(s2), ms = v_mul(m, s), ms3 = v_mul(ms, v_mul(s, s));
