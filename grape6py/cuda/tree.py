@@ -39,8 +39,8 @@ from grape6py.cuda.tree_job import (
 
 OTHER_BYTES = 48  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
-PART_SLOTS = 1024  # parts of groups that are taken at once
-LONGEST = 8192  # list of a group
+LEAST_SLOTS, MOST_SLOTS = 256, 4096  # parts of groups that are taken at once
+LONGEST, MANY = 8192, 8  # list of a group; share of the groups (1/8) that may be taken in parts
 PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE, NO_MEMORY = -6, -29
@@ -130,6 +130,10 @@ def _pieces(n, size):
     return -(-n // size)
 
 
+def _longer(rooms, need):
+    return [max(room, wanted * 5 // 4) for room, wanted in zip(rooms, need, strict=True)]
+
+
 def _double_of(bits):
     """The number whose bits a kernel has put in order."""
     bits = bits & ~(1 << 63) if bits >> 63 else ~bits & (1 << 64) - 1
@@ -161,7 +165,8 @@ class Rooms:
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
-        return cls([1280, 0, 1280], near, [2048, 4096, 2048])
+        wide = int(800 / theta**2) + 64
+        return cls([wide, 0, wide], near, [2 * room for room in near])
 
 
 class CardTree:
@@ -186,7 +191,7 @@ class CardTree:
         self._kept, self._grown = {}, {}
         self._scratch = Scratch(card, max(LIST_BYTES * self.n, LEAST_LISTS) + OTHER_BYTES * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
-        self._job.close_room = self._job.part_room = PART_ROOM
+        self._job.close_room = PART_ROOM
         self._set(x=pos, m=mass, v=vel)
         self._sort()
         if vel is not None:
@@ -325,17 +330,20 @@ class CardTree:
         self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._take_targets()
         job.parts = job.first_part = 0
+        job.part_room = max(PART_ROOM, ni // 8 + 1024)
         key = astuple(setting) if targets is None else None
         rooms = self._rooms = self._grown.get(key) or Rooms.of(setting)
-        status = self._sum()
-        while not self._enough_room(status):
+        while True:
             status = self._sum()
+            if not self._enough_room(status):
+                continue
+            if not status.too_long and max(status.parts) <= job.part_slots:
+                break
+            status = self._parts_again(status)
+            if self._enough_room(status):
+                break
         if key:
             self._grown[key] = rooms  # the next sum of the same need not begin anew
-        if status.too_long or max(status.parts) > PART_SLOTS:
-            status = self._parts_again(status)
-        if status.close > job.close_room:
-            raise errors.from_code(NO_MEMORY, "too many targets have pairs too close for the tree")
         if status.close:
             self._launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:
@@ -389,16 +397,17 @@ class CardTree:
 
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
-        job, large, small = self._job, self._rooms.large, self._rooms.groups
-        enough = status.need[0] <= large[0] and max(status.parts) <= job.part_room
-        enough = enough and status.close <= job.close_room
-        large[0] = large[2] = max(large[0], status.need[0] * 5 // 4)
+        job, rooms = self._job, self._rooms
+        enough = max(status.parts) <= job.part_room and status.close <= job.close_room
         job.part_room = max(job.part_room, 2 * max(status.parts))
         job.close_room = max(job.close_room, 2 * status.close)
-        many = self._groups_of(job.target_count) // 16 + 64
-        if status.parts[0] > many and max(small) < LONGEST:
-            small[:] = [2 * room for room in small]  # long lists cost less than many parts
-            return False
+        if any(need > room for need, room in zip(status.need_large, rooms.large, strict=True)):
+            rooms.large = _longer(rooms.large, status.need_large)
+            enough = False
+        many = self._groups_of(job.target_count) // MANY + 16
+        if status.long_groups > many and max(rooms.groups) < LONGEST:
+            rooms.groups = [2 * room for room in rooms.groups]  # costs less than many parts
+            enough = False
         return enough
 
     @staticmethod
@@ -409,12 +418,12 @@ class CardTree:
         job, ni = self._job, self._job.target_count
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
-        job.part_slots = PART_SLOTS
+        job.part_slots = slots = min(max(ni // 256, LEAST_SLOTS), MOST_SLOTS)
         small = self._rooms.groups
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
         rooms = [self._rooms.large, self._rooms.large, small, self._rooms.parts]
-        counts = [*sizes, PART_SLOTS]
-        lists = [*sizes[:2], batch, PART_SLOTS]
+        counts = [*sizes, slots]
+        lists = [*sizes[:2], batch, slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
         wanted |= {"close": 4 * job.close_room}
         wanted |= {"eights": 4 * job.part_room, "singles": 4 * job.part_room}
@@ -459,16 +468,17 @@ class CardTree:
             self._launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
     def _part_groups(self):
-        self._launch("tree_part_groups", 32 * PART_SLOTS)
-        self._small_groups(PART_SLOTS)
+        slots = self._job.part_slots
+        self._launch("tree_part_groups", 32 * slots)
+        self._small_groups(slots)
 
     def _parts_again(self, status):
         """All parts of groups, with lists that are long enough, a share of them at a time."""
         job, rooms = self._job, self._rooms.parts
         while True:
             if status.too_long:
-                rooms[:] = map(max, rooms, [need * 5 // 4 for need in status.need[1:]])
-                sizes = self._level_bytes(3, PART_SLOTS, PART_SLOTS, rooms)
+                rooms = self._rooms.parts = _longer(rooms, status.need_parts)
+                sizes = self._level_bytes(3, job.part_slots, job.part_slots, rooms)
                 longer = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
                 self._point_level(3, {n: self._card.address(longer[n]) for n in sizes}, rooms)
             eights = status.parts[0]
@@ -476,15 +486,13 @@ class CardTree:
             self._write_status(status)
             job.parts, count = 1, eights
             while job.parts < 3:
-                for first in range(0, min(count, job.part_room), PART_SLOTS):
+                for first in range(0, min(count, job.part_room), job.part_slots):
                     job.first_part = first
                     self._part_groups()
                 status = self._read_status()
                 job.parts, count = job.parts + 1, status.parts[1]
             job.parts = job.first_part = 0
-            if status.parts[1] > job.part_room:
-                raise errors.from_code(NO_MEMORY, "the lists of too many targets are too long")
-            if not status.too_long:
+            if not status.too_long or status.parts[1] > job.part_room:
                 return status
 
     def _point_level(self, level, addresses, room):

@@ -11,9 +11,10 @@ struct tree_status {
     int32_t bad;                    /* one more than the lowest number of a particle that is not finite */
     int32_t cells;                  /* there are, or would be */
     int32_t level_first[24];
-    int32_t need[4];  /* longest lists: of hypers and supers; of parts: local, point, leaf */
-    int32_t parts[2]; /* of groups whose lists are too long: eights, and of those single targets */
-    int32_t too_long; /* single targets whose lists did not fit, either */
+    int32_t need_large[3], need_parts[3]; /* longest lists: of hypers and supers; of single targets */
+    int32_t long_groups; /* whose lists did not fit; */
+    int32_t parts[2];    /* of groups that are taken in parts: eights, and of those single targets */
+    int32_t too_long;    /* single targets whose lists did not fit, either */
     int32_t close;    /* targets with a pair too close for single precision */
     uint64_t coincidences;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */

@@ -263,18 +263,20 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     int32_t *const counts = out.count + 4 * (int64_t)slot;
     counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
     if (large) {
-        atomicMax(&job.status->need[0], max(count[LIST_LOCAL], count[LIST_REST]));
+        atomicMax(&job.status->need_large[LIST_LOCAL], count[LIST_LOCAL]);
+        atomicMax(&job.status->need_large[LIST_REST], count[LIST_REST]);
         return;
     }
     if (room) return;
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
     if (job.parts == 2) {
         atomicAdd(&job.status->too_long, 1);
-        atomicMax(&job.status->need[1], count[LIST_LOCAL]);
-        atomicMax(&job.status->need[2], count[LIST_POINT]);
-        atomicMax(&job.status->need[3], count[LIST_LEAF] + own_leaves);
+        atomicMax(&job.status->need_parts[LIST_LOCAL], count[LIST_LOCAL]);
+        atomicMax(&job.status->need_parts[LIST_POINT], count[LIST_POINT]);
+        atomicMax(&job.status->need_parts[LIST_LEAF], count[LIST_LEAF] + own_leaves);
         return;
     }
+    if (!job.parts) atomicAdd(&job.status->long_groups, 1);
     take_in_parts(job, &g);
 }
 
