@@ -37,7 +37,7 @@ from grape6py.cuda.tree_job import (
     Status,
 )
 
-OTHER_BYTES = 48  # a particle, that a sum needs beside the lists of groups
+OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
 LEAST_SLOTS, MOST_SLOTS = 256, 4096  # parts of groups that are taken at once
 LONGEST, MANY = 8192, 8  # list of a group; share of the groups (1/8) that may be taken in parts
@@ -166,7 +166,7 @@ class Rooms:
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
         wide = int(800 / theta**2) + 64
-        return cls([wide, 0, wide], near, [2 * room for room in near])
+        return cls([wide, 0, wide // 4 + 64], near, [2 * room for room in near])
 
 
 class CardTree:
@@ -418,7 +418,7 @@ class CardTree:
         job, ni = self._job, self._job.target_count
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
-        job.part_slots = slots = min(max(ni // 256, LEAST_SLOTS), MOST_SLOTS)
+        job.part_slots = slots = min(max(ni // 512, LEAST_SLOTS), MOST_SLOTS)
         small = self._rooms.groups
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
         rooms = [self._rooms.large, self._rooms.large, small, self._rooms.parts]
