@@ -1,10 +1,39 @@
 /* tree_far.cu - what acts through expansions: cells on hypers, supers and groups, and these on their
  * targets. */
 
+/* Numbers of all lanes of a warp, added up for all of them. Through shared memory: a lane adds those
+ * of one row, or two. That takes fewer instructions than exchanging each number five times. */
+enum { SUM_ROW = 33 };
+template <int COUNT> DEVICE_FN void sum_up(float *numbers, float *shared)
+{
+    const int lane = (int)threadIdx.x % 32;
+    TREE_UNROLL
+    for (int k = 0; k < COUNT; k++) shared[SUM_ROW * k + lane] = numbers[k];
+    __syncwarp();
+    float sum[(COUNT + 31) / 32];
+    TREE_UNROLL
+    for (int half = 0; half < (COUNT + 31) / 32; half++) {
+        const float *row = shared + SUM_ROW * min(lane + 32 * half, COUNT - 1);
+        float part[4] = {row[0], row[1], row[2], row[3]};
+        TREE_UNROLL
+        for (int k = 4; k < 32; k++) part[k % 4] += row[k];
+        sum[half] = (part[0] + part[1]) + (part[2] + part[3]);
+    }
+    __syncwarp();
+    TREE_UNROLL
+    for (int half = 0; half < (COUNT + 31) / 32; half++)
+        if (lane + 32 * half < COUNT) shared[lane + 32 * half] = sum[half];
+    __syncwarp();
+    TREE_UNROLL
+    for (int k = 0; k < COUNT; k++) numbers[k] = shared[k];
+    __syncwarp();
+}
+
 /* Every `step`-th cell of a list from `first` on, to an expansion in the group's units. */
 template <int ORDER>
 DEVICE_FN void expand_cells(const struct tree_card_job &job, const struct tree_group *g,
-                            const int32_t *list, int count, int first, int step, float *local)
+                            const int32_t *list, int count, int first, int step, float *local,
+                            float *shared)
 {
     const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u;
     TREE_UNROLL
@@ -13,11 +42,7 @@ DEVICE_FN void expand_cells(const struct tree_card_job &job, const struct tree_g
         const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
         tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &c, local);
     }
-    TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) {
-        TREE_UNROLL
-        for (int by = 16; by; by /= 2) local[k] += __shfl_xor_sync(EVERY, local[k], by);
-    }
+    sum_up<(ORDER + 1) * (ORDER + 1)>(local, shared);
 }
 
 /* The expansion of a larger group about a smaller one's centre, in its units, added. */
@@ -44,13 +69,14 @@ DEVICE_FN void shift_local(const struct tree_group *from, const float *wide, con
 template <int ORDER>
 DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
 {
-    __shared__ float part[4][(ORDER + 1) * (ORDER + 1)];
+    __shared__ float part[4][(ORDER + 1) * (ORDER + 1)], shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
     const struct tree_level_job &out = job.level[level];
     const int t = (int)threadIdx.x, id = (int)blockIdx.x;
     const struct tree_group g = out.group[id];
     const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS];
-    expand_cells<ORDER>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local);
+    expand_cells<ORDER>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local,
+                        shared[t / 32]);
     if (t % 32 == 0) {
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) part[t / 32][k] = local[k];
@@ -86,13 +112,15 @@ DEVICE_FN void local_on(const struct tree_group *g, const float *local, float4 h
 /* Expansions of groups, and on their targets: a warp each. */
 template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &job)
 {
+    __shared__ float shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
     const struct tree_level_job &out = small_level(job);
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
     const struct tree_group g = out.group[small_group(job, slot)];
     const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS];
-    expand_cells<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local);
+    expand_cells<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local,
+                        shared[threadIdx.x / 32]);
     if (lane >= g.count) return;
     const float4 high = (job.targets ? job.target_high : job.high)[g.first + lane];
     const float4 low = (job.targets ? job.target_low : job.low)[g.first + lane];

@@ -72,6 +72,7 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
         *sources += all;
         for (int at = 0; at < all; at += 64) {
             float4 p[2];
+            int number[2];
             TREE_UNROLL
             for (int half = 0; half < 2; half++) { /* which leaf is particle number q of these in? */
                 const int q = at + 32 * half + lane;
@@ -86,10 +87,12 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                     p[half].x = (high.x - g->x) + low.x, p[half].y = (high.y - g->y) + low.y;
                     p[half].z = (high.z - g->z) + low.z, p[half].w = high.w;
                 }
-                if (OWN) ((int *)(shared + 64))[32 * half + lane] = q < all ? place : -2;
+                number[half] = q < all ? place : -2;
             }
             __syncwarp();
             shared[lane] = p[0], shared[32 + lane] = p[1];
+            int *const numbers = (int *)(shared + 64);
+            if (OWN) numbers[lane] = number[0], numbers[32 + lane] = number[1];
             __syncwarp();
             constexpr int TURN = SHARES > 16 ? 64 / SHARES : 4; /* at once */
             const int n = min(64, all - at), rounds = (n + TURN * SHARES - 1) / (TURN * SHARES);
@@ -102,7 +105,7 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                     for (int i = 0; i < TARGETS; i++) {
                         const float x = j.x - b[i].x, y = j.y - b[i].y, z = j.z - b[i].z;
                         float s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, g->eps2))), m = j.w;
-                        if (OWN && ((const int *)(shared + 64))[k] == self[i]) s2 = 1.0f, m = 0.0f;
+                        if (OWN && numbers[k] == self[i]) s2 = 1.0f, m = 0.0f;
                         b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
                             const bool apart = s2 > 0.0f || job.eps2_given > 0.0;
