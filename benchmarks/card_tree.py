@@ -13,7 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from grape6py.cuda import tree
+from grape6py.cuda import card as on_card
+from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_job import GROUP
+from grape6py.cuda.tree_setting import Setting
 from grape6py.errors import Grape6Error
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +32,7 @@ STAGES = {
 }  # fmt: skip
 
 
-class Card(tree.Card):
+class Card(on_card.Card):
     """A card with a clock and a direct sum in double precision."""
 
     backend = "cuda"
@@ -122,8 +125,8 @@ class Model:
 
     def run(self, theta, order, bound=0.0, last_acc=None):
         """One whole evaluation: what CardTree.forces gives."""
-        grown = tree.CardTree(self.card, self.pos, self.mass)
-        return grown.forces(tree.Setting(theta, order, EPS * EPS, bound), last_acc=last_acc)
+        grown = CardTree(self.card, self.pos, self.mass)
+        return grown.forces(Setting(theta, order, EPS * EPS, bound), last_acc=last_acc)
 
 
 def median_ms(card, run, seconds=0.3, most=15):
@@ -168,7 +171,7 @@ def measure(model, setting, *, stages=False, memory=False, distribution=False, s
         if distribution:
             figure["percentiles"] = [_percentile(errors, p) for p in PERCENTILES]
         figure |= {"pairs": counts.pairs / model.n, "points": counts.points / model.n,
-                   "locals": counts.locals * tree.GROUP / model.n}  # fmt: skip
+                   "locals": counts.locals * GROUP / model.n}  # fmt: skip
         figure["ms"] = median_ms(model.card, run, seconds)
         if stages:
             figure["stages"] = model.card.stages(run)

@@ -9,7 +9,8 @@ import time
 import numpy as np
 
 from grape6py import Grape6, Tree, plummer
-from grape6py.cuda.tree import CardTree, Setting
+from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_setting import Setting
 
 SIZES = tuple(4**k for k in range(4, 11))
 EPS, STEP, STEPS = 1 / 256, 1 / 512, 512

@@ -10,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
-#include "cuda.h"
+#include "device.h"
 #include "memory.h"
-#include "tree.h"
+#include "tree_backend.h"
 #include "tree_kernel.h"
-#include "tree_sources.h"
 
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
  * after a change of the j particles the first targets or pairs, as long as which it takes to build
@@ -27,9 +25,6 @@ static const struct worth ON_CPU = {4096, 1 << 22, 1024, 0};
 static const struct worth ON_CARD = {4096, 1 << 28, 0, (int64_t)1 << 33};
 static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
 
-/* Softenings that the targets of one call may have: a sum on the card has one. */
-enum { SOFTENINGS = 32 };
-
 /* Targets that a tree in single precision serves: no farther from it and with no larger softening
  * than this, in its size, and a softening that does not vanish there. */
 #define FAR_TARGET 0x1p20
@@ -37,43 +32,7 @@ enum { SOFTENINGS = 32 };
 
 enum { NOT_SERVED = -2 };
 
-struct octree {
-    const struct backend *behind; /* the direct sum, */
-    void *direct;                 /* and its state */
-    const struct worth *worth;
-    struct tree tree; /* on a card, only its box may be known: */
-    int on_card, searchable;
-    struct sources sources;
-    int fresh;     /* the card does not have them yet */
-    int current;   /* the tree is that of the j particles as they were uploaded last */
-    int useful;    /* and worth walking */
-    int64_t asked; /* targets since they changed */
-
-    struct jmemory *memory;
-    struct options options;
-    int64_t nj;
-    double time;
-
-    struct targets targets;
-    int by_tree;     /* the targets of the last start: else all are the direct sum's */
-    int room, plain; /* the first `plain` of the following are the tree's, the others the direct
-                        sum's */
-    int32_t *row, *index, *self; /* row: place among the targets. self: number of the source that
-                                    has its index, or -1; */
-    int32_t *number;             /* the same by place among the targets, or NOT_SERVED */
-    double (*x)[3], (*v)[3], *eps2;
-    double (*acc)[3], (*jerk)[3], *pot;
-
-    unsigned done; /* as in direct.c */
-    int with_jerk;
-    struct partial_row *rows_of_i;
-    double *sum[NSUM];
-    int32_t *nearest_address, *nearest_index;
-    int32_t *list; /* neighbours, [list_room] */
-    int64_t list_room, coincidences;
-};
-
-static int no_memory(struct fault *f, const char *what, int64_t n)
+int octree_no_memory(struct fault *f, const char *what, int64_t n)
 {
     return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
@@ -185,7 +144,7 @@ static struct tree_input input_of(const struct sources *s)
     return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
 }
 
-static int build_here(struct octree *t, struct fault *f)
+int octree_build_here(struct octree *t, struct fault *f)
 {
     const struct tree_input in = input_of(&t->sources);
     const int code = tree_build(&t->tree, &in, threads_of(&t->options), f);
@@ -200,7 +159,7 @@ static int build(struct octree *t, struct fault *f)
     const int threads = threads_of(&t->options);
     int code = 0;
     if (sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
-        return no_memory(f, "j particles of a tree", t->nj);
+        return octree_no_memory(f, "j particles of a tree", t->nj);
     const struct tree_input in = input_of(s);
     t->current = 1;
     t->useful = t->searchable = 0;
@@ -208,7 +167,7 @@ static int build(struct octree *t, struct fault *f)
     if (t->on_card)
         tree_find_box(&t->tree.box, &in, threads);
     else
-        code = build_here(t, f);
+        code = octree_build_here(t, f);
     t->current = t->fresh = !code;
     t->useful = !code && (t->on_card || !is_crowded(&t->tree));
     return code;
@@ -227,7 +186,7 @@ static int make_room(struct octree *t, int ni, struct fault *f)
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
     if (!t->row || !room || !t->rows_of_i) {
         free_targets(t);
-        return no_memory(f, "i particles", ni);
+        return octree_no_memory(f, "i particles", ni);
     }
     t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
     t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
@@ -248,8 +207,6 @@ static int is_served(const struct octree *t, int i)
         served &= fabs(ldexp(t->targets.x[i][k] - box->centre[k], -box->length)) < FAR_TARGET;
     return served;
 }
-
-enum { TARGETS_AT_ONCE = 1024 };
 
 /* Which source each target is, if one, and whether the tree serves it. An index that several
  * sources have is left to the direct sum, too: the tree leaves out one. */
@@ -315,205 +272,6 @@ static int octree_start(void *state, const struct targets *targets, const struct
     t->targets.fill = NULL; /* it has been */
     sort_out(t);
     t->done = 0;
-    return 0;
-}
-
-/* ---- sums and searches ---------------------------------------------------------- */
-
-static void keep_row(struct octree *t, int k, const struct partial_row *row)
-{
-    const int i = t->row[k];
-    double sum[NSUM];
-    t->rows_of_i[i] = *row;
-    partial_value(row, sum);
-    for (int q = 0; q < NSUM; q++) t->sum[q][i] = sum[q];
-}
-
-static void keep_rows(void *context, int64_t first, int64_t end)
-{
-    struct octree *t = context;
-    for (int k = (int)first; k < end; k++) {
-        struct partial_row row;
-        double sum[NSUM] = {0};
-        for (int c = 0; c < 3; c++) {
-            sum[SUM_AX + c] = t->acc[k][c];
-            if (t->with_jerk) sum[SUM_JX + c] = t->jerk[k][c];
-        }
-        sum[SUM_POT] = -t->pot[k];
-        partial_clear(&row);
-        partial_add_block(&row, sum, limbs_of(t->options.precision));
-        keep_row(t, k, &row);
-    }
-}
-
-/* Whether the targets have more softenings than a card sums one by one. */
-static int has_many_softenings(const struct octree *t)
-{
-    double known[SOFTENINGS];
-    int n = 0;
-    for (int k = 0; k < t->plain; k++) {
-        int at = 0;
-        while (at < n && known[at] != t->eps2[k]) at++;
-        if (at < n) continue;
-        if (n == SOFTENINGS) return 1;
-        known[n++] = t->eps2[k];
-    }
-    return 0;
-}
-
-static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
-{
-    const struct sources *s = &t->sources;
-    struct tree_errand errand = {.sources = s->n,
-                                 .targets = t->plain,
-                                 .x = &s->x[0][0],
-                                 .v = s->v ? &s->v[0][0] : NULL,
-                                 .m = s->m,
-                                 .changed = t->fresh,
-                                 .order =
-                                     t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
-                                 .theta = t->options.theta,
-                                 .at = &t->x[0][0],
-                                 .velocity = jerk ? &t->v[0][0] : NULL,
-                                 .eps2 = t->eps2,
-                                 .self = t->self,
-                                 .acc = &t->acc[0][0],
-                                 .jerk = jerk ? &t->jerk[0][0] : NULL,
-                                 .pot = t->pot};
-    const int code = cuda_tree(t->direct, &errand, f);
-    if (!code) t->fresh = 0;
-    *coincidences = errand.coincidences;
-    return code;
-}
-
-static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
-{
-    const struct tree_setting setting = {.method = t->options.tree_method,
-                                         .order = t->options.tree_order,
-                                         .theta = t->options.theta,
-                                         .isa = t->options.isa};
-    const struct tree_input in = {t->plain, (const double (*)[3])t->x,
-                                  jerk ? (const double (*)[3])t->v : NULL, NULL};
-    const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
-    struct tree_counts counts = {0};
-    int code = t->searchable ? 0 : build_here(t, f);
-    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
-    *coincidences = counts.coincidences;
-    return code;
-}
-
-static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
-{
-    const int jerk = (want & WANT_JERK) != 0;
-    int64_t coincidences = 0;
-    const int code = t->on_card && !has_many_softenings(t) ? sum_on_card(t, jerk, &coincidences, f)
-                                                           : sum_here(t, jerk, &coincidences, f);
-    t->coincidences += coincidences;
-    if (code) return code;
-    t->with_jerk = jerk;
-    tree_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
-    return 0;
-}
-
-/* The targets that the tree does not serve. */
-static int sum_directly(struct octree *t, unsigned want, struct fault *f)
-{
-    const int first = t->plain, n = t->targets.ni - first;
-    const struct targets odd = {.ni = n,
-                                .index = t->index + first,
-                                .x = (const double (*)[3])(t->x + first),
-                                .v = (const double (*)[3])(t->v + first),
-                                .eps2 = t->eps2 + first};
-    const struct walk all = {0, n, 0, t->nj};
-    const struct partial_row *rows;
-    struct results r;
-    if (!n) return 0;
-    int code = t->behind->start(t->direct, &odd, &all, 1, f);
-    if (!code) code = t->behind->finish(t->direct, want, n, &r, f);
-    if (!code) code = t->behind->partials(t->direct, &rows, f);
-    for (int k = 0; k < n && !code; k++) {
-        keep_row(t, first + k, &rows[k]);
-        t->nearest_address[t->row[first + k]] = r.nearest[k];
-        t->nearest_index[t->row[first + k]] = r.index[k];
-    }
-    return code;
-}
-
-static void find_nearest(void *context, int64_t first, int64_t end)
-{
-    struct octree *t = context;
-    const struct sources *s = &t->sources;
-    for (int64_t k = first; k < end; k++) {
-        const int i = t->row[k];
-        int32_t number = 0;
-        double r2;
-        const int found = tree_nearest(&t->tree, (const double (*)[3])s->x, NULL, t->self[k],
-                                       t->x[k], 1, &number, &r2);
-        t->nearest_address[i] = found ? s->address[number] : -1;
-        t->nearest_index[i] = found ? s->index[number] : 0;
-    }
-}
-
-static int octree_finish(void *state, unsigned want, int count, struct results *results,
-                         struct fault *f)
-{
-    struct octree *t = state;
-    if (!t->by_tree) return t->behind->finish(t->direct, want, count, results, f);
-    const unsigned missing = want & ~t->done;
-    int code = 0;
-    if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
-    if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, f);
-    if (code) return code;
-    if (missing & WANT_NEAREST && !t->searchable) code = build_here(t, f);
-    if (code) return code;
-    if (missing & WANT_NEAREST) tree_each(t->tree.threads, t->plain, 64, find_nearest, t);
-    t->done |= DONE_SUMS | want;
-    for (int k = 0; k < NSUM; k++) results->sum[k] = t->sum[k];
-    results->nearest = t->nearest_address;
-    results->index = t->nearest_index;
-    return 0;
-}
-
-static int octree_partials(void *state, const struct partial_row **rows, struct fault *f)
-{
-    struct octree *t = state;
-    if (!t->by_tree) return t->behind->partials(t->direct, rows, f);
-    *rows = t->rows_of_i;
-    return 0;
-}
-
-/* Numbers within a radius, in t->list; how many, or -1: no memory. */
-static int64_t within(struct octree *t, const double at[3], double h2)
-{
-    const double (*x)[3] = (const double (*)[3])t->sources.x;
-    int64_t n = tree_within(&t->tree, x, at, h2, t->list, t->list_room);
-    if (n <= t->list_room) return n;
-    memory_free(t->list);
-    t->list = memory_zeroed((size_t)n * sizeof *t->list);
-    t->list_room = t->list ? n : 0;
-    return t->list ? tree_within(&t->tree, x, at, h2, t->list, n) : -1;
-}
-
-static int octree_neighbours(void *state, int i, const double *h2, const int32_t **index,
-                             int64_t *count, struct fault *f)
-{
-    struct octree *t = state;
-    if (!t->by_tree) return t->behind->neighbours(t->direct, i, h2, index, count, f);
-    const struct sources *s = &t->sources;
-    const double *at = t->targets.x[i], eps2 = t->targets.eps2[i];
-    int64_t found = 0, n = 0;
-    if (!t->searchable && build_here(t, f)) return f->code;
-    if (h2[i] >= 0.0) /* a little more than h2 - eps2 might round to */
-        found = within(t, at, eps2 > 0.0 ? h2[i] - eps2 + (h2[i] + eps2) * 0x1p-50 : h2[i]);
-    if (found < 0) return no_memory(f, "neighbours", s->n);
-    for (int64_t k = 0; k < found; k++) {
-        const double *x = s->x[t->list[k]];
-        const double dx = x[0] - at[0], dy = x[1] - at[1], dz = x[2] - at[2];
-        if (eps2 == 0.0 || (dx * dx + dy * dy) + dz * dz + eps2 <= h2[i])
-            t->list[n++] = s->index[t->list[k]];
-    }
-    *index = t->list;
-    *count = n;
     return 0;
 }
 

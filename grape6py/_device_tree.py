@@ -8,8 +8,9 @@ import numpy as np
 from grape6py import _device_arrays, errors
 from grape6py._library import lib
 from grape6py.cuda import faults
-from grape6py.cuda.tree import CardTree, Setting
+from grape6py.cuda.tree import CardTree
 from grape6py.cuda.tree_search import CardSearch
+from grape6py.cuda.tree_setting import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
 _turn = threading.RLock()  # for any tree: they share the lengths of their lists

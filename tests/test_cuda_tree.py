@@ -12,7 +12,7 @@ import samples
 from cards import FLAGS
 from grape6py import Tree, reference
 from grape6py.cuda import tree as card_tree
-from grape6py.cuda import tree_job
+from grape6py.cuda import tree_job, tree_setting
 from grape6py.errors import NotFiniteError
 from tree_card import METHODS, relative, rows, shortened
 from variants import run as compile_with
@@ -21,7 +21,7 @@ from variants import run as compile_with
 def sums(tree_card, pos, mass, theta=0.6, order=5, eps=0.01, **targets):
     """Forces by the kernels."""
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), np.ascontiguousarray(mass))
-    acc, pot, jerk, counts = tree.forces(card_tree.Setting(theta, order, eps * eps), **targets)
+    acc, pot, jerk, counts = tree.forces(tree_setting.Setting(theta, order, eps * eps), **targets)
     assert jerk is None
     return acc, pot, counts
 
@@ -124,7 +124,7 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
     errors = []
     for bound in (1e-2, 1e-4):
-        setting = card_tree.Setting(0.8, 5, 1e-4, bound)
+        setting = tree_setting.Setting(0.8, 5, 1e-4, bound)
         errors.append(np.median(relative(tree.forces(setting, last_acc=last)[0], exact)))
     assert errors[1] < errors[0] / 2
 
@@ -181,10 +181,10 @@ def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
     at = np.ascontiguousarray(pos[:700] * 1.1)
     shortened(monkeypatch, [8, 0, 8], [40, 4, 4], [99] * 3)
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
-    setting = card_tree.Setting(0.5, 5, 1e-4)
+    setting = tree_setting.Setting(0.5, 5, 1e-4)
     first = tree.forces(setting, at)[0]
     own = tree.forces(setting)[0]
-    tree.forces(card_tree.Setting(0.2, 6, 1e-4))
+    tree.forces(tree_setting.Setting(0.2, 6, 1e-4))
     assert np.array_equal(tree.forces(setting, at)[0], first)
     assert np.array_equal(tree.forces(setting)[0], own)
     fresh = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)

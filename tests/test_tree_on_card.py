@@ -14,7 +14,8 @@ import pytest
 import fake_arrays
 from grape6py import Grape6Warning, Tree, _device_tree, errors, plummer
 from grape6py.cuda import standin
-from grape6py.cuda.tree import CardTree, Setting
+from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_setting import Setting
 from tree_card import relative
 
 N = 700

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import cards
-from grape6py.cuda import standin
-from grape6py.cuda import tree as card_tree
+from grape6py.cuda import standin, tree_setting
 from once import made_once
 
 METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
@@ -29,8 +28,8 @@ class StandIn(standin.Card):
 @pytest.fixture
 def tree_card(shared_folder, monkeypatch):
     """A card with short lists of parts of groups."""
-    usual = card_tree.Rooms.of
-    monkeypatch.setattr(card_tree.Rooms, "of", lambda s: replace(usual(s), parts=[99] * 3))
+    usual = tree_setting.Rooms.of
+    monkeypatch.setattr(tree_setting.Rooms, "of", lambda s: replace(usual(s), parts=[99] * 3))
     return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
 
 
@@ -45,5 +44,5 @@ def relative(found, right):
 def shortened(monkeypatch, *rooms):
     """Has lists begin with so many entries: of hypers and supers, groups, parts of groups."""
     monkeypatch.setattr(
-        card_tree.Rooms, "of", lambda setting: card_tree.Rooms(*([*r] for r in rooms))
+        tree_setting.Rooms, "of", lambda setting: tree_setting.Rooms(*([*r] for r in rooms))
     )

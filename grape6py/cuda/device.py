@@ -13,8 +13,8 @@ with warnings.catch_warnings(record=True) as _said, cache.for_import():
 
 from grape6py import errors
 from grape6py.cuda import faults, source
+from grape6py.cuda.card import Card
 from grape6py.cuda.host_tree import HostTree
-from grape6py.cuda.tree import Card
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from grape6py.cuda.tree import CardTree, Setting
+from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_setting import Setting
 
 
 class HostTree:

@@ -64,7 +64,7 @@ class Device:
 
 
 class Card:
-    """See tree.Card, whose shape this is: arrays are NumPy's, kernels those of the library."""
+    """See card.Card, whose shape this is: arrays are NumPy's, kernels those of the library."""
 
     xp = np
 

@@ -5,12 +5,11 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 """
 
 import struct
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 import numpy as np
 
 from grape6py import errors
-from grape6py.cuda import source
 from grape6py.cuda.scratch import Scratch
 from grape6py.cuda.tree_job import (
     BOX,
@@ -36,6 +35,7 @@ from grape6py.cuda.tree_job import (
     Job,
     Status,
 )
+from grape6py.cuda.tree_setting import Counts, Rooms, longer
 
 OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
@@ -46,127 +46,14 @@ BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs
 NOT_FINITE, NO_MEMORY = -6, -29
 
 
-class Card:
-    """CuPy on the current device."""
-
-    def __init__(self):
-        import cupy
-
-        self.xp = cupy
-        self._kernels, self._modules = {}, {}
-
-    def _module(self, order):
-        """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
-        from grape6py.cuda import device
-
-        if order not in self._modules:
-            only = (f"-DTREE_ORDER={order}",) if order else ()
-            options = (*source.options("single"), *only)
-            self._modules[order] = device.compiled(source.read("tree.cu"), options)
-        return self._modules[order]
-
-    def launch(self, name, blocks, threads, job):
-        """Start a kernel on CuPy's current stream; the job is copied."""
-        if name not in self._kernels:
-            order = name.rpartition("_")[2]
-            module = self._module(order if order.isdigit() else None)
-            self._kernels[name] = module.get_function(name)
-        told = bytes(job)
-        by_value = np.frombuffer(told, np.dtype((np.void, len(told))))
-        self._kernels[name]((blocks,), (threads,), (by_value,))
-
-    def address(self, array):
-        """Where an array's data are."""
-        return array.data.ptr
-
-    def sort(self, keys):
-        """Numbers of the keys in ascending order, equal ones in their own."""
-        return self.xp.argsort(keys)
-
-    def read(self, array):
-        """Bytes of an array, once they are there."""
-        return array.get().tobytes()
-
-    def put(self, host):
-        """A copy of an array of the host."""
-        return self.xp.asarray(host)
-
-    def take(self, array):
-        """The host's copy of an array."""
-        return array.get()
-
-
-@dataclass
-class Counts:
-    """What a sum has done: pairs, cells on targets, cells on groups; and pairs left out."""
-
-    pairs: int
-    points: int
-    locals: int
-    coincidences: int
-
-
-@dataclass
-class Setting:
-    """How far cells stand for their particles: see tree_open.h.
-
-    Attributes
-    ----------
-    theta : float
-    order : int
-        Of expansions, 2 to 6; 0 for Barnes and Hut's walk.
-    eps2 : float
-    bound : float
-        Of the error of a term as a share of the last acceleration; 0 for none.
-    """
-
-    theta: float
-    order: int = 5
-    eps2: float = 0.0
-    bound: float = 0.0
-
-
 def _pieces(n, size):
     return -(-n // size)
-
-
-def _longer(rooms, need):
-    return [max(room, wanted * 5 // 4) for room, wanted in zip(rooms, need, strict=True)]
 
 
 def _double_of(bits):
     """The number whose bits a kernel has put in order."""
     bits = bits & ~(1 << 63) if bits >> 63 else ~bits & (1 << 64) - 1
     return struct.unpack("d", struct.pack("Q", bits))[0]
-
-
-@dataclass
-class Rooms:
-    """Entries of lists: local, point and leaf, enough for most groups of a setting.
-
-    They grow where they are short, but only for the sum at hand: which groups are summed in parts,
-    and so last digits of forces, must not depend on what was summed before.
-
-    Attributes
-    ----------
-    large, groups, parts : list of int
-        Of hypers and supers, groups, parts of groups.
-    """
-
-    large: list
-    groups: list
-    parts: list
-
-    @classmethod
-    def of(cls, setting):
-        """For a setting, from the lists of Plummer spheres."""
-        theta = max(setting.theta, 0.2)
-        leaves = int(64 / theta**2) + 64
-        near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
-        if not setting.order:
-            near = [0, int(1200 / theta**2), leaves]
-        wide = int(800 / theta**2) + 64
-        return cls([wide, 0, wide // 4 + 64], near, [2 * room for room in near])
 
 
 class CardTree:
@@ -402,7 +289,7 @@ class CardTree:
         job.part_room = max(job.part_room, 2 * max(status.parts))
         job.close_room = max(job.close_room, 2 * status.close)
         if any(need > room for need, room in zip(status.need_large, rooms.large, strict=True)):
-            rooms.large = _longer(rooms.large, status.need_large)
+            rooms.large = longer(rooms.large, status.need_large)
             enough = False
         many = self._groups_of(job.target_count) // MANY + 16
         if status.long_groups > many and max(rooms.groups) < LONGEST:
@@ -477,10 +364,10 @@ class CardTree:
         job, rooms = self._job, self._rooms.parts
         while True:
             if status.too_long:
-                rooms = self._rooms.parts = _longer(rooms, status.need_parts)
+                rooms = self._rooms.parts = longer(rooms, status.need_parts)
                 sizes = self._level_bytes(3, job.part_slots, job.part_slots, rooms)
-                longer = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
-                self._point_level(3, {n: self._card.address(longer[n]) for n in sizes}, rooms)
+                lists = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
+                self._point_level(3, {n: self._card.address(lists[n]) for n in sizes}, rooms)
             eights = status.parts[0]
             status.parts[1] = status.too_long = 0
             self._write_status(status)

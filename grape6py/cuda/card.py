@@ -1,0 +1,55 @@
+"""A graphics card as the octree uses it: arrays of CuPy, kernels launched by name."""
+
+import numpy as np
+
+from grape6py.cuda import source
+
+
+class Card:
+    """CuPy on the current device."""
+
+    def __init__(self):
+        import cupy
+
+        self.xp = cupy
+        self._kernels, self._modules = {}, {}
+
+    def _module(self, order):
+        """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
+        from grape6py.cuda import device
+
+        if order not in self._modules:
+            only = (f"-DTREE_ORDER={order}",) if order else ()
+            options = (*source.options("single"), *only)
+            self._modules[order] = device.compiled(source.read("tree.cu"), options)
+        return self._modules[order]
+
+    def launch(self, name, blocks, threads, job):
+        """Start a kernel on CuPy's current stream; the job is copied."""
+        if name not in self._kernels:
+            order = name.rpartition("_")[2]
+            module = self._module(order if order.isdigit() else None)
+            self._kernels[name] = module.get_function(name)
+        told = bytes(job)
+        by_value = np.frombuffer(told, np.dtype((np.void, len(told))))
+        self._kernels[name]((blocks,), (threads,), (by_value,))
+
+    def address(self, array):
+        """Where an array's data are."""
+        return array.data.ptr
+
+    def sort(self, keys):
+        """Numbers of the keys in ascending order, equal ones in their own."""
+        return self.xp.argsort(keys)
+
+    def read(self, array):
+        """Bytes of an array, once they are there."""
+        return array.get().tobytes()
+
+    def put(self, host):
+        """A copy of an array of the host."""
+        return self.xp.asarray(host)
+
+    def take(self, array):
+        """The host's copy of an array."""
+        return array.get()
