@@ -1,10 +1,10 @@
 """grape6py: the GRAPE-6 host library in software.
 
 ``Grape6`` sums gravity, ``Tree`` sums that of very many bodies and finds their neighbours, and
-``Hermite`` integrates; ``plummer`` and ``two_body`` make models; ``read_snapshot`` and
-``write_snapshot`` keep them in text files; ``grape6py.reference`` is the plain NumPy sum that
-everything is tested against. Names are imported when first used, so that ``import grape6py``
-itself costs next to nothing.
+``Hermite`` integrates; ``plummer``, ``king``, ``uniform``, ``two_body``, ``galaxy``, ``merger`` and
+``galaxy_merger`` make models; ``read_snapshot`` and ``write_snapshot`` keep them in text files;
+``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are imported
+when first used, so that ``import grape6py`` itself costs next to nothing.
 """
 
 import importlib
@@ -19,9 +19,14 @@ _HOME = {
     "Hermite": "hermite",
     "Particles": "models",
     "Tree": "tree",
+    "galaxy": "models",
+    "galaxy_merger": "models",
+    "king": "models",
+    "merger": "models",
     "plummer": "models",
     "read_snapshot": "snapshot",
     "two_body": "models",
+    "uniform": "models",
     "write_snapshot": "snapshot",
 }
 _MODULES = (

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import tqdm
 
-from grape6py import archive, diagnostics, models, snapshot
+from grape6py import archive, diagnostics, snapshot
+from grape6py.cli import start
 from grape6py.errors import ArgumentError
 from grape6py.hermite import Hermite
 
 RESTART_FILE = Path("grape6-restart.h5")
-_FROM_OLD = "n seed eps eta eta_start passes dt dt_max dt_out precision".split()
+_FROM_OLD = ["n", "seed", *start.OPTIONS]
+_FROM_OLD += "eps eta eta_start passes dt dt_max dt_out precision".split()
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
@@ -87,24 +89,28 @@ class _Integration:
 
     def _begin(self):
         o = self._options
-        if o.start == "plummer":
+        model = start.MODELS.get(o.start)
+        shape = _given(o, start.OPTIONS)
+        if model:
+            wrong = [name for name in shape if name not in model.options]
+            if wrong:
+                o.parser.error(f"{o.start} has no {_spelt(wrong)}")
             n, seed = o.n or 1024, 1 if o.seed is None else o.seed
-            particles = models.plummer(n, seed)
-            name = f"Plummer sphere, N = {n}, seed {seed}"
-            eps = 4 / n if o.eps is None else o.eps
+            particles = model.draw(n, seed, **shape)
+            about = [f"{name} {value:g}" for name, value in shape.items()]
+            name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
+            eps = model.softening(n) if o.eps is None else o.eps
         else:
-            if o.n is not None or o.seed is not None:
-                o.parser.error("--n and --seed describe a model, not a file")
+            wrong = _given(o, ("n", "seed", *start.OPTIONS))
+            if wrong:
+                o.parser.error(f"{_spelt(wrong)}: of a model, and {o.start} is a file")
             particles = snapshot.read_snapshot(o.start)
             name = f"{Path(o.start).name}, N = {len(particles.mass)}"
             eps = o.eps or 0.0
         if not len(particles.mass):
             raise ArgumentError(f"{o.start} has no bodies")
-        given = {
-            name: getattr(o, name)
-            for name in ("eta", "eta_start", "passes", "dt", "dt_max", "precision", "threads")
-            if getattr(o, name) is not None
-        }
+        names = ("eta", "eta_start", "passes", "dt", "dt_max", "precision", "threads")
+        given = _given(o, names)
         self.cluster = Hermite(*particles, eps=eps, backend=o.backend, **given)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
@@ -114,11 +120,10 @@ class _Integration:
 
     def _resume(self):
         o = self._options
-        given = [f"--{n.replace('_', '-')}" for n in _FROM_OLD if getattr(o, n) is not None]
+        given = _given(o, _FROM_OLD)
         if given:
-            given = ", ".join(given)
-            o.parser.error(f"--restart takes all settings from the file: leave out {given}")
-        if o.start == "plummer":
+            o.parser.error(f"--restart takes all settings from the file: leave out {_spelt(given)}")
+        if o.start in start.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
         about, records = archive.history(o.start)
@@ -228,6 +233,16 @@ class _Integration:
         if not self._options.json:
             tqdm.tqdm.write(line)  # above the bar
             sys.stdout.flush()
+
+
+def _given(options, names):
+    """Those of the options that were, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _spelt(names):
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def _line(record, wall):

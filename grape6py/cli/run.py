@@ -1,4 +1,4 @@
-"""``grape6 run``: integrate a star cluster, with log, snapshots, restart file and picture."""
+"""``grape6 run``: integrate a cluster or galaxies, with log, snapshots, restarts and picture."""
 
 import argparse
 import math
@@ -11,6 +11,10 @@ from grape6py.errors import Grape6Warning
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
 
 _EPILOG = """
+MODEL is plummer, king (--w0), uniform (--virial-ratio), galaxy (--black-hole), or merger
+(--black-hole, --mass-ratio, --pericentre, --separation): spheres have G = M = 1 and
+E = -1/4, galaxies the units of the (first) disk's mass and scale length, and five bodies of dark
+matter to a star.
 FILE is a text snapshot (a line a body: m x y z vx vy vz; G = 1) or an HDF5 file of an
 earlier run, whose last output is taken as the start. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
@@ -21,14 +25,30 @@ bits as one that was never stopped. A file that is there is kept, its name with 
 def add_parser(commands):
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
-        "run", help="integrate a star cluster", description=__doc__, epilog=_EPILOG
+        "run", help="integrate a cluster or galaxies", description=__doc__, epilog=_EPILOG
     )
     add = parser.add_argument
-    add("start", nargs="?", default="plummer", metavar="plummer | FILE", help="what to integrate")
+    add(
+        "start",
+        nargs="?",
+        default="plummer",
+        metavar="MODEL | FILE",
+        help="what to integrate (plummer)",
+    )
     add("--n", type=_whole, help="bodies of the model (1024)")
     add("--seed", type=_seed, help="of the model (1)")
+    add("--w0", type=_depth, help="central depth of king, from 1 to 12 (6)")
+    add("--virial-ratio", type=_ratio, metavar="Q",
+        help="T/|W| of uniform, below 1; 0 for a cold sphere (0.5)")  # fmt: skip
+    add("--black-hole", type=_not_negative, metavar="M",
+        help="mass in the centre of each galaxy, over its disk's (0; 0.001 in merger)")  # fmt: skip
+    add("--mass-ratio", type=_positive, metavar="Q",
+        help="mass of the second galaxy over the first's (1/3)")  # fmt: skip
+    add("--pericentre", type=_positive, metavar="R", help="smallest distance of the orbit (3)")
+    add("--separation", type=_positive, metavar="R", help="distance of the galaxies (30)")
     add("--t-end", type=_positive, default=1.0, metavar="T", help="time to integrate to (1)")
-    add("--eps", type=_softening, help="softening length (4/N for a model, 0 for a file)")
+    add("--eps", type=_not_negative,
+        help="softening length (4/N for a sphere, 0.05 galaxy, 0.1 merger, 0 file)")  # fmt: skip
     add("--eta", type=_positive, help="accuracy parameter of the steps (0.02)")
     add("--eta-start", type=_positive, metavar="ETA",
         help="the first steps are ETA |a| / |da/dt| (an eighth of --eta)")  # fmt: skip
@@ -97,7 +117,9 @@ _whole = _kind("whole", int, lambda value: value > 0, "a whole number above zero
 _seed = _kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
 _threads = _kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
 _positive = _kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")
-_softening = _kind("softening", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
+_not_negative = _kind("size", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
+_depth = _kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
+_ratio = _kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
 _picture = _kind(
     "picture",
     Path,

@@ -1,0 +1,183 @@
+"""King's spheres: lowered Maxwellians, which end at a tidal radius; in Henon units.
+
+Within, lengths are in King's core radius, velocities in his sigma, and G = 1, so that mass
+inside r is -r^2 dW/dr with W the depth of the potential below that of the edge. Sums that have
+only positive terms stand for exp and erf: they lose no digits at the edge, and give the same
+bits everywhere (sampling.py).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py.errors import ArgumentError
+from grape6py.models.sampling import (
+    centred,
+    check_size,
+    directions,
+    fill_each,
+    generator,
+    interpolated,
+    rescaled,
+)
+
+_FIRST_RADIUS = 1e-3  # in core radii; within it the density is constant
+_STEP = 1 / 128  # of the integration, as a share of the radius
+
+
+class KingProfile(NamedTuple):
+    """A King model as a function of radius, in Henon units.
+
+    Attributes
+    ----------
+    radius : ndarray, shape (k,)
+        From 0 to the tidal radius.
+    inside : ndarray, shape (k,)
+        Mass within it, from 0 to 1.
+    depth : ndarray, shape (k,)
+        Half the square of the speed with which a body just reaches the tidal radius.
+    core_radius : float
+        King's r_c, 3 sigma / sqrt(4 pi G rho(0)).
+    sigma : float
+        His parameter of velocity: depth[0] is w0 sigma^2.
+    """
+
+    radius: np.ndarray
+    inside: np.ndarray
+    depth: np.ndarray
+    core_radius: float
+    sigma: float
+
+
+def king(n, w0, seed=None, *, rescale=False):
+    """Draw a King model of n equal masses.
+
+    Parameters
+    ----------
+    n : int
+        Number of bodies, at least 1.
+    w0 : float
+        Central depth of the potential in units of sigma^2, from 1 to 12.
+    seed : int or None
+        Seed of ``numpy.random.PCG64``; None for a different model each time.
+    rescale : bool
+        Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to
+        rounding; without, they hold as n grows. Costs a direct sum.
+
+    Returns
+    -------
+    Particles
+        Total mass 1, centre of mass at rest in the origin.
+
+    Raises
+    ------
+    ValueError
+        If n or w0 is out of range, or n is 1 with `rescale`.
+
+    Notes
+    -----
+    King 1966, AJ 71, 64; Binney & Tremaine 2008, section 4.3.3c.
+    """
+    check_size(n, rescale)
+    profile = king_profile(w0)
+    random = generator(seed)
+    radius = interpolated(random.random(n), profile.inside, profile.radius)
+    depth = interpolated(radius, profile.radius, profile.depth)
+    speed = profile.sigma * _speeds(random, depth / (profile.sigma * profile.sigma))
+    pos = directions(random, n) * radius[:, None]
+    vel = directions(random, n) * speed[:, None]
+    particles = centred(np.full(n, 1 / n), pos, vel)
+    return rescaled(particles) if rescale else particles
+
+
+def king_profile(w0):
+    """Integrate Poisson's equation for a King model.
+
+    Parameters
+    ----------
+    w0 : float
+        From 1 to 12.
+
+    Returns
+    -------
+    KingProfile
+
+    Raises
+    ------
+    ValueError
+        If w0 is out of range.
+    """
+    if not 1 <= w0 <= 12:
+        raise ArgumentError(f"w0 = {w0} is not between 1 and 12")
+    radius, mass, depth = np.array(_integrated(float(w0))).T
+    total, edge = mass[-1], radius[-1]
+    well = depth + total / edge
+    binding = 0.5 * math.fsum(0.5 * (well[1:] + well[:-1]) * np.diff(mass))
+    length = total * total / (2 * binding)  # the virial radius is the unit
+    speed2 = total / length
+    return KingProfile(
+        radius / length, mass / total, depth / speed2, 1 / length, 1 / math.sqrt(speed2)
+    )
+
+
+def _integrated(w0):
+    """Rows of radius, mass inside and depth, from the centre to the edge, by Runge and Kutta."""
+    centre = _density(w0)
+
+    def slopes(r, mass, depth):
+        return 9 * r * r * _density(depth) / centre, -mass / (r * r)
+
+    r = _FIRST_RADIUS
+    mass, depth = 3 * r * r * r, w0 - 1.5 * r * r
+    rows = [(0.0, 0.0, w0)]
+    while depth > 0:
+        rows.append((r, mass, depth))
+        h = r * _STEP
+        m1, d1 = slopes(r, mass, depth)
+        m2, d2 = slopes(r + h / 2, mass + h / 2 * m1, depth + h / 2 * d1)
+        m3, d3 = slopes(r + h / 2, mass + h / 2 * m2, depth + h / 2 * d2)
+        m4, d4 = slopes(r + h, mass + h * m3, depth + h * d3)
+        r, mass = r + h, mass + h / 6 * (m1 + 2 * m2 + 2 * m3 + m4)
+        depth += h / 6 * (d1 + 2 * d2 + 2 * d3 + d4)
+    # So near the edge there is hardly mass any more, and the potential is that of a point.
+    last, _, above = rows[-1]
+    return [*rows, (1 / (1 / last - above / mass), mass, 0.0)]
+
+
+def _density(depth):
+    """Proportional to exp(W) erf(sqrt(W)) - sqrt(4 W / pi) (1 + 2 W / 3); 0 outside."""
+    if depth <= 0:
+        return 0.0
+    total, term, k = 0.0, depth * depth * math.sqrt(depth), 2
+    while term > 1e-17 * total:
+        total += term
+        term *= 2 * depth / (2 * k + 3)
+        k += 1
+    return total
+
+
+def _speeds(random, depth):
+    """Draw speeds distributed as v^2 (exp(W - v^2 / 2) - 1) below sqrt(2 W), by rejection."""
+    # Bounds of x (exp(W (1 - x)) - 1) for 0 <= x <= 1: from exp's convexity, and of its maximum.
+    above = _exp_minus_one(depth)
+    bound = np.minimum(above / 4, (above + 1) / (math.e * np.maximum(depth, 1)))
+
+    def draw(rows):
+        share, height = random.random(len(rows)), random.random(len(rows))
+        x = share * share
+        return share, height * bound[rows] <= x * _exp_minus_one(depth[rows] * (1 - x))
+
+    return np.sqrt(2 * depth) * fill_each(draw, len(depth))
+
+
+def _exp_minus_one(x):
+    """exp(x) - 1 for 0 <= x <= 12, by its series for x/16 and four doublings."""
+    small = x / 16
+    total = np.ones_like(small)
+    for k in range(16, 1, -1):
+        total = 1 + total * small / k
+    total = total * small
+    for _ in range(4):
+        total = total * (total + 2)
+    return total

@@ -1,0 +1,137 @@
+"""What the models share: their types, and random numbers of a few distributions.
+
+The same seed gives the same bits on every machine: only the generator's uniform numbers
+and operations that IEEE 754 rounds correctly (+ - * / and the square root) are used, and
+no sine, cosine or power, whose last bits differ between processors.
+"""
+
+import enum
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py import reference
+from grape6py.errors import ArgumentError
+
+
+class Particles(NamedTuple):
+    """Masses, positions and velocities of n bodies.
+
+    Attributes
+    ----------
+    mass : ndarray of float64, shape (n,)
+    pos, vel : ndarray of float64, shape (n, 3)
+    """
+
+    mass: np.ndarray
+    pos: np.ndarray
+    vel: np.ndarray
+
+
+class Component(enum.IntEnum):
+    """What a body of a galaxy belongs to."""
+
+    DISK = 0
+    BULGE = 1
+    HALO = 2
+    BLACK_HOLE = 3
+
+
+class Labelled(NamedTuple):
+    """A model of several components.
+
+    Attributes
+    ----------
+    particles : Particles
+    component : ndarray of int8, shape (n,)
+        Of each body: a :class:`Component`; in a merger ``component % 4`` is that, and
+        ``component // 4`` the galaxy, 0 or 1.
+    """
+
+    particles: Particles
+    component: np.ndarray
+
+
+def generator(seed):
+    """Random numbers of a seed; None for others each time."""
+    return np.random.Generator(np.random.PCG64(seed))
+
+
+def check_size(n, rescale):
+    """Raise ArgumentError if a sphere cannot have n bodies."""
+    if n < 1:
+        raise ArgumentError(f"n = {n}: a model needs at least one body")
+    if rescale and n < 2:
+        raise ArgumentError("rescale needs at least two bodies, one has no energy")
+
+
+def cube_root(x):
+    """Cube root of x > 0 by Newton steps, to a unit in the last place or so."""
+    fraction, exponent = np.frexp(x)
+    third = -(-exponent // 3)
+    fraction = np.ldexp(fraction, exponent - 3 * third)  # in [1/8, 1)
+    y = 0.5 + 0.5 * fraction
+    for _ in range(6):
+        y -= (y * y * y - fraction) / (3 * y * y)
+    return np.ldexp(y, third)
+
+
+def directions(random, n):
+    """Draw n unit vectors (Marsaglia 1972, Ann. Math. Stat. 43, 645)."""
+
+    def draw(count):
+        u = 2 * random.random((count, 2)) - 1
+        s = u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1]
+        u, s = u[s < 1], s[s < 1]
+        return np.column_stack([2 * u * np.sqrt(1 - s)[:, None], 1 - 2 * s])
+
+    return fill(draw, n)
+
+
+def fill(draw, n):
+    """Call draw(count), which gives up to count values, until there are n."""
+    parts, have = [], 0
+    while have < n:
+        parts.append(draw(n - have))
+        have += len(parts[-1])
+    return np.concatenate(parts)
+
+
+def fill_each(draw, n):
+    """Call draw(rows) until each of n rows has its value.
+
+    draw gives a value for each row, and whether that value counts.
+    """
+    rows, values = np.arange(n), None
+    while len(rows):
+        drawn, good = draw(rows)
+        if values is None:
+            values = np.empty((n, *drawn.shape[1:]))
+        values[rows[good]] = drawn[good]
+        rows = rows[~good]
+    return values
+
+
+def interpolated(x, nodes, values):
+    """`values` at x, linear between ascending nodes; each operation is rounded by itself."""
+    k = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, len(nodes) - 2)
+    share = (x - nodes[k]) / (nodes[k + 1] - nodes[k])
+    return values[k] + share * (values[k + 1] - values[k])
+
+
+def centred(mass, pos, vel):
+    total = math.fsum(mass)
+    for vectors in (pos, vel):
+        for k in range(3):  # fsum: rounded once, so equal bits everywhere
+            vectors[:, k] -= math.fsum(mass * vectors[:, k]) / total
+    return Particles(mass, pos, vel)
+
+
+def rescaled(particles, virial_ratio=0.5):
+    """Scale to a total energy of -1/4, of which the kinetic one is its share exactly."""
+    mass, pos, vel = particles
+    energy = reference.energy(mass, pos, vel)
+    potential = -0.25 / (1 - virial_ratio)
+    faster = math.sqrt(-virial_ratio * potential / energy.kinetic) if energy.kinetic else 0.0
+    return Particles(mass, pos * (energy.potential / potential), vel * faster)

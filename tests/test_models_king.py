@@ -1,0 +1,119 @@
+"""King's models: his table, Poisson's equation, and what is drawn from them."""
+
+import hashlib
+import math
+
+import numpy as np
+import pytest
+
+from grape6py import diagnostics, king
+from grape6py.models import king_profile
+
+DEPTHS = (1, 3, 5.5, 7, 9, 12)
+
+# log10(r_t / r_c): King 1966, AJ 71, 64.
+CONCENTRATION = {3: 0.672, 5: 1.029, 7: 1.528, 9: 2.120}
+
+
+def radii(model):
+    return np.linalg.norm(model.pos, axis=1)
+
+
+def density(depth):
+    """Of the lowered Maxwellian, without its constant (King 1966)."""
+    erf = np.vectorize(math.erf)(np.sqrt(depth))
+    return np.exp(depth) * erf - np.sqrt(4 * depth / math.pi) * (1 + 2 * depth / 3)
+
+
+@pytest.mark.parametrize("w0", CONCENTRATION)
+def test_the_concentration_is_that_of_king_s_table(w0):
+    profile = king_profile(w0)
+    concentration = math.log10(profile.radius[-1] / profile.core_radius)
+    assert concentration == pytest.approx(CONCENTRATION[w0], abs=2e-3)
+
+
+@pytest.mark.parametrize("w0", DEPTHS)
+def test_the_profile_solves_poisson_s_equation(w0):
+    r, inside, depth, core_radius, sigma = king_profile(w0)
+    assert depth[0] == pytest.approx(w0 * sigma**2, rel=1e-12)
+    assert depth[-1] == 0
+    assert inside[0] == 0
+    assert inside[-1] == 1
+    # Mass from density, and density from depth; by trapezoids, in other variables.
+    law = 9 * sigma**2 / core_radius**2 / density(np.array([w0]))
+    shells = law * r**2 * density(depth / sigma**2)
+    mass = np.append(0, np.cumsum(np.diff(r) * (shells[1:] + shells[:-1]) / 2))
+    assert np.allclose(mass, inside, rtol=1e-3, atol=1e-6)
+    # Depth from mass: G M / r^2 is its slope.
+    pull = np.append(0, inside[1:] / r[1:] ** 2)
+    fall = np.append(0, np.cumsum(np.diff(r) * (pull[1:] + pull[:-1]) / 2))
+    assert np.allclose(depth[0] - fall, depth, atol=1e-4 * depth[0])
+
+
+@pytest.mark.parametrize("w0", DEPTHS)
+def test_radii_follow_the_mass_profile_and_end_at_the_tidal_radius(w0):
+    n = 20000
+    profile = king_profile(w0)
+    r = np.sort(radii(king(n, w0, seed=2)))
+    steps = (np.arange(n) + 0.5) / n
+    expected = np.interp(r, profile.radius, profile.inside)
+    assert np.abs(expected - steps).max() < 1.63 / math.sqrt(n)  # Kolmogorov, 1 %
+    assert r[-1] < profile.radius[-1] * 1.01  # the centre of mass was moved
+    assert r[-1] > 0.6 * profile.radius[-1]
+
+
+@pytest.mark.parametrize("w0", DEPTHS)
+def test_speeds_are_those_of_the_lowered_maxwellian(w0):
+    profile = king_profile(w0)
+    model = king(40000, w0, seed=3)
+    speed2 = (model.vel**2).sum(axis=1)
+    depth = np.interp(radii(model), profile.radius, profile.depth)
+    assert (speed2 <= 2 * depth + 0.02 * profile.depth[0]).all()
+    share = np.linspace(0, 1, 2001)
+    for part in np.array_split(np.argsort(depth), 8)[1:]:
+        mean = depth[part].mean() / profile.sigma**2
+        v2 = 2 * mean * share**2
+        weight = v2 * np.expm1(mean - v2 / 2)
+        expected = (weight * v2).sum() / weight.sum() * profile.sigma**2
+        assert speed2[part].mean() == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("w0", DEPTHS)
+def test_a_king_model_is_bound_and_in_henon_units(w0):
+    model = king(6000, w0, seed=4)
+    pot = diagnostics.potential(model.mass, model.pos)
+    assert ((model.vel**2).sum(axis=1) / 2 + pot < 0).all()
+    energy = diagnostics.energy(*model, pot=pot)
+    assert 2 * energy.virial_ratio == pytest.approx(1, abs=0.04)
+    assert energy.total == pytest.approx(-0.25, rel=0.04)
+    assert math.fsum(model.mass) == pytest.approx(1, rel=1e-13)
+    assert np.abs(model.mass @ model.pos).max() < 1e-14
+    assert np.abs(model.mass @ model.vel).max() < 1e-14
+
+
+def test_rescaling_makes_the_units_exact():
+    energy = diagnostics.energy(*king(300, 7, seed=5, rescale=True))
+    assert energy.kinetic == pytest.approx(0.25, rel=1e-13)
+    assert energy.potential == pytest.approx(-0.5, rel=1e-13)
+
+
+def test_the_same_seed_gives_the_same_bits_on_every_machine():
+    text = b"".join(array.astype("<f8").tobytes() for array in king(1000, 6, seed=7))
+    assert hashlib.sha256(text).hexdigest() == (
+        "44765e9e866a92d21f2b331ccd99036bf50e7154632113283246fd1cebc672c9"
+    )
+    assert not np.array_equal(king(10, 6, seed=1).pos, king(10, 6, seed=2).pos)
+    assert not np.array_equal(king(10, 6).pos, king(10, 6).pos)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_the_smallest_models(n):
+    assert king(n, 1, seed=1).vel.shape == (n, 3)
+
+
+@pytest.mark.parametrize("wrong", [(0, 5), (10, 0.9), (10, 12.1), (10, math.nan)])
+def test_impossible_models_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"n = 0|w0 ="):
+        king(*wrong)
+    with pytest.raises(ValueError, match="two bodies"):
+        king(1, 5, rescale=True)

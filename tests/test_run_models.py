@@ -1,0 +1,98 @@
+"""``grape6 run`` and its models: names, options, defaults, and what is refused."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from grape6py import galaxy, galaxy_merger, king, read_snapshot, uniform
+from grape6py.cli.start import MODELS, OPTIONS
+from runs import last_group, process, run
+
+QUICK = ["--t-end", "0.0625", "--dt-out", "0.0625", "--backend", "cpu"]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def start_of(path):
+    with h5py.File(path) as file:
+        return [file["000000"][name][()] for name in ("mass", "pos", "vel")]
+
+
+@pytest.mark.parametrize(("words", "title", "eps", "model"), [
+    ("king", "King model, ", 4 / 60, lambda: king(60, 6, 1)),
+    ("king --w0 9 --seed 3", "King model, w0 9, ", 4 / 60, lambda: king(60, 9, 3)),
+    ("uniform", "uniform sphere, ", 4 / 60, lambda: uniform(60, 1)),
+    ("uniform --virial-ratio 0", "uniform sphere, virial_ratio 0, ", 4 / 60,
+     lambda: uniform(60, 1, 0)),
+    ("galaxy", "disk galaxy, ", 0.05, lambda: galaxy(8, 2, 50, 1).particles),
+    ("galaxy --black-hole 0.5", "disk galaxy, black_hole 0.5, ", 0.05,
+     lambda: galaxy(7, 2, 50, 1, black_hole=0.5).particles),
+    ("merger", "merger of two galaxies, ", 0.1, lambda: galaxy_merger(25, 4, 1).particles),
+    ("merger --mass-ratio 1 --pericentre 2 --separation 20 --black-hole 0 --eps 0.2",
+     "merger of two galaxies, black_hole 0, mass_ratio 1, pericentre 2, separation 20, ", 0.2,
+     lambda: galaxy_merger(25, 5, 1, mass_ratio=1, pericentre=2, separation=20,
+                           black_hole=0).particles),
+], ids=lambda value: value if isinstance(value, str) and "," not in value else "")  # fmt: skip
+def test_a_model_by_name_is_that_of_python(here, capsys, words, title, eps, model):
+    assert run(*words.split(), "--n", 60, *QUICK, "--out", "a.h5", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    seed = 3 if "--seed" in words else 1
+    assert report["name"] == f"{title}N = 60, seed {seed}"
+    assert report["settings"]["eps"] == eps
+    for array, expected in zip(start_of("a.h5"), model(), strict=True):
+        assert np.array_equal(array, expected)
+
+
+def test_the_merger_of_bonsai_has_its_bodies_for_its_number():
+    assert len(MODELS["merger"].draw(240_002, 1).mass) == 240_002
+
+
+@pytest.mark.parametrize("name", ["king", "uniform", "galaxy", "merger"])
+def test_models_are_written_and_gone_on_with(here, name):
+    assert run(name, "--n", 50, *QUICK, "--out", "a.h5", "--out", "a.txt") == 0
+    mass, pos, _ = read_snapshot("a.txt")
+    assert np.array_equal(pos, last_group("a.h5")[1]["pos"])
+    assert len(mass) == 50
+    assert run("a.h5", "--restart", "--t-end", 0.125) == 0
+    assert last_group("a.h5")[0]["time"] == 0.125
+
+
+@pytest.mark.parametrize(("wrong", "named"), [
+    ("king --w0 0.5", "--w0"), ("king --w0 13", "--w0"), ("king --w0 deep", "--w0"),
+    ("uniform --virial-ratio 1", "--virial-ratio"), ("galaxy --black-hole -1", "--black-hole"),
+    ("uniform --virial-ratio -1", "--virial-ratio"), ("merger --mass-ratio 0", "--mass-ratio"),
+    ("merger --pericentre 0", "--pericentre"), ("merger --separation -3", "--separation"),
+    ("plummer --w0 5", "plummer has no --w0"), ("king --mass-ratio 5", "--mass-ratio"),
+    ("galaxy --pericentre 5 --w0 3", "--w0, --pericentre"), ("--virial-ratio 0", "--virial-ratio"),
+    ("two.dat --w0 5", "--w0"), ("two.dat --restart --w0 5", "--w0"), ("king --restart", "HDF5"),
+])  # fmt: skip
+def test_wrong_options_end_with_status_two_and_their_name(here, capsys, wrong, named):
+    (here / "two.dat").write_text("1 0 0 0 0 0 0\n1 1 0 0 0 0 0\n")
+    assert run(*wrong.split()) == 2
+    assert named in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(("wrong", "named"), [
+    ("merger --n 51", "--n 51"), ("merger --n 2", "needs bodies"),
+    ("galaxy --n 1 --black-hole 1", "needs bodies"), ("merger --separation 1", "separation"),
+])  # fmt: skip
+def test_models_that_cannot_be_end_with_status_one_and_a_line(here, capsys, wrong, named):
+    assert run(*wrong.split()) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("grape6: ")
+    assert named in line
+
+
+def test_help_names_every_model_with_its_options(here):
+    text = " ".join(process("--help", folder=here).stdout.split()).replace("- ", "-")
+    for name, model in MODELS.items():
+        assert name in text
+        for option in model.options:
+            assert option in OPTIONS
+            assert f"--{option.replace('_', '-')}" in text
