@@ -1,11 +1,12 @@
 """HDF5 files of a run: a group for each output time, any of which can be gone on from.
 
 Layout. The root's attributes are the settings of the integration (:attr:`Hermite.settings`),
-`precision`, `backend`, `initial_energy`, and what the writer adds. Groups ``000000``,
-``000001``, ... hold
+`integrator` if it is "leapfrog", `precision`, `backend`, `initial_energy`, and what the writer
+adds. Groups ``000000``, ``000001``, ... hold
 
     mass (n), pos (n, 3), vel (n, 3)            all bodies at the attribute `time`
     state/t, dt (n), pos, vel, acc, jerk (n, 3)  each body at its own time t: Hermite.state()
+                                                 (Leapfrog.state() has no jerk)
 
 and as attributes `time`, `steps`, `blocks`, `kinetic`, `potential` and `radii` (of
 ``diagnostics.FRACTIONS`` of the mass). The file is closed between two groups, so that a run
@@ -20,14 +21,15 @@ import h5py
 import numpy as np
 
 from grape6py import _inputs
-from grape6py._block import STATE
 from grape6py._library import PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.hermite import Hermite
+from grape6py.leapfrog import Leapfrog
 from grape6py.models import Particles
 
 _FORMAT = "grape6py run 1"
+_INTEGRATORS = {"hermite": Hermite, "leapfrog": Leapfrog}
 
 # What h5py, and the reading of what it gives, raise if a file is not what it should be.
 _DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
@@ -39,7 +41,7 @@ def save(path, cluster, *, about=None):
     Parameters
     ----------
     path : path-like
-    cluster : Hermite
+    cluster : Hermite or Leapfrog
     about : dict of str to str, int or float, optional
         Attributes of the root, if the file is made.
 
@@ -53,7 +55,7 @@ def save(path, cluster, *, about=None):
     """
     if os.path.exists(path) and not h5py.is_hdf5(path):
         raise SnapshotError(f"{os.fspath(path)} is there and is not an HDF5 file: nothing written")
-    found = {"mass": cluster.mass, "pos": cluster.pos, "vel": cluster.vel}
+    found = cluster.particles()._asdict()
     numbers = describe(cluster)
     with h5py.File(path, "a") as file:
         if not len(file.attrs) and not len(file):
@@ -140,7 +142,7 @@ def restore(path, **options):
 
     Returns
     -------
-    Hermite
+    Hermite or Leapfrog
 
     Raises
     ------
@@ -158,22 +160,20 @@ def restore(path, **options):
         about = dict(file.attrs)
         mode, backend = str(about["precision"]), str(about["backend"])
         _inputs.choice("precision", mode, PRECISIONS)
-        step = "dt" if "dt" in about else "dt_max"
-        settings = {"eps": _inputs.number("eps", about["eps"], negative=False)}
-        settings |= {name: _inputs.positive(name, about[name]) for name in ("eta", "eta_start")}
-        settings |= {"passes": int(about["passes"]), step: _inputs.positive(step, about[step])}
+        kind = _INTEGRATORS[str(about.get("integrator", "hermite"))]
+        settings = kind.settings_from(about)
         group = file[max(file)]
         mass = _inputs.floats("mass", group["mass"][()], (None,))
         state = {
             name: _inputs.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
-            for name, shape in STATE.items()
+            for name, shape in kind.STATE.items()
         }
         if not (state["dt"] > 0).all():
             raise ArgumentError("a step is not above zero")
         counts = {name: int(group.attrs[name]) for name in ("steps", "blocks")}
         time = float(group.attrs["time"])
     wishes = {"precision": mode} | options
-    cluster = Hermite.restored(settings, mass, state, time=time, **counts, **wishes)
+    cluster = kind.restored(settings, mass, state, time=time, **counts, **wishes)
     for name, was in (("backend", backend), ("precision", mode)):
         if getattr(cluster, name) != was:
             warnings.warn(

@@ -236,14 +236,9 @@ class Tree:
         with self._tree.using(given) as place:
             self._check_open()
             eps = _inputs.number("eps", eps, negative=False)
-            errors_by_angle = _inputs.choice("method", method, _ERRORS_BY_ANGLE)
-            setting = {
-                "eps2": _inputs.number("eps^2", eps * eps),
-                "method": method,
-                "theta": _opening_angle(errors_by_angle, theta, accuracy),
-                "order": _order(method, order),
-                "bound": _inputs.number("bound", bound, negative=False),
-            }
+            setting = {"eps2": _inputs.number("eps^2", eps * eps)}
+            setting |= walk_setting(method, theta, accuracy, order)
+            setting["bound"] = _inputs.number("bound", bound, negative=False)
             ni, pos, number = self._targets(place, targets, self_index)
             if vel is not None and pos is None:
                 raise ArgumentError("vel describes targets: give their positions too")
@@ -347,6 +342,13 @@ def _tree_for(given, options):
     from grape6py._device_tree import DeviceTree
 
     return DeviceTree(*found)
+
+
+def walk_setting(method, theta, accuracy, order):
+    """Arguments of :meth:`Tree.forces` checked: method, theta and order, by name."""
+    errors_by_angle = _inputs.choice("method", method, _ERRORS_BY_ANGLE)
+    theta = _opening_angle(errors_by_angle, theta, accuracy)
+    return {"method": method, "theta": theta, "order": _order(method, order)}
 
 
 def _order(method, order):

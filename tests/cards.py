@@ -40,6 +40,8 @@ def build(folder):
         defines = ["-DMODE=2", "-DCARD_MODE=tree", *([f"-DTREE_ORDER={order}"] if order else [])]
         out = folder / f"tree_{order}.o"
         jobs.append([*command, *defines, "-c", kernels / "tree.cu", "-o", out])
+    defines = ["-DMODE=1", "-DCARD_MODE=tree"]
+    jobs.append([*command, *defines, "-c", kernels / "leapfrog.cu", "-o", folder / "leapfrog.o"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     compile_with([compiler, "-shared", *(job[-1] for job in jobs), "-o", folder / "libcard.so"])

@@ -1,8 +1,8 @@
 """Arrays of a CuPy whose device is the card of tests/c/card.h, and so in the host's memory.
 
-As much of CuPy as grape6py._device_arrays and grape6py._device_tree use. Like CuPy's, these arrays
-are none of NumPy's and do not turn into them by themselves. `install(monkeypatch)` puts the module
-in CuPy's place.
+As much of CuPy as grape6py._device_arrays, _device_tree and cuda.leapfrog use. Like CuPy's, these
+arrays are none of NumPy's and do not turn into them by themselves. `install(monkeypatch)` puts the
+module in CuPy's place.
 """
 
 import ctypes
@@ -64,10 +64,10 @@ class Array:
 
 for _name in ("bool", "int", "float"):
     setattr(Array, f"__{_name}__", lambda self, kind=_name: getattr(self.memory, f"__{kind}__")())
-for _name in ("lt", "ge", "or", "and", "mul", "invert"):
+for _name in ("eq", "lt", "le", "ge", "or", "and", "add", "mul", "invert"):
     setattr(Array, f"__{_name}__", lambda self, *others, name=_name: self._like(
         getattr(operator, f"__{name}__")(self.memory, *map(_memory, others))))  # fmt: skip
-for _name in ("all", "any", "argmax", "copy", "min", "max", "reshape", "astype", "view"):
+for _name in ("all", "any", "argmax", "copy", "min", "max", "reshape", "astype", "sum", "view"):
     setattr(Array, _name, lambda self, *how, name=_name, **more: self._like(
         getattr(self.memory, name)(*how, **more)))  # fmt: skip
 
@@ -98,6 +98,7 @@ class Module:
         self.copies = 0  # of arrays to the host
         self.cuda = SimpleNamespace(
             Device=self._device,
+            runtime=SimpleNamespace(getDeviceProperties=lambda number: {"name": b"stand-in"}),
             get_current_stream=lambda: SimpleNamespace(ptr=self.stream, synchronize=lambda: None),
         )
 
@@ -159,6 +160,9 @@ class Module:
 
     def cumsum(self, array, dtype):
         return array._like(np.cumsum(array.memory, dtype=dtype))
+
+    def flatnonzero(self, which):
+        return which._like(np.flatnonzero(which.memory))
 
     def where(self, which, yes, no):
         return which._like(np.where(which.memory, _memory(yes), _memory(no)))

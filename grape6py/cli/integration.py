@@ -12,13 +12,12 @@ from pathlib import Path
 import tqdm
 
 from grape6py import archive, diagnostics, snapshot
-from grape6py.cli import start
+from grape6py.cli import integrators, start
 from grape6py.errors import ArgumentError
-from grape6py.hermite import Hermite
 
 RESTART_FILE = Path("grape6-restart.h5")
-_FROM_OLD = ["n", "seed", *start.OPTIONS]
-_FROM_OLD += "eps eta eta_start passes dt dt_max dt_out precision".split()
+_FROM_OLD = ["n", "seed", *start.OPTIONS, "eps", "dt_out", "integrator"]
+_FROM_OLD += [name for name in integrators.OPTIONS if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
@@ -37,7 +36,7 @@ class Signals:
 
     Attributes
     ----------
-    cluster : Hermite or None
+    cluster : Hermite, Leapfrog or None
     received : int or None
         The first signal.
     """
@@ -109,9 +108,7 @@ class _Integration:
             eps = o.eps or 0.0
         if not len(particles.mass):
             raise ArgumentError(f"{o.start} has no bodies")
-        names = ("eta", "eta_start", "passes", "dt", "dt_max", "precision", "threads")
-        given = _given(o, names)
-        self.cluster = Hermite(*particles, eps=eps, backend=o.backend, **given)
+        self.cluster = integrators.begin(o, particles, eps)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
         self._history = []
@@ -144,7 +141,7 @@ class _Integration:
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
-        self._say(", ".join(f"{name} {value:g}" for name, value in cluster.settings.items()))
+        self._say(", ".join(_told(*setting) for setting in cluster.settings.items()))
         self._say(_HEADER)
         fresh = [path for path in self._archives if not self._is_start(path)]
         for path in [*fresh, *self._texts]:
@@ -243,6 +240,10 @@ def _given(options, names):
 
 def _spelt(names):
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+
+
+def _told(name, value):
+    return value if isinstance(value, str) else f"{name} {value:g}"
 
 
 def _line(record, wall):

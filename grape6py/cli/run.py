@@ -49,12 +49,21 @@ def add_parser(commands):
     add("--t-end", type=_positive, default=1.0, metavar="T", help="time to integrate to (1)")
     add("--eps", type=_not_negative,
         help="softening length (4/N for a sphere, 0.05 galaxy, 0.1 merger, 0 file)")  # fmt: skip
-    add("--eta", type=_positive, help="accuracy parameter of the steps (0.02)")
+    add("--integrator", choices=("hermite", "leapfrog"),
+        help="scheme: of fourth order (hermite), or of second, for galaxies")  # fmt: skip
+    add("--eta", type=_positive, help="accuracy parameter of the steps (0.02; leapfrog: 0.025)")
     add("--eta-start", type=_positive, metavar="ETA",
         help="the first steps are ETA |a| / |da/dt| (an eighth of --eta)")  # fmt: skip
     add("--passes", type=_whole, metavar="N", help="corrector passes a step (1)")
     add("--dt", type=_positive, help="constant step shared by all, instead of block steps")
     add("--dt-max", type=_positive, metavar="DT", help="largest block step")
+    add("--theta", type=_positive, help="opening angle of leapfrog's tree (from --accuracy)")
+    add("--accuracy", type=_positive, metavar="ERROR",
+        help="median error of the forces of leapfrog's tree (1e-3)")  # fmt: skip
+    add("--method", choices=("fmm", "bh"), help="how leapfrog's tree is walked (fmm)")
+    add("--order", type=_whole, metavar="P", help="of the expansions of fmm, 2 to 6 (5)")
+    add("--boundary", type=_positive, metavar="R",
+        help="leapfrog takes out who is farther than R from the origin")  # fmt: skip
     add("--dt-out", type=_positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="auto", help="where forces are summed")

@@ -24,6 +24,14 @@ class Card:
             self._modules[order] = device.compiled(source.read("tree.cu"), options)
         return self._modules[order]
 
+    def add(self, file, precision, names):
+        """Make kernels of another file known to `launch`."""
+        from grape6py.cuda import device
+
+        if names[0] not in self._kernels:
+            module = device.compiled(source.read(file), source.options(precision))
+            self._kernels |= {name: module.get_function(name) for name in names}
+
     def launch(self, name, blocks, threads, job):
         """Start a kernel on CuPy's current stream; the job is copied."""
         if name not in self._kernels:

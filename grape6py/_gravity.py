@@ -1,0 +1,158 @@
+"""Forces for bodies that move: a tree made anew each time, here or on a card, or the direct sum.
+
+Each kind has `arrays`, where the bodies are (:class:`grape6py._leap.HostArrays` or
+:class:`grape6py.cuda.leapfrog.CardArrays`); `backend` and `precision`, as :class:`Grape6`;
+`is_open`, :meth:`close`; and `forces(mass, pos, rows=None)`: accelerations of and potentials at all
+bodies, or those of some rows.
+"""
+
+import contextlib
+import warnings
+
+from grape6py import _device_arrays, _device_tree
+from grape6py._leap import HostArrays
+from grape6py.cuda.leapfrog import CardArrays
+from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_setting import Setting
+from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
+from grape6py.session import Grape6
+from grape6py.tree import Tree
+
+_TREES_OF_CARDS = ("tree", "cuda-tree")
+
+
+def find(given, eps, walk, *, backend, precision, threads):
+    """Gravity where a backend computes, or where arguments lie.
+
+    Parameters
+    ----------
+    given : dict of str to object
+        Arguments by name.
+    eps : float
+        Softening length.
+    walk : dict or None
+        Setting of a tree (:func:`grape6py.tree.walk_setting`); None for the direct sum.
+    backend, precision, threads
+        As in :class:`Grape6`.
+
+    Returns
+    -------
+    HostTrees, CardTrees or DirectSum
+    """
+    found = _device_arrays.first_on_device(given)
+    if found is not None and backend in _TREES_OF_CARDS:
+        cupy = _device_arrays.import_cupy(found[0])
+        return CardTrees(cupy, _device_arrays.take(cupy, *found).device.id, eps, walk)
+    session = Grape6(backend=backend, precision=precision, threads=threads, jerk=False)
+    device = _device_of(session)
+    if found is not None and device is None:
+        raise ArgumentError(
+            f"{found[0]} lies on a CUDA device, but {session.backend} computes on the CPU: give "
+            "NumPy's arrays, or another backend"
+        )
+    if walk is None:
+        return DirectSum(session, eps, HostArrays() if device is None else CardArrays(*device))
+    session.close()
+    if device is not None:
+        return CardTrees(*device, eps, walk)
+    with Grape6(backend="cpu-tree") as session:
+        return HostTrees(session.backend, threads, eps, walk)
+
+
+def _device_of(session):
+    """CuPy and the number of a session's device; None on the CPU, and without CuPy."""
+    if session.backend.startswith("cuda-tree"):  # which takes no arrays of its device
+        with Grape6(backend="cuda") as direct:
+            return _device_of(direct)
+    device = session._board.option("DEVICE")
+    if device >= 0:
+        with contextlib.suppress(ImportError):
+            import cupy
+
+            return cupy, device
+    return None
+
+
+def is_tree(backend):
+    """Whether a backend is an octree; "auto" is what the environment says."""
+    if backend != "auto":
+        return "tree" in str(backend)
+    with Grape6() as session:
+        return "tree" in session.backend
+
+
+class _Gravity:
+    """What all kinds share."""
+
+    is_open = True
+
+    def close(self):
+        """Make no more forces."""
+        self.is_open = False
+
+    def _check_open(self):
+        if not self.is_open:
+            raise NotOpenError("this integration is closed; make a new Leapfrog()")
+
+
+class DirectSum(_Gravity):
+    """The direct sum of a session."""
+
+    def __init__(self, session, eps, arrays):
+        self.arrays, self._session, self._eps = arrays, session, eps
+        self.backend, self.precision = session.backend, session.precision
+
+    def close(self):
+        super().close()
+        self._session.close()
+
+    def forces(self, mass, pos, rows=None):
+        self._check_open()
+        self._session.set_particles(mass, pos)
+        which = {} if rows is None else {"pos": pos[rows], "index": rows}
+        found = self._session.forces(eps=self._eps, **which)
+        return found.acc, found.pot
+
+
+class HostTrees(_Gravity):
+    """Trees of libgrape6.so."""
+
+    precision = "single"  # of the pairs
+
+    def __init__(self, backend, threads, eps, walk):
+        self.arrays, self.backend = HostArrays(), backend
+        self._threads, self._setting = threads, walk | {"eps": eps}
+
+    def forces(self, mass, pos, rows=None):
+        self._check_open()
+        with Tree(pos, mass, threads=self._threads) as tree:
+            which = {} if rows is None else {"targets": pos[rows], "self_index": rows}
+            found = tree.forces(**which, **self._setting)
+        return found.acc, found.pot
+
+
+class CardTrees(_Gravity):
+    """Trees on a card. Nothing comes to the host but what their making and their walks need."""
+
+    precision = "single"
+
+    def __init__(self, cupy, device, eps, walk):
+        self.arrays, self._warned = CardArrays(cupy, device), False
+        name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
+        self.backend = f"cuda-tree {name}"
+        order = walk["order"] if walk["method"] == "fmm" else 0
+        self._setting = Setting(walk["theta"], order, eps * eps)
+
+    def forces(self, mass, pos, rows=None):
+        self._check_open()
+        if not len(mass):
+            return pos, mass
+        with _device_tree._turn:
+            tree = CardTree(self.arrays.card, pos, mass)
+            which = () if rows is None else (pos[rows], rows)
+            acc, pot, _, counts = tree.forces(self._setting, *which)
+        if counts.coincidences and not self._warned:
+            self._warned = True
+            text = "pairs of a tree at one place with eps = 0: they add nothing"
+            warnings.warn(f"{counts.coincidences} {text}", Grape6Warning, stacklevel=2)
+        return acc, pot

@@ -1,0 +1,263 @@
+"""What integrators of bodies share: evolving to a time, stopping, looking, files.
+
+The bodies, and how one step moves them, are the subclasses': see :class:`Hermite` and
+:class:`Leapfrog`.
+"""
+
+import math
+
+from grape6py import _inputs, diagnostics
+from grape6py._progress import Bar, multiples
+from grape6py.errors import ArgumentError
+from grape6py.models import Particles
+
+# Smallest step, as a fraction of the largest. Times are exact in double precision up to
+# 2^53 smallest steps, which is 2^23 largest ones.
+SMALLEST = 2.0**-30
+_LONGEST = 2.0**53
+
+
+def power_of_two(step):
+    """The power of two that is not above a step."""
+    return 2.0 ** (math.frexp(step)[1] - 1)
+
+
+def limits(settings):
+    """Smallest and largest step of an integration with one step, `dt`, or steps up to `dt_max`."""
+    if "dt" in settings:
+        return settings["dt"], settings["dt"]
+    return settings["dt_max"] * SMALLEST, settings["dt_max"]
+
+
+class Integration:
+    """Bodies on their way.
+
+    A subclass has STATE, shapes by the names of :meth:`state`, and sets `_settings`, `_wishes`
+    (backend and threads, for energies), `_forces`, which is closed at the end, and `_blocks`, which
+    moves the bodies: see :class:`grape6py._block.Blocks`.
+    """
+
+    def _begin(self, time=0.0):
+        self._time = time
+        self._seen = self._potential = None
+        self._stopping = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Release the session of the library.
+
+        Integrating needs it, and so does a look at the bodies at a time at which nobody
+        has looked before.
+        """
+        self._forces.close()
+
+    def __repr__(self):
+        kind = type(self).__name__
+        return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
+
+    @property
+    def n(self):
+        """Number of bodies."""
+        return len(self._blocks.mass)
+
+    @property
+    def time(self):
+        """Time of the system."""
+        return max(self._time, self._blocks.latest())
+
+    @property
+    def mass(self):
+        """Masses; shape (n,), a copy."""
+        return self._blocks.mass.copy()
+
+    @property
+    def pos(self):
+        """Positions at :attr:`time`; shape (n, 3), a copy."""
+        return self._synchronised()[0].copy()
+
+    @property
+    def vel(self):
+        """Velocities at :attr:`time`; shape (n, 3), a copy."""
+        return self._synchronised()[1].copy()
+
+    @property
+    def step_sizes(self):
+        """Present steps of the bodies; shape (n,), a copy."""
+        return self._blocks.state()["dt"]
+
+    @property
+    def steps(self):
+        """Steps of single bodies done so far."""
+        return self._blocks.steps
+
+    @property
+    def blocks(self):
+        """Blocks done so far."""
+        return self._blocks.blocks
+
+    @property
+    def force_seconds(self):
+        """Wall time spent in force calls so far."""
+        return self._blocks.force_seconds
+
+    @property
+    def backend(self):
+        """Backend and its instruction set or device, as :attr:`Grape6.backend`."""
+        return self._forces.backend
+
+    @property
+    def precision(self):
+        """Arithmetic mode, as :attr:`Grape6.precision`."""
+        return self._forces.precision
+
+    @property
+    def settings(self):
+        """What the numbers depend on, besides the bodies and the arithmetic: a dict."""
+        return dict(self._settings)
+
+    def particles(self):
+        """Masses, and positions and velocities at :attr:`time`, as :class:`Particles` of NumPy."""
+        return Particles(
+            self._blocks.mass.copy(), *(array.copy() for array in self._synchronised())
+        )
+
+    def state(self):
+        """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`.
+
+        Each body is given at its own time t, which differs from :attr:`pos` and :attr:`vel`
+        unless all bodies are at :attr:`time`.
+        """
+        return self._blocks.state()
+
+    def save(self, path):
+        """Add bodies and :meth:`state` to an HDF5 file, as :func:`archive.save`."""
+        from grape6py import archive
+
+        archive.save(path, self)
+
+    @staticmethod
+    def load(path, **options):
+        """The integration that an HDF5 file ends with, as :func:`archive.restore`."""
+        from grape6py import archive
+
+        return archive.restore(path, **options)
+
+    def evolve(self, t, callback=None, *, every=None, progress=False):
+        """Integrate up to a time.
+
+        Parameters
+        ----------
+        t : float
+            The new :attr:`time`. Block steps that end later are not begun.
+        callback : callable, optional
+            Called with this object after every block step, or as `every` says.
+        every : float, optional
+            Call at each multiple of this time instead, and at `t`.
+        progress : bool
+            Show a bar with the time left on stderr, if that is a terminal.
+
+        Raises
+        ------
+        ArgumentError
+            (a ValueError) if `t` lies in the past, or too far in the future for the step.
+        Grape6Error
+            Whatever the library reports; the bodies are then left at the last good block.
+        """
+        t = _inputs.number("t", t)
+        if t < self.time:
+            raise ArgumentError(f"t = {t} is before the present time {self.time}")
+        _, smallest, largest = self._blocks.rule
+        if t > _LONGEST * smallest:
+            raise ArgumentError(
+                f"t = {t} is more than 2^{math.log2(_LONGEST * smallest / largest):.0f} steps of "
+                f"{largest}, beyond which times are not exact any more; give a larger "
+                f"{'dt' if smallest == largest else 'dt_max'}"
+            )
+        if every is not None:
+            every = _inputs.positive("every", every)
+        try:
+            with Bar(self.time, t, progress) as shown:
+                for target in [t] if every is None else multiples(self.time, t, every):
+                    self._advance(target, shown, callback if every is None else None)
+                    if every is not None and callback is not None and self.time == target:
+                        callback(self)  # also if stopped in the very block that ends there
+                    if self._stopping:
+                        break
+        finally:
+            self._stopping = False
+
+    def stop(self):
+        """Let :meth:`evolve` return after the block under way; for callbacks and signals.
+
+        Called at another time, it lets the next one return before its first block.
+        """
+        self._stopping = True
+
+    def _advance(self, target, shown, callback):
+        while (time := self._call("next_time")) <= target and not self._stopping:
+            self._seen = self._potential = None
+            self._call("step", time)
+            self._time = time
+            shown(time)
+            self._after_step()
+            if callback is not None:
+                callback(self)
+        if not self._stopping and self.time < target:  # a callback may have gone farther
+            self._time = target
+            self._seen = self._potential = None
+            shown(target)
+
+    def _call(self, name, *arguments):
+        """A call of the blocks."""
+        return getattr(self._blocks, name)(*arguments)
+
+    def _after_step(self):
+        """What a step may have a word about."""
+
+    def _synchronised(self):
+        if self._seen is None:
+            self._seen = self._call("at", self.time)
+        return self._seen
+
+    def potential(self):
+        """Potential at each body at :attr:`time`, in mode double; shape (n,)."""
+        return self._known_potential().copy()
+
+    def _known_potential(self):
+        if self._potential is None:
+            self._potential = self._find_potential()
+        return self._potential
+
+    def _find_potential(self):
+        """The potential, for NumPy."""
+        pos = self._synchronised()[0]
+        return diagnostics.potential(self._blocks.mass, pos, self._settings["eps"], **self._wishes)
+
+    def energy(self):
+        """Energy at :attr:`time`, with the potential of :meth:`potential`.
+
+        Returns
+        -------
+        Energy
+            With `kinetic`, `potential`, `total` and `virial_ratio`.
+        """
+        mass, (pos, vel) = self._blocks.mass, self._synchronised()
+        return diagnostics.energy(mass, pos, vel, pot=self._known_potential())
+
+    def momentum(self):
+        """Total momentum; shape (3,)."""
+        return diagnostics.momentum(self._blocks.mass, self._synchronised()[1])
+
+    def virial_ratio(self):
+        """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
+        return self.energy().virial_ratio
+
+    def lagrangian_radii(self, fractions=diagnostics.FRACTIONS, centre=None):
+        """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
+        pos = self._synchronised()[0]
+        return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)

@@ -1,0 +1,295 @@
+"""Leapfrog steps: the bodies' own times and accelerations, moved all at once or block by block.
+
+The scheme is that of Bedorf, Gaburov & Portegies Zwart (2012, J. Comput. Phys. 231, 2825): bodies
+are predicted to the new time, a tree of all of them gives the accelerations of those whose steps
+end there, and these correct the velocities. Arrays are never written to: a step makes new ones, so
+that whatever stops it leaves the bodies as they were before it or after it.
+"""
+
+import contextlib
+import time as clock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from grape6py import _device_arrays
+
+# Arrays by body, in which the whole state of the integration lies.
+STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
+
+_ESCAPES_EVERY = 16  # largest steps, between two looks for who is beyond the boundary
+
+
+class Rule(NamedTuple):
+    """What steps may be: at most sqrt(scale / |a|), with scale = 2 eta eps, and limits."""
+
+    scale: float
+    smallest: float
+    largest: float
+
+
+class Bodies(NamedTuple):
+    """Bodies at the time of a block.
+
+    Attributes
+    ----------
+    time : float
+    steps, blocks : int
+        Bodies and blocks moved so far.
+    mass, pos, vel, acc : array, shape (n,) or (n, 3)
+        Each at its own time.
+    pot : array, shape (n,), or None
+        Potential at `pos`, if it is known: shared steps only.
+    t, dt : array, shape (n,), or None
+        Own times and steps; None with shared steps.
+    """
+
+    time: float
+    steps: int
+    blocks: int
+    mass: Any
+    pos: Any
+    vel: Any
+    acc: Any
+    pot: Any = None
+    t: Any = None
+    dt: Any = None
+
+
+class HostArrays:
+    """NumPy's arrays, and what a step does with them.
+
+    `to` is where bodies go: with shared steps so much farther, else to that time.
+    """
+
+    xp = np
+
+    def using(self):
+        """Context in which arrays are made and used."""
+        return contextlib.nullcontext()
+
+    def place(self):
+        """Place of the arguments that bodies are made of: see _device_arrays.py."""
+        return _device_arrays.Host(None)
+
+    def put(self, host):
+        """A copy of NumPy's array."""
+        return np.array(host)
+
+    def fetch(self, array):
+        """NumPy's copy of an array."""
+        return array.copy()
+
+    @staticmethod
+    def _span(bodies, to):
+        return to if bodies.t is None else (to - bodies.t)[:, None]
+
+    def drift(self, bodies, to):
+        """Positions x + v h + a/2 h^2."""
+        h = self._span(bodies, to)
+        return bodies.pos + h * (bodies.vel + h / 2 * bodies.acc)
+
+    def kick(self, bodies, to, acc):
+        """Velocities v + (a + acc) h/2 where the new accelerations are known."""
+        return bodies.vel + self._span(bodies, to) / 2 * (bodies.acc + acc)
+
+    def first_steps(self, acc, rule):
+        """The first steps of bodies with these accelerations."""
+        return _halved(np.full(len(acc), rule.largest), _wanted(acc, rule), rule)
+
+    def arrive(self, bodies, time, rows, at, acc, rule):
+        """Bodies when those of some rows have ended their steps.
+
+        A step is halved as often as wanted, and doubled once where the time is a multiple of the
+        doubled step.
+        """
+        t, dt, pos, vel, a = (getattr(bodies, name).copy() for name in STATE)
+        step, wanted = bodies.dt[rows], _wanted(acc, rule)
+        t[rows], pos[rows], a[rows] = time, at[rows], acc
+        vel[rows] += step[:, None] / 2 * (bodies.acc[rows] + acc)
+        twice = 2 * step
+        longer = (twice <= wanted) & (twice <= rule.largest) & (np.fmod(time, twice) == 0)
+        dt[rows] = np.where(longer, twice, _halved(step, wanted, rule))
+        return bodies._replace(time=time, t=t, dt=dt, pos=pos, vel=vel, acc=a)
+
+    def numbers(self, which):
+        """Numbers of the rows that are true."""
+        return np.flatnonzero(which).astype(np.int32)
+
+
+def _wanted(acc, rule):
+    """Steps that bodies want (Springel 2005, MNRAS 364, 1105, equation 34)."""
+    with np.errstate(divide="ignore"):
+        return np.sqrt(rule.scale / np.sqrt((acc * acc).sum(axis=1)))
+
+
+def _halved(step, wanted, rule):
+    while (long := ~(step <= wanted) & (step > rule.smallest)).any():
+        step = np.where(long, step / 2, step)
+    return step
+
+
+class Leaps:
+    """n bodies, moved block by block.
+
+    Parameters
+    ----------
+    gravity
+        Gives forces: see _gravity.py.
+    rule : tuple
+        eta of the steps, smallest step, largest step.
+    eps : float
+        Softening length.
+    boundary : float or None
+        Radius about the origin, beyond which bodies are taken out.
+
+    Attributes
+    ----------
+    force_seconds : float
+        Spent in force calls.
+    """
+
+    def __init__(self, gravity, rule, eps, boundary):
+        self.rule, self.force_seconds = rule, 0.0
+        self._gravity, self._arrays, self._boundary = gravity, gravity.arrays, boundary
+        eta, smallest, largest = rule
+        self._shared = smallest == largest
+        self._rule = Rule(0.0 if self._shared else 2 * eta * eps, smallest, largest)
+        self._masses = None  # there, and for NumPy
+        self._seen = None  # time asked for, bodies looked at, bodies seen then
+
+    def start(self, mass, pos, vel):
+        """Take bodies over at time 0: arrays of `gravity`, which must stay as they are."""
+        acc, pot = self._force(mass, pos)
+        self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc)
+        if self._shared:
+            self._bodies = self._bodies._replace(pot=pot)
+        else:
+            dt = self._arrays.first_steps(acc, self._rule)
+            self._bodies = self._bodies._replace(t=self._arrays.xp.zeros(len(mass)), dt=dt)
+        self._escape()
+
+    def put(self, mass, state, steps, blocks):
+        """Take over what :meth:`state` gave."""
+        with self._arrays.using():
+            mass, *own = (self._arrays.put(a) for a in (mass, *(state[name] for name in STATE)))
+        t, dt, pos, vel, acc = own
+        time = float(np.max(state["t"], initial=0.0))
+        own = {} if self._shared else {"t": t, "dt": dt}
+        self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, **own)
+
+    def state(self):
+        """Copies of the arrays, by name, for NumPy."""
+        bodies, fetch = self._bodies, self._arrays.fetch
+        found = {name: fetch(getattr(bodies, name)) for name in ("pos", "vel", "acc")}
+        if self._shared:
+            n = len(bodies.mass)
+            own = {"t": np.full(n, bodies.time), "dt": np.full(n, self.rule[2])}
+        else:
+            own = {"t": fetch(bodies.t), "dt": fetch(bodies.dt)}
+        return own | found
+
+    @property
+    def mass(self):
+        """For NumPy."""
+        if self._masses is None or self._masses[0] is not self._bodies.mass:
+            self._masses = self._bodies.mass, self._arrays.fetch(self._bodies.mass)
+        return self._masses[1]
+
+    @property
+    def steps(self):
+        return self._bodies.steps
+
+    @property
+    def blocks(self):
+        return self._bodies.blocks
+
+    def latest(self):
+        """Time of the last block."""
+        return self._bodies.time
+
+    def next_time(self):
+        """Time of the next block; infinite without bodies."""
+        bodies = self._bodies
+        if not len(bodies.mass):
+            return np.inf
+        if self._shared:
+            largest = self.rule[2]
+            return (round(bodies.time / largest) + 1) * largest
+        with self._arrays.using():
+            return float((bodies.t + bodies.dt).min())
+
+    def step(self, time):
+        """Move the block of `next_time()`."""
+        bodies, arrays, n = self._bodies, self._arrays, len(self._bodies.mass)
+        with arrays.using():
+            if self._shared:
+                to, moved = self.rule[2], n
+                at = arrays.drift(bodies, to)
+                acc, pot = self._force(bodies.mass, at)
+                vel = arrays.kick(bodies, to, acc)
+                new = bodies._replace(time=time, pos=at, vel=vel, acc=acc, pot=pot)
+            else:
+                rows = arrays.numbers(bodies.t + bodies.dt == time)
+                moved = len(rows)
+                at = arrays.drift(bodies, time)
+                acc, _ = self._force(bodies.mass, at, rows if moved < n else None)
+                new = arrays.arrive(bodies, time, rows, at, acc, self._rule)
+        self._bodies = new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
+        largest = round(time / self.rule[2])
+        if largest % _ESCAPES_EVERY == 0 and largest * self.rule[2] == time:
+            self._escape()
+
+    def _force(self, mass, at, rows=None):
+        """Acceleration of and potential at all bodies, or those of some rows."""
+        began = clock.perf_counter()
+        with self._arrays.using():
+            found = self._gravity.forces(mass, at, rows)
+        self.force_seconds += clock.perf_counter() - began
+        return found
+
+    def _escape(self):
+        """Take out who is beyond the boundary, when all are at one time."""
+        if self._boundary is None:
+            return
+        bodies, arrays = self._bodies, self._arrays
+        with arrays.using():
+            inside = (bodies.pos * bodies.pos).sum(axis=1) <= self._boundary**2
+            if not inside.all():
+                who = arrays.numbers(inside)
+                kept = {name: getattr(bodies, name) for name in ("mass", *STATE)}
+                kept = {name: array[who] for name, array in kept.items() if array is not None}
+                self._bodies = bodies._replace(pot=None, **kept)
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def look(self, time, pot=False):
+        """Bodies at a time not after the next block's, and the potential if wanted.
+
+        Who is not there yet is brought there by a step of the same scheme, which is then
+        forgotten: when one looks does not change what will be seen later.
+        """
+        bodies, arrays = self._bodies, self._arrays
+        if self._seen is not None and self._seen[0] == time and self._seen[1] is bodies:
+            seen = self._seen[2]
+        else:
+            seen = bodies
+        with arrays.using():
+            if seen is bodies and not self._all_at(time):
+                to = time - bodies.time if self._shared else time
+                at = arrays.drift(bodies, to)
+                acc, found = self._force(bodies.mass, at)
+                seen = bodies._replace(pos=at, vel=arrays.kick(bodies, to, acc), pot=found)
+            if pot and seen.pot is None:
+                seen = seen._replace(pot=self._force(seen.mass, seen.pos)[1])
+        self._seen = time, bodies, seen
+        return seen
+
+    def _all_at(self, time):
+        bodies = self._bodies
+        return bodies.time == time and (self._shared or bool((bodies.t == time).all()))
+
+    def at(self, time):
+        """Positions and velocities of :meth:`look`, for NumPy."""
+        seen = self.look(time)
+        return self._arrays.fetch(seen.pos), self._arrays.fetch(seen.vel)

@@ -1,0 +1,106 @@
+"""A leapfrog integration's arrays on a CUDA device, and the order of its kernels (leapfrog.cu)."""
+
+import contextlib
+import ctypes
+
+import numpy as np
+
+from grape6py import _device_arrays, _device_tree
+
+_KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
+_POINTERS = "x v a t acc rows at new_x new_v new_a new_t dt"
+_DOUBLES = "time step scale smallest largest"
+_THREADS = 256
+
+
+class Job(ctypes.Structure):
+    """As struct leap_job."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in _POINTERS.split()),
+        *((name, ctypes.c_double) for name in _DOUBLES.split()),
+        *((name, ctypes.c_int32) for name in ("n", "count")),
+    )
+
+
+class CardArrays:
+    """CuPy's arrays on a device; see :class:`grape6py._leap.HostArrays`, whose shape this is.
+
+    Parameters
+    ----------
+    cupy : module
+    device : int
+
+    Attributes
+    ----------
+    card : Card
+        Which launches kernels there.
+    """
+
+    def __init__(self, cupy, device):
+        self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
+        with self.using():
+            self.card = _device_tree._card(device)
+            self.card.add("leapfrog.cu", "double", _KERNELS)
+
+    @contextlib.contextmanager
+    def using(self):
+        """Context in which arrays are made and used; its exceptions are ours."""
+        with self._device, _device_tree._explained(self.xp):
+            yield
+
+    def place(self):
+        """Place of the arguments that bodies are made of."""
+        return _device_arrays.Device(None, self.xp, self._number, "the bodies are on")
+
+    def put(self, host):
+        """A copy of NumPy's array."""
+        return self.xp.asarray(np.ascontiguousarray(host))
+
+    def fetch(self, array):
+        """NumPy's copy of an array."""
+        with self.using():
+            return self.xp.asnumpy(array)
+
+    def drift(self, bodies, to):
+        at = self.xp.empty(bodies.pos.shape)
+        self._move("leap_drift", bodies, to, at=at)
+        return at
+
+    def kick(self, bodies, to, acc):
+        new_v = self.xp.empty(bodies.vel.shape)
+        self._move("leap_kick", bodies, to, acc=acc, new_v=new_v)
+        return new_v
+
+    def _move(self, name, bodies, to, **arrays):
+        to = {"step" if bodies.t is None else "time": to}
+        state = {"x": bodies.pos, "v": bodies.vel, "a": bodies.acc, "t": bodies.t}
+        self._start(name, len(bodies.mass), n=len(bodies.mass), **to, **state, **arrays)
+
+    def first_steps(self, acc, rule):
+        dt = self.xp.empty(len(acc))
+        self._start("leap_begin", len(acc), n=len(acc), acc=acc, dt=dt, **rule._asdict())
+        return dt
+
+    def arrive(self, bodies, time, rows, at, acc, rule):
+        names = {"pos": "new_x", "vel": "new_v", "acc": "new_a", "t": "new_t", "dt": "dt"}
+        new = {name: getattr(bodies, name).copy() for name in names}
+        arrays = {names[name]: array for name, array in new.items()}
+        arrays |= {"v": bodies.vel, "a": bodies.acc, "at": at, "acc": acc, "rows": rows}
+        count = len(rows)
+        self._start("leap_arrive", count, count=count, time=time, **arrays, **rule._asdict())
+        return bodies._replace(time=time, **new)
+
+    def numbers(self, which):
+        """Numbers of the rows that are true."""
+        return self.xp.flatnonzero(which).astype(np.int32)
+
+    def _start(self, name, threads, **given):
+        """Start a kernel; numbers and arrays of its job are given by name."""
+        job = Job()
+        for field, value in given.items():
+            if value is not None:
+                on_card = isinstance(value, self.xp.ndarray)
+                setattr(job, field, self.card.address(value) if on_card else value)
+        if threads:
+            self.card.launch(name, -(-threads // _THREADS), _THREADS, job)

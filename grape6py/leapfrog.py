@@ -1,0 +1,240 @@
+"""``Leapfrog``: galaxies integrated with the leapfrog scheme, shared or block steps, by a tree."""
+
+from grape6py import _device_arrays, _gravity, _inputs
+from grape6py._integration import Integration, limits, power_of_two
+from grape6py._leap import STATE, Leaps
+from grape6py.errors import ArgumentError
+from grape6py.tree import walk_setting
+
+
+class Leapfrog(Integration):
+    """N softened bodies, integrated with the leapfrog scheme, of second order.
+
+    All bodies share one constant step, or every body has its own, a power of two times the
+    largest (block steps), and only those whose steps end are the targets of a force call.
+
+    With a tree for a backend, and a graphics card, all of it is done there: arrays come to the
+    host when one looks at them. Arrays that lie on a CUDA device (CuPy's, or with
+    ``__cuda_array_interface__`` or DLPack) stay on theirs, and so does what :attr:`mass`,
+    :attr:`pos`, :attr:`vel` and :meth:`potential` give; sums of them are NumPy's all the same.
+    CuPy's current stream is used, and must not change.
+
+    Parameters
+    ----------
+    mass : array_like, shape (n,)
+    pos, vel : array_like, shape (n, 3)
+        At time 0, in any units with G = 1.
+    dt : float, optional
+        Constant step shared by all bodies. Give it or `dt_max`.
+    dt_max : float, optional
+        Largest of block steps, rounded down to a power of two.
+    eps : float
+        Softening length; above 0 for block steps, which go by it.
+    eta : float
+        Accuracy parameter of block steps, which are at most sqrt(2 eta eps / |a|) [2]_.
+    backend : {"tree", "cpu-tree", "cuda-tree", "auto", "cpu", "cuda"}
+        An octree made anew for each force call, on a card if there is one ("tree"); or the
+        direct sum of :class:`Grape6`. "auto": as GRAPE6_BACKEND says.
+    theta, accuracy, method, order
+        Of a tree, as in :meth:`Tree.forces`.
+    boundary : float, optional
+        Open boundary: a body farther than this from the origin is taken out, for good, and
+        with its energy. One looks for such bodies every 16 (largest) steps. Without, space
+        has no end.
+    precision : {"grape", "double", "single"}, optional
+        Arithmetic of the direct sum, as in :class:`Grape6`.
+    threads : int, optional
+        On the CPU.
+
+    Raises
+    ------
+    ArgumentError, NotFiniteError
+        (ValueErrors) for wrong shapes or values.
+    Grape6Error
+        Whatever else the library reports.
+
+    Notes
+    -----
+    The predictor-corrector form of [1]_, which is that of kick, drift, kick. With shared steps it
+    can be reversed. With a tree the potential, and so the energy, is the tree's own. How often,
+    and when, one looks at the bodies does not change the bits of what is seen later.
+
+    References
+    ----------
+    .. [1] Bedorf, Gaburov & Portegies Zwart 2012, J. Comput. Phys. 231, 2825.
+    .. [2] Springel 2005, MNRAS 364, 1105, equation 34.
+
+    Examples
+    --------
+    >>> from grape6py import Leapfrog, plummer
+    >>> galaxy = Leapfrog(*plummer(2000, seed=1), eps=0.05, dt=1 / 64)
+    >>> start = galaxy.energy().total
+    >>> galaxy.evolve(0.5)
+    >>> abs(galaxy.energy().total / start - 1) < 1e-3
+    True
+    """
+
+    STATE = STATE
+
+    def __init__(
+        self,
+        mass,
+        pos,
+        vel,
+        *,
+        dt=None,
+        dt_max=None,
+        eps=0.0,
+        eta=0.025,
+        backend="tree",
+        theta=None,
+        accuracy=None,
+        method=None,
+        order=None,
+        boundary=None,
+        precision=None,
+        threads=None,
+    ):
+        self._settings = _steps(dt, dt_max, eps, eta)
+        walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
+        self._settings |= _walk(backend, walk, precision)
+        if boundary is not None:
+            self._settings["boundary"] = _inputs.positive("boundary", boundary)
+        given = {"mass": mass, "pos": pos, "vel": vel}
+        self._open(given, backend, precision, threads)
+        with self._forces.arrays.place() as place:
+            mass = place.floats("mass", mass, (None,))
+            pos, vel = (place.floats(name, given[name], (len(mass), 3)) for name in ("pos", "vel"))
+            place.check()
+            mass, pos, vel = (array.copy() for array in (mass, pos, vel))
+        self._blocks.start(mass, pos, vel)
+
+    @classmethod
+    def restored(cls, settings, mass, state, *, time, steps=0, blocks=0, backend="auto", **options):
+        """An integration as :attr:`settings` and :meth:`state` have described it.
+
+        It continues with the same bits if backend, instruction set and mode are the same.
+
+        Parameters
+        ----------
+        settings : dict
+        mass : array_like, shape (n,)
+        state : dict of str to array_like
+        time : float
+        steps, blocks : int
+            Counters to go on from.
+        backend
+            A tree if it was one, which "auto" then is; else none.
+        **options
+            precision, threads, as in :class:`Leapfrog`.
+
+        Returns
+        -------
+        Leapfrog
+        """
+        self = cls.__new__(cls)
+        self._settings = dict(settings)
+        tree = self._has_tree
+        backend = "tree" if tree and backend == "auto" else backend
+        if _gravity.is_tree(backend) != tree:
+            raise ArgumentError(
+                f"backend = {backend!r}, but these bodies were integrated with "
+                f"{'a tree' if tree else 'the direct sum'}"
+            )
+        options = {"precision": None, "threads": None} | options
+        mass = _inputs.floats("mass", mass, (None,))
+        own = {k: _inputs.floats(k, state[k], (len(mass), *shape)) for k, shape in STATE.items()}
+        self._open({}, backend, None if tree else options["precision"], options["threads"])
+        self._blocks.put(mass, own, steps, blocks)
+        self._time = _inputs.number("time", time)
+        return self
+
+    @staticmethod
+    def settings_from(attributes):
+        """Settings among the attributes of a file."""
+        a = attributes
+        settings = _steps(a.get("dt"), a.get("dt_max"), a["eps"], a.get("eta", 1.0))
+        if "theta" in a:
+            method, order = str(a["method"]), int(a["order"])
+            settings |= walk_setting(method, a["theta"], None, order)
+        if "boundary" in a:
+            settings["boundary"] = _inputs.positive("boundary", a["boundary"])
+        return settings
+
+    def _open(self, given, backend, precision, threads):
+        s = self._settings
+        walk = {k: s[k] for k in ("theta", "method", "order")} if self._has_tree else None
+        wishes = {"backend": backend, "precision": precision, "threads": threads}
+        self._forces = _gravity.find(given, s["eps"], walk, **wishes)
+        self._wishes = {"backend": backend, "threads": threads}
+        rule = (s.get("eta"), *limits(s))
+        self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
+        self._given_on_device = _device_arrays.first_on_device(given) is not None
+        self._begin()
+
+    @property
+    def mass(self):
+        """Masses; shape (n,), a copy."""
+        return self._out("mass")
+
+    @property
+    def pos(self):
+        """Positions at :attr:`time`; shape (n, 3), a copy."""
+        return self._out("pos")
+
+    @property
+    def vel(self):
+        """Velocities at :attr:`time`; shape (n, 3), a copy."""
+        return self._out("vel")
+
+    def potential(self):
+        """Potential at each body at :attr:`time`; shape (n,).
+
+        That of the tree; with the direct sum it is in mode double.
+        """
+        return self._out("pot") if self._has_tree else super().potential()
+
+    def _out(self, name):
+        """An array of all bodies for the caller, a copy."""
+        array = getattr(self._blocks.look(self.time, pot=name == "pot"), name)
+        arrays = self._forces.arrays
+        if not self._given_on_device:
+            return arrays.fetch(array)
+        with arrays.using():
+            return array.copy()
+
+    def _find_potential(self):
+        if not self._has_tree:
+            return super()._find_potential()
+        return self._forces.arrays.fetch(self._blocks.look(self.time, pot=True).pot)
+
+    @property
+    def _has_tree(self):
+        return "theta" in self._settings
+
+
+def _steps(dt, dt_max, eps, eta):
+    """Settings of the steps, checked."""
+    settings = {"integrator": "leapfrog", "eps": _inputs.number("eps", eps, negative=False)}
+    eta = _inputs.positive("eta", eta)
+    if (dt is None) == (dt_max is None):
+        raise ArgumentError("give dt, one step for all, or dt_max, the largest of block steps")
+    if dt is not None:
+        return settings | {"dt": _inputs.positive("dt", dt)}
+    if not eps:
+        raise ArgumentError("block steps go by the softening: eps = 0 needs dt, one step for all")
+    return settings | {"eta": eta, "dt_max": power_of_two(_inputs.positive("dt_max", dt_max))}
+
+
+def _walk(backend, given, precision):
+    """Settings of the tree, checked; none for the direct sum."""
+    if not _gravity.is_tree(backend):
+        wrong = [name for name, value in given.items() if value is not None]
+        if wrong:
+            raise ArgumentError(f"{wrong[0]} is a tree's, but backend = {backend!r} is none")
+        return {}
+    if precision is not None:
+        raise ArgumentError("precision is that of direct sums: a tree has none")
+    method = given["method"] or "fmm"
+    order = 5 if given["order"] is None else given["order"]
+    return walk_setting(method, given["theta"], given["accuracy"], order)

@@ -1,0 +1,67 @@
+"""Leapfrog integrations of a session whose device is the card of tests/c/card.h: run by
+test_device_arrays.py in processes with the CUDA backend. What is promised: bodies live there, with
+the bits of the same integration with bodies on the host and forces of the card.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+
+import fake_arrays
+from arrays_on_card import CARD
+from grape6py import Leapfrog, _device_tree, plummer
+from grape6py._gravity import CardTrees, HostTrees
+from test_tree_on_card import Card
+
+pytest_plugins = ["arrays_on_card"]  # fixtures
+
+BODIES, EPS = plummer(200, 1), 0.05
+
+
+@pytest.fixture
+def card(cupy, monkeypatch):
+    """CuPy, whose device launches the kernels of the trees and of the leapfrog."""
+    made = Card(CARD, cupy)
+    monkeypatch.setattr(_device_tree, "_card", lambda device: made)
+    return cupy
+
+
+@pytest.mark.parametrize("options", [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01},
+                                     {"dt": 1 / 64, "boundary": 2.0}], ids=str)  # fmt: skip
+def test_leapfrogs_of_the_direct_sum_have_the_bits_of_the_host(card, monkeypatch, options):
+    options = {"eps": EPS, "backend": "cuda", "precision": "double"} | options
+    given = Leapfrog(*(card.on(0, array) for array in BODIES), **options)
+    put = Leapfrog(*BODIES, **options)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "cupy", None)
+        host = Leapfrog(*BODIES, **options)
+    for galaxy in (given, put, host):
+        galaxy.evolve(0.3)
+        for name, array in galaxy.state().items():
+            assert array.tobytes() == given.state()[name].tobytes(), name
+        assert galaxy.energy() == given.energy()
+        assert (galaxy.n, galaxy.steps, galaxy.blocks) == (given.n, given.steps, given.blocks)
+    assert isinstance(given.pos, fake_arrays.Array)
+    assert isinstance(put.pos, np.ndarray)
+    assert not isinstance(host._blocks._arrays.xp, fake_arrays.Module)
+
+
+@pytest.mark.parametrize("backend", ["tree", "cuda-tree"])
+def test_leapfrogs_of_trees_go_to_the_card_by_themselves(card, backend):
+    options = {"dt": 1 / 64, "eps": EPS, "backend": backend}
+    given, put = (Leapfrog(*map(to, BODIES), **options)
+                  for to in (lambda array: card.on(0, array), np.asarray))  # fmt: skip
+    for galaxy in (given, put):
+        assert isinstance(galaxy._forces, CardTrees)
+        galaxy.evolve(0.1)
+    assert isinstance(put.pos, np.ndarray)
+    assert np.array_equal(put.pos, given.pos.memory)
+    assert put.backend == given.backend
+
+
+def test_leapfrogs_of_trees_stay_on_the_host_without_cupy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    galaxy = Leapfrog(*BODIES, dt=1 / 64, eps=EPS, backend="tree")
+    assert isinstance(galaxy._forces, HostTrees)
+    assert galaxy.backend.startswith("cpu-tree")

@@ -1,0 +1,359 @@
+"""``Leapfrog``: order, energy, momentum, reversal, block steps, boundary, restarts, refusals."""
+
+import numpy as np
+import pytest
+
+import grape6py
+from grape6py import Hermite, Leapfrog, archive, errors, plummer, reference, two_body
+from grape6py.errors import ArgumentError, NotFiniteError
+from test_hermite_use import same
+
+EPS = 0.05
+DIRECT = {"backend": "cpu", "precision": "double"}
+
+
+def sphere(n=1000, seed=1, **options):
+    return Leapfrog(*plummer(n, seed), **{"eps": EPS, "backend": "cpu-tree"} | options)
+
+
+def drift_of_energy(galaxy, time):
+    """The largest relative error on the way, by direct sums in extended precision."""
+
+    def energy():
+        return reference.energy(*galaxy.particles(), eps2=EPS**2, extended=True).total
+
+    start, worst = energy(), 0.0
+    for end in np.linspace(0, time, 5)[1:]:
+        galaxy.evolve(end)
+        worst = max(worst, abs(float(energy() / start - 1)))
+    return worst
+
+
+# ---- the scheme ----------------------------------------------------------------------------
+
+
+def test_it_is_velocity_verlet_of_the_forces():
+    """x + v h + a h^2 / 2, v + (a0 + a1) h / 2, with the oracle's forces."""
+    (mass, pos, vel), h = plummer(50, 3), 1 / 100
+    galaxy = Leapfrog(mass, pos, vel, dt=h, eps=EPS, **DIRECT)
+    galaxy.evolve(5 * h)
+    acc = reference.direct_sum(mass, pos, eps2=EPS**2).acc
+    for _ in range(5):
+        pos = pos + vel * h + acc * h**2 / 2
+        before, acc = acc, reference.direct_sum(mass, pos, eps2=EPS**2).acc
+        vel = vel + (before + acc) * h / 2
+    assert np.abs(galaxy.pos - pos).max() < 1e-13
+    assert np.abs(galaxy.vel - vel).max() < 1e-13
+    assert galaxy.time == 5 * h
+    assert (galaxy.steps, galaxy.blocks) == (250, 5)
+
+
+@pytest.mark.parametrize("eccentricity", [0.0, 0.5])
+def test_an_orbit_is_of_second_order_and_late_by_as_much(eccentricity):
+    """Halving the step quarters where a Kepler orbit is after a period, and the energy's error."""
+    off = []
+    for steps in (400, 800, 1600):
+        pair = Leapfrog(*two_body(eccentricity), dt=2 * np.pi / steps, **DIRECT)
+        start = pair.pos
+        pair.evolve(2 * np.pi)
+        off.append(np.linalg.norm(pair.pos - start))
+    assert np.allclose(np.array(off[:-1]) / off[1:], 4, rtol=0.03)
+
+
+def test_a_circle_has_the_phase_that_the_scheme_has():
+    """Places on a circle solve x(t + h) - 2 x(t) + x(t - h) = h^2 a if sin(angle / 2) = h / 2."""
+    h = 1 / 16
+    angle = 2 * np.arcsin(h / 2)
+    mass, pos, vel = two_body(0.0)
+    pair = Leapfrog(mass, pos, vel * np.sin(angle) / h, dt=h, **DIRECT)
+    start = pair.pos[1] - pair.pos[0]
+    pair.evolve(100 * h)
+    turn = np.array([[np.cos(100 * angle), -np.sin(100 * angle)],
+                     [np.sin(100 * angle), np.cos(100 * angle)]])  # fmt: skip
+    assert np.abs(pair.pos[1] - pair.pos[0] - [*(turn @ start[:2]), 0]).max() < 1e-12
+
+
+@pytest.mark.parametrize("method", ["fmm", "bh"])
+def test_a_sphere_keeps_its_energy(method):
+    assert drift_of_energy(sphere(theta=0.5, method=method, dt=1 / 64), 2.0) < 3e-4
+
+
+def test_a_tree_with_a_small_angle_moves_bodies_as_the_direct_sum():
+    tree = sphere(200, dt=1 / 32, theta=0.05)
+    direct = sphere(200, dt=1 / 32, **DIRECT)
+    for galaxy in (tree, direct):
+        galaxy.evolve(0.5)
+    assert np.abs(tree.pos - direct.pos).max() < 1e-5
+    assert tree.energy().total == pytest.approx(direct.energy().total, rel=1e-6)
+
+
+def test_momentum_is_kept_by_the_direct_sum_and_nearly_by_trees():
+    direct, tree = sphere(300, dt=1 / 64, **DIRECT), sphere(300, dt=1 / 64, theta=0.5)
+    for galaxy, limit in ((direct, 1e-14), (tree, 1e-4)):
+        start = galaxy.momentum()
+        galaxy.evolve(1.0)
+        assert np.abs(galaxy.momentum() - start).max() < limit
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "bh"}, DIRECT], ids=str)
+def test_shared_steps_can_be_reversed(options):
+    galaxy = sphere(300, dt=1 / 64, **options)
+    pos, vel = galaxy.pos, galaxy.vel
+    galaxy.evolve(1.0)
+    assert np.abs(galaxy.pos - pos).max() > 0.3
+    back = Leapfrog(galaxy.mass, galaxy.pos, -galaxy.vel, dt=1 / 64, eps=EPS,
+                    **{"backend": "cpu-tree"} | options)  # fmt: skip
+    back.evolve(1.0)
+    # Rounding may open another cell; the direct sum has none to open.
+    limit = 1e-10 if options is DIRECT else 1e-4
+    assert np.abs(back.pos - pos).max() < limit
+    assert np.abs(back.vel + vel).max() < limit
+
+
+# ---- block steps ---------------------------------------------------------------------------
+
+
+def test_block_steps_are_shared_ones_where_all_want_the_largest():
+    shared, block = sphere(dt=1 / 64), sphere(dt_max=1 / 64, eta=100.0)
+    for galaxy in (shared, block):
+        galaxy.evolve(0.5)
+    assert same(shared, block)
+    assert (shared.steps, shared.blocks) == (block.steps, block.blocks)
+
+
+def test_block_steps_keep_the_energy_in_fewer_steps():
+    few, many = sphere(dt_max=1 / 8, eta=0.01), sphere(dt=1 / 64)
+    assert drift_of_energy(few, 1.0) < 5e-4
+    many.evolve(1.0)
+    assert few.steps < 0.8 * many.steps
+
+
+def test_steps_are_what_the_criterion_wants():
+    """Powers of two not above sqrt(2 eta eps / |a|), which begin at their own multiples."""
+    galaxy = sphere(dt_max=1.0, eta=0.01, **DIRECT)
+    for _ in range(2):
+        state, step = galaxy.state(), galaxy.step_sizes
+        acc = np.linalg.norm(state["acc"], axis=1)
+        wanted = np.sqrt(2 * 0.01 * EPS / acc)
+        assert (step <= wanted).all()
+        assert (np.log2(step) % 1 == 0).all()
+        assert (state["t"] % step == 0).all()
+        assert len(np.unique(step)) > 3
+        could_be_longer = (2 * step <= wanted) & (state["t"] % (2 * step) == 0)
+        assert galaxy.time > 0 or not could_be_longer.any()
+        galaxy.evolve(0.6)
+
+
+def test_only_bodies_whose_steps_end_are_targets(monkeypatch):
+    galaxy = sphere(dt_max=1 / 4, eta=0.01)
+    counts, forces = [], galaxy._forces.forces
+
+    def counted(mass, pos, rows=None):
+        assert len(pos) == galaxy.n
+        counts.append(galaxy.n if rows is None else len(rows))
+        return forces(mass, pos, rows)
+
+    monkeypatch.setattr(galaxy._forces, "forces", counted)
+    ends = galaxy.state()["t"] + galaxy.step_sizes
+    galaxy.evolve(galaxy._blocks.next_time())
+    assert counts == [np.count_nonzero(ends == ends.min())]
+    assert 0 < counts[0] < galaxy.n / 2
+    galaxy.evolve(0.25)
+    assert sum(counts) == galaxy.steps
+    assert counts[-1] == galaxy.n
+
+
+def test_bodies_between_their_times_are_brought_together():
+    galaxy, whole = (sphere(dt_max=1 / 4, eta=0.01) for _ in range(2))
+    galaxy.evolve(0.2501)
+    later = galaxy.pos, galaxy.energy().total
+    galaxy.evolve(0.2502)
+    assert 0 < np.abs(galaxy.pos - later[0]).max() < 1e-3
+    assert galaxy.energy().total == pytest.approx(later[1], rel=1e-5)
+    for each in (galaxy, whole):
+        each.evolve(0.5)
+    assert same(galaxy, whole)
+
+
+# ---- boundary ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [{"dt": 1 / 50}, {"dt_max": 1 / 64, "eta": 0.01}], ids=str)
+def test_who_crosses_the_boundary_is_taken_out(step):
+    mass, pos, vel = plummer(500, 1)
+    vel[7] = [30.0, 0, 0]
+    open_ = Leapfrog(mass, pos, vel, eps=EPS, boundary=50.0, backend="cpu-tree", **step)
+    assert open_.n == 500
+    open_.evolve(4.0)
+    assert open_.n == 499
+    assert len(open_.mass) == len(open_.pos) == len(open_.potential()) == 499
+    assert open_.energy().total < 0
+    assert np.isin(mass[:7], open_.mass).all()
+    steps = open_.steps
+    open_.evolve(4.1)
+    assert open_.steps >= steps + 499
+
+
+def test_the_last_body_may_leave():
+    alone = Leapfrog([1.0], [[1.0, 0, 0]], [[1.0, 0, 0]], dt=0.5, boundary=3.0, backend="cpu-tree")
+    alone.evolve(100.0)
+    assert (alone.n, alone.time) == (0, 100.0)
+    assert alone.pos.shape == (0, 3)
+
+
+# ---- looking, saving -------------------------------------------------------------------------
+
+
+STEPS = [{"dt": 1 / 100}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "boundary": 2.0},
+         {"dt": 1 / 64, "method": "bh", "theta": 0.7},
+         {"dt_max": 1 / 8, "eta": 0.01, **DIRECT}]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", STEPS, ids=str)
+def test_a_restart_has_the_bits_of_an_uninterrupted_run(tmp_path, options):
+    whole, half = sphere(300, **options), sphere(300, **options)
+    for time in (0.0, 0.26, 0.33):
+        half.evolve(time)
+        half.save(tmp_path / "a.h5")
+    again = Leapfrog.load(tmp_path / "a.h5", backend=options.get("backend", "cpu-tree"))
+    assert isinstance(again, Leapfrog)
+    assert again.settings == whole.settings
+    assert again.energy() == half.energy()
+    for galaxy in (again, whole):
+        galaxy.evolve(0.77)
+    assert same(again, whole)
+    assert (again.steps, again.blocks) == (whole.steps, whole.blocks)
+    assert np.array_equal(again.pos, whole.pos)
+    assert archive.history(tmp_path / "a.h5")[1][-1]["time"] == 0.33
+
+
+def test_files_of_the_two_integrators_are_not_mixed(tmp_path):
+    bodies = plummer(50, 1)
+    galaxy, cluster = Leapfrog(*bodies, dt=0.01, backend="cpu"), Hermite(*bodies, dt=0.01)
+    galaxy.save(tmp_path / "a.h5")
+    cluster.save(tmp_path / "b.h5")
+    for mine, path in ((cluster, "a.h5"), (galaxy, "b.h5")):
+        with pytest.raises(errors.SnapshotError, match="other settings"):
+            mine.save(tmp_path / path)
+    assert isinstance(Leapfrog.load(tmp_path / "b.h5"), Hermite)
+
+
+def test_a_file_of_a_tree_needs_a_tree(tmp_path):
+    sphere(50, dt=0.1).save(tmp_path / "a.h5")
+    sphere(50, dt=0.1, backend="cpu").save(tmp_path / "b.h5")
+    for path, backend in (("a.h5", "cpu"), ("b.h5", "cpu-tree")):
+        with pytest.raises(ArgumentError, match="these bodies were integrated with"):
+            Leapfrog.load(tmp_path / path, backend=backend)
+
+
+@pytest.mark.parametrize("options", STEPS, ids=str)
+def test_looking_and_interrupting_change_nothing(options):
+    whole, looked = sphere(300, **options), sphere(300, **options)
+    forces, left = looked._forces.forces, [5]
+
+    def interrupted(*arguments):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return forces(*arguments)
+
+    looked._forces.forces = interrupted
+    for time in np.linspace(0, 0.5, 9):
+        try:
+            looked.evolve(time)
+            looked.energy()
+        except KeyboardInterrupt:
+            left[0] = 7
+            looked.evolve(max(time, looked.time))
+    whole.evolve(0.5)
+    assert same(whole, looked)
+    assert whole.steps == looked.steps
+    assert whole.energy() == looked.energy()
+
+
+def test_what_is_given_out_are_copies():
+    galaxy, whole = sphere(100, dt=1 / 64), sphere(100, dt=1 / 64)
+    galaxy.evolve(0.25)
+    for array in (galaxy.pos, galaxy.vel, galaxy.mass, galaxy.step_sizes, galaxy.potential(),
+                  *galaxy.particles(), *galaxy.state().values()):  # fmt: skip
+        array[:] = 77
+    for each in (galaxy, whole):
+        each.evolve(0.5)
+    assert same(galaxy, whole)
+
+
+def test_arrays_handed_in_may_change_afterwards():
+    mass, pos, vel = plummer(100, 1)
+    galaxy, whole = Leapfrog(mass, pos, vel, dt=1 / 64, eps=EPS), sphere(100, dt=1 / 64)
+    mass[:], pos[:], vel[:] = 1, 2, 3
+    for each in (galaxy, whole):
+        each.evolve(0.25)
+    assert np.allclose(galaxy.pos, whole.pos, atol=1e-6)
+
+
+def test_a_closed_object_tells_what_it_knows_and_goes_no_farther():
+    for backend in ("cpu-tree", "cpu"):
+        with sphere(100, dt=1 / 64, backend=backend) as galaxy:
+            galaxy.evolve(0.25)
+        assert galaxy.pos.shape == (100, 3)
+        with pytest.raises(errors.NotOpenError, match="closed"):
+            galaxy.evolve(1.0)
+        assert galaxy.time == 0.25
+
+
+def test_no_bodies_are_no_trouble():
+    nobody = Leapfrog(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)), dt=0.1, backend="cpu-tree")
+    nobody.evolve(2.0)
+    assert nobody.time == 2
+    assert nobody.energy().total == 0
+
+
+def test_the_bits_do_not_depend_on_the_threads():
+    one, two = (sphere(600, dt_max=1 / 8, eta=0.01, threads=k) for k in (1, 2))
+    for galaxy in (one, two):
+        galaxy.evolve(0.25)
+    assert same(one, two)
+
+
+# ---- refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("wrong", "words"), [
+    ({"dt": None}, "give dt"), ({"dt_max": 0.1}, "give dt"), ({"dt": 0.0}, "dt"),
+    ({"dt": None, "dt_max": -1.0}, "dt_max"), ({"dt": None, "dt_max": 0.1, "eps": 0.0}, "eps = 0"),
+    ({"eps": -1.0}, "eps"), ({"eta": 0.0}, "eta"), ({"theta": 2.0}, "theta"),
+    ({"theta": 0.5, "accuracy": 1e-3}, "theta or accuracy"), ({"order": 9}, "order"),
+    ({"method": "direct"}, "method"), ({"backend": "abacus"}, "backend"),
+    ({"backend": "cpu", "theta": 0.5}, "theta is a tree's"), ({"precision": "double"}, "precision"),
+    ({"boundary": 0.0}, "boundary"), ({"mass": np.ones(9)}, "pos has shape"),
+    ({"pos": np.ones((10, 2))}, "pos has shape"), ({"vel": np.ones(10)}, "vel has shape"),
+], ids=str)  # fmt: skip
+def test_wrong_arguments_are_refused_by_name(wrong, words):
+    given = dict(zip(("mass", "pos", "vel"), plummer(10, 1), strict=True))
+    with pytest.raises(ArgumentError, match=words):
+        Leapfrog(**given | {"dt": 0.1, "eps": EPS, "backend": "cpu-tree"} | wrong)
+
+
+@pytest.mark.parametrize("name", ["mass", "pos", "vel"])
+def test_nan_is_refused(name):
+    given = dict(zip(("mass", "pos", "vel"), plummer(10, 1), strict=True))
+    given[name][4] = np.nan
+    with pytest.raises(NotFiniteError, match=rf"{name}\[4\]"):
+        Leapfrog(**given, dt=0.1)
+
+
+def test_times_that_are_past_or_not_exact_are_refused():
+    galaxy = sphere(10, dt=0.1)
+    galaxy.evolve(1.0)
+    with pytest.raises(ArgumentError, match="before"):
+        galaxy.evolve(0.5)
+    with pytest.raises(ArgumentError, match="not exact"):
+        galaxy.evolve(1e17)
+
+
+def test_the_package_offers_the_class_and_its_example_is_true():
+    import doctest
+
+    found = doctest.DocTestFinder().find(grape6py.Leapfrog, "Leapfrog", globs={})
+    assert sum(doctest.DocTestRunner().run(test).attempted for test in found) > 3
+    assert doctest.DocTestRunner().summarize().failed == 0

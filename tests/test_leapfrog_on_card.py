@@ -1,0 +1,180 @@
+"""``Leapfrog`` of a CUDA device's arrays: as with NumPy's, and everything stays on the device.
+
+The device is the stand-in for a card, CuPy that of fake_arrays.py.
+"""
+
+import ctypes
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import capi
+import fake_arrays
+from grape6py import Leapfrog, _leap, errors, plummer
+from grape6py.cuda.leapfrog import CardArrays, Job
+from test_hermite_use import same
+from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
+
+N, EPS = 300, 0.05
+STEPS = [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "method": "bh"},
+         {"dt_max": 1 / 8, "eta": 0.01, "boundary": 2.0}]  # fmt: skip
+STATE = {"time": 0.375, "steps": 5, "blocks": 3}
+
+
+def both(put, n=N, **options):  # noqa: F811
+    bodies = plummer(n, 1)
+    device = Leapfrog(*map(put, bodies), eps=EPS, theta=0.5, **options)
+    return device, Leapfrog(*bodies, eps=EPS, theta=0.5, backend="cpu-tree", **options)
+
+
+@pytest.mark.parametrize("options", STEPS, ids=str)
+def test_bodies_move_as_on_the_host(put, options):  # noqa: F811
+    """But for the rounding of forces, and cells that it opens."""
+    device, host = both(put, **options)
+    for galaxy in (device, host):
+        galaxy.evolve(0.3)
+    assert (device.n, device.blocks) == (host.n, host.blocks)
+    assert device.steps == pytest.approx(host.steps, rel=0.01)
+    assert isinstance(device.pos, fake_arrays.Array)
+    for ours, theirs in zip(device.particles(), host.particles(), strict=True):
+        assert np.median(np.abs(ours - theirs)) < 1e-6
+        assert np.abs(ours - theirs).max() < 1e-3
+    assert device.energy().total == pytest.approx(host.energy().total, rel=1e-4)
+    assert np.allclose(device.momentum(), host.momentum(), atol=1e-4)
+    assert np.allclose(device.lagrangian_radii(), host.lagrangian_radii(), atol=1e-3)
+    assert np.median(np.abs(device.potential().memory - host.potential())) < 1e-5
+    assert device.backend == "cuda-tree stand-in"
+    assert device.precision == "single"
+
+
+@pytest.fixture
+def arrays(cupy, tree_card):  # noqa: F811
+    return CardArrays(cupy, 0)
+
+
+def bodies_of(arrays, shared):
+    rng = np.random.default_rng(5)
+    mass, pos, vel = plummer(N, 2)
+    acc = rng.standard_normal((N, 3)) * 10.0 ** rng.uniform(-3, 3, (N, 1))
+    dt = 2.0 ** rng.integers(-8, -2, N)
+    t = STATE["time"] - dt / 2
+    own = {} if shared else {"t": arrays.put(t), "dt": arrays.put(dt)}
+    return _leap.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
+                        vel=arrays.put(vel), acc=arrays.put(acc))  # fmt: skip
+
+
+def test_kernels_have_the_bits_of_the_host(arrays):
+    host, rule = _leap.HostArrays(), _leap.Rule(0.001, 2.0**-20, 0.25)
+    acc = np.random.default_rng(6).standard_normal((N, 3)) * 10.0 ** np.linspace(-3, 3, N)[:, None]
+    rows = np.arange(0, N, 3, dtype=np.int32)
+    found = []
+    for place in (arrays, host):
+        shared, block = (bodies_of(place, kind) for kind in (True, False))
+        given = place.put(acc)
+        at = place.drift(block, 0.5)
+        new = place.arrive(block, 0.5, place.put(rows), at, place.put(acc[rows]), rule)
+        found.append([
+            place.drift(shared, 0.3), place.kick(shared, 0.3, given), at,
+            place.kick(block, 0.5, given), place.first_steps(given, rule),
+            new.t, new.dt, new.pos, new.vel, new.acc, block.dt, block.vel,
+        ])  # fmt: skip
+        assert new.time == 0.5
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.memory.tobytes() == theirs.tobytes()
+    before, after = found[1][-2], found[1][6]
+    ratio = after / before
+    assert {0.5, 1.0, 2.0} <= set(np.unique(ratio))
+    assert (ratio[1::3] == 1).all()
+
+
+def test_the_job_is_laid_out_as_in_cuda():
+    """Pointers, then doubles, then ints, in the order of leapfrog.cu."""
+    text = (capi.ROOT / "grape6py/cuda/leapfrog.cu").read_text()
+    inside = re.sub(r"/\*.*?\*/", "", text[text.index("struct leap_job {") :], flags=re.DOTALL)
+    inside = inside[inside.index("{") + 1 : inside.index("}")]
+    names = []
+    for declaration in inside.split(";"):
+        names += re.findall(r"(\w+)\)?(?:\[3\])?\s*(?:,|$)", declaration.strip())
+    assert names == [name for name, _ in Job._fields_]
+    assert ctypes.sizeof(Job) == 8 * (len(names) - 2) + 8
+
+
+@pytest.mark.parametrize("options", STEPS[:2], ids=str)
+def test_nothing_comes_to_the_host_until_one_looks(put, cupy, options):  # noqa: F811
+    galaxy, _ = both(put, **options)
+    copies = cupy.copies
+    galaxy.evolve(0.25)
+    assert isinstance(galaxy.pos, fake_arrays.Array)
+    assert cupy.copies == copies
+    galaxy.energy()
+    assert cupy.copies > copies
+
+
+@pytest.mark.parametrize("options", [*STEPS[:2], STEPS[3]], ids=str)
+def test_a_file_goes_on_with_the_same_bits(put, cupy, tmp_path, options):  # noqa: F811
+    """From NumPy's arrays: how the bodies came to the device does not matter."""
+    half, whole = (both(put, **options)[0] for _ in range(2))
+    half.evolve(0.21)
+    half.save(tmp_path / "a.h5")
+    state = half.state()
+    assert all(isinstance(array, np.ndarray) for array in state.values())
+    again = both(put, **options)[0]
+    again._blocks.put(half.particles().mass, state, half.steps, half.blocks)
+    again._time = half.time
+    for galaxy in (half, whole, again):
+        galaxy.evolve(0.4)
+    assert same(whole, again)
+    assert same(whole, half)
+
+
+def test_what_is_given_out_are_copies(put):  # noqa: F811
+    galaxy, whole = (both(put, dt=1 / 64)[0] for _ in range(2))
+    for array in (galaxy.mass, galaxy.pos, galaxy.vel, galaxy.potential()):
+        array.memory[:] = 77
+    for each in (galaxy, whole):
+        each.evolve(0.125)
+    assert same(galaxy, whole)
+
+
+def test_bodies_at_one_place_leave_one_warning(put):  # noqa: F811
+    mass, pos, vel = plummer(64, 1)
+    pos[1], vel[1] = pos[0], vel[0]
+    with pytest.warns(errors.Grape6Warning, match="at one place"):
+        galaxy = Leapfrog(*map(put, (mass, pos, vel)), dt=1 / 64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        galaxy.evolve(1 / 16)
+
+
+def test_the_last_body_may_leave(put):  # noqa: F811
+    one = np.array([[1.0, 0, 0]])
+    alone = Leapfrog(put(np.ones(1)), put(one), put(one), dt=0.5, boundary=3.0)
+    alone.evolve(100.0)
+    assert (alone.n, alone.time) == (0, 100.0)
+    assert alone.energy().total == 0
+
+
+def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):  # noqa: F811
+    mass, pos, vel = plummer(10, 1)
+    bad = vel.copy()
+    bad[3, 1] = np.nan
+    with pytest.raises(errors.NotFiniteError, match=r"vel\[3\] is not finite"):
+        Leapfrog(put(mass), put(pos), put(bad), dt=0.1)
+    with pytest.raises(errors.ArgumentError, match="pos has shape"):
+        Leapfrog(put(mass), put(pos[:9]), put(vel), dt=0.1)
+    with pytest.raises(errors.ArgumentError, match="computes on the CPU"):
+        Leapfrog(put(mass), put(pos), put(vel), dt=0.1, backend="cpu-tree")
+    with pytest.raises(errors.ArgumentError, match="vel lies on CUDA device 1, but the bodies are"):
+        Leapfrog(put(mass), put(pos), cupy.on(1, vel), dt=0.1)
+    mixed = Leapfrog(put(mass), pos, vel, dt=0.1, eps=EPS)
+    assert isinstance(mixed.vel, fake_arrays.Array)
+
+
+def test_a_closed_object_goes_no_farther(put):  # noqa: F811
+    with both(put, dt=1 / 64)[0] as galaxy:
+        galaxy.evolve(1 / 16)
+    with pytest.raises(errors.NotOpenError, match="closed"):
+        galaxy.evolve(1.0)
+    assert galaxy.time == 1 / 16
