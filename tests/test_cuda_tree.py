@@ -189,3 +189,15 @@ def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
     assert np.array_equal(tree.forces(setting)[0], own)
     fresh = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
     assert np.array_equal(fresh.forces(setting)[0], own)
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-6, 0.01])
+def test_targets_at_the_places_of_particles_are_summed_as_groups(tree_card, eps):
+    mass, pos = samples.plummer(1500, 27)
+    own = sums(tree_card, pos, mass, theta=0.5, eps=eps)
+    parts = tree_card.launched.count("tree_part_groups")
+    tree_card.launched.clear()
+    foreign = sums(tree_card, pos, mass, theta=0.5, eps=eps, targets=np.ascontiguousarray(pos))
+    assert np.median(relative(foreign[0], own[0])) < 1e-6
+    assert relative(foreign[0], own[0]).max() < 1e-5
+    assert tree_card.launched.count("tree_part_groups") == parts

@@ -24,6 +24,7 @@ typedef unsigned long long uint64_t;
 #endif
 
 #define DEVICE_FN __device__ __forceinline__
+#define DEVICE_CALL __device__ __noinline__ /* what is seldom done, and must not cost registers */
 #define PAIR_FN DEVICE_FN
 #define RANGE_FN DEVICE_FN
 #define PREDICTOR_FN DEVICE_FN

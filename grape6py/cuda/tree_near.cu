@@ -127,6 +127,28 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     return close;
 }
 
+/* The least s^2 of target k and the particles of leaves that are not at its own place. */
+DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2,
+                                                   const int32_t *list, int count, int direction,
+                                                   int k)
+{
+    const float4 high = (job.targets ? job.target_high : job.high)[k];
+    const float4 low = (job.targets ? job.target_low : job.low)[k];
+    float near = 8.0f;
+    for (int c = 0; c < count; c++) {
+        const struct tree_cell cell = whole(&job.cell[list[direction * c]]);
+        for (int j = cell.first; j < cell.end; j++) {
+            const float4 from = job.high[j], rest = job.low[j];
+            const float x = (from.x - high.x) + (rest.x - low.x);
+            const float y = (from.y - high.y) + (rest.y - low.y);
+            const float z = (from.z - high.z) + (rest.z - low.z);
+            if (x != 0.0f || y != 0.0f || z != 0.0f)
+                near = fminf(near, v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2))));
+        }
+    }
+    return near;
+}
+
 /* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves. */
 DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *box, int64_t i,
                        const double sum[4])
@@ -173,6 +195,15 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
                                 &coincidences);
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) wide |= b[i].near < v_mul(resolved, resolved);
+    if (__any_sync(EVERY, wide)) { /* or is it that a target lies at a particle's very place? */
+        wide = false;
+        for (int i = 0; i < TARGETS; i++) {
+            const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
+            const float other = nearest_apart(job, g.eps2, leaves, others, 1, k);
+            const float its_own = nearest_apart(job, g.eps2, leaves + in.room[2] - 1, own, -1, k);
+            wide |= fminf(other, its_own) < v_mul(resolved, resolved);
+        }
+    }
     if (__any_sync(EVERY, wide)) { /* to be summed again */
         if (lane == 0) take_in_parts(job, &g);
         return;

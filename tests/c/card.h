@@ -14,6 +14,7 @@
 #define __CUDACC__ 1
 #define __device__ static
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
 #define __shared__ static
 #define CARD_JOIN(a, b) a##_##b
 #define CARD_NAME(name, mode) CARD_JOIN(name, mode)
