@@ -17,7 +17,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
-HEADERS = ["g6lib.h", "g6lib.f90"]
+HEADERS = ["g6lib.h", "g5lib.h", "g6lib.f90"]
 # Of csrc, for the CUDA kernels.
 SHARED_HEADERS = """pair.h rsqrt.h particle.h range.h predictor.h hermite_step.h cuda_job.h
     tree_box.h tree_cell.h tree_expand.h tree_key.h tree_open.h

@@ -7,7 +7,6 @@
 
 #include "force.h"
 #include "fpenv.h"
-#include "memory.h"
 #include "mistakes.h"
 #include "session.h"
 
@@ -280,32 +279,6 @@ int call_set_njp(int64_t id, int njp)
     return 0;
 }
 
-static int grow_pipes(struct pipes *p, int room)
-{
-    const size_t n = (size_t)room, old = (size_t)p->room;
-    struct pipes more = {.nip = p->nip, .njp = p->njp, .room = room};
-    more.index = memory_zeroed(n * sizeof *more.index);
-    more.x = memory_zeroed(n * sizeof *more.x);
-    more.v = memory_zeroed(n * sizeof *more.v);
-    more.eps2 = memory_zeroed(n * sizeof *more.eps2);
-    more.h2 = memory_zeroed(n * sizeof *more.h2);
-    if (!more.index || !more.x || !more.v || !more.eps2 || !more.h2) {
-        force_free_pipes(&more);
-        return G6X_E_MEMORY;
-    }
-    if (old) {
-        memcpy(more.index, p->index, old * sizeof *p->index);
-        memcpy(more.x, p->x, old * sizeof *p->x);
-        memcpy(more.v, p->v, old * sizeof *p->v);
-        memcpy(more.eps2, p->eps2, old * sizeof *p->eps2);
-        memcpy(more.h2, p->h2, old * sizeof *p->h2);
-    }
-    struct pipes gone = *p;
-    *p = more;
-    force_free_pipes(&gone);
-    return 0;
-}
-
 int call_set_i(int64_t id, int address, int index, const double *x, const double *v, double eps2,
                double h2)
 {
@@ -318,7 +291,7 @@ int call_set_i(int64_t id, int address, int index, const double *x, const double
         code = error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
     else if (!x || !v)
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
-    else if (address >= p->room && grow_pipes(p, 2 * address + 48))
+    else if (address >= p->room && pipes_grow(p, 2 * address + 48))
         code = error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
                          address);
     if (!code) {
@@ -343,7 +316,7 @@ static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int e
     code = 0;
     if (p->nip > 0 && (!flag || (etc && !nearest)))
         code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
-    else if (p->nip > p->room && grow_pipes(p, p->nip))
+    else if (pipes_grow(p, p->nip))
         code = error_set(&s->fault, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
                          p->nip);
     if (!code) {

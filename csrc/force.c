@@ -52,21 +52,13 @@ static void free_arrays(struct force_call *c)
     c->room = 0;
 }
 
-void force_free_pipes(struct pipes *p)
-{
-    memory_free(p->index);
-    memory_free(p->x);
-    memory_free(p->v);
-    memory_free(p->eps2);
-    memory_free(p->h2);
-    memset(p, 0, sizeof *p);
-}
-
 void force_free(struct session *s)
 {
     free_arrays(&s->call);
     memset(&s->call, 0, sizeof s->call);
-    force_free_pipes(&s->pipes);
+    pipes_free(&s->pipes);
+    memory_free(s->grape5.eps2_each);
+    memset(&s->grape5, 0, sizeof s->grape5);
     memory_free(s->list);
     s->list = NULL;
     s->list_room = 0;
@@ -248,9 +240,10 @@ int force_fall_back(struct session *s, int code)
                           code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
     const int wanted = s->options.backend;
     const struct backend *cpu = wanted == BACKEND_TREE ? &backend_cpu_tree : &backend_direct;
+    char name[SESSION_NAME];
     if (!of_device || (wanted != BACKEND_AUTO && wanted != BACKEND_TREE) || s->backend == cpu)
         return code;
-    error_info("cluster %lld goes on with the CPU", (long long)atomic_load(&s->id));
+    error_info("%s goes on with the CPU", session_name(s->id, name));
     s->backend->close(s->state);
     s->backend = cpu;
     s->state = NULL;
@@ -389,7 +382,7 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         code = error_set(&s->fault, G6X_E_MISMATCH,
                          "lasthalf with nj = %d, ni = %d after firsthalf with nj = %d, ni = %d", nj,
                          ni, c->nj, c->ni);
-    } else if (ni && (!acc || !jerk || !pot)) {
+    } else if (ni && (!acc || (!jerk && c->jerk) || !pot)) {
         code = error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer");
     } else if (c->code) {
         code = c->code;

@@ -10,7 +10,7 @@
  * eps2 has one value, or ni of them if `each`. */
 int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
                 const double (*v)[3], const double *eps2, int each, const double *h2);
-/* Hands the results over; nearest and distance may be NULL. */
+/* Hands the results over; nearest and distance may be NULL, and jerk if none is computed. */
 int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
                int *nearest, float *distance);
 /* To be called before a j particle is written: results that were not fetched yet are
@@ -51,7 +51,6 @@ struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences);
 /* Scale that a call with nj j particles uses. */
 struct scale force_scale(struct session *s, int nj);
 void force_free(struct session *s);
-void force_free_pipes(struct pipes *p);
 
 #ifdef GRAPE6_FAULT_INJECTION
 /* Test builds: from now on the sum of particle i is wrong in a high bit (-1: of none). */

@@ -60,32 +60,34 @@ static void careful_rows(struct outputs *o, int first, int end)
         }
         for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
         memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
-        memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
+        if (o->jerk) memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
         o->pot[i] = 0.0 - sum[SUM_POT];
     }
 }
 
-static int is_plain(const struct force_call *c, int first, int count)
+static int is_plain(const struct outputs *o, int first, int count)
 {
-    int invalid = 0;
+    const struct force_call *c = o->call;
+    int invalid = !c->jerk && o->jerk; /* then NaN is given out */
     for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
     for (int k = 0; k < NSUM && !invalid; k++)
         if (c->jerk || window_of(k) != WINDOW_JERK)
             invalid = !handover_finite(c->results.sum[k] + first, (size_t)count);
-    return !invalid && c->jerk;
+    return !invalid;
 }
 
 static void plain_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     const double *const *sum = c->results.sum;
-    if (is_plain(c, first, end - first))
+    if (is_plain(o, first, end - first))
         for (int i = first; i < end; i++) {
             o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
             o->acc[i][2] = sum[SUM_AZ][i];
+            o->pot[i] = 0.0 - sum[SUM_POT][i];
+            if (!o->jerk) continue;
             o->jerk[i][0] = sum[SUM_JX][i], o->jerk[i][1] = sum[SUM_JY][i];
             o->jerk[i][2] = sum[SUM_JZ][i];
-            o->pot[i] = 0.0 - sum[SUM_POT][i];
         }
     else
         careful_rows(o, first, end);

@@ -127,6 +127,8 @@ static void take(const char *name, const char *value)
     static const struct word ERRORS[] = {
         {"return", ON_ERROR_RETURN}, {"abort", ON_ERROR_ABORT}, {NULL, 0}};
     static const struct word METHODS[] = {{"fmm", TREE_FMM}, {"bh", TREE_BARNES_HUT}, {NULL, 0}};
+    static const struct word SIGNS[] = {{"-1", -1}, {"1", 1}, {NULL, 0}};
+    static const struct word SOURCES[] = {{"first", 0}, {"address", 1}, {NULL, 0}};
     static const struct word PREDICTORS[] = {{"device", 0}, {"host", 1}, {NULL, 0}};
     const char *key = name + strlen("GRAPE6_");
     int log = process.log, on_error = process.on_error;
@@ -161,6 +163,10 @@ static void take(const char *name, const char *value)
         take_word(name, value, METHODS, &initial.tree_method, "fmm or bh");
     else if (!strcmp(key, "TREE_ORDER"))
         take_number(name, value, LEAST_ORDER, MOST_ORDER, &initial.tree_order);
+    else if (!strcmp(key, "G5_POT_SIGN"))
+        take_word(name, value, SIGNS, &process.g5_pot_sign, "-1 or 1");
+    else if (!strcmp(key, "G5_SOURCE"))
+        take_word(name, value, SOURCES, &process.g5_source_by_address, "first or address");
     else if (!strcmp(key, "PYTHON"))
         take_text(name, value, process.python, sizeof process.python, "/");
     else if (!strcmp(key, "DEVICES"))
@@ -182,11 +188,11 @@ static void take_client(const char *value)
 }
 
 static const char *const NAMES[] = {
-    "GRAPE6_BACKEND",    "GRAPE6_PRECISION",      "GRAPE6_ISA",     "GRAPE6_LOG",
-    "GRAPE6_ON_ERROR",   "GRAPE6_NPIPES",         "GRAPE6_THREADS", "GRAPE6_JERK",
-    "GRAPE6_SNAP",       "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",  "GRAPE6_PYTHON",
-    "GRAPE6_DEVICES",    "GRAPE6_PREDICT",        "GRAPE6_THETA",   "GRAPE6_TREE_METHOD",
-    "GRAPE6_TREE_ORDER",
+    "GRAPE6_BACKEND",    "GRAPE6_PRECISION",      "GRAPE6_ISA",       "GRAPE6_LOG",
+    "GRAPE6_ON_ERROR",   "GRAPE6_NPIPES",         "GRAPE6_THREADS",   "GRAPE6_JERK",
+    "GRAPE6_SNAP",       "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",    "GRAPE6_PYTHON",
+    "GRAPE6_DEVICES",    "GRAPE6_PREDICT",        "GRAPE6_THETA",     "GRAPE6_TREE_METHOD",
+    "GRAPE6_TREE_ORDER", "GRAPE6_G5_POT_SIGN",    "GRAPE6_G5_SOURCE",
 };
 
 enum { CONFIG_LINE = 512 };
@@ -262,7 +268,7 @@ static void use_other(const char *name, const char *value)
 static void read_all(void)
 {
     const char *config = getenv("GRAPE6_CONFIG"), *client = getenv("GRAPE6_CLIENT");
-    process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
+    process = (struct process_options){.npipes = 48, .log = LOG_FAULTS, .g5_pot_sign = -1};
     initial = (struct options){.jerk = 1,
                                .snap = 1,
                                .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO},

@@ -104,6 +104,19 @@ void session_warn(const char *format, ...)
     (void)pthread_mutex_unlock(&registry);
 }
 
+static int of_grape5(int64_t id) { return id > SESSION_NONE; }
+static const char *opening_call(int64_t id) { return of_grape5(id) ? "g5_open" : "g6_open"; }
+
+const char *session_name(int64_t id, char name[SESSION_NAME])
+{
+    if (of_grape5(id))
+        (void)snprintf(name, SESSION_NAME, "GRAPE-5 cluster %lld",
+                       (long long)(id - SESSION_GRAPE5));
+    else
+        (void)snprintf(name, SESSION_NAME, "cluster %lld", (long long)id);
+    return name;
+}
+
 /* The local rank where a launcher tells it, or -1. */
 static int local_rank(void)
 {
@@ -204,9 +217,10 @@ int session_open(int64_t id, int backend)
 
 static void report_calls(const struct session *s)
 {
+    char name[SESSION_NAME];
     if (s->calls)
-        error_info("cluster %lld: %lld force calls, %lld of them full with %d particles%s",
-                   (long long)atomic_load(&s->id), (long long)s->calls, (long long)s->full_calls,
+        error_info("%s: %lld force calls, %lld of them full with %d particles%s",
+                   session_name(s->id, name), (long long)s->calls, (long long)s->full_calls,
                    options_process()->npipes,
                    s->full_calls ? "; a larger GRAPE6_NPIPES would make fewer and faster ones, if "
                                    "the program's arrays allow it"
@@ -249,14 +263,16 @@ static struct session *find_or_open(int64_t id, int *code)
 {
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
+    char name[SESSION_NAME];
     *code = 0;
     if (id == SESSION_NONE)
         *code = fault_of_process(G6X_E_NULL, "the cluster id is a null pointer");
     else if (!explicitly_open)
-        *code = fault_of_process(G6X_E_NOT_OPEN, "no cluster is open; call g6_open first");
+        *code = error_set(&process_fault, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
+                          opening_call(id));
     else if (s && !s->open)
-        *code = error_set(&process_fault, G6X_E_NOT_OPEN,
-                          "cluster %lld was closed; call g6_open again", (long long)id);
+        *code = error_set(&process_fault, G6X_E_NOT_OPEN, "%s was closed; call %s again",
+                          session_name(id, name), opening_call(id));
     else if (!s)
         *code = open_new(id, 2, SESSION_ENVIRONMENT, &s);
     (void)pthread_mutex_unlock(&registry);

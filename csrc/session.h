@@ -14,11 +14,14 @@
 #include "error.h"
 #include "jmemory.h"
 #include "options.h"
+#include "pipes.h"
 
 /* Ids of callers are 32-bit ints; this one is of the cluster-less _all calls. */
 #define SESSION_ALL ((int64_t)1 << 40)
 /* What a null pointer for an id stands for: no session has it. */
 #define SESSION_NONE ((int64_t)1 << 41)
+/* GRAPE-5's clusters: this, plus their numbers. */
+#define SESSION_GRAPE5 ((int64_t)1 << 42)
 
 /* From a firsthalf to the next. */
 struct force_call {
@@ -40,11 +43,15 @@ struct force_call {
     struct results results;
 };
 
-/* Particles of the low-level calls, one per pipe. */
-struct pipes {
-    int nip, njp, room;
-    int *index;
-    double (*x)[3], (*v)[3], *eps2, *h2;
+/* What the calls of GRAPE-5 have set, in a session of theirs. */
+struct grape5 {
+    int prepared, n_given, n;
+    int filled, ran, code; /* the pipes hold i particles; g5_run was called, with this code */
+    int own_eps2;          /* the pipes have the softenings of g5_set_xei */
+    double eps2;           /* of g5_set_eps_to_all; negative: none */
+    double *eps2_each;     /* of g5_set_eps, for the first n_each i particles */
+    int n_each, room_each;
+    int64_t times_set; /* calls of g5_set_eps_to_all that eps2 and n_each know of */
 };
 
 struct session {
@@ -62,6 +69,7 @@ struct session {
     int time_bad;
     struct force_call call;
     struct pipes pipes;
+    struct grape5 grape5;
     int32_t *list; /* of the last neighbour list, sorted indices */
     int64_t list_room;
     char *on_host; /* arrays of a device's call that several devices share */
@@ -91,6 +99,9 @@ int session_any_open(void);
 struct options session_initial(void);
 int session_set_initial(int key, int value);
 int session_set_initial_double(int key, double value);
+/* How messages call an id, in `name`. */
+enum { SESSION_NAME = 48 };
+const char *session_name(int64_t id, char name[SESSION_NAME]);
 /* Id of the session that was used last. */
 int64_t session_recent(void);
 

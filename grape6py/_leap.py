@@ -161,12 +161,12 @@ class Leaps:
     def start(self, mass, pos, vel):
         """Take bodies over at time 0: arrays of `gravity`, which must stay as they are."""
         acc, pot = self._force(mass, pos)
-        self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc)
-        if self._shared:
-            self._bodies = self._bodies._replace(pot=pot)
-        else:
-            dt = self._arrays.first_steps(acc, self._rule)
-            self._bodies = self._bodies._replace(t=self._arrays.xp.zeros(len(mass)), dt=dt)
+        own = {"pot": pot}
+        if not self._shared:
+            with self._arrays.using():
+                dt = self._arrays.first_steps(acc, self._rule)
+                own = {"t": self._arrays.xp.zeros(len(mass)), "dt": dt}
+        self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc, **own)
         self._escape()
 
     def put(self, mass, state, steps, blocks):

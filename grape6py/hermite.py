@@ -142,10 +142,10 @@ class Hermite(Integration):
     @staticmethod
     def settings_from(attributes):
         """Settings among the attributes of a file."""
-        step = "dt" if "dt" in attributes else "dt_max"
-        settings = {"eps": _inputs.number("eps", attributes["eps"], negative=False)}
-        settings |= {k: _inputs.positive(k, attributes[k]) for k in ("eta", "eta_start", step)}
-        return settings | {"passes": int(attributes["passes"])}
+        a, step = attributes, "dt" if "dt" in attributes else "dt_max"
+        settings = {"eps": _inputs.number("eps", a["eps"], negative=False)}
+        settings |= {name: _inputs.positive(name, a[name]) for name in ("eta", "eta_start")}
+        return settings | {"passes": int(a["passes"]), step: _inputs.positive(step, a[step])}
 
     def _open(self, mass, backend, precision, threads):
         self._forces = Grape6(backend=backend, precision=precision, threads=threads)

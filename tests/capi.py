@@ -39,9 +39,9 @@ def library_path():
     raise FileNotFoundError("libgrape6.so is not built: run make, or pip install -e .")
 
 
-def _read_header():
+def read_header(path):
     """Signatures {name: letters} (i int, d double, p pointer) and enum constants."""
-    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", HEADER.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", path.read_text(), flags=re.DOTALL | re.MULTILINE)
     constants = {name: int(value) for name, value in re.findall(r"(G6X_\w+)\s*=\s*(-?\d+)", text)}
     signatures = {}
     for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
@@ -51,7 +51,7 @@ def _read_header():
     return signatures, constants
 
 
-SIGNATURES, CONSTANTS = _read_header()
+SIGNATURES, CONSTANTS = read_header(HEADER)
 C_TYPES = {"i": ctypes.c_int, "d": ctypes.c_double, "p": ctypes.c_void_p}
 MODES = {"grape": 0, "double": 1, "single": 2}
 ISAS = {"base": 1, "avx2": 2, "avx512": 3}

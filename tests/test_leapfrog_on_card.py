@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import capi
+import disassembly
 import fake_arrays
 from grape6py import Leapfrog, _leap, errors, plummer
-from grape6py.cuda.leapfrog import CardArrays, Job
+from grape6py.cuda import source
+from grape6py.cuda.leapfrog import KERNELS, CardArrays, Job
 from test_hermite_use import same
 from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
 
@@ -87,6 +89,17 @@ def test_kernels_have_the_bits_of_the_host(arrays):
     ratio = after / before
     assert {0.5, 1.0, 2.0} <= set(np.unique(ratio))
     assert (ratio[1::3] == 1).all()
+
+
+@pytest.mark.parametrize("architecture", disassembly.ARCHITECTURES)
+def test_kernels_compile_for_cards(architecture):
+    options = (*source.options("double"), f"-arch={architecture}")
+    try:
+        cubin, log = disassembly.compile_cubin(source.read("leapfrog.cu"), options)
+    except disassembly.Missing as missing:
+        pytest.skip(f"SKIP: {missing}")
+    assert all(name.encode() in cubin for name in KERNELS)
+    assert "warning" not in log
 
 
 def test_the_job_is_laid_out_as_in_cuda():

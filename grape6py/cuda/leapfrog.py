@@ -7,7 +7,7 @@ import numpy as np
 
 from grape6py import _device_arrays, _device_tree
 
-_KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
+KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
 _POINTERS = "x v a t acc rows at new_x new_v new_a new_t dt"
 _DOUBLES = "time step scale smallest largest"
 _THREADS = 256
@@ -41,7 +41,7 @@ class CardArrays:
         self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
         with self.using():
             self.card = _device_tree._card(device)
-            self.card.add("leapfrog.cu", "double", _KERNELS)
+            self.card.add("leapfrog.cu", "double", KERNELS)
 
     @contextlib.contextmanager
     def using(self):

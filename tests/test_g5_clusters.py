@@ -1,0 +1,166 @@
+"""GRAPE-5's clusters: the MC forms, threads, and what is beside them."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import capi
+from grape5 import Board, assert_force, blank, direct, multi, stars, value
+
+M, XJ = stars(300)
+XI = stars(64, seed=2)[1]
+
+
+def test_clusters_do_not_know_of_each_other(boards):
+    made = [boards() for _ in range(4)]
+    parts = [slice(60 * k, 60 * k + 60) for k in range(4)]
+    eps = [0.01, 0.1, 0.3, 0.7]
+    for board, part, e in zip(made, parts, eps, strict=True):
+        board.load(M[part], XJ[part])
+        board("set_eps_to_all", e)
+        board("set_xi", len(XI), XI)
+    for board in made:
+        assert board("run") == 0
+    for board, part, e in zip(made, parts, eps, strict=True):
+        assert_force(board.get(len(XI)), direct(XI, M[part], XJ[part], e))
+
+
+def test_plain_calls_are_of_cluster_0_and_their_softening_of_all():
+    capi.run_python("""
+from grape5 import *
+m, x = stars(50)
+def plain():
+    a, p = blank(50)
+    return value("g5_calculate_force_on_x", x, a, p, 50), a, p
+value("g5_open")
+first, other = Board(0), Board(3)
+for board in (first, other): board.load(m, x)
+value("g5_set_eps_to_all", 0.2)
+late = Board(4)
+late("set_xmj", 0, 50, x, m), late("set_n", 50)
+for found in (plain(), first.calculate(x), other.calculate(x), late.calculate(x)):
+    assert_force(found, direct(x, m, x, 0.2))
+value("g5_set_n", 10)
+assert_force(first.calculate(x), direct(x, m[:10], x[:10], 0.2))
+assert_force(other.calculate(x), direct(x, m, x, 0.2))
+value("g5_set_eps", 50, np.full(50, 0.7))
+other("set_eps_to_all", 0.5)
+assert_force(plain(), direct(x, m[:10], x[:10], 0.7))
+assert_force(other.calculate(x), direct(x, m, x, 0.5))
+assert_force(late.calculate(x), direct(x, m, x, 0.2))
+value("g5_set_eps2_to_all", 0.09)
+for found in (other.calculate(x), late.calculate(x)):
+    assert_force(found, direct(x, m, x, 0.3))
+""")  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [-1, -(2**31), 23, 2**31 - 1])
+def test_any_number_is_a_cluster(number):
+    board = Board(number)
+    board.load(M, XJ)
+    assert_force(board.calculate(XI), direct(XI, M, XJ))
+    assert board("close") == 0
+
+
+def test_a_cluster_is_opened_by_its_first_use_and_closed_with_the_last_that_was_opened():
+    capi.run_python("""
+from grape5 import *
+m, x = stars(50)
+closed = CONSTANTS["G6X_E_NOT_OPEN"]
+assert multi("g5_set_n", 7, 50) == closed
+value("g5_open")
+for k in (7, 8):
+    assert multi("g5_set_xmj", k, 0, 50, x, m) == 0
+    assert multi("g5_set_n", k, 50) == 0
+    assert multi("g5_set_eps_to_all", k, 0.1) == 0
+    a, p = blank(50)
+    assert_force((multi("g5_calculate_force_on_x", k, x, a, p, 50), a, p), direct(x, m, x, 0.1))
+value("g5_close")
+assert multi("g5_run", 7) == closed
+assert capi_text(7)[1] == "no cluster is open; call g5_open first"
+value("g5_open"); multi("g5_open", 9); multi("g5_close", 9)
+assert multi("g5_run", 9) == closed
+assert capi_text(9)[1] == "GRAPE-5 cluster 9 was closed; call g5_open again"
+""", GRAPE6_LOG="none")  # fmt: skip
+
+
+def test_clusters_of_grape_6_with_the_same_number_are_others(new_session):
+    six = new_session()
+    board = Board(six.cluster)
+    board.load(M, XJ)
+    six.put(0, 7, 3.0, (1, 0, 0))
+    found = six.force(1, [[0, 0, 0]], index=[1])
+    assert found.code == 0
+    assert found.acc[0] == pytest.approx([3, 0, 0])
+    assert_force(board.calculate(XI), direct(XI, M, XJ))
+    assert board("close") == 0
+    assert six.force(1, [[0, 0, 0]], index=[1]).pot[0] == pytest.approx(-3)
+
+
+def test_closing_forgets_all_but_the_softening_of_all_clusters():
+    board = Board(50)
+    board.load(M, XJ)
+    board("set_xi", len(XI), XI)
+    board("run")
+    board("close")
+    board = Board(50)
+    assert board("run") == capi.CONSTANTS["G6X_E_NO_FIRSTHALF"]
+    assert board("set_n", 300) == 0
+    assert value("g5_set_eps_to_all", 0.1) == 0
+    code, a, p = board.calculate(XI)
+    assert code == 0
+    assert not a.any()
+    assert not p.any()
+    board("close")
+
+
+def test_threads_may_each_have_a_cluster_or_share_one(boards):
+    own, shared = [boards() for _ in range(4)], boards()
+    shared.load(M, XJ)
+    wrong = []
+
+    def work(board):
+        part = slice(50 * own.index(board), 300)
+        for _ in range(5):
+            board.load(M[part], XJ[part])
+            for found, expected in ((board.calculate(XI), direct(XI, M[part], XJ[part])),
+                                    (shared.calculate(XI), direct(XI, M, XJ))):  # fmt: skip
+                try:
+                    assert_force(found, expected)
+                except AssertionError as error:
+                    wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(board,)) for board in own]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_line_at_close_names_the_cluster():
+    done = capi.run_python("""
+from grape5 import *
+m, x = stars(48)
+board = Board(2)
+board.load(m, x)
+board.calculate(x)
+board("close")
+""", GRAPE6_LOG="info")  # fmt: skip
+    assert "GRAPE-5 cluster 2: 1 force calls, 1 of them full with 48" in done.stderr
+
+
+def test_memory_is_given_back():
+    board, sizes = 60, []
+    for _ in range(40):
+        multi("g5_open", board)
+        multi("g5_set_xmj", board, 0, 300, XJ, M)
+        multi("g5_set_eps", board, 64, np.ones(64))
+        multi("g5_set_n", board, 300)
+        found = blank(64)
+        assert multi("g5_calculate_force_on_x", board, XI, *found, 64) == 0
+        multi("g5_close", board)
+        with open("/proc/self/statm") as statm:
+            sizes.append(int(statm.read().split()[0]))
+    assert sizes[-1] == sizes[10]

@@ -1,0 +1,134 @@
+"""What GRAPE-5 programs link, and what the header and the document say of it."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import capi
+import tools
+from grape5 import CALLS, HEADER, SIGNATURES, assert_force, direct, fortran, multi, stars, value
+
+DOCUMENT = capi.ROOT / "docs" / "grape5.md"
+WITHOUT_MC = {"g5_open_special"}
+OPENING = set("g5_open_ g5_open__ g5_openMC g5_openmc_ g5_openmc__".split())  # as examples
+CLIENTS = {
+    "rebound": "g5_open g5_close g5_set_range g5_get_jmemsize g5_set_jp g5_set_n g5_set_eps_to_all "
+    "g5_calculate_force_on_x",
+    "vtc": "g5_open g5_close g5_set_range g5_get_jmemsize g5_get_number_of_pipelines g5_set_xj "
+    "g5_set_mj g5_set_n g5_set_eps_to_all g5_set_xi g5_run g5_get_force",
+    "fdps": "g5_open g5_close g5_set_eps_to_all g5_set_xmjMC g5_set_nMC g5_calculate_force_on_xMC",
+    "phantom-grape": "g5_set_xmj g5_set_xei g5_calculate_force_on_xe g5_set_eps "
+    "g5_get_number_of_real_pipelines g5_get_pcibus_freq",
+    "sapporo2": "g5_open_special g5_set_eps2_to_all",
+}
+
+
+def spellings(name):
+    yield from (name, f"{name}_", f"{name}__")
+    if name not in WITHOUT_MC:
+        yield from (f"{name}MC", f"{name.lower()}mc_", f"{name.lower()}mc__")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_call_has_its_names_and_its_mc_form(name):
+    assert [s for s in spellings(name) if not hasattr(capi.library(), s)] == []
+    if name not in WITHOUT_MC:
+        assert SIGNATURES[f"{name}MC"] == "i" + SIGNATURES[name]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_finds_all_it_links(client):
+    assert [s for s in CLIENTS[client].split() if not hasattr(capi.library(), s)] == []
+
+
+def test_the_library_exports_no_other_call_of_grape_5():
+    command = ["nm", "-D", "--defined-only", str(capi.library_path())]
+    tools.need("nm")
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    exported = set(re.findall(r" (g5\w+|g6x_g5\w+)", listed))
+    assert exported == {s for name in CALLS for s in spellings(name)} | {"g6x_g5_last_error"}
+
+
+def test_the_host_may_define_the_names_by_value_itself():
+    assert capi.run_c("g5_names").stderr == ""
+
+
+def test_header_is_standard_c_and_cxx_beside_that_of_grape_6(tmp_path):
+    source = '#include "g5lib.h"\n#include "g6lib.h"\n#include "g5lib.h"\nint x;\n'
+    for compiler, suffix in (("gcc", "c"), ("g++", "cc")):
+        tools.need(compiler)
+        file = tmp_path / f"one.{suffix}"
+        file.write_text(source)
+        command = [compiler, "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{HEADER.parent}"]
+        subprocess.run([*command, "-c", file, "-o", tmp_path / "one.o"], check=True)
+
+
+@pytest.mark.parametrize("form", ["value", "MC", "_", "__", "mc_", "mc__"])
+def test_each_form_does_the_same(form, boards):
+    boards()  # keeps what is made by use alive
+    number = 70 if form[0].lower() == "m" else 0
+    m, x = stars(100)
+    eps = np.linspace(0.1, 0.4, 100)
+    a, p = np.empty((100, 3)), np.empty(100)
+
+    def call(name, *args):
+        if form == "value":
+            return value(name, *args)
+        if form == "MC":
+            return multi(name, number, *args)
+        if form[0] == "m":
+            return fortran(f"{name}MC", number, *args, underscores=form[2:])
+        return fortran(name, *args, underscores=form)
+
+    def both(expected, code):
+        assert_force((code, a, p), expected)
+        a[:], p[:] = 0, 0
+
+    assert call("g5_open") == 0
+    assert call("g5_set_range", -5.0, 5.0, 0.1) == 0
+    assert call("g5_get_number_of_pipelines") == capi.call("g6_npipes")
+    assert call("g5_get_number_of_real_pipelines") == 1
+    assert call("g5_get_pcibus_freq") == 1
+    assert call("g5_get_jmemsize") == 1 << 24
+    assert call("g5_set_n", 100) == 0
+    assert call("g5_set_xmj", 0, 100, x, m) == 0
+    assert call("g5_set_eps_to_all", 0.2) == 0
+    both(direct(x, m, x, 0.2), call("g5_calculate_force_on_x", x, a, p, 100))
+    assert call("g5_set_eps2_to_all", 0.09) == 0
+    assert call("g5_set_jp", 10, 20, m, x) == 0
+    m[10:30], x[10:30] = m[:20].copy(), x[:20].copy()
+    assert (call("g5_set_xi", 100, x), call("g5_run")) == (0, 0)
+    both(direct(x, m, x, 0.3), call("g5_get_force", 100, a, p))
+    assert call("g5_set_eps", 100, eps) == 0
+    x += 0.25
+    assert call("g5_set_xj", 0, 100, x) == 0
+    both(direct(x, m, x, eps), call("g5_calculate_force_on_x", x, a, p, 100))
+    m *= 2
+    assert call("g5_set_mj", 0, 100, m) == 0
+    assert (call("g5_set_xei", 100, x, eps[::-1] ** 2), call("g5_run")) == (0, 0)
+    both(direct(x, m, x, eps[::-1]), call("g5_get_force", 100, a, p))
+    both(direct(x, m, x, eps), call("g5_calculate_force_on_xe", x, eps**2, a, p, 100))
+    assert call("g5_close") == 0
+
+
+# ---- the document ------------------------------------------------------------
+
+
+def test_the_document_has_every_call_and_no_other():
+    mentioned = set(re.findall(r"`(g5_\w+|g6x_g5\w+)[(`]", DOCUMENT.read_text()))
+    assert mentioned - OPENING == {*CALLS, "g6x_g5_last_error"}
+
+
+def test_the_arguments_in_the_document_are_those_of_the_header():
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", HEADER.read_text(), flags=re.DOTALL | re.M)
+    header = {}
+    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
+        params = [] if body.strip() == "void" else body.split(",")
+        header[name] = [re.findall(r"[A-Za-z]\w*", re.sub(r"\[\w*\]", "", p))[-1] for p in params]
+    shown = dict(re.findall(r"`(g5_\w+|g6x_g5_\w+)\(([^`]*)\)`", DOCUMENT.read_text()))
+    assert set(shown) - OPENING == {*CALLS, "g6x_g5_last_error"}
+    for name in set(shown) - OPENING:
+        arguments = shown[name]
+        assert arguments.replace(" ", "").split(",") == (header[name] or [""]), name
