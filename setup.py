@@ -21,7 +21,7 @@ HEADERS = ["g6lib.h", "g5lib.h", "g6lib.f90"]
 # Of csrc, for the CUDA kernels.
 SHARED_HEADERS = """pair.h rsqrt.h particle.h range.h predictor.h hermite_step.h cuda_job.h
     tree_box.h tree_cell.h tree_expand.h tree_key.h tree_open.h
-    tree_search.h""".split()
+    tree_search.h walk_close.h""".split()
 BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 
 # Contraction is written out (fma) or not wanted; gcc 12 has miscompiled splits of doubles into
@@ -29,7 +29,8 @@ BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 FLAGS = """-std=gnu11 -O3 -g -fPIC -Wall -Wextra -Wconversion -Wstrict-prototypes
     -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -pthread""".split()
 
-# kernel.c is compiled once per instruction set and width, tree_kernel.c once per instruction set.
+# kernel.c and walk_kernel.c are compiled once per instruction set and width, tree_kernel.c once per
+# instruction set.
 X86_FLAGS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
@@ -51,17 +52,17 @@ Libs: -L${libdir} -Wl,-rpath,${libdir} -lgrape6
 
 def compilations(machine):
     """(object name, source, extra flags) of everything in a library for this machine."""
-    kernel, tree_kernel = ROOT / "csrc/kernel.c", ROOT / "csrc/tree_kernel.c"
+    kernels = [ROOT / "csrc" / f"{name}.c" for name in ("kernel", "walk_kernel", "tree_kernel")]
     for source in sorted((ROOT / "csrc").glob("*.c")):
-        if source not in (kernel, tree_kernel):
+        if source not in kernels:
             yield source.stem, source, []
     x86 = X86_FLAGS if machine.lower() in ("x86_64", "amd64") else {}
     for isa, flags in {"base": [], **x86}.items():
         for bits in (32, 64):
             defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="ops_{isa}.h"']
-            yield f"kernel_{isa}_{bits}", kernel, defines + flags
-            if bits == 32:
-                yield f"tree_kernel_{isa}", tree_kernel, defines + flags
+            for source in kernels:
+                if bits == 32 or source.stem != "tree_kernel":
+                    yield f"{source.stem}_{isa}_{bits}", source, defines + flags
 
 
 def compile_command(cc, job, extra, out):

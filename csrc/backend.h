@@ -16,7 +16,7 @@
 #include "options.h"
 #include "partial.h"
 
-enum { BACKEND_ABI = 3 };
+enum { BACKEND_ABI = 4 };
 
 enum backend_capability {
     CAN_MANY_WALKS = 1,      /* start takes more than one walk */
@@ -74,6 +74,7 @@ struct results {
 };
 
 struct device_arrays;
+struct walk_engine;
 
 struct backend {
     int abi;
@@ -106,6 +107,7 @@ struct backend {
     void (*describe)(void *state, const struct options *options, char *buffer, int length);
     void (*close)(void *state);
     const struct device_arrays *arrays; /* NULL, or CAN_DEVICE_POINTERS */
+    const struct walk_engine *walks;    /* NULL: the CPU sums walks */
 };
 
 extern const struct backend backend_direct;    /* direct sum on the CPU */

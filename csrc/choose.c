@@ -4,10 +4,12 @@
 #include "g6lib.h"
 #include "kernel.h"
 #include "tree_kernel.h"
+#include "walk_kernel.h"
 
 #define DECLARE(isa)                                                                               \
     extern const struct kernel kernel_##isa##_32, kernel_##isa##_64;                               \
-    extern const struct tree_kernel tree_kernel_##isa
+    extern const struct tree_kernel tree_kernel_##isa;                                             \
+    extern const struct walk_kernel walk_kernel_##isa##_32, walk_kernel_##isa##_64
 
 DECLARE(base);
 #ifdef __x86_64__
@@ -38,6 +40,7 @@ static int available(int isa)
 }
 
 #define OF(isa) (mode == MODE_DOUBLE ? &kernel_##isa##_64 : &kernel_##isa##_32)
+#define WALKS_OF(isa) (mode == MODE_DOUBLE ? &walk_kernel_##isa##_64 : &walk_kernel_##isa##_32)
 
 const struct kernel *kernel_choose(int isa, int mode)
 {
@@ -59,6 +62,18 @@ const struct tree_kernel *tree_kernel_choose(int isa)
     case G6X_ISA_AVX2: return &tree_kernel_avx2;
 #endif
     case G6X_ISA_BASE: return &tree_kernel_base;
+    default: return NULL;
+    }
+}
+
+const struct walk_kernel *walk_kernel_choose(int isa, int mode)
+{
+    switch (available(isa)) {
+#ifdef __x86_64__
+    case G6X_ISA_AVX512: return WALKS_OF(avx512);
+    case G6X_ISA_AVX2: return WALKS_OF(avx2);
+#endif
+    case G6X_ISA_BASE: return WALKS_OF(base);
     default: return NULL;
     }
 }

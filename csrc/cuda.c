@@ -23,6 +23,7 @@ static const char *const NAMES[NKERNEL] = {
     "next_list",
     "hermite_predict",
     "hermite_correct",
+    "walks",
     "few",
     "few_jerk",
     "some",
@@ -84,7 +85,9 @@ static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int6
                   void *job, struct fault *f)
 {
     void *arguments[] = {job};
-    const int threads = kernel < KERNEL_MIDDLE ? 256 : WIDE_ROWS / 2;
+    const int threads = kernel == KERNEL_WALKS   ? CUDA_WALK_THREADS
+                        : kernel < KERNEL_MIDDLE ? 256
+                                                 : WIDE_ROWS / 2;
     const int shared = kernel < KERNEL_FEW || kernel >= KERNEL_WIDE ? 0
                        : kernel < KERNEL_MIDDLE                     ? CUDA_SMALL_SHARED
                                                                     : CUDA_MIDDLE_SHARED;
@@ -250,4 +253,5 @@ const struct backend backend_cuda = {
     cuda_describe,
     cuda_close,
     &cuda_arrays,
+    &cuda_walks,
 };

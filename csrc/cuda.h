@@ -10,6 +10,7 @@
  *   cuda_arrays.c, cuda_collect.c   callers' arrays on the card
  *   cuda_hermite.c    integrations whose particles live there
  *   cuda_tree.c       octrees
+ *   cuda_walks.c      many lists in one call
  */
 #ifndef GRAPE6_CUDA_H
 #define GRAPE6_CUDA_H
@@ -20,6 +21,7 @@
 #include "cuda_job.h"
 #include "device.h"
 #include "device_arrays.h"
+#include "walks.h"
 
 enum { VARIANTS = 8 }; /* of wide sums: 4 with jerk, 2 with nearest neighbour, 1 with softening */
 /* Of each kernel but the wide ones there is one without and one with jerk. */
@@ -37,6 +39,7 @@ enum {
     KERNEL_NEXT_LIST,
     KERNEL_HERMITE_PREDICT,
     KERNEL_HERMITE_CORRECT,
+    KERNEL_WALKS,
     KERNEL_FEW,
     KERNEL_SOME = KERNEL_FEW + 2,
     KERNEL_MIDDLE = KERNEL_SOME + 2,
@@ -61,6 +64,13 @@ enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2 };
 /* Memory of the card or pinned memory, by its address there. */
 struct cuda_memory {
     uint64_t address, bytes;
+};
+
+/* Walks on their way to the card and back: targets, entries and tiles; results [acc, pot][targets].
+ * A piece of a call uses one of the first, a dispatch one of the others. */
+enum { WALK_PIECES = DEVICE_STREAMS, WALK_FLIGHTS = WALK_PIECES + WALK_TAGS };
+struct cuda_flight {
+    struct cuda_memory pinned_in, card_in, card_out, pinned_out;
 };
 
 struct cuda {
@@ -126,6 +136,8 @@ struct cuda {
     /* callers' arrays: the results of targets that lie there; cuda_notes, pinned */
     struct cuda_memory card_results, notes;
     struct cuda_memory next, rows_of_j; /* of integrations */
+    struct cuda_flight flight[WALK_FLIGHTS];
+    struct cuda_memory walk_bodies; /* [4] each: what the lists of a call choose from */
 
     /* lists */
     struct cuda_memory list_h2, listed, list_count;
@@ -290,6 +302,9 @@ int cuda_hermite_correct(void *state, const struct g6x_hermite *h, int ni, doubl
 /* cuda_tree.c */
 /* An octree's forces, by the session's first card. */
 int cuda_tree(void *state, struct tree_errand *errand, struct fault *f);
+
+/* cuda_walks.c */
+extern const struct walk_engine cuda_walks;
 
 /* cuda_lists.c */
 int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,

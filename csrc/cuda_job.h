@@ -251,4 +251,27 @@ struct cuda_hermite_job {
     int32_t rows, unused;
 };
 
+/* ---- walks (walks.cu) --------------------------------------------------------------------- */
+
+/* Threads of a CUDA block, targets of each at most, and of a tile. */
+enum { CUDA_WALK_THREADS = 64, CUDA_WALK_EACH = 4, CUDA_WALK_ROWS = 256 };
+/* Targets target.. of a launch feel entries entry.. of it. */
+struct cuda_walk_tile {
+    int64_t entry, entries;
+    int32_t target, targets;
+    double centre[3], radius; /* of the targets' box */
+};
+/* Kernel walks: a CUDA block for each tile. Results: NaN for a target with a NaN or an infinity,
+ * infinite if they do not fit a double, and CUDA_WALK_BAD (its bits) if the list has a NaN. */
+#define CUDA_WALK_BAD 0x7ff80000000000ffu
+struct cuda_walks_job {
+    const double *targets; /* [][3] */
+    const double *bodies;  /* [][4] x, y, z, m: the entries, or those that the list chooses from */
+    const int32_t *list;   /* or NULL */
+    const struct cuda_walk_tile *tiles;
+    double eps2;
+    double *out; /* [acc, pot][stride] */
+    int64_t stride;
+};
+
 #endif

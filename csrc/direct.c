@@ -408,4 +408,5 @@ const struct backend backend_direct = {
     direct_describe,
     direct_close,
     NULL,
+    NULL,
 };

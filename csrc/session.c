@@ -11,6 +11,7 @@
 #include "force.h"
 #include "memory.h"
 #include "threads.h"
+#include "walks.h"
 
 enum { CHAINS = 256 };
 
@@ -231,6 +232,7 @@ static void shut(struct session *s)
 {
     lock(s);
     report_calls(s);
+    walks_free(s);
     if (s->state) s->backend->close(s->state);
     s->state = NULL;
     jmemory_free(&s->j);

@@ -76,6 +76,7 @@ struct session {
     size_t on_host_room;
     int64_t calls, full_calls; /* force calls, and those with npipes particles */
     double verify_due;         /* rows to be verified, counted up to 1 */
+    struct walk_flight *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct fault fault;
 };
 

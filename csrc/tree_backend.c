@@ -14,6 +14,7 @@
 #include "memory.h"
 #include "tree_backend.h"
 #include "tree_kernel.h"
+#include "tree_key.h"
 
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
  * after a change of the j particles the first targets or pairs, as long as which it takes to build
@@ -139,6 +140,22 @@ static int is_crowded(const struct tree *t)
     return pairs > 0.25 * n * n;
 }
 
+/* The same of a tree that will be on a card, judged by the cells of some of its particles. */
+static int would_be_crowded(const struct tree_box *box, const struct sources *s)
+{
+    enum { SOME = 256 };
+    const int64_t n = s->n < SOME ? s->n : SOME;
+    uint32_t cell[SOME][3];
+    int64_t pairs = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const double *x = s->x[k * s->n / n];
+        for (int c = 0; c < 3; c++)
+            cell[k][c] = tree_place((tree_in_box(box, c, x[c]) - box->low[c]) * box->per_side);
+        for (int64_t i = 0; i < k; i++) pairs += !memcmp(cell[i], cell[k], sizeof cell[k]);
+    }
+    return s->n > TREE_LEAF && 2 * pairs > n * n / 4;
+}
+
 static struct tree_input input_of(const struct sources *s)
 {
     return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
@@ -169,7 +186,7 @@ static int build(struct octree *t, struct fault *f)
     else
         code = octree_build_here(t, f);
     t->current = t->fresh = !code;
-    t->useful = !code && (t->on_card || !is_crowded(&t->tree));
+    t->useful = !code && !(t->on_card ? would_be_crowded(&t->tree.box, s) : is_crowded(&t->tree));
     return code;
 }
 
@@ -308,6 +325,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         octree_coincidences,                                                                       \
         octree_describe,                                                                           \
         octree_close,                                                                              \
+        NULL,                                                                                      \
         NULL,                                                                                      \
     }
 

@@ -185,6 +185,26 @@ class Board:
                 out.neighbours.extend(self.lists(rows.stop - rows.start, nj))
         return out
 
+    def walks(self, i_start, pos, j_start, chosen, source_pos, mass, eps2):
+        """Accelerations and potentials of the targets of all walks; NaN for those of none."""
+        acc, pot = np.full((len(pos), 3), np.nan), np.full(len(pos), np.nan)
+        code = lib.g6x_walks(
+            self.cluster,
+            len(i_start) - 1,
+            pointer(i_start, "long long[]"),
+            pointer(pos, "double[][3]"),
+            pointer(j_start, "long long[]"),
+            pointer(chosen, "int[]"),
+            len(mass),
+            pointer(source_pos, "double[][3]"),
+            pointer(mass, "double[]"),
+            eps2,
+            pointer(acc, "double[][3]", written=True),
+            pointer(pot, "double[]", written=True),
+        )
+        self.check(code)
+        return acc, pot
+
     def chunks(self, ni, nj):
         """Slices of ni targets for a call each, after which Ctrl-C works.
 

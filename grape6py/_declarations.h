@@ -204,6 +204,15 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
                     const long long start[], int count[], int found[]);
 int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
                      double r2[]);
+int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double (*xi)[3],
+              const long long j_start[], const int j_list[], int nj, const double (*xj)[3],
+              const double mj[], double eps2, double (*acc)[3], double pot[]);
+int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
+                       const double (*const xi[])[3], const int nj[],
+                       const double (*const xj[])[3], const double *const mj[], const int nc[],
+                       const double (*const xc[])[3], const double *const mc[], double eps2);
+int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
+                       double *const pot[]);
 enum { G6X_PARTIAL_WORDS = 32 };
 int g6x_get_partial(int clusterid, int ni, long long *words);
 int g6x_add_partial(int ni, long long *sum, const long long *words);

@@ -94,6 +94,23 @@ def ints(name, values, n=None, xp=np):
     return xp.ascontiguousarray(array, dtype=np.int32)
 
 
+def offsets(name, values, end):
+    """`values` as int64, where the parts of an array of length `end` begin, and the last one ends.
+
+    Raises
+    ------
+    ArgumentError
+        If they are no integers from 0 to `end` that ascend.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
+        raise ArgumentError(f"{name} is no row of integers: the beginnings of parts, and the end")
+    array = np.ascontiguousarray(array, dtype=np.int64)
+    if array[0] < 0 or array[-1] > end or (np.diff(array) < 0).any():
+        raise ArgumentError(f"{name} does not ascend from 0 or above to {end} or below")
+    return array
+
+
 def squared_radii(name, values, n):
     """Squares of n radii, or of one for all; -1 where one is negative or NaN."""
     return squares(any_floats(name, values, (n,)))

@@ -321,6 +321,54 @@ class Grape6:
                 _warn(message)
             return result if self._board.option("JERK") else result._replace(jerk=None)
 
+    def walks(self, i_start, pos, j_start, source_pos, source_mass, chosen=None, *, eps=0.0):
+        """Force on groups of targets, each from a list of its own, all in one call.
+
+        For treecodes that keep their own tree (Hamada and others 2009). The particles of this
+        session and its time play no part. What is at distance zero of a target adds nothing, so a
+        body may be in its own list.
+
+        Parameters
+        ----------
+        i_start, j_start : array_like of int, shape (nwalks + 1,)
+            Targets of walk w are ``pos[i_start[w]:i_start[w + 1]]``, its list is
+            ``chosen[j_start[w]:j_start[w + 1]]``, or the same part of the sources.
+        pos : array_like, shape (ni, 3)
+        source_pos, source_mass : array_like, shapes (nj, 3) and (nj,)
+            Bodies and cells, which act as points.
+        chosen : array_like of int, optional
+            Numbers of sources; without, the sources are the lists one behind the other.
+        eps : float
+            Softening length.
+
+        Returns
+        -------
+        acc, pot : ndarray, shapes (ni, 3) and (ni,)
+            The error of a force is about 1e-6 of its terms, or that of double precision with
+            ``precision="double"``. NaN for targets of no walk.
+
+        Raises
+        ------
+        ArgumentError, NotFiniteError, AddressError
+            for wrong shapes or values; for numbers that no source has.
+        NotOpenError
+            after `close`.
+        """
+        pos = _inputs.floats("pos", pos, (None, 3))
+        source_pos = _inputs.floats("source_pos", source_pos, (None, 3))
+        mass = _inputs.floats("source_mass", source_mass, (len(source_pos),))
+        chosen = None if chosen is None else _inputs.ints("chosen", chosen)
+        i_start = _inputs.offsets("i_start", i_start, len(pos))
+        listed = len(mass) if chosen is None else len(chosen)
+        j_start = _inputs.offsets("j_start", j_start, listed)
+        if len(i_start) != len(j_start):
+            raise ArgumentError(f"i_start tells of {len(i_start) - 1} walks, j_start of "
+                                f"{len(j_start) - 1}")  # fmt: skip
+        eps = _inputs.number("eps", eps, negative=False)
+        with self._lock:
+            self._check_open()
+            return self._board.walks(i_start, pos, j_start, chosen, source_pos, mass, eps * eps)
+
     def _check_open(self):
         if not self._board.is_open:
             raise NotOpenError("this session is closed; make a new Grape6()")

@@ -764,6 +764,39 @@ module g6lib
          real(c_double), intent(out) :: r2(k, *)
       end function
 
+      ! Many walks in one call: targets i_start(w) to i_start(w + 1) - 1 of xi, counted from 0, feel
+      ! entries j_start(w) to j_start(w + 1) - 1 of j_list, which are numbers, from 0, of xj and mj;
+      ! or of xj and mj themselves, if j_list is c_null_ptr (else c_loc of an integer array).
+      integer(c_int) function g6x_walks(clusterid, nwalks, i_start, xi, j_start, j_list, nj, xj, &
+                                        mj, eps2, acc, pot) bind(c)
+         import :: c_int, c_long_long, c_double, c_ptr
+         integer(c_int), value :: clusterid, nwalks, nj
+         integer(c_long_long), intent(in) :: i_start(*), j_start(*)
+         real(c_double), intent(in) :: xi(3, *), xj(3, *), mj(*)
+         type(c_ptr), value :: j_list
+         real(c_double), value :: eps2
+         real(c_double), intent(inout) :: acc(3, *), pot(*)
+      end function
+
+      ! The same in two halves, with arrays of addresses (c_loc): of each walk's targets, particles
+      ! and cells, ni, nj and nc(nwalks) of them; nc, xc, mc may be c_null_ptr.
+      integer(c_int) function g6x_walks_dispatch(clusterid, tag, nwalks, ni, xi, nj, xj, mj, nc, &
+                                                 xc, mc, eps2) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: clusterid, tag, nwalks
+         integer(c_int), intent(in) :: ni(*), nj(*)
+         type(c_ptr), intent(in) :: xi(*), xj(*), mj(*)
+         type(c_ptr), value :: nc, xc, mc
+         real(c_double), value :: eps2
+      end function
+
+      integer(c_int) function g6x_walks_retrieve(clusterid, tag, nwalks, ni, acc, pot) bind(c)
+         import :: c_int, c_ptr
+         integer(c_int), value :: clusterid, tag, nwalks
+         integer(c_int), intent(in) :: ni(*)
+         type(c_ptr), intent(in) :: acc(*), pot(*)
+      end function
+
       ! Order-free partial sums: words(G6X_PARTIAL_WORDS, ni), readable between firsthalf
       ! and the next one. Rows made with equal scales may be added in any order.
       integer(c_int) function g6x_get_partial(clusterid, ni, words) bind(c)

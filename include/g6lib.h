@@ -402,6 +402,36 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
 int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
                      double r2[]);
 
+/* Many walks (Hamada and others 2009): forces on groups of targets, each from a list of its own, in
+ * one call, for programs that keep their own tree. The j memory plays no part, nor does the time.
+ *   acc[i] = sum m_j r / (r^2 + eps2)^(3/2),   pot[i] = - sum m_j / sqrt(r^2 + eps2),   r = x_j -
+ * x_i over the list of the walk that target i belongs to. A pair at distance zero adds nothing, so
+ * that a body in its own list is left out; entries may be bodies or cells, which act as points.
+ * Pairs are single precision, in places relative to those of the targets (error of a force about
+ * 1e-6 of its terms), or with G6X_PRECISION double they are double. The bits of a walk's forces do
+ * not depend on the other walks of the call, nor on threads. i_start   long long[nwalks + 1]:
+ * targets of walk w are xi[i_start[w]] to before xi[i_start[w + 1]]; their results go to the same
+ * rows of acc and pot j_start   the same of the list of walk w among xj and mj or, if j_list is not
+ * NULL, in j_list j_list    which of the nj entries of xj and mj are in the lists, counted from 0;
+ * NULL: xj and mj are the lists themselves, and nj is not read. Lists cost a GPU less to fetch 0,
+ * or a code; a NaN in a target spoils its own row only. */
+int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double (*xi)[3],
+              const long long j_start[], const int j_list[], int nj, const double (*xj)[3],
+              const double mj[], double eps2, double (*acc)[3], double pot[]);
+/* The same in two halves, with pointers to the arrays of each walk: targets (ni, xi), particles
+ * (nj, xj, mj) and cells (nc, xc, mc; nc may be NULL: none), in the manner of FDPS. The inputs are
+ * free again when dispatch returns; on a GPU the sum goes on. Up to 8 tags may be in flight; a tag
+ * that is dispatched again before it was retrieved is forgotten. What was wrong with a dispatch its
+ * retrieve says again. */
+int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
+                       const double (*const xi[])[3], const int nj[], const double (*const xj[])[3],
+                       const double *const mj[], const int nc[], const double (*const xc[])[3],
+                       const double *const mc[], double eps2);
+/* Waits for the sums of a tag; nwalks and ni as they were dispatched. acc, pot: where the results
+ * of each walk go. */
+int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
+                       double *const pot[]);
+
 /* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
  * the exact sums of this cluster's share of j as integers: words is
  * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,

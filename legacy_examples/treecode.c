@@ -14,7 +14,11 @@
  * What it asks of the library: a fresh and shorter or longer list at addresses 0.. for each
  * group (g6_set_j_particle_mxonly), over what an earlier group left there; the time set once
  * for a pass, before its particles; indices beyond those of the bodies, for cells; one array
- * of zeros for all that hardware wanted to know; a board closed and opened on the way. */
+ * of zeros for all that hardware wanted to know; a board closed and opened on the way.
+ *
+ * Compiled with -DMANY_WALKS (treecode_walks) it keeps the lists of all groups, and has them summed
+ * in one call (Hamada et al. 2009): bodies and cells lie in one array, the lists are numbers there,
+ * and no index is needed, for what is at distance zero adds nothing. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,9 +48,7 @@ static int n, npipes, ncells, show = NSHOW;
 static double *m, *pot, eps2, theta = 0.5, dt = 1.0 / 512, tend = 1.0, now;
 static vec *x, *v, *a;
 static cell *cells;
-static int *order, *work, *iidx;      /* bodies in the order of the tree */
-static vec *ix, *ia, *ijerk, *zeros3; /* what goes to the pipes and comes back */
-static double *ipot, *zeros;
+static int *order, *work; /* bodies in the order of the tree */
 static long nforce, nsince, nlists;
 static double nterms;
 
@@ -138,6 +140,88 @@ static int is_far(const cell *c, const cell *g)
 
 /* ---- the board ------------------------------------------------------------- */
 
+#ifdef MANY_WALKS
+
+static vec *gx, *gacc; /* bodies in the order of the tree */
+static double *gpot;
+static vec *jx; /* bodies, then cells */
+static double *jm;
+static long long *i_start, *j_start; /* [walk]: its first body, and entry */
+static int nwalks, *entries;         /* the lists, one behind the other */
+static long long room;
+
+static void prepare(void)
+{
+    gx = get(n, sizeof *gx), gacc = get(n, sizeof *gacc), gpot = get(n, sizeof *gpot);
+    jx = get(3 * n, sizeof *jx), jm = get(3 * n, sizeof *jm);
+    i_start = get(n + 1, sizeof *i_start), j_start = get(n + 1, sizeof *j_start);
+}
+
+static void enlist(int number)
+{
+    long long at = j_start[nwalks + 1]++;
+
+    if (at == room) {
+        room = 2 * room + 1024;
+        entries = realloc(entries, (size_t)room * sizeof *entries);
+        if (entries == NULL) stop("too many bodies for the memory", "");
+    }
+    entries[at] = number;
+}
+
+/* Takes down the list of group g. */
+static void add_group(const cell *g)
+{
+    j_start[nwalks + 1] = j_start[nwalks];
+    for (int q = 0; q < ncells;) {
+        const cell *c = cells + q;
+        if (is_far(c, g)) {
+            enlist(n + q);
+            q = c->skip;
+        } else if (is_leaf(c)) {
+            for (int p = c->first; p < c->first + c->count; p++) enlist(order[p]);
+            q = c->skip;
+        } else
+            q++;
+    }
+    nterms += (double)(j_start[nwalks + 1] - j_start[nwalks]) * g->count;
+    i_start[++nwalks] = g->first + g->count;
+}
+
+static void begin_groups(void) { nwalks = 0; }
+
+/* Groups follow one another in the order of the tree, so their bodies do. */
+static void end_groups(void)
+{
+    memcpy(jx, x, sizeof *x * (size_t)n), memcpy(jm, m, sizeof *m * (size_t)n);
+    for (int q = 0; q < ncells; q++) {
+        memcpy(jx[n + q], cells[q].com, sizeof(vec));
+        jm[n + q] = cells[q].m;
+    }
+    for (int p = 0; p < n; p++) memcpy(gx[p], x[order[p]], sizeof(vec));
+    if (g6x_walks(CLUSTER, nwalks, i_start, (const double (*)[3])gx, j_start, entries, n + ncells,
+                  (const double (*)[3])jx, jm, eps2, gacc, gpot) != 0)
+        stop("the GRAPE gives no forces", "");
+    for (int p = 0; p < n; p++) {
+        memcpy(a[order[p]], gacc[p], sizeof(vec));
+        pot[order[p]] = gpot[p];
+    }
+}
+
+#else
+
+static int *iidx;
+static vec *ix, *ia, *ijerk, *zeros3; /* what goes to the pipes and comes back */
+static double *ipot, *zeros;
+
+static void prepare(void)
+{
+    iidx = get(npipes, sizeof *iidx), ix = get(npipes, sizeof *ix);
+    ia = get(npipes, sizeof *ia), ijerk = get(npipes, sizeof *ijerk);
+    ipot = get(npipes, sizeof *ipot);
+    zeros = get(npipes, sizeof *zeros), zeros3 = get(npipes, sizeof *zeros3);
+}
+
 /* Sends the list of group g; returns its length. Bodies go with their own index, which
  * keeps a body off itself; cells with indices that no body has. */
 static int send_list(const cell *g)
@@ -180,6 +264,20 @@ static void sum_list(const cell *g, int nj)
     }
 }
 
+static void begin_groups(void) { g6_set_ti(CLUSTER, now); }
+
+static void add_group(const cell *g)
+{
+    int nj = send_list(g);
+
+    sum_list(g, nj);
+    nterms += (double)nj * g->count;
+}
+
+static void end_groups(void) {}
+
+#endif
+
 /* Forces on all bodies at their present places. */
 static void forces(void)
 {
@@ -190,18 +288,17 @@ static void forces(void)
         g6_close(CLUSTER);
         if (g6_open(CLUSTER) != 0) stop("cannot open the GRAPE again", "");
     }
-    g6_set_ti(CLUSTER, now);
+    begin_groups();
     for (int q = 0; q < ncells;) {
         const cell *g = cells + q;
         if (g->count <= NGROUP || is_leaf(g)) {
-            int nj = send_list(g);
-            sum_list(g, nj);
-            nterms += (double)nj * g->count;
+            add_group(g);
             nlists++;
             q = g->skip;
         } else
             q++;
     }
+    end_groups();
     nforce += n;
     nsince += n;
 }
@@ -293,10 +390,7 @@ int main(int argc, char **argv)
     if (npipes < 1) stop("no GRAPE here", "");
     pot = get(n, sizeof *pot), a = get(n, sizeof *a), cells = get(2 * n, sizeof *cells);
     order = get(n, sizeof *order), work = get(n, sizeof *work);
-    iidx = get(npipes, sizeof *iidx), ix = get(npipes, sizeof *ix);
-    ia = get(npipes, sizeof *ia), ijerk = get(npipes, sizeof *ijerk);
-    ipot = get(npipes, sizeof *ipot);
-    zeros = get(npipes, sizeof *zeros), zeros3 = get(npipes, sizeof *zeros3);
+    prepare();
     for (int i = 0; i < n; i++) order[i] = i;
 
     printf(" treecode   N = %d   eps = %.3E   theta = %.3f   dt = %.3E   t_end = %.5f\n", n, eps,

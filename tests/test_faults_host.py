@@ -81,19 +81,17 @@ s.close(); assert dispositions() == before
 
 def test_row31_interrupting_signals_do_not_disturb_a_call():
     capi.run_python("""
-import signal, time
+import signal
 hits = []
 signal.signal(signal.SIGALRM, lambda *_: hits.append(1))
 signal.siginterrupt(signal.SIGALRM, True)
 s = Session(0); source = cloud(3000); s.put_cloud(source)
 expected = s.force(3000, source.x, source.v, source.index).bits()
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-end = time.monotonic() + 1
-while time.monotonic() < end:
+while len(hits) < 20:
     found = s.force(3000, source.x, source.v, source.index)
     assert found.code == 0 and found.bits() == expected
 signal.setitimer(signal.ITIMER_REAL, 0)
-assert len(hits) > 3
 """)
 
 

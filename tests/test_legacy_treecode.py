@@ -9,6 +9,7 @@ import pytest
 
 from grape6py import reference, write_snapshot
 from legacy import EPS, NUMBER, SNAPSHOT, energies, force_errors, forces, numbers, output_of
+from particles import relative
 
 DOUBLE = (("GRAPE6_PRECISION", "double"),)
 BHTREE = (("GRAPE6_CLIENT", "bhtree"),)
@@ -145,3 +146,37 @@ def test_bad_options_end_with_the_usage_and_status_1(run, arguments):
     assert process.returncode == 1
     assert "[-o theta]" in process.stderr
     assert process.stdout == ""
+
+
+@pytest.mark.parametrize("theta", [0, 0.5, 1])
+@pytest.mark.parametrize(
+    ("environment", "limit"), [((), 3e-6), (DOUBLE, 1e-12)], ids=["grape", "double"]
+)
+def test_many_walks_a_call_give_the_same_forces(run, theta, environment, limit):
+    """The second build hands over the lists of all groups at once."""
+    args = SNAPSHOT, "-o", theta, *ONE_STEP
+    single, many = (
+        output_of(run(name, *args, environment=environment))
+        for name in ("treecode", "treecode_walks")
+    )
+    (acc, pot), (many_acc, many_pot) = forces(single), forces(many)
+    assert relative(many_acc, acc).max() <= limit
+    assert np.abs(many_pot / pot - 1).max() <= limit
+    assert single.splitlines()[-2] == many.splitlines()[-2]  # steps, lists, mean length
+
+
+def test_many_walks_keep_the_energy_as_well(run):
+    single, many = (output_of(run(name, SNAPSHOT)) for name in ("treecode", "treecode_walks"))
+    (error,) = numbers(rf"relative energy error{NUMBER}", many)
+    assert error <= 1e-4
+    assert energies(many) == pytest.approx(energies(single), rel=1e-4)
+
+
+def test_many_walks_of_odd_bodies(run, tmp_path):
+    file = tmp_path / "odd.dat"
+    pos = np.vstack([np.zeros((200, 3)), np.random.default_rng(3).standard_normal((300, 3))])
+    write_snapshot(file, np.where(np.arange(500) % 3 == 0, 0, 1 / 500), pos)
+    args = file, "-e", "0.01", "-o", "0.7", *ONE_STEP
+    single, many = (forces(output_of(run(n, *args))) for n in ("treecode", "treecode_walks"))
+    assert relative(many[0][200:], single[0][200:]).max() <= 1e-5
+    assert np.isfinite(many[0]).all()

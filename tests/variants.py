@@ -45,7 +45,7 @@ VARIANTS = {
     # Counts the lines that are run: tests/covered.py.
     "coverage": Recipe(flags=[*COUNTED, "-DGRAPE6_FAULT_INJECTION"], exported=True),
     "thread": Recipe(flags=[*SANITIZED, "-fsanitize=thread"]),
-    "aarch64": Recipe(cc="aarch64-linux-gnu-gcc", flags=["-Werror"], machine="aarch64"),
+    "aarch64": Recipe(cc="aarch64-linux-gnu-gcc", flags=[*QUICK, "-Werror"], machine="aarch64"),
 }
 
 

@@ -11,3 +11,4 @@
 #include "neighbours.cu"
 #include "arrays.cu"
 #include "hermite.cu"
+#include "walks.cu"

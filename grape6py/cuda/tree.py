@@ -239,7 +239,7 @@ class CardTree:
         self._drop("targets self last last_acc target_order target_high target_low target_self")
         self._drop("rank barnes_hut target_v target_velocity")
         self._kept["parts"] = None
-        return *self._results(), Counts(*done[:3], status.coincidences)
+        return *self._results(), Counts(*done[:3], sum(status.coincidences))
 
     def _results(self):
         """Acc, pot and jerk, which are the caller's from now on."""
@@ -369,7 +369,7 @@ class CardTree:
                 lists = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
                 self._point_level(3, {n: self._card.address(lists[n]) for n in sizes}, rooms)
             eights = status.parts[0]
-            status.parts[1] = status.too_long = 0
+            status.parts[1] = status.too_long = status.coincidences[1] = 0
             self._write_status(status)
             job.parts, count = 1, eights
             while job.parts < 3:

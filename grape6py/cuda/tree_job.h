@@ -16,7 +16,7 @@ struct tree_status {
     int32_t parts[2];    /* of groups that are taken in parts: eights, and of those single targets */
     int32_t too_long;    /* single targets whose lists did not fit, either */
     int32_t close;    /* targets with a pair too close for single precision */
-    uint64_t coincidences;
+    uint64_t coincidences[2]; /* in groups; in parts of them */
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
 };
 

@@ -38,7 +38,7 @@ Status = _structure(
     ("long_groups", _int),
     ("parts", _int * 2),
     *_all(_int, "too_long close"),
-    ("coincidences", _uint64),
+    ("coincidences", _uint64 * 2),
     ("done", _uint64 * (4 * COUNTERS)),
 )
 Level = _structure(

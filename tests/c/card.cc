@@ -1,42 +1,73 @@
 /* card.cc - the CUDA driver's entry points (struct driver of csrc/device.h) for card.h. */
 #include "card.h"
 
-#include <csetjmp>
 #include <cstdlib>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <ucontext.h>
 #include <vector>
 
 struct card_dim threadIdx, blockIdx, blockDim, gridDim;
-uint64_t card_exchange[32 * 32];
+uint64_t card_exchange[2][32 * 32];
+unsigned card_turn;
 
-namespace {
+namespace
+{
 
 enum state { RUNNABLE, AT_WARP, AT_BLOCK, ENDED };
-enum { STACK = 1 << 17 };
+enum { STACK = 1 << 17, MOST = 32 * 32 };
+
+/* Changes over by gcc's own long jumps: swapcontext would call the kernel each time, for the signal
+ * mask, and those of libc look for what they jump over. */
+typedef void *place[5];
 
 struct fibre {
     ucontext_t start;
-    jmp_buf here;
+    place here;
     std::vector<char> stack;
     state at;
     bool begun;
 };
 
-std::deque<fibre> fibres; /* which stay where they are when more come */
-jmp_buf scheduler;
-unsigned current;
+fibre fibres[MOST];
+place scheduler;
+unsigned current, last_of_warp;
 void (*kernel)(const void *);
 const void *kernel_job;
 
-/* Changes over by longjmp: swapcontext would call the kernel each time, for the signal mask. */
-void change_over(state why)
+void run_fibre(void);
+
+[[noreturn]] void begin(fibre &f)
+{
+    f.begun = true;
+    getcontext(&f.start);
+    f.stack.resize(STACK);
+    f.start.uc_stack.ss_sp = f.stack.data();
+    f.start.uc_stack.ss_size = f.stack.size();
+    f.start.uc_link = nullptr;
+    makecontext(&f.start, run_fibre, 0);
+    setcontext(&f.start);
+    abort();
+}
+
+/* The next thread of the warp that can run does, or the scheduler after the last. */
+[[noreturn, gnu::noinline]] void run_next()
+{
+    while (++current < last_of_warp) {
+        fibre &f = fibres[current];
+        if (f.at != RUNNABLE) continue;
+        threadIdx.x = current;
+        if (!f.begun) begin(f);
+        __builtin_longjmp(f.here, 1);
+    }
+    __builtin_longjmp(scheduler, 1);
+}
+
+[[gnu::noinline]] void change_over(state why)
 {
     fibre &self = fibres[current];
     self.at = why;
-    if (!_setjmp(self.here)) _longjmp(scheduler, 1);
+    if (!__builtin_setjmp(self.here)) run_next();
 }
 
 /* A fibre runs one thread after another. */
@@ -46,23 +77,6 @@ void run_fibre()
         kernel(kernel_job);
         change_over(ENDED);
     }
-}
-
-void let_run(unsigned t)
-{
-    fibre &f = fibres[t];
-    current = t;
-    threadIdx.x = t;
-    if (_setjmp(scheduler)) return;
-    if (f.begun) _longjmp(f.here, 1);
-    f.begun = true;
-    getcontext(&f.start);
-    f.stack.resize(STACK);
-    f.start.uc_stack.ss_sp = f.stack.data();
-    f.start.uc_stack.ss_size = f.stack.size();
-    f.start.uc_link = nullptr;
-    makecontext(&f.start, run_fibre, 0);
-    setcontext(&f.start);
 }
 
 /* Lets those go on who wait in [first, last) for each other, if all there do or have ended. */
@@ -78,21 +92,28 @@ bool release(unsigned first, unsigned last, state at)
     return any;
 }
 
+[[gnu::noinline]] void run_each(unsigned first, unsigned last)
+{
+    current = first - 1;
+    last_of_warp = last;
+    if (!__builtin_setjmp(scheduler)) run_next();
+}
+
+/* A warp runs until its threads wait for the block. */
+void run_warp(unsigned first, unsigned last)
+{
+    do {
+        card_turn ^= 1;
+        run_each(first, last);
+    } while (release(first, last, AT_WARP));
+}
+
 void run_block(unsigned threads)
 {
-    if (fibres.size() < threads) fibres.resize(threads);
     for (unsigned t = 0; t < threads; t++) fibres[t].at = RUNNABLE;
-    for (bool going = true; going;) {
-        going = false;
-        for (unsigned t = 0; t < threads; t++) {
-            if (fibres[t].at != RUNNABLE) continue;
-            going = true;
-            let_run(t);
-        }
-        for (unsigned w = 0; w < threads; w += 32)
-            going |= release(w, w + 32 < threads ? w + 32 : threads, AT_WARP);
-        going |= release(0, threads, AT_BLOCK);
-    }
+    do
+        for (unsigned w = 0; w < threads; w += 32) run_warp(w, w + 32 < threads ? w + 32 : threads);
+    while (release(0, threads, AT_BLOCK));
     for (unsigned t = 0; t < threads; t++)
         if (fibres[t].at != ENDED) abort(); /* a barrier that not all reach */
 }
@@ -152,8 +173,8 @@ const char *card_calls(void)
 /* For tests: launches do nothing from now on, and say nothing. */
 void card_skip(int on) { skipping = on != 0; }
 
-/* For tests: a stream other than the card's own, with work that is not done before it is waited for,
- * or that gives an error. */
+/* For tests: a stream other than the card's own, with work that is not done before it is waited
+ * for, or that gives an error. */
 void card_stream(void *stream, void (*work)(void), int error)
 {
     callers = stream;
@@ -175,7 +196,7 @@ int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_
                 unsigned, unsigned, unsigned, void *, void **arguments, void **)
 {
     const char *order = getenv("GRAPE6_TEST_CARD_ORDER"); /* backwards, if it is set */
-    static std::mutex one_at_a_time; /* several devices are one */
+    static std::mutex one_at_a_time;                      /* several devices are one */
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (int code = fails('l')) return code;
     if (skipping) return 0;

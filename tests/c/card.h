@@ -33,7 +33,8 @@ extern struct card_dim threadIdx, blockIdx, blockDim, gridDim;
 
 void card_wait_for_block(void);
 void card_wait_for_warp(void);
-extern uint64_t card_exchange[32 * 32]; /* a word per thread */
+extern uint64_t card_exchange[2][32 * 32]; /* a word per thread, in two turns */
+extern unsigned card_turn;
 
 struct alignas(16) float4 {
     float x, y, z, w;
@@ -47,38 +48,34 @@ static inline void __syncwarp(void) { card_wait_for_warp(); }
 static inline void __threadfence(void) {}
 static inline void __threadfence_system(void) {}
 
-static inline bool __any_sync(unsigned, bool mine)
+/* Words that the threads of a warp have given each other, by thread of the block. A change of turns
+ * keeps the next ones from those that are still read. */
+static inline const uint64_t *card_give(uint64_t mine)
 {
-    const unsigned first = threadIdx.x / 32 * 32;
-    card_exchange[threadIdx.x] = mine;
+    card_exchange[card_turn][threadIdx.x] = mine;
     card_wait_for_warp();
-    bool any = false;
-    for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++) any |= card_exchange[first + l];
-    card_wait_for_warp();
-    return any;
+    return card_exchange[card_turn ^ 1];
 }
 
 static inline unsigned __ballot_sync(unsigned, bool mine)
 {
     const unsigned first = threadIdx.x / 32 * 32;
-    card_exchange[threadIdx.x] = mine;
-    card_wait_for_warp();
+    const uint64_t *given = card_give(mine);
     unsigned bits = 0;
     for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
-        bits |= (unsigned)card_exchange[first + l] << l;
-    card_wait_for_warp();
+        bits |= (unsigned)given[first + l] << l;
     return bits;
 }
+
+static inline bool __any_sync(unsigned all, bool mine) { return __ballot_sync(all, mine) != 0; }
 
 static inline int __reduce_max_sync(unsigned, int mine)
 {
     const unsigned first = threadIdx.x / 32 * 32;
-    card_exchange[threadIdx.x] = (uint64_t)mine;
-    card_wait_for_warp();
+    const uint64_t *given = card_give((uint64_t)mine);
     int most = mine;
     for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
-        if ((int)card_exchange[first + l] > most) most = (int)card_exchange[first + l];
-    card_wait_for_warp();
+        if ((int)given[first + l] > most) most = (int)given[first + l];
     return most;
 }
 
@@ -88,10 +85,7 @@ template <class T> static inline T card_of_thread(T mine, unsigned from)
     static_assert(sizeof mine == 4, "");
     uint32_t bits;
     memcpy(&bits, &mine, sizeof bits);
-    card_exchange[threadIdx.x] = bits;
-    card_wait_for_warp();
-    bits = (uint32_t)card_exchange[from];
-    card_wait_for_warp();
+    bits = (uint32_t)card_give(bits)[from];
     memcpy(&mine, &bits, sizeof bits);
     return mine;
 }

@@ -1,0 +1,43 @@
+! walks.f90 - many walks from Fortran: by offsets, and by addresses.
+program walks
+   use, intrinsic :: iso_c_binding
+   use g6lib
+   implicit none
+   integer(c_long_long) :: i_start(3) = [0, 2, 3], j_start(3) = [0, 2, 4]
+   real(c_double), target :: xi(3, 3), xj(3, 4), mj(4), acc(3, 3), pot(3), again(3, 3), phi(3)
+   integer(c_int), target :: list(4) = [0, 1, 3, 2]
+   integer(c_int) :: ni(2) = [2, 1], nj(2) = [2, 2]
+   type(c_ptr) :: x(2), y(2), m(2), a(2), p(2)
+
+   xi = 0; xj = 0; mj = [1, 1, 1, 2]
+   xi(1, :) = [0, 1, 9]
+   xj(1, :) = [0, 1, 9, 1]
+   call expect('open', g6_open(0) == 0)
+   call expect('walks', g6x_walks(0, 2, i_start, xi, j_start, c_loc(list), 4, xj, mj, 0d0, acc, &
+                                  pot) == 0)
+   call expect('acc', all(abs(acc(1, :) - [1d0, -1d0, -2/64d0]) < 1e-6))
+   call expect('pot', all(abs(pot - [-1d0, -1d0, -2/8d0]) < 1e-6))
+   x = [c_loc(xi(1, 1)), c_loc(xi(1, 3))]
+   y = [c_loc(xj(1, 1)), c_loc(xj(1, 3))]
+   m = [c_loc(mj(1)), c_loc(mj(3))]
+   a = [c_loc(again(1, 1)), c_loc(again(1, 3))]
+   p = [c_loc(phi(1)), c_loc(phi(3))]
+   call expect('dispatch', g6x_walks_dispatch(0, 7, 2, ni, x, nj, y, m, c_null_ptr, c_null_ptr, &
+                                              c_null_ptr, 0d0) == 0)
+   call expect('retrieve', g6x_walks_retrieve(0, 7, 2, ni, a, p) == 0)
+   call expect('the same', all(again == acc) .and. all(phi == pot))
+   call expect('close', g6_close(0) == 0)
+   print '(a)', 'walks: all right'
+
+contains
+
+   subroutine expect(what, right)
+      character(len=*), intent(in) :: what
+      logical, intent(in) :: right
+      if (.not. right) then
+         print '(2a)', 'wrong: ', what
+         stop 1
+      end if
+   end subroutine
+
+end program walks
