@@ -20,9 +20,10 @@ from variants import Variants, clean
 LEAST = 95
 # The files that reach lines which the others do not; the programs of run_others reach the rest.
 TESTS = """block_calls configuration contract_extras contract_g6x contract_memory contract_partial
-    contract_pointers contract_self faults_codes faults_corners faults_host tree_backend tree_faults
-    tree_search""".split()
-ON_CARDS = "cuda_backend device_arrays cuda_devices".split()
+    contract_pointers contract_self faults_codes faults_corners faults_host g5_faults g5_forces
+    tree_backend tree_faults tree_search
+    walks walks_faults""".split()
+ON_CARDS = "cuda_backend cuda_devices cuda_walks device_arrays".split()
 # Instruction sets share their lines, and walk.c takes them all; the verified tree sums every pair.
 CHOSEN = "not avx2 and not avx512 and not row29_every and not verify_does_not"
 
