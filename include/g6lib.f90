@@ -764,8 +764,8 @@ module g6lib
          real(c_double), intent(out) :: r2(k, *)
       end function
 
-      ! Many walks in one call: targets i_start(w) to i_start(w + 1) - 1 of xi, counted from 0, feel
-      ! entries j_start(w) to j_start(w + 1) - 1 of j_list, which are numbers, from 0, of xj and mj;
+      ! Many walks in one call: targets i_start(w) to i_start(w + 1) - 1 of xi, from 0 on, feel
+      ! entries j_start(w) to j_start(w + 1) - 1 of j_list, which are numbers, from 0, of xj, mj;
       ! or of xj and mj themselves, if j_list is c_null_ptr (else c_loc of an integer array).
       integer(c_int) function g6x_walks(clusterid, nwalks, i_start, xi, j_start, j_list, nj, xj, &
                                         mj, eps2, acc, pot) bind(c)

@@ -29,7 +29,7 @@ DEVICE_FN int moderate_exponent(int high) { return max(-1000, min(1000, (high >>
 
 DEVICE_FN int most_of_block(int mine, int shared[2])
 {
-    const int most = __reduce_max_sync(0xffffffffu, mine);
+    const int most = max_of_warp(mine);
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = most;
     __syncthreads();
     return max(shared[0], shared[1]);
@@ -43,7 +43,7 @@ DEVICE_FN const double2 *walk_body(const struct cuda_walks_job &job,
     return (const double2 *)job.bodies + 2 * (job.list ? (int64_t)job.list[at] : at);
 }
 
-/* Whether all entries are finite. */
+/* The frame, in shared memory, for registers are few; whether all entries are finite. */
 DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                           struct walk_frame *f)
 {
@@ -59,12 +59,15 @@ DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_wa
     }
     reach = most_of_block(reach, of_reach);
     mass = most_of_block(mass, of_mass);
-    f->length = moderate_exponent(reach);
-    f->mass = moderate_exponent(mass);
-    f->unit = ldexp(1.0, -f->length);
-    f->mass_unit = ldexp(1.0, -f->mass);
-    f->eps2 = job.eps2 * f->unit * f->unit;
-    f->close = walk_close((real)f->eps2, (real)(tile.radius * f->unit));
+    if (threadIdx.x == 0) {
+        f->length = moderate_exponent(reach);
+        f->mass = moderate_exponent(mass);
+        f->unit = ldexp(1.0, -f->length);
+        f->mass_unit = ldexp(1.0, -f->mass);
+        f->eps2 = job.eps2 * f->unit * f->unit;
+        f->close = walk_close((real)f->eps2, (real)(tile.radius * f->unit));
+    }
+    __syncthreads();
     return max(reach, mass) < HIGH_OF_INFINITY;
 }
 
@@ -197,11 +200,10 @@ DEVICE_FN void give_walk(const struct cuda_walks_job &job, const struct cuda_wal
 
 template <int N>
 DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                       struct walk_source *source, walk_totals total)
+                       struct walk_source *source, walk_totals total, struct walk_frame &f)
 {
     const int thread = (int)threadIdx.x;
     const bool idle = thread / 32 * 32 >= tile.targets;
-    struct walk_frame f;
     struct pair_i i[N];
     const bool fine = find_frame(job, tile, &f);
 #pragma unroll
@@ -237,15 +239,17 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
     }
 }
 
-KERNEL(walks, struct cuda_walks_job, WALK_THREADS, DOUBLE_MODE ? 8 : 14)
+/* As many CUDA blocks as leave the registers that a thread needs. */
+KERNEL(walks, struct cuda_walks_job, WALK_THREADS, DOUBLE_MODE ? 4 : 10)
 {
     __shared__ struct walk_source source[WALK_CHUNK];
     __shared__ walk_totals total;
-    const struct cuda_walk_tile tile = job.tiles[blockIdx.x];
+    __shared__ struct walk_frame frame;
+    const struct cuda_walk_tile &tile = job.tiles[blockIdx.x]; /* kept in no registers */
     switch ((tile.targets + WALK_THREADS - 1) / WALK_THREADS) {
-    case 1: walk_on<1>(job, tile, source, total); break;
-    case 2: walk_on<2>(job, tile, source, total); break;
-    case 3: walk_on<3>(job, tile, source, total); break;
-    default: walk_on<4>(job, tile, source, total);
+    case 1: walk_on<1>(job, tile, source, total, frame); break;
+    case 2: walk_on<2>(job, tile, source, total, frame); break;
+    case 3: walk_on<3>(job, tile, source, total, frame); break;
+    default: walk_on<4>(job, tile, source, total, frame);
     }
 }
