@@ -29,7 +29,7 @@ class StandIn(standin.Card):
 def tree_card(shared_folder, monkeypatch):
     """A card with short lists of parts of groups."""
     usual = tree_setting.Rooms.of
-    monkeypatch.setattr(tree_setting.Rooms, "of", lambda s: replace(usual(s), parts=[99] * 3))
+    monkeypatch.setattr(tree_setting.Rooms, "of", lambda *a: replace(usual(*a), parts=[99] * 3))
     return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
 
 
@@ -44,5 +44,5 @@ def relative(found, right):
 def shortened(monkeypatch, *rooms):
     """Has lists begin with so many entries: of hypers and supers, groups, parts of groups."""
     monkeypatch.setattr(
-        tree_setting.Rooms, "of", lambda setting: tree_setting.Rooms(*([*r] for r in rooms))
+        tree_setting.Rooms, "of", lambda *_: tree_setting.Rooms(*([*r] for r in rooms))
     )

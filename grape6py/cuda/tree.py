@@ -35,7 +35,7 @@ from grape6py.cuda.tree_job import (
     Job,
     Status,
 )
-from grape6py.cuda.tree_setting import Counts, Rooms, longer
+from grape6py.cuda.tree_setting import FEW_TARGETS, Counts, Rooms, longer
 
 OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
@@ -219,7 +219,7 @@ class CardTree:
         job.parts = job.first_part = 0
         job.part_room = max(PART_ROOM, ni // 8 + 1024)
         key = astuple(setting) if targets is None else None
-        rooms = self._rooms = self._grown.get(key) or Rooms.of(setting)
+        rooms = self._rooms = self._grown.get(key) or Rooms.of(setting, ni)
         while True:
             status = self._sum()
             if not self._enough_room(status):
@@ -305,7 +305,8 @@ class CardTree:
         job, ni = self._job, self._job.target_count
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
-        job.part_slots = slots = min(max(ni // 512, LEAST_SLOTS), MOST_SLOTS)
+        share = ni // 512 if ni >= FEW_TARGETS else ni // 32 + 1
+        job.part_slots = slots = min(max(share, LEAST_SLOTS), MOST_SLOTS)
         small = self._rooms.groups
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
         rooms = [self._rooms.large, self._rooms.large, small, self._rooms.parts]

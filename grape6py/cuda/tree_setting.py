@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+FEW_TARGETS = 1 << 19  # whose lists may be long, since they take little memory
+
 
 @dataclass
 class Counts:
@@ -51,13 +53,15 @@ class Rooms:
     parts: list
 
     @classmethod
-    def of(cls, setting):
-        """For a setting, from the lists of Plummer spheres."""
+    def of(cls, setting, targets):
+        """For a setting, from the lists of Plummer spheres; twice as long where targets are few."""
         theta = max(setting.theta, 0.2)
         leaves = int(64 / theta**2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
+        if targets < FEW_TARGETS:
+            near = [2 * room for room in near]
         wide = int(800 / theta**2) + 64
         return cls([wide, 0, wide // 4 + 64], near, [2 * room for room in near])
 
