@@ -1,6 +1,7 @@
 """A graphics card as the octree uses it: arrays of CuPy, kernels launched by name."""
 
 import ctypes
+import functools
 
 from grape6py.cuda import source
 
@@ -12,11 +13,15 @@ class Card:
         import cupy
 
         self.xp = cupy
-        # CuPy's own way takes three times as long, and a small tree has fifty launches.
-        self._start = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
-        size, pointer = ctypes.c_uint, ctypes.c_void_p
-        self._start.argtypes = [pointer, *[size] * 7, pointer, pointer, pointer]
         self._kernels, self._modules = {}, {}
+
+    @functools.cached_property
+    def _start(self):
+        """The driver's launch: CuPy's own takes three times as long, and a tree has fifty."""
+        start = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
+        size, pointer = ctypes.c_uint, ctypes.c_void_p
+        start.argtypes = [pointer, *[size] * 7, pointer, pointer, pointer]
+        return start
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
