@@ -382,7 +382,7 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         code = error_set(&s->fault, G6X_E_MISMATCH,
                          "lasthalf with nj = %d, ni = %d after firsthalf with nj = %d, ni = %d", nj,
                          ni, c->nj, c->ni);
-    } else if (ni && (!acc || (!jerk && (c->jerk || s->id < SESSION_GRAPE5)) || !pot)) {
+    } else if (ni && (!acc || (!jerk && (c->jerk || s->id <= SESSION_NONE)) || !pot)) {
         code = error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer");
     } else if (c->code) {
         code = c->code;
