@@ -13,7 +13,8 @@ from grape6py.cuda.tree_search import CardSearch
 from grape6py.cuda.tree_setting import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
-_turn = threading.RLock()  # for any tree: they share the lengths of their lists
+# Of whoever uses trees: the state of a call lies in its tree, that of compilation in the card.
+turn = threading.RLock()
 
 
 class DeviceTree:
@@ -41,7 +42,7 @@ class DeviceTree:
         there = given.get("targets") is None or _device_arrays.first_on_device(given)
         kind = _device_arrays.Device if there else _device_arrays.ThroughDevice
         place = kind(None, self._cupy, self._device, "the tree lies on")
-        with _turn, place, _explained(self._cupy):
+        with turn, place, explained(self._cupy):
             yield place
             self._cupy.cuda.get_current_stream().synchronize()
 
@@ -51,13 +52,13 @@ class DeviceTree:
         copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
         try:
             if self._n:
-                self._tree = CardTree(_card(self._device), *copies)
+                self._tree = CardTree(card_of(self._device), *copies)
         except NotFiniteError:
             place.check()  # which has the same words for all arrays
             raise
 
     def close(self):
-        with _turn:
+        with turn:
             self.is_open, self._tree = False, None
 
     def forces(self, ni, pos, vel, number, last_acc, *, eps2, method, theta, order, bound):
@@ -106,7 +107,7 @@ class DeviceTree:
         raise errors.from_code(lib.G6X_E_ADDRESS, text)
 
 
-def _card(device):
+def card_of(device):
     from grape6py.cuda.device import tree_card  # which needs CuPy
 
     return tree_card(device)
@@ -118,7 +119,7 @@ def _first(which):
 
 
 @contextlib.contextmanager
-def _explained(cupy):
+def explained(cupy):
     """Turns CuPy's exceptions into those of the table of faults."""
     try:
         yield

@@ -147,7 +147,7 @@ class CardTrees(_Gravity):
         self._check_open()
         if not len(mass):
             return pos, mass
-        with _device_tree._turn:
+        with _device_tree.turn:
             tree = CardTree(self.arrays.card, pos, mass)
             which = () if rows is None else (pos[rows], rows)
             acc, pot, _, counts = tree.forces(self._setting, *which)

@@ -39,7 +39,7 @@ class Grape6:
     ----------
     backend : {"auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree"}
         Where the sum is done; "auto": as GRAPE6_BACKEND says, by default on a GPU if there is one.
-        "cpu-tree" is an octree, "tree" the best one there is; this version has none on a GPU.
+        "cpu-tree" is an octree, "cuda-tree" one on a GPU, "tree" that one if there is a GPU.
     precision : {"grape", "double", "single"}
         Positions in pairs of single precision numbers and pair terms in single (the
         default); everything in double; everything in single.

@@ -23,7 +23,7 @@ BODIES, EPS = plummer(200, 1), 0.05
 def card(cupy, monkeypatch):
     """CuPy, whose device launches the kernels of the trees and of the leapfrog."""
     made = Card(CARD, cupy)
-    monkeypatch.setattr(_device_tree, "_card", lambda device: made)
+    monkeypatch.setattr(_device_tree, "card_of", lambda device: made)
     return cupy
 
 

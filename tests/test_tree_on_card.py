@@ -43,7 +43,7 @@ class Card(standin.Card):
 def cupy(monkeypatch, tree_card):
     module = fake_arrays.install(monkeypatch)
     card = Card(tree_card._library, module)
-    monkeypatch.setattr(_device_tree, "_card", lambda device: card)
+    monkeypatch.setattr(_device_tree, "card_of", lambda device: card)
     return module
 
 

@@ -1,7 +1,6 @@
 """A graphics card as the octree uses it: arrays of CuPy, kernels launched by name."""
 
-import ctypes
-import functools
+import numpy as np
 
 from grape6py.cuda import source
 
@@ -14,14 +13,6 @@ class Card:
 
         self.xp = cupy
         self._kernels, self._modules = {}, {}
-
-    @functools.cached_property
-    def _start(self):
-        """The driver's launch: CuPy's own takes three times as long, and a tree has fifty."""
-        start = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
-        size, pointer = ctypes.c_uint, ctypes.c_void_p
-        start.argtypes = [pointer, *[size] * 7, pointer, pointer, pointer]
-        return start
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
@@ -47,13 +38,9 @@ class Card:
             order = name.rpartition("_")[2]
             module = self._module(order if order.isdigit() else None)
             self._kernels[name] = module.get_function(name)
-        told = (ctypes.c_void_p * 1)(ctypes.addressof(job))
-        stream = self.xp.cuda.get_current_stream().ptr
-        error = self._start(
-            self._kernels[name].ptr, blocks, 1, 1, threads, 1, 1, 0, stream, told, None
-        )
-        if error:
-            raise self.xp.cuda.driver.CUDADriverError(error)
+        told = bytes(job)
+        by_value = np.frombuffer(told, np.dtype((np.void, len(told))))
+        self._kernels[name]((blocks,), (threads,), (by_value,))
 
     def address(self, array):
         """Where an array's data are."""

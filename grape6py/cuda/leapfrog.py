@@ -40,13 +40,13 @@ class CardArrays:
     def __init__(self, cupy, device):
         self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
         with self.using():
-            self.card = _device_tree._card(device)
+            self.card = _device_tree.card_of(device)
             self.card.add("leapfrog.cu", "double", KERNELS)
 
     @contextlib.contextmanager
     def using(self):
         """Context in which arrays are made and used; its exceptions are ours."""
-        with self._device, _device_tree._explained(self.xp):
+        with self._device, _device_tree.explained(self.xp):
             yield
 
     def place(self):

@@ -39,7 +39,8 @@ from grape6py.cuda.tree_setting import FEW_TARGETS, Counts, Rooms, longer
 
 OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
-LEAST_SLOTS, MOST_SLOTS = 256, 4096  # parts of groups that are taken at once
+LEAST_SLOTS, MOST_SLOTS = 256, 4096  # parts of groups that are taken at once,
+PART_BYTES = 64 << 20  # and what their lists may take, if it is more than the least
 LONGEST, MANY = 8192, 8  # list of a group; share of the groups (1/8) that may be taken in parts
 PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
@@ -306,7 +307,8 @@ class CardTree:
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
         share = ni // 512 if ni >= FEW_TARGETS else ni // 32 + 1
-        job.part_slots = slots = min(max(share, LEAST_SLOTS), MOST_SLOTS)
+        most = min(PART_BYTES // (4 * sum(self._rooms.parts)), MOST_SLOTS)
+        job.part_slots = slots = max(min(share, most), LEAST_SLOTS)
         small = self._rooms.groups
         batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
         rooms = [self._rooms.large, self._rooms.large, small, self._rooms.parts]
