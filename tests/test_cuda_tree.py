@@ -69,16 +69,34 @@ def test_repeated_runs_have_equal_bits(tree_card):
     assert np.array_equal(first[1], again[1])
 
 
-def test_lists_grow_and_long_ones_are_taken_in_parts(tree_card, monkeypatch):
+def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_card, monkeypatch):
     mass, pos = samples.plummer(1500, 9)
     right = sums(tree_card, pos, mass, theta=0.3)
-    shortened(monkeypatch, [8, 0, 8], [9000, 4, 4], [8, 8, 8])
+    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], [8, 8, 8])
     tree_card.launched.clear()
     acc, _, _ = sums(tree_card, pos, mass, theta=0.3)
     assert tree_card.launched.count("tree_walk_hypers") > 1
     assert tree_card.launched.count("tree_near_singles") > 1
     assert np.median(relative(acc, right[0])) < 1e-3
     assert relative(acc, right[0]).max() < 1e-2
+
+
+def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
+    mass, pos = samples.SAMPLES["clustered"](5000, 9)
+    right = sums(tree_card, pos, mass)
+    longest = tree_setting.Rooms.of(tree_setting.Setting(0.6)).longest
+    monkeypatch.setattr(card_tree, "LEAST_SLOTS", 3)
+    monkeypatch.setattr(card_tree, "LEAST_LISTS", 16)
+    monkeypatch.setattr(card_tree, "LIST_BYTES", 0)
+    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], longest)
+    tree_card.launched.clear()
+    short = sums(tree_card, pos, mass)
+    assert tree_card.launched.count("tree_groups_of_kind") > 50
+    assert tree_card.rooms[0.6, 5].groups == [8, 8, 8]
+    lengthened = sums(tree_card, pos, mass)
+    for again in short, lengthened:
+        assert all(np.array_equal(a, b) for a, b in zip(again[:2], right[:2], strict=True))
+        assert again[2] == right[2]
 
 
 def test_targets_of_their_own(tree_card):
@@ -106,7 +124,7 @@ def test_pairs_at_one_place_and_very_close_ones_without_softening(tree_card):
 
 
 def test_no_close_pair_is_forgotten_for_want_of_room(tree_card, monkeypatch):
-    monkeypatch.setattr(card_tree, "PART_ROOM", 8)
+    monkeypatch.setattr(card_tree, "AGAIN_ROOM", 8)
     mass, pos = samples.plummer(400, 19)
     pos[200:] = pos[:200]
     pos[200:, 1] += 5e-12
@@ -179,7 +197,7 @@ def test_softening_far_below_what_single_precision_holds(tree_card, eps, order):
 def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
     mass, pos = samples.plummer(1500, 25)
     at = np.ascontiguousarray(pos[:700] * 1.1)
-    shortened(monkeypatch, [8, 0, 8], [40, 4, 4], [99] * 3)
+    shortened(monkeypatch, tree_card, [8, 0, 8], [40, 4, 4], [99] * 3)
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
     setting = tree_setting.Setting(0.5, 5, 1e-4)
     first = tree.forces(setting, at)[0]
@@ -195,9 +213,9 @@ def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
 def test_targets_at_the_places_of_particles_are_summed_as_groups(tree_card, eps):
     mass, pos = samples.plummer(1500, 27)
     own = sums(tree_card, pos, mass, theta=0.5, eps=eps)
-    parts = tree_card.launched.count("tree_part_groups")
+    parts = tree_card.launched.count("tree_groups_of_kind")
     tree_card.launched.clear()
     foreign = sums(tree_card, pos, mass, theta=0.5, eps=eps, targets=np.ascontiguousarray(pos))
     assert np.median(relative(foreign[0], own[0])) < 1e-6
     assert relative(foreign[0], own[0]).max() < 1e-5
-    assert tree_card.launched.count("tree_part_groups") == parts
+    assert tree_card.launched.count("tree_groups_of_kind") == parts

@@ -115,10 +115,9 @@ def test_groups_whose_lists_are_long_have_the_jerks_of_their_parts(
 ):
     right = direct(cluster)
     whole = relative(jerks(tree_card, cluster, 0.3, order), right)
-    shortened(monkeypatch, [8, 0, 8], [9000, 4, 4], [8, 8, 8])
-    tree_card.launched.clear()
+    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], [150] * 3)
     parts = relative(jerks(tree_card, cluster, 0.3, order), right)
-    assert tree_card.launched.count(f"tree_jerk{'' if order else '_bh'}_eights") > 1
+    assert np.median(parts) > 5 * np.median(whole)
     assert np.median(parts) < 1e-3
     assert np.quantile(parts, 0.99) < 6 * np.quantile(whole, 0.99)
 

@@ -1,7 +1,6 @@
 """A card for the octree on the CPU: its kernels as a library, launched by name."""
 
 import ctypes
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,10 +25,7 @@ class StandIn(standin.Card):
 
 
 @pytest.fixture
-def tree_card(shared_folder, monkeypatch):
-    """A card with short lists of parts of groups."""
-    usual = tree_setting.Rooms.of
-    monkeypatch.setattr(tree_setting.Rooms, "of", lambda *a: replace(usual(*a), parts=[99] * 3))
+def tree_card(shared_folder):
     return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
 
 
@@ -41,8 +37,9 @@ def relative(found, right):
     return rows(found - right) / rows(right)
 
 
-def shortened(monkeypatch, *rooms):
-    """Has lists begin with so many entries: of hypers and supers, groups, parts of groups."""
+def shortened(monkeypatch, card, *rooms):
+    """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
+    card.rooms.clear()
     monkeypatch.setattr(
         tree_setting.Rooms, "of", lambda *_: tree_setting.Rooms(*([*r] for r in rooms))
     )

@@ -13,6 +13,7 @@ class Card:
 
         self.xp = cupy
         self._kernels, self._modules = {}, {}
+        self.rooms = {}  # of the tree's lists, by theta and order
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""

@@ -69,7 +69,7 @@ class Card:
     xp = np
 
     def __init__(self, library):
-        self._library = library
+        self._library, self.rooms = library, {}
 
     def add(self, file, precision, names):
         """The library has them all."""

@@ -5,7 +5,6 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 """
 
 import struct
-from dataclasses import astuple
 
 import numpy as np
 
@@ -17,32 +16,36 @@ from grape6py.cuda.tree_job import (
     CELL_BLOCK,
     CELL_LEVELS,
     COUNTERS,
+    EIGHTS,
     FAR,
     FLOW,
     FLOW_PIECES,
     GROUP,
     GROUP_BYTES,
+    GROUPS,
     IN_HYPER,
     IN_SUPER,
+    KINDS,
     LEAF_SPAN,
+    LONG_GROUPS,
     MOMENTS,
     MOTION,
     OPENING,
     PLACE,
     RATE_TERMS,
     RATES,
+    SINGLES,
     TERMS,
     Job,
     Status,
 )
-from grape6py.cuda.tree_setting import FEW_TARGETS, Counts, Rooms, longer
+from grape6py.cuda.tree_setting import Counts, Rooms, longer
 
 OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
-LEAST_SLOTS, MOST_SLOTS = 256, 4096  # parts of groups that are taken at once,
-PART_BYTES = 64 << 20  # and what their lists may take, if it is more than the least
-LONGEST, MANY = 8192, 8  # list of a group; share of the groups (1/8) that may be taken in parts
-PART_ROOM = 65536  # parts, and targets that are summed again, to begin with
+LEAST_SLOTS = 256  # long groups, or parts of groups, that are taken at once
+AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
+SIZES = ("groups", "groups", "eights", "singles")  # kernels of near terms, by kind
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE, NO_MEMORY = -6, -29
 
@@ -76,10 +79,10 @@ class CardTree:
     def __init__(self, card, pos, mass, vel=None):
         self._card, self._xp = card, card.xp
         self.n = len(mass)
-        self._kept, self._grown = {}, {}
+        self._kept = {}
         self._scratch = Scratch(card, max(LIST_BYTES * self.n, LEAST_LISTS) + OTHER_BYTES * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
-        self._job.close_room = PART_ROOM
+        self._job.close_room = AGAIN_ROOM
         self._set(x=pos, m=mass, v=vel)
         self._sort()
         if vel is not None:
@@ -217,21 +220,18 @@ class CardTree:
         self._set(targets=targets, self=self_index, last=last_acc, target_v=vel)
         self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._take_targets()
-        job.parts = job.first_part = 0
-        job.part_room = max(PART_ROOM, ni // 8 + 1024)
-        key = astuple(setting) if targets is None else None
-        rooms = self._rooms = self._grown.get(key) or Rooms.of(setting, ni)
+        job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
+        kept = self._card.rooms
+        self._rooms = kept.setdefault((setting.theta, setting.order), Rooms.of(setting))
         while True:
             status = self._sum()
             if not self._enough_room(status):
                 continue
-            if not status.too_long and max(status.parts) <= job.part_slots:
-                break
-            status = self._parts_again(status)
+            status = self._rest(status)
             if self._enough_room(status):
                 break
-        if key:
-            self._grown[key] = rooms  # the next sum of the same need not begin anew
+        long_groups = status.again[LONG_GROUPS]
+        self._rooms.lengthen(self._groups_of(ni), long_groups, status.need_long)
         if status.close:
             self._launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:
@@ -239,8 +239,9 @@ class CardTree:
         done = np.reshape(status.done, (COUNTERS, 4)).sum(axis=0).tolist()
         self._drop("targets self last last_acc target_order target_high target_low target_self")
         self._drop("rank barnes_hut target_v target_velocity")
-        self._kept["parts"] = None
-        return *self._results(), Counts(*done[:3], sum(status.coincidences))
+        self._kept["singles"] = None
+        coincidences = status.coincidences + status.single_coincidences
+        return *self._results(), Counts(*done[:3], coincidences)
 
     def _results(self):
         """Acc, pot and jerk, which are the caller's from now on."""
@@ -285,18 +286,11 @@ class CardTree:
 
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
-        job, rooms = self._job, self._rooms
-        enough = max(status.parts) <= job.part_room and status.close <= job.close_room
-        job.part_room = max(job.part_room, 2 * max(status.parts))
+        job = self._job
+        enough = max(status.again) <= job.again_room and status.close <= job.close_room
+        job.again_room = max(job.again_room, 2 * max(status.again))
         job.close_room = max(job.close_room, 2 * status.close)
-        if any(need > room for need, room in zip(status.need_large, rooms.large, strict=True)):
-            rooms.large = longer(rooms.large, status.need_large)
-            enough = False
-        many = self._groups_of(job.target_count) // MANY + 16
-        if status.long_groups > many and max(rooms.groups) < LONGEST:
-            rooms.groups = [2 * room for room in rooms.groups]  # costs less than many parts
-            enough = False
-        return enough
+        return self._rooms.enough(status.need_large) and enough
 
     @staticmethod
     def _groups_of(count):
@@ -306,26 +300,29 @@ class CardTree:
         job, ni = self._job, self._job.target_count
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
-        share = ni // 512 if ni >= FEW_TARGETS else ni // 32 + 1
-        most = min(PART_BYTES // (4 * sum(self._rooms.parts)), MOST_SLOTS)
-        job.part_slots = slots = max(min(share, most), LEAST_SLOTS)
-        small = self._rooms.groups
-        batch = min(groups, max(LIST_BYTES * self.n, LEAST_LISTS) // (4 * sum(small)) + 1)
-        rooms = [self._rooms.large, self._rooms.large, small, self._rooms.parts]
-        counts = [*sizes, slots]
-        lists = [*sizes[:2], batch, slots]
+        entries = max(LIST_BYTES * self.n, LEAST_LISTS) // 4
+        small, longest = self._rooms.groups, self._rooms.longest
+        batch = min(groups, entries // sum(small) + 1)
+        job.slots = min(ni, max(entries // sum(longest), LEAST_SLOTS))
+        rooms = [self._rooms.large, self._rooms.large, small, longest]
+        counts = [*sizes, job.slots]
+        lists = [*sizes[:2], batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
-        wanted |= {"close": 4 * job.close_room}
-        wanted |= {"eights": 4 * job.part_room, "singles": 4 * job.part_room}
+        wanted |= {"close": 4 * job.close_room, "again": 4 * KINDS * job.again_room}
         for level in range(4):
             sizes = self._level_bytes(level, counts[level], lists[level], rooms[level])
             wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
+        # Lists of groups have served when those of other kinds are made.
+        wanted["lists_2"] = max(wanted["lists_2"], wanted.pop("lists_3"))
         at = self._scratch.cut(**wanted)
+        at["lists_3"] = at["lists_2"]
         for name in ("far_sum", "far_jerk", "close"):
             setattr(job, name, at[name])
-        job.part[:] = at["eights"], at["singles"]
+        job.again[:] = [at["again"] + 4 * job.again_room * kind for kind in range(KINDS)]
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
+        job.kind, job.first_slot = GROUPS, 0
+        job.longest[:] = small
         self._launch("tree_clear", 1, 32)
         self._launch("tree_make_box", 1, 32)  # for eps^2 and theta
         self._launch("tree_groups", 256 * job.hypers, 256)
@@ -338,52 +335,61 @@ class CardTree:
         for job.first_group in range(0, groups, batch):
             job.groups = min(batch, groups - job.first_group)
             self._small_groups(job.groups)
-        for job.parts in (1, 2):
-            self._part_groups()
-        job.parts = 0
+        job.longest[:] = longest
+        for job.kind in (LONG_GROUPS, EIGHTS, SINGLES):
+            self._slots_of_kind()
         return self._read_status()
 
     def _small_groups(self, count):
-        """Walk, far and near terms of the groups, or parts of groups, that the job names."""
+        """Walk, far and near terms of the groups that the job names."""
         job, order = self._job, self._job.order_of_expansion
         self._launch("tree_walk_groups", 32 * count)
         if order:
             self._launch(f"tree_expand_groups_{order}", 32 * count)
         kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")
-        size = ("groups", "eights", "singles")[job.parts]
+        size = SIZES[job.kind]
         self._launch(f"tree_near{kind}_{size}", 32 * count)
         if job.jerk:
             if order:
                 self._launch(f"tree_rate_groups_{order}", 32 * count)
             self._launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
-    def _part_groups(self):
-        slots = self._job.part_slots
-        self._launch("tree_part_groups", 32 * slots)
+    def _slots_of_kind(self):
+        slots = self._job.slots
+        self._launch("tree_groups_of_kind", 32 * slots)
         self._small_groups(slots)
 
-    def _parts_again(self, status):
-        """All parts of groups, with lists that are long enough, a share of them at a time."""
-        job, rooms = self._job, self._rooms.parts
-        while True:
-            if status.too_long:
-                rooms = self._rooms.parts = longer(rooms, status.need_parts)
-                sizes = self._level_bytes(3, job.part_slots, job.part_slots, rooms)
-                lists = self._kept["parts"] = {n: self._new(size) for n, size in sizes.items()}
-                self._point_level(3, {n: self._card.address(lists[n]) for n in sizes}, rooms)
-            eights = status.parts[0]
-            status.parts[1] = status.too_long = status.coincidences[1] = 0
-            self._write_status(status)
-            job.parts, count = 1, eights
-            while job.parts < 3:
-                for first in range(0, min(count, job.part_room), job.part_slots):
-                    job.first_part = first
-                    self._part_groups()
+    def _rest(self, status):
+        """What there was no slot for, or no room."""
+        job = self._job
+        done = [min(count, job.slots) for count in status.again]
+        for job.kind in (LONG_GROUPS, EIGHTS, SINGLES):
+            count = min(status.again[job.kind], job.again_room)
+            firsts = range(done[job.kind], count, job.slots)
+            for job.first_slot in firsts:
+                self._slots_of_kind()
+            if firsts:
                 status = self._read_status()
-                job.parts, count = job.parts + 1, status.parts[1]
-            job.parts = job.first_part = 0
-            if not status.too_long or status.parts[1] > job.part_room:
-                return status
+        room = self._rooms.longest
+        while status.too_long:
+            room = longer(room, status.need_singles)
+            status.too_long = status.single_coincidences = 0
+            self._write_status(status)
+            self._all_singles(min(status.again[SINGLES], job.again_room), room)
+            status = self._read_status()
+        return status
+
+    def _all_singles(self, count, room):
+        """Single targets, with lists of their own."""
+        job = self._job
+        job.longest[:] = room
+        job.slots = slots = min(job.slots, max(LEAST_LISTS // (4 * sum(room)), 32))
+        sizes = self._level_bytes(3, slots, slots, room)
+        lists = self._kept["singles"] = {name: self._new(size) for name, size in sizes.items()}
+        self._point_level(3, {name: self._card.address(lists[name]) for name in sizes}, room)
+        for first in range(0, count, slots):
+            job.first_slot = first
+            self._slots_of_kind()
 
     def _point_level(self, level, addresses, room):
         to = self._job.level[level]

@@ -63,9 +63,9 @@ KERNEL(tree_clear, struct tree_card_job, 32, 1)
     const int t = (int)threadIdx.x;
     for (int k = t; k < TREE_COUNTERS; k += 32)
         for (int c = 0; c < 4; c++) s->done[k][c] = 0;
-    if (t < 3) s->need_large[t] = s->need_parts[t] = 0;
-    if (t < 2) s->parts[t] = 0, s->coincidences[t] = 0;
-    if (t == 0) s->long_groups = 0, s->too_long = 0, s->close = 0;
+    if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
+    if (t < KINDS) s->again[t] = 0;
+    if (t == 0) s->too_long = s->close = 0, s->coincidences = s->single_coincidences = 0;
 }
 
 KERNEL(tree_make_box, struct tree_card_job, 32, 1)

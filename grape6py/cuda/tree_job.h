@@ -5,18 +5,22 @@
 
 enum { TREE_COUNTERS = 64 };
 
+/* What is summed at once: groups; such of them as need longer lists; eights of the targets of groups
+ * that need still longer ones, or are wide; single targets. */
+enum { GROUPS, LONG_GROUPS, EIGHTS, SINGLES, KINDS };
+
 /* What the card finds out on the way, for the host. */
 struct tree_status {
     uint64_t low[3], high[3], mass; /* as ordered bits; see tree_build.cu */
     int32_t bad;                    /* one more than the lowest number of a particle that is not finite */
     int32_t cells;                  /* there are, or would be */
     int32_t level_first[24];
-    int32_t need_large[3], need_parts[3]; /* longest lists: of hypers and supers; of single targets */
-    int32_t long_groups; /* whose lists did not fit; */
-    int32_t parts[2];    /* of groups that are taken in parts: eights, and of those single targets */
-    int32_t too_long;    /* single targets whose lists did not fit, either */
-    int32_t close;    /* targets with a pair too close for single precision */
-    uint64_t coincidences[2]; /* in groups; in parts of them */
+    int32_t need_large[3], need_long[3]; /* longest lists: of hypers and supers; of groups taken again */
+    int32_t need_singles[3];             /* of single targets */
+    int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
+    int32_t too_long;     /* single targets whose lists did not fit, either */
+    int32_t close;        /* targets with a pair too close for single precision */
+    uint64_t coincidences, single_coincidences; /* in groups and eights; in singles */
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
 };
 
@@ -75,8 +79,8 @@ struct tree_card_job {
     float4 *target_high, *target_low;
     int32_t *target_self, *rank;
     float *last_acc; /* by place; or NULL */
-    struct tree_level_job level[4]; /* hypers, supers, groups, parts of groups */
-    int32_t *part[2];               /* first target of each part: eights, singles */
+    struct tree_level_job level[4]; /* hypers, supers, groups, other kinds */
+    int32_t *again[KINDS];          /* first targets of what has to be summed as what */
     float4 *far_sum; /* by place: acc and phi of what is far */
     int32_t *close;
 
@@ -85,9 +89,11 @@ struct tree_card_job {
     double eps2_given, theta, bound;
     int32_t n, target_count, blocks;
     int32_t hypers, supers, groups, first_group;
-    int32_t parts; /* 0: groups are taken, 1: eights, 2: singles */
-    int32_t part_room, part_slots, first_part; /* of the lists of parts; parts taken at once, from */
+    int32_t kind, again_room;
+    int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
+    int32_t longest[3]; /* lists of the kind, which may be shorter than there is room for */
+    int32_t padding;
 };
 
 #endif

@@ -8,6 +8,7 @@ CELL_BLOCK, CELL_LEVELS, LEAF_SPAN = 1024, 22, 1024  # of tree_build.cu
 TERMS, RATE_TERMS = 64, 36  # of expansions, and of their rates
 FLOW_PIECES = 256  # of the particles, for their momentum
 COUNTERS = 64  # of pairs, points and locals
+GROUPS, LONG_GROUPS, EIGHTS, SINGLES, KINDS = range(5)  # what is summed at once
 
 # Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box, tree_opening,
 # tree_rates, tree_motion and tree_flow: a test compares them.
@@ -34,11 +35,11 @@ Status = _structure(
     *_all(_int, "bad cells"),
     ("level_first", _int * 24),
     ("need_large", _int * 3),
-    ("need_parts", _int * 3),
-    ("long_groups", _int),
-    ("parts", _int * 2),
+    ("need_long", _int * 3),
+    ("need_singles", _int * 3),
+    ("again", _int * KINDS),
     *_all(_int, "too_long close"),
-    ("coincidences", _uint64 * 2),
+    *_all(_uint64, "coincidences single_coincidences"),
     ("done", _uint64 * (4 * COUNTERS)),
 )
 Level = _structure(
@@ -53,9 +54,11 @@ Job = _structure(
     *_all(_pointer, "v target_v flow momenta velocity target_velocity rates motion far_jerk jerk"),
     *_all(_pointer, "target_order target_high target_low target_self rank last_acc"),
     ("level", Level * 4),
-    ("part", _pointer * 2),
+    ("again", _pointer * KINDS),
     *_all(_pointer, "far_sum close acc pot last"),
     *_all(_double, "eps2_given theta bound"),
     *_all(_int, "n target_count blocks hypers supers groups first_group"),
-    *_all(_int, "parts part_room part_slots first_part close_room order_of_expansion"),
+    *_all(_int, "kind again_room slots first_slot close_room order_of_expansion"),
+    ("longest", _int * 3),
+    ("padding", _int),
 )

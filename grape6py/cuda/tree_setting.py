@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-FEW_TARGETS = 1 << 19  # whose lists may be long, since they take little memory
+LONGEST = 8  # times the usual length: lists of groups; targets of longer ones are taken by eights
+MANY = 32  # a group of so many may have a list that is too long
 
 
 @dataclass
@@ -39,32 +40,45 @@ class Setting:
 class Rooms:
     """Entries of lists: local, point and leaf, enough for most groups of a setting.
 
-    They grow where they are short, but only for the sum at hand: which groups are summed in parts,
-    and so last digits of forces, must not depend on what was summed before.
+    They grow where they are short, for later sums as well: no digit of a force depends on them,
+    but on `longest`, which stays as it is.
 
     Attributes
     ----------
-    large, groups, parts : list of int
-        Of hypers and supers, groups, parts of groups.
+    large, groups : list of int
+        Of hypers and supers, and of groups.
+    longest : list of int
+        Of a group, or a part of one, that is not taken in smaller parts.
     """
 
     large: list
     groups: list
-    parts: list
+    longest: list
 
     @classmethod
-    def of(cls, setting, targets):
-        """For a setting, from the lists of Plummer spheres; twice as long where targets are few."""
+    def of(cls, setting):
+        """For a setting, from the lists of Plummer spheres."""
         theta = max(setting.theta, 0.2)
         leaves = int(64 / theta**2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
-        if targets < FEW_TARGETS:
-            near = [2 * room for room in near]
         wide = int(800 / theta**2) + 64
-        return cls([wide, 0, wide // 4 + 64], near, [2 * room for room in near])
+        return cls([wide, 0, wide // 4 + 64], near, [LONGEST * room for room in near])
+
+    def enough(self, need_large):
+        """Whether lists of hypers and supers were long enough; if not, they will be."""
+        short = self.large
+        self.large = longer(self.large, need_large)
+        return self.large == short
+
+    def lengthen(self, groups, long_groups, need):
+        """Groups' lists for sums to come, if many of them were too long."""
+        if long_groups > groups // MANY + MANY:
+            pairs = zip(self.groups, need, self.longest, strict=True)
+            self.groups = [min(2 * a, most) if want > a else a for a, want, most in pairs]
 
 
 def longer(rooms, need):
-    return [max(room, wanted * 5 // 4) for room, wanted in zip(rooms, need, strict=True)]
+    """Rooms that hold as much, and more where they did not."""
+    return [room if want <= room else want * 5 // 4 for room, want in zip(rooms, need, strict=True)]

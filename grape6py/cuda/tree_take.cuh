@@ -22,22 +22,22 @@ template <class T> DEVICE_FN void put_whole(T *to, const T &what)
     for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++) ((float4 *)to)[k] = copy.piece[k];
 }
 
-/* Slots of small groups that there are: of groups, eights or singles. */
+/* Slots of small groups that there are: of the kind that is summed. */
 DEVICE_FN int small_slots(const struct tree_card_job &job)
 {
-    if (!job.parts) return job.groups;
-    const int left = min(job.status->parts[job.parts - 1], job.part_room) - job.first_part;
-    return min(left, job.part_slots);
+    if (job.kind == GROUPS) return job.groups;
+    const int left = min(job.status->again[job.kind], job.again_room) - job.first_slot;
+    return min(left, job.slots);
 }
 
 DEVICE_FN const struct tree_level_job &small_level(const struct tree_card_job &job)
 {
-    return job.level[job.parts ? 3 : 2];
+    return job.level[job.kind == GROUPS ? 2 : 3];
 }
 
 DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
 {
-    return job.parts ? slot : job.first_group + slot;
+    return job.kind == GROUPS ? job.first_group + slot : slot;
 }
 
 /* A cell's moments in a group's units, the group's centre as seen from it. */

@@ -153,22 +153,24 @@ DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int 
     __syncwarp();
 }
 
-/* Has a group taken as eights, or an eight as singles. One thread calls it. */
-DEVICE_FN void take_in_parts(const struct tree_card_job &job, const struct tree_group *g)
+DEVICE_FN int targets_of(int kind) { return kind < EIGHTS ? (int)TREE_GROUP : kind == EIGHTS ? 8 : 1; }
+
+/* Has a group summed as something else. One thread calls it. */
+DEVICE_FN void sum_again(const struct tree_card_job &job, const struct tree_group *g, int kind)
 {
-    const int size = job.parts ? 1 : 8, parts = (g->count + size - 1) / size;
-    const int at = atomicAdd(&job.status->parts[job.parts], parts);
-    for (int k = 0; k < parts && at + k < job.part_room; k++)
-        job.part[job.parts][at + k] = g->first + size * k;
+    const int size = targets_of(kind), parts = (g->count + size - 1) / size;
+    const int at = atomicAdd(&job.status->again[kind], parts);
+    for (int k = 0; k < parts && at + k < job.again_room; k++)
+        job.again[kind][at + k] = g->first + size * k;
 }
 
-/* A part of a group, as tree_groups makes groups. */
-KERNEL(tree_part_groups, struct tree_card_job, 128, 1)
+/* Groups of other kinds, as tree_groups makes groups. */
+KERNEL(tree_groups_of_kind, struct tree_card_job, 128, 1)
 {
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
-    const int first = job.part[job.parts - 1][job.first_part + slot];
-    const int count = min(job.parts == 1 ? 8 : 1, job.target_count - first);
+    const int first = job.again[job.kind][job.first_slot + slot];
+    const int count = min(targets_of(job.kind), job.target_count - first);
     struct tree_bounds b;
     float4 p;
     bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
@@ -177,10 +179,17 @@ KERNEL(tree_part_groups, struct tree_card_job, 128, 1)
     if (lane == 0) job.level[3].group[slot] = group;
 }
 
-DEVICE_FN bool has_room(const struct tree_level_job &out, const int count[LISTS], int own_leaves)
+DEVICE_FN bool has_room(const int room[LISTS], const int count[LISTS], int own_leaves)
 {
-    return count[LIST_LOCAL] <= out.room[LIST_LOCAL] && count[LIST_POINT] <= out.room[LIST_POINT] &&
-           count[LIST_LEAF] + own_leaves <= out.room[LIST_LEAF];
+    return count[LIST_LOCAL] <= room[LIST_LOCAL] && count[LIST_POINT] <= room[LIST_POINT] &&
+           count[LIST_LEAF] + own_leaves <= room[LIST_LEAF];
+}
+
+DEVICE_FN void note_need(int32_t *need, const int count[LISTS], int own_leaves)
+{
+    atomicMax(&need[LIST_LOCAL], count[LIST_LOCAL]);
+    atomicMax(&need[LIST_POINT], count[LIST_POINT]);
+    atomicMax(&need[LIST_LEAF], count[LIST_LEAF] + own_leaves);
 }
 
 DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack)
@@ -255,10 +264,10 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
             own_leaves += __popc(who);
         }
         push(what == OPEN, &c, stack, &top, lane);
-        /* What will be taken in parts is not walked to its end. */
-        room = large || job.parts == 2 || has_room(out, count, own_leaves);
+        /* What will be summed again is not walked to its end. */
+        room = large || job.kind == SINGLES || has_room(job.longest, count, own_leaves);
     }
-    room = large || has_room(out, count, own_leaves);
+    room = large || has_room(job.longest, count, own_leaves);
     if (lane) return;
     int32_t *const counts = out.count + 4 * (int64_t)slot;
     counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
@@ -267,17 +276,15 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         atomicMax(&job.status->need_large[LIST_REST], count[LIST_REST]);
         return;
     }
+    if (job.kind == LONG_GROUPS) note_need(job.status->need_long, count, own_leaves);
     if (room) return;
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
-    if (job.parts == 2) {
+    if (job.kind == SINGLES) {
         atomicAdd(&job.status->too_long, 1);
-        atomicMax(&job.status->need_parts[LIST_LOCAL], count[LIST_LOCAL]);
-        atomicMax(&job.status->need_parts[LIST_POINT], count[LIST_POINT]);
-        atomicMax(&job.status->need_parts[LIST_LEAF], count[LIST_LEAF] + own_leaves);
-        return;
+        note_need(job.status->need_singles, count, own_leaves);
+    } else {
+        sum_again(job, &g, job.kind + 1);
     }
-    if (!job.parts) atomicAdd(&job.status->long_groups, 1);
-    take_in_parts(job, &g);
 }
 
 #define WALK(name, level, number)                                                                  \
