@@ -127,13 +127,11 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     return close;
 }
 
-/* The least s^2 of target k and the particles of leaves that are not at its own place. */
-DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2,
-                                                   const int32_t *list, int count, int direction,
-                                                   int k)
+/* The least s^2 of target k of its own and the particles of leaves that are not at its very place. */
+DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, const int32_t *list,
+                                int count, int direction, int k)
 {
-    const float4 high = (job.targets ? job.target_high : job.high)[k];
-    const float4 low = (job.targets ? job.target_low : job.low)[k];
+    const float4 high = job.target_high[k], low = job.target_low[k];
     float near = 8.0f;
     for (int c = 0; c < count; c++) {
         const struct tree_cell cell = whole(&job.cell[list[direction * c]]);
@@ -195,14 +193,11 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
                                 &coincidences);
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) wide |= b[i].near < v_mul(resolved, resolved);
-    if (__any_sync(EVERY, wide)) { /* or is it that a target lies at a particle's very place? */
-        wide = false;
-        for (int i = 0; i < TARGETS; i++) {
-            const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
-            const float other = nearest_apart(job, g.eps2, leaves, others, 1, k);
-            const float its_own = nearest_apart(job, g.eps2, leaves + in.room[2] - 1, own, -1, k);
-            wide |= fminf(other, its_own) < v_mul(resolved, resolved);
-        }
+    if (job.targets && __any_sync(EVERY, wide)) { /* or do they lie at particles' very places? */
+        const int k = g.first + min(lane, g.count - 1);
+        const float other = nearest_apart(job, g.eps2, leaves, others, 1, k);
+        const float its_own = nearest_apart(job, g.eps2, leaves + in.room[2] - 1, own, -1, k);
+        wide = fminf(other, its_own) < v_mul(resolved, resolved);
     }
     if (__any_sync(EVERY, wide)) { /* to be summed again */
         if (lane == 0) sum_again(job, &g, max(job.kind + 1, (int)EIGHTS));

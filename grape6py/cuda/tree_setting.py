@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-LONGEST = 8  # times the usual length: lists of groups; targets of longer ones are taken by eights
+# Times the usual length: lists of groups. Targets of longer ones are taken by eights, which have
+# the same pairs and are done sooner, a warp being slow alone; and fewer where a group is wide.
+LONGEST = 8, 8, 1
 MANY = 32  # a group of so many may have a list that is too long
 
 
@@ -64,7 +66,11 @@ class Rooms:
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
         wide = int(800 / theta**2) + 64
-        return cls([wide, 0, wide // 4 + 64], near, [LONGEST * room for room in near])
+        return cls(
+            [wide, 0, wide // 4 + 64],
+            near,
+            [int(by * room) for by, room in zip(LONGEST, near, strict=True)],
+        )
 
     def enough(self, need_large):
         """Whether lists of hypers and supers were long enough; if not, they will be."""
