@@ -10,6 +10,7 @@ struct walk_frame {
     int length, mass;
     double unit, mass_unit, eps2;
     real close;
+    real watched; /* squared distance from the centre: farther ones are not close to any target */
 };
 
 struct alignas(16) walk_source {
@@ -65,7 +66,10 @@ DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_wa
         f->unit = ldexp(1.0, -f->length);
         f->mass_unit = ldexp(1.0, -f->mass);
         f->eps2 = job.eps2 * f->unit * f->unit;
-        f->close = walk_close((real)f->eps2, (real)(tile.radius * f->unit));
+        const real radius = (real)(tile.radius * f->unit);
+        f->close = walk_close((real)f->eps2, radius);
+        const real far = v_fma(radius, (real)(1 + 0x1.01p-6), (real)1e-11);
+        f->watched = v_mul(far, far);
     }
     __syncthreads();
     return max(reach, mass) < HIGH_OF_INFINITY;
@@ -130,8 +134,8 @@ DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
     return sum;
 }
 
-/* A chunk on all targets of a thread. */
-template <int N>
+/* A chunk on all targets of a thread; watched: some of it may be close to some. */
+template <int N, bool WATCHED>
 DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                             const struct walk_frame &f, const struct pair_i i[N],
                             const struct walk_source *source, int64_t first, walk_totals total)
@@ -151,20 +155,32 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
         for (int n = 0; n < N; n++) {
             const struct pair_sep r = pair_separation(0, &i[n], &j);
             const real s2 = pair_distance2(&r, i[n].eps2);
-            near[n] = smaller(near[n], s2);
+            if (WATCHED) near[n] = smaller(near[n], s2);
             pair_add(0, &i[n], &j, j.m, v_rsqrt(s2), &r, &sum[n]);
         }
     }
 #pragma unroll
     for (int n = 0; n < N; n++) {
         const int row = n * WALK_THREADS + thread;
-        if (near[n] < f.close && row < tile.targets)
+        if (WATCHED && near[n] < f.close && row < tile.targets)
             sum[n] = careful_chunk(job, tile, f, i[n], source, tile.target + row, first);
         total[0][n][thread] = v_add(total[0][n][thread], sum[n].ax);
         total[1][n][thread] = v_add(total[1][n][thread], sum[n].ay);
         total[2][n][thread] = v_add(total[2][n][thread], sum[n].az);
         total[3][n][thread] = v_add(total[3][n][thread], sum[n].pot);
     }
+}
+
+template <int N>
+DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
+                         const struct walk_frame &f, const struct pair_i i[N],
+                         const struct walk_source *source, int64_t first, bool watched,
+                         walk_totals total)
+{
+    if (watched)
+        add_chunk_of<N, true>(job, tile, f, i, source, first, total);
+    else
+        add_chunk_of<N, false>(job, tile, f, i, source, first, total);
 }
 
 /* Whether a target is finite, and where it is. */
@@ -202,8 +218,9 @@ template <int N>
 DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                        struct walk_source *source, walk_totals total, struct walk_frame &f)
 {
-    const int thread = (int)threadIdx.x;
-    const bool idle = thread / 32 * 32 >= tile.targets;
+    __shared__ bool watched[WALK_THREADS / 32];
+    const int thread = (int)threadIdx.x, warp = thread / 32;
+    const bool less = (N - 1) * WALK_THREADS + 32 * warp >= tile.targets; /* a warp's targets */
     struct pair_i i[N];
     const bool fine = find_frame(job, tile, &f);
 #pragma unroll
@@ -220,14 +237,22 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
         const int64_t next = first + WALK_CHUNK + thread; /* fetched while this one is summed */
         struct walk_source mine = walk_source_of(tile, f, xy, zm);
         if (first + thread >= tile.entries) mine.x = 4, mine.m = 0; /* beyond everything */
+        const real r2 = v_fma(mine.z, mine.z, v_fma(mine.y, mine.y, v_mul(mine.x, mine.x)));
+        const bool near = __any_sync(0xffffffffu, r2 < f.watched);
         __syncthreads();
         source[thread] = mine;
+        if (thread % 32 == 0) watched[warp] = near;
         __syncthreads();
         if (next < tile.entries) {
             const double2 *body = walk_body(job, tile, next);
             xy = body[0], zm = body[1];
         }
-        if (first >= 0 && !idle) add_chunk_of<N>(job, tile, f, i, source, first, total);
+        if (first < 0) continue;
+        const bool any = watched[0] || watched[1];
+        if (!less)
+            add_chunk<N>(job, tile, f, i, source, first, any, total);
+        else if (N > 1)
+            add_chunk<(N > 1 ? N - 1 : 1)>(job, tile, f, i, source, first, any, total);
     }
 #pragma unroll
     for (int n = 0; n < N; n++) {
