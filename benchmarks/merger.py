@@ -3,87 +3,166 @@
     python benchmarks/merger.py [--name NAME] [--commit COMMIT] [--out DIR] [--t-end 1000]
                                 [--backend tree --theta 0.75]
 
-240 002 bodies with steps of 1/64 and a softening of 0.1: energy and the black holes' distance
-against time, wall time, density of the remnant, and pictures of the stars. Writes
-results/merger-SETTING-NAME.json, and for a tree pictures as merger-SETTING-NAME.npz, of which
-merger_figures.py makes those of the page. With --backend cuda forces are direct sums, to compare
-the distance with.
+240 002 bodies with steps of 1/64 and a softening of 0.1: wall time, the energy and the black
+holes' distance against time, density profiles, and pictures of the stars. Writes
+results/merger-SETTING-NAME.json and pictures as .npz beside it, now and then and at the end;
+merger_figures.py draws them, and tables.py makes the table. With --backend cuda forces are direct
+sums, to compare with. A trial without a card: --backend cpu-tree --bodies 400 --t-end 60.
 """
 
 import argparse
+import itertools
 import json
+import math
 import time
 from pathlib import Path
 
 import numpy as np
-from cpu import HERE, commit
+from cpu import HERE, commit, machine
 from gpu import about
 
 from grape6py import Leapfrog
 from grape6py.models import galaxy_merger
 
 STEP, EPS, SEED = 1 / 64, 0.1, 1
-LOOK, ENERGIES = 1 / 4, 5.0  # time between looks at the black holes, and at the energy
-PICTURES, WIDTH, PIXELS = (0, 20, 40, 60, 80, 120, 200, 1000), 40.0, 160
+LOOKS, EVERY = 16, 2  # looks at the black holes in a time unit; time units between energies
+PASSAGES, DEEP = 3, 1.5  # pericentres wanted; how much farther the holes are before and after
+PICTURES, WIDTH, PIXELS = (0, 20, 30, 40, 60, 90, 120, 1000), 30.0, 240
 STARS, HOLES = (0, 1, 4, 5), (3, 7)  # components
+EDGES = np.geomspace(0.05, 50, 31)  # of the shells of a profile
+KEEP = 20  # time units between writings
 
 
 def picture(pos):
-    """Counts of bodies, seen along z."""
+    """Counts of bodies, seen along z; shape (x, y)."""
     edges = np.linspace(-WIDTH, WIDTH, PIXELS + 1)
     return np.histogram2d(pos[:, 0], pos[:, 1], bins=[edges, edges])[0].astype(np.uint16)
 
 
-def profile(mass, pos, centre):
-    """Density in shells about a point: radii and densities."""
-    radius = np.linalg.norm(pos - centre, axis=1)
-    edges = np.geomspace(0.05, 50, 31)
-    inside, _ = np.histogram(radius, edges, weights=mass)
-    return np.sqrt(edges[1:] * edges[:-1]), inside / (4 / 3 * np.pi * np.diff(edges**3))
+def densest(mass, pos, share=0.9, least=0.01):
+    """Centre of mass in shrinking spheres, down to `least` of the bodies (Power et al. 2003)."""
+    least = math.ceil(least * len(mass))
+    while True:
+        centre = np.average(pos, axis=0, weights=mass)
+        if len(mass) <= least:
+            return centre
+        kept = max(least, int(share * len(mass)))
+        inner = np.argpartition(((pos - centre) ** 2).sum(axis=1), kept - 1)[:kept]
+        mass, pos = mass[inner], pos[inner]
+
+
+def profile(mass, pos):
+    """Density in shells about the densest point."""
+    radius = np.linalg.norm(pos - densest(mass, pos), axis=1)
+    inside, _ = np.histogram(radius, EDGES, weights=mass)
+    return inside / (4 / 3 * np.pi * np.diff(EDGES**3))
 
 
 def passages(times, distance):
-    """Times and distances of the pericentres."""
-    d = np.array(distance)
-    at = np.flatnonzero((d[1:-1] < d[:-2]) & (d[1:-1] <= d[2:])) + 1
-    return [[times[k], distance[k]] for k in at]
+    """Times and distances of the first pericentres: minima between distances DEEP times theirs.
+
+    Lesser ones come of the holes' wandering in their galaxies.
+    """
+    found, falling, last = [], False, 0  # last: of the extremum that is looked for
+    for k, d in enumerate(distance):
+        if d < distance[last] if falling else d > distance[last]:
+            last = k
+        elif falling and d > DEEP * distance[last]:
+            found.append(vertex(times, distance, last))
+            if len(found) == PASSAGES:
+                break
+            falling, last = False, k
+        elif not falling and d < distance[last] / DEEP:
+            falling, last = True, k
+    return found
 
 
-def run(particles, component, options):
-    settings = {"backend": options.backend}
-    if "tree" in options.backend:
-        settings |= {"theta": options.theta, "order": options.order}
-    else:
-        settings["precision"] = "single"
-    galaxies = Leapfrog(*particles, dt=STEP, eps=EPS, **settings)
-    stars = np.flatnonzero(np.isin(component, STARS))
-    holes = [int(np.flatnonzero(component == which)[0]) for which in HOLES]
-    first = galaxies.energy().total
-    times, distance, energy, pictures = [], [], [], {}
+def vertex(times, distance, k):
+    """Time and distance of a minimum between looks: the distance's square goes as a parabola."""
+    near = slice(k - 1, k + 2)
+    curve = np.polynomial.Polynomial.fit(times[near], np.square(distance[near]), 2)
+    (when,) = curve.deriv().roots()
+    return [float(when), math.sqrt(max(float(curve(when)), 0.0))]
+
+
+class Witness:
+    """What is seen of galaxies on their way."""
+
+    def __init__(self, galaxies, component):
+        self.galaxies = galaxies
+        self.holes = [int(np.flatnonzero(component == which)[0]) for which in HOLES]
+        self.stars = np.isin(component, STARS)
+        self.times, self.distance, self.errors = [], [], []
+        self.pictures, self.profiles = {}, {}
+        self.start = galaxies.energy().total
+        self.look_at_all()
+
+    def look_at_holes(self):
+        pos = self.galaxies.pos
+        one, other = self.holes
+        self.times.append(self.galaxies.time)
+        self.distance.append(math.hypot(*(pos[one] - pos[other]).tolist()))
+
+    def look_at_all(self, last=False):
+        now = self.galaxies.time
+        self.errors.append([now, self.galaxies.energy().total / self.start - 1])
+        if now in PICTURES or last:
+            mass, pos, _ = self.galaxies.particles()
+            self.pictures[f"{now:g}"] = picture(pos[self.stars])
+            self.profiles[f"{now:g}"] = rounded(profile(mass, pos))
+
+    def figure(self):
+        """All but the pictures."""
+        return {
+            "bodies": self.galaxies.n, "time": self.galaxies.time, "steps": self.galaxies.blocks,
+            "backend": self.galaxies.backend, "settings": self.galaxies.settings,
+            "largest_error": max(abs(error) for _, error in self.errors),
+            "pericentres": passages(self.times, self.distance),
+            "errors": [rounded(pair) for pair in self.errors],
+            "times": self.times, "distance": rounded(self.distance),
+            "radii": rounded(np.sqrt(EDGES[1:] * EDGES[:-1])), "profiles": self.profiles,
+        }  # fmt: skip
+
+
+def rounded(values):
+    return [float(f"{value:.6g}") for value in values]
+
+
+def run(witness, t_end, keep):
+    """Integrate, with seconds of that alone, and of looks at all bodies, for `keep`."""
+    galaxies = witness.galaxies
     galaxies.evolve(STEP)  # compiles what is not compiled yet
-    began, aside = time.perf_counter(), 0.0
-    for k in range(1, round(options.t_end / LOOK) + 1):
-        galaxies.evolve(k * LOOK)
-        looked = time.perf_counter()
-        pos = galaxies.pos
-        times.append(k * LOOK)
-        distance.append(float(np.linalg.norm(pos[holes[0]] - pos[holes[1]])))
-        if k % round(ENERGIES / LOOK) == 0:
-            energy.append([k * LOOK, galaxies.energy().total / first - 1])
-        if k * LOOK in PICTURES:
-            pictures[str(k * LOOK)] = picture(pos[stars])
-        aside += time.perf_counter() - looked
-    seconds = time.perf_counter() - began
-    radii, density = profile(galaxies.mass, galaxies.pos, galaxies.pos[holes[0]])
-    steps = round(options.t_end / STEP)
-    figure = {
-        "bodies": len(component), "steps": steps, "seconds": seconds - aside, "looking": aside,
-        "ms_a_step": 1e3 * (seconds - aside) / steps, "settings": settings,
-        "largest_error": max((abs(error) for _, error in energy), default=None), "energy": energy,
-        "times": times, "distance": distance, "pericentres": passages(times, distance),
-        "radii": radii.tolist(), "density": density.tolist(),
-    }  # fmt: skip
-    return figure, pictures
+    seconds = looking = 0.0
+    apart = True
+    for start, end in itertools.pairwise([*range(0, t_end, EVERY), t_end]):
+        began = time.perf_counter()
+        looks = (end - start) * LOOKS if apart else 1
+        for look in range(1, looks + 1):
+            galaxies.evolve(start + (end - start) * look / looks)
+            witness.look_at_holes()  # which waits for a card, too
+        ended = time.perf_counter()
+        seconds += ended - began
+        witness.look_at_all(end == t_end)
+        apart = len(passages(witness.times, witness.distance)) < PASSAGES
+        looking += time.perf_counter() - ended
+        if end % KEEP == 0 or end == t_end:
+            keep({"seconds": seconds, "looking": looking})
+
+
+def on_card(particles, backend):
+    """The bodies in the memory of a card that is used: looks then fetch only what they look at."""
+    if backend not in ("tree", "cuda-tree", "cuda"):
+        return particles
+    import cupy
+
+    return map(cupy.asarray, particles)
+
+
+def renew(path, write):
+    """Write a file anew; a run that is ended meanwhile leaves the one before."""
+    new = path.with_name(f"new-{path.name}")
+    write(new)
+    new.replace(path)
 
 
 def main():
@@ -91,7 +170,7 @@ def main():
     parser.add_argument("--name", default="here")
     parser.add_argument("--commit", default=None)
     parser.add_argument("--out", type=Path, default=HERE / "results")
-    parser.add_argument("--t-end", type=float, default=1000.0)
+    parser.add_argument("--t-end", type=int, default=1000)
     parser.add_argument("--backend", default="tree")
     parser.add_argument("--theta", type=float, default=0.75)
     parser.add_argument("--order", type=int, default=5)
@@ -99,14 +178,27 @@ def main():
     options = parser.parse_args()
     few = {"n_halo": 5 * options.bodies, "n_stars": options.bodies} if options.bodies else {}
     particles, component = galaxy_merger(seed=SEED, **few)
-    figure, pictures = run(particles, component, options)
-    setting = f"theta{options.theta:g}" if "tree" in options.backend else "direct"
+    tree = "tree" in options.backend
+    how = {"theta": options.theta, "order": options.order} if tree else {"precision": "single"}
+    particles = on_card(particles, options.backend)
+    galaxies = Leapfrog(*particles, dt=STEP, eps=EPS, backend=options.backend, **how)
+    witness = Witness(galaxies, component)
+    host = about() if galaxies.backend.startswith("cuda") else machine()
+    about_it = {"machine": host, "commit": options.commit or commit()}
+    setting = f"theta{options.theta:g}" if tree else "direct"
     path = options.out / f"merger-{setting}-{options.name}.json"
-    result = {"machine": about(), "commit": options.commit or commit(), "figures": [figure]}
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    if pictures:
-        np.savez_compressed(path.with_suffix(".npz"), **pictures)
-    print({k: v for k, v in figure.items() if not isinstance(v, list)}, figure["pericentres"][:6])
+
+    def keep(clock):
+        figure = witness.figure() | clock
+        figure["ms_a_step"] = 1e3 * clock["seconds"] / figure["steps"]
+        text = json.dumps(about_it | {"figures": [figure]}, indent=1) + "\n"
+        images = path.with_suffix(".npz")
+        renew(path, lambda new: new.write_text(text))
+        renew(images, lambda new: np.savez_compressed(new, **witness.pictures))
+        shown = "time steps seconds looking ms_a_step largest_error pericentres".split()
+        print({name: figure[name] for name in shown}, flush=True)
+
+    run(witness, options.t_end, keep)
 
 
 if __name__ == "__main__":

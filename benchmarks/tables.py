@@ -1,13 +1,15 @@
 """Puts the kept figures into docs/benchmarks.md: python benchmarks/tables.py
 
 Each table stands between two comments, <!-- NAME --> and <!-- end -->, and is made from
-benchmarks/results/NAME.json; the text around it is written by hand.
+benchmarks/results/NAME.json; the text around it is written by hand. With a * in NAME it
+is made from the figures of all files that match.
 """
 
 import json
 import re
 from pathlib import Path
 
+import merger_tables
 import thesis_tables
 import tree_tables
 from thesis_tables import row
@@ -16,10 +18,12 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs/benchmarks.md"
 
 
-def heading(result):
-    return (
-        f"{result['machine'].get('gpu', result['machine']['cpu'])}, commit {result['commit']}\n\n"
+def heading(results):
+    """Where and with what figures were made, each once."""
+    made = (
+        f"{r['machine'].get('gpu', r['machine']['cpu'])}, commit {r['commit']}" for r in results
     )
+    return "; ".join(dict.fromkeys(made)) + "\n\n"
 
 
 def speeds(result):
@@ -86,7 +90,7 @@ def cards(result):
 
 
 MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
-MAKERS |= thesis_tables.MAKERS | tree_tables.MAKERS
+MAKERS |= thesis_tables.MAKERS | tree_tables.MAKERS | merger_tables.MAKERS
 
 
 def maker_of(name):
@@ -97,18 +101,19 @@ def maker_of(name):
 
 def main():
     page = PAGE.read_text()
-    for name in re.findall(r"<!-- ([\w.-]+) -->", page):
+    for name in re.findall(r"<!-- ([\w.*-]+) -->", page):
         if name == "end":
             continue
-        path = HERE / "results" / f"{name}.json"
-        if not path.exists():
-            print(f"{path.name} is not there yet: its table stays as it is")
+        paths = sorted((HERE / "results").glob(f"{name}.json"))
+        if not paths:
+            print(f"{name}.json is not there yet: its table stays as it is")
             continue
-        result = json.loads(path.read_text())
+        results = [json.loads(path.read_text()) for path in paths]
+        result = results[0] | {"figures": [f for r in results for f in r["figures"]]}
         table = maker_of(name)(result)
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, rest = page.split(begin)
-        page = before + begin + heading(result) + table + end + rest.split(end, 1)[1]
+        page = before + begin + heading(results) + table + end + rest.split(end, 1)[1]
     PAGE.write_text(page)
 
 
