@@ -211,6 +211,18 @@ def cpu(result):
     return lines + f"\nFMA rate of a core: {rates[len(rates) // 2]:.2f} G/s of 512 bits.\n"
 
 
+def treecode_mpi(result):
+    parts = "tree", "walks", "forces", "exchange"
+    lines = head("bodies a list", "mean length", "ranks", "s", *parts, "times one rank",
+                 "same bits", "energy error")  # fmt: skip
+    for f in result["figures"]:
+        seconds = [number(f[name]) for name in ("seconds", *parts)]
+        lines += row([f["most"], f"{f['mean_length']:.0f}", f["ranks"], *seconds,
+                      f"{f['speedup']:.2f}", "yes" if f["equal"] else "no",
+                      f"{f['error']:.1e}"])  # fmt: skip
+    return lines
+
+
 MAKERS = {
     "tree-table": table,
     "tree-cdf": distributions,
@@ -221,4 +233,5 @@ MAKERS = {
     "tree-kirin": kirin,
     "tree-cpu": cpu,
     "tree-cpu-kirin": kirin,
+    "treecode-mpi": treecode_mpi,
 }

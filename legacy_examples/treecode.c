@@ -5,11 +5,12 @@
  * 621): what the walk meets, bodies nearby and cells farther away, is the group's list, and
  * the GRAPE sums that list on all bodies of the group. Leapfrog with a constant step.
  *
- *   treecode [FILE] [-e eps] [-o theta] [-d dt] [-t tend] [-f]
+ *   treecode [FILE] [-e eps] [-o theta] [-d dt] [-t tend] [-g most] [-f] [-w]
  *
  * FILE: see snapshot.h. Defaults: data/plummer1024.dat, eps = 4/N (also if negative),
- * theta = 0.5, dt = 1/512, tend = 1. theta = 0 opens every cell: the direct sum. Prints
- * the first five forces, or with -f all, and energies every quarter of a time unit.
+ * theta = 0.5, dt = 1/512, tend = 1, most bodies of a group = 64. theta = 0 opens every cell:
+ * the direct sum. Prints the first five forces, or with -f all, and energies every quarter of a
+ * time unit; with -w the seconds that the steps have taken by the clock, and on what.
  *
  * What it asks of the library: a fresh and shorter or longer list at addresses 0.. for each
  * group (g6_set_j_particle_mxonly), over what an earlier group left there; the time set once
@@ -18,204 +19,151 @@
  *
  * Compiled with -DMANY_WALKS (treecode_walks) it keeps the lists of all groups, and has them summed
  * in one call (Hamada et al. 2009): bodies and cells lie in one array, the lists are numbers there,
- * and no index is needed, for what is at distance zero adds nothing. */
+ * and no index is needed, for what is at distance zero adds nothing.
+ *
+ * Compiled with -DUSE_MPI (treecode_mpi, of many walks as well) it runs on the ranks of MPI, each
+ * with a GPU of its own. All have all bodies and cells; each grows its share of the branches of the
+ * tree and finds the forces on its share of the groups, and both are brought together. A cell or a
+ * force does not depend on the rank that found it: a run has the same bits on any number of ranks.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "g6lib.h"
+#include "octree.h"
+#include "ranks.h"
 #include "snapshot.h"
 
 #define CLUSTER 0      /* the one board */
 #define NHOST 16384    /* most bodies for sums over all pairs on the host */
-#define NLEAF 8        /* a cell of more bodies is divided */
-#define NGROUP 64      /* most bodies that share a list, unless they are in one place */
 #define NREOPEN 100000 /* forces after which the board is given to others for a moment */
 #define NSHOW 5        /* forces shown without being asked */
 #define DTOUT 0.25
 
-typedef double vec[3];
-
-/* A cell is followed by its children, and they by cell `skip`: the next one outside. */
-typedef struct {
-    int first, count, skip; /* its bodies: order[first] and so on */
-    double m, side, shift;  /* longest side; distance of com from the middle */
-    vec lo, hi, com;        /* the bodies' box and centre of mass */
-} cell;
-
-static int n, npipes, ncells, show = NSHOW;
-static double *m, *pot, eps2, theta = 0.5, dt = 1.0 / 512, tend = 1.0, now;
-static vec *x, *v, *a;
-static cell *cells;
-static int *order, *work; /* bodies in the order of the tree */
-static long nforce, nsince, nlists;
+static int npipes, show = NSHOW, wall;
+static double *new_m, eps2, dt = 1.0 / 512, tend = 1.0, now;
+static double most = 64; /* bodies that share a list, unless they are in one place */
+static vec *v, *new_x, *new_v;
+static vec *a; /* forces, in the order of the tree */
+static double *pot;
+static int *share; /* [ranks + 1]: first bodies of each rank's groups there */
+static long nforce, nlists;
 static double nterms;
 
 static void stop(const char *what, const char *more)
 {
     fprintf(stderr, "treecode: %s %s\n", what, more);
-    exit(1);
+    quit();
 }
 
-static void *get(int number, size_t size)
+/* ---- the ranks' shares ---------------------------------------------------- */
+
+/* Is group g this rank's? A share that ends within it is made to end behind it. */
+static int is_mine(const cell *g)
 {
-    void *p = calloc((size_t)number, size);
-    if (p == NULL) stop("too many bodies for the memory", "");
-    return p;
+    for (int r = 1; r < ranks; r++)
+        if (share[r] > g->first && share[r] < g->first + g->count) share[r] = g->first + g->count;
+    return g->first >= share[rank] && g->first < share[rank + 1];
 }
 
-/* ---- the tree -------------------------------------------------------------- */
-
-/* Box, mass and centre of mass of a cell, and the middle of its box. */
-static void measure(cell *c, vec middle)
+/* Makes shares for which all ranks would have needed equal times, where each took `mine`. */
+static void balance(double mine)
 {
-    double shift2 = 0.0;
+    double *till = get(ranks + 1, sizeof *till); /* time of the ranks before */
+    int *old = get(ranks + 1, sizeof *old);
 
-    c->m = c->side = 0.0;
-    for (int k = 0; k < 3; k++) c->lo[k] = HUGE_VAL, c->hi[k] = -HUGE_VAL, c->com[k] = 0.0;
-    for (int p = c->first; p < c->first + c->count; p++) {
-        int i = order[p];
-        c->m += m[i];
-        for (int k = 0; k < 3; k++) {
-            c->com[k] += m[i] * x[i][k];
-            if (x[i][k] < c->lo[k]) c->lo[k] = x[i][k];
-            if (x[i][k] > c->hi[k]) c->hi[k] = x[i][k];
-        }
+    memcpy(old, share, sizeof *old * (size_t)(ranks + 1));
+    all_ranks(&mine, sizeof mine, till + 1);
+    for (int r = 0; r < ranks; r++) till[r + 1] += till[r];
+    for (int r = 1, s = 0; r < ranks && till[ranks] > 0.0; r++) {
+        double want = till[ranks] * r / ranks;
+        while (till[s + 1] < want) s++;
+        share[r] =
+            old[s] + (int)((old[s + 1] - old[s]) * (want - till[s]) / (till[s + 1] - till[s]));
     }
-    for (int k = 0; k < 3; k++) {
-        middle[k] = 0.5 * c->lo[k] + 0.5 * c->hi[k];
-        if (!(middle[k] < c->hi[k])) middle[k] = c->lo[k];
-        c->side = fmax(c->side, c->hi[k] - c->lo[k]);
-        c->com[k] = c->m > 0.0 ? c->com[k] / c->m : middle[k];
-        shift2 += (c->com[k] - middle[k]) * (c->com[k] - middle[k]);
-    }
-    c->shift = sqrt(shift2);
-}
-
-static int octant(const vec r, const vec middle)
-{
-    return (r[0] > middle[0]) + 2 * (r[1] > middle[1]) + 4 * (r[2] > middle[2]);
-}
-
-/* Makes a cell of the bodies order[first ...] and divides it at the middle of their box,
- * which parts at least two of them: there are fewer than 2n cells, and no empty ones. */
-static void grow(int first, int count)
-{
-    int me = ncells++, end[8] = {0};
-    vec middle;
-
-    cells[me].first = first, cells[me].count = count;
-    measure(cells + me, middle);
-    if (count > NLEAF && cells[me].side > 0.0) {
-        int *mine = order + first;
-        memcpy(work, mine, sizeof *work * (size_t)count);
-        for (int p = 0; p < count; p++) end[octant(x[work[p]], middle)]++;
-        for (int o = 1; o < 8; o++) end[o] += end[o - 1];
-        for (int p = count - 1; p >= 0; p--) mine[--end[octant(x[work[p]], middle)]] = work[p];
-        for (int o = 0; o < 8; o++) { /* end[o] has become the beginning */
-            int next = o < 7 ? end[o + 1] : count;
-            if (next > end[o]) grow(first + end[o], next - end[o]);
-        }
-    }
-    cells[me].skip = ncells;
-}
-
-static int is_leaf(const cell *c) { return c->skip == (int)(c - cells) + 1; }
-
-/* May the bodies of group g take cell c as one body? Its distance is that of its centre of
- * mass from their box, so that the answer is right for the nearest of them; and a centre of
- * mass off the middle makes it larger (Barnes 1994, in Computational Astrophysics). As theta
- * is at most 1, no cell with a body of the group is ever taken. */
-static int is_far(const cell *c, const cell *g)
-{
-    double d2 = 0.0;
-
-    for (int k = 0; k < 3; k++) {
-        double d = fmax(fmax(g->lo[k] - c->com[k], c->com[k] - g->hi[k]), 0.0);
-        d2 += d * d;
-    }
-    return theta * (sqrt(d2) - c->shift) > c->side;
+    free(till), free(old);
 }
 
 /* ---- the board ------------------------------------------------------------- */
 
 #ifdef MANY_WALKS
 
-static vec *gx, *gacc; /* bodies in the order of the tree */
-static double *gpot;
-static vec *jx; /* bodies, then cells */
-static double *jm;
+static vec *gx;                      /* bodies in the order of the tree */
 static long long *i_start, *j_start; /* [walk]: its first body, and entry */
 static int nwalks, *entries;         /* the lists, one behind the other */
 static long long room;
+static double began;
 
+/* Cells follow the bodies in x and m. */
 static void prepare(void)
 {
-    gx = get(n, sizeof *gx), gacc = get(n, sizeof *gacc), gpot = get(n, sizeof *gpot);
-    jx = get(3 * n, sizeof *jx), jm = get(3 * n, sizeof *jm);
+    x = realloc(x, 3 * sizeof *x * (size_t)n), m = realloc(m, 3 * sizeof *m * (size_t)n);
+    if (x == NULL || m == NULL) stop("too many bodies for the memory", "");
+    new_x = get(3 * n, sizeof *new_x), new_m = get(3 * n, sizeof *new_m);
+    gx = get(n, sizeof *gx);
     i_start = get(n + 1, sizeof *i_start), j_start = get(n + 1, sizeof *j_start);
 }
 
-static void enlist(int number)
-{
-    long long at = j_start[nwalks + 1]++;
-
-    if (at == room) {
-        room = 2 * room + 1024;
-        entries = realloc(entries, (size_t)room * sizeof *entries);
-        if (entries == NULL) stop("too many bodies for the memory", "");
-    }
-    entries[at] = number;
-}
+static void begin_groups(void) { nwalks = 0, began = seconds(); }
 
 /* Takes down the list of group g. */
 static void add_group(const cell *g)
 {
-    j_start[nwalks + 1] = j_start[nwalks];
+    long long at = j_start[nwalks];
+    const extent group = extent_of(g);
+
     for (int q = 0; q < ncells;) {
         const cell *c = cells + q;
-        if (is_far(c, g)) {
-            enlist(n + q);
-            q = c->skip;
-        } else if (is_leaf(c)) {
-            for (int p = c->first; p < c->first + c->count; p++) enlist(order[p]);
-            q = c->skip;
-        } else
+        int far = is_far(c, &group);
+        if (!far && !is_leaf(c)) {
             q++;
+            continue;
+        }
+        if (at + c->count > room) {
+            room = 2 * room + 1024 + c->count;
+            entries = realloc(entries, (size_t)room * sizeof *entries);
+            if (entries == NULL) stop("too many bodies for the memory", "");
+        }
+        if (far)
+            entries[at++] = n + q;
+        else
+            for (int p = c->first; p < c->first + c->count; p++) entries[at++] = order[p];
+        q = c->skip;
     }
-    nterms += (double)(j_start[nwalks + 1] - j_start[nwalks]) * g->count;
-    i_start[++nwalks] = g->first + g->count;
+    nterms += (double)(at - j_start[nwalks]) * g->count;
+    i_start[nwalks + 1] = i_start[nwalks] + g->count;
+    j_start[++nwalks] = at;
 }
-
-static void begin_groups(void) { nwalks = 0; }
 
 /* Groups follow one another in the order of the tree, so their bodies do. */
 static void end_groups(void)
 {
-    memcpy(jx, x, sizeof *x * (size_t)n), memcpy(jm, m, sizeof *m * (size_t)n);
+    int first = share[rank];
+
+    began = book(WALKS, began);
     for (int q = 0; q < ncells; q++) {
-        memcpy(jx[n + q], cells[q].com, sizeof(vec));
-        jm[n + q] = cells[q].m;
+        memcpy(x[n + q], cells[q].com, sizeof(vec));
+        m[n + q] = cells[q].m;
     }
-    for (int p = 0; p < n; p++) memcpy(gx[p], x[order[p]], sizeof(vec));
-    if (g6x_walks(CLUSTER, nwalks, i_start, (const double (*)[3])gx, j_start, entries, n + ncells,
-                  (const double (*)[3])jx, jm, eps2, gacc, gpot) != 0)
+    for (int p = 0; p < i_start[nwalks]; p++) memcpy(gx[p], x[order[first + p]], sizeof(vec));
+    if (nwalks > 0 &&
+        g6x_walks(CLUSTER, nwalks, i_start, (const double (*)[3])gx, j_start, entries, n + ncells,
+                  (const double (*)[3])x, m, eps2, a + first, pot + first) != 0)
         stop("the GRAPE gives no forces", "");
-    for (int p = 0; p < n; p++) {
-        memcpy(a[order[p]], gacc[p], sizeof(vec));
-        pot[order[p]] = gpot[p];
-    }
+    book(FORCES, began);
 }
 
 #else
 
-static int *iidx;
+static int *iidx, nsince;
 static vec *ix, *ia, *ijerk, *zeros3; /* what goes to the pipes and comes back */
 static double *ipot, *zeros;
 
 static void prepare(void)
 {
+    new_x = get(n, sizeof *new_x), new_m = get(n, sizeof *new_m);
     iidx = get(npipes, sizeof *iidx), ix = get(npipes, sizeof *ix);
     ia = get(npipes, sizeof *ia), ijerk = get(npipes, sizeof *ijerk);
     ipot = get(npipes, sizeof *ipot);
@@ -227,10 +175,11 @@ static void prepare(void)
 static int send_list(const cell *g)
 {
     int nj = 0;
+    const extent group = extent_of(g);
 
     for (int q = 0; q < ncells;) {
         cell *c = cells + q;
-        if (is_far(c, g)) {
+        if (is_far(c, &group)) {
             g6_set_j_particle_mxonly(CLUSTER, nj++, n + q, c->m, c->com);
             q = c->skip;
         } else if (is_leaf(c)) {
@@ -247,7 +196,7 @@ static int send_list(const cell *g)
 static void sum_list(const cell *g, int nj)
 {
     for (int first = 0; first < g->count; first += npipes) {
-        const int *who = order + g->first + first;
+        int place = g->first + first, *who = order + place;
         int ni = g->count - first < npipes ? g->count - first : npipes;
         for (int p = 0; p < ni; p++) {
             iidx[p] = who[p];
@@ -256,43 +205,51 @@ static void sum_list(const cell *g, int nj)
         g6calc_firsthalf(CLUSTER, nj, ni, iidx, ix, zeros3, zeros3, zeros3, zeros, eps2, zeros);
         if (g6calc_lasthalf(CLUSTER, nj, ni, iidx, ix, zeros3, eps2, zeros, ia, ijerk, ipot) != 0)
             stop("the GRAPE gives no forces", "");
-        for (int p = 0; p < ni; p++) {
-            memcpy(a[who[p]], ia[p], sizeof(vec));
-            /* Makino's adds m / eps here: GRAPE-4 had the body itself in its potential. */
-            pot[who[p]] = ipot[p];
-        }
+        memcpy(a + place, ia, sizeof *a * (size_t)ni);
+        /* Makino's adds m / eps here: GRAPE-4 had the body itself in its potential. */
+        memcpy(pot + place, ipot, sizeof *pot * (size_t)ni);
     }
 }
 
-static void begin_groups(void) { g6_set_ti(CLUSTER, now); }
+static void begin_groups(void)
+{
+    if (nsince >= NREOPEN) {
+        nsince = 0;
+        g6_close(CLUSTER);
+        if (g6_open(CLUSTER) != 0) stop("cannot open the GRAPE again", "");
+    }
+    g6_set_ti(CLUSTER, now);
+}
 
 static void add_group(const cell *g)
 {
+    double t = seconds();
     int nj = send_list(g);
 
+    t = book(WALKS, t);
     sum_list(g, nj);
+    book(FORCES, t);
     nterms += (double)nj * g->count;
+    nsince += g->count;
 }
 
 static void end_groups(void) {}
 
 #endif
 
-/* Forces on all bodies at their present places. */
+/* Forces at the present places, each rank's on the bodies of its share. */
 static void forces(void)
 {
-    ncells = 0;
-    grow(0, n);
-    if (nsince >= NREOPEN) {
-        nsince = 0;
-        g6_close(CLUSTER);
-        if (g6_open(CLUSTER) != 0) stop("cannot open the GRAPE again", "");
-    }
+    static double last; /* seconds that this rank has taken the last time */
+    double before = taken[WALKS] + taken[FORCES];
+
+    balance(last);
+    make_tree();
     begin_groups();
     for (int q = 0; q < ncells;) {
         const cell *g = cells + q;
-        if (g->count <= NGROUP || is_leaf(g)) {
-            add_group(g);
+        if (g->count <= most || is_leaf(g)) {
+            if (is_mine(g)) add_group(g);
             nlists++;
             q = g->skip;
         } else
@@ -300,25 +257,56 @@ static void forces(void)
     }
     end_groups();
     nforce += n;
-    nsince += n;
+    last = taken[WALKS] + taken[FORCES] - before;
 }
 
 /* ---- the system ------------------------------------------------------------ */
+
+/* Puts all bodies in the order of the tree, each rank those of its share. */
+static void put_in_order(void)
+{
+    double *old_m = m;
+    vec *old_x = x, *old_v = v;
+
+    for (int p = share[rank]; p < share[rank + 1]; p++) {
+        int i = order[p];
+        memcpy(new_x[p], x[i], sizeof(vec)), memcpy(new_v[p], v[i], sizeof(vec));
+        new_m[p] = m[i];
+    }
+    bring_together(new_m, sizeof *m, share);
+    bring_together(new_x, sizeof *x, share);
+    bring_together(new_v, sizeof *v, share);
+    m = new_m, x = new_x, v = new_v;
+    new_m = old_m, new_x = old_x, new_v = old_v;
+    for (int p = 0; p < n; p++) order[p] = p;
+}
+
+static void kick(double h)
+{
+    for (int p = share[rank]; p < share[rank + 1]; p++)
+        for (int k = 0, i = order[p]; k < 3; k++) v[i][k] += h * a[p][k];
+}
 
 /* One step of the leapfrog: half a kick, drift, half a kick. */
 static void step(double to)
 {
     double h = to - now;
 
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < 3; k++) {
-            v[i][k] += 0.5 * h * a[i][k];
-            x[i][k] += h * v[i][k];
-        }
+    kick(0.5 * h);
+    for (int p = share[rank]; p < share[rank + 1]; p++)
+        for (int k = 0, i = order[p]; k < 3; k++) x[i][k] += h * v[i][k];
+    put_in_order();
     now = to;
     forces();
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < 3; k++) v[i][k] += 0.5 * h * a[i][k];
+    kick(0.5 * h);
+}
+
+/* Tells all ranks the bodies and forces of all. */
+static void meet(void)
+{
+    put_in_order();
+    bring_together(a, sizeof *a, share);
+    bring_together(pot, sizeof *pot, share);
 }
 
 /* The energy by the host's own sum or, of many bodies, by the library's potential. */
@@ -344,9 +332,9 @@ static double output(void)
 
 static void options(int argc, char **argv, double *eps)
 {
-    const char *usage = "[FILE] [-e eps] [-o theta] [-d dt] [-t tend] [-f]";
-    const char *name = "data/plummer1024.dat", *letters = "eodt";
-    double *to[] = {eps, &theta, &dt, &tend};
+    const char *usage = "[FILE] [-e eps] [-o theta] [-d dt] [-t tend] [-g most] [-f] [-w]";
+    const char *name = "data/plummer1024.dat", *letters = "eodtg";
+    double *to[] = {eps, &theta, &dt, &tend, &most};
     char fault[SNAPSHOT_FAULT];
     struct snapshot s;
 
@@ -356,6 +344,8 @@ static void options(int argc, char **argv, double *eps)
             name = argv[i];
         else if (strcmp(argv[i], "-f") == 0)
             show = -1;
+        else if (strcmp(argv[i], "-w") == 0)
+            wall = 1;
         else if (strlen(argv[i]) != 2 || strchr(letters, argv[i][1]) == NULL || i + 1 == argc)
             stop("usage: treecode", usage);
         else {
@@ -367,9 +357,10 @@ static void options(int argc, char **argv, double *eps)
     if (!(theta >= 0.0 && theta <= 1.0)) stop("theta must be from 0 to 1;", usage);
     if (!(dt > 0.0) || !(tend > 1e-9) || !(tend / dt < 1e9))
         stop("dt and tend must be above zero;", usage);
+    if (!(most >= 1.0)) stop("a group has at least one body;", usage);
     if (snapshot_load(name, &s, fault) != 0) {
         fprintf(stderr, "treecode: %s: %s\n", name, fault);
-        exit(1);
+        quit();
     }
     if (s.n > (1 << 29)) stop("too many bodies in", name);
     n = s.n, m = s.m, x = s.x, v = s.v;
@@ -377,9 +368,10 @@ static void options(int argc, char **argv, double *eps)
 
 int main(int argc, char **argv)
 {
-    double eps = -1.0, e0, e1;
+    double eps = -1.0, e0, e1, *terms;
     long nsteps;
 
+    begin_ranks(&argc, &argv);
     options(argc, argv, &eps);
     if (eps < 0.0) eps = 4.0 / n;
     eps2 = eps * eps;
@@ -389,25 +381,42 @@ int main(int argc, char **argv)
     npipes = g6_npipes();
     if (npipes < 1) stop("no GRAPE here", "");
     pot = get(n, sizeof *pot), a = get(n, sizeof *a), cells = get(2 * n, sizeof *cells);
-    order = get(n, sizeof *order), work = get(n, sizeof *work);
+    order = get(n, sizeof *order), work = get(n, sizeof *work), new_v = get(n, sizeof *new_v);
+    share = get(ranks + 1, sizeof *share);
     prepare();
     for (int i = 0; i < n; i++) order[i] = i;
+    for (int r = 0; r <= ranks; r++) share[r] = (int)((long long)n * r / ranks);
 
     printf(" treecode   N = %d   eps = %.3E   theta = %.3f   dt = %.3E   t_end = %.5f\n", n, eps,
            theta, tend / (double)nsteps, tend);
     if (g6_open(CLUSTER) != 0) stop("cannot open the GRAPE", "");
     forces();
-    for (int i = 0; i < show; i++)
-        printf(" force %d %.16e %.16e %.16e %.16e\n", i + 1, a[i][0], a[i][1], a[i][2], pot[i]);
+    for (int p = 0; p < n; p++) work[order[p]] = p;
+    meet();
+    for (int i = 0; i < show; i++) {
+        const double *f = a[work[i]];
+        printf(" force %d %.16e %.16e %.16e %.16e\n", i + 1, f[0], f[1], f[2], pot[work[i]]);
+    }
     e0 = e1 = output();
+    memset(taken, 0, sizeof taken); /* the first forces are slower */
     for (long s = 1; s <= nsteps; s++) {
-        double before = floor(now / DTOUT);
+        double before = floor(now / DTOUT), t = seconds();
         step(tend * (double)s / (double)nsteps);
-        if (floor(now / DTOUT) > before || s == nsteps) e1 = output();
+        book(STEPS, t);
+        if (floor(now / DTOUT) <= before && s < nsteps) continue;
+        meet();
+        e1 = output();
     }
     g6_close(CLUSTER);
-    printf(" steps %ld   lists %ld   mean length %.1f\n", nsteps, nlists, nterms / (double)nforce);
+    terms = get(ranks, sizeof *terms);
+    all_ranks(&nterms, sizeof nterms, terms);
+    for (int r = 1; r < ranks; r++) terms[0] += terms[r];
+    if (wall)
+        printf(" seconds %.4f   tree %.4f   walks %.4f   forces %.4f   exchange %.4f\n",
+               taken[STEPS], taken[TREE], taken[WALKS], taken[FORCES], taken[EXCHANGE]);
+    printf(" steps %ld   lists %ld   mean length %.1f\n", nsteps, nlists, *terms / (double)nforce);
     printf(" relative energy error %11.3E\n", fabs((e1 - e0) / e0));
     if (!isfinite(e1)) stop("energy is lost", "");
+    end_ranks();
     return 0;
 }

@@ -5,6 +5,7 @@ Fixtures: `build`, `run`, `stars`, `distance`; conftest.py hands them to the tes
 
 import functools
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,9 @@ SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
 EPS = 4 / 1024
 ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
 NUMBER = r"\s*([-+]?\d\S*)"
+PARTS = "".join(  # of the time, as treecode tells them
+    rf"\s+{part}{NUMBER}" for part in ("seconds", "tree", "walks", "forces", "exchange")
+)
 
 
 def need_gfortran():
@@ -76,6 +80,27 @@ def run(build, tmp_path_factory):
         )
 
     return functools.cache(run)
+
+
+def mpirun(ranks, program, *arguments, environment=()):
+    """Starts a program on some ranks, one thread each, in its own folder."""
+    launcher = tools.need("mpirun")
+    env = {"PATH": os.environ["PATH"], "HOME": str(program.parent), "TMPDIR": "/tmp"}
+    env |= {
+        "GRAPE6_THREADS": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+    }
+    return subprocess.run(
+        [launcher, "-n", str(ranks), program, *map(str, arguments)],
+        env=env | dict(environment),
+        cwd=program.parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 @pytest.fixture(scope="session")

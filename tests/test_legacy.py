@@ -163,14 +163,15 @@ def test_c_program_refuses_bad_options(run, arguments):
 
 
 def test_makefile_without_compilers_says_so_and_builds_the_c_programs(tmp_path):
-    missing = [f"{name}=no-such-compiler" for name in ("FC", "CXX", "MPIF90")]
+    missing = [f"{name}=no-such-compiler" for name in ("FC", "CXX", "MPICC", "MPIF90")]
     said = make(tmp_path, *missing).stdout
     assert "gfortran not found: apt-get install gfortran" in said
     assert "ph4_style left out: no-such-compiler not found: apt-get install g++" in said
     assert "mpi_hermite left out: no-such-compiler not found: apt-get install libopenmpi" in said
+    assert "treecode_mpi left out: no-such-compiler not found: apt-get install libopenmpi" in said
     built = {p.name for p in tmp_path.iterdir()}
     assert {"hermite", "treecode", "treecode_walks", "kira_style"} <= built
-    assert not built & {"hermite_f77", "ph4_style", "mpi_hermite"}
+    assert not built & {"hermite_f77", "ph4_style", "mpi_hermite", "treecode_mpi"}
 
 
 def test_shipped_snapshot_is_the_model_it_says(stars):

@@ -4,8 +4,6 @@ With doubles it has not, but agrees to the rounding of the mode.
 """
 
 import functools
-import os
-import subprocess
 
 import numpy as np
 import pytest
@@ -38,26 +36,11 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def start(folder):
-    """Starts the program on some ranks, one thread each."""
-    mpirun = tools.need("mpirun")
+    """Starts the program on some ranks."""
 
     def start(ranks, snapshot, *arguments, environment=()):
-        env = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": "/tmp"}
-        env |= {
-            "GRAPE6_THREADS": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT": "1",
-            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            "OMPI_MCA_rmaps_base_oversubscribe": "1",
-            "OMPI_MCA_hwloc_base_binding_policy": "none",
-        }
-        return subprocess.run(
-            [mpirun, "-n", str(ranks), folder / "mpi_hermite", folder / snapshot, *arguments],
-            env=env | dict(environment),
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        program = folder / "mpi_hermite"
+        return legacy.mpirun(ranks, program, folder / snapshot, *arguments, environment=environment)
 
     return start
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grape6py import reference, write_snapshot
-from legacy import EPS, NUMBER, SNAPSHOT, energies, force_errors, forces, numbers, output_of
+from legacy import EPS, NUMBER, PARTS, SNAPSHOT, energies, force_errors, forces, numbers, output_of
 from particles import relative
 
 DOUBLE = (("GRAPE6_PRECISION", "double"),)
@@ -98,6 +98,29 @@ def test_a_list_is_shorter_than_all_bodies_and_lists_are_shared(run):
     assert 50 < length < 700
 
 
+def test_larger_groups_share_longer_lists_and_their_forces_are_nearer_the_sum(run, exact):
+    found = []
+    for most in (1, 16, 256, 1024):
+        text = output_of(run("treecode_walks", SNAPSHOT, "-g", most, *ONE_STEP))
+        (row,) = numbers(rf"lists{NUMBER}\s+mean length{NUMBER}", text)
+        found.append((*row, np.median(force_errors(text, exact)[0])))
+    lists, length, error = np.array(found).T
+    assert (np.diff(lists) < 0).all()
+    assert (np.diff(length) > 0).all()
+    assert (np.diff(error) < 0).all()
+    assert length[-1] == 1024
+
+
+@pytest.mark.parametrize("name", ["treecode", "treecode_walks"])
+def test_the_time_taken_is_one_line_more(run, name):
+    short = (SNAPSHOT, "-t", "0.0625")
+    text = output_of(run(name, *short, "-w"))
+    (taken,) = numbers(PARTS, text)
+    assert 0 < sum(taken[1:]) < taken[0] + 0.001  # rounded to four digits
+    rest = [line for line in text.splitlines() if not line.startswith(" seconds")]
+    assert rest == output_of(run(name, *short)).splitlines()
+
+
 def test_bodies_in_one_place_and_without_mass_are_no_matter(run, tmp_path):
     """A group larger than the pipes, a cell without size, cells without mass."""
     rng = np.random.default_rng(3)
@@ -136,6 +159,7 @@ def test_the_smallest_systems(run, tmp_path, n):
         ("-o", "nan"),
         ("-d", "0"),
         ("-t", "x"),
+        ("-g", "0"),
         ("-q", "1"),
         ("-",),
         ("-fx",),

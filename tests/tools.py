@@ -8,6 +8,7 @@ import pytest
 PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "ldd": "libc-bin",
+    "mpicc": "libopenmpi-dev",
     "mpif90": "libopenmpi-dev",
     "mpirun": "openmpi-bin",
     "nm": "binutils",
