@@ -148,7 +148,7 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
         sum[n] = no_walk_pairs();
         near[n] = v_set1(64); /* farther than anything */
     }
-#pragma unroll 8
+#pragma unroll 4 /* more would not stay in the cache of instructions, of all N */
     for (int k = 0; k < WALK_CHUNK; k++) {
         const struct pair_j j = walk_pair_source(source[k]);
 #pragma unroll
@@ -220,7 +220,7 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
 {
     __shared__ bool watched[WALK_THREADS / 32];
     const int thread = (int)threadIdx.x, warp = thread / 32;
-    const bool less = (N - 1) * WALK_THREADS + 32 * warp >= tile.targets; /* a warp's targets */
+    const bool idle = 32 * warp >= tile.targets;
     struct pair_i i[N];
     const bool fine = find_frame(job, tile, &f);
 #pragma unroll
@@ -247,12 +247,9 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
             const double2 *body = walk_body(job, tile, next);
             xy = body[0], zm = body[1];
         }
-        if (first < 0) continue;
+        if (first < 0 || idle) continue;
         const bool any = watched[0] || watched[1];
-        if (!less)
-            add_chunk<N>(job, tile, f, i, source, first, any, total);
-        else if (N > 1)
-            add_chunk<(N > 1 ? N - 1 : 1)>(job, tile, f, i, source, first, any, total);
+        add_chunk<N>(job, tile, f, i, source, first, any, total);
     }
 #pragma unroll
     for (int n = 0; n < N; n++) {
