@@ -1,6 +1,5 @@
 /* api_walks.c - the g6x_walks calls: forces from many lists in one call. */
 #include <limits.h>
-#include <math.h>
 
 #include "g6lib.h"
 #include "handover.h"
@@ -10,7 +9,7 @@
 
 static int softening_checked(struct session *s, double eps2)
 {
-    if (eps2 >= 0.0 && eps2 < INFINITY) return 0;
+    if (handover_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
     return error_set(&s->fault, G6X_E_ARGUMENT, "walks: eps2 = %g is negative, NaN or Inf", eps2);
 }
 
@@ -77,7 +76,8 @@ static int arrays_checked(struct session *s, const struct arrays *a)
 
 static void fill(const struct arrays *a, struct walks *w)
 {
-    for (int k = 0; k < a->nwalks; k++) {
+    const int n = a->nwalks;
+    for (int k = 0; k < n; k++) {
         struct walk_group *g = &w->group[k];
         const long long i = a->i_start[k], j = a->j_start[k];
         g->ni = a->i_start[k + 1] - i;
@@ -89,8 +89,8 @@ static void fill(const struct arrays *a, struct walks *w)
         p->m = a->list ? a->mj : a->mj + j;
         p->list = a->list ? a->list + j : NULL;
     }
-    w->ni = a->nwalks ? a->i_start[a->nwalks] - a->i_start[0] : 0;
-    if (!a->list) return;
+    w->ni = n ? a->i_start[n] - a->i_start[0] : 0;
+    if (!a->list || !n || a->j_start[n] == a->j_start[0]) return; /* nothing is chosen */
     w->common = a->nj;
     w->common_x = a->xj;
     w->common_m = a->mj;
@@ -173,22 +173,28 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
     return code;
 }
 
+/* NaN where the results of a retrieval would have gone. */
+static void spoil_each(int nwalks, const int ni[], double (*const acc[])[3], double *const pot[])
+{
+    for (int k = 0; ni && k < nwalks; k++)
+        handover_nan(ni[k], acc ? acc[k] : NULL, NULL, pot ? pot[k] : NULL, NULL, NULL);
+}
+
 int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
                        double *const pot[])
 {
     struct walks w = {0};
     int code;
     struct session *s = session_take(clusterid, &code);
-    if (!s) return code;
-    code = make_groups(s, nwalks, &w);
+    if (s) code = make_groups(s, nwalks, &w);
     if (!code) code = targets_of(s, ni, acc, pot, &w);
     for (int64_t k = 0; k < w.count && !code; k++)
         if (w.group[k].ni && !(w.group[k].acc && w.group[k].pot)) code = null_pointer(s, k);
     if (code)
-        walks_spoil(&w);
+        spoil_each(nwalks, ni, acc, pot);
     else
         code = walks_retrieve(s, tag, &w);
     memory_free(w.group);
-    session_release(s);
+    if (s) session_release(s);
     return code;
 }

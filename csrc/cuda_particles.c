@@ -141,7 +141,7 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
         cuda_fresh(c, j)->lost = 1;
     }
     if (!code && jmemory_follow(j, c->follower))
-        code = error_set(f, G6X_E_MEMORY, "out of memory at firsthalf");
+        code = error_set(f, G6X_E_MEMORY, "out of memory for a force call");
     if (code) return code;
     code = wait_for_sent(c, f);
     if (code) return code;

@@ -142,7 +142,7 @@ int cuda_start_shared(struct cuda *c, const struct targets *targets, struct faul
     c->merged_rows = c->rows_merged = 0;
     if (targets->fill) {
         once.state = memory_zeroed((size_t)cuda_parts(targets->ni, ROWS_AT_ONCE));
-        if (!once.state) return error_set(f, G6X_E_MEMORY, "out of memory at firsthalf");
+        if (!once.state) return error_set(f, G6X_E_MEMORY, "out of memory for a force call");
         s.targets.fill = fill_once;
         s.targets.context = &once;
     }

@@ -90,7 +90,7 @@ static int make_room(struct force_call *c, int ni)
 int force_make_room(struct session *s, int ni)
 {
     if (!make_room(&s->call, ni)) return 0;
-    return error_set(&s->fault, G6X_E_MEMORY, "firsthalf: out of memory for %d particles", ni);
+    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
@@ -129,8 +129,7 @@ static void copy_targets(void *arrays, int first, int count)
 int force_check_softening(struct session *s, int i, double eps2)
 {
     if (!is_negative(eps2) && is_finite(eps2)) return 0;
-    return error_set(&s->fault, G6X_E_ARGUMENT,
-                     "firsthalf: eps2 is negative or not finite (particle %d)", i);
+    return error_set(&s->fault, G6X_E_ARGUMENT, "eps2 of i particle %d is negative, NaN or Inf", i);
 }
 
 static int copy_softening(struct session *s, const double *eps2, int each)
@@ -148,9 +147,9 @@ static int copy_softening(struct session *s, const double *eps2, int each)
 int force_check(struct session *s, int nj, int ni, int lacks)
 {
     if (nj < 0 || ni < 0)
-        return error_set(&s->fault, G6X_E_ARGUMENT, "firsthalf: nj = %d, ni = %d: negative", nj,
-                         ni);
-    if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "firsthalf: null pointer");
+        return error_set(&s->fault, G6X_E_ARGUMENT,
+                         "force call with a negative number: nj = %d, ni = %d", nj, ni);
+    if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "force call: null pointer");
     if (s->time_bad)
         return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
     jmemory_commit(&s->j);
@@ -272,7 +271,7 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
     if (!code && bad != INT_MAX) {
         c->invalid_rows = 1;
         (void)error_set(&s->fault, G6X_E_I_NAN,
-                        "firsthalf: NaN or Inf in i particle %d (index %d); its force is NaN", bad,
+                        "NaN or Inf in i particle %d (index %d); its force is NaN", bad,
                         index[bad]);
     }
     c->code = code;
@@ -383,7 +382,7 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
                          "lasthalf with nj = %d, ni = %d after firsthalf with nj = %d, ni = %d", nj,
                          ni, c->nj, c->ni);
     } else if (ni && (!acc || (!jerk && (c->jerk || s->id <= SESSION_NONE)) || !pot)) {
-        code = error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer");
+        code = error_set(&s->fault, G6X_E_NULL, "force call: null pointer for acc, jerk or pot");
     } else if (c->code) {
         code = c->code;
     }
@@ -424,7 +423,7 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
         return error_set(&s->fault, G6X_E_NULL, "g6_get_neighbour_list: null pointer");
     *length = 0;
     if (!c->made)
-        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour list without firsthalf");
+        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour list without a force call");
     if (pipe < 0 || pipe >= c->ni)
         return error_set(&s->fault, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
     if (c->code) return c->code;

@@ -67,11 +67,11 @@ static int verdict(struct session *s, const struct device_found *found)
 {
     if (found->out_of_range.row >= 0)
         return error_set(&s->fault, G6X_E_RANGE,
-                         "lasthalf: the force on particle %d (index %d) does not fit a double",
+                         "the force on particle %d (index %d) does not fit a double",
                          found->out_of_range.row, found->out_of_range.index);
     if (found->invalid.row >= 0)
         return error_set(&s->fault, G6X_E_I_NAN,
-                         "firsthalf: NaN or Inf in i particle %d (index %d); its force is NaN",
+                         "NaN or Inf in i particle %d (index %d); its force is NaN",
                          found->invalid.row, found->invalid.index);
     return 0;
 }

@@ -174,7 +174,7 @@ int handover_verdict(struct session *s, const struct outputs *o)
     const int row = atomic_load(&o->out_of_range);
     if (row != INT_MAX)
         return error_set(&s->fault, G6X_E_RANGE,
-                         "lasthalf: the force on particle %d (index %d) does not fit a double", row,
+                         "the force on particle %d (index %d) does not fit a double", row,
                          c->index[row]);
     return c->invalid_rows ? G6X_E_I_NAN : 0;
 }

@@ -138,7 +138,8 @@ static void add_up(struct walk_work *work, int row, const struct pair_sum *sum)
     v_accumulate(work->sum[3] + row, sum->pot);
 }
 
-/* Adds a pair in double; at distance zero it adds nothing. */
+/* Adds a pair in double; at distance zero it adds nothing. Of others r2 may be zero: without
+ * softening their force is infinite. */
 static void careful_pair(const struct walk_group *g, int64_t i, int row, int k,
                          const struct frame *f, struct walk_work *work)
 {
@@ -147,7 +148,7 @@ static void careful_pair(const struct walk_group *g, int64_t i, int row, int k,
         r[c] = (g->x[i][c] - work->place[c][k]) * f->unit;
         r2 += r[c] * r[c];
     }
-    if (r2 == 0.0) return;
+    if ((r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0) || work->place[3][k] == 0.0) return;
     const double y = 1.0 / sqrt(r2 + f->eps2), my = ldexp(work->place[3][k], -f->mass) * y;
     for (int c = 0; c < 3; c++) work->sum[c][row] -= my * y * y * r[c];
     work->sum[3][row] += my;

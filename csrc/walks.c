@@ -1,6 +1,7 @@
 /* walks.c - see walks.h. */
 #include "walks.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ void walks_note(_Atomic int64_t *lowest, int64_t walk)
 void walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    double half[3], most = 0.0, diagonal2 = 0.0;
+    double half[3], most = 0.0, sum = 0.0;
     for (int64_t i = 0; i < count; i++) {
         if (!handover_finite(x[i], 3)) continue;
         for (int c = 0; c < 3; c++) {
@@ -43,10 +44,8 @@ void walks_box(const double (*x)[3], int64_t count, double centre[3], double *ra
         half[c] = any ? 0.5 * high[c] - 0.5 * low[c] : 0.0;
         most = half[c] > most ? half[c] : most;
     }
-    int exponent;
-    (void)frexp(most, &exponent); /* a power of two for unit: squares of large and small ones fit */
-    for (int c = 0; c < 3; c++) diagonal2 += ldexp(half[c], -exponent) * ldexp(half[c], -exponent);
-    *radius = ldexp(sqrt(diagonal2), exponent);
+    for (int c = 0; c < 3 && most > 0.0; c++) sum += half[c] / most * (half[c] / most);
+    *radius = fmin(most * sqrt(sum), DBL_MAX); /* of squares that are in range */
 }
 
 void walks_give(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot)

@@ -404,17 +404,18 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
 
 /* Many walks (Hamada and others 2009): forces on groups of targets, each from a list of its own, in
  * one call, for programs that keep their own tree. The j memory plays no part, nor does the time.
- *   acc[i] = sum m_j r / (r^2 + eps2)^(3/2),   pot[i] = - sum m_j / sqrt(r^2 + eps2),   r = x_j -
- * x_i over the list of the walk that target i belongs to. A pair at distance zero adds nothing, so
- * that a body in its own list is left out; entries may be bodies or cells, which act as points.
- * Pairs are single precision, in places relative to those of the targets (error of a force about
- * 1e-6 of its terms), or with G6X_PRECISION double they are double. The bits of a walk's forces do
- * not depend on the other walks of the call, nor on threads. i_start   long long[nwalks + 1]:
- * targets of walk w are xi[i_start[w]] to before xi[i_start[w + 1]]; their results go to the same
- * rows of acc and pot j_start   the same of the list of walk w among xj and mj or, if j_list is not
- * NULL, in j_list j_list    which of the nj entries of xj and mj are in the lists, counted from 0;
- * NULL: xj and mj are the lists themselves, and nj is not read. Lists cost a GPU less to fetch 0,
- * or a code; a NaN in a target spoils its own row only. */
+ *   acc[i] = sum m_j r / (r^2 + eps2)^(3/2), pot[i] = - sum m_j / sqrt(r^2 + eps2), r = x_j - x_i,
+ * over the list of the walk that target i belongs to. A pair at distance zero adds nothing, so that
+ * a body in its own list is left out; entries may be bodies or cells, which act as points. Pairs
+ * are single precision, in places relative to those of the targets (error of a force about 1e-6 of
+ * its terms, of one close pair up to 1.6e-5), or with G6X_PRECISION double they are double. The
+ * bits of a walk's forces do not depend on the other walks of the call, nor on threads.
+ *   i_start   long long[nwalks + 1]: targets of walk w are xi[i_start[w]] to before
+ *             xi[i_start[w + 1]]; their results go to the same rows of acc and pot
+ *   j_start   the same of the list of walk w among xj and mj or, if j_list is not NULL, in j_list
+ *   j_list    which of the nj entries of xj and mj are in the lists, counted from 0; NULL: xj and
+ *             mj are the lists themselves, and nj is not read. Numbers cost a GPU less to fetch
+ * 0, or a code; a NaN in a target spoils its own row only. */
 int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double (*xi)[3],
               const long long j_start[], const int j_list[], int nj, const double (*xj)[3],
               const double mj[], double eps2, double (*acc)[3], double pot[]);

@@ -54,11 +54,13 @@ def card(shared_folder):
 
 
 def pytest_on(card, *arguments, timeout=500, **env):
-    """Runs other tests in a process of their own with the backend on this card.
+    """Runs other tests in a process of their own with the backend on this card; None: a true one.
 
     Returns what pytest printed and {test with its parameters: outcome}.
     """
-    switches = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_TEST_BACKEND": "cuda", **env}
+    switches = {"GRAPE6_TEST_BACKEND": "cuda", **env}
+    if card:
+        switches["GRAPE6_TEST_CARD"] = str(card)
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "--assert=plain"]
     command += ["-p", "no:cacheprovider", *arguments]
     done = subprocess.run(command, cwd=capi.ROOT, env=capi.clean_environment({}) | switches,

@@ -8,6 +8,7 @@ import signal
 
 import numpy as np
 import pytest
+from walking import by_copies, by_numbers, by_pointers, random_walks
 
 import capi
 from grape6py import errors
@@ -88,6 +89,34 @@ def test_row01_the_nth_allocation_fails(new_session, monkeypatch, n):
     fresh.put_cloud(SOURCE)
     fresh.set_ti(TIME)
     assert bits(run(session, slice(0, 300))) == bits(run(fresh, slice(0, 300)))
+
+
+@pytest.fixture(scope="module")
+def walks():
+    """The second needs more room than the first. And what is right."""
+    jobs = random_walks(sizes=(5, 70)), random_walks(sizes=(3,), lengths=(150_000,), n=200_000)
+    session = capi.Session(900)
+    expected = [by_numbers(session, job).bits() for job in jobs]
+    session.close()
+    return jobs, expected
+
+
+@pytest.mark.parametrize("form", [by_numbers, by_copies, by_pointers])
+@pytest.mark.parametrize("n", range(1, 15))
+def test_row01_the_nth_allocation_of_walks_fails(new_session, monkeypatch, walks, n, form):
+    (jobs, expected), session = walks, new_session()
+    count, refused = iter(range(1, NEVER)), 0
+    with monkeypatch.context() as patch:
+        refuse_memory(patch, lambda size: next(count) != n)
+        for job in jobs:
+            found = form(session, job)
+            refused += found.code != 0
+            if found.code:
+                assert found.code == session.error()[0] == DEVICE_MEMORY
+                assert np.isnan(found.acc).all()
+                assert np.isnan(found.pot).all()
+    assert refused == (next(count) > n)
+    assert [form(session, job).bits() for job in jobs] == expected
 
 
 @pytest.mark.parametrize("n", range(1, 9))
@@ -251,6 +280,17 @@ def test_auto_row30_a_forked_child_goes_on_with_the_cpu(make, cpu, mode):
     assert in_child(lambda: bits(run(session, slice(0, 20), h2=0.1)) == expected) == 0
     assert on_card(session)
     assert run(session, slice(0, 10)).code == 0
+
+
+@pytest.mark.parametrize("form", [by_numbers, by_copies, by_pointers])
+def test_auto_row01_walks_without_memory_go_on_with_the_cpu(make, cpu, mode, monkeypatch, form):
+    job, session = random_walks(sizes=(5, 70)), make()
+    with cpu(precision=mode) as other:
+        expected = by_numbers(other, job).bits()
+    refuse_memory(monkeypatch, lambda size: False)
+    found = form(session, job)
+    assert (found.code, found.bits()) == (0, expected)
+    assert not on_card(session)
 
 
 def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_card_is_lost(new_session):

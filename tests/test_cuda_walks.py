@@ -13,7 +13,7 @@ job = random_walks(sizes=(300, 40, 700), eps2=1e-6)
 """
 
 
-@pytest.mark.parametrize("name", ["test_walks", "test_walks_faults"])
+@pytest.mark.parametrize("name", ["walks_on_card", "test_walks", "test_walks_faults"])
 def test_the_walks_are_right_on_a_card(card, name):
     chosen = "not base and not avx512"
     text, outcomes = pytest_on(card, f"tests/{name}.py", "-k", chosen)

@@ -212,6 +212,7 @@ def test_a_bad_i_particle_spoils_its_own_row(loaded):
     good = np.arange(20) != 3
     loaded("set_xi", 20, x)
     assert loaded("run") == bad
+    assert loaded.error()[1].startswith("NaN or Inf in i particle 3 ")
     for code, a, p in (loaded.get(20), loaded.calculate(x)):
         assert_force((code, a[good], p[good]), EXPECTED.of(good), code=bad)
         assert np.isnan([*a[3], p[3]]).all()
@@ -224,7 +225,8 @@ def test_a_force_beyond_a_double_is_told(loaded):
     loaded("set_xj", 0, 1, XI)
     loaded("set_eps_to_all", 1e-6)
     code, a, p = loaded.calculate(XI[:2] + np.array([[1e-6, 0, 0], [0, 0, 0]]))
-    assert code == CONSTANTS["G6X_E_RANGE"]
+    assert loaded.error()[0] == code == CONSTANTS["G6X_E_RANGE"]
+    assert loaded.error()[1].startswith("the force on particle 0 ")
     assert np.isnan(p[0])
     assert np.isfinite(a[1]).all()
 

@@ -3,7 +3,16 @@ forces depend on that walk alone."""
 
 import numpy as np
 import pytest
-from walking import Flight, Walks, by_copies, by_numbers, by_pointers, expected, random_walks
+from walking import (
+    Flight,
+    Walks,
+    by_copies,
+    by_numbers,
+    by_pointers,
+    expected,
+    random_walks,
+    together,
+)
 
 import capi
 
@@ -81,17 +90,16 @@ def test_bits_do_not_depend_on_the_unit(board):
     assert (np.ldexp(scaled.pot, 150 + 90) == found.pot).all()
 
 
+@pytest.mark.parametrize("length", [-900, -520, 515, 900, 1003])
+def test_lengths_may_be_any_whose_squares_do_not_fit_a_double(board, mode, length):
+    job = random_walks().scaled(length, max(-1000, min(1010, 2 * length)))
+    assert_sums(by_numbers(board, job), job, LIMITS[mode])
+
+
 def test_bits_do_not_depend_on_far_walks_of_another_size(board):
     job, other = random_walks(), random_walks(seed=2).scaled(100, 80)
-    both = Walks(
-        np.concatenate([job.i_start, other.i_start[1:] + len(job.x)]),
-        np.concatenate([job.x, other.x]),
-        np.concatenate([job.j_start, other.j_start[1:] + len(job.chosen)]),
-        np.concatenate([job.chosen, other.chosen + np.int32(len(job.xj))]),
-        np.concatenate([job.xj, other.xj]),
-        np.concatenate([job.mj, other.mj]),
-    )
-    assert by_numbers(board, both).bits(slice(len(job.x))) == by_numbers(board, job).bits()
+    both = by_numbers(board, together(job, other))
+    assert both.bits(slice(len(job.x))) == by_numbers(board, job).bits()
 
 
 @pytest.mark.parametrize("eps2", [0.0, 1e-12, 0.04])
@@ -124,6 +132,26 @@ def test_a_body_is_left_out_of_its_own_list_only(grape):
     assert found.acc[1, 0] == pytest.approx(-1e-9 / 0.1**3 + 1 / 3.01**1.5, rel=1e-6)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_body_next_to_another_is_not_taken_for_it(board, form):
+    """At a distance whose square is zero in double precision."""
+    x, near = np.array([[0.0, 0, 0]]), np.array([[0.0, 0, 0], [0, 1e-170, 0], [1, 0, 0]])
+    job = Walks(np.array([0, 1], np.longlong), x, np.array([0, 3], np.longlong),
+                np.arange(3, dtype=np.int32), near, np.array([5.0, 3, 0.5]), 0.01)  # fmt: skip
+    found = form(board, job)
+    assert found.code == 0
+    assert found.pot[0] == pytest.approx(-30 - 0.5 / np.sqrt(1.01), rel=1e-6)
+    job.eps2 = 0.0
+    found = form(board, job)
+    assert found.code == -8
+    assert np.isnan(found.acc).all()
+    assert np.isnan(found.pot).all()
+    job.mj[1] = 0.0
+    found = form(board, job)
+    assert found.code == 0
+    assert found.acc[0].tolist() == [0.5, 0, 0]
+
+
 def test_far_groups_keep_their_resolution(board, mode):
     """A group of size 1e-5 at 1e3 from the origin, with neighbours and a distant mass."""
     job = random_walks(sizes=(150,), lengths=(100,))
@@ -144,18 +172,26 @@ def test_masses_of_any_sign_and_size(board, mode):
 
 
 def test_nothing_to_do(grape):
-    none = np.zeros(1, np.longlong)
-    empty = np.zeros((0, 3))
-    call = capi.call
-    assert call("g6x_walks", grape.cluster, 0, none, empty, none, None, 0, empty, empty, 0.0, empty,
-                empty) == 0  # fmt: skip
-    assert call("g6x_walks", grape.cluster, 0, *[None] * 4, 0, None, None, 0.0, None, None) == 0
+    none, empty, number = np.zeros(1, np.longlong), np.zeros((0, 3)), np.zeros(1, np.int32)
+    call, id = capi.call, grape.cluster
+    assert (
+        call("g6x_walks", id, 0, none, empty, none, None, 0, empty, empty, 0.0, empty, empty) == 0
+    )
+    assert call("g6x_walks", id, 0, *[None] * 4, 0, None, None, 0.0, None, None) == 0
+    assert call("g6x_walks", id, 0, none, None, none, number, -1, empty, None, 0.0, None, None) == 0
+    assert call("g6x_walks_dispatch", id, 0, 0, *[None] * 8, 0.0) == 0
+    assert call("g6x_walks_retrieve", id, 0, 0, None, None, None) == 0
+
+
+def test_lists_of_nothing(grape):
     job = random_walks(sizes=(5, 70), lengths=(0, 0))
     job.j_start[:] = 0
-    found = by_numbers(grape, job)
-    assert found.code == 0
-    assert (found.acc == 0).all()
-    assert (found.pot == 0).all()
+    found = [form(grape, job) for form in FORMS]
+    job.mj = None
+    for each in (*found, by_numbers(grape, job)):
+        assert each.code == 0
+        assert (each.acc == 0).all()
+        assert (each.pot == 0).all()
 
 
 def test_rows_of_no_walk_are_left_alone(grape):

@@ -73,6 +73,37 @@ def test_row11_an_impossible_softening(board, job, form, eps2):
     assert_all_nan(board, form(board, job), -11)
 
 
+@FORMS
+def test_row32_a_host_that_traps_keeps_its_traps(form):
+    """In a process of its own, with traps on invalid operations, division by zero, overflow."""
+    capi.run_python(f"""
+from walking import *
+job = random_walks(sizes=(40, 0, 700, 5), eps2=1e-4)
+bad, far, close = job.take(range(4)), job.take(range(4)), job.scaled(-560, 0)
+bad.x[50, 1] = np.nan
+far.xj = np.vstack([far.xj[:-1], [[0, np.inf, 0]]])
+far.chosen[0] = len(far.xj) - 1
+close.eps2 = 0.0
+libm, traps = ctypes.CDLL("libm.so.6"), 1 | 4 | 8
+session = Session(1, threads=2)
+for mode in range(3):
+    session.set_int("G6X_PRECISION", mode)
+    codes = []
+    for given in (job, bad, far, close):
+        libm.feenableexcept(traps)
+        codes.append({form.__name__}(session, given).code)
+        assert libm.fegetexcept() == traps
+        libm.fedisableexcept(traps)
+    for eps2 in (-1.0, np.nan, np.inf):
+        job.eps2 = eps2
+        libm.feenableexcept(traps)
+        codes.append({form.__name__}(session, job).code)
+        libm.fedisableexcept(traps)
+    job.eps2 = 0.0
+    assert codes == [0, -7, -6, -8, -11, -11, -11], codes
+""", GRAPE6_LOG="none")  # fmt: skip
+
+
 @pytest.mark.parametrize("number", [-1, 4000, 2**31 - 1, -(2**31)])
 def test_row13_a_number_of_no_entry(board, job, number):
     job.chosen[job.j_start[2] + 5] = number
@@ -188,6 +219,8 @@ def test_closing_forgets_what_is_in_flight(board, job):
 
 def test_row21_nothing_is_open(board, job):
     board.close()
-    found = by_numbers(board, job)
-    assert found.code == -21
-    assert np.isnan(found.pot).all()
+    for form in (by_numbers, by_copies, by_pointers):
+        found = form(board, job)
+        assert found.code == -21
+        assert np.isnan(found.acc).all()
+        assert np.isnan(found.pot).all()

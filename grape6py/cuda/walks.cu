@@ -100,7 +100,7 @@ DEVICE_FN struct pair_sum no_walk_pairs(void)
     return sum;
 }
 
-/* Adds a pair in double to the results of target `row`; at distance zero it adds nothing. */
+/* Adds a pair in double to the results of target `row`, as in walk_kernel.c. */
 DEVICE_FN void careful_pair(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                             const struct walk_frame &f, int row, int64_t entry)
 {
@@ -108,7 +108,7 @@ DEVICE_FN void careful_pair(const struct cuda_walks_job &job, const struct cuda_
     const double *x = job.targets + 3 * (int64_t)row;
     const double r[3] = {(x[0] - xy.x) * f.unit, (x[1] - xy.y) * f.unit, (x[2] - zm.x) * f.unit};
     const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
-    if (r2 == 0.0) return;
+    if ((r2 == 0.0 && r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0) || zm.y == 0.0) return;
     const double y = 1.0 / sqrt(r2 + f.eps2), my = zm.y * f.mass_unit * y;
     for (int c = 0; c < 3; c++) job.out[c * job.stride + row] -= my * y * y * r[c];
     job.out[3 * job.stride + row] += my;
@@ -236,7 +236,7 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
     for (int64_t first = -WALK_CHUNK; fine && first < tile.entries; first += WALK_CHUNK) {
         const int64_t next = first + WALK_CHUNK + thread; /* fetched while this one is summed */
         struct walk_source mine = walk_source_of(tile, f, xy, zm);
-        if (first + thread >= tile.entries) mine.x = 4, mine.m = 0; /* beyond everything */
+        if (first + thread >= tile.entries) mine.x = (real)0x1p30, mine.m = 0; /* beyond any */
         const real r2 = v_fma(mine.z, mine.z, v_fma(mine.y, mine.y, v_mul(mine.x, mine.x)));
         const bool near = __any_sync(0xffffffffu, r2 < f.watched);
         __syncthreads();

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 2200, NI = 300 };
+enum { N = 2200, NI = 300, WALKS = 6 };
 
 typedef struct {
     double x[N][3], v[N][3], a2[N][3], mass[N];
@@ -64,6 +64,32 @@ static inline int board_force(Board *b, int id, double eps2)
     bad += g6calc_lasthalf2(id, N, NI, b->index, b->x, b->v, eps2, b->h2, b->acc, b->jerk, b->pot,
                             b->nn) != 0;
     return bad;
+}
+
+/* Walks of NI targets on N entries, by offsets; the code. */
+static inline int board_walks(Board *b, int id)
+{
+    const double (*x)[3] = (const double (*)[3])b->x;
+    long long i[WALKS + 1], j[WALKS + 1];
+    for (int k = 0; k <= WALKS; k++) i[k] = k * (NI / WALKS), j[k] = k * (N / WALKS);
+    return g6x_walks(id, WALKS, i, x, j, b->index, N, x, b->mass, 1e-4, b->acc, b->pot);
+}
+
+/* The same walks by pointers; the first code that is not 0. */
+static inline int board_flight(Board *b, int id, int tag)
+{
+    const double (*x[WALKS])[3], (*xj[WALKS])[3], *mj[WALKS];
+    double (*acc[WALKS])[3], *pot[WALKS];
+    int ni[WALKS], nj[WALKS];
+    for (int k = 0; k < WALKS; k++) {
+        const int i = k * (NI / WALKS), j = k * (N / WALKS);
+        ni[k] = NI / WALKS, nj[k] = N / WALKS;
+        x[k] = (const double (*)[3])b->x + i, acc[k] = b->acc + i, pot[k] = b->pot + i;
+        xj[k] = (const double (*)[3])b->x + j, mj[k] = b->mass + j;
+    }
+    const int code = g6x_walks_dispatch(id, tag, WALKS, ni, x, nj, xj, mj, NULL, NULL, NULL, 1e-4);
+    const int last = g6x_walks_retrieve(id, tag, WALKS, ni, acc, pot);
+    return code ? code : last;
 }
 
 static inline uint64_t board_hash(const Board *b)

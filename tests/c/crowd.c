@@ -9,7 +9,7 @@ enum { THREADS = 8, SESSIONS = 4, ROUNDS = 6 };
 
 static pthread_barrier_t gate;
 static pthread_mutex_t alone[SESSIONS];
-static uint64_t expected[3];
+static uint64_t expected[3], expected_walks[3];
 static int bad[THREADS];
 
 static uint64_t sum(Board *b, int id, int mode, int *wrong)
@@ -19,7 +19,15 @@ static uint64_t sum(Board *b, int id, int mode, int *wrong)
     return board_hash(b);
 }
 
-static void unordered(Board *b, int id, int *wrong)
+/* Bits of what walks gave, by offsets (tag 0) or by pointers. */
+static uint64_t walks(Board *b, int id, int tag, int *wrong)
+{
+    memset(b->jerk, 0, sizeof b->jerk);
+    *wrong += (tag ? board_flight(b, id, tag) : board_walks(b, id)) != 0;
+    return board_hash(b);
+}
+
+static void unordered(Board *b, int id, int tag, int *wrong)
 {
     char text[100];
     int n, code = g6_set_j_particle_mxonly(id, N + 7, 5, 0.0, b->x[5]);
@@ -27,6 +35,7 @@ static void unordered(Board *b, int id, int *wrong)
     (void)board_force(b, id, 1e-4);
     code = g6_get_neighbour_list(id, 3, N, &n, b->list);
     *wrong += code != 0 && code != G6X_E_NO_FIRSTHALF && code != G6X_E_PIPE;
+    *wrong += walks(b, id, tag, wrong) != expected_walks[G6X_GRAPE];
     *wrong += g6x_backend(id, text, sizeof text) != 0;
     (void)g6x_last_error(id, text, sizeof text);
 }
@@ -64,8 +73,9 @@ static void *work(void *argument)
         const int mode = (k + round) % 3;
         bad[k] += g6_open(own) != 0 || g6x_set_int(own, G6X_THREADS, 1 + k % 3) != 0;
         bad[k] += sum(b, own, mode, &bad[k]) != expected[mode];
+        bad[k] += walks(b, own, k % 2, &bad[k]) != expected_walks[mode];
         bad[k] += g6_close(own) != 0;
-        unordered(b, id, &bad[k]);
+        unordered(b, id, 1 + k, &bad[k]);
         first_uses(b, 1000 + 100 * k + round, &bad[k]);
         pthread_mutex_lock(&alone[k % SESSIONS]);
         (void)g6x_set_int(id, G6X_THREADS, 2);
@@ -80,7 +90,10 @@ int main(void)
     pthread_t thread[THREADS];
     Board *b = board_new();
     int total = g6_open(1) != 0;
-    for (int mode = 0; mode < 3; mode++) expected[mode] = sum(b, 1, mode, &total);
+    for (int mode = 0; mode < 3; mode++) {
+        expected[mode] = sum(b, 1, mode, &total);
+        expected_walks[mode] = walks(b, 1, 0, &total);
+    }
     pthread_barrier_init(&gate, NULL, THREADS);
     for (int s = 0; s < SESSIONS; s++) pthread_mutex_init(&alone[s], NULL);
     for (intptr_t k = 0; k < THREADS; k++) pthread_create(&thread[k], NULL, work, (void *)k);

@@ -45,6 +45,21 @@ static void force(Board *b, int id, int ni)
     }
 }
 
+static void walks(Board *b, int id)
+{
+    memset(b->jerk, 0xff, sizeof b->jerk); /* which walks have not */
+    for (int q = 0; q < 2; q++) {
+        memset(b->acc, 0, sizeof b->acc);
+        memset(b->pot, 0, sizeof b->pot);
+        const int code = q ? board_flight(b, id, 3) : board_walks(b, id);
+        note("walks", code);
+        if (code != 0 ? !all_nan(b, NI) : !(b->pot[NI - 1] < 0)) {
+            fprintf(stderr, "walks: outputs do not fit code %d\n", code);
+            wrong++;
+        }
+    }
+}
+
 /* Bulk writing with derivatives, one particle to several clusters, the clusters without an id,
  * j particles written between the halves, and what reads back. */
 static void other_forms(Board *b, int id)
@@ -97,6 +112,7 @@ static void scenario(Board *b, int id)
         force(b, id, 48);
         note("list", g6_get_neighbour_list(id, 0, N, &n, b->list));
         b->h2[0] = 0;
+        walks(b, id);
         note("partial", g6x_get_partial(id, 48, words[0]));
     }
     note("far", g6_set_j_particle_mxonly(id, 300000, 1, 0.0, snap));

@@ -115,6 +115,27 @@ static void options(Board *b, int id)
     CHECK(g6x_version(text, sizeof text) > 0 && g6x_version(NULL, 0) > 0);
 }
 
+/* Many walks: right ones, and lists that are none. */
+static void walks(Board *b, int id)
+{
+    long long i[2] = {0, NI}, j[2] = {0, N};
+    const double (*x)[3] = (const double (*)[3])b->x;
+    int list[2] = {0, N};
+    CHECK(board_walks(b, id) == 0 && isfinite(b->pot[NI - 1]));
+    const uint64_t by_offsets = board_hash(b);
+    CHECK(board_flight(b, id, -3) == 0 && board_hash(b) == by_offsets);
+    CHECK(g6x_walks(id, 1, i, x, j, NULL, 0, x, b->mass, 0.0, b->acc, b->pot) == 0);
+    CHECK(g6x_walks(id, 1, i, x, j, NULL, 0, x, b->mass, NAN, b->acc, b->pot) == G6X_E_ARGUMENT);
+    CHECK(g6x_walks(id, 1, i, x, j, NULL, 0, x, NULL, 0.0, b->acc, b->pot) == G6X_E_NULL);
+    CHECK(isnan(b->acc[NI - 1][2]) && isnan(b->pot[0]));
+    j[1] = 2;
+    CHECK(g6x_walks(id, 1, i, x, j, list, N, x, b->mass, 0.0, b->acc, b->pot) == G6X_E_ADDRESS);
+    j[1] = -1;
+    CHECK(g6x_walks(id, 1, i, x, j, list, N, x, b->mass, 0.0, b->acc, b->pot) == G6X_E_ARGUMENT);
+    CHECK(g6x_walks_dispatch(id, 9, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0.0) == 0);
+    CHECK(g6x_walks_retrieve(id, 8, 0, NULL, NULL, NULL) == G6X_E_NO_FIRSTHALF);
+}
+
 static void other_forms(Board *b, int id)
 {
     int flag[2], n, address = 1, index = 9, clusters = 2;
@@ -158,6 +179,7 @@ int main(int argc, char **argv)
             partial_sums(b, isa);
             particles(b, isa);
             options(b, isa);
+            walks(b, isa);
             other_forms(b, isa);
         }
         CHECK(g6x_last_error(isa, text, sizeof text) < 0 && text[0]);
