@@ -213,11 +213,12 @@ def cpu(result):
 
 def treecode_mpi(result):
     parts = "tree", "walks", "forces", "exchange"
-    lines = head("bodies a list", "mean length", "ranks", "s", *parts, "times one rank",
+    lines = head("bodies a list", "mean length", "ranks", "GPUs", "s", *parts, "times one rank",
                  "same bits", "energy error")  # fmt: skip
     for f in result["figures"]:
         seconds = [number(f[name]) for name in ("seconds", *parts)]
-        lines += row([f["most"], f"{f['mean_length']:.0f}", f["ranks"], *seconds,
+        lines += row([f["most"], f"{f['mean_length']:.0f}", f["ranks"],
+                      min(f["ranks"], result["machine"].get("gpus", 0)), *seconds,
                       f"{f['speedup']:.2f}", "yes" if f["equal"] else "no",
                       f"{f['error']:.1e}"])  # fmt: skip
     return lines

@@ -34,6 +34,12 @@ MPI = {
 }
 
 
+def gpus():
+    import cupy
+
+    return cupy.cuda.runtime.getDeviceCount()
+
+
 def build(folder):
     program = Path(folder, "treecode_mpi")
     place = Path(grape6py.__file__).parent.parent
@@ -94,7 +100,7 @@ def main():
     parser.add_argument("--t-end", type=float, default=1.0)
     parser.add_argument("--backend", choices=["auto", "cpu", "cuda"], default="cuda")
     options = parser.parse_args()
-    host = machine() if options.backend == "cpu" else about()
+    host = machine() if options.backend == "cpu" else about() | {"gpus": gpus()}
     host["cores"] = len(os.sched_getaffinity(0))
 
     def keep(figures):

@@ -1,6 +1,7 @@
 """Times many walks a call against one call a group, and prints the figures as JSON.
 
-    python benchmarks/walks.py [--n 4000000] [--group 2000] [--theta 0.5] [--rounds 5] [--out FILE]
+    python benchmarks/walks.py [--n 4000000] [--group 2000] [--theta 0.5] [--rounds 5]
+                               [--commit COMMIT] [--out FILE]
 
 Lists are those of Barnes and Hut's walk over an octree of a Plummer sphere, with monopoles, for
 groups of cells of at most so many bodies; making them is not timed. A list once is numbers of
@@ -256,12 +257,13 @@ def main():
     parser.add_argument("--theta", type=float, default=0.5)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backend", choices=["auto", "cpu", "cuda"], default="auto")
+    parser.add_argument("--commit", default=commit())
     parser.add_argument("--out")
     wanted = parser.parse_args()
     job = job_of(wanted.n, wanted.group, wanted.theta)
     check(lib.g6x_open(CLUSTER, getattr(lib, f"G6X_BACKEND_{wanted.backend.upper()}")))
     found = {
-        "machine": machine(), "commit": commit(), "backend": text(lib.g6x_backend, CLUSTER),
+        "machine": machine(), "commit": wanted.commit, "backend": text(lib.g6x_backend, CLUSTER),
         "n": wanted.n, "theta": wanted.theta, "eps2": EPS2,
         "mean_group": job.ni / (len(job.i_start) - 1),
         "mean_group_of_a_body": float((np.diff(job.i_start) ** 2).sum() / job.ni),

@@ -101,8 +101,8 @@ DEVICE_FN struct pair_sum no_walk_pairs(void)
 }
 
 /* Adds a pair in double to the results of target `row`, as in walk_kernel.c. */
-DEVICE_FN void careful_pair(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
-                            const struct walk_frame &f, int row, int64_t entry)
+DEVICE_CALL void careful_pair(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
+                              const struct walk_frame &f, int row, int64_t entry)
 {
     const double2 *body = walk_body(job, tile, entry), xy = body[0], zm = body[1];
     const double *x = job.targets + 3 * (int64_t)row;
