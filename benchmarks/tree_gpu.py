@@ -1,6 +1,6 @@
 """Times the octree on a card, measures its errors, and keeps both as JSON.
 
-    python benchmarks/tree_gpu.py [--part table|cdf|stages|lattice|flat|plot|kirin|all]
+    python benchmarks/tree_gpu.py [--part table|cdf|stages|lattice|flat|plot|active|kirin|all]
                                   [--name NAME] [--commit COMMIT] [--out DIR] [--largest N]
 
 Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tree_tables.py`
@@ -13,13 +13,17 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import tree_kirin
 import tree_models as models
-from card_tree import EPS, PERCENTILES, Card, Model, measure, summary
+from card_tree import EPS, PERCENTILES, Card, Model, measure, median_ms, summary
 from cpu import HERE, commit
 from gpu import about
 
 from grape6py import Grape6
+from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_job import GROUP
+from grape6py.cuda.tree_setting import Setting
 
 M = 1 << 20
 
@@ -58,6 +62,7 @@ LATTICE, LATTICE_ANGLES, LATTICE_ORDERS = 10**6, (0.1, *CDF_ANGLES), (5, 0)
 FLAT, FLAT_SETTINGS = 10**8, ((0.35, 6), (0.38, 6), (0.45, 6), (0.6, 6))
 PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PLOT_ORDERS = (4, 5, 6, 0)
+ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M), (0.75, 5), 0.01
 
 
 def part_table(card, largest):
@@ -126,6 +131,37 @@ def part_plot(card, largest):
         for order in PLOT_ORDERS:
             for theta in PLOT_ANGLES:
                 yield {"what": "tree"} | measure(model, (theta, order), seconds=0.1)
+
+
+def part_active(card, largest):
+    """Steps of few: a hundredth of the groups are targets, drawn at random or the densest."""
+    for n in (n for n in ACTIVE_SIZES if n <= largest):
+        model = Model(card, models.plummer, n, 71)
+        yield (figure := active(model))
+        print(json.dumps(figure), flush=True)
+
+
+def active(model):
+    card, setting = model.card, Setting(*ACTIVE_SETTING, EPS * EPS)
+    tree = CardTree(card, model.pos, model.mass)
+    groups = tree.order[: model.n // GROUP * GROUP].reshape(-1, GROUP)
+    count = int(ACTIVE_SHARE * len(groups))
+    spread = card.xp.linalg.norm(card.xp.ptp(model.pos[groups], axis=1), axis=1)
+    chosen = {
+        "random": np.random.default_rng(model.seed).choice(len(groups), count, False),
+        "densest": card.take(card.xp.argsort(spread)[:count]),
+    }
+    figure = {
+        "n": model.n, "theta": setting.theta, "order": setting.order, "active": count * GROUP,
+        "build": median_ms(card, lambda: CardTree(card, model.pos, model.mass)),
+        "walk": median_ms(card, lambda: tree.forces(setting)),
+    }  # fmt: skip
+    for name, which in chosen.items():
+        rows = card.xp.sort(groups[card.put(which)].ravel()).astype(np.int32)
+        at = model.pos[rows]
+        ms = median_ms(card, lambda at=at, rows=rows: tree.forces(setting, at, rows))
+        figure[name] = {"ms": ms, "share_of_walk": ms / figure["walk"]}
+    return figure
 
 
 def part_kirin(card, largest):

@@ -116,6 +116,11 @@ class CardTree:
     def _write_status(self, status):
         self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
 
+    @property
+    def order(self):
+        """Numbers of the particles in the order of their keys, by which groups take them."""
+        return self._kept["order"]
+
     # ---- building ------------------------------------------------------------------------------
 
     def _sort(self):
