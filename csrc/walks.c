@@ -41,7 +41,7 @@ void walks_box(const double (*x)[3], int64_t count, double centre[3], double *ra
     for (int c = 0; c < 3; c++) {
         const int any = low[c] <= high[c];
         centre[c] = any ? 0.5 * low[c] + 0.5 * high[c] : 0.0;
-        half[c] = any ? 0.5 * high[c] - 0.5 * low[c] : 0.0;
+        half[c] = any ? fmax(high[c] - centre[c], centre[c] - low[c]) : 0.0; /* it was rounded */
         most = half[c] > most ? half[c] : most;
     }
     for (int c = 0; c < 3 && most > 0.0; c++) sum += half[c] / most * (half[c] / most);

@@ -13,7 +13,8 @@ from grape6py.cuda.tree_search import CardSearch
 from grape6py.cuda.tree_setting import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
-# Of whoever uses trees: the state of a call lies in its tree, that of compilation in the card.
+# Of whoever uses trees: the state of a call lies in its tree, that of compilation and the lengths
+# of lists in the card.
 turn = threading.RLock()
 
 

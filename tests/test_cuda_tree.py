@@ -81,6 +81,17 @@ def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_card, monkeypatch)
     assert relative(acc, right[0]).max() < 1e-2
 
 
+def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_card, monkeypatch):
+    mass, pos = samples.plummer(1500, 9)
+    found = []
+    for longest in [64, 64, 8], [480, 480, 60]:  # of few of the targets, and of many: of no eight
+        shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], longest)
+        found.append(sums(tree_card, pos, mass, theta=0.3))
+    (first, _, once), (again, _, counts) = found
+    assert np.array_equal(first, again)
+    assert counts == once
+
+
 def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
     right = sums(tree_card, pos, mass)
@@ -97,6 +108,32 @@ def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     for again in short, lengthened:
         assert all(np.array_equal(a, b) for a, b in zip(again[:2], right[:2], strict=True))
         assert again[2] == right[2]
+
+
+def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_ones(
+    tree_card, monkeypatch
+):
+    mass, pos = samples.plummer(1500, 9)
+    right = sums(tree_card, pos, mass)
+    shortened(monkeypatch, tree_card, [8, 0, 8], [4000] * 3, [4000] * 3)
+    launch = tree_card.launch
+
+    def meanwhile(name, *rest):
+        launch(name, *rest)
+        if name == "tree_walk_supers":
+            tree_card.rooms[0.6, 5].large = [9000, 0, 9000]
+
+    monkeypatch.setattr(tree_card, "launch", meanwhile)
+    found = sums(tree_card, pos, mass)
+    assert np.array_equal(found[0], right[0])
+
+
+def test_lists_of_tiny_angles_are_those_of_groups(tree_card):
+    """Where most of them are long, parts of groups would cost many times as much."""
+    mass, pos = samples.plummer(24000, 3)
+    middle = np.ascontiguousarray(pos[np.argsort(rows(pos))[:320]])
+    sums(tree_card, pos, mass, theta=0.1, targets=middle)
+    assert tree_card.launched.count("tree_groups_of_kind") == 3  # of each kind
 
 
 def test_targets_of_their_own(tree_card):

@@ -132,6 +132,16 @@ def test_a_body_is_left_out_of_its_own_list_only(grape):
     assert found.acc[1, 0] == pytest.approx(-1e-9 / 0.1**3 + 1 / 3.01**1.5, rel=1e-6)
 
 
+@pytest.mark.parametrize("eps2", [0.0, 2.0**-104])
+def test_groups_as_small_as_doubles_can_be(board, mode, eps2):
+    """Their centre may not be a double."""
+    rng, both = np.random.default_rng(3), np.array([0, 3], np.longlong)
+    for _ in range(20):
+        x = 1 + rng.integers(0, 4, (3, 3)) * 2.0**-52
+        job = Walks(both, x, both, np.arange(3, dtype=np.int32), x, np.ones(3), eps2)
+        assert_sums(by_numbers(board, job), job, LIMITS[mode])
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_a_body_next_to_another_is_not_taken_for_it(board, form):
     """At a distance whose square is zero in double precision."""

@@ -28,6 +28,7 @@ from grape6py.cuda.tree_job import (
     KINDS,
     LEAF_SPAN,
     LONG_GROUPS,
+    LONG_SINGLES,
     MOMENTS,
     MOTION,
     OPENING,
@@ -45,7 +46,7 @@ OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
 LEAST_SLOTS = 256  # long groups, or parts of groups, that are taken at once
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
-SIZES = ("groups", "groups", "eights", "singles")  # kernels of near terms, by kind
+SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE, NO_MEMORY = -6, -29
 
@@ -112,9 +113,6 @@ class CardTree:
 
     def _read_status(self):
         return Status.from_buffer_copy(self._card.read(self._kept["status"]))
-
-    def _write_status(self, status):
-        self._kept["status"][:] = self._xp.array(np.frombuffer(bytes(status), np.uint8))
 
     @property
     def order(self):
@@ -245,8 +243,7 @@ class CardTree:
         self._drop("targets self last last_acc target_order target_high target_low target_self")
         self._drop("rank barnes_hut target_v target_velocity")
         self._kept["singles"] = None
-        coincidences = status.coincidences + status.single_coincidences
-        return *self._results(), Counts(*done[:3], coincidences)
+        return *self._results(), Counts(*done[:3], status.coincidences)
 
     def _results(self):
         """Acc, pot and jerk, which are the caller's from now on."""
@@ -295,7 +292,11 @@ class CardTree:
         enough = max(status.again) <= job.again_room and status.close <= job.close_room
         job.again_room = max(job.again_room, 2 * max(status.again))
         job.close_room = max(job.close_room, 2 * status.close)
-        return self._rooms.enough(status.need_large) and enough
+        self._rooms.enlarge(status.need_large)
+        short = (
+            want > room for want, room in zip(status.need_large, job.level[0].room, strict=True)
+        )
+        return enough and not any(short)
 
     @staticmethod
     def _groups_of(count):
@@ -306,10 +307,10 @@ class CardTree:
         sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
         job.hypers, job.supers, groups = sizes
         entries = max(LIST_BYTES * self.n, LEAST_LISTS) // 4
-        small, longest = self._rooms.groups, self._rooms.longest
+        large, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
         batch = min(groups, entries // sum(small) + 1)
         job.slots = min(ni, max(entries // sum(longest), LEAST_SLOTS))
-        rooms = [self._rooms.large, self._rooms.large, small, longest]
+        rooms = [large, large, small, longest]
         counts = [*sizes, job.slots]
         lists = [*sizes[:2], batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
@@ -327,7 +328,6 @@ class CardTree:
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
         job.kind, job.first_slot = GROUPS, 0
-        job.longest[:] = small
         self._launch("tree_clear", 1, 32)
         self._launch("tree_make_box", 1, 32)  # for eps^2 and theta
         self._launch("tree_groups", 256 * job.hypers, 256)
@@ -340,7 +340,6 @@ class CardTree:
         for job.first_group in range(0, groups, batch):
             job.groups = min(batch, groups - job.first_group)
             self._small_groups(job.groups)
-        job.longest[:] = longest
         for job.kind in (LONG_GROUPS, EIGHTS, SINGLES):
             self._slots_of_kind()
         return self._read_status()
@@ -375,19 +374,15 @@ class CardTree:
                 self._slots_of_kind()
             if firsts:
                 status = self._read_status()
-        room = self._rooms.longest
-        while status.too_long:
-            room = longer(room, status.need_singles)
-            status.too_long = status.single_coincidences = 0
-            self._write_status(status)
-            self._all_singles(min(status.again[SINGLES], job.again_room), room)
+        if count := min(status.again[LONG_SINGLES], job.again_room):
+            self._long_singles(count, longer(self._rooms.longest, status.need_singles))
             status = self._read_status()
         return status
 
-    def _all_singles(self, count, room):
-        """Single targets, with lists of their own."""
+    def _long_singles(self, count, room):
+        """Single targets whose lists need so much room."""
         job = self._job
-        job.longest[:] = room
+        job.kind = LONG_SINGLES
         job.slots = slots = min(job.slots, max(LEAST_LISTS // (4 * sum(room)), 32))
         sizes = self._level_bytes(3, slots, slots, room)
         lists = self._kept["singles"] = {name: self._new(size) for name, size in sizes.items()}

@@ -65,7 +65,7 @@ KERNEL(tree_clear, struct tree_card_job, 32, 1)
         for (int c = 0; c < 4; c++) s->done[k][c] = 0;
     if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
     if (t < KINDS) s->again[t] = 0;
-    if (t == 0) s->too_long = s->close = 0, s->coincidences = s->single_coincidences = 0;
+    if (t == 0) s->close = 0, s->coincidences = 0;
 }
 
 KERNEL(tree_make_box, struct tree_card_job, 32, 1)

@@ -83,7 +83,7 @@ DEVICE_FN void put_jerk(const struct tree_card_job &job, int k, const double jer
     for (int c = 0; c < 3; c++) job.jerk[3 * i + c] = tree_scaled(jerk[c], exponent);
 }
 
-/* Groups whose sums tree_near.cu has to be done again in parts get theirs there, too. */
+/* Groups that tree_near.cu has summed again get theirs then, too. */
 template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &job)
 {
     __shared__ float4 all_shared[4][9 * 32];

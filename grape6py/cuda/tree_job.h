@@ -6,8 +6,8 @@
 enum { TREE_COUNTERS = 64 };
 
 /* What is summed at once: groups; such of them as need longer lists; eights of the targets of groups
- * that need still longer ones, or are wide; single targets. */
-enum { GROUPS, LONG_GROUPS, EIGHTS, SINGLES, KINDS };
+ * that need still longer ones, or are wide; single targets; such of them as need longer lists. */
+enum { GROUPS, LONG_GROUPS, EIGHTS, SINGLES, LONG_SINGLES, KINDS };
 
 /* What the card finds out on the way, for the host. */
 struct tree_status {
@@ -18,9 +18,8 @@ struct tree_status {
     int32_t need_large[3], need_long[3]; /* longest lists: of hypers and supers; of groups taken again */
     int32_t need_singles[3];             /* of single targets */
     int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
-    int32_t too_long;     /* single targets whose lists did not fit, either */
     int32_t close;        /* targets with a pair too close for single precision */
-    uint64_t coincidences, single_coincidences; /* in groups and eights; in singles */
+    uint64_t coincidences;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
 };
 
@@ -92,8 +91,6 @@ struct tree_card_job {
     int32_t kind, again_room;
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
-    int32_t longest[3]; /* lists of the kind, which may be shorter than there is room for */
-    int32_t padding;
 };
 
 #endif

@@ -8,7 +8,7 @@ CELL_BLOCK, CELL_LEVELS, LEAF_SPAN = 1024, 22, 1024  # of tree_build.cu
 TERMS, RATE_TERMS = 64, 36  # of expansions, and of their rates
 FLOW_PIECES = 256  # of the particles, for their momentum
 COUNTERS = 64  # of pairs, points and locals
-GROUPS, LONG_GROUPS, EIGHTS, SINGLES, KINDS = range(5)  # what is summed at once
+GROUPS, LONG_GROUPS, EIGHTS, SINGLES, LONG_SINGLES, KINDS = range(6)  # what is summed at once
 
 # Bytes of struct tree_cell, tree_moments, tree_far, tree_place, tree_group, tree_box, tree_opening,
 # tree_rates, tree_motion and tree_flow: a test compares them.
@@ -38,8 +38,8 @@ Status = _structure(
     ("need_long", _int * 3),
     ("need_singles", _int * 3),
     ("again", _int * KINDS),
-    *_all(_int, "too_long close"),
-    *_all(_uint64, "coincidences single_coincidences"),
+    ("close", _int),
+    ("coincidences", _uint64),
     ("done", _uint64 * (4 * COUNTERS)),
 )
 Level = _structure(
@@ -59,6 +59,4 @@ Job = _structure(
     *_all(_double, "eps2_given theta bound"),
     *_all(_int, "n target_count blocks hypers supers groups first_group"),
     *_all(_int, "kind again_room slots first_slot close_room order_of_expansion"),
-    ("longest", _int * 3),
-    ("padding", _int),
 )

@@ -224,8 +224,7 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
     if (BARE && __any_sync(EVERY, close || coincidences)) {
         for (int by = 16; by; by /= 2) coincidences += __shfl_xor_sync(EVERY, coincidences, by);
         if (lane == 0)
-            atomicAdd((unsigned long long *)(job.kind == SINGLES ? &job.status->single_coincidences
-                                                                   : &job.status->coincidences),
+            atomicAdd((unsigned long long *)&job.status->coincidences,
                       (unsigned long long)coincidences);
         for (int i = 0; i < TARGETS && close; i++) {
             const int k = g.first + lane % LANES + LANES * i;

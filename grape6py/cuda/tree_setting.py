@@ -42,8 +42,8 @@ class Setting:
 class Rooms:
     """Entries of lists: local, point and leaf, enough for most groups of a setting.
 
-    They grow where they are short, for later sums as well: no digit of a force depends on them,
-    but on `longest`, which stays as it is.
+    They grow where they are short, for later sums as well, and those that other threads make
+    meanwhile: no digit of a force depends on them, but on `longest`, which stays as it is.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Rooms:
     def of(cls, setting):
         """For a setting, from the lists of Plummer spheres."""
         theta = max(setting.theta, 0.2)
-        leaves = int(64 / theta**2) + 64
+        leaves = int(64 / max(setting.theta, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
@@ -72,11 +72,9 @@ class Rooms:
             [int(by * room) for by, room in zip(LONGEST, near, strict=True)],
         )
 
-    def enough(self, need_large):
-        """Whether lists of hypers and supers were long enough; if not, they will be."""
-        short = self.large
-        self.large = longer(self.large, need_large)
-        return self.large == short
+    def enlarge(self, need):
+        """Lists of hypers and supers, where they were too short."""
+        self.large = longer(self.large, need)
 
     def lengthen(self, groups, long_groups, need):
         """Groups' lists for sums to come, if many of them were too long."""

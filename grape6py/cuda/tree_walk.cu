@@ -264,10 +264,10 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
             own_leaves += __popc(who);
         }
         push(what == OPEN, &c, stack, &top, lane);
-        /* What will be summed again is not walked to its end. */
-        room = large || job.kind == SINGLES || has_room(job.longest, count, own_leaves);
+        /* What will be summed again is not walked to its end, unless its need has to be known. */
+        room = large || job.kind >= SINGLES || has_room(out.room, count, own_leaves);
     }
-    room = large || has_room(job.longest, count, own_leaves);
+    room = large || has_room(out.room, count, own_leaves);
     if (lane) return;
     int32_t *const counts = out.count + 4 * (int64_t)slot;
     counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
@@ -279,12 +279,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     if (job.kind == LONG_GROUPS) note_need(job.status->need_long, count, own_leaves);
     if (room) return;
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
-    if (job.kind == SINGLES) {
-        atomicAdd(&job.status->too_long, 1);
-        note_need(job.status->need_singles, count, own_leaves);
-    } else {
-        sum_again(job, &g, job.kind + 1);
-    }
+    if (job.kind == SINGLES) note_need(job.status->need_singles, count, own_leaves);
+    sum_again(job, &g, job.kind + 1);
 }
 
 #define WALK(name, level, number)                                                                  \

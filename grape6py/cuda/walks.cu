@@ -10,7 +10,7 @@ struct walk_frame {
     int length, mass;
     double unit, mass_unit, eps2;
     real close;
-    real watched; /* squared distance from the centre: farther ones are not close to any target */
+    real watched; /* squared distance from the centre: what is farther, a target resolves well */
 };
 
 struct alignas(16) walk_source {
