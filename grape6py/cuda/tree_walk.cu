@@ -280,7 +280,9 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     if (room) return;
     counts[0] = counts[1] = counts[2] = counts[3] = 0;
     if (job.kind == SINGLES) note_need(job.status->need_singles, count, own_leaves);
-    sum_again(job, &g, job.kind + 1);
+    int kind = job.kind + 1;
+    if (kind == LONG_GROUPS && !has_room(job.level[3].room, count, own_leaves)) kind = EIGHTS;
+    sum_again(job, &g, kind);
 }
 
 #define WALK(name, level, number)                                                                  \
