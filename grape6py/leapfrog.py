@@ -215,7 +215,9 @@ class Leapfrog(Integration):
 
 def _steps(dt, dt_max, eps, eta):
     """Settings of the steps, checked."""
-    settings = {"integrator": "leapfrog", "eps": _inputs.number("eps", eps, negative=False)}
+    eps = _inputs.number("eps", eps, negative=False)
+    _inputs.number("eps^2", eps * eps)
+    settings = {"integrator": "leapfrog", "eps": eps}
     eta = _inputs.positive("eta", eta)
     if (dt is None) == (dt_max is None):
         raise ArgumentError("give dt, one step for all, or dt_max, the largest of block steps")

@@ -19,11 +19,11 @@ from variants import Variants, clean
 
 LEAST = 95
 # The files that reach lines which the others do not; the programs of run_others reach the rest.
-TESTS = """block_calls configuration contract_extras contract_g6x contract_memory contract_partial
-    contract_pointers contract_self faults_codes faults_corners faults_host g5_faults g5_forces
-    tree_backend tree_faults tree_search
-    walks walks_faults""".split()
-ON_CARDS = "cuda_backend cuda_devices cuda_walks device_arrays".split()
+TESTS = """block_calls block_faults configuration contract_clusters contract_extras contract_g6x
+    contract_memory contract_partial contract_pointers contract_self faults_codes faults_corners
+    faults_host faults_output g5_clusters g5_faults g5_forces g5_names
+    tree_backend tree_faults tree_search walks walks_faults""".split()
+ON_CARDS = "cuda_backend cuda_devices cuda_walks device_arrays g5_backends".split()
 # Instruction sets share their lines, and walk.c takes them all; the verified tree sums every pair.
 CHOSEN = "not avx2 and not avx512 and not row29_every and not verify_does_not"
 
@@ -60,7 +60,10 @@ def run_contract(built):
 
 def run_others(built, folder):
     clean([built.program("walk")])
-    clean([built.program("nth_allocation")], printed=True)
+    for backend in ("cpu", "cpu-tree"):
+        clean([built.program("nth_allocation")], printed=True,
+              GRAPE6_BACKEND=backend, GRAPE6_TEST_TREE="always")  # fmt: skip
+    clean([built.program("tree_memory")], printed=True)
     clean([built.program("spoilt_row")], printed=True, GRAPE6_VERIFY="1")
     run_pytest("tests/test_bridge.py", GRAPE6_TEST_COVERAGE=str(folder / "bridge"))
     run_pytest(*files_of(ON_CARDS), GRAPE6_TEST_LIBRARY=str(in_a_package(built.library, folder)))

@@ -303,6 +303,20 @@ def test_more_pairs_for_the_host_than_there_is_room_for(new_session):
     assert again.bits() == b"".join(a[:300].tobytes() for a in (found.acc, found.jerk, found.pot))
 
 
+def test_more_j_particles_than_are_sent_at_a_time(new_session):
+    """8192 go to the card in one piece; of 65536 that were written it is known which they are."""
+    rng, session = np.random.default_rng(13), new_session()
+    source = cloud(70_000, seed=14)
+    args = source.x[:8].copy(), source.v[:8], source.index[:8]
+    for written in (70_000, 20_000, 70_000):
+        source.mass[:written] *= rng.uniform(0.5, 1.5, written)
+        source.x[8:written] += 0.1
+        session.put_cloud(source.take(np.arange(written)))
+        found, expected = session.force(70_000, *args), particles.direct(*args, source)
+        particles.assert_force(found, expected, 1e-6)
+        assert (found.nearest == expected[3]).all()
+
+
 # ---- corners ---------------------------------------------------------------------------
 
 

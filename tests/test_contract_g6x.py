@@ -124,6 +124,8 @@ def test_jerk_not_wanted_comes_back_as_nan(session):
         ("GRAPE6_NEIGHBOUR_SELF", "1", "G6X_NEIGHBOUR_SELF", 1),
         ("GRAPE6_LOG", "none", "G6X_LOG", 0),
         ("GRAPE6_ON_ERROR", "abort", "G6X_ON_ERROR", 1),
+        ("GRAPE6_TREE_METHOD", "bh", "G6X_TREE_METHOD", 1),
+        ("GRAPE6_TREE_ORDER", "3", "G6X_TREE_ORDER", 3),
     ],
     ids=lambda v: str(v),
 )

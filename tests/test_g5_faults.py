@@ -277,11 +277,13 @@ def test_null_scalars_of_fortran_are_refused(loaded):
 
 def test_an_open_of_named_devices_takes_a_list(boards):
     boards()  # one that stays open
-    assert value("g5_open_special", 1, None) == NULL
-    assert value("g5_open_special", 1, np.zeros(1)) == 0
-    assert multi("g5_set_n", 0, 5) == 0
-    assert value("g5_close") == 0
-    assert value("g5_set_n", 5) == CONSTANTS["G6X_E_NOT_OPEN"]
+    for call in (value, fortran):
+        assert call("g5_open_special", 1, None) == NULL
+        assert call("g5_open_special", 1, np.zeros(1)) == 0
+        assert multi("g5_set_n", 0, 5) == 0
+        assert value("g5_close") == 0
+        assert value("g5_set_n", 5) == CONSTANTS["G6X_E_NOT_OPEN"]
+    assert fortran("g5_open_special", None, np.zeros(1)) == NULL
 
 
 # ---- the host ----------------------------------------------------------------

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import capi
 import grape6py
 from grape6py import Hermite, Leapfrog, archive, errors, plummer, reference, two_body
 from grape6py.errors import ArgumentError, NotFiniteError
@@ -313,6 +314,25 @@ def test_the_bits_do_not_depend_on_the_threads():
     for galaxy in (one, two):
         galaxy.evolve(0.25)
     assert same(one, two)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cpu-tree"])
+def test_auto_is_what_the_environment_says(backend):
+    """A tree or none, in which a setting of the walk is wrong; and a restart's, which must fit."""
+    capi.run_python(f"""
+from grape6py import Leapfrog, plummer, errors
+galaxy = Leapfrog(*plummer(50, 1), dt=0.1, eps=0.1, backend="auto")
+assert galaxy.backend.split()[0] == {backend!r}
+restore = galaxy.settings, galaxy.mass, galaxy.state()
+assert Leapfrog.restored(*restore, time=0.0).backend == galaxy.backend
+try:
+    Leapfrog(*plummer(50, 1), dt=0.1, backend="auto", theta=0.5)
+except errors.ArgumentError as error:
+    assert "theta is a tree's" in str(error)
+    assert {backend!r} == "cpu"
+else:
+    assert {backend!r} == "cpu-tree"
+""", GRAPE6_BACKEND=backend)  # fmt: skip
 
 
 # ---- refused -------------------------------------------------------------------------------

@@ -181,6 +181,8 @@ def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):  # noqa: F811
         Leapfrog(put(mass), put(pos), put(vel), dt=0.1, backend="cpu-tree")
     with pytest.raises(errors.ArgumentError, match="vel lies on CUDA device 1, but the bodies are"):
         Leapfrog(put(mass), put(pos), cupy.on(1, vel), dt=0.1)
+    with pytest.raises(errors.ArgumentError, match=r"eps\^2 = inf"):
+        Leapfrog(put(mass), put(pos), put(vel), dt=0.1, eps=1e200)
     mixed = Leapfrog(put(mass), pos, vel, dt=0.1, eps=EPS)
     assert isinstance(mixed.vel, fake_arrays.Array)
 

@@ -20,9 +20,10 @@ def test_opening_and_closing_leaves_memory_threads_and_descriptors(ids):
     assert kilobytes <= 512, "6 bytes a round and more are seen"
 
 
-def test_row29_every_allocation_may_fail(variants):
+@pytest.mark.parametrize("backend", ["cpu", "cpu-tree"])
+def test_row29_every_allocation_may_fail(variants, backend):
     program = variants["address"].program("nth_allocation")
-    done = clean([program], printed=True)
+    done = clean([program], printed=True, GRAPE6_BACKEND=backend, GRAPE6_TEST_TREE="always")
     allocations, reported = map(int, done.stdout.split())
     assert done.stderr == ""
     assert allocations > 40

@@ -51,6 +51,14 @@ def assert_nan(found, rows=slice(None)):
 # ---- making -------------------------------------------------------------------------------
 
 
+def test_a_setting_that_is_not_understood_makes_no_tree():
+    capi.run_python("""
+x, m = np.eye(3), np.ones(3)
+assert call("g6x_tree_open", 3, x, None, m) == CONSTANTS["G6X_E_ARGUMENT"]
+assert "GRAPE6_TREE_ORDER=9" in text("g6x_last_error", -7)[1]
+""", GRAPE6_TREE_ORDER="9", GRAPE6_LOG="none")  # fmt: skip
+
+
 @pytest.mark.parametrize("bad", BAD, ids=str)
 @pytest.mark.parametrize("field", ["x", "v", "mass"])
 def test_row06_a_particle_with_nan_makes_no_tree(field, bad):
