@@ -27,8 +27,8 @@ PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9,
 # Stages, and words of which the names of their kernels have one; the first that has decides.
 STAGES = {
     "far": "expand shift", "near": "near close", "moments": "moments barnes_hut",
-    "keys": "extent box keys", "sort": "sort gather", "cells": "count levels cells",
-    "walk": "walk groups part ranks clear",
+    "keys": "extent begin keys", "sort": "sort gather", "cells": "count levels cells",
+    "walk": "walk groups ranks",
 }  # fmt: skip
 
 

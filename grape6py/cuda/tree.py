@@ -138,7 +138,7 @@ class CardTree:
         )  # fmt: skip
         job.theta = 1.0
         self._launch("tree_extent", min(n, 1 << 18), 256)
-        self._launch("tree_make_box", 1, 32)
+        self._launch("tree_begin", 1, 32)
         self._launch("tree_keys", n, 256)
         self._set(order=self._card.sort(self._scratch.view("key", np.uint64)))
         self._launch("tree_gather", n, 256)
@@ -328,8 +328,7 @@ class CardTree:
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
         job.kind, job.first_slot = GROUPS, 0
-        self._launch("tree_clear", 1, 32)
-        self._launch("tree_make_box", 1, 32)  # for eps^2 and theta
+        self._launch("tree_begin", 1, 32)
         self._launch("tree_groups", 256 * job.hypers, 256)
         order = job.order_of_expansion
         for name, count in (("hypers", job.hypers), ("supers", job.supers)) if order else ():

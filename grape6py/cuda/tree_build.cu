@@ -56,8 +56,8 @@ KERNEL(tree_extent, struct tree_card_job, 256, 1)
         atomicMax((unsigned long long *)&job.status->mass, (unsigned long long)column[t][0]);
 }
 
-/* Forgets what a sum has counted. */
-KERNEL(tree_clear, struct tree_card_job, 32, 1)
+/* Before a tree is made, and before a sum: nothing is counted yet; box, opening and eps^2. */
+KERNEL(tree_begin, struct tree_card_job, 32, 1)
 {
     struct tree_status *s = job.status;
     const int t = (int)threadIdx.x;
@@ -65,18 +65,14 @@ KERNEL(tree_clear, struct tree_card_job, 32, 1)
         for (int c = 0; c < 4; c++) s->done[k][c] = 0;
     if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
     if (t < KINDS) s->again[t] = 0;
-    if (t == 0) s->close = 0, s->coincidences = 0;
-}
-
-KERNEL(tree_make_box, struct tree_card_job, 32, 1)
-{
-    if (threadIdx.x) return;
+    if (t) return;
+    s->close = 0, s->coincidences = 0;
     double low[3], high[3];
     for (int c = 0; c < 3; c++) {
-        low[c] = from_ordered_bits(job.status->low[c]);
-        high[c] = from_ordered_bits(job.status->high[c]);
+        low[c] = from_ordered_bits(s->low[c]);
+        high[c] = from_ordered_bits(s->high[c]);
     }
-    tree_box_of(job.box, low, high, from_ordered_bits(job.status->mass), (double)job.n);
+    tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
     *job.opening = tree_opening_of(job.theta, job.order_of_expansion == 0, job.bound);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-# Times the usual length: lists of groups. Targets of longer ones are taken by eights, which have
-# the same pairs and are done sooner, a warp being slow alone; and fewer where a group is wide.
-LONGEST = 8, 8, 1
+# Times the usual length: lists of groups. Targets of longer ones are taken by eights, then one by
+# one: that is done sooner, a warp being slow alone, and has fewer pairs where a group is wide; but
+# lone targets have larger errors at the same theta.
+LONGEST = 8, 8, 2
 MANY = 32  # a group of so many may have a list that is too long
 
 
