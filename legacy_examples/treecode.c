@@ -404,7 +404,9 @@ int main(int argc, char **argv)
         step(tend * (double)s / (double)nsteps);
         book(STEPS, t);
         if (floor(now / DTOUT) <= before && s < nsteps) continue;
+        double exchange = taken[EXCHANGE];
         meet();
+        taken[EXCHANGE] = exchange; /* of steps alone */
         e1 = output();
     }
     g6_close(CLUSTER);
