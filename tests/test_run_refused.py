@@ -33,6 +33,15 @@ def test_wrong_arguments_end_with_status_two_and_their_name(here, capsys, wrong,
     assert named in last
 
 
+def test_who_misspells_a_model_is_told_which_there_are(here, capsys):
+    for more in ([], ["--n", "40"]):
+        assert run("plumer", *more) == 1
+        err = capsys.readouterr().err
+        assert err.startswith("grape6: plumer is no file, and no model: those are ")
+        assert "plummer" in err
+        assert "merger" in err
+
+
 def bad_files(here):
     (here / "words.dat").write_text("these are no bodies\n")
     (here / "empty.dat").write_text("# nothing\n")

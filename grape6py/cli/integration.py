@@ -100,6 +100,9 @@ class _Integration:
             name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
             eps = model.softening(n) if o.eps is None else o.eps
         else:
+            if not Path(o.start).exists():
+                known = ", ".join(start.MODELS)
+                raise ArgumentError(f"{o.start} is no file, and no model: those are {known}")
             wrong = _given(o, ("n", "seed", *start.OPTIONS))
             if wrong:
                 o.parser.error(f"{_spelt(wrong)}: of a model, and {o.start} is a file")
