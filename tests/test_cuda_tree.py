@@ -14,7 +14,7 @@ from grape6py import Tree, reference
 from grape6py.cuda import tree as card_tree
 from grape6py.cuda import tree_job, tree_setting
 from grape6py.errors import NotFiniteError
-from tree_card import METHODS, relative, rows, shortened
+from tree_card import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
 from variants import run as compile_with
 
 
@@ -26,6 +26,7 @@ def sums(tree_card, pos, mass, theta=0.6, order=5, eps=0.01, **targets):
     return acc, pot, counts
 
 
+@WARPS_AND_BLOCKS
 @pytest.mark.parametrize("order", METHODS)
 @pytest.mark.parametrize("sample", ["plummer", "lattice", "far_off"])
 def test_forces_are_those_of_the_cpu(tree_card, sample, order):
@@ -81,6 +82,7 @@ def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_card, monkeypatch)
     assert relative(acc, right[0]).max() < 1e-2
 
 
+@WARPS_AND_BLOCKS
 def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_card, monkeypatch):
     mass, pos = samples.plummer(1500, 9)
     found = []
@@ -92,6 +94,7 @@ def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_ca
     assert counts == once
 
 
+@WARPS_AND_BLOCKS
 def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
     right = sums(tree_card, pos, mass)
@@ -103,7 +106,7 @@ def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     tree_card.launched.clear()
     short = sums(tree_card, pos, mass)
     assert tree_card.launched.count("tree_groups_of_kind") > 50
-    assert tree_card.rooms[0.6, 5].groups == [8, 8, 8]
+    assert tree_card.rooms[0.6, 5, False].groups == [8, 8, 8]
     lengthened = sums(tree_card, pos, mass)
     for again in short, lengthened:
         assert all(np.array_equal(a, b) for a, b in zip(again[:2], right[:2], strict=True))
@@ -121,19 +124,20 @@ def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_on
     def meanwhile(name, *rest):
         launch(name, *rest)
         if name == "tree_walk_supers":
-            tree_card.rooms[0.6, 5].large = [9000, 0, 9000]
+            tree_card.rooms[0.6, 5, False].large = [9000, 0, 9000]
 
     monkeypatch.setattr(tree_card, "launch", meanwhile)
     found = sums(tree_card, pos, mass)
     assert np.array_equal(found[0], right[0])
 
 
-def test_lists_of_tiny_angles_are_those_of_groups(tree_card):
+@pytest.mark.parametrize(("count", "made"), [(1200, 3), (320, 1)])  # of each other kind; of groups
+def test_lists_of_tiny_angles_are_those_of_groups(tree_card, count, made):
     """Where most of them are long, parts of groups would cost many times as much."""
-    mass, pos = samples.plummer(24000, 3)
-    middle = np.ascontiguousarray(pos[np.argsort(rows(pos))[:320]])
+    mass, pos = samples.plummer(9000, 3)
+    middle = np.ascontiguousarray(pos[np.argsort(rows(pos))[:count]])
     sums(tree_card, pos, mass, theta=0.1, targets=middle)
-    assert tree_card.launched.count("tree_groups_of_kind") == 3  # of each kind
+    assert tree_card.launched.count("tree_groups_of_kind") == made
 
 
 def test_targets_of_their_own(tree_card):

@@ -43,8 +43,10 @@ def assert_same(found, expected):
         assert ours.get().tobytes() == theirs.tobytes()
 
 
+@pytest.mark.parametrize("blocks", [0, 8192], ids=["warps", "blocks"])  # a group
 @pytest.mark.parametrize("method", ["fmm", "bh"])
-def test_forces_are_as_good_as_the_hosts(pair, method):
+def test_forces_are_as_good_as_the_hosts(pair, method, blocks, monkeypatch):
+    monkeypatch.setattr("grape6py.cuda.tree.BLOCKS", blocks)
     mass, pos, device, host = pair
     rows = np.arange(0, len(pos), 100)
     exact = reference.direct_sum(mass, pos, rows=rows, eps2=1e-4).acc
@@ -57,6 +59,12 @@ def test_forces_are_as_good_as_the_hosts(pair, method):
     assert np.median(np.abs(found.pot.get() / expected.pot - 1)) < 1e-4
     again = device.forces(eps=0.01, theta=0.5, method=method)
     assert_same(again[:2], [found.acc.get(), found.pot.get()])
+    few = {"targets": cupy.asarray(pos[rows]), "self_index": cupy.asarray(rows)}
+    alone = device.forces(eps=0.01, theta=0.5, method=method, **few)
+    error = relative(alone.acc.get(), exact)
+    assert np.median(error) < 6 * np.median(relative(expected.acc[rows], exact)) + 2e-6
+    again = device.forces(eps=0.01, theta=0.5, method=method, **few)
+    assert_same(again[:2], [alone.acc.get(), alone.pot.get()])
 
 
 def test_searches_have_the_hosts_bits(pair):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cards
-from grape6py.cuda import standin, tree_setting
+from grape6py.cuda import standin, tree, tree_setting
 from once import made_once
 
 METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
@@ -24,9 +24,16 @@ class StandIn(standin.Card):
         super().launch(name, blocks, threads, job)
 
 
-@pytest.fixture
-def tree_card(shared_folder):
+@pytest.fixture(params=[0], ids=["warps"])
+def tree_card(shared_folder, monkeypatch, request):
+    """Groups have a warp each, as if there were many; or CUDA blocks, up to the given number."""
+    monkeypatch.setattr(tree, "BLOCKS", request.param)
     return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
+
+
+WARPS_AND_BLOCKS = pytest.mark.parametrize(
+    "tree_card", [0, 8192], ids=["warps", "blocks"], indirect=True
+)
 
 
 def rows(vectors):

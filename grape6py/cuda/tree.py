@@ -43,8 +43,11 @@ from grape6py.cuda.tree_job import (
 from grape6py.cuda.tree_setting import Counts, Rooms, longer
 
 OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
-LIST_BYTES, LEAST_LISTS = 32, 40 << 20  # of groups taken at once: a particle, and at least
+LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least
+MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 LEAST_SLOTS = 256  # long groups, or parts of groups, that are taken at once
+FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
+BLOCKS = 8192  # groups that have a CUDA block each, if they are not more, instead of a warp
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
@@ -81,7 +84,8 @@ class CardTree:
         self._card, self._xp = card, card.xp
         self.n = len(mass)
         self._kept = {}
-        self._scratch = Scratch(card, max(LIST_BYTES * self.n, LEAST_LISTS) + OTHER_BYTES * self.n)
+        lists = max(LIST_BYTES * self.n, min(LEAST_LISTS, MOST_BYTES * self.n))
+        self._scratch = Scratch(card, lists + OTHER_BYTES * self.n)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
         self._job.close_room = AGAIN_ROOM
         self._set(x=pos, m=mass, v=vel)
@@ -222,10 +226,12 @@ class CardTree:
             return *self._results(), Counts(0, 0, 0, 0)
         self._set(targets=targets, self=self_index, last=last_acc, target_v=vel)
         self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
+        self._few = FEW * ni <= self.n
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
-        kept = self._card.rooms
-        self._rooms = kept.setdefault((setting.theta, setting.order), Rooms.of(setting))
+        job.from_root = self._few or not setting.order
+        which = setting.theta, setting.order, self._few
+        self._rooms = self._card.rooms.setdefault(which, Rooms.of(setting, self._few))
         while True:
             status = self._sum()
             if not self._enough_room(status):
@@ -254,7 +260,7 @@ class CardTree:
     def _take_targets(self):
         """What is known of the targets, in the order of their keys."""
         job, ni = self._job, self._job.target_count
-        if self._kept["self"] is not None:
+        if self._kept["self"] is not None and not self._few:
             self._set(rank=self._new(self.n, np.int32))
             self._launch("tree_ranks", self.n, 256)
         if job.targets:
@@ -304,13 +310,14 @@ class CardTree:
 
     def _sum(self):
         job, ni = self._job, self._job.target_count
-        sizes = [_pieces(ni, IN_HYPER), _pieces(ni, IN_SUPER), self._groups_of(ni)]
-        job.hypers, job.supers, groups = sizes
+        groups, large = self._groups_of(ni), 0 if job.from_root else ni
+        job.hypers, job.supers = _pieces(large, IN_HYPER), _pieces(large, IN_SUPER)
+        sizes = [job.hypers, job.supers, groups]
         entries = max(LIST_BYTES * self.n, LEAST_LISTS) // 4
-        large, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
+        wide, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
         batch = min(groups, entries // sum(small) + 1)
         job.slots = min(ni, max(entries // sum(longest), LEAST_SLOTS))
-        rooms = [large, large, small, longest]
+        rooms = [wide, wide, small, longest]
         counts = [*sizes, job.slots]
         lists = [*sizes[:2], batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
@@ -329,48 +336,62 @@ class CardTree:
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
         job.kind, job.first_slot = GROUPS, 0
         self._launch("tree_begin", 1, 32)
+        if not job.from_root:
+            self._large_groups()
+        for job.first_group in range(0, groups, batch):
+            job.groups = min(batch, groups - job.first_group)
+            if job.from_root:
+                self._slots_of_kind(job.groups)
+            else:
+                self._small_groups(job.groups)
+        # Of few targets, nothing may be left: that is known sooner than nothing is done.
+        self._tried = 0 if job.from_root else job.slots
+        for job.kind in (LONG_GROUPS, EIGHTS, SINGLES) if self._tried else ():
+            self._slots_of_kind(job.slots)
+        return self._read_status()
+
+    def _large_groups(self):
+        """Groups of all sizes; walk and far terms of the large ones."""
+        job, order = self._job, self._job.order_of_expansion
         self._launch("tree_groups", 256 * job.hypers, 256)
-        order = job.order_of_expansion
-        for name, count in (("hypers", job.hypers), ("supers", job.supers)) if order else ():
+        for name, count in ("hypers", job.hypers), ("supers", job.supers):
             self._launch(f"tree_walk_{name}", 32 * count)
             self._launch(f"tree_expand_{name}_{order}", 128 * count)
             if job.jerk:
                 self._launch(f"tree_rate_{name}_{order}", 128 * count)
-        for job.first_group in range(0, groups, batch):
-            job.groups = min(batch, groups - job.first_group)
-            self._small_groups(job.groups)
-        for job.kind in (LONG_GROUPS, EIGHTS, SINGLES):
-            self._slots_of_kind()
-        return self._read_status()
 
     def _small_groups(self, count):
         """Walk, far and near terms of the groups that the job names."""
         job, order = self._job, self._job.order_of_expansion
-        self._launch("tree_walk_groups", 32 * count)
+        by_block, size = self._groups_of(job.target_count) <= BLOCKS, SIZES[job.kind]
+        which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
+        self._launch(f"tree_walk_{which}", threads)
         if order:
-            self._launch(f"tree_expand_groups_{order}", 32 * count)
+            self._launch(f"tree_expand_{which}_{order}", threads)
         kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")
-        size = SIZES[job.kind]
-        self._launch(f"tree_near{kind}_{size}", 32 * count)
+        if size == "groups":
+            self._launch(f"tree_near{kind}_{which}", threads)
+        else:
+            self._launch(f"tree_near{kind}_{size}", 32 * count)
         if job.jerk:
             if order:
                 self._launch(f"tree_rate_groups_{order}", 32 * count)
             self._launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
-    def _slots_of_kind(self):
-        slots = self._job.slots
-        self._launch("tree_groups_of_kind", 32 * slots)
-        self._small_groups(slots)
+    def _slots_of_kind(self, count):
+        """Groups of the job's kind: at most so many."""
+        self._launch("tree_groups_of_kind", 32 * count)
+        self._small_groups(count)
 
     def _rest(self, status):
         """What there was no slot for, or no room."""
         job = self._job
-        done = [min(count, job.slots) for count in status.again]
+        done = [min(count, self._tried) for count in status.again]
         for job.kind in (LONG_GROUPS, EIGHTS, SINGLES):
             count = min(status.again[job.kind], job.again_room)
             firsts = range(done[job.kind], count, job.slots)
             for job.first_slot in firsts:
-                self._slots_of_kind()
+                self._slots_of_kind(min(job.slots, count - job.first_slot))
             if firsts:
                 status = self._read_status()
         if count := min(status.again[LONG_SINGLES], job.again_room):
@@ -388,7 +409,7 @@ class CardTree:
         self._point_level(3, {name: self._card.address(lists[name]) for name in sizes}, room)
         for first in range(0, count, slots):
             job.first_slot = first
-            self._slots_of_kind()
+            self._slots_of_kind(min(slots, count - first))
 
     def _point_level(self, level, addresses, room):
         to = self._job.level[level]

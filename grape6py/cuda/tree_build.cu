@@ -117,6 +117,9 @@ KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
     job.key[k] = key_of(&box, high, low);
 }
 
+/* A key's first 32 digits. */
+DEVICE_FN int front_of(uint64_t key) { return (int)(key >> 31); }
+
 /* Points in order; and keys, which are made again: that is faster than gathering them. */
 KERNEL(tree_gather, struct tree_card_job, 256, 1)
 {
@@ -124,10 +127,33 @@ KERNEL(tree_gather, struct tree_card_job, 256, 1)
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.n) return;
     const int64_t i = job.order[k];
-    const float4 high = job.packed[2 * i], low = job.packed[2 * i + 1];
+    const float4 high = job.packed[2 * i];
+    float4 low = job.packed[2 * i + 1];
+    const uint64_t key = key_of(&box, high, low);
+    low.w = __int_as_float(front_of(key));
     job.high[k] = high;
     job.low[k] = low;
-    job.sorted[k] = key_of(&box, high, low);
+    job.sorted[k] = key;
+}
+
+/* The place of a particle, found by its key; of equal keys, by its number. */
+DEVICE_FN int place_of(const struct tree_card_job &job, const struct tree_box *box, int number)
+{
+    float4 high, low;
+    split_point(box, job.x + 3 * (int64_t)number, &high, &low);
+    const uint64_t key = key_of(box, high, low);
+    int first = 0, end = job.n - 1;
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        const float4 rest = job.low[middle];
+        uint64_t its = (uint64_t)(uint32_t)__float_as_int(rest.w) << 31;
+        if ((int)(its >> 31) == front_of(key)) its = key_of(box, job.high[middle], rest);
+        if (its < key || (its == key && job.order[middle] < number))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
 }
 
 /* The place of each particle by its number. */
@@ -155,7 +181,8 @@ KERNEL(tree_gather_targets, struct tree_card_job, 256, 1)
     if (k >= job.target_count) return;
     const int64_t i = job.target_order[k];
     split_point(&box, job.targets + 3 * i, &job.target_high[k], &job.target_low[k]);
-    job.target_self[k] = job.self && job.self[i] >= 0 ? job.rank[job.self[i]] : -1;
+    const int self = job.self ? job.self[i] : -1;
+    job.target_self[k] = self < 0 ? -1 : job.rank ? job.rank[self] : place_of(job, &box, self);
 }
 
 /* ---- cells ---------------------------------------------------------------------------------

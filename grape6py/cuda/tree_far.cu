@@ -65,18 +65,14 @@ DEVICE_FN void shift_local(const struct tree_group *from, const float *wide, con
     }
 }
 
-/* Expansions of hypers or supers: a CUDA block each. */
+/* The same, by the four warps of a CUDA block. */
 template <int ORDER>
-DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
+DEVICE_FN void expand_by_block(const struct tree_card_job &job, const struct tree_group *g,
+                               const int32_t *list, int count, float *local)
 {
     __shared__ float part[4][(ORDER + 1) * (ORDER + 1)], shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
-    const struct tree_level_job &out = job.level[level];
-    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
-    const struct tree_group g = out.group[id];
-    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
-    float local[TREE_TERMS];
-    expand_cells<ORDER>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local,
-                        shared[t / 32]);
+    const int t = (int)threadIdx.x;
+    expand_cells<ORDER>(job, g, list, count, t, 128, local, shared[t / 32]);
     if (t % 32 == 0) {
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) part[t / 32][k] = local[k];
@@ -85,9 +81,21 @@ DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
     if (t < (ORDER + 1) * (ORDER + 1))
         part[0][t] = (part[0][t] + part[1][t]) + (part[2][t] + part[3][t]);
     __syncthreads();
-    if (t) return;
     TREE_UNROLL
     for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = part[0][k];
+}
+
+/* Expansions of hypers or supers: a CUDA block each. */
+template <int ORDER>
+DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
+{
+    const struct tree_level_job &out = job.level[level];
+    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
+    const struct tree_group g = out.group[id];
+    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS];
+    expand_by_block<ORDER>(job, &g, list, min(out.count[4 * id], out.room[0]), local);
+    if (t) return;
     if (level == 1) {
         const struct tree_group from = job.level[0].group[id / TREE_HYPER];
         shift_local<ORDER>(&from, job.level[0].local + 64 * (int64_t)(id / TREE_HYPER), &g, local);
@@ -109,28 +117,35 @@ DEVICE_FN void local_on(const struct tree_group *g, const float *local, float4 h
     sum->w += u * phi;
 }
 
-/* Expansions of groups, and on their targets: a warp each. */
-template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &job)
+/* Expansions of groups, and on their targets: a warp each, or a CUDA block each. */
+template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tree_card_job &job)
 {
-    __shared__ float shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
     const struct tree_level_job &out = small_level(job);
-    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int slot = BY_BLOCK ? (int)blockIdx.x : (int)blockIdx.x * 4 + warp;
     if (slot >= small_slots(job)) return;
     const struct tree_group g = out.group[small_group(job, slot)];
     const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    const int count = min(out.count[4 * slot], out.room[0]);
     float local[TREE_TERMS];
-    expand_cells<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local,
-                        shared[threadIdx.x / 32]);
-    if (lane >= g.count) return;
+    if (BY_BLOCK) {
+        expand_by_block<ORDER>(job, &g, list, count, local);
+    } else {
+        __shared__ float shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
+        expand_cells<ORDER>(job, &g, list, count, lane, 32, local, shared[warp]);
+    }
+    if (lane >= g.count || (BY_BLOCK && warp)) return;
     const float4 high = (job.targets ? job.target_high : job.high)[g.first + lane];
     const float4 low = (job.targets ? job.target_low : job.low)[g.first + lane];
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
     local_on<ORDER>(&g, local, high, low, &sum);
-    const int super = g.first / IN_SUPER;
-    const float *wide = job.level[1].local + 64 * (int64_t)super;
-    TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
-    local_on<ORDER>(&job.level[1].group[super], local, high, low, &sum);
+    if (!job.from_root) {
+        const int super = g.first / IN_SUPER;
+        const float *wide = job.level[1].local + 64 * (int64_t)super;
+        TREE_UNROLL
+        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
+        local_on<ORDER>(&job.level[1].group[super], local, high, low, &sum);
+    }
     job.far_sum[g.first + lane] = sum;
 }
 
@@ -140,6 +155,10 @@ template <int ORDER> DEVICE_FN void expand_groups(const struct tree_card_job &jo
     KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
     KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
     {                                                                                              \
-        expand_groups<order>(job);                                                                 \
+        expand_groups<order, 0>(job);                                                              \
+    }                                                                                              \
+    KERNEL(tree_expand_blocks_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)                \
+    {                                                                                              \
+        expand_groups<order, 1>(job);                                                              \
     }
 EXPAND(TREE_ORDER)

@@ -53,7 +53,7 @@ struct tree_card_job {
     uint64_t *key, *sorted; /* as they come and in order */
     float4 *packed;         /* high and low of each, as they come */
     const int64_t *order;   /* from sorting: the caller's number by place */
-    float4 *high, *low;     /* by place: x y z m; x y z and nothing */
+    float4 *high, *low;     /* by place: x y z m; x y z and the key's first 32 digits as bits */
     uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
     int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
     int32_t *leaf_at; /* number of the leaf that begins with each particle, or -1 */
@@ -91,6 +91,7 @@ struct tree_card_job {
     int32_t kind, again_room;
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
+    int32_t from_root; /* groups walk from the root: there are no supers */
 };
 
 #endif

@@ -58,5 +58,5 @@ Job = _structure(
     *_all(_pointer, "far_sum close acc pot last"),
     *_all(_double, "eps2_given theta bound"),
     *_all(_int, "n target_count blocks hypers supers groups first_group"),
-    *_all(_int, "kind again_room slots first_slot close_room order_of_expansion"),
+    *_all(_int, "kind again_room slots first_slot close_room order_of_expansion from_root"),
 )

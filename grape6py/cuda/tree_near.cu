@@ -158,14 +158,22 @@ DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *b
     job.pot[i] = -sum[3] * mass[0] * l[0] * mass[1] * l[1];
 }
 
-template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const struct tree_card_job &job)
+/* BY_BLOCK: the warps of a CUDA block share one group's targets. */
+template <int FMM, int BARE, int TARGETS, int LANES, int BY_BLOCK>
+DEVICE_FN void near(const struct tree_card_job &job)
 {
     __shared__ float4 all_shared[4][160];
     const struct tree_level_job &in = small_level(job);
-    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int slot = BY_BLOCK ? (int)blockIdx.x : (int)blockIdx.x * 4 + warp;
     if (slot >= small_slots(job)) return;
-    const struct tree_group g = in.group[small_group(job, slot)];
-    float4 *const shared = all_shared[threadIdx.x / 32];
+    struct tree_group g = in.group[small_group(job, slot)];
+    if (BY_BLOCK) {
+        g.first += TARGETS * LANES * warp;
+        g.count = min(g.count - TARGETS * LANES * warp, TARGETS * LANES);
+        if (g.count <= 0) return;
+    }
+    float4 *const shared = all_shared[warp];
     const int32_t *lists = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]);
     const int32_t *leaves = lists + in.room[0] + in.room[1];
     const int32_t *count = in.count + 4 * (int64_t)slot;
@@ -236,13 +244,14 @@ template <int FMM, int BARE, int TARGETS, int LANES> DEVICE_FN void near(const s
     unsigned long long *done = (unsigned long long *)job.status->done[blockIdx.x % TREE_COUNTERS];
     atomicAdd(&done[0], (unsigned long long)(sources * g.count));
     atomicAdd(&done[1], (unsigned long long)(points * g.count));
-    atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
+    if (!BY_BLOCK || warp == 0) atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
 }
 
 #define NEAR(name, fmm, bare)                                                                      \
-    KERNEL(name##_groups, struct tree_card_job, 128, 7) { near<fmm, bare, 2, 16>(job); }           \
-    KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8>(job); }            \
-    KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1>(job); }
+    KERNEL(name##_groups, struct tree_card_job, 128, 7) { near<fmm, bare, 2, 16, 0>(job); }        \
+    KERNEL(name##_blocks, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }            \
+    KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 0>(job); }         \
+    KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1, 0>(job); }
 NEAR(tree_near, 1, 0)
 NEAR(tree_near_bare, 1, 1)
 NEAR(tree_near_bh, 0, 0)

@@ -87,14 +87,18 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
     rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local, rate);
     if (lane >= g.count) return;
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-    const int super = g.first / IN_SUPER;
     rate_on<ORDER>(job, &g, local, rate, g.first + lane, &sum);
-    const struct tree_level_job &wide = job.level[1];
-    TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide.local[64 * (int64_t)super + k];
-    TREE_UNROLL
-    for (int k = 0; k < ORDER * ORDER; k++) rate[k] = wide.rate[RATE_TERMS * (int64_t)super + k];
-    rate_on<ORDER>(job, &wide.group[super], local, rate, g.first + lane, &sum);
+    if (!job.from_root) {
+        const int super = g.first / IN_SUPER;
+        const struct tree_level_job &wide = job.level[1];
+        const float *wide_local = wide.local + 64 * (int64_t)super;
+        const float *wide_rate = wide.rate + RATE_TERMS * (int64_t)super;
+        TREE_UNROLL
+        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide_local[k];
+        TREE_UNROLL
+        for (int k = 0; k < ORDER * ORDER; k++) rate[k] = wide_rate[k];
+        rate_on<ORDER>(job, &wide.group[super], local, rate, g.first + lane, &sum);
+    }
     job.far_jerk[g.first + lane] = sum;
 }
 

@@ -59,19 +59,16 @@ class Rooms:
     longest: list
 
     @classmethod
-    def of(cls, setting):
-        """For a setting, from the lists of Plummer spheres."""
+    def of(cls, setting, few=False):
+        """For a setting, from the lists of Plummer spheres. Those of few groups may all be long."""
         theta = max(setting.theta, 0.2)
         leaves = int(64 / max(setting.theta, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
         wide = int(800 / theta**2) + 64
-        return cls(
-            [wide, 0, wide // 4 + 64],
-            near,
-            [int(by * room) for by, room in zip(LONGEST, near, strict=True)],
-        )
+        longest = [int(by * room) for by, room in zip(LONGEST, near, strict=True)]
+        return cls([wide, 0, wide // 4 + 64], [*longest] if few else near, longest)
 
     def enlarge(self, need):
         """Lists of hypers and supers, where they were too short."""

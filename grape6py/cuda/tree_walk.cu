@@ -125,32 +125,61 @@ KERNEL(tree_groups, struct tree_card_job, 256, 1)
 
 /* ---- the walk ------------------------------------------------------------------------------ */
 
-enum { WALK_WARPS = 4, WALK_STACK = 1024 };
+enum { WALK_WARPS = 4, WALK_STACK = 1024 }; /* of a CUDA block; of a warp */
 enum { LIST_LOCAL, LIST_POINT, LIST_LEAF, LISTS, LIST_REST = LIST_LEAF };
 
-/* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
-DEVICE_FN void append(bool wanted, int cell, int32_t *list, int room, int *count, int lane)
+/* Waits for the warps that walk together. */
+template <int WARPS> DEVICE_FN void meet(void)
 {
-    const unsigned who = __ballot_sync(EVERY, wanted);
-    if (!who) return;
-    const int at = *count + __popc(who & ((1u << lane) - 1));
-    if (wanted && at < room) list[at] = cell;
-    *count += __popc(who);
+    if (WARPS == 1)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+/* The sum of what the warps before this one have, and that of all. A tally serves again after the
+ * next meeting. */
+template <int WARPS> DEVICE_FN int before_warp(int mine, int *tally, int *all)
+{
+    *all = mine;
+    if (WARPS == 1) return 0;
+    if (threadIdx.x % 32 == 0) tally[threadIdx.x / 32] = mine;
+    __syncthreads();
+    int before = *all = 0;
+    TREE_UNROLL
+    for (int w = 0; w < WARPS; w++) {
+        if (w == (int)threadIdx.x / 32) before = *all;
+        *all += tally[w];
+    }
+    return before;
+}
+
+/* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
+template <int WARPS>
+DEVICE_FN void append(bool wanted, int cell, int32_t *list, int direction, int room, int *count, int *tally)
+{
+    const unsigned who = __ballot_sync(EVERY, wanted), below = (1u << threadIdx.x % 32) - 1;
+    if (WARPS == 1 && !who) return;
+    int all;
+    const int at = *count + before_warp<WARPS>(__popc(who), tally, &all) + __popc(who & below);
+    if (wanted && at < room) list[direction * at] = cell;
+    *count += all;
 }
 
 /* Pushes the children of those lanes' cells. They fit: see how many are taken at once. */
-DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int *top, int lane)
+template <int WARPS>
+DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int *top, int *tally)
 {
-    const int mine = wanted ? c->child_end - c->child : 0;
-    int sum = mine;
+    const int lane = (int)threadIdx.x % 32, mine = wanted ? c->child_end - c->child : 0;
+    int sum = mine, all;
     for (int by = 1; by < 32; by *= 2) {
         const int from = __shfl_up_sync(EVERY, sum, by);
         if (lane >= by) sum += from;
     }
-    const int all = __shfl_sync(EVERY, sum, 31);
-    for (int k = 0; k < mine; k++) stack[*top + sum - mine + k] = c->child + k;
+    const int before = before_warp<WARPS>(__shfl_sync(EVERY, sum, 31), tally, &all);
+    for (int k = 0; k < mine; k++) stack[*top + before + sum - mine + k] = c->child + k;
     *top += all;
-    __syncwarp();
+    meet<WARPS>();
 }
 
 DEVICE_FN int targets_of(int kind) { return kind < EIGHTS ? (int)TREE_GROUP : kind == EIGHTS ? 8 : 1; }
@@ -164,19 +193,21 @@ DEVICE_FN void sum_again(const struct tree_card_job &job, const struct tree_grou
         job.again[kind][at + k] = g->first + size * k;
 }
 
-/* Groups of other kinds, as tree_groups makes groups. */
+/* Groups of one kind, as tree_groups makes groups. */
 KERNEL(tree_groups_of_kind, struct tree_card_job, 128, 1)
 {
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
-    const int first = job.again[job.kind][job.first_slot + slot];
+    const int id = small_group(job, slot);
+    const int first =
+        job.kind == GROUPS ? (int)TREE_GROUP * id : job.again[job.kind][job.first_slot + slot];
     const int count = min(targets_of(job.kind), job.target_count - first);
     struct tree_bounds b;
     float4 p;
     bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
     struct tree_group group = group_of(job, &b, first, count);
     close_group(job, &group, most_of_warp(distance2(&group, p)));
-    if (lane == 0) job.level[3].group[slot] = group;
+    if (lane == 0) small_level(job).group[id] = group;
 }
 
 DEVICE_FN bool has_room(const int room[LISTS], const int count[LISTS], int own_leaves)
@@ -192,10 +223,13 @@ DEVICE_FN void note_need(int32_t *need, const int count[LISTS], int own_leaves)
     atomicMax(&need[LIST_LEAF], count[LIST_LEAF] + own_leaves);
 }
 
-DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack)
+/* A group's lists, by a warp, or by all of a CUDA block. */
+template <int WARPS>
+DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack,
+                    int tally[LISTS + 2][WARPS])
 {
     const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
-    const int lane = (int)threadIdx.x % 32, large = level < 2;
+    const int LANES = 32 * WARPS, lane = (int)threadIdx.x % LANES, large = level < 2;
     const struct tree_group g = out.group[level < 2 ? slot : small_group(job, slot)];
     const struct tree_opening o = *job.opening;
     const struct tree_place *places = job.order_of_expansion ? job.place : job.barnes_hut;
@@ -204,10 +238,10 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
     int count[LISTS] = {0, 0, 0}, own_leaves = 0, top = 0, next = 0, end = 0;
     const int32_t *from = 0;
-    if (level == 0 || !job.order_of_expansion) {
+    if (level == 0 || job.from_root) {
         if (lane == 0) stack[0] = 0;
         top = 1;
-        __syncwarp();
+        meet<WARPS>();
     } else {
         const int parent = g.first / (level == 1 ? IN_HYPER : IN_SUPER);
         const struct tree_level_job &above = job.level[level - 1];
@@ -218,8 +252,9 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     bool room = true;
     while (room && (top > 0 || next < end)) {
         /* Each adds 7 at most. In a full stack one is taken at once, which adds 7 a level. */
-        const int taken = min(min(32, top), max(1, (WALK_STACK - 8 * TREE_LEVELS - top) / 8));
-        const int more = top > taken ? 0 : 32 - taken;
+        const int left = WARPS * WALK_STACK - 8 * TREE_LEVELS - top;
+        const int taken = min(min(LANES, top), max(1, left / 8));
+        const int more = top > taken ? 0 : LANES - taken;
         int cell = -1;
         top -= taken;
         if (lane < taken)
@@ -227,7 +262,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         else if (more && next + lane - taken < end)
             cell = from[next + lane - taken];
         next = min(end, next + more);
-        __syncwarp();
+        meet<WARPS>();
         enum { NOTHING, LOCAL, POINT, LEAF, OWN_LEAF, OPEN } what = NOTHING;
         struct tree_cell c = {0, 0, 0, 0};
         if (cell >= 0) {
@@ -253,17 +288,18 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
             else
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
         }
-        append(what == LOCAL, cell, list[LIST_LOCAL], out.room[LIST_LOCAL], &count[LIST_LOCAL], lane);
-        if (!large)
-            append(what == POINT, cell, list[LIST_POINT], out.room[LIST_POINT], &count[LIST_POINT], lane);
-        append(what == LEAF, cell, list[LIST_LEAF], out.room[LIST_LEAF], &count[LIST_LEAF], lane);
+        const int *most = out.room;
+        append<WARPS>(what == LOCAL, cell, list[LIST_LOCAL], 1, most[LIST_LOCAL], &count[LIST_LOCAL],
+                      tally[LIST_LOCAL]);
+        append<WARPS>(what == LEAF, cell, list[LIST_LEAF], 1, most[LIST_LEAF], &count[LIST_LEAF],
+                      tally[LIST_LEAF]);
         if (!large) { /* own leaves stand at the list's other end, downwards */
-            const unsigned who = __ballot_sync(EVERY, what == OWN_LEAF);
-            const int at = out.room[LIST_LEAF] - 1 - own_leaves - __popc(who & ((1u << lane) - 1));
-            if (what == OWN_LEAF && at >= 0) list[LIST_LEAF][at] = cell;
-            own_leaves += __popc(who);
+            append<WARPS>(what == POINT, cell, list[LIST_POINT], 1, most[LIST_POINT],
+                          &count[LIST_POINT], tally[LIST_POINT]);
+            append<WARPS>(what == OWN_LEAF, cell, list[LIST_LEAF] + most[LIST_LEAF] - 1, -1,
+                          most[LIST_LEAF], &own_leaves, tally[LISTS]);
         }
-        push(what == OPEN, &c, stack, &top, lane);
+        push<WARPS>(what == OPEN, &c, stack, &top, tally[LISTS + 1]);
         /* What will be summed again is not walked to its end, unless its need has to be known. */
         room = large || job.kind >= SINGLES || has_room(out.room, count, own_leaves);
     }
@@ -290,8 +326,16 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     {                                                                                              \
         __shared__ int32_t stack[WALK_WARPS][WALK_STACK];                                          \
         const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * WALK_WARPS + warp;        \
-        if (slot < (number)) walk(job, level, slot, stack[warp]);                                  \
+        if (slot < (number)) walk<1>(job, level, slot, stack[warp], 0);                            \
     }
 WALK(tree_walk_hypers, 0, job.hypers)
 WALK(tree_walk_supers, 1, job.supers)
 WALK(tree_walk_groups, 2, small_slots(job))
+
+/* A CUDA block each: of few groups, a warp alone is slow. */
+KERNEL(tree_walk_blocks, struct tree_card_job, 128, 8)
+{
+    __shared__ int32_t stack[WALK_WARPS * WALK_STACK];
+    __shared__ int tally[LISTS + 2][WALK_WARPS];
+    if ((int)blockIdx.x < small_slots(job)) walk<WALK_WARPS>(job, 2, (int)blockIdx.x, stack, tally);
+}

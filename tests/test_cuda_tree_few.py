@@ -1,0 +1,107 @@
+"""Sums on few of the particles, on the stand-in for a card: groups are walked by themselves."""
+
+import numpy as np
+import pytest
+
+import samples
+from grape6py import reference
+from grape6py.cuda import tree as card_tree
+from grape6py.cuda.tree_setting import Setting
+from tree_card import METHODS, WARPS_AND_BLOCKS, relative
+
+pytestmark = WARPS_AND_BLOCKS
+
+N, FEW = 4000, 300
+
+
+def sums(tree_card, sample, theta, order, eps, chosen=None, targets=None):
+    """Forces on all particles, on some of them, or at places."""
+    mass, pos, vel = sample
+    tree = card_tree.CardTree(tree_card, pos, mass, vel)
+    setting = Setting(theta, order, eps * eps)
+    if chosen is not None:
+        places = np.ascontiguousarray(pos[chosen])
+        return tree.forces(setting, places, chosen, vel=np.ascontiguousarray(vel[chosen]))
+    return tree.forces(setting, targets)
+
+
+def some(n, count, seed=1):
+    return np.random.default_rng(seed).permutation(n)[:count].astype(np.int32)
+
+
+def moving(name, seed=5):
+    mass, pos = samples.SAMPLES[name](N, seed)[:2]
+    return mass, pos, np.random.default_rng(seed).normal(size=pos.shape)
+
+
+@pytest.mark.parametrize("eps", [0.01, 0.0])
+@pytest.mark.parametrize("order", METHODS)
+def test_errors_are_those_of_a_sum_on_all(tree_card, order, eps):
+    """But that more groups are wide beside what is in them, and summed in parts."""
+    sample, chosen = moving("plummer"), some(N, FEW)
+    exact = reference.direct_sum(*sample, eps2=eps * eps)
+    all_of_them = sums(tree_card, sample, 0.6, order, eps)
+    tree_card.launched.clear()
+    found = sums(tree_card, sample, 0.6, order, eps, chosen)
+    assert "tree_walk_supers" not in tree_card.launched
+    assert "tree_ranks" not in tree_card.launched
+    rights = exact.acc, exact.pot, exact.jerk
+    for mine, usual, right in zip(found[:3], all_of_them[:3], rights, strict=True):
+        error = relative(mine.reshape(FEW, -1), right[chosen].reshape(FEW, -1))
+        whole = relative(usual.reshape(N, -1), right.reshape(N, -1))
+        for share in 0.5, 0.99:
+            assert np.quantile(error, share) < 2 * np.quantile(whole, share) + 1e-6
+
+
+@pytest.mark.parametrize("order", [5, 0])
+def test_bits_are_those_of_the_targets_in_any_order(tree_card, order):
+    sample, chosen = moving("clustered"), some(N, FEW)
+    first = sums(tree_card, sample, 0.6, order, 0.01, chosen)
+    turned = sums(tree_card, sample, 0.6, order, 0.01, np.ascontiguousarray(chosen[::-1]))
+    for a, b in zip(first[:3], turned[:3], strict=True):
+        assert np.array_equal(a, b[::-1])
+    assert first[3] == turned[3]
+
+
+@pytest.mark.parametrize("order", [5, 0])
+def test_a_target_among_others_at_its_place_is_not_its_own_neighbour(tree_card, order):
+    """Particles of one key are told apart by their numbers."""
+    mass, pos, vel = moving("plummer")
+    pos[100:N:40] = pos[100]  # 98 of them
+    mass *= np.random.default_rng(2).uniform(0.5, 2.0, N)
+    chosen = np.arange(100, N, 40, dtype=np.int32)
+    acc, pot, _, _ = sums(tree_card, (mass, pos, vel), 1e-3, order, 0.01, chosen)
+    exact = reference.direct_sum(mass, pos, vel, eps2=1e-4)
+    assert np.allclose(pot, exact.pot[chosen], rtol=1e-6)
+    assert relative(acc, exact.acc[chosen]).max() < 1e-4
+
+
+def test_places_that_are_no_particles(tree_card):
+    sample = moving("plummer")
+    at = np.random.default_rng(4).normal(size=(FEW, 3))
+    exact = reference.direct_sum(*sample[:2], target_pos=at, eps2=1e-4)
+    acc, pot, _, counts = sums(tree_card, sample, 0.5, 5, 0.01, targets=at)
+    assert np.median(relative(acc, exact.acc)) < 1e-4
+    assert np.allclose(pot, exact.pot, rtol=1e-3)
+    assert counts.locals > 0
+
+
+@pytest.mark.parametrize("count", [1, 7, 31, 33, N // 8])
+def test_any_number_of_them(tree_card, count):
+    sample, chosen = moving("plummer"), some(N, count)
+    exact = reference.direct_sum(*sample, eps2=1e-4)
+    acc, pot, jerk, _ = sums(tree_card, sample, 1e-3, 5, 0.01, chosen)
+    assert relative(acc, exact.acc[chosen]).max() < 3e-5
+    assert np.allclose(pot, exact.pot[chosen], rtol=1e-5)
+    assert relative(jerk, exact.jerk[chosen]).max() < 1e-3
+
+
+def test_lists_that_are_too_long_lead_to_parts(tree_card, monkeypatch):
+    sample, chosen = moving("clustered"), some(N, FEW)
+    exact = reference.direct_sum(*sample, eps2=1e-4).acc[chosen]
+    monkeypatch.setattr("grape6py.cuda.tree_setting.LONGEST", (0.2, 0.2, 0.3))
+    tree_card.rooms.clear()
+    tree_card.launched.clear()
+    acc, *_ = sums(tree_card, sample, 0.5, 5, 0.01, chosen)
+    assert {"tree_near_eights", "tree_near_singles"} < set(tree_card.launched)
+    assert np.median(relative(acc, exact)) < 1e-3
