@@ -45,7 +45,7 @@ class Row:
 ROWS = (
     Row(M, 1.1e-4, 4.0e-4, 5e-3, 5, 10.8, 11.0, ((0.53, 6),)),
     Row(M, 5.5e-4, 2.5e-3, 2e-2, 2.2, 5.2, 6.0, ((0.74, 6),)),
-    Row(4 * M, 1.26e-4, 4.1e-4, 5e-3, 10, 37.3, 42.2, ((0.59, 6),)),
+    Row(4 * M, 1.26e-4, 4.1e-4, 5e-3, 10, 37.3, 42.2, ((0.58, 6),)),
     Row(4 * M, 6.7e-4, 3.0e-3, 2e-2, 6, 17.2, 22.1, ((0.76, 5),)),
     Row(16 * M, 1.33e-4, 4.5e-4, 5e-3, 32, 168, 177, ((0.585, 6),)),
     Row(16 * M, 7.1e-4, 3.1e-3, 2e-2, 20, 73.9, 94.3, ((0.765, 5),)),
@@ -62,7 +62,7 @@ LATTICE, LATTICE_ANGLES, LATTICE_ORDERS = 10**6, (0.1, *CDF_ANGLES), (5, 0)
 FLAT, FLAT_SETTINGS = 10**8, ((0.35, 6), (0.38, 6), (0.45, 6), (0.6, 6))
 PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PLOT_ORDERS = (4, 5, 6, 0)
-ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M), (0.75, 5), 0.01
+ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
 
 
 def part_table(card, largest):

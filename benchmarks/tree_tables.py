@@ -211,6 +211,21 @@ def cpu(result):
     return lines + f"\nFMA rate of a core: {rates[len(rates) // 2]:.2f} G/s of 512 bits.\n"
 
 
+def active(result):
+    """Sums on a hundredth of the groups: the goal is 5 % of all, beside the tree's making."""
+    lines = head("N", "the tree, ms", "all groups, ms", "1 % at random, ms", "of all",
+                 "of the tree and all", "1 % densest, ms", "of all",
+                 "of the tree and all")  # fmt: skip
+    for f in result["figures"]:
+        cells = [f["n"], number(f["build"]), number(f["walk"])]
+        for which in "random", "densest":
+            ms = f[which]["ms"]
+            shares = ms / f["walk"], ms / (f["build"] + f["walk"])
+            cells += [number(ms), *(f"{100 * share:.1f} %" for share in shares)]
+        lines += row(cells)
+    return lines
+
+
 def treecode_mpi(result):
     parts = "tree", "walks", "forces", "exchange"
     lines = head("bodies a list", "mean length", "ranks", "GPUs", "s", *parts, "times one rank",
@@ -231,6 +246,7 @@ MAKERS = {
     "tree-lattice": lattice,
     "tree-flat": flat,
     "tree-plot": time_against_error,
+    "tree-active": active,
     "tree-kirin": kirin,
     "tree-cpu": cpu,
     "tree-cpu-kirin": kirin,
