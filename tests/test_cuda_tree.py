@@ -101,6 +101,7 @@ def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     longest = tree_setting.Rooms.of(tree_setting.Setting(0.6)).longest
     monkeypatch.setattr(card_tree, "LEAST_SLOTS", 3)
     monkeypatch.setattr(card_tree, "LEAST_LISTS", 16)
+    monkeypatch.setattr(card_tree, "SLOT_LISTS", 16)
     monkeypatch.setattr(card_tree, "LIST_BYTES", 0)
     shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], longest)
     tree_card.launched.clear()

@@ -28,7 +28,8 @@ from grape6py.cuda.tree_setting import Counts, Rooms, longer
 OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least
 MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
-LEAST_SLOTS = 256  # long groups, or parts of groups, that are taken at once
+SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
+LEAST_SLOTS = 256  # which are as many at least
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
 BLOCKS = 8192  # groups that have a CUDA block each, if they are not more, instead of a warp
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
@@ -173,10 +174,10 @@ class CardTree(TreeCells):
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
         job.hypers, job.supers = pieces(large, IN_HYPER), pieces(large, IN_SUPER)
         sizes = [job.hypers, job.supers, groups]
-        entries = max(LIST_BYTES * self.n, LEAST_LISTS) // 4
+        entries = [max(LIST_BYTES * self.n, least) // 4 for least in (LEAST_LISTS, SLOT_LISTS)]
         wide, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
-        batch = min(groups, entries // sum(small) + 1)
-        job.slots = min(ni, max(entries // sum(longest), LEAST_SLOTS))
+        batch = min(groups, entries[0] // sum(small) + 1)
+        job.slots = min(ni, max(entries[1] // sum(longest), LEAST_SLOTS))
         rooms = [wide, wide, small, longest]
         counts = [*sizes, job.slots]
         lists = [*sizes[:2], batch, job.slots]
@@ -263,7 +264,7 @@ class CardTree(TreeCells):
         """Single targets whose lists need so much room."""
         job = self._job
         job.kind = LONG_SINGLES
-        job.slots = slots = min(job.slots, max(LEAST_LISTS // (4 * sum(room)), 32))
+        job.slots = slots = min(job.slots, max(SLOT_LISTS // (4 * sum(room)), 32))
         sizes = self._level_bytes(3, slots, slots, room)
         lists = self._kept["singles"] = {name: self._new(size) for name, size in sizes.items()}
         self._point_level(3, {name: self._card.address(lists[name]) for name in sizes}, room)
