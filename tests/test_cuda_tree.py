@@ -107,7 +107,8 @@ def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     tree_card.launched.clear()
     short = sums(tree_card, pos, mass)
     assert tree_card.launched.count("tree_groups_of_kind") > 50
-    assert tree_card.rooms[0.6, 5, False].groups == [8, 8, 8]
+    (rooms,) = tree_card.rooms.values()
+    assert rooms.groups == [8, 8, 8]
     lengthened = sums(tree_card, pos, mass)
     for again in short, lengthened:
         assert all(np.array_equal(a, b) for a, b in zip(again[:2], right[:2], strict=True))
@@ -125,7 +126,8 @@ def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_on
     def meanwhile(name, *rest):
         launch(name, *rest)
         if name == "tree_walk_supers":
-            tree_card.rooms[0.6, 5, False].large = [9000, 0, 9000]
+            (rooms,) = tree_card.rooms.values()
+            rooms.large = [9000, 0, 9000]
 
     monkeypatch.setattr(tree_card, "launch", meanwhile)
     found = sums(tree_card, pos, mass)

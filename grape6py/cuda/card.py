@@ -13,7 +13,7 @@ class Card:
 
         self.xp = cupy
         self._kernels, self._modules = {}, {}
-        self.rooms = {}  # of trees' lists, by theta and order: see tree_setting.py
+        self.rooms = {}  # of trees' lists, by setting and size: see tree_setting.py
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""

@@ -31,7 +31,8 @@ MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
 LEAST_SLOTS = 256  # which are as many at least
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
-BLOCKS = 8192  # groups that have a CUDA block each, if they are not more, instead of a warp
+BLOCKS = 8192  # groups that have a CUDA block each, if they are not more, as all parts of groups;
+# else a warp
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 
@@ -91,7 +92,7 @@ class CardTree(TreeCells):
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
-        which = setting.theta, setting.order, self._few
+        which = setting.theta, setting.order, self._few, ni.bit_length()
         self._rooms = self._card.rooms.setdefault(which, Rooms.of(setting, self._few))
         while True:
             status = self._sum()
@@ -100,8 +101,8 @@ class CardTree(TreeCells):
             status = self._rest(status)
             if self._enough_room(status):
                 break
-        long_groups = status.again[LONG_GROUPS]
-        self._rooms.lengthen(self._groups_of(ni), long_groups, status.need_long)
+        most = self._entries(LEAST_LISTS)
+        self._rooms.lengthen(self._groups_of(ni), status.again[LONG_GROUPS], status.need_long, most)
         if status.close:
             self._launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:
@@ -169,15 +170,18 @@ class CardTree(TreeCells):
     def _groups_of(count):
         return pieces(count, GROUP)
 
+    def _entries(self, least_bytes):
+        """Of lists that are there at once."""
+        return max(LIST_BYTES * self.n, least_bytes) // 4
+
     def _sum(self):
         job, ni = self._job, self._job.target_count
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
         job.hypers, job.supers = pieces(large, IN_HYPER), pieces(large, IN_SUPER)
         sizes = [job.hypers, job.supers, groups]
-        entries = [max(LIST_BYTES * self.n, least) // 4 for least in (LEAST_LISTS, SLOT_LISTS)]
         wide, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
-        batch = min(groups, entries[0] // sum(small) + 1)
-        job.slots = min(ni, max(entries[1] // sum(longest), LEAST_SLOTS))
+        batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
+        job.slots = min(ni, max(self._entries(SLOT_LISTS) // sum(longest), LEAST_SLOTS))
         rooms = [wide, wide, small, longest]
         counts = [*sizes, job.slots]
         lists = [*sizes[:2], batch, job.slots]
@@ -224,7 +228,8 @@ class CardTree(TreeCells):
     def _small_groups(self, count):
         """Walk, far and near terms of the groups that the job names."""
         job, order = self._job, self._job.order_of_expansion
-        by_block, size = self._groups_of(job.target_count) <= BLOCKS, SIZES[job.kind]
+        few = self._groups_of(job.target_count) <= BLOCKS
+        by_block, size = few or job.kind >= EIGHTS, SIZES[job.kind]
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
         self._launch(f"tree_walk_{which}", threads)
         if order:

@@ -74,11 +74,17 @@ class Rooms:
         """Lists of hypers and supers, where they were too short."""
         self.large = longer(self.large, need)
 
-    def lengthen(self, groups, long_groups, need):
-        """Groups' lists for sums to come, if many of them were too long."""
-        if long_groups > groups // MANY + MANY:
-            pairs = zip(self.groups, need, self.longest, strict=True)
-            self.groups = [min(2 * a, most) if want > a else a for a, want, most in pairs]
+    def lengthen(self, groups, long_groups, need, most):
+        """Groups' lists for sums to come: so that none is too long, if all lists have at most so
+        many entries; else where many of them were too long."""
+        lists = list(zip(self.groups, need, self.longest, strict=True))
+        enough = [min(max(room, want), longest) for room, want, longest in lists]
+        if groups * sum(enough) <= most:
+            self.groups = enough
+        elif long_groups > groups // MANY + MANY:
+            self.groups = [
+                min(2 * room, longest) if want > room else room for room, want, longest in lists
+            ]
 
 
 def longer(rooms, need):
