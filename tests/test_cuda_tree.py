@@ -179,6 +179,18 @@ def test_no_close_pair_is_forgotten_for_want_of_room(tree_card, monkeypatch):
     assert np.allclose(acc[:200, 1][near], (mass[200:] / apart**2)[near], rtol=1e-3)
 
 
+def test_no_target_is_forgotten_where_most_are_summed_again(tree_card, monkeypatch):
+    """Single targets: some are found at once, so many as half the room, the others later."""
+    mass, pos = samples.plummer(1500, 9)
+    shortened(monkeypatch, tree_card, [3000, 0, 3000], [4, 4, 4], [8, 8, 8])
+    right = sums(tree_card, pos, mass, theta=0.3)
+    for name, few in ("AGAIN_ROOM", 1), ("LEAST_SLOTS", 100), ("SLOT_LISTS", 0), ("LIST_BYTES", 0):
+        monkeypatch.setattr(card_tree, name, few)
+    found = sums(tree_card, pos, mass, theta=0.3)
+    assert np.array_equal(found[0], right[0])
+    assert found[2] == right[2]
+
+
 def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
     mass, pos = samples.plummer(1500, 15)
     exact = sums(tree_card, pos, mass, theta=1e-3)[0]

@@ -158,8 +158,9 @@ class CardTree(TreeCells):
         """Whether the lists were long enough; if not, they will be."""
         job = self._job
         enough = max(status.again) <= job.again_room and status.close <= job.close_room
-        job.again_room = max(job.again_room, 2 * max(status.again))
-        job.close_room = max(job.close_room, 2 * status.close)
+        if not enough:  # else kernels to come would take them for longer than they are
+            job.again_room = max(job.again_room, 2 * max(status.again))
+            job.close_room = max(job.close_room, 2 * status.close)
         self._rooms.enlarge(status.need_large)
         short = (
             want > room for want, room in zip(status.need_large, job.level[0].room, strict=True)
