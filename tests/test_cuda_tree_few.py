@@ -5,6 +5,7 @@ import pytest
 
 import samples
 from grape6py import reference
+from grape6py.cuda import scratch
 from grape6py.cuda import tree as card_tree
 from grape6py.cuda.tree_setting import Setting
 from tree_card import METHODS, WARPS_AND_BLOCKS, relative
@@ -105,3 +106,31 @@ def test_lists_that_are_too_long_lead_to_parts(tree_card, monkeypatch):
     acc, *_ = sums(tree_card, sample, 0.5, 5, 0.01, chosen)
     assert {"tree_near_eights", "tree_near_singles"} < set(tree_card.launched)
     assert np.median(relative(acc, exact)) < 1e-3
+
+
+def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_card, monkeypatch):
+    sample, chosen = moving("plummer"), some(N, FEW)
+    first = sums(tree_card, sample, 0.6, 5, 0.01, chosen)
+    (rooms,) = tree_card.rooms.values()
+    rooms.groups = [2 * room for room in rooms.groups]
+
+    def full(self, **sizes):
+        if "lists_2" in sizes:
+            raise MemoryError
+        return cut(self, **sizes)
+
+    cut = scratch.Scratch.cut
+    with monkeypatch.context() as patch:
+        patch.setattr(scratch.Scratch, "cut", full)
+        with pytest.raises(MemoryError):
+            sums(tree_card, sample, 0.6, 5, 0.01, chosen)
+    assert not tree_card.rooms
+    again = sums(tree_card, sample, 0.6, 5, 0.01, chosen)
+    assert np.array_equal(first[0], again[0])
+
+
+def test_targets_far_away_are_not_taken_for_close_ones(tree_card):
+    """A group's places are then coarse, but nothing is near it."""
+    at = np.random.default_rng(8).normal(1e5, 1e4, size=(FEW, 3))
+    sums(tree_card, moving("plummer"), 0.6, 5, 0.01, targets=at)
+    assert "tree_near_eights" not in tree_card.launched

@@ -25,7 +25,7 @@ from grape6py.cuda.tree_job import (
 )
 from grape6py.cuda.tree_setting import Counts, Rooms, longer
 
-OTHER_BYTES = 56  # a particle, that a sum needs beside the lists of groups
+OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least
 MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
@@ -95,7 +95,13 @@ class CardTree(TreeCells):
         which = setting.theta, setting.order, self._few, ni.bit_length()
         self._rooms = self._card.rooms.setdefault(which, Rooms.of(setting, self._few))
         while True:
-            status = self._sum()
+            try:
+                status = self._sum()
+            except MemoryError:
+                self._card.rooms.pop(
+                    which, None
+                )  # which may have grown: the next sum asks for less
+                raise
             if not self._enough_room(status):
                 continue
             status = self._rest(status)

@@ -70,7 +70,8 @@ template <int ORDER>
 DEVICE_FN void expand_by_block(const struct tree_card_job &job, const struct tree_group *g,
                                const int32_t *list, int count, float *local)
 {
-    __shared__ float part[4][(ORDER + 1) * (ORDER + 1)], shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
+    __shared__ float part[4][(ORDER + 1) * (ORDER + 1)];
+    __shared__ float shared[4][SUM_ROW * (ORDER + 1) * (ORDER + 1)];
     const int t = (int)threadIdx.x;
     expand_cells<ORDER>(job, g, list, count, t, 128, local, shared[t / 32]);
     if (t % 32 == 0) {
@@ -150,14 +151,14 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
 }
 
 #define EXPAND(order) EXPAND_(order)
-#define EXPAND_(order)                                                                              \
+#define EXPAND_(order)                                                                             \
     KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 0); } \
     KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
     KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
     {                                                                                              \
         expand_groups<order, 0>(job);                                                              \
     }                                                                                              \
-    KERNEL(tree_expand_blocks_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)                \
+    KERNEL(tree_expand_blocks_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
     {                                                                                              \
         expand_groups<order, 1>(job);                                                              \
     }

@@ -132,7 +132,7 @@ DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, con
                                 int count, int direction, int k)
 {
     const float4 high = job.target_high[k], low = job.target_low[k];
-    float near = 8.0f;
+    float near = INFINITY;
     for (int c = 0; c < count; c++) {
         const struct tree_cell cell = whole(&job.cell[list[direction * c]]);
         for (int j = cell.first; j < cell.end; j++) {
@@ -191,14 +191,15 @@ DEVICE_FN void near(const struct tree_card_job &job)
         b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
         b[i].z = (high.z - g.z) + low.z;
         b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
-        b[i].near = 8.0f;
+        b[i].near = INFINITY;
         self[i] = job.targets ? job.target_self[k] : k;
     }
     points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
     __syncwarp();
-    bool close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b, &sources, &coincidences);
-    close |= leaves_on<1, BARE, TARGETS, LANES>(job, &g, leaves + in.room[2] - 1, own, -1, shared, self, b, &sources,
-                                &coincidences);
+    bool close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
+                                                    &sources, &coincidences);
+    close |= leaves_on<1, BARE, TARGETS, LANES>(job, &g, leaves + in.room[2] - 1, own, -1, shared,
+                                                self, b, &sources, &coincidences);
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) wide |= b[i].near < v_mul(resolved, resolved);
     if (job.targets && __any_sync(EVERY, wide)) { /* or do they lie at particles' very places? */
@@ -242,14 +243,14 @@ DEVICE_FN void near(const struct tree_card_job &job)
     }
     if (lane) return;
     unsigned long long *done = (unsigned long long *)job.status->done[blockIdx.x % TREE_COUNTERS];
-    atomicAdd(&done[0], (unsigned long long)(sources * g.count));
-    atomicAdd(&done[1], (unsigned long long)(points * g.count));
+    atomicAdd(&done[0], (unsigned long long)sources * g.count);
+    atomicAdd(&done[1], (unsigned long long)points * g.count);
     if (!BY_BLOCK || warp == 0) atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
 }
 
 #define NEAR(name, fmm, bare)                                                                      \
     KERNEL(name##_groups, struct tree_card_job, 128, 7) { near<fmm, bare, 2, 16, 0>(job); }        \
-    KERNEL(name##_blocks, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }            \
+    KERNEL(name##_blocks, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }         \
     KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 0>(job); }         \
     KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1, 0>(job); }
 NEAR(tree_near, 1, 0)

@@ -103,7 +103,7 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
 }
 
 #define RATE(order) RATE_(order)
-#define RATE_(order)                                                                                \
+#define RATE_(order)                                                                               \
     KERNEL(tree_rate_hypers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 0); }  \
     KERNEL(tree_rate_supers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 1); }  \
     KERNEL(tree_rate_groups_##order, struct tree_card_job, 128, 1) { rate_groups<order>(job); }

@@ -156,7 +156,8 @@ template <int WARPS> DEVICE_FN int before_warp(int mine, int *tally, int *all)
 
 /* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
 template <int WARPS>
-DEVICE_FN void append(bool wanted, int cell, int32_t *list, int direction, int room, int *count, int *tally)
+DEVICE_FN void append(bool wanted, int cell, int32_t *list, int direction, int room, int *count,
+                      int *tally)
 {
     const unsigned who = __ballot_sync(EVERY, wanted), below = (1u << threadIdx.x % 32) - 1;
     if (WARPS == 1 && !who) return;
@@ -326,7 +327,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     {                                                                                              \
         __shared__ int32_t stack[WALK_WARPS][WALK_STACK];                                          \
         const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * WALK_WARPS + warp;        \
-        if (slot < (number)) walk<1>(job, level, slot, stack[warp], 0);                            \
+        int tally[LISTS + 2][1]; /* a warp alone needs none */                                     \
+        if (slot < (number)) walk<1>(job, level, slot, stack[warp], tally);                        \
     }
 WALK(tree_walk_hypers, 0, job.hypers)
 WALK(tree_walk_supers, 1, job.supers)
