@@ -192,7 +192,8 @@ class Device:
         if array.device.id != self.device:
             raise ArgumentError(
                 f"{name} lies on CUDA device {array.device.id}, but {self._what} device "
-                f"{self.device}"
+                f"{self.device}: copy it there, by cupy.asarray in `with cupy.cuda.Device"
+                f"({self.device})`, or give NumPy's arrays"
             )
         return array
 

@@ -19,6 +19,7 @@ from grape6py.session import Grape6
 from grape6py.tree import Tree
 
 _TREES_OF_CARDS = ("tree", "cuda-tree")
+_TURNS = 16  # to wait for a device's: a rank of MPI has one device alone
 
 
 def find(given, eps, walk, *, backend, precision, threads):
@@ -41,10 +42,13 @@ def find(given, eps, walk, *, backend, precision, threads):
     """
     found = _device_arrays.first_on_device(given)
     if found is not None and backend in _TREES_OF_CARDS:
-        cupy = _device_arrays.import_cupy(found[0])
-        return CardTrees(cupy, _device_arrays.take(cupy, *found).device.id, eps, walk)
-    session = Grape6(backend=backend, precision=precision, threads=threads, jerk=False)
+        return CardTrees(*_device_under(*found), eps, walk)
+    options = {"backend": backend, "precision": precision, "threads": threads, "jerk": False}
+    session = Grape6(**options)
     device = _device_of(session)
+    if found is not None and walk is None and device is not None:
+        session = _on_device(_device_under(*found)[1], session, options)
+        device = _device_of(session)
     if found is not None and device is None:
         raise ArgumentError(
             f"{found[0]} lies on a CUDA device, but {session.backend} computes on the CPU: give "
@@ -57,6 +61,23 @@ def find(given, eps, walk, *, backend, precision, threads):
         return CardTrees(*device, eps, walk)
     with Grape6(backend="cpu-tree") as session:
         return HostTrees(session.backend, threads, eps, walk)
+
+
+def _device_under(name, array):
+    """CuPy and the number of the device that an argument of this name lies on."""
+    cupy = _device_arrays.import_cupy(name)
+    return cupy, _device_arrays.take(cupy, name, array).device.id
+
+
+def _on_device(wanted, session, options):
+    """A session on this CUDA device, if there can be one: sessions take turns of the devices."""
+    others = []
+    while session._board.option("DEVICE") != wanted and len(others) < _TURNS:
+        others.append(session)
+        session = Grape6(**options)
+    for other in others:
+        other.close()
+    return session
 
 
 def _device_of(session):

@@ -276,3 +276,24 @@ with filled("grape") as grape:
     print(len(grape.forces(np.zeros((0, 3))).pot), len(grape.forces(none).pot.memory))
 """
     assert run(card, script, "0,1", GRAPE6_TEST_WORTH_A_CARD="1000")[0] == "0 0"
+
+
+LEAPFROGS = """
+import sys
+sys.path.insert(0, {tests!r})
+import pytest
+import fake_arrays
+from grape6py import Leapfrog, _device_tree
+from test_tree_on_card import Card
+patch = pytest.MonkeyPatch()
+cupy = fake_arrays.install(patch)
+patch.setattr(_device_tree, "card_of", lambda device: Card(CARD, cupy))
+made = [Leapfrog(*(cupy.on(0, array[:200]) for array in (MASS, POS, VEL)), backend="cuda", dt=0.1)
+        for _ in range(3)]
+print(*(galaxy.pos.device.id for galaxy in made))
+"""
+
+
+def test_leapfrogs_of_arrays_compute_where_these_lie(card):
+    """Though sessions take turns of the devices."""
+    assert run(card, LEAPFROGS.format(tests=str(capi.TESTS)), "0,1") == ["0 0 0", ""]
