@@ -8,7 +8,7 @@ from grape6py import reference
 from grape6py.cuda import scratch
 from grape6py.cuda import tree as card_tree
 from grape6py.cuda.tree_setting import Setting
-from tree_card import METHODS, WARPS_AND_BLOCKS, relative
+from tree_card import METHODS, WARPS_AND_BLOCKS, relative, shortened
 
 pytestmark = WARPS_AND_BLOCKS
 
@@ -129,8 +129,17 @@ def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_card, monkey
     assert np.array_equal(first[0], again[0])
 
 
-def test_targets_far_away_are_not_taken_for_close_ones(tree_card):
-    """A group's places are then coarse, but nothing is near it."""
-    at = np.random.default_rng(8).normal(1e5, 1e4, size=(FEW, 3))
-    sums(tree_card, moving("plummer"), 0.6, 5, 0.01, targets=at)
-    assert "tree_near_eights" not in tree_card.launched
+@pytest.mark.parametrize("distance", [1e1, 1e3, 1e5, 1e7])
+def test_targets_far_away_feel_the_whole(tree_card, distance, monkeypatch):
+    """In groups that are as wide as they are far, which no expansion holds."""
+    sample = moving("plummer")
+    at = np.random.default_rng(8).normal(2, 1, (FEW, 3)) * distance
+    tree_card.rooms.clear()
+    acc, _, _, counts = sums(tree_card, sample, 0.5, 5, 0.01, targets=at)
+    (rooms,) = tree_card.rooms.values()
+    shortened(monkeypatch, tree_card, [3000, 0, 3000], [1, 1, 1], rooms.longest)
+    again = sums(tree_card, sample, 0.5, 5, 0.01, targets=at)
+    assert np.array_equal(acc, again[0])
+    assert counts == again[3]
+    exact = reference.direct_sum(*sample[:2], target_pos=at, eps2=1e-4).acc
+    assert relative(acc, exact).max() < 1e-3

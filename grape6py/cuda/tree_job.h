@@ -36,7 +36,7 @@ struct tree_level_job {
     float *local;   /* [groups][64] expansions */
     float *rate;    /* [groups][36]: of psi, for jerks (tree_expand.h) */
     int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
-    int32_t *count; /* [groups][4] */
+    int32_t *count; /* [groups][4]: of the lists, and own leaves; -1 where there was no room */
     int32_t room[3];
     int32_t padding;
 };

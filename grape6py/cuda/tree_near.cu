@@ -3,6 +3,8 @@
  * and a share of what acts on them. */
 
 #define TREE_CLOSE 1e-24f /* s^2 of a pair that single precision could not sum */
+#define TREE_APART 8.0f   /* s^2 of what is in no leaf: where even this is near beside the group's
+                             radius, an expansion about the group is poor, too */
 
 struct near_body {
     float x, y, z, phi, acc[3];
@@ -132,7 +134,7 @@ DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, con
                                 int count, int direction, int k)
 {
     const float4 high = job.target_high[k], low = job.target_low[k];
-    float near = INFINITY;
+    float near = TREE_APART;
     for (int c = 0; c < count; c++) {
         const struct tree_cell cell = whole(&job.cell[list[direction * c]]);
         for (int j = cell.first; j < cell.end; j++) {
@@ -178,6 +180,7 @@ DEVICE_FN void near(const struct tree_card_job &job)
     const int32_t *leaves = lists + in.room[0] + in.room[1];
     const int32_t *count = in.count + 4 * (int64_t)slot;
     const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
+    if (own < 0) return; /* no room: summed again */
     /* Closer pairs, places relative to the group do not resolve. */
     const float resolved = v_mul(0x1p-6f, g.radius);
     struct near_body b[TARGETS];
@@ -191,7 +194,7 @@ DEVICE_FN void near(const struct tree_card_job &job)
         b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
         b[i].z = (high.z - g.z) + low.z;
         b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
-        b[i].near = INFINITY;
+        b[i].near = TREE_APART;
         self[i] = job.targets ? job.target_self[k] : k;
     }
     points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);

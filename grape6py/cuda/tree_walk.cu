@@ -315,7 +315,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     }
     if (job.kind == LONG_GROUPS) note_need(job.status->need_long, count, own_leaves);
     if (room) return;
-    counts[0] = counts[1] = counts[2] = counts[3] = 0;
+    counts[0] = counts[1] = counts[2] = 0, counts[3] = -1;
     if (job.kind == SINGLES) note_need(job.status->need_singles, count, own_leaves);
     int kind = job.kind + 1;
     if (kind == LONG_GROUPS && !has_room(job.level[3].room, count, own_leaves)) kind = EIGHTS;
