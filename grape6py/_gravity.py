@@ -19,7 +19,7 @@ from grape6py.session import Grape6
 from grape6py.tree import Tree
 
 _TREES_OF_CARDS = ("tree", "cuda-tree")
-_TURNS = 16  # to wait for a device's: a rank of MPI has one device alone
+_TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no other's turn comes
 
 
 def find(given, eps, walk, *, backend, precision, threads):
@@ -72,7 +72,7 @@ def _device_under(name, array):
 def _on_device(wanted, session, options):
     """A session on this CUDA device, if there can be one: sessions take turns of the devices."""
     others = []
-    while session._board.option("DEVICE") != wanted and len(others) < _TURNS:
+    while session._board.option("DEVICE") not in (wanted, -1) and len(others) < _TURNS:
         others.append(session)
         session = Grape6(**options)
     for other in others:

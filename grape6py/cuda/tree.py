@@ -31,8 +31,7 @@ MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
 LEAST_SLOTS = 256  # which are as many at least
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
-BLOCKS = 8192  # groups that have a CUDA block each, if they are not more, as all parts of groups;
-# else a warp
+BLOCKS = 8192  # of so many groups, or fewer, each has a CUDA block, as all parts of groups have
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 
@@ -98,9 +97,7 @@ class CardTree(TreeCells):
             try:
                 status = self._sum()
             except MemoryError:
-                self._card.rooms.pop(
-                    which, None
-                )  # which may have grown: the next sum asks for less
+                self._card.rooms.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
             if not self._enough_room(status):
                 continue
@@ -216,7 +213,7 @@ class CardTree(TreeCells):
                 self._slots_of_kind(job.groups)
             else:
                 self._small_groups(job.groups)
-        # Of few targets, nothing may be left: that is known sooner than nothing is done.
+        # From the root, lists are long enough for nearly all: to ask takes less than three passes.
         self._tried = 0 if job.from_root else job.slots
         for job.kind in (LONG_GROUPS, EIGHTS, SINGLES) if self._tried else ():
             self._slots_of_kind(job.slots)
@@ -235,17 +232,17 @@ class CardTree(TreeCells):
     def _small_groups(self, count):
         """Walk, far and near terms of the groups that the job names."""
         job, order = self._job, self._job.order_of_expansion
-        few = self._groups_of(job.target_count) <= BLOCKS
-        by_block, size = few or job.kind >= EIGHTS, SIZES[job.kind]
+        parts, size = job.kind >= EIGHTS, SIZES[job.kind]
+        by_block = parts or self._groups_of(job.target_count) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
         self._launch(f"tree_walk_{which}", threads)
         if order:
             self._launch(f"tree_expand_{which}_{order}", threads)
         kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")
-        if size == "groups":
-            self._launch(f"tree_near{kind}_{which}", threads)
-        else:
+        if parts:
             self._launch(f"tree_near{kind}_{size}", 32 * count)
+        else:
+            self._launch(f"tree_near{kind}_{which}", threads)
         if job.jerk:
             if order:
                 self._launch(f"tree_rate_groups_{order}", 32 * count)
