@@ -5,6 +5,9 @@ The bodies, and how one step moves them, are the subclasses': see :class:`Hermit
 """
 
 import math
+import uuid
+
+import numpy as np
 
 from grape6py import _inputs, diagnostics
 from grape6py._progress import Bar, multiples
@@ -39,8 +42,17 @@ class Integration:
 
     def _begin(self, time=0.0):
         self._time = time
+        self._run_id = uuid.uuid4().hex
+        self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
         self._stopping = False
+
+    def _resume(self, time, run_id, ids):
+        self._time = _inputs.number("time", time)
+        if run_id is not None:
+            self._run_id = str(run_id)
+        if ids is not None:
+            self._ids = _inputs.ints("ids", ids, self.n)
 
     def __enter__(self):
         return self
@@ -64,6 +76,16 @@ class Integration:
     def n(self):
         """Number of bodies."""
         return len(self._blocks.mass)
+
+    @property
+    def ids(self):
+        """Numbers of the bodies in files, which stay theirs; shape (n,)."""
+        return np.arange(self.n) if self._ids is None else self._ids.copy()
+
+    @property
+    def run_id(self):
+        """Names the run in its files, also after a restart."""
+        return self._run_id
 
     @property
     def time(self):
@@ -135,7 +157,7 @@ class Integration:
         return self._blocks.state()
 
     def save(self, path):
-        """Add bodies and :meth:`state` to an HDF5 file, as :func:`archive.save`."""
+        """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
         from grape6py import archive
 
         archive.save(path, self)

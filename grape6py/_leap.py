@@ -42,6 +42,8 @@ class Bodies(NamedTuple):
         Potential at `pos`, if it is known: shared steps only.
     t, dt : array, shape (n,), or None
         Own times and steps; None with shared steps.
+    ids : ndarray of int, shape (n,)
+        Numbers at the start, for NumPy.
     """
 
     time: float
@@ -54,6 +56,7 @@ class Bodies(NamedTuple):
     pot: Any = None
     t: Any = None
     dt: Any = None
+    ids: Any = None
 
 
 class HostArrays:
@@ -161,22 +164,22 @@ class Leaps:
     def start(self, mass, pos, vel):
         """Take bodies over at time 0: arrays of `gravity`, which must stay as they are."""
         acc, pot = self._force(mass, pos)
-        own = {"pot": pot}
+        own = {"pot": pot, "ids": np.arange(len(mass))}
         if not self._shared:
             with self._arrays.using():
                 dt = self._arrays.first_steps(acc, self._rule)
-                own = {"t": self._arrays.xp.zeros(len(mass)), "dt": dt}
+                own |= {"pot": None, "t": self._arrays.xp.zeros(len(mass)), "dt": dt}
         self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc, **own)
         self._escape()
 
-    def put(self, mass, state, steps, blocks):
+    def put(self, mass, state, steps, blocks, ids):
         """Take over what :meth:`state` gave."""
         with self._arrays.using():
             mass, *own = (self._arrays.put(a) for a in (mass, *(state[name] for name in STATE)))
         t, dt, pos, vel, acc = own
         time = float(np.max(state["t"], initial=0.0))
         own = {} if self._shared else {"t": t, "dt": dt}
-        self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, **own)
+        self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, ids=ids, **own)
 
     def state(self):
         """Copies of the arrays, by name, for NumPy."""
@@ -195,6 +198,11 @@ class Leaps:
         if self._masses is None or self._masses[0] is not self._bodies.mass:
             self._masses = self._bodies.mass, self._arrays.fetch(self._bodies.mass)
         return self._masses[1]
+
+    @property
+    def ids(self):
+        """Numbers of the bodies at the start."""
+        return self._bodies.ids
 
     @property
     def steps(self):
@@ -259,7 +267,8 @@ class Leaps:
                 who = arrays.numbers(inside)
                 kept = {name: getattr(bodies, name) for name in ("mass", *STATE)}
                 kept = {name: array[who] for name, array in kept.items() if array is not None}
-                self._bodies = bodies._replace(pot=None, **kept)
+                ids = bodies.ids[arrays.fetch(who)]
+                self._bodies = bodies._replace(pot=None, ids=ids, **kept)
 
     # ---- looking ---------------------------------------------------------------------------------
 

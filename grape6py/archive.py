@@ -1,26 +1,26 @@
-"""HDF5 files of a run: a group for each output time, any of which can be gone on from.
+"""HDF5 files of a run: one for each output, any of which can be gone on from, and their index.
 
-Layout. The root's attributes are the settings of the integration (:attr:`Hermite.settings`),
-`integrator` if it is "leapfrog", `precision`, `backend`, `initial_energy`, and what the writer
-adds. Groups ``000000``, ``000001``, ... hold
+The outputs of ``cluster.h5`` are ``cluster/000000.hdf5``, ``cluster/000001.hdf5``, ...
+(_output.py). ``cluster.h5`` itself is made anew with each of them. Its groups ``000000``,
+``000001``, ... are links to the groups `grape6py` of the outputs, its attributes the settings of
+the integration (:attr:`Hermite.settings`), `integrator` if it is "leapfrog", `precision`,
+`backend`, `initial_energy`, `run` (an id), what the writer adds, and `history`, a row for each
+output.
 
-    mass (n), pos (n, 3), vel (n, 3)            all bodies at the attribute `time`
-    state/t, dt (n), pos, vel, acc, jerk (n, 3)  each body at its own time t: Hermite.state()
-                                                 (Leapfrog.state() has no jerk)
-
-and as attributes `time`, `steps`, `blocks`, `kinetic`, `potential` and `radii` (of
-``diagnostics.FRACTIONS`` of the mass). The file is closed between two groups, so that a run
-that is killed leaves what it had written.
+Every file is written aside, synced and renamed, with a checksum at its end, so that whatever was
+saved is whole at every moment, and damage is found. If the index is lost or damaged, it is made
+again from the outputs. Files of version 0.1 have a group for each output instead of a link: they
+are read as well, and changed to the new form when they are written to.
 """
 
 import math
 import os
+import re
 import warnings
 
-import h5py
 import numpy as np
 
-from grape6py import _inputs
+from grape6py import _files, _inputs, _output, _run
 from grape6py._library import PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
@@ -28,67 +28,40 @@ from grape6py.hermite import Hermite
 from grape6py.leapfrog import Leapfrog
 from grape6py.models import Particles
 
-_FORMAT = "grape6py run 1"
 _INTEGRATORS = {"hermite": Hermite, "leapfrog": Leapfrog}
-
-# What h5py, and the reading of what it gives, raise if a file is not what it should be.
-_DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
 
 
 def save(path, cluster, *, about=None):
     """Add the present state of an integration to a file; make the file if there is none.
 
+    A state at the time of the last output takes its place.
+
     Parameters
     ----------
     path : path-like
+        A name that ends in .h5 or .hdf5. The outputs go to a folder of the same name.
     cluster : Hermite or Leapfrog
     about : dict of str to str, int or float, optional
         Attributes of the root, if the file is made.
 
     Raises
     ------
+    ArgumentError
+        (a ValueError) for another ending.
     SnapshotError
-        (a ValueError) if the file is there and is not such a file, one of other settings, or
-        one that goes on to a later time.
+        (a ValueError) if the file is there and is not such a file, that of another run or of
+        other settings, or one that goes on to a later time.
+    FileInUseError
+        (an OSError) if another run is writing to it.
     OSError
-        If it cannot be written.
+        If it cannot be written. What was saved before is whole.
     """
-    if os.path.exists(path) and not h5py.is_hdf5(path):
-        raise SnapshotError(f"{os.fspath(path)} is there and is not an HDF5 file: nothing written")
-    found = cluster.particles()._asdict()
-    numbers = describe(cluster)
-    with h5py.File(path, "a") as file:
-        if not len(file.attrs) and not len(file):
-            file.attrs["format"] = _FORMAT
-            file.attrs["precision"], file.attrs["backend"] = cluster.precision, cluster.backend
-            start = {"initial_energy": numbers["kinetic"] + numbers["potential"]}
-            file.attrs.update(cluster.settings | start | (about or {}))
-        else:
-            _check_same(file, cluster)
-        name = f"{len(file):06d}"
-        try:
-            _write(file.create_group(name), found, cluster.state(), numbers)
-        except BaseException:  # Ctrl-C too: half a group would spoil the file
-            del file[name]
-            raise
-
-
-def _check_same(file, cluster):
-    if file.attrs.get("format") != _FORMAT:
-        raise SnapshotError(f"{file.filename} is no file of snapshots made by grape6py")
-    wanted = {"precision": cluster.precision} | cluster.settings
-    other = [name for name, value in wanted.items() if file.attrs.get(name) != value]
-    if other:
-        raise SnapshotError(f"{file.filename} has other settings: {', '.join(other)}")
-    last = file[max(file)].attrs.get("time", -math.inf)
-    if last > cluster.time:
-        raise SnapshotError(
-            f"{file.filename} goes on to time {last}, and this is {cluster.time}: take another name"
-        )
+    with Writer(path) as writer:
+        writer.save(cluster, about=about)
 
 
 def describe(cluster):
-    """The attributes of a group: time, counters, energies and Lagrangian radii, by name."""
+    """The attributes of an output: time, counters, energies and Lagrangian radii, by name."""
     energy = cluster.energy()
     return {
         "time": cluster.time,
@@ -101,7 +74,7 @@ def describe(cluster):
 
 
 def record(numbers, initial_energy):
-    """A line of a run's log from the attributes of a group.
+    """A line of a run's log from the attributes of an output.
 
     Returns
     -------
@@ -121,21 +94,13 @@ def record(numbers, initial_energy):
     }
 
 
-def _write(group, found, state, attributes):
-    group.attrs.update(attributes)
-    for name, array in found.items():
-        group[name] = array
-    for name, array in state.items():
-        shared = name in found and np.array_equal(found[name], array)
-        group[f"state/{name}"] = group[name] if shared else array  # a link, if shared
-
-
 def restore(path, **options):
     """The integration that a file ends with; it continues with the same bits.
 
     Parameters
     ----------
     path : path-like
+        Of a run, or of one output.
     **options
         backend, precision, threads, as in :class:`Hermite`; the mode is the file's by
         default.
@@ -154,39 +119,62 @@ def restore(path, **options):
     Warns
     -----
     Grape6Warning
-        If backend, instruction set or mode differ from the file's: so will the bits.
+        If backend, instruction set or mode differ from the file's: so will the bits. If the last
+        output is damaged, and an earlier one is taken.
     """
-    with _opened(path) as file:
-        about = dict(file.attrs)
-        mode, backend = str(about["precision"]), str(about["backend"])
+    run = _run.find(path)
+    with _output.explained(run.path):
+        mode, backend = str(run.about["precision"]), str(run.about["backend"])
         _inputs.choice("precision", mode, PRECISIONS)
-        kind = _INTEGRATORS[str(about.get("integrator", "hermite"))]
-        settings = kind.settings_from(about)
-        group = file[max(file)]
-        mass = _inputs.floats("mass", group["mass"][()], (None,))
-        state = {
-            name: _inputs.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
-            for name, shape in kind.STATE.items()
-        }
-        if not (state["dt"] > 0).all():
-            raise ArgumentError("a step is not above zero")
-        counts = {name: int(group.attrs[name]) for name in ("steps", "blocks")}
-        time = float(group.attrs["time"])
-    wishes = {"precision": mode} | options
-    cluster = kind.restored(settings, mass, state, time=time, **counts, **wishes)
+        kind = _INTEGRATORS[str(run.about.get("integrator", "hermite"))]
+        settings = kind.settings_from(run.about)
+    mass, state, about = _last_whole(run, kind)
+    cluster = kind.restored(
+        settings, mass, state, run_id=run.id, **about, **{"precision": mode} | options
+    )
     for name, was in (("backend", backend), ("precision", mode)):
         if getattr(cluster, name) != was:
             warnings.warn(
-                f"{os.fspath(path)} was made with {name} {was}; this is "
-                f"{getattr(cluster, name)}: the numbers will differ in the last digits",
+                f"{run.path} was made with {name} {was}; this is {getattr(cluster, name)}: the "
+                "numbers will differ in the last digits",
                 Grape6Warning,
                 stacklevel=2,
             )
     return cluster
 
 
+def _last_whole(run, kind):
+    """Masses, state, and what else is restored, of the last output that is whole."""
+    for saved in reversed(run.outputs):
+        try:
+            with run.read(saved) as group:
+                return _read(group, kind)
+        except SnapshotError as error:
+            if saved is run.outputs[0]:
+                raise
+            warnings.warn(
+                f"{error}; the output before it is taken instead", Grape6Warning, stacklevel=3
+            )
+
+
+def _read(group, kind):
+    mass = _inputs.floats("mass", group["mass"][()], (None,))
+    state = {
+        name: _inputs.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
+        for name, shape in kind.STATE.items()
+    }
+    if not (state["dt"] > 0).all():
+        raise ArgumentError("a step is not above zero")
+    return mass, state, {
+        "ids": group["ids"][()] if "ids" in group else None,
+        "time": float(group.attrs["time"]),
+        "steps": int(group.attrs["steps"]),
+        "blocks": int(group.attrs["blocks"]),
+    }  # fmt: skip
+
+
 def read_particles(path, which=-1):
-    """The bodies of one output time of a file, by default the last.
+    """The bodies of one output of a file, by default the last.
 
     Returns
     -------
@@ -195,51 +183,171 @@ def read_particles(path, which=-1):
     Raises
     ------
     SnapshotError
-        (a ValueError) if there is no such group.
+        (a ValueError) if there is no such output, or if it is damaged.
     OSError
         If the file cannot be opened.
     """
-    with _opened(path) as file:
-        group = file[sorted(file)[which]]
+    run = _run.find(path)
+    if not -len(run.outputs) <= which < len(run.outputs):
+        raise SnapshotError(f"{run.path} has {len(run.outputs)} outputs, and not number {which}")
+    with run.read(run.outputs[which]) as group:
         return Particles(*(group[name][()] for name in Particles._fields))
 
 
 def history(path):
-    """Attributes of a file's root, and a :func:`record` of each of its groups.
+    """Attributes of a file's root, and a :func:`record` of each of its outputs.
 
     Raises
     ------
     SnapshotError, OSError
         As :func:`read_particles`.
     """
-    with _opened(path) as file:
-        start = float(file.attrs["initial_energy"])
-        return dict(file.attrs), [record(file[name].attrs, start) for name in sorted(file)]
+    run = _run.find(path)
+    start = float(run.about["initial_energy"])
+    return run.about, [record(output.numbers, start) for output in run.outputs]
 
 
-class _opened:
-    """An open file of :func:`save`; whatever is missing in it is named."""
+class Writer:
+    """The one writer of a file, from when it is made until it is closed.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Raises
+    ------
+    ArgumentError, FileInUseError, OSError
+        As :func:`save`.
+    """
 
     def __init__(self, path):
-        self._path = os.fspath(path)
+        self.path = os.fspath(path)
+        if not _files.is_hdf5_name(self.path):
+            raise ArgumentError(
+                f"{self.path}: an integration is saved in a file whose name ends in .h5 or .hdf5 "
+                "(write_snapshot writes text)"
+            )
+        self._index = os.path.realpath(path)
+        self._folder = _files.outputs_folder(self._index)
+        self._lock = _files.Lock(self._folder, self.path)
+        _files.remove_aside(self._folder, r"\d+\.hdf5")
+        folder, name = os.path.split(self._index)
+        _files.remove_aside(folder, re.escape(name))
+        self._run = None  # not looked for yet
 
     def __enter__(self):
-        with open(self._path, "rb"):  # its own words if there is none, or no permission
-            pass
-        try:
-            self._file = h5py.File(self._path, "r")
-        except OSError as error:
-            raise SnapshotError(f"{self._path} is not an HDF5 file: {error}") from error
-        try:
-            ours = self._file.attrs.get("format") == _FORMAT and len(self._file) > 0
-        except _DAMAGE:
-            ours = False
-        if not ours:
-            self._file.close()
-            raise SnapshotError(f"{self._path} is no file of snapshots made by grape6py")
-        return self._file
+        return self
 
-    def __exit__(self, kind, error, _):
-        self._file.close()
-        if isinstance(error, _DAMAGE) and not isinstance(error, SnapshotError):
-            raise SnapshotError(f"{self._path} is broken or incomplete: {error}") from error
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Let others write."""
+        self._lock.release()
+
+    def keep(self):
+        """Rename the file that is there, and the folder of its outputs.
+
+        A crash on the way leaves both names, or the new one whole.
+
+        Returns
+        -------
+        str or None
+            The new name.
+        """
+        if not _run.outputs_in(self._folder):
+            return self._shown(_files.keep(self._index))
+        name = _files.backup_name(self._index)
+        folder = _files.outputs_folder(name)
+        if os.path.lexists(self._index):
+            try:
+                index = _run.find(self._index).moved(self._folder, folder).index()
+            except SnapshotError:  # no index of these outputs
+                os.rename(self._index, name)
+            else:
+                _files.write_whole(name, index)
+        os.rename(self._folder, folder)
+        if os.path.lexists(self._index):
+            os.unlink(self._index)
+        self._lock.release()
+        self._lock = _files.Lock(self._folder, self.path)
+        return self._shown(name)
+
+    def _shown(self, name):
+        """A new name of the index as the caller names the old one."""
+        return name and self.path + name.removeprefix(self._index)
+
+    def save(self, cluster, *, about=None):
+        """As :func:`save`."""
+        numbers = describe(cluster)
+        if self._run is None:
+            self._run = self._begun(cluster, numbers, about or {})
+        run = self._run
+        _check_same(run, cluster)
+        before = run.outputs
+        if before and before[-1].numbers["time"] == cluster.time:
+            name, before = before[-1].name, before[:-1]
+        else:
+            name = f"{int(before[-1].name) + 1 if before else 0:06d}"
+        data = _output.written(
+            run.about, numbers, cluster.ids, cluster.particles()._asdict(), cluster.state()
+        )
+        self._write(name, data)
+        run.outputs = [*before, self._saved(name, numbers)]
+        _files.write_whole(self._index, run.index())
+
+    def _write(self, name, data):
+        _files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
+
+    def _saved(self, name, numbers):
+        file = os.path.join(os.path.basename(self._folder), f"{name}.hdf5")
+        return _run.Saved(name, file, numbers)
+
+    def _begun(self, cluster, numbers, about):
+        """The run that is added to."""
+        if not os.path.lexists(self._index) and not _run.outputs_in(self._folder):
+            start = numbers["kinetic"] + numbers["potential"]
+            mode = {"precision": cluster.precision, "backend": cluster.backend}
+            about = mode | cluster.settings | {"initial_energy": start} | about
+            return _run.Run(self.path, about | {"run": cluster.run_id})
+        run = _run.find(self.path)
+        if run.kind == "output":
+            raise SnapshotError(f"{self.path} is one output of a run: take another name")
+        if run.kind == "old":
+            return self._converted(run, cluster)
+        while run.outputs:
+            try:
+                with run.read(run.outputs[-1]):
+                    break
+            except SnapshotError:
+                damaged = run.outputs.pop().file
+                _files.keep(os.path.join(os.path.dirname(self._index), damaged))
+        return run
+
+    def _converted(self, old, cluster):
+        """A file of version 0.1 as an index and its outputs; it is kept under another name."""
+        _check_same(old, cluster)
+        run = _run.Run(self.path, old.about)
+        for saved in old.outputs:
+            with old.read(saved) as group:
+                found = {name: group[name][()] for name in Particles._fields}
+                state = {name: data[()] for name, data in group["state"].items()}
+            ids = np.arange(len(found["mass"]))
+            self._write(saved.name, _output.written(run.about, saved.numbers, ids, found, state))
+            run.outputs.append(self._saved(saved.name, saved.numbers))
+        _files.keep(self._index)
+        return run
+
+
+def _check_same(run, cluster):
+    if run.id != cluster.run_id:
+        raise SnapshotError(f"{run.path} holds another run: take another name")
+    wanted = {"precision": cluster.precision} | cluster.settings
+    other = [name for name, value in wanted.items() if run.about.get(name) != value]
+    if other:
+        raise SnapshotError(f"{run.path} has other settings: {', '.join(other)}")
+    last = run.outputs[-1].numbers["time"] if run.outputs else -math.inf
+    if last > cluster.time:
+        raise SnapshotError(
+            f"{run.path} goes on to time {last}, and this is {cluster.time}: take another name"
+        )

@@ -59,6 +59,10 @@ class LibraryError(Grape6Error, OSError):
     """libgrape6.so is missing or cannot be opened."""
 
 
+class FileInUseError(Grape6Error, OSError):
+    """Another run is writing to a file."""
+
+
 class SnapshotError(Grape6Error, ValueError):
     """A snapshot file has lines that are no bodies."""
 

@@ -107,7 +107,9 @@ class Hermite(Integration):
         self._blocks.start(self._settings["eta_start"])
 
     @classmethod
-    def restored(cls, settings, mass, state, *, time, steps=0, blocks=0, **options):
+    def restored(
+        cls, settings, mass, state, *, time, steps=0, blocks=0, run_id=None, ids=None, **options
+    ):
         """An integration as :attr:`settings` and :meth:`state` have described it.
 
         It continues with the same bits if backend, instruction set and mode are the same.
@@ -120,6 +122,10 @@ class Hermite(Integration):
         time : float
         steps, blocks : int
             Counters to go on from.
+        run_id : str, optional
+            :attr:`run_id` of the run that goes on; a new one by default.
+        ids : array_like of int, shape (n,), optional
+            :attr:`ids`; 0 to n - 1 by default.
         **options
             backend, precision, threads, as in :class:`Grape6`.
 
@@ -136,7 +142,7 @@ class Hermite(Integration):
             {name: _inputs.floats(name, state[name], (n, *shape)) for name, shape in STATE.items()}
         )
         self._blocks.steps, self._blocks.blocks = steps, blocks
-        self._time = _inputs.number("time", time)
+        self._resume(time, run_id, ids)
         return self
 
     @staticmethod

@@ -1,5 +1,7 @@
 """``Leapfrog``: galaxies integrated with the leapfrog scheme, shared or block steps, by a tree."""
 
+import numpy as np
+
 from grape6py import _device_arrays, _gravity, _inputs
 from grape6py._integration import Integration, limits, power_of_two
 from grape6py._leap import STATE, Leaps
@@ -110,7 +112,20 @@ class Leapfrog(Integration):
         self._blocks.start(mass, pos, vel)
 
     @classmethod
-    def restored(cls, settings, mass, state, *, time, steps=0, blocks=0, backend="auto", **options):
+    def restored(
+        cls,
+        settings,
+        mass,
+        state,
+        *,
+        time,
+        steps=0,
+        blocks=0,
+        run_id=None,
+        ids=None,
+        backend="auto",
+        **options,
+    ):
         """An integration as :attr:`settings` and :meth:`state` have described it.
 
         It continues with the same bits if backend, instruction set and mode are the same.
@@ -123,6 +138,10 @@ class Leapfrog(Integration):
         time : float
         steps, blocks : int
             Counters to go on from.
+        run_id : str, optional
+            :attr:`run_id` of the run that goes on; a new one by default.
+        ids : array_like of int, shape (n,), optional
+            :attr:`ids`; 0 to n - 1 by default.
         backend
             A tree if it was one, which "auto" then is; else none.
         **options
@@ -145,8 +164,9 @@ class Leapfrog(Integration):
         mass = _inputs.floats("mass", mass, (None,))
         own = {k: _inputs.floats(k, state[k], (len(mass), *shape)) for k, shape in STATE.items()}
         self._open({}, backend, None if tree else options["precision"], options["threads"])
-        self._blocks.put(mass, own, steps, blocks)
-        self._time = _inputs.number("time", time)
+        ids = np.arange(len(mass)) if ids is None else _inputs.ints("ids", ids, len(mass))
+        self._blocks.put(mass, own, steps, blocks, ids)
+        self._resume(time, run_id, None)
         return self
 
     @staticmethod
@@ -171,6 +191,11 @@ class Leapfrog(Integration):
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
         self._given_on_device = _device_arrays.first_on_device(given) is not None
         self._begin()
+
+    @property
+    def ids(self):
+        """As :attr:`Hermite.ids`; a body that is taken out takes its own with it."""
+        return self._blocks.ids.copy()
 
     @property
     def mass(self):

@@ -1,11 +1,14 @@
 """The picture of a run: energy error, Lagrangian radii, the cluster before and after."""
 
+import io
+import os
+
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from grape6py import archive, diagnostics
+from grape6py import _files, archive, diagnostics
 
 _INK = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True}
 _INK |= {"grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.titlelocation": "left"}
@@ -59,7 +62,9 @@ def draw(path, title, history, fractions, before, after):
         size = 1.1 * np.quantile(_reach(before[2], before[2]), 0.97)
         for axes, (when, mass, pos) in ((first, before), (last, after)):
             _cluster(axes, when, mass, pos, np.median(before[2], axis=0), size or 1.0)
-        figure.savefig(path)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
+    _files.write_whole(path, drawn.getvalue())
 
 
 def _energy(axes, time, error):

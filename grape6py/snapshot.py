@@ -12,6 +12,7 @@ import re
 
 import numpy as np
 
+from grape6py import _files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.models import Particles
 
@@ -28,7 +29,8 @@ def read_snapshot(source):
     ----------
     source : path-like or file object
         Opened in text or binary mode, if a file object; it is not closed. A path may also
-        be that of an HDF5 file of a run (``archive.py``): its last output is read.
+        be that of an HDF5 file of a run (``archive.py``), whose last output is read, or of one
+        output.
 
     Returns
     -------
@@ -59,7 +61,8 @@ def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
     Parameters
     ----------
     target : path-like or file object
-        Opened in text mode, if a file object; it is not closed.
+        Opened in text mode, if a file object; it is not closed. A file that a path names is
+        replaced when the new one is whole.
     mass : array_like, shape (n,), or Particles
         With `Particles`, leave out `pos` and `vel`.
     pos, vel : array_like, shape (n, 3)
@@ -92,8 +95,7 @@ def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
     if hasattr(target, "write"):
         target.writelines(lines)
     else:
-        with open(target, "w", encoding="utf-8") as file:
-            file.writelines(lines)
+        _files.write_whole(target, "".join(lines).encode())
 
 
 def _read(file, name):

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 import capi
+from grape6py import _output, archive
 from grape6py.cli import main
 
 COMMAND = [sys.executable, "-m", "grape6py", "run"]
@@ -54,6 +55,32 @@ def last_group(path):
         arrays = {name: group[name][()] for name in ("mass", "pos", "vel")}
         arrays |= {f"state/{name}": data[()] for name, data in group["state"].items()}
         return {name: group.attrs[name] for name in ("time", "steps", "blocks")}, arrays
+
+
+def edited(path, change):
+    """Change an index or an output, and give it the checksum of what it is then."""
+    path.write_bytes(path.read_bytes()[: -len(_output.seal(b""))])
+    with h5py.File(path, "a") as file:
+        change(file)
+    path.write_bytes(_output.seal(path.read_bytes()))
+
+
+def of_version_01(path, cluster, *times):
+    """A file as version 0.1 wrote it."""
+    with h5py.File(path, "w") as file:
+        for number, time in enumerate(times):
+            cluster.evolve(time)
+            numbers, found = archive.describe(cluster), cluster.particles()._asdict()
+            if not number:
+                energy = {"initial_energy": numbers["kinetic"] + numbers["potential"]}
+                mode = {"precision": cluster.precision, "backend": cluster.backend}
+                file.attrs.update({"format": "grape6py run 1"} | mode | cluster.settings | energy)
+            group = file.create_group(f"{number:06d}")
+            group.attrs.update(numbers)
+            for name, array in found.items():
+                group[name] = array
+            for name, array in cluster.state().items():
+                group[f"state/{name}"] = array
 
 
 def times(path):

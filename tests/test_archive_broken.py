@@ -1,13 +1,15 @@
 """Files that are no archives of a run, or damaged ones: refused by name, left as they are."""
 
 import shutil
+import warnings
 
 import h5py
 import numpy as np
 import pytest
 
 from grape6py import Hermite, archive
-from grape6py.errors import SnapshotError
+from grape6py.errors import Grape6Warning, SnapshotError
+from runs import edited, of_version_01
 from test_archive import make, written
 
 
@@ -38,10 +40,13 @@ def test_text_is_not_overwritten_by_a_group(path):
     assert path.read_text() == "my thesis\n"
 
 
-def test_an_empty_hdf5_file_can_be_filled(path):
+def test_an_empty_hdf5_file_is_refused_and_left_alone(path):
     h5py.File(path, "w").close()
-    make().save(path)
-    assert Hermite.load(path).time == 0
+    before = path.read_bytes()
+    with pytest.raises(SnapshotError, match="made by grape6py"):
+        make().save(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_no_file_and_no_folder_are_named(path, tmp_path):
@@ -53,18 +58,85 @@ def test_no_file_and_no_folder_are_named(path, tmp_path):
         Hermite.load(tmp_path)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.9, 0.999])
+def test_a_damaged_index_is_read_from_its_outputs(path, share):
+    written(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.warns(Grape6Warning, match=r"run\.h5 is .* read from its outputs in .*run"):
+        cluster = Hermite.load(path)
+    assert cluster.time == 0.3
+    with pytest.warns(Grape6Warning, match="read from its outputs"):
+        cluster.save(path)
+    assert path.read_bytes() == content
+
+
+def test_a_lost_index_is_read_from_its_outputs(path):
+    written(path)
+    content = path.read_bytes()
+    path.unlink()
+    with pytest.warns(Grape6Warning, match=r"run\.h5 is not there: read from its outputs"):
+        cluster = Hermite.load(path)
+    cluster.evolve(0.5)
+    with pytest.warns(Grape6Warning):
+        cluster.save(path)
+    assert len(archive.history(path)[1]) == 4
+    path.unlink()
+    for output in (path.parent / "run").glob("*.hdf5"):
+        output.write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"run\.h5 is not there"):
+        Hermite.load(path)
+    path.write_bytes(content[:-1])
+    with pytest.raises(SnapshotError, match=r"run\.h5 is damaged"):
+        Hermite.load(path)
+
+
+def test_a_damaged_output_is_passed_over_and_kept(path):
+    """The one before it is taken; the run goes on in the same file."""
+    cluster = written(path)
+    last = path.parent / "run" / "000002.hdf5"
+    content = bytearray(last.read_bytes())
+    content[len(content) // 2] ^= 1
+    last.write_bytes(content)
+    with pytest.raises(SnapshotError, match="checksum"):
+        archive.read_particles(path)
+    with pytest.warns(Grape6Warning, match=r"000002\.hdf5 is damaged.*the output before it"):
+        early = Hermite.load(path)
+    assert early.time == 0.25
+    early.evolve(0.3)
+    early.save(path)
+    assert (path.parent / "run" / "000002.hdf5.~1~").read_bytes() == content
+    assert np.array_equal(Hermite.load(path).pos, cluster.pos)
+    for number in range(3):
+        (path.parent / "run" / f"00000{number}.hdf5").unlink()
+    lost = r"run\.h5: its output .*000000\.hdf5: No such file"
+    with pytest.raises(SnapshotError, match=lost), pytest.warns(Grape6Warning):
+        Hermite.load(path)
+
+
+def test_an_output_of_another_run_is_not_taken(path):
+    written(path)
+    other = path.with_name("other.h5")
+    written(other)
+    shutil.copy(path.parent / "other" / "000002.hdf5", path.parent / "run" / "000002.hdf5")
+    with pytest.warns(Grape6Warning, match="is of another run"):
+        assert Hermite.load(path).time == 0.25
+
+
 def refused(path):
-    """Whatever is wrong with a file, it is a SnapshotError, or a restart all the same."""
+    """Whether a file is refused by its name, or an earlier output is taken with a warning."""
     try:
-        Hermite.load(path).close()
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always", Grape6Warning)
+            Hermite.load(path).close()
     except SnapshotError as error:
         return str(path) in str(error)
-    return None
+    return any(str(path) in str(warning.message) for warning in given)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.9, 0.999])
-def test_truncated_files_are_refused(path, share):
-    written(path)
+def test_truncated_files_of_version_01_are_refused(path, share):
+    of_version_01(path, make(), 0.0, 0.25, 0.3)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     assert refused(path)
@@ -110,13 +182,20 @@ def broken(name):
     "vel is text",
 ])  # fmt: skip
 def test_files_with_something_missing_or_wrong_are_refused_by_name(path, how):
-    written(path)
+    of_version_01(path, make(), 0.0, 0.25, 0.3)
     with h5py.File(path, "a") as file:
         broken(how)(file)
     assert refused(path)
 
 
-def test_a_group_that_is_interrupted_is_taken_back(path, monkeypatch):
+@pytest.mark.parametrize("how", ["no eps", "no passes", "no run", "no history", "no precision"])
+def test_an_index_with_something_missing_is_refused_by_name(path, how):
+    written(path)
+    edited(path, lambda file: file.attrs.pop(how.removeprefix("no ")))
+    assert refused(path)
+
+
+def test_a_save_that_is_interrupted_leaves_what_was_there(path, monkeypatch):
     """A second Ctrl-C while the restart file is written: what was there before is whole."""
     cluster = written(path)
 
@@ -128,15 +207,7 @@ def test_a_group_that_is_interrupted_is_taken_back(path, monkeypatch):
         cluster.save(path)
     assert Hermite.load(path).time == 0.3
     monkeypatch.undo()
+    cluster.evolve(0.5)
     cluster.save(path)
     assert list(h5py.File(path)) == ["000000", "000001", "000002", "000003"]
-
-
-def test_a_file_can_be_copied_between_two_groups(path, tmp_path):
-    """It is closed after each, as somebody who looks at a run under way will want."""
-    cluster = make()
-    for k in range(3):
-        cluster.evolve(k / 8)
-        cluster.save(path)
-        shutil.copy(path, tmp_path / "copy.h5")
-        assert Hermite.load(tmp_path / "copy.h5").time == k / 8
+    assert not list(path.parent.glob(".*"))

@@ -234,6 +234,7 @@ def test_files_of_the_two_integrators_are_not_mixed(tmp_path):
     galaxy.save(tmp_path / "a.h5")
     cluster.save(tmp_path / "b.h5")
     for mine, path in ((cluster, "a.h5"), (galaxy, "b.h5")):
+        mine._run_id = archive.history(tmp_path / path)[0]["run"]
         with pytest.raises(errors.SnapshotError, match="other settings"):
             mine.save(tmp_path / path)
     assert isinstance(Leapfrog.load(tmp_path / "b.h5"), Hermite)

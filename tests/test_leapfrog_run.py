@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grape6py import Leapfrog, plummer
-from runs import last_group, rows, run, stopped, times
+from runs import edited, last_group, rows, run, stopped, times
 
 TREE = ["--integrator", "leapfrog", "--backend", "cpu-tree"]
 SHARED = [*TREE, "--n", "300", "--eps", "0.05", "--dt", "0.015625", "--theta", "0.6"]
@@ -101,15 +101,18 @@ def test_a_restart_takes_its_settings_from_the_file(here, capsys):
 @pytest.mark.parametrize("what", ["theta", "method", "order", "dt", "eps", "integrator"])
 def test_broken_files_are_refused_by_name(here, capsys, what):
     assert run(*SHARED, "--t-end", "0.125", "--out", "a.h5") == 0
-    with h5py.File("a.h5", "a") as file:
+
+    def change(file):
         if what == "theta":
             file.attrs[what] = -1.0
         elif what == "integrator":
             file.attrs[what] = "euler"
         else:
             del file.attrs[what]
+
+    edited(here / "a.h5", change)
     capsys.readouterr()
     assert run("a.h5", "--restart", "--t-end", "0.25") == 1
     err = capsys.readouterr().err
-    assert err.startswith("grape6: a.h5 is broken")
+    assert err.startswith("grape6: a.h5 is damaged")
     assert len(err.splitlines()) == 1

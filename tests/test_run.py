@@ -76,13 +76,27 @@ def test_text_with_comments_is_understood(here, capsys):
     assert last_group("two.h5")[1]["mass"].tolist() == [0.5, 0.5]
 
 
-def test_files_that_are_there_are_kept(here):
+def test_files_that_are_there_are_kept(here, capsys):
     for name in "a.h5", "a.txt", "a.png":
         (here / name).write_text(f"old {name}")
     assert run(*QUICK, "--out", "a.h5", "--out", "a.txt", "--plot", "a.png") == 0
-    assert (here / "a.h5~").read_text() == "old a.h5"
-    assert (here / "a.txt~").read_text() == "old a.txt"
+    err = capsys.readouterr().err
+    for name in "a.h5", "a.txt", "a.png":
+        assert (here / f"{name}.~1~").read_text() == f"old {name}"
+        assert f"grape6: {name} was there, and is {name}.~1~ now\n" in err
     assert times("a.h5")[-1] == 0.25
+
+
+def test_the_runs_before_are_kept_with_their_outputs(here):
+    for n in 64, 8, 9:
+        assert run("--n", n, "--t-end", 0.25, "--out", "r.h5") == 0
+    for name, n in ("r.h5", 9), ("r.h5.~2~", 8), ("r.h5.~1~", 64):
+        assert len(last_group(name)[1]["mass"]) == n
+    assert sorted(p.name for p in here.iterdir()) == [
+        "r", "r.h5", "r.h5.~1~", "r.h5.~2~", "r.~1~", "r.~2~"
+    ]  # fmt: skip
+    assert run("r.h5.~1~", "--restart", "--t-end", 0.5, "--out", "on.h5") == 0
+    assert times("on.h5")[-1] == 0.5
 
 
 @pytest.mark.parametrize("n", [1, 2, 50])

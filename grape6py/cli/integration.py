@@ -1,5 +1,6 @@
 """One integration from the command line: its cluster, its files, its log, its signals."""
 
+import contextlib
 import json
 import math
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import tqdm
 
-from grape6py import archive, diagnostics, snapshot
+from grape6py import _files, archive, diagnostics, snapshot
 from grape6py.cli import integrators, start
 from grape6py.errors import ArgumentError
 
@@ -23,9 +24,9 @@ _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps 
 
 def integrate(options):
     """Do what the options of ``grape6 run`` say, and return the exit status."""
-    with Signals() as signals:
+    with Signals() as signals, contextlib.ExitStack() as open_files:
         try:
-            return _Integration(options, signals).go()
+            return _Integration(options, signals, open_files).go()
         except KeyboardInterrupt:
             print("grape6: interrupted; what was written before is whole", file=sys.stderr)
             return 128 + signal.SIGINT
@@ -63,21 +64,23 @@ class Signals:
 
 
 class _Integration:
-    def __init__(self, options, signals):
-        self._options, self._signals = options, signals
+    def __init__(self, options, signals, open_files):
+        self._options, self._signals, self._open_files = options, signals, open_files
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
         files = list(dict.fromkeys(options.out))
-        self._archives = [path for path in files if path.suffix.lower() in (".h5", ".hdf5")]
-        self._texts = [path for path in files if path not in self._archives]
-        if options.restart and not self._archives:
-            self._archives = [Path(options.start)]
+        archives = [path for path in files if _files.is_hdf5_name(path)]
+        self._texts = [path for path in files if path not in archives]
         for path in [*files, *_listed(options.plot)]:
             _check_place(path)
-            if path.exists() and _same(_backup(path), options.start):
-                raise ArgumentError(f"{path} would be kept as {options.start}, the start: move it")
+        goes_on = options.restart and not archives
+        if goes_on and _files.is_hdf5_name(options.start):  # else it may be no file of a run at all
+            archives, goes_on = [options.start], False
+        self._writers = [self._writer(path) for path in archives]
         if options.restart:
             self._resume()
+            if goes_on:
+                self._writers = [self._writer(options.start)]
         else:
             self._begin()
         if options.t_end <= self.cluster.time:
@@ -127,12 +130,13 @@ class _Integration:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
         about, records = archive.history(o.start)
-        first = archive.read_particles(o.start, 0)
-        self._before = (records[0]["time"], first.mass, first.pos)
-        self._history = records[:-1]
+        if o.plot:
+            first = archive.read_particles(o.start, 0)
+            self._before = (records[0]["time"], first.mass, first.pos)
+        self._history = [record for record in records if record["time"] < self.cluster.time]
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
-        name = f"{Path(o.start).name}, N = {len(first.mass)}"
+        name = f"{Path(o.start).name}, N = {self.cluster.n}"
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),
@@ -145,31 +149,34 @@ class _Integration:
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
         self._say(", ".join(_told(*setting) for setting in cluster.settings.items()))
+        fresh = [writer for writer in self._writers if not self._is_start(writer.path)]
+        for writer in fresh:
+            self._say_kept(writer.path, writer.keep())
+        for path in [*self._texts, *_listed(self._options.plot)]:
+            if path.is_file():
+                self._say_kept(path, _files.keep(path))
         self._say(_HEADER)
-        fresh = [path for path in self._archives if not self._is_start(path)]
-        for path in [*fresh, *self._texts]:
-            _keep(path)
         self._profile_from = None
         self._output(fresh)
         self._profile_from = time.perf_counter(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
         if signals.received is None:
             every = self._about["dt_out"]
-            cluster.evolve(end, lambda _: self._output(self._archives), every=every,
+            cluster.evolve(end, lambda _: self._output(self._writers), every=every,
                            progress=not self._options.json)  # fmt: skip
         stopped = cluster.time < end
-        if stopped and (cluster.time > self._history[-1]["time"] or not self._archives):
-            if not self._archives:
-                self._archives = [RESTART_FILE]
-                _keep(RESTART_FILE)
-            self._output(self._archives)
+        if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
+            if not self._writers:
+                self._writers = [self._writer(RESTART_FILE)]
+                self._say_kept(RESTART_FILE, self._writers[0].keep())
+            self._output(self._writers)
         self._finish()
         if not stopped:
             return 0
         print(
             f"grape6: stopped at time {cluster.time:g} by "
             f"{signal.Signals(signals.received).name}; go on with: "
-            f"grape6 run {shlex.quote(str(self._archives[0]))} --restart "
+            f"grape6 run {shlex.quote(self._writers[0].path)} --restart "
             f"--t-end {repr(end).removesuffix('.0')}",  # every digit: the same end
             file=sys.stderr,
         )
@@ -178,15 +185,22 @@ class _Integration:
     def _is_start(self, path):
         return self._options.restart and _same(path, self._options.start)
 
-    def _output(self, archives):
+    def _writer(self, path):
+        return self._open_files.enter_context(archive.Writer(path))
+
+    def _say_kept(self, path, name):
+        if name is not None:
+            print(f"grape6: {path} was there, and is {name} now", file=sys.stderr)
+
+    def _output(self, writers):
         cluster = self.cluster
         began, forces = time.perf_counter(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
         self._seconds.append(began - since)
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
-        for path in archives:
-            archive.save(path, cluster, about=self._about)
+        for writer in writers:
+            writer.save(cluster, about=self._about)
         for path in self._texts:
             comment = f"{self._about['name']}\ntime = {cluster.time!r}"
             snapshot.write_snapshot(path, cluster.mass, cluster.pos, cluster.vel, comment=comment)
@@ -216,7 +230,7 @@ class _Integration:
                 f"{100 * (1 - share):.1f} %, bookkeeping {100 * share:.1f} %; "
                 f"outputs {profile['outputs']:.3f} s"
             )
-        for path in [*self._archives, *self._texts, *_listed(o.plot)]:
+        for path in [*(writer.path for writer in self._writers), *self._texts, *_listed(o.plot)]:
             self._say(f"written: {path}")
         self._say(f"relative energy error {self._history[-1]['error']:.3e}")
 
@@ -288,15 +302,5 @@ def _check_place(path):
         raise ArgumentError(f"{path} cannot be written")
 
 
-def _keep(path):
-    """Move a file that is there out of the way, as editors do."""
-    if path.exists():
-        path.replace(_backup(path))
-
-
-def _backup(path):
-    return path.with_name(path.name + "~")
-
-
 def _same(path, other):
-    return path.exists() and os.path.exists(other) and path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)

@@ -18,7 +18,8 @@ matter to a star.
 FILE is a text snapshot (a line a body: m x y z vx vy vz; G = 1) or an HDF5 file of an
 earlier run, whose last output is taken as the start. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
-bits as one that was never stopped. A file that is there is kept, its name with a ~.
+bits as one that was never stopped. What is there is never replaced: it is renamed to FILE.~1~,
+FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their index.
 """
 
 
@@ -70,7 +71,7 @@ def add_parser(commands):
     add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
     add("--threads", type=_threads, metavar="N", help="threads of a force call; 0 for all")
     add("--out", action="append", default=[], metavar="FILE", type=Path,
-        help="snapshots; .h5: HDF5, a group for each output time, to restart from; else: "
+        help="snapshots; .h5: HDF5, a file for each output, to restart from; else: "
         "text, the last output. May be given more than once")  # fmt: skip
     add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
     add("--restart", action="store_true",

@@ -1,0 +1,183 @@
+"""Files that are whole at every moment, that have one writer, and that are never lost.
+
+A file is written under another name, synced and renamed, so that a reader, or a crash at any
+moment, finds the old one or the new one. No library writes to the disk: what is written is made in
+memory first, so that a full disk is an exception and nothing more.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import shutil
+
+from grape6py.errors import FileInUseError
+
+_HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
+_NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # of some network file systems
+
+
+def write_whole(path, data):
+    """Write a file at once.
+
+    Parameters
+    ----------
+    path : path-like
+        A link is followed. What is there and is no regular file, as a device, is written to.
+    data : bytes
+
+    Raises
+    ------
+    OSError
+        That names `path`; what was there before is still there.
+    """
+    target = os.path.realpath(path)
+    there = os.path.exists(target)
+    try:
+        if there and not os.path.isfile(target):
+            with open(target, "wb") as file:
+                file.write(data)
+            return
+        folder, name = os.path.split(target)
+        aside = os.path.join(folder, f".{name}.{os.getpid()}")
+        try:
+            _write_synced(aside, data)
+            if there:
+                shutil.copymode(target, aside)
+            os.replace(aside, target)
+        except BaseException:  # Ctrl-C too
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise
+        sync_folder(folder)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _write_synced(path, data):
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(file, rest[: 1 << 30]) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def remove_aside(folder, name):
+    """Remove what killed writers of files left that they had not renamed; `name` is a pattern."""
+    for found in os.listdir(folder):
+        if re.fullmatch(rf"\.{name}\.\d+", found):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, found))
+
+
+def sync_folder(folder):
+    """Let the names in a folder survive a crash of the machine."""
+    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # this file system cannot
+            raise
+    finally:
+        os.close(file)
+
+
+def is_hdf5_name(path):
+    """Whether a name ends in .h5 or .hdf5."""
+    found = _HDF5_NAME.search(os.fspath(path))
+    return bool(found) and not found[1]
+
+
+def outputs_folder(path):
+    """The folder of the outputs of an HDF5 file: r of r.h5, r.~1~ of r.h5.~1~."""
+    return _HDF5_NAME.sub(r"\1", os.path.realpath(path))
+
+
+def backup_name(path):
+    """The first of path.~1~, path.~2~, ... that is free, and so is its folder."""
+    number = 1
+    while any(
+        map(os.path.lexists, (name := f"{os.fspath(path)}.~{number}~", outputs_folder(name)))
+    ):
+        number += 1
+    return name
+
+
+def keep(path):
+    """Rename a file that is there to its backup name, which is returned, or None."""
+    if not os.path.lexists(path):
+        return None
+    name = backup_name(path)
+    os.rename(path, name)
+    return name
+
+
+class Lock:
+    """The right to write to a folder, which one process has at a time.
+
+    It is an flock on the file `.lock` in it, so that a writer that was killed leaves none behind.
+    The folder is made, and removed again if it is empty in the end.
+
+    Raises
+    ------
+    FileInUseError
+        If somebody else has it.
+    OSError
+        If the folder cannot be made or written to.
+    """
+
+    def __init__(self, folder, path):
+        self._name = os.path.join(folder, ".lock")
+        while True:
+            if not os.path.isdir(folder):
+                self._make(folder, path)
+            try:
+                self._file = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except FileNotFoundError:
+                continue  # the folder has just been removed
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in _NO_LOCKS:
+                    os.close(self._file)
+                if isinstance(error, BlockingIOError):
+                    raise FileInUseError(
+                        f"{os.fspath(path)} is being written by another run"
+                    ) from None
+                if error.errno not in _NO_LOCKS:
+                    raise
+            if self._is_there():
+                return
+            os.close(self._file)
+
+    @staticmethod
+    def _make(folder, path):
+        try:
+            os.mkdir(folder)
+        except FileExistsError as error:
+            if not os.path.isdir(folder):
+                raise NotADirectoryError(
+                    errno.ENOTDIR, f"the outputs of {path} go to a folder of this name", folder
+                ) from error
+
+    def _is_there(self):
+        """Whether the locked file still has its name: folders may be renamed or removed."""
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.stat(self._name), os.fstat(self._file))
+        return False
+
+    def release(self):
+        """Let others write. Twice is fine."""
+        if self._file is None:
+            return
+        folder = os.path.dirname(self._name)
+        with contextlib.suppress(OSError):
+            if self._is_there() and os.listdir(folder) == [".lock"]:
+                os.unlink(self._name)
+                os.rmdir(folder)
+        os.close(self._file)
+        self._file = None

@@ -1,0 +1,148 @@
+"""One output of a run: an HDF5 file in memory, with a checksum behind it.
+
+Layout, that of Gadget with its group `grape6py` more:
+
+    Header                    attributes of Gadget: Time, NumPart_ThisFile, MassTable, ...
+    PartType1/Coordinates, Velocities (n, 3), Masses, ParticleIDs (n)
+    grape6py/mass, pos, vel, ids                   the same by our names
+    grape6py/state/t, dt (n), pos, vel, acc, jerk  each body at its own time t: Hermite.state()
+                                                   (Leapfrog.state() has no jerk)
+
+The attributes of `grape6py` are what ``archive.describe`` gives, those of the root what all outputs
+of a run share. In Gadget's units G is not 1; here it is.
+
+The last line of a file is the SHA-256 of what stands before it. HDF5 does not read beyond the end
+that its first bytes name.
+"""
+
+import contextlib
+import hashlib
+import io
+
+import h5py
+import numpy as np
+
+from grape6py.errors import SnapshotError
+
+FORMAT = "grape6py output 2"
+_LINE = b"\ngrape6py sha256 %s\n"
+_LINE_LENGTH = len(_LINE % bytes(64))
+_DARK_MATTER = "PartType1"  # Gadget's name for bodies without gas
+
+# What h5py, and the reading of what it gives, raise if a file is not what it should be.
+DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
+
+
+def seal(image):
+    """The bytes of a file with its checksum behind them."""
+    return image + _LINE % hashlib.sha256(image).hexdigest().encode()
+
+
+def is_sealed(data):
+    """Whether the last line of a file is the checksum of what stands before it."""
+    image = memoryview(data)[: max(0, len(data) - _LINE_LENGTH)]
+    return data[len(image) :] == _LINE % hashlib.sha256(image).hexdigest().encode()
+
+
+def in_memory(fill, **options):
+    """The sealed bytes of an HDF5 file that fill(file) has written to."""
+    with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20,
+                   **options) as file:  # fmt: skip
+        fill(file)
+        file.flush()
+        return seal(file.id.get_file_image())
+
+
+def opened(data):
+    """An HDF5 file that was read into memory."""
+    return h5py.File(io.BytesIO(data), "r")
+
+
+def written(about, numbers, ids, particles, state):
+    """The bytes of an output.
+
+    Parameters
+    ----------
+    about : dict
+        What the outputs of the run share.
+    numbers : dict
+        Attributes of this one, `time` among them.
+    ids : ndarray of int, shape (n,)
+    particles, state : dict of str to ndarray
+    """
+
+    def fill(file):
+        file.attrs.update(about | {"format": FORMAT})
+        _write_header(file.create_group("Header"), float(numbers["time"]), len(ids))
+        bodies = file.create_group(_DARK_MATTER)
+        ours = file.create_group("grape6py")
+        ours.attrs.update(numbers)
+        found = particles | {"ids": np.asarray(ids, dtype=np.int64)}
+        theirs = {"mass": "Masses", "pos": "Coordinates", "vel": "Velocities", "ids": "ParticleIDs"}
+        for name, array in found.items():
+            bodies[theirs[name]] = array
+            ours[name] = bodies[theirs[name]]  # a link
+        for name, array in state.items():
+            shared = name in particles and np.array_equal(particles[name], array)
+            ours[f"state/{name}"] = ours[name] if shared else array
+
+    return in_memory(fill)
+
+
+def _write_header(header, time, n):
+    counts = np.zeros(6, dtype=np.uint32)
+    high = counts.copy()
+    counts[1], high[1] = n & 0xFFFFFFFF, n >> 32
+    header.attrs.update({
+        "NumPart_ThisFile": counts, "NumPart_Total": counts, "NumPart_Total_HighWord": high,
+        "MassTable": np.zeros(6), "Time": time, "Redshift": 0.0, "BoxSize": 0.0,
+        "NumFilesPerSnapshot": 1, "Omega0": 0.0, "OmegaLambda": 0.0, "HubbleParam": 1.0,
+        "Flag_Sfr": 0, "Flag_Cooling": 0, "Flag_StellarAge": 0, "Flag_Metals": 0,
+        "Flag_Feedback": 0, "Flag_DoublePrecision": 1, "Flag_IC_Info": 0,
+    })  # fmt: skip
+
+
+class Output:
+    """One output of a file, open in a context; what is wrong in it is a SnapshotError.
+
+    Parameters
+    ----------
+    name : str
+        To be named in errors.
+    data : bytes
+        Of the file.
+    group : str
+        The group with arrays and attributes.
+    """
+
+    def __init__(self, name, data, group):
+        self._name, self._data, self._group = name, data, group
+
+    def check_run(self, run):
+        """Refuse an output of another run."""
+        with self as group:
+            other = group.file.attrs["run"]
+        if other != run:
+            raise SnapshotError(f"{self._name} is of another run, {other} instead of {run}")
+
+    def __enter__(self):
+        with explained(self._name):
+            self._file = opened(self._data)
+            return self._file[self._group]
+
+    def __exit__(self, kind, error, _):
+        self._file.close()
+        if error is not None:
+            with explained(self._name):
+                raise error
+
+
+@contextlib.contextmanager
+def explained(name):
+    """Context in which damage of the file of a name is a SnapshotError."""
+    try:
+        yield
+    except SnapshotError:
+        raise
+    except DAMAGE as error:
+        raise SnapshotError(f"{name} is damaged or incomplete: {error}") from error
