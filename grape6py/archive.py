@@ -145,16 +145,22 @@ def restore(path, **options):
 
 def _last_whole(run, kind):
     """Masses, state, and what else is restored, of the last output that is whole."""
+    first = None
     for saved in reversed(run.outputs):
         try:
             with run.read(saved) as group:
-                return _read(group, kind)
+                found = _read(group, kind)
         except SnapshotError as error:
-            if saved is run.outputs[0]:
-                raise
+            first = first or error
+            continue
+        if first:
             warnings.warn(
-                f"{error}; the output before it is taken instead", Grape6Warning, stacklevel=3
+                f"{first}; gone on from time {found[2]['time']:g} instead",
+                Grape6Warning,
+                stacklevel=3,
             )
+        return found
+    raise SnapshotError(f"{run.path} has no output that is whole. The last one: {first}") from first
 
 
 def _read(group, kind):
