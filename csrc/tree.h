@@ -37,6 +37,8 @@ struct tree {
     struct tree_place *place;
     struct tree_motion *motion; /* of cells; NULL: velocities are not known */
     int threads;
+    struct tree_parts
+        *parts; /* of particles that one box does not resolve (tree_parts.h), or NULL */
 };
 
 /* A caller's particles. m is NULL for targets; v for all, if no jerk is wanted. */

@@ -15,6 +15,7 @@
 #include "tree_backend.h"
 #include "tree_kernel.h"
 #include "tree_key.h"
+#include "tree_parts.h"
 
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
  * after a change of the j particles the first targets or pairs, as long as which it takes to build
@@ -127,20 +128,9 @@ static int octree_upload(void *state, const struct upload *u, struct fault *f)
     return t->behind->upload(t->direct, u, f);
 }
 
-/* Whether most pairs are within leaves: of particles all at one place, or next to each other beside
- * some that are so far away that the tree does not resolve the rest. */
-static int is_crowded(const struct tree *t)
-{
-    const double n = (double)t->points.n;
-    double pairs = 0.0;
-    for (int32_t k = 0; k < t->cells; k++) {
-        const double own = (double)(t->cell[k].end - t->cell[k].first);
-        if (t->cell[k].child < 0 && own > TREE_LEAF) pairs += own * own;
-    }
-    return pairs > 0.25 * n * n;
-}
-
-/* The same of a tree that will be on a card, judged by the cells of some of its particles. */
+/* Whether most pairs of a tree on a card would be within leaves, judged by the cells of some of its
+ * particles: of particles all at one place, or next to each other beside some that are so far away
+ * that one box does not resolve the rest. Its direct sum is faster than the tree here then. */
 static int would_be_crowded(const struct tree_box *box, const struct sources *s)
 {
     enum { SOME = 256 };
@@ -186,7 +176,7 @@ static int build(struct octree *t, struct fault *f)
     else
         code = octree_build_here(t, f);
     t->current = t->fresh = !code;
-    t->useful = !code && !(t->on_card ? would_be_crowded(&t->tree.box, s) : is_crowded(&t->tree));
+    t->useful = !code && !(t->on_card && would_be_crowded(&t->tree.box, s));
     return code;
 }
 
@@ -214,15 +204,27 @@ static int make_room(struct octree *t, int ni, struct fault *f)
     return 0;
 }
 
+static int is_softening_kept(const struct tree_box *box, double eps2)
+{
+    return eps2 == 0.0 || ldexp(eps2, -2 * box->length) > LEAST_EPS2;
+}
+
+/* Parts of a tree are summed in double where a target or a softening is too large. */
 static int is_served(const struct octree *t, int i)
 {
     const struct tree_box *box = &t->tree.box;
-    const double eps2 = ldexp(t->targets.eps2[i], -2 * box->length);
-    int served =
-        eps2 <= FAR_TARGET && (eps2 == 0.0 ? t->targets.eps2[i] == 0.0 : eps2 > LEAST_EPS2);
+    const struct tree_parts *parts = t->tree.parts;
+    const double eps2 = t->targets.eps2[i];
+    int served = 1;
+    if (parts) {
+        for (int k = 0; k < parts->count; k++)
+            served &=
+                !parts->part[k].tree.cells || is_softening_kept(&parts->part[k].tree.box, eps2);
+        return served;
+    }
     for (int k = 0; k < 3; k++)
         served &= fabs(ldexp(t->targets.x[i][k] - box->centre[k], -box->length)) < FAR_TARGET;
-    return served;
+    return served && is_softening_kept(box, eps2) && ldexp(eps2, -2 * box->length) <= FAR_TARGET;
 }
 
 /* Which source each target is, if one, and whether the tree serves it. An index that several

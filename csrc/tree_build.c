@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "scale.h"
 #include "tree_key.h"
+#include "tree_parts.h"
 
 enum { GRAIN = 8192 };
 
@@ -30,6 +31,7 @@ void tree_free(struct tree *t)
     memory_free(t->far);
     memory_free(t->place);
     memory_free(t->motion);
+    tree_free_parts(t->parts);
     memset(t, 0, sizeof *t);
 }
 
@@ -351,7 +353,7 @@ static int make_ranks(struct tree *t)
     return 0;
 }
 
-int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f)
+int tree_build_one(struct tree *t, const struct tree_input *in, int threads)
 {
     int code = 0;
     t->threads = threads;
@@ -361,7 +363,15 @@ int tree_build(struct tree *t, const struct tree_input *in, int threads, struct 
     if (!code) code = make_ranks(t);
     if (!code) code = make_cells(t);
     if (!code) code = make_moments(t);
-    if (!code) code = tree_make_motions(t);
+    return code ? code : tree_make_motions(t);
+}
+
+int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f)
+{
+    tree_free_parts(t->parts);
+    t->parts = NULL;
+    int code = tree_build_one(t, in, threads);
+    if (!code && !tree_is_resolved(t, in)) code = tree_make_parts(t, in);
     if (code)
         return error_set(f, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
                          (long long)in->n);

@@ -6,14 +6,49 @@
 
 #include "tree.h"
 #include "tree_key.h"
+#include "tree_parts.h"
 
 enum { STACK = 8 * (TREE_LEVELS + 3) }; /* a level adds 7 cells at most */
 
-int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t skip, int32_t *found, int64_t room)
+/* What is searched: the particles of a tree, or of a part of one, in which several have a place. */
+struct among {
+    const struct tree *tree;
+    const double (*x)[3];
+    const struct tree_parts *parts; /* NULL: x are the particles */
+    const struct tree_part *part;
+    const int32_t *label; /* of particles; NULL: their numbers */
+    int32_t skip;
+    struct tree_around around;
+};
+
+/* The particles at number n of x. */
+static const int32_t *particles_at(const struct among *a, const int32_t *n, int32_t *count)
 {
-    const struct tree_around around = tree_around_place(&t->box, at);
-    struct tree_heap list = {found, NULL, 0};
+    *count = 1;
+    if (!a->parts) return n;
+    const int32_t first = a->parts->first[a->part->place[*n]];
+    *count = a->parts->first[a->part->place[*n] + 1] - first;
+    return a->parts->particle + first;
+}
+
+/* ---- all within a radius ------------------------------------------------------------------- */
+
+static int64_t keep_within(const struct among *a, int32_t n, struct tree_heap *list, int64_t room)
+{
+    int64_t found = 0;
+    int32_t count;
+    const int32_t *particle = particles_at(a, &n, &count);
+    for (int32_t k = 0; k < count; k++) {
+        if (particle[k] == a->skip) continue;
+        if (room > 0) tree_keep(list, room, particle[k], 0.0);
+        found++;
+    }
+    return found;
+}
+
+static int64_t find_within(const struct among *a, double h2, struct tree_heap *list, int64_t room)
+{
+    const struct tree *t = a->tree;
     int32_t stack[STACK];
     int64_t count = 0;
     int left = 0;
@@ -22,7 +57,7 @@ int64_t tree_others_within(const struct tree *t, const double (*x)[3], const dou
         const int32_t id = stack[--left];
         const struct tree_cell *c = &t->cell[id];
         double nearest, farthest;
-        tree_distances2(&around, &t->moments[id], &nearest, &farthest);
+        tree_distances2(&a->around, &t->moments[id], &nearest, &farthest);
         if (!(nearest <= h2)) continue;
         const int all = farthest <= h2;
         if (c->child >= 0 && !all) {
@@ -30,11 +65,48 @@ int64_t tree_others_within(const struct tree *t, const double (*x)[3], const dou
             continue;
         }
         for (int32_t k = c->first; k < c->end; k++) {
-            const int32_t number = t->points.order[k];
-            if (number == skip || !(all || tree_distance2(&around, x[number]) <= h2)) continue;
-            if (room > 0) tree_keep(&list, room, number, 0.0);
-            count++;
+            const int32_t n = t->points.order[k];
+            if (all || tree_distance2(&a->around, a->x[n]) <= h2)
+                count += keep_within(a, n, list, room);
         }
+    }
+    return count;
+}
+
+/* Of a part without a tree. */
+static int64_t look_within(const struct among *a, double h2, struct tree_heap *list, int64_t room)
+{
+    int64_t count = 0;
+    for (int32_t k = 0; k < a->part->n; k++)
+        if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, room);
+    return count;
+}
+
+static struct among among_part(const struct among *all, const struct tree_part *part,
+                               const double at[3])
+{
+    struct among a = *all;
+    a.part = part;
+    a.tree = &part->tree;
+    a.x = (const double (*)[3])part->x;
+    a.around = tree_around_place(&part->tree.box, at);
+    return a;
+}
+
+int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t skip, int32_t *found, int64_t room)
+{
+    const struct among all = {.tree = t,
+                              .x = x,
+                              .parts = t->parts,
+                              .skip = skip,
+                              .around = tree_around_place(&t->box, at)};
+    struct tree_heap list = {found, NULL, 0};
+    int64_t count = 0;
+    if (!t->parts) count = find_within(&all, h2, &list, room);
+    for (int k = 0; t->parts && k < t->parts->count; k++) {
+        const struct among a = among_part(&all, &t->parts->part[k], at);
+        count += (a.tree->cells ? find_within : look_within)(&a, h2, &list, room);
     }
     tree_put_in_order(&list);
     return count;
@@ -45,6 +117,8 @@ int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[
 {
     return tree_others_within(t, x, at, h2, -1, found, room);
 }
+
+/* ---- the nearest ---------------------------------------------------------------------------- */
 
 /* Children of a cell, the nearest last. */
 static int push_children(const struct tree *t, const struct tree_around *around,
@@ -62,27 +136,54 @@ static int push_children(const struct tree *t, const struct tree_around *around,
     return left;
 }
 
-int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
-                 const double at[3], int k, int32_t *number, double *r2)
+/* Of particles at one place, which have ascending numbers, no more than k can be among the first.
+ */
+static void keep_nearest(const struct among *a, int32_t n, struct tree_heap *list, int k)
 {
-    const struct tree_around around = tree_around_place(&t->box, at);
-    struct tree_heap list = {number, r2, 0};
+    const double r2 = tree_distance2(&a->around, a->x[n]);
+    int32_t count;
+    const int32_t *particle = particles_at(a, &n, &count);
+    for (int32_t i = 0, kept = 0; i < count && kept < k; i++) {
+        if ((a->label ? a->label[particle[i]] : particle[i]) == a->skip) continue;
+        tree_keep(list, k, particle[i], r2);
+        kept++;
+    }
+}
+
+static void find_nearest(const struct among *a, struct tree_heap *list, int k)
+{
+    const struct tree *t = a->tree;
     int32_t stack[STACK];
     double distance[STACK];
     int left = 0;
-    if (t->cells && k > 0) stack[left] = 0, distance[left++] = 0.0;
+    if (t->cells) stack[left] = 0, distance[left++] = 0.0;
     while (left) {
         const struct tree_cell *c = &t->cell[stack[--left]];
-        if (list.count == k && distance[left] > r2[0]) continue;
+        if (list->count == k && distance[left] > list->r2[0]) continue;
         if (c->child >= 0) {
-            left = push_children(t, &around, c, stack, distance, left);
+            left = push_children(t, &a->around, c, stack, distance, left);
             continue;
         }
-        for (int32_t p = c->first; p < c->end; p++) {
-            const int32_t n = t->points.order[p];
-            if ((label ? label[n] : n) != skip)
-                tree_keep(&list, k, n, tree_distance2(&around, x[n]));
-        }
+        for (int32_t p = c->first; p < c->end; p++) keep_nearest(a, t->points.order[p], list, k);
+    }
+}
+
+int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
+                 const double at[3], int k, int32_t *number, double *r2)
+{
+    const struct among all = {.tree = t,
+                              .x = x,
+                              .parts = t->parts,
+                              .label = label,
+                              .skip = skip,
+                              .around = tree_around_place(&t->box, at)};
+    struct tree_heap list = {number, r2, 0};
+    if (k <= 0) return 0;
+    if (!t->parts) find_nearest(&all, &list, k);
+    for (int p = 0; t->parts && p < t->parts->count; p++) {
+        const struct among a = among_part(&all, &t->parts->part[p], at);
+        if (a.tree->cells) find_nearest(&a, &list, k);
+        for (int32_t n = 0; !a.tree->cells && n < a.part->n; n++) keep_nearest(&a, n, &list, k);
     }
     tree_put_in_order(&list);
     return (int)list.count;

@@ -8,6 +8,7 @@
 #include "memory.h"
 #include "tree.h"
 #include "tree_kernel.h"
+#include "tree_parts.h"
 
 #define PAIR_FN static inline
 typedef float vec; /* tree_open.h is wanted for its structures */
@@ -209,6 +210,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     if (!n) return 0;
     if (out->jerk && (!t->points.vx || (targets && !targets->v)))
         return error_set(f, G6X_E_NULL, "jerks of a tree without velocities");
+    if (t->parts) return tree_sum_parts(t, setting, targets, self, eps2, last_acc, out, counts, f);
     s.opening = tree_opening_of(setting->theta, setting->method == TREE_BARNES_HUT, setting->bound);
     s.job.tree = t;
     s.job.place = t->place;

@@ -172,13 +172,14 @@ class Leaps:
         self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc, **own)
         self._escape()
 
-    def put(self, mass, state, steps, blocks, ids):
+    def put(self, mass, state, steps, blocks, ids=None):
         """Take over what :meth:`state` gave."""
         with self._arrays.using():
             mass, *own = (self._arrays.put(a) for a in (mass, *(state[name] for name in STATE)))
         t, dt, pos, vel, acc = own
         time = float(np.max(state["t"], initial=0.0))
         own = {} if self._shared else {"t": t, "dt": dt}
+        ids = np.arange(len(mass)) if ids is None else ids
         self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, ids=ids, **own)
 
     def state(self):

@@ -1,7 +1,5 @@
 """``Leapfrog``: galaxies integrated with the leapfrog scheme, shared or block steps, by a tree."""
 
-import numpy as np
-
 from grape6py import _device_arrays, _gravity, _inputs
 from grape6py._integration import Integration, limits, power_of_two
 from grape6py._leap import STATE, Leaps
@@ -164,7 +162,7 @@ class Leapfrog(Integration):
         mass = _inputs.floats("mass", mass, (None,))
         own = {k: _inputs.floats(k, state[k], (len(mass), *shape)) for k, shape in STATE.items()}
         self._open({}, backend, None if tree else options["precision"], options["threads"])
-        ids = np.arange(len(mass)) if ids is None else _inputs.ints("ids", ids, len(mass))
+        ids = None if ids is None else _inputs.ints("ids", ids, len(mass))
         self._blocks.put(mass, own, steps, blocks, ids)
         self._resume(time, run_id, None)
         return self

@@ -1,0 +1,199 @@
+"""Trees of particles that no one box resolves: far outliers, clusters far apart, shared places."""
+
+import time
+
+import numpy as np
+import pytest
+
+from grape6py import Leapfrog, Tree, errors, plummer, reference
+
+N = 4000
+MASS, POS, VEL = plummer(N, seed=3)
+ROWS = np.arange(0, N, 8)
+
+
+@pytest.fixture(params=["fmm", "bh"])
+def method(request):
+    return request.param
+
+
+def exact(mass, pos, vel, rows, eps=0.0):
+    return reference.direct_sum(mass, pos, vel, rows=rows, eps2=eps**2, extended=True)
+
+
+def errors_of(found, true, name="acc"):
+    a, b = (np.asarray(getattr(x, name), float).reshape(len(true.pot), -1) for x in (found, true))
+    return np.linalg.norm(a - b, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def check_as_good(mass, pos, vel, rows, method, far=()):
+    """The errors of some rows are those of the sphere alone, and the far ones' are small."""
+    with Tree(POS, MASS, VEL) as tree:
+        plain = tree.forces(method=method)
+    with Tree(pos, mass, vel) as tree:
+        found = tree.forces(method=method)
+    first = exact(MASS, POS, VEL, ROWS)
+    rows = np.append(rows, far).astype(int)
+    true = exact(mass, pos, vel, rows)
+    of = [type(f)(*(None if a is None else a[r] for a in f))
+          for f, r in ((plain, ROWS), (found, rows))]  # fmt: skip
+    for name in ("acc", "jerk"):
+        before, after = errors_of(of[0], first, name), errors_of(of[1], true, name)
+        near = after[: len(rows) - len(far)]
+        assert np.median(near) < 1.5 * np.median(before), name
+        assert np.percentile(near, 99) < 1.5 * np.percentile(before, 99), name
+        assert (after[len(near) :] < 1e-4).all(), name
+    assert errors_of(of[1], true, "pot").max() < 1e-2
+
+
+@pytest.mark.parametrize("mass", [1 / N, 1e-30, -1.0])
+@pytest.mark.parametrize("distance", [1e6, 1e9, 1e13, 1e30])
+def test_one_far_body_changes_no_errors(distance, mass, method):
+    where = distance * np.array([1.0, 0.3, -0.1])
+    check_as_good(np.append(MASS, mass), np.vstack([POS, where]), np.vstack([VEL, [0, 1, 0]]),
+                  ROWS, method, [N])  # fmt: skip
+
+
+def test_far_bodies_on_all_scales_change_no_errors(method):
+    far = 10.0 ** np.arange(3, 40)[:, None] * np.array([1.0, -0.5, 0.25])
+    far[1::2] *= -1
+    check_as_good(np.append(MASS, np.full(len(far), 1 / N)), np.vstack([POS, far]),
+                  np.vstack([VEL, 0 * far]), ROWS, method)  # fmt: skip
+
+
+@pytest.mark.parametrize("distance", [1e7, 1e9])
+def test_clusters_far_apart_keep_their_errors(distance, method):
+    """Each with as many digits as its coordinates have."""
+    there = POS + np.array([distance, 0, 0])
+    check_as_good(np.append(MASS, MASS), np.vstack([POS, there]), np.vstack([VEL, VEL]), ROWS,
+                  method)  # fmt: skip
+
+
+def test_a_few_bodies_and_a_far_one(method):
+    pos = np.vstack([POS[:20], [1e15, 0, 0]])
+    with Tree(pos, np.ones(21)) as tree:
+        found = tree.forces(method=method)
+    true = exact(np.ones(21), pos, 0 * pos, np.arange(21))
+    assert errors_of(found, true).max() < 1e-12
+
+
+def test_a_leapfrog_does_not_feel_a_massless_far_body():
+    with_one = np.append(MASS, 1e-30), np.vstack([POS, [1e16, 0, 0]]), np.vstack([VEL, [0, 0, 0]])
+    alone, together = (Leapfrog(*bodies, eps=0.1, dt=1 / 16, backend="cpu-tree")
+                       for bodies in ((MASS, POS, VEL), with_one))  # fmt: skip
+    for bodies in alone, together:
+        bodies.evolve(0.5)
+    assert np.abs(alone.pos - together.pos[:N]).max() < 1e-4
+    assert np.median(np.abs(alone.pos - together.pos[:N])) < 1e-8
+
+
+# ---- one place ---------------------------------------------------------------------------------
+
+CROWD = 200
+
+
+def crowded(signs=False):
+    """Bodies on ten places, some of them alone, and a sphere around them."""
+    rng = np.random.default_rng(4)
+    places = rng.normal(size=(10, 3))
+    pos = np.vstack([POS[:1000], places[rng.integers(0, 10, CROWD * 10)]])[rng.permutation(3000)]
+    mass = rng.random(3000) * (rng.choice([-1, 1], 3000) if signs else 1)
+    return mass, pos, rng.normal(size=(3000, 3))
+
+
+@pytest.mark.parametrize("signs", [False, True])
+@pytest.mark.parametrize("eps", [0.0, 0.3])
+def test_bodies_at_one_place_act_as_each_of_them(eps, signs, method):
+    mass, pos, vel = crowded(signs)
+    rows = np.arange(0, 3000, 37)
+    true = exact(mass, pos, vel, rows, eps)
+    with Tree(pos, mass, vel) as tree:
+        if eps:
+            own = tree.forces(eps=eps, method=method, theta=0.3)
+        else:
+            with pytest.warns(errors.Grape6Warning, match="pairs of a tree at one place"):
+                own = tree.forces(eps=eps, method=method, theta=0.3)
+        again = tree.forces(
+            pos[rows], vel[rows], self_index=rows, eps=eps, method=method, theta=0.3
+        )
+    for found in (type(own)(*(a[rows] for a in own)), again):
+        for name in ("acc", "jerk", "pot"):
+            size = np.abs(np.asarray(getattr(true, name), float)).max()
+            wrong = np.abs(np.asarray(getattr(found, name) - getattr(true, name), float)).max()
+            assert wrong < 2e-3 * size, name
+
+
+def test_pairs_at_one_place_are_counted():
+    pos = np.repeat(POS[:5], 100, axis=0)
+    with Tree(pos, np.ones(500)) as tree, pytest.warns(errors.Grape6Warning, match="^49500 pairs"):
+        tree.forces()
+
+
+@pytest.mark.parametrize("k", [1, 3, 250])
+def test_searches_among_shared_places_are_exact(k):
+    _, pos, _ = crowded()
+    rows = np.arange(0, 3000, 61)
+    with Tree(pos, np.ones(3000)) as tree:
+        found, own = tree.nearest(k, pos[rows], self_index=rows), tree.nearest(k)
+        within = tree.neighbours(0.3, pos[rows])
+        none = tree.neighbours(0.0)
+    for row, i in enumerate(rows):
+        d2 = ((pos - pos[i]) ** 2)[:, 0] + ((pos - pos[i]) ** 2)[:, 1] + ((pos - pos[i]) ** 2)[:, 2]
+        assert within[row].tolist() == np.flatnonzero(d2 <= 0.3 * 0.3).tolist()
+        assert none[i].tolist() == [j for j in np.flatnonzero(d2 == 0) if j != i]
+        d2[i] = np.inf
+        order = np.lexsort((np.arange(3000), d2))[:k]
+        assert found.index[row].tolist() == own.index[i].tolist() == order.tolist()
+        assert np.array_equal(found.distance[row], np.sqrt(d2[order]))
+
+
+def test_searches_among_clusters_far_apart_are_exact():
+    pos = np.vstack([POS[:500], POS[500:1000] + np.array([1e11, 0, 0]), [[-1e20, 0, 0]]])
+    with Tree(pos, np.ones(1001)) as tree:
+        found = tree.nearest(4)
+        within = tree.neighbours(0.5)
+    for i in (0, 17, 700, 1000):
+        d2 = ((pos - pos[i]) ** 2)[:, 0] + ((pos - pos[i]) ** 2)[:, 1] + ((pos - pos[i]) ** 2)[:, 2]
+        d2[i] = np.inf
+        assert found.index[i].tolist() == np.lexsort((np.arange(1001), d2))[:4].tolist()
+        assert within[i].tolist() == np.flatnonzero(d2 <= 0.25).tolist()
+
+
+# ---- time --------------------------------------------------------------------------------------
+
+
+def seconds(pos, eps=0.01):
+    n = len(pos)
+    began = time.perf_counter()
+    with Tree(pos, np.full(n, 1 / n)) as tree:
+        tree.forces(eps=eps)
+        tree.nearest(3)
+    return time.perf_counter() - began
+
+
+@pytest.mark.parametrize("shape", ["far", "point", "sites", "line", "two points"])
+def test_no_set_takes_quadratic_time(shape):
+    """The direct sum of so many takes a minute or more, on a fast machine."""
+    n = 400_000
+    rng = np.random.default_rng(5)
+    sphere = rng.normal(size=(n, 3))
+    sphere[0] = 1e12
+    pos = {
+        "far": sphere,
+        "point": np.ones((n, 3)),
+        "line": sphere[:, :1] * [1.0, 0.5, 0.25],
+        "sites": rng.normal(size=(27, 3))[rng.integers(0, 27, n)],
+        "two points": np.where(np.arange(n)[:, None] < n // 2, 1.0, 2.0) * np.ones(3),
+    }
+    assert seconds(pos[shape]) < 20
+
+
+def test_bits_do_not_depend_on_threads():
+    mass, pos, vel = crowded()
+    pos = np.vstack([pos, [[1e12, 0, 0], [1e12, 1, 0]]])
+    mass, vel = np.append(mass, [1, 1]), np.vstack([vel, np.ones((2, 3))])
+    found = []
+    for threads in (1, 2, 3):
+        with Tree(pos, mass, vel, threads=threads) as tree:
+            found.append(b"".join(a.tobytes() for a in tree.forces(eps=0.1)))
+    assert found[0] == found[1] == found[2]
