@@ -63,7 +63,8 @@ def run_others(built, folder):
     for backend in ("cpu", "cpu-tree"):
         clean([built.program("nth_allocation")], printed=True,
               GRAPE6_BACKEND=backend, GRAPE6_TEST_TREE="always")  # fmt: skip
-    clean([built.program("tree_memory")], printed=True)
+    for particles in ("ordinary", "parts"):
+        clean([built.program("tree_memory"), particles], printed=True)
     clean([built.program("spoilt_row")], printed=True, GRAPE6_VERIFY="1")
     run_pytest("tests/test_bridge.py", GRAPE6_TEST_COVERAGE=str(folder / "bridge"))
     run_pytest(*files_of(ON_CARDS), GRAPE6_TEST_LIBRARY=str(in_a_package(built.library, folder)))

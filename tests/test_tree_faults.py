@@ -411,8 +411,9 @@ def test_python_trees_that_are_forgotten_are_freed():
     assert forces(handle).code == -21
 
 
-def test_row29_every_allocation_may_fail(variants):
-    done = clean([variants["address"].program("tree_memory")], printed=True)
+@pytest.mark.parametrize("particles", ["ordinary", "parts"])
+def test_row29_every_allocation_may_fail(variants, particles):
+    done = clean([variants["address"].program("tree_memory"), particles], printed=True)
     allocations, reported = map(int, done.stdout.split())
     assert done.stderr == ""
     assert allocations > 40

@@ -1,6 +1,7 @@
 /* The n-th allocation fails, for every n, in the life of a tree: calls succeed, or return
  * G6X_E_MEMORY with NaN in their outputs, and the next life is as if nothing had been. Prints how
- * many of the failures a call reported. For a library built with GRAPE6_FAULT_INJECTION; its
+ * many of the failures a call reported. With "parts", the particles are such that no one box
+ * resolves them. For a library built with GRAPE6_FAULT_INJECTION; its
  * sanitizer looks for reads out of bounds, and for leaks when the process ends. */
 #include <math.h>
 #include <stdio.h>
@@ -55,13 +56,16 @@ static void life(int isa)
     wrong += g6x_tree_close(tree) != 0;
 }
 
-int main(void)
+int main(int arguments, char **argument)
 {
+    const int parts = arguments > 1 && argument[1][0] == 'p';
     int told = 0, injected = 0;
     srand(3);
     for (int i = 0; i < N; i++) {
         for (int k = 0; k < 3; k++)
             x[i][k] = rand() / (double)RAND_MAX, v[i][k] = rand() / (double)RAND_MAX;
+        if (parts && i % 3 == 0) x[i][0] += 1e12;                   /* far apart, */
+        if (parts && i > 4000) x[i][0] = x[i][1] = x[i][2] = -1e18; /* and many at one place */
         mass[i] = 1.0 / N, last[i] = 1.0, h2[i] = i % 500 ? 1e-3 : INFINITY;
         start[i + 1] = (i + 1LL) * K;
         if (i < NI) self[i] = i % 3 ? 100 + i : -1;
