@@ -10,6 +10,7 @@
 #include "force_device.h"
 #include "fpenv.h"
 #include "g6lib.h"
+#include "handover.h"
 #include "hermite.h"
 #include "session.h"
 
@@ -162,6 +163,12 @@ static int block_checked(int ni, const int *address, double time, const struct h
         return step_fault(G6X_E_NULL, "null pointer");
     for (int i = 0; i < ni; i++)
         if (address[i] < 0) return step_fault(G6X_E_ADDRESS, "negative address");
+    for (int i = 0; i < ni; i++) {
+        if (!handover_finite(&s->t[address[i]], 1))
+            return step_fault(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
+        if (s->dt && !handover_finite(&s->dt[address[i]], 1))
+            return step_fault(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
+    }
     return 0;
 }
 
@@ -191,7 +198,8 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
     fenv_t host;
     int code = block_checked(ni, address, time, &s, xi, vi);
     if (!code && ni && !(acc && jerk)) code = step_fault(G6X_E_NULL, "null pointer");
-    if (!code && dt && !(eta > 0.0 && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
+    if (!code && dt &&
+        !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
         code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
     if (code) return code;
     fpenv_enter(&host);

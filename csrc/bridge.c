@@ -244,10 +244,15 @@ static void start_once(void)
     void *state = hosted ? hosted_release() : NULL;
     (void)pthread_mutex_lock(&mutex);
     if (!tried) {
-        struct errand start = {.what = START, .card = getenv("GRAPE6_TEST_CARD")};
+        struct errand start = {.what = START, .card = options_variable("GRAPE6_TEST_CARD")};
         if (!start.card) start.card = "";
         if (!*start.card) start.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-        if (*start.card || start.library) {
+        if (options_is_privileged()) {
+            start.result = refuse(G6X_E_NO_DEVICE,
+                                  "a set-uid program uses no GPU: Python and CuPy "
+                                  "would read files of the user's",
+                                  NULL);
+        } else if (*start.card || start.library) {
             atomic_store(&process, (int)getpid());
             run(&start, !hosted);
         } else {

@@ -8,6 +8,7 @@
 #include "cuda.h"
 #include "hosted.h"
 #include "memory.h"
+#include "options.h"
 #include "threads.h"
 
 /* A card more saves less than its launch and the merge cost below so many pairs, the prediction of
@@ -16,9 +17,9 @@ enum { WORTH_A_CARD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 
 int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f)
 {
-    const char *worth = getenv("GRAPE6_TEST_WORTH_A_CARD");
+    const char *worth = options_variable("GRAPE6_TEST_WORTH_A_CARD");
     int code = 0;
-    c->merges_early = getenv("GRAPE6_TEST_MERGES_EARLY") != NULL;
+    c->merges_early = options_variable("GRAPE6_TEST_MERGES_EARLY") != NULL;
     if (!o->all_devices) return 0;
     c->worth_a_card = worth && atoll(worth) > 0 ? atoll(worth) : WORTH_A_CARD;
     for (int k = 1; k < c->device.usable && k < MOST_FOLLOWERS && !code; k++) {

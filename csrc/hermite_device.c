@@ -21,7 +21,8 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
     if (h->n < 0) return argument(s, call, "n is negative");
     if (ni < 0 || ni > h->n) return argument(s, call, "ni is negative or above n");
     if (!isfinite(time)) return argument(s, call, "the time is NaN or Inf");
-    if (!(h->eta > 0.0 && h->dtmin > 0.0 && h->dtmin <= h->dtmax && isfinite(h->dtmax)))
+    if (!(h->eta > 0.0 && isfinite(h->eta) && h->dtmin > 0.0 && h->dtmin <= h->dtmax &&
+          isfinite(h->dtmax)))
         return argument(s, call, "eta, dtmin or dtmax is out of range");
     if (h->n && !(h->mass && h->t && h->dt && h->x && h->v && h->a && h->j && h->address && h->xi &&
                   h->vi && h->acc && h->jerk && h->pot))

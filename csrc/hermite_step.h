@@ -89,7 +89,7 @@ HERMITE_FN double hermite_next_step(const struct hermite_rule *rule, double time
                                     double wanted)
 {
     if (wanted < dt) {
-        while (dt > wanted && dt > rule->dt_min) dt *= 0.5;
+        while (dt > wanted && dt > rule->dt_min && 0.5 * dt < dt) dt *= 0.5; /* not for Inf */
     } else if (wanted >= 2.0 * dt && 2.0 * dt <= rule->dt_max && fmod(time, 2.0 * dt) == 0.0) {
         dt *= 2.0;
     }

@@ -9,13 +9,14 @@
 
 #include "jmemory.h"
 #include "kernel.h"
+#include "options.h"
 
 static const char *chosen = "";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void choose(void)
 {
-    const char *name = getenv("GRAPE6_TEST_MISTAKE");
+    const char *name = options_variable("GRAPE6_TEST_MISTAKE");
     if (name) chosen = name;
 }
 

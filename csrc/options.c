@@ -4,13 +4,16 @@
 #endif
 #include "options.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/auxv.h>
 #endif
 
 #include "error.h"
@@ -40,6 +43,20 @@ static const struct client {
     {"kira", 16384, 1, 1},   {"phigrape", 16384, 0, 1}, {"ph4", 48, 0, 1},
     {"bhtree", 16384, 0, 0}, {"nbody4", 48, 0, 1},
 };
+
+const char *options_variable(const char *name)
+{
+    return options_is_privileged() ? NULL : getenv(name);
+}
+
+int options_is_privileged(void)
+{
+#ifdef __linux__
+    return getauxval(AT_SECURE) != 0;
+#else
+    return geteuid() != getuid() || getegid() != getgid();
+#endif
+}
 
 static void problem(const char *name, const char *value, const char *wanted)
 {
@@ -195,12 +212,33 @@ static const char *const NAMES[] = {
     "GRAPE6_TREE_ORDER", "GRAPE6_G5_POT_SIGN",    "GRAPE6_G5_SOURCE",
 };
 
-enum { CONFIG_LINE = 512 };
+enum { CONFIG_LINE = 512, MOST_CONFIG = 1 << 16 };
 
 /* A value that TOML takes without quotes: a number or a truth value. */
 static int is_plain(const char *text)
 {
     return !text[strspn(text, "-+.0123456789")] || !strcmp(text, "true") || !strcmp(text, "false");
+}
+
+/* A small regular file, opened; NULL for what could be anything, or without end. */
+static FILE *open_config(const char *path)
+{
+    struct stat about;
+    const int number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    FILE *file = NULL;
+    if (number < 0) return NULL;
+    if (!fstat(number, &about) && S_ISREG(about.st_mode) && about.st_size <= MOST_CONFIG)
+        file = fdopen(number, "r");
+    if (!file) (void)close(number);
+    return file;
+}
+
+/* What stands there is in no message: the file may be anybody's. */
+static void bad_line(int number, const char *wanted)
+{
+    if (!process.problem[0])
+        (void)snprintf(process.problem, sizeof process.problem,
+                       "GRAPE6_CONFIG, line %d: it must be %s", number, wanted);
 }
 
 /* Reads `name = value` lines, the flat part of TOML: strings in quotes, integers,
@@ -209,15 +247,15 @@ static int is_plain(const char *text)
 static void read_config(const char *path, void (*use)(const char *name, const char *value))
 {
     char line[CONFIG_LINE];
-    FILE *file = fopen(path, "re");
+    int number = 0;
+    FILE *file = open_config(path);
     if (!file) {
-        problem("GRAPE6_CONFIG", path, "a file that can be read");
+        problem("GRAPE6_CONFIG", path, "a regular file of at most 64 kB that can be read");
         return;
     }
-    while (fgets(line, sizeof line, file)) {
+    while (number++, fgets(line, sizeof line, file)) {
         if (!strchr(line, '\n') && strlen(line) == sizeof line - 1) {
-            line[40] = 0;
-            problem("GRAPE6_CONFIG", line, "lines of at most 510 characters");
+            bad_line(number, "of at most 510 characters");
             for (int c = 0; c != EOF && c != '\n';) c = getc(file);
             continue;
         }
@@ -239,8 +277,7 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
                                 (!at[end] || at[end] == '#') && is_plain(text)) {
             use(name, !strcmp(text, "true") ? "1" : !strcmp(text, "false") ? "0" : text);
         } else {
-            line[strcspn(line, "\r\n")] = 0;
-            problem("GRAPE6_CONFIG", line, "lines of the form name = value");
+            bad_line(number, "of the form name = value");
         }
     }
     if (ferror(file)) problem("GRAPE6_CONFIG", path, "a file that can be read");
@@ -267,7 +304,8 @@ static void use_other(const char *name, const char *value)
  * environment. */
 static void read_all(void)
 {
-    const char *config = getenv("GRAPE6_CONFIG"), *client = getenv("GRAPE6_CLIENT");
+    const char *config = options_variable("GRAPE6_CONFIG"),
+               *client = options_variable("GRAPE6_CLIENT");
     process = (struct process_options){.npipes = 48, .log = LOG_FAULTS, .g5_pot_sign = -1};
     initial = (struct options){.jerk = 1,
                                .snap = 1,
@@ -278,7 +316,7 @@ static void read_all(void)
     if (client && *client) take_client(client);
     if (config && *config) read_config(config, use_other);
     for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
-        const char *value = getenv(NAMES[k]);
+        const char *value = options_variable(NAMES[k]);
         if (value && *value) take(NAMES[k], value);
     }
 }

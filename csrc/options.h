@@ -31,6 +31,11 @@ struct process_options {
     char devices[64];          /* numbers of the CUDA devices to use, or "all", or empty */
 };
 
+/* A variable of the environment, or NULL. A set-uid program has none: they are the user's. */
+const char *options_variable(const char *name);
+/* Whether the process runs with more rights than its user has. */
+int options_is_privileged(void);
+
 /* Both are read from the configuration file and the environment at the first call. */
 struct process_options *options_process(void);
 struct options *options_initial_values(void);

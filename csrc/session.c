@@ -10,6 +10,7 @@
 
 #include "force.h"
 #include "memory.h"
+#include "options.h"
 #include "threads.h"
 #include "walks.h"
 
@@ -124,7 +125,7 @@ static int local_rank(void)
     static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"};
     for (size_t k = 0; k < sizeof RANKS / sizeof *RANKS; k++) {
-        const char *rank = getenv(RANKS[k]);
+        const char *rank = options_variable(RANKS[k]);
         if (rank && *rank >= '0' && *rank <= '9') return (int)(strtol(rank, NULL, 10) & 0xffffff);
     }
     return -1;

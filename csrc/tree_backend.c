@@ -12,6 +12,7 @@
 
 #include "device.h"
 #include "memory.h"
+#include "options.h"
 #include "tree_backend.h"
 #include "tree_kernel.h"
 #include "tree_key.h"
@@ -69,7 +70,7 @@ static int open_before(const struct backend *behind, const struct options *o, in
     if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
     t->behind = behind;
     t->on_card = behind == &backend_cuda;
-    t->worth = getenv("GRAPE6_TEST_TREE") ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
+    t->worth = options_variable("GRAPE6_TEST_TREE") ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
     const int code = t->behind->open(o, choice, &t->direct, f);
     if (code)
         memory_free(t);

@@ -29,7 +29,7 @@ def test_null_pointers_are_refused_and_named_by_their_code(name):
 @pytest.mark.parametrize("wrong", [
     {"ni": -1}, {"time": np.nan}, {"time": np.inf}, {"eta": np.nan}, {"eta": -0.02}, {"eta": 0.0},
     {"dtmin": np.nan}, {"dtmax": np.nan}, {"dtmin": -1.0}, {"dtmax": -1.0},
-    {"dtmin": 1.0, "dtmax": 0.5},
+    {"dtmin": 1.0, "dtmax": 0.5}, {"eta": np.inf},
 ], ids=str)  # fmt: skip
 def test_bad_numbers_are_refused_before_anything_is_written(wrong):
     b = Bodies(4)
@@ -38,6 +38,21 @@ def test_bad_numbers_are_refused_before_anything_is_written(wrong):
     if wrong.keys() & {"ni", "time"}:
         assert b.predict(**wrong) == CONSTANTS["G6X_E_ARGUMENT"]
     assert b.same(before, "address t dt x v a j xi vi")
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan], ids=str)
+@pytest.mark.parametrize("name", ["t", "dt"])
+def test_an_infinite_time_or_step_is_refused_before_anything_is_written(name, value):
+    """An infinite step was halved for ever."""
+    b = Bodies(4)
+    getattr(b, name)[b.address[2]] = value
+    before = b.copies()
+    assert b.correct() == CONSTANTS["G6X_E_ARGUMENT"]
+    if name == "t":
+        assert b.predict() == CONSTANTS["G6X_E_ARGUMENT"]
+    others = "address t dt x v a j xi vi".split()
+    others.remove(name)  # NaN is not what it was
+    assert b.same(before, " ".join(others))
 
 
 def test_a_negative_address_is_refused_before_anything_is_written():

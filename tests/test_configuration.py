@@ -1,5 +1,11 @@
 """Where settings come from: the file of GRAPE6_CONFIG, the environment, options before open."""
 
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
 import pytest
 
 import capi
@@ -65,12 +71,12 @@ def test_an_empty_value_counts_as_unset(started):
         (f'python = "/{500 * "x"}"', "GRAPE6_CONFIG"),
         ("speed = 3", "SPEED"),
         ("= 3", "GRAPE6_CONFIG"),
-        ("threads 3", "threads 3"),
-        ("precision = double yes", "precision = double yes"),
-        ("precision = double", "precision = double"),
-        ("#" + 600 * "x", "at most 510 characters"),
+        ("threads 3", "line 2: it"),
+        ("precision = double yes", "line 2: it"),
+        ("precision = double", "line 2: it"),
+        ("#" + 600 * "x", "line 2: it must be of at most 510 characters"),
         ('precision = "double" "single"', "GRAPE6_CONFIG"),
-        ("[grape6]", "[grape6]"),
+        ("[grape6]", "line 2: it"),
         ('client = "nbody7"', "GRAPE6_CLIENT=nbody7"),
         ('config = "other.toml"', "CONFIG"),
     ],
@@ -95,7 +101,67 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_a_folder_is_no_file_of_settings(tmp_path):
     found = capi.run_python(VALUES, GRAPE6_CONFIG=str(tmp_path)).stdout
     assert found.startswith("-11 ")
-    assert "a file that can be read" in found
+    assert "a regular file of at most 64 kB" in found
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "zeros", "noise", "large"])
+def test_what_is_no_small_file_is_refused_at_once(tmp_path, kind):
+    path = tmp_path / "settings"
+    if kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "large":
+        path.write_text("threads = 1\n" * 6000)
+    else:
+        path = {"zeros": "/dev/zero", "noise": "/dev/urandom"}[kind]
+    found = capi.run_python(VALUES, GRAPE6_CONFIG=str(path), timeout=20).stdout
+    assert found.startswith("-11 ")
+    assert "a regular file of at most 64 kB" in found
+
+
+SET_UID = """
+#include <stdio.h>
+#include <unistd.h>
+#include "g6lib.h"
+int main(void)
+{
+    char text[300];
+    const int code = g6_open(0), backend = g6x_backend(0, text, sizeof text);
+    printf("%d %d %s pipes %d uid %d\\n", code, backend, text, g6_npipes(), (int)geteuid());
+    (void)g6x_last_error(0, text, sizeof text);
+    printf("%s\\n", text);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a set-uid program")
+def test_a_set_uid_program_believes_no_variable():
+    """They are the user's: they named code to be run as root, and files to be printed."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        folder = Path(name)
+        folder.chmod(0o755)
+        library = shutil.copy(capi.library_path(), folder / "libgrape6.so")
+        (folder / "a.c").write_text(SET_UID)
+        program, secret, stolen = folder / "a", folder / "secret", folder / "stolen"
+        command = ["gcc", "a.c", "-o", "a", f"-I{capi.ROOT / 'include'}", library,
+                   f"-Wl,-rpath,{folder}"]  # fmt: skip
+        subprocess.run(command, cwd=folder, check=True)
+        program.chmod(0o4755)
+        secret.write_text("the password of root\n")
+        secret.chmod(0o600)
+        python = folder / "python"
+        python.write_text(f"#!/bin/sh\ntouch {stolen}\n")
+        python.chmod(0o755)
+        env = {"GRAPE6_CONFIG": str(secret), "GRAPE6_PYTHON": str(python), "GRAPE6_NPIPES": "64",
+               "GRAPE6_TEST_CARD": str(folder / "card.so"), "GRAPE6_BACKEND": "cuda"}  # fmt: skip
+        done = subprocess.run([program], env=env, check=True, capture_output=True, text=True,
+                              user=65534, group=65534, extra_groups=[], timeout=20)  # fmt: skip
+        if "uid 0" not in done.stdout:
+            pytest.skip("this file system takes no set-uid programs")
+        assert done.stdout.startswith("0 ")
+        assert "pipes 48" in done.stdout
+        assert "password" not in done.stdout + done.stderr
+        assert not stolen.exists()
 
 
 def test_a_line_that_is_too_long_does_not_go_on_as_another(started):
