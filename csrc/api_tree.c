@@ -102,6 +102,7 @@ int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const doubl
 {
     fenv_t host;
     fpenv_enter(&host);
+    fpenv_flush(1);
     const int code = open_tree(n, x, v, mass);
     fpenv_leave(&host);
     return code;
@@ -335,6 +336,7 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
     const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
     fenv_t host;
     fpenv_enter(&host);
+    fpenv_flush(1);
     const int code = forces(tree, &s, &w, &out);
     if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
         handover_nan(ni, acc, jerk, pot, NULL, NULL);
@@ -420,6 +422,7 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
     struct seeking s = {
         .p = p, .x = x, .self = self, .h2 = h2, .start = start, .count = count, .found = found};
     fpenv_enter(&host);
+    fpenv_flush(1);
     if (p) code = targets_checked(p, ni, x, self);
     if (!code && ni && !(h2 && count && (found || !start)))
         code = refused(G6X_E_NULL, "g6x_tree_within: null pointer");
@@ -441,6 +444,7 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
     struct planted *p = take(tree, &code);
     struct seeking s = {.p = p, .x = x, .self = self, .k = k, .number = number, .r2 = r2};
     fpenv_enter(&host);
+    fpenv_flush(1);
     if (p) code = targets_checked(p, ni, x, self);
     if (!code && k < 0) code = refused(G6X_E_ARGUMENT, "k = %d is negative", k);
     if (!code && ni && k && !(number && r2))

@@ -103,7 +103,7 @@ int call_set_j_many(int64_t id, int n, const int *address, const int *index, con
     else
         force_before_write(s);
     const int wanted = first ? 0 : n;
-    for (int k = 0; k < wanted && code != G6X_E_MEMORY; k++) {
+    for (int k = 0; k < wanted; k++) {
         const int a = address ? address[k] : k, label = index ? index[k] : a;
         code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
                            j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);

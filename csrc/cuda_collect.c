@@ -70,7 +70,10 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
     *once_each = 1;
     if (from->below || !from->address) return 0;
     int32_t *address = memory_zeroed(n * sizeof *address);
-    if (!address) return error_set(f, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
+    if (!address) {
+        *highest = INT32_MAX;
+        return error_set(f, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
+    }
     int code =
         cuda_copy_out(c, address, (uint64_t)(uintptr_t)from->address, n * sizeof *address, f);
     int ascending = 1;
@@ -159,6 +162,21 @@ static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18
     return code;
 }
 
+/* No force may be without them: the addresses are read again, or all are taken to be meant. */
+static void lose(struct cuda *c, struct jmemory *j, const struct device_particles *from,
+                 int64_t highest)
+{
+    const size_t n = (size_t)from->n;
+    struct fault quiet = {.quiet = 1};
+    int32_t *address = from->address ? memory_zeroed(n * sizeof *address) : NULL;
+    if (address &&
+        !cuda_copy_out(c, address, (uint64_t)(uintptr_t)from->address, n * sizeof *address, &quiet))
+        for (size_t k = 0; k < n; k++) jmemory_lose(j, address[k], (int64_t)address[k] + 1);
+    else
+        jmemory_lose(j, 0, highest + 1);
+    memory_free(address);
+}
+
 static int receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                    struct fault *f)
 {
@@ -171,6 +189,7 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
     if (!code) code = survey(c, from, &highest, &once_each, f);
     if (!code && !from->below) code = examine(c, from, f);
     if (!code) code = make_room(c, j, highest, from->k18 != NULL, &direct, f);
+    if (code == G6X_E_MEMORY) lose(c, j, from, highest);
     if (code) return code;
     direct &= once_each;
     jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */

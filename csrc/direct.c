@@ -240,10 +240,10 @@ static int direct_upload(void *state, const struct upload *u, struct fault *f)
     const int x = length_shift(&u->scale, d->mode), m = mass_shift(&u->scale);
     const int v = velocity_shift(&u->scale);
     for (int k = 0; k < 3; k++) {
-        job->unit[SUM_AX + k] = power_of_two(2 * x - m);
-        job->unit[SUM_JX + k] = power_of_two(3 * x - m - v);
+        scale_factors(2 * x - m, job->unit[SUM_AX + k]);
+        scale_factors(3 * x - m - v, job->unit[SUM_JX + k]);
     }
-    job->unit[SUM_POT] = power_of_two(x - m);
+    scale_factors(x - m, job->unit[SUM_POT]);
 
     struct tasks t = {.d = d, .blocks = parts(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;

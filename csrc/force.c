@@ -144,6 +144,22 @@ static int copy_softening(struct session *s, const double *eps2, int each)
     return 0;
 }
 
+int force_check_particles(struct session *s, int nj, const char *or_what)
+{
+    int state;
+    jmemory_commit(&s->j);
+    const int64_t bad = jmemory_first_bad(&s->j, nj, &state);
+    if (bad < 0) return 0;
+    if (state == SLOT_LOST)
+        return error_set(&s->fault, G6X_E_MEMORY,
+                         "the j particle for address %lld was refused, the host being out of "
+                         "memory; send it again",
+                         (long long)bad);
+    return error_set(&s->fault, G6X_E_J_NAN,
+                     "j particle at address %lld (index %d) has a NaN or Inf%s; send it again",
+                     (long long)bad, s->j.body[bad].index, or_what);
+}
+
 int force_check(struct session *s, int nj, int ni, int lacks)
 {
     if (nj < 0 || ni < 0)
@@ -152,13 +168,7 @@ int force_check(struct session *s, int nj, int ni, int lacks)
     if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "force call: null pointer");
     if (s->time_bad)
         return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
-    jmemory_commit(&s->j);
-    const int64_t bad = jmemory_first_bad(&s->j, nj);
-    if (bad >= 0)
-        return error_set(&s->fault, G6X_E_J_NAN,
-                         "j particle at address %lld (index %d) has a NaN or Inf; send it again",
-                         (long long)bad, s->j.body[bad].index);
-    return 0;
+    return force_check_particles(s, nj, "");
 }
 
 struct scale force_scale(struct session *s, int nj)
@@ -166,9 +176,9 @@ struct scale force_scale(struct session *s, int nj)
     jmemory_settle(&s->j, nj);
     struct scale scale = jmemory_scale(&s->j);
     const int *wanted = s->options.scale;
-    if (wanted[0] != G6X_AUTO) scale.length = wanted[0];
-    if (wanted[1] != G6X_AUTO) scale.mass = wanted[1];
-    if (wanted[2] != G6X_AUTO) scale.velocity = wanted[2];
+    if (wanted[0] != G6X_AUTO) scale.length = scale_exponent(wanted[0]);
+    if (wanted[1] != G6X_AUTO) scale.mass = scale_exponent(wanted[1]);
+    if (wanted[2] != G6X_AUTO) scale.velocity = scale_exponent(wanted[2]);
     return scale;
 }
 

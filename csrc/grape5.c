@@ -200,16 +200,18 @@ int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3
         first = error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_xmj: nj = %d is negative", n);
     else if (address < 0)
         first = error_set(&s->fault, G6X_E_ADDRESS, "g5_set_xmj: address %d is negative", address);
-    else if (address > INT_MAX - n)
-        first = error_set(&s->fault, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
-                          address);
     else if (n && ((halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass)))
         first = error_set(&s->fault, G6X_E_NULL, "g5_set_xmj: null pointer");
     else
         force_before_write(s);
+    if (!first && address > INT_MAX - n) {
+        jmemory_lose(&s->j, address, (int64_t)address + n);
+        first = error_set(&s->fault, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
+                          address);
+    }
     const int source = options_process()->g5_source_by_address ? address : 0;
     const int wanted = first ? 0 : n;
-    for (int k = 0; k < wanted && code != G6X_E_MEMORY; k++) {
+    for (int k = 0; k < wanted; k++) {
         const int from = source + k;
         code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
         if (!first) first = code;
@@ -246,14 +248,7 @@ static int check(struct session *s)
     if (!g->filled) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run without g5_set_xi");
     if (!g->n_given) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run: call g5_set_n first");
     if (g->n < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
-    jmemory_commit(&s->j);
-    const int64_t bad = jmemory_first_bad(&s->j, g->n);
-    if (bad >= 0)
-        return error_set(&s->fault, G6X_E_J_NAN,
-                         "j particle at address %lld has a NaN or Inf, or lacks its position or "
-                         "its mass; send it again",
-                         (long long)bad);
-    return 0;
+    return force_check_particles(s, g->n, ", or lacks its position or its mass");
 }
 
 static int run(struct session *s)

@@ -95,8 +95,14 @@ static int grow(struct jmemory *j, int64_t address)
     int64_t wanted = (j->capacity + j->capacity / 2 + 1023) / 1024 * 1024;
     if (wanted > MOST_SLOTS) wanted = MOST_SLOTS;
     if (wanted < needed) wanted = needed;
-    if (grow_to(j, wanted) == 0) return 0;
-    return wanted > needed ? grow_to(j, needed) : G6X_E_MEMORY;
+    if (grow_to(j, wanted) && (wanted == needed || grow_to(j, needed))) return G6X_E_MEMORY;
+    const int lost = j->nlost;
+    j->nlost = 0;
+    for (int k = 0; k < lost; k++) { /* some of them have slots now */
+        const struct lost l = j->lost[k];
+        jmemory_lose(j, l.first, l.end);
+    }
+    return 0;
 }
 
 /* ---- writing ----------------------------------------------------------------- */
@@ -127,17 +133,45 @@ static inline void mark_changed(struct jmemory *j, int32_t address)
     if (word >= j->changed_high) j->changed_high = word + 1;
 }
 
+static int is_unusable(const struct jparticle *p) { return p->state >= SLOT_BAD; }
+
 void jmemory_commit(struct jmemory *j)
 {
     for (int k = 0; k < j->queued; k++) {
         const struct queued *q = &j->queue[k];
         struct jparticle *p = &j->body[q->address];
-        j->bad += (q->body.state == SLOT_BAD) - (p->state == SLOT_BAD);
+        j->bad += is_unusable(&q->body) - is_unusable(p);
         memcpy(p, &q->body, sizeof *p);
         if (j->k18) memcpy(j->k18[q->address], q->k18, 3 * sizeof(double));
         mark_changed(j, q->address);
     }
     j->queued = 0;
+}
+
+/* What it had may not pull on unseen; GRAPE-5's later half of it must not make it whole. */
+static void lose_slot(struct jmemory *j, int64_t a)
+{
+    struct jparticle *p = &j->body[a];
+    j->bad += !is_unusable(p);
+    p->state = SLOT_LOST;
+    p->x[0] = p->x[1] = p->x[2] = p->mass = from_bits(0x7ff8000000000000u);
+    mark_changed(j, (int32_t)a);
+}
+
+void jmemory_lose(struct jmemory *j, int64_t first, int64_t end)
+{
+    jmemory_commit(j);
+    for (; first < end && first < j->capacity; first++) lose_slot(j, first);
+    if (first >= end) return;
+    int k = 0;
+    while (k < j->nlost && (first > j->lost[k].end || end < j->lost[k].first)) k++;
+    if (k == j->nlost && k < MOST_LOST) {
+        j->lost[j->nlost++] = (struct lost){first, end};
+        return;
+    }
+    struct lost *l = &j->lost[k < j->nlost ? k : k - 1];
+    if (first < l->first) l->first = first;
+    if (end > l->end) l->end = end;
 }
 
 static int make_k18(struct jmemory *j)
@@ -153,21 +187,24 @@ int jmemory_make_room(struct jmemory *j, int64_t address, int k18)
     return code || !k18 || !j->capacity ? code : make_k18(j);
 }
 
+static int refused(struct jmemory *j, int address)
+{
+    jmemory_lose(j, address, (int64_t)address + 1);
+    return G6X_E_MEMORY;
+}
+
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x)
 {
     static const double zero[3];
     if (address < 0) return G6X_E_ADDRESS;
-    if (address >= j->capacity) {
-        const int code = jmemory_make_room(j, address, 0);
-        if (code) return code;
-    }
+    if (address >= j->capacity && jmemory_make_room(j, address, 0)) return refused(j, address);
     if (!k18) k18 = zero;
     if (!j6) j6 = zero;
     if (!a2) a2 = zero;
     if (!v) v = zero;
-    if (not_zero3(k18) && make_k18(j)) return G6X_E_MEMORY;
+    if (not_zero3(k18) && make_k18(j)) return refused(j, address);
     const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
                           not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
                          63;
@@ -178,7 +215,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     if (near) { /* to its slot, which is in the cache */
         if (j->queued) jmemory_commit(j);
         p = &j->body[address];
-        j->bad += (int)bad - (p->state == SLOT_BAD);
+        j->bad += (int)bad - is_unusable(p);
         if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
         mark_changed(j, address);
     }
@@ -325,27 +362,34 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
 /* ---- asking ------------------------------------------------------------------ */
 
 /* Smallest exponent e with at least 7/8 of the values below 2^e. */
-static int scale_exponent(const struct histogram *h)
+static int exponent_of_most(const struct histogram *h)
 {
     if (h->total == 0) return 0;
     int64_t above = 0;
     int at = h->highest;
     while (above + h->count[at] <= h->total / 8) above += h->count[at--];
-    return at - HISTOGRAM_ZERO;
+    return scale_exponent(at - HISTOGRAM_ZERO);
 }
 
 struct scale jmemory_scale(const struct jmemory *j)
 {
-    const struct scale s = {scale_exponent(&j->x), scale_exponent(&j->mass), scale_exponent(&j->v)};
+    const struct scale s = {exponent_of_most(&j->x), exponent_of_most(&j->mass),
+                            exponent_of_most(&j->v)};
     return s;
 }
 
-int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj)
+int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj, int *state)
 {
-    if (j->bad)
-        for (int64_t a = 0; a < nj && a < j->capacity; a++)
-            if (j->body[a].state == SLOT_BAD) return a;
-    return -1;
+    int64_t first = nj;
+    for (int64_t a = 0; j->bad && a < nj && a < j->capacity; a++)
+        if (is_unusable(&j->body[a])) {
+            *state = j->body[a].state;
+            return a;
+        }
+    *state = SLOT_LOST;
+    for (int k = 0; k < j->nlost; k++)
+        if (j->lost[k].first < first) first = j->lost[k].first;
+    return first < nj ? first : -1;
 }
 
 int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address)

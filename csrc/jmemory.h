@@ -48,6 +48,13 @@ struct fresh {
     int lost;
 };
 
+/* Addresses beyond the slots to which a write was refused: first .. end - 1. More ranges than there
+ * is space for are joined, with what is between them. */
+enum { MOST_LOST = 8 };
+struct lost {
+    int64_t first, end;
+};
+
 struct jmemory {
     struct queued queue[QUEUE];
     int queued;
@@ -55,7 +62,9 @@ struct jmemory {
     int64_t capacity;       /* slots, a multiple of 1024 */
     struct jparticle *body; /* [capacity] */
     double (*k18)[4];       /* [capacity], or NULL while every k18 is zero */
-    int64_t bad;            /* slots in state SLOT_BAD */
+    int64_t bad;            /* slots in state SLOT_BAD or SLOT_LOST */
+    struct lost lost[MOST_LOST];
+    int nlost;
 
     uint64_t *changed;                 /* bit per slot: written since the last settle */
     int64_t changed_low, changed_high; /* range of words that may have bits */
@@ -75,7 +84,7 @@ struct jmemory {
 void jmemory_free(struct jmemory *j);
 
 /* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or a fault
- * code: address, memory, or NaN (the slot is then bad). */
+ * code: address, memory (it is then lost), or NaN (the slot is then bad). */
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x);
@@ -83,6 +92,9 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
 /* Makes room for addresses up to one, and for k18 if wanted; 0 or G6X_E_MEMORY, and then all is as
  * before. */
 int jmemory_make_room(struct jmemory *j, int64_t address, int k18);
+/* Notes that particles first .. end - 1 were sent and are not here: no force may use these
+ * addresses before they are written again. */
+void jmemory_lose(struct jmemory *j, int64_t first, int64_t end);
 /* Writes what is queued; before anything but jmemory_set looks at a slot. */
 void jmemory_commit(struct jmemory *j);
 /* Writes a sound particle, without k18, over a settled one of the same index, and settles it: much
@@ -98,8 +110,8 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last);
 
 /* Scale of the settled slots below nj. */
 struct scale jmemory_scale(const struct jmemory *j);
-/* Lowest bad address below nj, or -1. */
-int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj);
+/* Lowest bad or lost address below nj, or -1; *state is SLOT_BAD or SLOT_LOST. */
+int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj, int *state);
 /* Finds the addresses below nj that carry an index: their number, the first `max`
  * of them in address[]. */
 int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address);

@@ -320,7 +320,8 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
         const unsigned close = tile_block(&t, split, jerk, nn, j, index, nc, self);
         const int fits = tile_fits(job, &range, b);
         for (int k = 0; k < NSUM; k++)
-            for (int l = 0; l < TILE; l++) t.sum[k][l] *= job->unit[k];
+            for (int l = 0; l < TILE; l++)
+                t.sum[k][l] = t.sum[k][l] * job->unit[k][0] * job->unit[k][1];
         if (close || !fits)
             for (int l = 0; l < n; l++) {
                 double sum[NSUM];

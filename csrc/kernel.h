@@ -55,7 +55,7 @@ struct direct_job {
     double time;
     int snap;
     struct scale scale;
-    double unit[NSUM]; /* block sums times this are in the caller's units */
+    double unit[NSUM][2]; /* block sums times both are in the caller's units */
 
     int ni;
     const void *fields[I_FIELDS]; /* real [ni padded by MAX_TILE], scaled */

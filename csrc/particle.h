@@ -6,7 +6,8 @@
 #include <stdint.h>
 #endif
 
-enum slot_state { SLOT_EMPTY = 0, SLOT_SET = 1, SLOT_BAD = 2 };
+/* Bad: written with a NaN. Lost: a write was refused by lack of memory. No force uses either. */
+enum slot_state { SLOT_EMPTY = 0, SLOT_SET = 1, SLOT_BAD = 2, SLOT_LOST = 3 };
 
 /* Two cache lines; a2 = a/2, j6 = (da/dt)/6 at time t. The state must stay the high
  * half of its eight bytes: read as a double they are then finite and tiny. */

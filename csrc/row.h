@@ -122,7 +122,7 @@ static void row_block_careful(const struct direct_job *job, int i, int64_t block
         row_block(job, 1, 1, 0, 1, 1, i, block, nc, &r, list, &n);
     else
         row_block(job, 0, 1, 0, 1, 1, i, block, nc, &r, list, &n);
-    for (int k = 0; k < NSUM; k++) sum[k] = r.sum[k] * job->unit[k];
+    for (int k = 0; k < NSUM; k++) sum[k] = r.sum[k] * job->unit[k][0] * job->unit[k][1];
     exact_pairs(job, i, block, list, n, sum, nearest);
 }
 
@@ -241,7 +241,8 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
                 if (n.address >= 0) r.r2_min = NO_NEIGHBOUR;
                 if (nn) nearest_keep(&exact, n.r2, n.address);
             } else {
-                for (int k = 0; k < NSUM; k++) r.sum[k] *= job->unit[k];
+                for (int k = 0; k < NSUM; k++)
+                    r.sum[k] = r.sum[k] * job->unit[k][0] * job->unit[k][1];
             }
             if (nn && r.r2_min < best) {
                 best = r.r2_min;

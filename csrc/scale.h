@@ -40,7 +40,15 @@ static inline int exponent_of(double a)
     return mantissa ? -1022 - __builtin_clzll(mantissa) : EXPONENT_NONE;
 }
 
-/* 2^shift, or NaN if that is no normal double: what is scaled by it is then invalid. */
+/* Exponents of a scale are between -MOST_SCALE and MOST_SCALE, so that what scales the particles is
+ * a normal number; beyond, in_range leaves the sums to the exact arithmetic. */
+enum { MOST_SCALE = 960 };
+int scale_exponent(int exponent);
+
+/* 2^shift, which must be a normal double. */
 double power_of_two(int shift);
+/* The same of any shift, in two factors: sums of very small or large terms underflow to 0 or a
+ * denormal, or overflow, only after both. */
+void scale_factors(int shift, double factor[2]);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "closed_ids.h"
 #include "force.h"
 #include "memory.h"
 #include "options.h"
@@ -20,8 +21,7 @@ static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct session *chains[CHAINS], *unused;
 static _Atomic int explicitly_open;
-static int closed;
-static int64_t generation; /* counts successful opens of ids that were not open */
+static int64_t sessions_open; /* by a call or by use */
 static struct fault process_fault;
 static _Atomic(struct session *) recent; /* a guess that saves the registry's lock */
 
@@ -62,23 +62,6 @@ static struct session *find(int64_t id)
     struct session *s = *chain_of(id);
     while (s && s->id != id) s = s->next;
     return s;
-}
-
-/* Ids that were closed before the latest open are forgotten. */
-static void forget_closed(void)
-{
-    for (int c = 0; c < CHAINS && closed; c++)
-        for (struct session **at = &chains[c]; *at;) {
-            struct session *s = *at;
-            if (s->open || s->generation == generation) {
-                at = &s->next;
-                continue;
-            }
-            *at = s->next;
-            s->next = unused;
-            unused = s;
-            closed--;
-        }
 }
 
 static int fault_of_process(int code, const char *text)
@@ -167,15 +150,12 @@ static int start_backend(struct session *s, int backend)
 /* Opens an id that is not open; the registry is locked. */
 static int open_new(int64_t id, int how, int backend, struct session **out)
 {
-    struct session *s = find(id);
-    const int known = s != NULL;
-    if (!known) {
-        s = unused;
-        if (s)
-            unused = s->next;
-        else if (!(s = memory_zeroed(sizeof *s)))
-            return fault_of_process(G6X_E_MEMORY, "out of memory at open");
+    struct session *s = unused ? unused : memory_zeroed(sizeof *s);
+    if (!s || closed_ids_reserve(sessions_open + 1 + closed_ids_count())) {
+        if (s != unused) memory_free(s);
+        return fault_of_process(G6X_E_MEMORY, "out of memory at open");
     }
+    if (s == unused) unused = s->next;
     lock(s);
     s->id = id;
     s->time = 0.0;
@@ -184,16 +164,14 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     const int code = start_backend(s, backend);
     if (!code) s->open = how;
     session_release(s);
-    if (!known) {
-        struct session **at = code ? &unused : chain_of(id);
-        s->next = *at;
-        *at = s;
-    } else if (!code) {
-        closed--;
-    }
-    if (!code && how == 1) explicitly_open++;
-    if (!code) *out = s;
-    return code;
+    struct session **at = code ? &unused : chain_of(id);
+    s->next = *at;
+    *at = s;
+    if (code) return code;
+    sessions_open++;
+    explicitly_open += how == 1;
+    *out = s;
+    return 0;
 }
 
 int session_open(int64_t id, int backend)
@@ -202,15 +180,14 @@ int session_open(int64_t id, int backend)
     (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
-    if (!s || !s->open) {
+    if (!s) {
         code = open_new(id, 1, backend, &s);
     } else if (s->open == 2) {
         s->open = 1;
         explicitly_open++;
     }
     if (!code) {
-        generation++;
-        forget_closed();
+        closed_ids_clear();
         atomic_store(&recent, s);
     }
     (void)pthread_mutex_unlock(&registry);
@@ -240,9 +217,14 @@ static void shut(struct session *s)
     force_free(s);
     s->calls = s->full_calls = 0;
     s->open = 0;
-    s->generation = generation;
-    closed++;
+    closed_ids_add(s->id);
     session_release(s);
+    sessions_open--;
+    struct session **at = chain_of(s->id);
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+    s->next = unused;
+    unused = s;
 }
 
 int session_close(int64_t id)
@@ -250,12 +232,11 @@ int session_close(int64_t id)
     (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
-    if (s && s->open) {
+    if (s) {
         explicitly_open -= s->open == 1;
         shut(s);
         for (int c = 0; c < CHAINS && !explicitly_open; c++)
-            for (struct session *other = chains[c]; other; other = other->next)
-                if (other->open) shut(other);
+            while (chains[c]) shut(chains[c]);
     }
     (void)pthread_mutex_unlock(&registry);
     return 0;
@@ -273,7 +254,7 @@ static struct session *find_or_open(int64_t id, int *code)
     else if (!explicitly_open)
         *code = error_set(&process_fault, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
                           opening_call(id));
-    else if (s && !s->open)
+    else if (closed_ids_has(id))
         *code = error_set(&process_fault, G6X_E_NOT_OPEN, "%s was closed; call %s again",
                           session_name(id, name), opening_call(id));
     else if (!s)
@@ -307,10 +288,7 @@ static void with_fault(int64_t id, void (*use)(struct fault *f, void *argument),
 {
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
-    if (!s || !s->open) {
-        use(&process_fault, argument);
-        s = NULL;
-    }
+    if (!s) use(&process_fault, argument);
     (void)pthread_mutex_unlock(&registry);
     if (!s) return;
     lock(s);

@@ -56,8 +56,7 @@ struct grape5 {
 
 struct session {
     _Atomic int64_t id;
-    _Atomic int open;   /* 0 closed, 1 opened by a call, 2 by first use */
-    int64_t generation; /* of the registry when it was closed */
+    _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
     _Atomic int lock;
     struct session *next; /* in the hash chain, or the list of unused ones */
 

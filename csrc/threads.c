@@ -31,6 +31,7 @@ static int forked;
 
 static void (*current_work)(void *);
 static void *current_argument;
+static int current_flush; /* workers compute in the environment of who asks */
 
 static int64_t now(void)
 {
@@ -68,6 +69,7 @@ static void *worker_main(void *argument)
     fpenv_enter(&host);
     for (;;) {
         wait_to_be_asked(w);
+        fpenv_flush(current_flush);
         current_work(current_argument);
         atomic_store_explicit(&w->state, IDLE, memory_order_release);
     }
@@ -135,6 +137,7 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
     current_work = work;
     current_argument = argument;
+    current_flush = fpenv_flushes();
     for (int k = 0; k < helpers; k++) ask(workers[k]);
     work(argument);
     for (int k = 0; k < helpers; k++) wait_for(workers[k]);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "fpenv.h"
 #include "memory.h"
 #include "options.h"
 #include "tree_backend.h"
@@ -155,7 +156,9 @@ static struct tree_input input_of(const struct sources *s)
 int octree_build_here(struct octree *t, struct fault *f)
 {
     const struct tree_input in = input_of(&t->sources);
+    fpenv_flush(1);
     const int code = tree_build(&t->tree, &in, threads_of(&t->options), f);
+    fpenv_flush(0);
     t->searchable = !code;
     return code;
 }

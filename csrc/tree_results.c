@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cuda.h"
+#include "fpenv.h"
 #include "memory.h"
 #include "tree_backend.h"
 
@@ -85,7 +86,9 @@ static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fa
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
     int code = t->searchable ? 0 : octree_build_here(t, f);
+    fpenv_flush(1);
     if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
+    fpenv_flush(0);
     *coincidences = counts.coincidences;
     return code;
 }

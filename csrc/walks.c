@@ -102,6 +102,7 @@ int walks_sum(struct session *s, struct walks *w)
     const struct walk_engine *engine = s->backend->walks;
     fenv_t host;
     fpenv_enter(&host);
+    fpenv_flush(1);
     prepare(s, w);
     int code = engine ? engine->sum(s->state, w, &s->fault) : walks_host_sum(w, &s->fault);
     if (code && !force_fall_back(s, code)) {
@@ -195,6 +196,7 @@ int walks_dispatch(struct session *s, int tag, struct walks *w, int code)
     f->tag = tag;
     f->count = w->count;
     fpenv_enter(&host);
+    fpenv_flush(1);
     f->code = code ? code : start(s, w, f);
     fpenv_leave(&host);
     return f->code;
@@ -240,6 +242,7 @@ int walks_retrieve(struct session *s, int tag, struct walks *w)
     fenv_t host;
     int code;
     fpenv_enter(&host);
+    fpenv_flush(1);
     if (!f)
         code = error_set(&s->fault, G6X_E_NO_FIRSTHALF,
                          "walks of tag %d are to be retrieved, but were not dispatched", tag);

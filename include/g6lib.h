@@ -206,7 +206,7 @@ enum {
     G6X_E_PIPE = -25,         /* neighbour list of a pipe >= ni */
     G6X_E_NULL = -26,         /* null pointer */
     G6X_E_OVERFLOW = -27,     /* size beyond what can be counted */
-    G6X_E_MEMORY = -29,       /* out of host memory; nothing was changed */
+    G6X_E_MEMORY = -29,       /* out of host memory; a j particle it refused is to be sent again */
     G6X_E_FORK = -30,         /* device used in a forked child */
     G6X_E_VERIFY = -40        /* GRAPE6_VERIFY found a wrong result */
 };

@@ -161,6 +161,80 @@ assert s.force(401, source.x, source.v, source.index).code == 0
     assert done.stdout == ""
 
 
+LIMITED = """
+import resource
+s = Session(0); source = cloud(300); s.put_cloud(source)
+i = (source.x, source.v, source.index)
+before = s.force(300, *i)
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+def limit(megabytes):
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (used + (megabytes << 20) if megabytes else hard, hard))
+def refused(nj, address):
+    found = s.force(nj, *i)
+    code, message = s.error()
+    assert found.code == code == -29 and str(address) in message, (found.code, code, message)
+    assert np.isnan(found.acc).all() and np.isnan(found.jerk).all() and np.isnan(found.pot).all()
+limit(100)
+"""
+
+
+def test_row29_a_refused_j_particle_makes_forces_nan_until_it_is_written():
+    """It was forgotten: the next force had code 0 and lacked it."""
+    capi.run_python(
+        LIMITED
+        + """
+for address in (700000, 700001, 900000):
+    assert s.put(address, 7, 1.0, (9, 9, 9)) == -29
+refused(700001, 700000)
+refused(2000000000, 700000)
+assert s.force(700000, *i).bits() == before.bits()
+limit(0)
+assert s.put(700001, 8, 0.0, (9, 9, 9)) == 0
+refused(700002, 700000)
+assert s.put(700000, 7, 0.0, (9, 9, 9)) == 0
+assert s.force(900000, *i).bits() == before.bits()
+refused(900001, 900000)
+assert s.put(900000, 9, 0.0, (9, 9, 9)) == 0
+assert s.force(900001, *i).bits() == before.bits()
+"""
+    )
+
+
+def test_row29_what_a_bulk_write_could_not_store_is_known():
+    capi.run_python(
+        LIMITED
+        + """
+many = cloud(200)
+assert s.put_cloud(many, np.r_[1600000:1600100, 0:100]) == -29
+limit(0)
+assert s.force(1600000, *i).code == 0  # the later ones had space
+refused(1600001, 1600000)
+assert s.put_cloud(many.take(range(99)), np.arange(1600000, 1600099)) == 0
+refused(1600100, 1600099)
+s.close(); s = Session(0); s.put_cloud(source)
+assert s.force(1600100, *i).bits() == before.bits()
+"""
+    )
+
+
+def test_row29_a_refused_fourth_derivative_does_not_leave_the_old_particle():
+    capi.run_python(
+        LIMITED.replace("limit(100)", "")
+        + """
+assert s.put(700000, 7, 0.0, (9, 9, 9)) == 0
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+limit(4)
+assert s.put(5, 5, 1.0, source.x[5], k18=(1, 1, 1)) == -29
+refused(6, 5)
+limit(0)
+assert s.force(5, *i).code == 0
+assert s.put(5, 5, source.mass[5], source.x[5], source.v[5]) == 0
+assert s.force(300, *i).bits() == before.bits()
+"""
+    )
+
+
 def test_row29_out_of_memory_in_a_force_call_gives_nan_and_a_code():
     capi.run_python("""
 import resource

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from particles import assert_force, cloud, direct, pair_terms
+from particles import LONG, assert_force, cloud, direct, pair_terms
 
 N = 1500
 SOURCE = cloud(N, seed=51)
@@ -149,3 +149,29 @@ def test_row08_a_massless_particle_of_any_speed_leaves_the_jerk_alone(session, m
         found.append(session.force(5, *args, eps2=EPS2).jerk)
     limit = 1e-12 if mode == "double" else 1e-5
     assert np.abs(found[1] - found[0]).max() <= limit * np.abs(found[0]).max()
+
+
+# Exponents of lengths, masses and velocities whose results underflow, or whose scale has no
+# normal inverse; all overflowed before the sums were taken back to the caller's units in two steps.
+TINY = [(0, -996, 0), (0, -1040, 0), (-996, -996, -1000), (-1030, -1070, 0), (300, 0, -1060),
+        (340, -20, 0), (500, 0, 0), (1000, 900, 0), (990, -1000, -700), (0, 0, -1060)]  # fmt: skip
+
+
+@pytest.mark.parametrize("powers", TINY, ids=lambda p: f"row08-2^{p}")
+@pytest.mark.parametrize("moving", [True, False])
+def test_row08_what_underflows_is_the_nearest_double(new_session, mode, powers, moving):
+    """It was reported as a force that does not fit, with NaN."""
+    source = cloud(300, seed=55)
+    if not moving:
+        source.v[:] = 0.0
+    source = source.scaled(*powers)
+    session = new_session(precision=mode)
+    session.put_cloud(source)
+    args = source.x[:40], source.v[:40], source.index[:40]
+    found = session.force(300, *args)
+    limit = {"grape": 2e-5, "double": 1e-12, "single": 1e-3}[mode]
+    lowest = LONG(2) ** (-1074 if mode == "double" else -1041)
+    expected = direct(*args, source)[:3]
+    assert found.code == 0
+    for value, right in zip((found.acc, found.jerk, found.pot), expected, strict=True):
+        assert (abs(value - right) <= limit * abs(right).max() + 4 * lowest).all()

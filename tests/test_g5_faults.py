@@ -161,6 +161,8 @@ def test_negative_counts_and_addresses_are_refused(loaded):
 def test_particles_beyond_what_an_int_counts_are_refused(loaded):
     assert loaded("set_xmj", 2**31 - 50, 100, XJ, M) == CONSTANTS["G6X_E_MEMORY"]
     assert_force(loaded.calculate(XI), EXPECTED)
+    assert loaded("set_n", 2**31 - 1) == 0
+    assert_nan(loaded.calculate(XI), CONSTANTS["G6X_E_MEMORY"])
 
 
 def test_no_particles_are_no_fault(loaded):

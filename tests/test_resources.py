@@ -20,6 +20,23 @@ def test_opening_and_closing_leaves_memory_threads_and_descriptors(ids):
     assert kilobytes <= 512, "6 bytes a round and more are seen"
 
 
+def test_ids_opened_by_use_and_closed_keep_no_session():
+    """30 kB each until the next g6_open, but closed they stay."""
+    capi.run_python("""
+def memory():
+    return int(open("/proc/self/statm").read().split()[1]) * 4
+assert call("g6_open", 0) == 0
+ids, used = range(1, 20001), []
+for k in ids:
+    assert call("g6_set_ti", k, 0.5) == 0 and call("g6_close", k) == 0
+    if k in (2000, 20000):
+        used.append(memory())
+assert used[1] - used[0] < 4000, used
+assert {call("g6_set_ti", k, 0.5) for k in ids} == {-21}
+assert call("g6_open", 20000) == call("g6_set_ti", 1, 0.5) == 0
+""")
+
+
 @pytest.mark.parametrize("backend", ["cpu", "cpu-tree"])
 def test_row29_every_allocation_may_fail(variants, backend):
     program = variants["address"].program("nth_allocation")

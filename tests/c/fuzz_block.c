@@ -74,7 +74,6 @@ void try_block(void)
     make();
     if (chance(15)) ni = -1 - below(3);
     if (chance(15)) time = BAD[2 + below(2)];
-    if (fabs(time) < 0x1p-1022) time = 0.0; /* denormals count as zero */
     if (chance(15)) address[below(N)] = -1 - below(9);
     if (chance(15)) where = NULL;
     if (chance(15)) eta = BAD[below(3)];

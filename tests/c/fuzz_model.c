@@ -166,7 +166,7 @@ int model_predict(const struct cluster *c, int64_t address, int snap, double tim
     while (at < c->nbody && c->body[at].address < address) at++;
     if (at == c->nbody || c->body[at].address != address || c->body[at].bad) return 0;
     const struct body *b = &c->body[at];
-    const double t = fabs(time - b->t) < 0x1p-1022 ? 0 : time - b->t; /* denormals count as zero */
+    const double t = time - b->t;
     int moves = 0;
     s->address = (int)address;
     s->index = b->index;
@@ -229,6 +229,7 @@ void model_scale(const struct cluster *c, int nj, int scale[3])
     for (int k = 0; k < 3; k++) {
         const int wanted = c->settings[G6X_SCALE_LENGTH + k];
         if (wanted != G6X_AUTO) scale[k] = wanted;
+        if (abs(scale[k]) > 960) scale[k] = scale[k] > 0 ? 960 : -960;
     }
 }
 
@@ -376,12 +377,10 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
         row->fits[w] = 1;
         if (w == 1) /* what is too small for the mode's arithmetic */
             tolerance[w] += ldexpl(f->nsource, unit[w] - (mode == G6X_DOUBLE ? 1010 : 122));
-        if (size[w] > 1e300L || (size[w] != 0 && size[w] < 1e-290L) || abs(unit[w]) > 1000)
-            row->fits[w] = most - tolerance[w] > 1.8e308L ? 0 : -1;
+        if (size[w] > 1e300L) row->fits[w] = most - tolerance[w] > 1.8e308L ? 0 : -1;
         row->tolerance[w] = (double)(tolerance[w] + 1e-298L);
         row->verify_may_fail |= tolerance[w] > size[w] * VERIFIED[mode];
     }
-    if (abs(x) > 1000) row->anything = 1;
     if (abs(unit[0]) > 900 || abs(unit[1]) > 900 || abs(unit[2]) > 900) row->verify_may_fail = 1;
     for (int w = 0; w < 3; w++) row->verify_may_fail |= row->fits[w] != 1 || row->anything;
     for (int q = 0; q < 3; q++) row->acc[q] = (double)sum[q], row->jerk[q] = (double)sum[3 + q];
@@ -399,20 +398,20 @@ void model_list(const struct cluster *c, int i, int with_self, struct list_model
 {
     const struct force_model *f = &c->call;
     const struct target *t = &f->target[i];
-    const double h2 = fabs(t->h2) < 0x1p-1022 ? 0 : t->h2; /* smaller numbers count as zero */
     list->nmust = list->nmay = 0;
-    for (int k = 0; h2 >= 0 && k < f->nsource; k++) {
+    for (int k = 0; t->h2 >= 0 && k < f->nsource; k++) {
         const struct source *j = &f->source[k];
         if (j->index == t->index && !with_self) continue;
         const struct pair p = pair_of(f, t, j);
-        const int round = h2 * 4096 == rint(h2 * 4096) && t->eps2 * 4096 == rint(t->eps2 * 4096);
+        const int round =
+            t->h2 * 4096 == rint(t->h2 * 4096) && t->eps2 * 4096 == rint(t->eps2 * 4096);
         long double error = 2 * p.r * p.error + p.error * p.error + 1e-13L * p.s2;
-        if (p.plain && round && h2 < 4096 && t->eps2 < 4096) error = 0;
-        if (is_far_out(f, &p) || (h2 < 1e-30 && !p.plain) || h2 > 1e30 || t->eps2 > 1e30)
-            error = isinf(h2) ? 0 : INFINITY;
+        if (p.plain && round && t->h2 < 4096 && t->eps2 < 4096) error = 0;
+        if (is_far_out(f, &p) || (t->h2 < 1e-30 && !p.plain) || t->h2 > 1e30 || t->eps2 > 1e30)
+            error = isinf(t->h2) ? 0 : INFINITY;
         if (!isfinite(p.s2)) error = INFINITY;
-        if (p.s2 + error <= h2) list->must[list->nmust++] = j->index;
-        if (!(p.s2 - error > h2)) list->may[list->nmay++] = j->index;
+        if (p.s2 + error <= t->h2) list->must[list->nmust++] = j->index;
+        if (!(p.s2 - error > t->h2)) list->may[list->nmay++] = j->index;
     }
     qsort(list->must, (size_t)list->nmust, sizeof(int), ascending);
     qsort(list->may, (size_t)list->nmay, sizeof(int), ascending);

@@ -171,7 +171,6 @@ void try_write_many(void)
         for (int k = 0; k < n; k++) {
             const codes one = model_write(c, &b[k]);
             if (all == CODE(0)) all = one;
-            if (one == CODE(G6X_E_MEMORY)) break;
         }
         model_written(c);
     }
