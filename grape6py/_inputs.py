@@ -48,17 +48,65 @@ def check_finite(name, array, labels=None, xp=np):
         raise NotFiniteError(f"{name}[{row}]{label} is not finite: {array[row]}")
 
 
-def any_floats(name, values, shape, xp=np):
-    """Like :func:`floats`, but NaN and infinities pass."""
+def numbers(name, values, xp=np):
+    """`values` as an array, of the kind that they are.
+
+    The one rule for what NumPy would turn into numbers without a word: values that a mask hides,
+    and dates and times. A masked array that hides nothing is an array like any other.
+
+    Raises
+    ------
+    ArgumentError
+    """
     try:
-        given = xp.asarray(values)
+        array = xp.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
+    if array.dtype.kind in "mM":
+        raise ArgumentError(f"{name} is not an array of real numbers: it holds {array.dtype}")
+    if _is_masked(values, array.ndim):
+        raise ArgumentError(
+            f"{name} is a masked array that hides values: leave those out, or fill them "
+            "(numpy.ma.filled)"
+        )
+    return array
+
+
+def _is_masked(values, depth):
+    """Whether a mask hides anything of an array, or of one in lists up to `depth` deep."""
+    if isinstance(values, np.ndarray):  # astropy's masked arrays are none of numpy.ma
+        return bool(np.any(getattr(values, "mask", False)))
+    if depth == 0 or not isinstance(values, list | tuple):
+        return False
+    # By their types first: a long list of floats is passed over quickly.
+    if not any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, values))):
+        return False
+    return any(_is_masked(value, depth - 1) for value in values)
+
+
+def reals(name, values, xp=np):
+    """`values` as float64, of any shape; NaN and infinities pass.
+
+    Raises
+    ------
+    ArgumentError
+        If they are no real numbers.
+    """
+    given = numbers(name, values, xp)
+    try:
         if given.dtype.kind == "c":
             raise TypeError("it is complex")
         array = xp.ascontiguousarray(given, dtype=np.float64)
-        if given.ndim == 0 and len(shape) == 1 and shape[0] is not None:
-            array = xp.full(shape, array)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
+    return array.reshape(given.shape)  # which was () of a scalar
+
+
+def any_floats(name, values, shape, xp=np):
+    """Like :func:`floats`, but NaN and infinities pass."""
+    given = array = reals(name, values, xp)
+    if given.ndim == 0 and len(shape) == 1 and shape[0] is not None:
+        array = xp.full(shape, given)
     wanted = tuple("n" if length is None else length for length in shape)
     if array.ndim != len(shape) or any(
         want not in ("n", have) for want, have in zip(wanted, array.shape, strict=True)
@@ -78,7 +126,7 @@ def ints(name, values, n=None, xp=np):
     SizeError
         If one does not fit in 32 bits.
     """
-    array = xp.asarray(values)
+    array = numbers(name, values, xp)
     if array.size == 0:
         array = array.astype(np.int32)
     if array.dtype == object and all(isinstance(value, int) for value in array.flat):
@@ -102,7 +150,7 @@ def offsets(name, values, end):
     ArgumentError
         If they are no integers from 0 to `end` that ascend.
     """
-    array = np.asarray(values)
+    array = numbers(name, values)
     if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
         raise ArgumentError(f"{name} is no row of integers: the beginnings of parts, and the end")
     array = np.ascontiguousarray(array, dtype=np.int64)
@@ -129,6 +177,8 @@ def number(name, value, *, negative=True):
     ------
     ArgumentError
     """
+    if _is_no_number(value):
+        raise ArgumentError(f"{name} = {value!r} is not a number")
     try:
         real = float(value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -137,6 +187,12 @@ def number(name, value, *, negative=True):
         kind = "a finite number" if negative else "a finite number >= 0"
         raise ArgumentError(f"{name} = {real} is not {kind}")
     return real
+
+
+def _is_no_number(value):
+    """Whether a scalar is what :func:`numbers` refuses."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind in ("m", "M") or _is_masked(value, 0)
 
 
 def positive(name, value):
@@ -159,7 +215,7 @@ def integer(name, value):
     ------
     ArgumentError
     """
-    if not hasattr(value, "__index__") or abs(int(value)) > INT_MAX:
+    if not hasattr(value, "__index__") or _is_no_number(value) or abs(int(value)) > INT_MAX:
         raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
     return int(value)
 

@@ -68,17 +68,24 @@ def energy(mass, pos, vel, eps=0.0, *, pot=None, backend="auto", threads=None):
     """
     if pot is None:
         pot = potential(mass, pos, eps, backend=backend, threads=threads)
-    speed2 = (np.asarray(vel) ** 2).sum(axis=1)
+    vel = _inputs.any_floats("vel", vel, (None, 3))
+    mass = _inputs.any_floats("mass", mass, (len(vel),))
+    pot = _inputs.any_floats("pot", pot, (len(vel),))
+    speed2 = (vel**2).sum(axis=1)
     return Energy(0.5 * math.fsum(mass * speed2), 0.5 * math.fsum(mass * pot))
 
 
 def momentum(mass, vel):
     """Total momentum; shape (3,)."""
-    return np.array([math.fsum(mass * component) for component in np.transpose(vel)])
+    vel = _inputs.any_floats("vel", vel, (None, 3))
+    mass = _inputs.any_floats("mass", mass, (len(vel),))
+    return np.array([math.fsum(mass * component) for component in vel.T])
 
 
 def centre_of_mass(mass, pos):
     """Centre of mass; shape (3,). NaN without mass."""
+    pos = _inputs.any_floats("pos", pos, (None, 3))
+    mass = _inputs.any_floats("mass", mass, (len(pos),))
     total = math.fsum(mass)
     return momentum(mass, pos) / total if total else np.full(3, math.nan)
 
@@ -98,20 +105,27 @@ def lagrangian_radii(mass, pos, fractions=FRACTIONS, centre=None):
     -------
     ndarray, shape (len(fractions),)
         The distance of the first particle with which the mass inside reaches the fraction
-        (Spitzer & Hart 1971, ApJ 164, 399).
+        (Spitzer & Hart 1971, ApJ 164, 399). NaN without particles or mass.
 
     Raises
     ------
     ArgumentError
         (a ValueError) for a fraction out of range.
     """
-    fractions = np.asarray(fractions, dtype=np.float64)
+    fractions = _inputs.reals("fractions", fractions)
     if not ((fractions > 0) & (fractions <= 1)).all():
         raise _inputs.ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
-    centre = centre_of_mass(mass, pos) if centre is None else np.asarray(centre)
+    pos = _inputs.any_floats("pos", pos, (None, 3))
+    mass = _inputs.any_floats("mass", mass, (len(pos),))
+    if not len(pos):
+        return np.full(fractions.shape, math.nan)
+    if centre is None:
+        centre = centre_of_mass(mass, pos)
+    else:
+        centre = _inputs.any_floats("centre", centre, (3,))
     radius = np.sqrt(((pos - centre) ** 2).sum(axis=1))
     order = np.argsort(radius, kind="stable")
-    inside = np.cumsum(np.asarray(mass)[order])
+    inside = np.cumsum(mass[order])
     # The last rounding of the sum must not push a fraction of 1 beyond the last particle.
     reached = np.searchsorted(inside, fractions * inside[-1] * (1 - 1e-14))
     return radius[order][np.minimum(reached, len(radius) - 1)]

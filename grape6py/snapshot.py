@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 
-from grape6py import _files
+from grape6py import _files, _inputs
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.models import Particles
 
@@ -73,12 +73,12 @@ def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
     Raises
     ------
     ValueError
-        If shapes do not fit or a value is NaN or infinite. Nothing is written then.
+        If shapes do not fit, or a value is NaN, infinite or masked. Nothing is written then.
     """
     if pos is None and isinstance(mass, tuple) and len(mass) == 3:
         mass, pos, vel = mass
-    mass, pos = np.asarray(mass, dtype=np.float64), np.asarray(pos, dtype=np.float64)
-    vel = np.zeros_like(pos) if vel is None else np.asarray(vel, dtype=np.float64)
+    mass, pos = _inputs.reals("mass", mass), _inputs.reals("pos", pos)
+    vel = np.zeros_like(pos) if vel is None else _inputs.reals("vel", vel)
     n = mass.size
     if mass.shape != (n,) or pos.shape != (n, 3) or vel.shape != (n, 3):
         raise ArgumentError(

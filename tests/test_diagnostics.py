@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from grape6py import Hermite, diagnostics, plummer, reference
+from grape6py import Hermite, Leapfrog, diagnostics, plummer, reference
 from grape6py.errors import ArgumentError
 
 
@@ -102,6 +102,36 @@ def test_without_mass_there_is_no_centre_and_no_virial_ratio():
     assert np.isnan(diagnostics.centre_of_mass(np.zeros(2), np.ones((2, 3)))).all()
     assert math.isnan(diagnostics.energy(np.zeros(2), np.eye(2, 3), np.eye(2, 3)).virial_ratio)
     assert np.isnan(diagnostics.lagrangian_radii(np.zeros(2), np.ones((2, 3)))).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda *none: Hermite(*none),
+        lambda *none: Hermite(*none, dt=0.1),
+        lambda *none: Leapfrog(*none, dt=0.1, backend="cpu"),
+        lambda *none: Leapfrog(*none, dt_max=0.1, eps=0.1),
+    ],
+)
+def test_no_bodies_have_no_radii(make):
+    with make(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3))) as nobody:
+        nobody.evolve(1.0)
+        assert np.isnan(nobody.lagrangian_radii()).tolist() == [True] * 3
+        assert np.isnan(nobody.lagrangian_radii((0.5,), centre=np.zeros(3))).all()
+        assert nobody.energy() == (0, 0)
+        assert math.isnan(nobody.virial_ratio())
+        assert np.array_equal(nobody.momentum(), np.zeros(3))
+        assert len(nobody.potential()) == 0
+    assert np.isnan(diagnostics.centre_of_mass([], np.zeros((0, 3)))).all()
+
+
+def test_a_run_without_bodies_is_saved_and_goes_on(tmp_path):
+    with Hermite(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3))) as nobody:
+        nobody.evolve(1.0)
+        nobody.save(tmp_path / "nobody.h5")
+    with Hermite.load(tmp_path / "nobody.h5") as again:
+        assert (again.n, again.time) == (0, 1.0)
+        again.evolve(2.0)
 
 
 def test_plain_lists_are_arrays_too():

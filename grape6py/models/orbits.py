@@ -131,9 +131,13 @@ def merger(
 
 
 def _labelled(model):
-    if isinstance(model, Labelled):
-        return model
-    return Labelled(model, np.zeros(len(model.mass), np.int8))
+    model, component = model if isinstance(model, Labelled) else (model, None)
+    mass = _inputs.floats("mass", model.mass, (None,))
+    n = len(mass)
+    pos, vel = (_inputs.floats(name, getattr(model, name), (n, 3)) for name in ("pos", "vel"))
+    return Labelled(
+        Particles(mass, pos, vel), np.zeros(n, np.int8) if component is None else component
+    )
 
 
 def _turned(model, degrees):

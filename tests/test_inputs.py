@@ -1,0 +1,148 @@
+"""Arrays that NumPy would turn into numbers without a word: every public call refuses them."""
+
+import io
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from grape6py import (
+    Grape6,
+    Hermite,
+    Leapfrog,
+    Tree,
+    diagnostics,
+    merger,
+    models,
+    plummer,
+    reference,
+    write_snapshot,
+)
+from grape6py.errors import ArgumentError
+
+N = 12
+MASS, POS, VEL = plummer(N, seed=1)
+BODIES = {"mass": MASS, "pos": POS, "vel": VEL}
+ROWS = np.arange(N, dtype=np.int32)
+
+
+def _set_particles(**given):
+    with Grape6(backend="cpu") as grape:
+        grape.set_particles(**given)
+
+
+def _forces(**given):
+    with Grape6(backend="cpu") as grape:
+        grape.set_particles(MASS, POS)
+        grape.forces(**given)
+
+
+def _walks(**given):
+    with Grape6(backend="cpu") as grape:
+        grape.walks(**given)
+
+
+def _tree_call(name):
+    def call(**given):
+        with Tree(POS, MASS, VEL) as tree:
+            getattr(tree, name)(**given)
+
+    return call
+
+
+def _merger(**given):
+    merger(models.Particles(**given), models.Particles(**BODIES), pericentre=1, separation=9)
+
+
+def _restored(**state):
+    settings = Hermite(**BODIES, eps=0.1).settings
+    Hermite.restored(settings, MASS, state, time=0.0).close()
+
+
+TARGETS = {"targets": POS, "self_index": ROWS}
+WALKS = {"i_start": [0, N], "j_start": [0, N], "chosen": ROWS, "pos": POS, "source_pos": POS,
+         "source_mass": MASS}  # fmt: skip
+CALLS = {
+    "set_particles": (_set_particles, BODIES | {"acc": VEL, "jerk": VEL, "snap": VEL, "time": MASS,
+                                                "index": ROWS, "address": ROWS}),
+    "forces": (_forces, {"pos": POS, "vel": VEL, "index": ROWS, "h": MASS}),
+    "walks": (_walks, WALKS),
+    "tree": (Tree, BODIES),
+    "tree.forces": (_tree_call("forces"), TARGETS | {"vel": VEL, "last_acc": MASS}),
+    "tree.neighbours": (_tree_call("neighbours"), TARGETS | {"radius": MASS}),
+    "tree.nearest": (_tree_call("nearest"), TARGETS),
+    "hermite": (lambda **given: Hermite(**given, eps=0.1).close(), BODIES),
+    "leapfrog": (lambda **given: Leapfrog(**given, eps=0.1, dt=0.1).close(), BODIES),
+    "restored": (_restored, {"t": 0 * MASS, "dt": MASS, "pos": POS, "vel": VEL, "acc": VEL,
+                             "jerk": VEL}),
+    "write_snapshot": (lambda **given: write_snapshot(io.StringIO(), **given), BODIES),
+    "merger": (_merger, BODIES),
+    "energy": (diagnostics.energy, BODIES),
+    "energy.pot": (lambda mass, vel, pot: diagnostics.energy(mass, POS, vel, pot=pot),
+                   {"mass": MASS, "vel": VEL, "pot": -MASS}),
+    "momentum": (diagnostics.momentum, {"mass": MASS, "vel": VEL}),
+    "centre_of_mass": (diagnostics.centre_of_mass, {"mass": MASS, "pos": POS}),
+    "lagrangian_radii": (diagnostics.lagrangian_radii,
+                         {"mass": MASS, "pos": POS, "fractions": np.array([0.1, 0.5]),
+                          "centre": np.zeros(3)}),
+    "reference.direct_sum": (reference.direct_sum, BODIES),
+    "reference.energy": (reference.energy, BODIES),
+}  # fmt: skip
+ARGUMENTS = [(call, name) for call, (_, given) in CALLS.items() for name in given]
+
+
+def _hiding(values):
+    array = np.ma.array(values)
+    array[-1] = np.ma.masked
+    return array
+
+
+def _call(call, name, change):
+    function, given = CALLS[call]
+    return function(**given | {name: change(given[name])})
+
+
+@pytest.mark.parametrize(("call", "name"), ARGUMENTS)
+def test_values_that_a_mask_hides_are_refused(call, name):
+    with pytest.raises(ArgumentError, match=f"^{name} is a masked array that hides values"):
+        _call(call, name, _hiding)
+
+
+@pytest.mark.parametrize(("call", "name"), ARGUMENTS)
+def test_dates_and_times_are_refused(call, name):
+    for kind in ("M8[s]", "m8[s]"):
+        with pytest.raises(ArgumentError, match=f"^{name} .*{re.escape(np.dtype(kind).name)}"):
+            _call(call, name, lambda values, kind=kind: np.asarray(values).astype(int).astype(kind))
+
+
+@pytest.mark.parametrize(("call", "name"), ARGUMENTS)
+def test_a_masked_array_that_hides_nothing_is_an_array(call, name):
+    _call(call, name, np.ma.array)
+
+
+def test_masks_in_lists_are_seen():
+    rows = [np.ma.array(row) for row in POS + 1]
+    _forces(pos=rows)
+    rows[3][1] = np.ma.masked
+    with pytest.raises(ArgumentError, match="pos is a masked array"):
+        _forces(pos=rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's
+        with pytest.raises(ArgumentError, match="pos is a masked array"):
+            _forces(pos=[[0, 0, np.ma.masked]])
+
+
+WRONG = [np.ma.masked, np.ma.array(1, mask=True), np.timedelta64(1, "ns"), np.array(1, "m8[ns]"),
+         np.datetime64(1, "ns")]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
+def test_scalars_are_refused_too(wrong):
+    with pytest.raises(ArgumentError, match=r"(?s)eps = .* is not a number"):
+        _forces(eps=wrong)
+    with (
+        Tree(POS, MASS) as tree,
+        pytest.raises(ArgumentError, match=r"(?s)k = .* is not an integer"),
+    ):
+        tree.nearest(wrong)
