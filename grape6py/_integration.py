@@ -6,12 +6,14 @@ The bodies, and how one step moves them, are the subclasses': see :class:`Hermit
 
 import math
 import uuid
+import warnings
 
 import numpy as np
 
 from grape6py import _inputs, diagnostics
+from grape6py._energy_check import LIMIT, EnergyCheck, remedies
 from grape6py._progress import Bar, multiples
-from grape6py.errors import ArgumentError
+from grape6py.errors import AccuracyWarning, ArgumentError
 from grape6py.models import Particles
 
 # Smallest step, as a fraction of the largest. Times are exact in double precision up to
@@ -46,6 +48,7 @@ class Integration:
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
         self._stopping = False
+        self._energy_check = EnergyCheck()
 
     def _resume(self, time, run_id, ids):
         self._time = _inputs.number("time", time)
@@ -267,9 +270,26 @@ class Integration:
         -------
         Energy
             With `kinetic`, `potential`, `total` and `virial_ratio`.
+
+        Warns
+        -----
+        AccuracyWarning
+            Once, if it differs by more than 1e-3 from the first one computed, other than by what
+            bodies have taken with them.
         """
         mass, (pos, vel) = self._blocks.mass, self._synchronised()
-        return diagnostics.energy(mass, pos, vel, pot=self._known_potential())
+        energy = diagnostics.energy(mass, pos, vel, pot=self._known_potential())
+        if self._energy_check is not None:
+            error = self._energy_check.error(len(mass), energy)
+            if abs(error) > LIMIT:
+                self._energy_check = None  # once
+                self._warn_of_energy(error)
+        return energy
+
+    def _warn_of_energy(self, error):
+        wanted = remedies(self._settings, self.precision)
+        text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {wanted}"
+        warnings.warn(text, AccuracyWarning, stacklevel=3)
 
     def momentum(self):
         """Total momentum; shape (3,)."""

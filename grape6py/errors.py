@@ -68,7 +68,11 @@ class SnapshotError(Grape6Error, ValueError):
 
 
 class Grape6Warning(UserWarning):
-    """Something unusual that does not make a result wrong."""
+    """Something unusual that does not make a result wrong, if it is of no kind of its own."""
+
+
+class AccuracyWarning(Grape6Warning):
+    """An integration does not keep its energy: its result is wrong."""
 
 
 # By row of the table of faults, which is minus the code.

@@ -1,0 +1,43 @@
+"""Whether an integration keeps its energy: looked at where that is computed anyway."""
+
+LIMIT = 1e-3
+
+
+class EnergyCheck:
+    """The error of the energy since it was first known.
+
+    A change is measured by |E|, or by a third of T + |W| where that is larger, so that an energy
+    about 0, as on a parabola, gives no infinite error. In virial equilibrium the two are equal.
+    The smallest T + |W| seen is taken: both are large for a moment where two bodies are close, and
+    an error that has been made there must not be measured by that.
+
+    Energy that leaves with bodies (an open boundary) is no error: where their number changes, the
+    change from one computation to the next is left out.
+    """
+
+    def __init__(self):
+        self._start = None  # without what has left since
+        self._n = self._last = self._size = None
+
+    def error(self, n, energy):
+        """Relative error of the energy of n bodies, an :class:`Energy`; 0 the first time."""
+        size = energy.kinetic + abs(energy.potential)
+        if self._start is None:
+            self._start, self._size = energy.total, size
+        elif n != self._n:
+            self._start, self._size = self._start + energy.total - self._last, size
+        self._size = min(self._size, size)
+        self._n, self._last = n, energy.total
+        scale = max(abs(self._start), self._size / 3)
+        return (energy.total - self._start) / scale if scale else 0.0
+
+
+def remedies(settings, precision):
+    """What makes the error of an integration with these settings smaller, in words."""
+    step = "dt" if "dt" in settings else "eta"
+    found = [f"a smaller {name} than {settings[name]:g}" for name in (step, "theta")
+             if name in settings]  # fmt: skip
+    found.append(f"a larger softening length than eps = {settings['eps']:g}")
+    if precision == "single" and "theta" not in settings:  # a tree has no other
+        found.append("another precision than single")
+    return ", ".join(found[:-1]) + f" or {found[-1]}"

@@ -1,0 +1,131 @@
+"""An integration that loses its energy warns once, with what to do, and others do not."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from grape6py import Hermite, Leapfrog, diagnostics, plummer, two_body
+from grape6py._energy_check import EnergyCheck
+from grape6py.cli import main
+from grape6py.diagnostics import Energy
+from grape6py.errors import AccuracyWarning, Grape6Warning
+
+BODIES = plummer(64, seed=1)
+ORBIT = two_body(0.99999, apocentre=True)  # 2 pi to the next apocentre
+
+
+def warned(cluster, *times):
+    """The words of the warnings of looks at the energy at some times."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cluster.energy()
+        for time in times:
+            cluster.evolve(time)
+            cluster.energy()
+    assert all(issubclass(w.category, AccuracyWarning) for w in caught)
+    assert all(w.filename == __file__ for w in caught)
+    return [str(w.message) for w in caught]
+
+
+def test_an_orbit_that_loses_its_energy_warns_once():
+    (words,) = warned(Hermite(*ORBIT), 1.0, 5.0, 6.0, 7.0)
+    assert words == (
+        "at time 5 the relative energy error is -1.5e-01: take a smaller eta than 0.02 or a larger "
+        "softening length than eps = 0"
+    )
+
+
+def test_looking_often_hides_nothing():
+    """No single block changes the energy as much as the whole encounter does."""
+    (words,) = warned(Hermite(*ORBIT), *np.linspace(3.1, 3.2, 400), 5.0)
+    assert "take a smaller eta" in words
+
+
+SOFTER = "a larger softening length than eps = 0.05"
+WRONG = [
+    (Hermite, {"dt": 0.25}, f"a smaller dt than 0.25 or {SOFTER}"),
+    (Hermite, {"eta": 4.0, "precision": "single"},
+     f"a smaller eta than 4, {SOFTER} or another precision than single"),
+    (Leapfrog, {"dt": 0.5, "theta": 0.7},
+     f"a smaller dt than 0.5, a smaller theta than 0.7 or {SOFTER}"),
+    (Leapfrog, {"dt_max": 1.0, "eta": 9.0, "backend": "cpu"}, f"a smaller eta than 9 or {SOFTER}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "options", "remedy"), WRONG, ids=str)
+def test_the_warning_names_what_the_integration_has(kind, options, remedy):
+    (words,) = warned(kind(*BODIES, eps=0.05, **options), 4.0, 8.0)
+    assert words.endswith(f": take {remedy}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [(Hermite, {}), (Hermite, {"precision": "single"}), (Leapfrog, {"dt": 1 / 64}),
+     (Leapfrog, {"dt_max": 1 / 32, "eta": 0.001})],
+    ids=str,
+)  # fmt: skip
+def test_a_good_integration_warns_of_nothing(kind, options):
+    assert warned(kind(*BODIES, eps=0.05, **options), 0.5, 1.0, 2.0) == []
+
+
+def test_no_potential_is_computed_for_it(monkeypatch):
+    cluster, count, compute = Hermite(*ORBIT), [], diagnostics.potential
+    monkeypatch.setattr(
+        diagnostics, "potential", lambda *a, **k: count.append(1) or compute(*a, **k)
+    )
+    cluster.evolve(5.0)
+    assert count == []
+    cluster.energy()
+    cluster.energy()
+    assert count == [1]
+
+
+def test_energy_that_leaves_with_bodies_is_no_error():
+    mass, pos, vel = BODIES
+    flung = vel.copy()
+    flung[:8] *= 6  # they leave with much of the energy
+    options = {"eps": 0.05, "boundary": 3.0}
+    galaxy = Leapfrog(mass, pos, flung, dt=1 / 256, **options)
+    start = galaxy.energy().total
+    assert warned(galaxy, *np.arange(0.5, 4.1, 0.5)) == []
+    assert galaxy.n < 64
+    assert abs(galaxy.energy().total / start - 1) > 0.1
+    (words,) = warned(Leapfrog(mass, pos, flung, dt=1 / 2, **options), *np.arange(0.5, 12.1, 0.5))
+    assert "a smaller dt" in words
+
+
+def test_an_orbit_of_energy_zero_is_measured_by_its_parts():
+    mass, pos, vel = two_body(0.0)
+    parabola = mass, pos, vel * np.sqrt(2)
+    cluster = Hermite(*parabola)
+    assert abs(cluster.energy().total) < 1e-16
+    assert warned(cluster, 1.0, 10.0, 20.0) == []
+    assert len(warned(Hermite(*parabola, dt=1.0), 4.0)) == 1
+
+
+def test_the_scale_of_the_error():
+    check = EnergyCheck()
+    assert check.error(10, Energy(0.25, -0.5)) == 0
+    assert check.error(10, Energy(0.26, -0.5)) == pytest.approx(0.01 / 0.25)
+    close = EnergyCheck()  # two bodies near their pericentre, and far from it
+    assert close.error(2, Energy(1000.0, -1000.5)) == 0
+    assert close.error(2, Energy(1000.1, -1000.5)) == pytest.approx(0.1 / (2000.5 / 3))
+    assert close.error(2, Energy(0.1, -0.5)) == pytest.approx(0.1 / 0.5)
+    nothing = EnergyCheck()
+    assert [nothing.error(n, Energy(0.0, 0.0)) for n in (3, 3, 0)] == [0, 0, 0]
+
+
+def test_the_command_line_prints_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "orbit.dat"
+    rows = np.column_stack(ORBIT)
+    file.write_text("".join(" ".join(map(repr, row)) + "\n" for row in rows.tolist()))
+    assert main(["run", str(file), "--t-end", "6", "--dt-out", "1", "--out", "a.h5"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("grape6: at time 4 the relative energy error is ")
+    assert "take a smaller eta than 0.02" in line
+
+
+def test_it_is_a_warning_of_ours():
+    assert issubclass(AccuracyWarning, Grape6Warning)
