@@ -4,34 +4,16 @@ A place checks what is handed in and makes the calls of the library; ``Grape6`` 
 one it is, nor need ``Tree``, for which a place has no board and makes no calls. :class:`Host` is
 NumPy's; :class:`Device` takes arrays of the session's device as they are; :class:`ThroughHost` is
 for such arrays where the session computes on the CPU, and :class:`ThroughDevice` for NumPy's where
-the results are the device's. CuPy is imported when the first array of a device is seen, and not
-before.
+the results are the device's.
 """
 
 import numpy as np
 
-from grape6py import _inputs, errors
+from grape6py import _inputs
 from grape6py._board import Forces, chunks
+from grape6py._foreign_arrays import first_on_device, import_cupy, is_on_device, take
 from grape6py._library import check, ffi, lib
 from grape6py.errors import ArgumentError, NotFiniteError
-
-_OF_HOST = (type(None), np.ndarray, np.generic, int, float, list, tuple)
-_CUDA, _CUDA_MANAGED = 2, 13  # DLPack's kinds of devices
-_NO_RUNTIME = -4
-
-
-def is_on_device(value):
-    """Whether a value is an array in the memory of a CUDA device."""
-    if isinstance(value, _OF_HOST):
-        return False
-    if hasattr(value, "__dlpack_device__"):
-        return value.__dlpack_device__()[0] in (_CUDA, _CUDA_MANAGED)
-    return hasattr(value, "__cuda_array_interface__")
-
-
-def first_on_device(values):
-    """The first of some arguments that lies on a CUDA device: its name and itself, or None."""
-    return next(((name, v) for name, v in values.items() if is_on_device(v)), None)
 
 
 def choose(board, values, last=None):
@@ -61,29 +43,13 @@ def choose(board, values, last=None):
     return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)
 
 
-def import_cupy(name):
-    """The module, on whose need an argument of this name has insisted."""
-    try:
-        import cupy
-    except ImportError as error:
-        raise errors.from_code(
-            _NO_RUNTIME,
-            f"{name} lies on a CUDA device, and CuPy, which is needed for it, cannot be imported: "
-            f"{error}",
-        ) from error
-    return cupy
-
-
-def take(cupy, name, value):
-    """A device's array as one of CuPy, in the same memory."""
-    if isinstance(value, cupy.ndarray):
-        return value
-    try:
-        if hasattr(value, "__cuda_array_interface__"):
-            return cupy.asarray(value)
-        return cupy.from_dlpack(value)
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        raise ArgumentError(f"{name} cannot be taken from its device: {error}") from error
+def for_host(values):
+    """The place that makes NumPy arrays of some arguments by name, wherever they lie."""
+    found = first_on_device(values)
+    if found is None:
+        return Host(None)
+    cupy = import_cupy(found[0])
+    return ThroughHost(None, cupy, take(cupy, *found).device.id)
 
 
 class Host:

@@ -24,12 +24,7 @@ class HostTree:
 
     def using(self, given):
         """The place for arguments of these names: their checks, and where results go."""
-        found = _device_arrays.first_on_device(given)
-        if found is None:
-            return _device_arrays.Host(None)
-        cupy = _device_arrays.import_cupy(found[0])
-        device = _device_arrays.take(cupy, *found).device.id
-        return _device_arrays.ThroughHost(None, cupy, device)
+        return _device_arrays.for_host(given)
 
     def build(self, place, pos, mass, vel):
         """Make the tree. Arrays here and below are contiguous and checked."""

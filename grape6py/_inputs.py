@@ -60,7 +60,7 @@ def numbers(name, values, xp=np):
     """
     try:
         array = xp.asarray(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last one of PyTorch
         raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
     if array.dtype.kind in "mM":
         raise ArgumentError(f"{name} is not an array of real numbers: it holds {array.dtype}")

@@ -4,7 +4,7 @@ import contextlib
 import math
 import warnings
 
-from grape6py import _inputs, diagnostics
+from grape6py import _device_arrays, _inputs, diagnostics
 from grape6py._block import STATE, HostBlocks
 from grape6py._device_block import DeviceBlocks
 from grape6py._integration import Integration, limits, power_of_two
@@ -16,7 +16,9 @@ class Hermite(Integration):
     """N bodies, integrated with the fourth-order Hermite scheme.
 
     Every body has its own step, a power of two times the largest (block steps), or all share
-    one constant step. Forces come from a session of the library in any of its modes.
+    one constant step. Forces come from a session of the library in any of its modes. Bodies live on
+    the device that it computes on; what one looks at are NumPy's arrays. Arrays of any CUDA device
+    (CuPy's, or with ``__cuda_array_interface__`` or DLPack) are copied at the start.
 
     Parameters
     ----------
@@ -80,9 +82,10 @@ class Hermite(Integration):
         precision=None,
         threads=None,
     ):
-        mass = _inputs.floats("mass", mass, (None,)).copy()
-        n = len(mass)
-        pos, vel = (_inputs.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
+        with _device_arrays.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
+            mass = place.floats("mass", mass, (None,)).copy()
+            n = len(mass)
+            pos, vel = (place.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
         eps = _inputs.number("eps", eps, negative=False)
         eta = _inputs.positive("eta", eta)
         self._settings = {

@@ -173,6 +173,19 @@ def test_other_libraries_arrays(cupy, pair, how):
     assert_same(device.forces(targets, nn=True), host.forces(POS[:50], nn=True))
 
 
+@pytest.mark.parametrize("current", [0, 4321])
+@pytest.mark.parametrize("how", ["dlpack", "both", "interface"])
+def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, current):
+    device, host = pair()
+    cupy.stream = current
+    CARD.card_stream(ctypes.c_void_p(4321), None, 0)
+    host.set_particles(MASS, POS, VEL)
+    device.set_particles(*(fake_arrays.Late(cupy, a, how) for a in (MASS, POS, VEL)))
+    targets, index = (fake_arrays.Late(cupy, a, how) for a in (POS[:50], np.arange(50)))
+    found = device.forces(targets, index=index, nn=True)
+    assert_same(found, host.forces(POS[:50], index=np.arange(50), nn=True))
+
+
 def test_strided_arrays_and_other_kinds_of_numbers(cupy, pair):
     device, host = pair()
     wide = RNG.standard_normal((N, 8))

@@ -64,6 +64,20 @@ def test_the_bits_are_those_of_bodies_on_the_host(cupy, on_host, options):
         assert_equal(device, host)
 
 
+@pytest.mark.parametrize("how", ["cupy", "dlpack", "both", "interface"])
+def test_arrays_of_the_device_are_taken(cupy, how):
+    """Also those that another library is still writing."""
+
+    def late(array):
+        return cupy.on(0, array) if how == "cupy" else fake_arrays.Late(cupy, array, how)
+
+    given = on_card(Hermite, *map(late, plummer(N, 1)), eps=0.02)
+    put = on_card(Hermite, *plummer(N, 1), eps=0.02)
+    for cluster in (given, put):
+        cluster.evolve(0.1)
+    assert_equal(given, put)
+
+
 def test_few_bodies_and_none(cupy, on_host):
     device, host = (make(Hermite, *two_body(0.9), eta=0.003) for make in (on_card, on_host))
     for cluster in (device, host):

@@ -1,8 +1,8 @@
 """Arrays of a CuPy whose device is the card of tests/c/card.h, and so in the host's memory.
 
-As much of CuPy as grape6py._device_arrays, _device_tree and cuda.leapfrog use. Like CuPy's, these
-arrays are none of NumPy's and do not turn into them by themselves. `install(monkeypatch)` puts the
-module in CuPy's place.
+As much of CuPy as grape6py._foreign_arrays, _device_arrays, _device_tree and cuda.leapfrog use.
+Like CuPy's, these arrays are none of NumPy's and do not turn into them by themselves.
+`install(monkeypatch)` puts the module in CuPy's place.
 """
 
 import ctypes
@@ -77,15 +77,41 @@ def _memory(value):
 
 
 class Foreign:
-    """Another library's array: with __cuda_array_interface__ alone, or with DLPack alone."""
+    """Another library's array: with __cuda_array_interface__ ("interface"), DLPack, or "both".
 
-    def __init__(self, array, how):
-        self._array = array
-        if how == "interface":
-            self.__cuda_array_interface__ = array.__cuda_array_interface__
-        else:
+    `stream` is what the interface says of the stream that writes to it.
+    """
+
+    def __init__(self, array, how, stream=None):
+        self.array, self.stream = array, stream
+        if how != "dlpack":
+            self.__cuda_array_interface__ = array.__cuda_array_interface__ | {"stream": stream}
+        if how != "interface":
             self.__dlpack_device__ = array.__dlpack_device__
-            self.__dlpack__ = lambda stream: array
+            self.__dlpack__ = self._exported
+
+    def _exported(self, *, stream):
+        return self.array
+
+
+class Late(Foreign):
+    """One that a stream of its library is still writing to: NaN, until that is waited for."""
+
+    def __init__(self, module, values, how, stream=None):
+        self._values, self._module = np.array(values), module
+        array = module.on(0, self._values)
+        array.memory.reshape(-1).view(np.uint8)[:] = 255
+        super().__init__(array, how, stream)
+        module.late.append(self)
+
+    def _exported(self, *, stream):
+        assert stream != 0, "ambiguous: the legacy default stream is 1"
+        if stream == (self._module.stream or 1):  # which waits for its own from now on
+            self.write()
+        return self.array
+
+    def write(self):
+        self.array.memory[...] = self._values
 
 
 class Module:
@@ -96,9 +122,13 @@ class Module:
     def __init__(self):
         self.stream = self.current = 0
         self.copies = 0  # of arrays to the host
+        self.late, self.waits = [], []  # arrays, and what was waited for
         self.cuda = SimpleNamespace(
             Device=self._device,
-            runtime=SimpleNamespace(getDeviceProperties=lambda number: {"name": b"stand-in"}),
+            runtime=SimpleNamespace(
+                getDeviceProperties=lambda number: {"name": b"stand-in"},
+                streamSynchronize=self._wait_for_stream,
+            ),
             get_current_stream=lambda: SimpleNamespace(ptr=self.stream, synchronize=lambda: None),
         )
 
@@ -112,7 +142,18 @@ class Module:
             def __exit__(self, *error):
                 module.current = self._before
 
+            def synchronize(self):
+                module.waits.append(("device", number))
+                for array in module.late:
+                    array.write()
+
         return Device()
+
+    def _wait_for_stream(self, stream):
+        self.waits.append(("stream", stream))
+        for array in self.late:
+            if array.stream == stream:
+                array.write()
 
     def on(self, device, values, dtype=None):
         """An array on a device."""
@@ -129,7 +170,7 @@ class Module:
         return Array(np.ndarray(told["shape"], told["typestr"], memory, 0, told["strides"]), 0)
 
     def from_dlpack(self, values):
-        return values.__dlpack__(stream=self.stream)
+        return values.__dlpack__(stream=self.stream or 1)  # as CuPy: 1 is the legacy default stream
 
     def asnumpy(self, array):
         assert isinstance(array, Array)

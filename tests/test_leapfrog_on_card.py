@@ -142,6 +142,16 @@ def test_a_file_goes_on_with_the_same_bits(put, cupy, tmp_path, options):  # noq
     assert same(whole, half)
 
 
+@pytest.mark.parametrize("how", ["dlpack", "both", "interface"])
+def test_arrays_that_are_still_being_written_are_waited_for(put, cupy, how):  # noqa: F811
+    bodies = plummer(N, 1)
+    late = [fake_arrays.Late(cupy, array, how) for array in bodies]
+    galaxies = [Leapfrog(*given, dt=1 / 64, eps=EPS) for given in (late, map(put, bodies))]
+    for galaxy in galaxies:
+        galaxy.evolve(0.05)
+    assert same(*galaxies)
+
+
 def test_what_is_given_out_are_copies(put):  # noqa: F811
     galaxy, whole = (both(put, dt=1 / 64)[0] for _ in range(2))
     for array in (galaxy.mass, galaxy.pos, galaxy.vel, galaxy.potential()):

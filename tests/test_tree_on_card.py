@@ -152,6 +152,17 @@ def test_any_arrays_of_the_device(cupy, put):
     )
 
 
+@pytest.mark.parametrize(
+    ("how", "stream"), [("dlpack", None), ("both", None), ("interface", 77), ("interface", None)]
+)
+def test_arrays_that_are_still_being_written_are_waited_for(cupy, put, how, stream):
+    """Without, they are NaN."""
+    expected = Tree(put(POS), put(MASS)).forces(put(POS[:50]), self_index=put(np.arange(50)))
+    late = [fake_arrays.Late(cupy, a, how, stream) for a in (POS, MASS, POS[:50], np.arange(50))]
+    found = Tree(*late[:2]).forces(late[2], self_index=late[3])
+    assert found.acc.memory.tobytes() == expected.acc.memory.tobytes()
+
+
 def test_a_tree_does_not_change_with_the_arrays_it_was_made_of(put):
     pos, mass = put(POS), put(MASS)
     tree = Tree(pos, mass)

@@ -1,0 +1,184 @@
+"""PyTorch's tensors in all calls that take arrays, on a true GPU: pytest -m gpu.
+
+Skipped where there is none, or no PyTorch. The rules are tested on a stand-in
+(test_foreign_arrays.py). Tensors are written by a stream of PyTorch's own that sleeps first: until
+then they are NaN.
+"""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from grape6py import Grape6, Hermite, Leapfrog, Tree, errors, plummer
+
+torch = pytest.importorskip("torch")
+cupy = pytest.importorskip("cupy")
+pytestmark = pytest.mark.gpu
+
+N, TRIES, EPS = 2000, 20, 0.05
+CYCLES = 200_000_000  # a tenth of a second
+
+
+@pytest.fixture(params=["default", "own"])
+def current(request):
+    """CuPy's current stream: the default one, or one that waits for no other by itself."""
+    if request.param == "default":
+        yield
+        return
+    with cupy.cuda.Stream(non_blocking=True):
+        yield
+
+
+@pytest.fixture
+def side():
+    """A stream of PyTorch's own."""
+    return torch.cuda.Stream()
+
+
+def late(side, *arrays):
+    """Tensors that the stream is still writing."""
+    truth = [torch.as_tensor(array, device="cuda") for array in arrays]
+    made = [torch.full_like(t, torch.nan if t.is_floating_point() else -1) for t in truth]
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(CYCLES)
+        for to, source in zip(made, truth, strict=True):
+            to.copy_(source)
+    assert not side.query(), "the tensors are there already: this tests nothing"
+    return made
+
+
+def close(found, expected):
+    return np.abs(found.get() - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+@pytest.mark.usefixtures("current")
+def test_trees(side):
+    for seed in range(TRIES):
+        mass, pos, vel = plummer(N, seed=seed)
+        with Tree(*map(cupy.asarray, (pos, mass, vel))) as tree:
+            targets = cupy.asarray(pos[:500]), cupy.asarray(vel[:500])
+            expected = tree.forces(*targets, eps=EPS, self_index=np.arange(500))
+            k_nearest = tree.nearest(4).index.get()
+        with torch.cuda.stream(side), Tree(*late(side, pos, mass, vel)) as tree:
+            targets = late(side, pos[:500], vel[:500], np.arange(500))
+            found = tree.forces(*targets[:2], eps=EPS, self_index=targets[2])
+            for ours, theirs in zip(found, expected, strict=True):
+                assert close(ours, theirs.get())
+            assert np.array_equal(
+                tree.nearest(4, late(side, pos)[0], self_index=cupy.arange(N)).index.get(),
+                k_nearest,
+            )
+
+
+@pytest.mark.usefixtures("current")
+@pytest.mark.parametrize("backend", ["cuda", "cpu"])
+def test_sessions(side, backend):
+    with Grape6(backend=backend) as grape, Grape6(backend=backend) as host:
+        for seed in range(TRIES):
+            mass, pos, vel = plummer(N, seed=seed)
+            index = np.arange(N, dtype=np.int32)
+            host.set_particles(mass, pos, vel)
+            expected = host.forces(pos, vel, index, eps=EPS)
+            with torch.cuda.stream(side):
+                grape.set_particles(*late(side, mass, pos, vel))
+                found = grape.forces(*late(side, pos, vel, index), eps=EPS)
+            assert np.array_equal(found.acc.get(), expected.acc)
+            assert np.array_equal(found.jerk.get(), expected.jerk)
+
+
+@pytest.mark.usefixtures("current")
+@pytest.mark.parametrize(
+    "options", [{"dt": 1 / 64}, {"dt_max": 1 / 32}, {"dt": 1 / 64, "backend": "cuda"}], ids=str
+)
+def test_leapfrogs(side, options):
+    for seed in range(TRIES):
+        bodies = plummer(N, seed=seed)
+        expected = Leapfrog(*map(cupy.asarray, bodies), eps=EPS, **options)
+        with torch.cuda.stream(side):
+            galaxy = Leapfrog(*late(side, *bodies), eps=EPS, **options)
+        for one in (galaxy, expected):
+            one.evolve(1 / 32)
+        assert close(galaxy.pos, expected.pos.get())
+
+
+@pytest.mark.usefixtures("current")
+@pytest.mark.parametrize("backend", ["cuda", "cpu"])
+def test_hermites(side, backend):
+    for seed in range(TRIES):
+        bodies = plummer(N, seed=seed)
+        expected = Hermite(*bodies, eps=EPS, backend=backend)
+        with torch.cuda.stream(side):
+            cluster = Hermite(*late(side, *bodies), eps=EPS, backend=backend)
+        for one in (cluster, expected):
+            one.evolve(1 / 64)
+        assert np.array_equal(cluster.pos, expected.pos)
+
+
+def test_a_stream_that_pytorchs_own_waits_for_need_not_be_the_current_one(side):
+    mass, pos, _ = plummer(N, seed=1)
+    with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
+        expected = tree.forces(eps=EPS).acc.get()
+    tensors = late(side, pos, mass)
+    torch.cuda.current_stream().wait_stream(side)
+    with Tree(*tensors) as tree:
+        assert close(tree.forces(eps=EPS).acc, expected)
+
+
+class OnlyInterface:
+    """A tensor of a library without DLPack, which names the stream that writes to it, or none."""
+
+    def __init__(self, tensor, stream):
+        self._tensor = tensor
+        self.__cuda_array_interface__ = tensor.__cuda_array_interface__
+        if stream:
+            self.__cuda_array_interface__ |= {"version": 3, "stream": stream.cuda_stream}
+
+
+@pytest.mark.usefixtures("current")
+@pytest.mark.parametrize("named", [True, False])
+def test_the_other_interface(side, named):
+    for seed in range(TRIES):
+        mass, pos, _ = plummer(N, seed=seed)
+        with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
+            expected = tree.forces(eps=EPS).acc.get()
+        given = (OnlyInterface(t, side if named else None) for t in late(side, pos, mass))
+        with Tree(*given) as tree:
+            assert close(tree.forces(eps=EPS).acc, expected)
+
+
+def test_any_tensors_of_real_numbers():
+    """Of any kind, and with any strides: as NumPy's arrays of the same numbers."""
+    mass, pos, vel = (torch.as_tensor(array, device="cuda") for array in plummer(N, seed=1))
+    wide = torch.as_tensor(np.random.default_rng(2).standard_normal((N, 8)), device="cuda")
+    kinds = [(mass.float(), pos.float(), vel), (mass.half(), wide[:, 1:4], wide[:, ::3]),
+             (mass > 0, pos.T.contiguous().T, vel[::2].repeat(2, 1)),
+             (torch.arange(N, device="cuda"), pos, vel)]  # fmt: skip
+    with Grape6(backend="cuda") as grape, Grape6(backend="cuda") as host:
+        for tensors in kinds:
+            grape.set_particles(*tensors)
+            host.set_particles(*(tensor.cpu().numpy() for tensor in tensors))
+            assert np.array_equal(grape.forces(eps=EPS).acc.get(), host.forces(eps=EPS).acc)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.requires_grad_(), "gradient"),
+        (lambda t: t.to(torch.bfloat16), "bfloat16"),
+        (lambda t: t + 1j, "complex"),
+        (lambda t: t.cpu().requires_grad_(), "grad"),
+    ],
+    ids=["gradient", "bfloat16", "complex", "gradient-on-host"],
+)
+def test_other_tensors_are_refused(change, words):
+    mass, pos, vel = (torch.as_tensor(array, device="cuda") for array in plummer(N, seed=1))
+    wrong = change(pos)
+    for call in (lambda: Tree(wrong, mass), lambda: Hermite(mass, wrong, vel),
+                 lambda: Leapfrog(mass, wrong, vel, eps=EPS, dt=0.1),
+                 lambda: Grape6(backend="cuda").set_particles(mass, wrong)):  # fmt: skip
+        with pytest.raises(errors.ArgumentError, match=rf"(?i)pos .*{words}"):
+            call()
+    with contextlib.closing(Hermite(mass, pos.detach(), vel, eps=EPS)) as cluster:
+        assert cluster.n == N
