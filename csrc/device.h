@@ -59,6 +59,7 @@ struct tree_errand {
     const int32_t *self;                /* the source that each is, or -1 */
     double *acc, *jerk, *pot;           /* [][3], [][3] or NULL, [] */
     int64_t coincidences;               /* pairs at one place without softening, left out */
+    int32_t unresolved;                 /* no one box resolves the sources: nothing was summed */
 };
 
 /* What the Python side does. Each call returns a positive number; or minus the number of the

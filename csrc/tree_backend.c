@@ -130,10 +130,10 @@ static int octree_upload(void *state, const struct upload *u, struct fault *f)
     return t->behind->upload(t->direct, u, f);
 }
 
-/* Whether most pairs of a tree on a card would be within leaves, judged by the cells of some of its
- * particles: of particles all at one place, or next to each other beside some that are so far away
- * that one box does not resolve the rest. Its direct sum is faster than the tree here then. */
-static int would_be_crowded(const struct tree_box *box, const struct sources *s)
+/* Whether a tree in one box may have leaves with very many particles, judged by the cells of some:
+ * those of particles at one place, or next to each other beside some that are so far away that one
+ * box does not resolve the rest. */
+static int may_be_crowded(const struct tree_box *box, const struct sources *s)
 {
     enum { SOME = 256 };
     const int64_t n = s->n < SOME ? s->n : SOME;
@@ -145,7 +145,7 @@ static int would_be_crowded(const struct tree_box *box, const struct sources *s)
             cell[k][c] = tree_place((tree_in_box(box, c, x[c]) - box->low[c]) * box->per_side);
         for (int64_t i = 0; i < k; i++) pairs += !memcmp(cell[i], cell[k], sizeof cell[k]);
     }
-    return s->n > TREE_LEAF && 2 * pairs > n * n / 4;
+    return pairs > n / 8;
 }
 
 static struct tree_input input_of(const struct sources *s)
@@ -163,7 +163,17 @@ int octree_build_here(struct octree *t, struct fault *f)
     return code;
 }
 
-/* A tree on a card is built with its first sum. */
+/* A tree on a device is built with its first sum; the device has none of several parts. */
+static int prepare_on_card(struct octree *t, const struct tree_input *in, struct fault *f)
+{
+    tree_free_parts(t->tree.parts);
+    t->tree.parts = NULL;
+    tree_find_box(&t->tree.box, in, threads_of(&t->options));
+    const int code = may_be_crowded(&t->tree.box, &t->sources) ? octree_build_here(t, f) : 0;
+    t->in_parts = t->tree.parts != NULL;
+    return code;
+}
+
 static int build(struct octree *t, struct fault *f)
 {
     struct sources *s = &t->sources;
@@ -175,12 +185,8 @@ static int build(struct octree *t, struct fault *f)
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->worth->particles || !s->finite) return 0;
-    if (t->on_card)
-        tree_find_box(&t->tree.box, &in, threads);
-    else
-        code = octree_build_here(t, f);
-    t->current = t->fresh = !code;
-    t->useful = !code && !(t->on_card && would_be_crowded(&t->tree.box, s));
+    code = t->on_card ? prepare_on_card(t, &in, f) : octree_build_here(t, f);
+    t->current = t->fresh = t->useful = !code;
     return code;
 }
 

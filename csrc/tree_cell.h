@@ -15,6 +15,10 @@
 
 /* Particles of a leaf, at most, but for those that share a key. */
 enum { TREE_LEAF = 32 };
+/* So many particles of one leaf must not lie within such a radius, in units of the box: that is
+ * 2^22 times what coordinates keep. */
+enum { TREE_CLUMP = 8 };
+#define TREE_UNRESOLVED 0x1p-26
 
 /* A cell: particles first..end-1 in the order of the keys, and cells child..child_end-1 of the next
  * level (child < 0: a leaf). Cells lie level by level, in the order of the keys. */

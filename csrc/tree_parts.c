@@ -17,10 +17,8 @@
 enum {
     MOST_PARTS = 256,
     MOST_AT_ONCE = 64, /* parts of one set */
-    CLUMP = 8,         /* particles that are worth a part */
 };
-#define UNRESOLVED 0x1p-26 /* radius of a leaf: 2^22 times what coordinates keep */
-#define REACH 0x1p-13      /* of a part about its leaf, in sides of the box */
+#define REACH 0x1p-13 /* of a part about its leaf, in sides of the box */
 
 /* ---- leaves that are too small ------------------------------------------------------------ */
 
@@ -36,7 +34,7 @@ static int is_clump(const struct tree *t, int32_t cell)
     const int32_t n = c->end - c->first;
     if (c->child >= 0) return 0;
     return (n > TREE_LEAF && is_deepest(t, cell)) ||
-           (n >= CLUMP && t->moments[cell].radius < UNRESOLVED);
+           (n >= TREE_CLUMP && t->moments[cell].radius < TREE_UNRESOLVED);
 }
 
 static int is_at(const double a[3], const double b[3])
@@ -67,7 +65,7 @@ static int is_spread(const struct tree *t, const struct tree_input *in)
             }
             if (!is_at(in->x[i], in->x[j]) && d2 < closest) closest = d2;
         }
-    return closest >= UNRESOLVED * UNRESOLVED;
+    return closest >= TREE_UNRESOLVED * TREE_UNRESOLVED;
 }
 
 int tree_is_resolved(const struct tree *t, const struct tree_input *in)

@@ -50,6 +50,24 @@ static int has_many_softenings(const struct octree *t)
     return 0;
 }
 
+static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+{
+    const struct tree_setting setting = {.method = t->options.tree_method,
+                                         .order = t->options.tree_order,
+                                         .theta = t->options.theta,
+                                         .isa = t->options.isa};
+    const struct tree_input in = {t->plain, (const double (*)[3])t->x,
+                                  jerk ? (const double (*)[3])t->v : NULL, NULL};
+    const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
+    struct tree_counts counts = {0};
+    int code = t->searchable ? 0 : octree_build_here(t, f);
+    fpenv_flush(1);
+    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
+    fpenv_flush(0);
+    *coincidences = counts.coincidences;
+    return code;
+}
+
 static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
 {
     const struct sources *s = &t->sources;
@@ -72,33 +90,17 @@ static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct
     const int code = cuda_tree(t->direct, &errand, f);
     if (!code) t->fresh = 0;
     *coincidences = errand.coincidences;
-    return code;
-}
-
-static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
-{
-    const struct tree_setting setting = {.method = t->options.tree_method,
-                                         .order = t->options.tree_order,
-                                         .theta = t->options.theta,
-                                         .isa = t->options.isa};
-    const struct tree_input in = {t->plain, (const double (*)[3])t->x,
-                                  jerk ? (const double (*)[3])t->v : NULL, NULL};
-    const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
-    struct tree_counts counts = {0};
-    int code = t->searchable ? 0 : octree_build_here(t, f);
-    fpenv_flush(1);
-    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
-    fpenv_flush(0);
-    *coincidences = counts.coincidences;
-    return code;
+    t->in_parts = !code && errand.unresolved;
+    return t->in_parts ? sum_here(t, jerk, coincidences, f) : code;
 }
 
 static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
 {
     const int jerk = (want & WANT_JERK) != 0;
     int64_t coincidences = 0;
-    const int code = t->on_card && !has_many_softenings(t) ? sum_on_card(t, jerk, &coincidences, f)
-                                                           : sum_here(t, jerk, &coincidences, f);
+    const int on_card = t->on_card && !t->in_parts && !has_many_softenings(t);
+    const int code =
+        on_card ? sum_on_card(t, jerk, &coincidences, f) : sum_here(t, jerk, &coincidences, f);
     t->coincidences += coincidences;
     if (code) return code;
     t->with_jerk = jerk;

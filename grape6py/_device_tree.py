@@ -6,9 +6,11 @@ import threading
 import numpy as np
 
 from grape6py import _device_arrays, errors
+from grape6py._host_tree import HostTree
 from grape6py._library import lib
 from grape6py.cuda import faults
 from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_cells import Unresolved
 from grape6py.cuda.tree_search import CardSearch
 from grape6py.cuda.tree_setting import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
@@ -49,18 +51,18 @@ class DeviceTree:
 
     def build(self, place, pos, mass, vel):
         """Make the tree. Arrays here and below are contiguous, and checked if `place` is."""
-        self._n, self._moving, self._tree = len(pos), vel is not None, None
-        copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
+        self._n, self._moving, self._tree, self._in_parts = len(pos), vel is not None, None, None
+        self._copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
         try:
             if self._n:
-                self._tree = CardTree(card_of(self._device), *copies)
+                self._tree = CardTree(card_of(self._device), *self._copies)
         except NotFiniteError:
             place.check()  # which has the same words for all arrays
             raise
 
     def close(self):
         with turn:
-            self.is_open, self._tree = False, None
+            self.is_open, self._tree, self._copies, self._in_parts = False, None, None, None
 
     def forces(self, ni, pos, vel, number, last_acc, *, eps2, method, theta, order, bound):
         """Acceleration, potential, jerk or None, and a warning or None."""
@@ -72,7 +74,11 @@ class DeviceTree:
             return acc, pot, self._cupy.zeros((ni, 3)) if self._moving else None, None
         setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
         last_acc = last_acc if bound else None
-        acc, pot, jerk, counts = self._tree.forces(setting, pos, number, last_acc, vel)
+        try:
+            acc, pot, jerk, counts = self._tree.forces(setting, pos, number, last_acc, vel)
+        except Unresolved:
+            walk = {"eps2": eps2, "method": method, "theta": theta, "order": order, "bound": bound}
+            return self._on_host("forces", ni, pos, vel, number, last_acc, **walk)
         fits = self._cupy.isfinite(pot)
         for vectors in (acc, jerk) if self._moving else (acc,):
             fits = fits & self._cupy.isfinite(vectors).all(axis=1)
@@ -89,6 +95,8 @@ class DeviceTree:
         self._check_numbers(number)
         if self._tree is None:
             return self._cupy.zeros(ni + 1, np.int64), self._cupy.empty(0, np.int32)
+        if self._tree.unresolved:
+            return self._on_host("within", ni, pos, number, h2)
         return CardSearch(self._tree, pos, number).within(h2)
 
     def nearest(self, ni, pos, number, k):
@@ -97,8 +105,22 @@ class DeviceTree:
         if self._tree is None:
             full = self._cupy.full
             return full((ni, k), -1, np.int32), full((ni, k), np.inf)
+        if self._tree.unresolved:
+            return self._on_host("nearest", ni, pos, number, k)
         number, r2 = CardSearch(self._tree, pos, number).nearest(k)
         return number, self._cupy.sqrt(r2)
+
+    def _on_host(self, call, *arguments, **setting):
+        """What a tree of the library's says, which divides particles that no one box resolves."""
+        if self._in_parts is None:
+            self._in_parts = HostTree({})
+            self._in_parts.build(None, *map(self._taken, self._copies))
+        found = getattr(self._in_parts, call)(*map(self._taken, arguments), **setting)
+        return tuple(self._cupy.asarray(a) if isinstance(a, np.ndarray) else a for a in found)
+
+    def _taken(self, argument):
+        is_array = isinstance(argument, self._cupy.ndarray)
+        return self._cupy.asnumpy(argument) if is_array else argument
 
     def _check_numbers(self, number):
         """Of the particles that targets are."""

@@ -13,6 +13,7 @@ from grape6py import _device_arrays, _device_tree
 from grape6py._leap import HostArrays
 from grape6py.cuda.leapfrog import CardArrays
 from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_cells import Unresolved
 from grape6py.cuda.tree_setting import Setting
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.session import Grape6
@@ -161,6 +162,7 @@ class CardTrees(_Gravity):
         self.arrays, self._warned = CardArrays(cupy, device), False
         name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
         self.backend = f"cuda-tree {name}"
+        self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
         order = walk["order"] if walk["method"] == "fmm" else 0
         self._setting = Setting(walk["theta"], order, eps * eps)
 
@@ -171,9 +173,17 @@ class CardTrees(_Gravity):
         with _device_tree.turn:
             tree = CardTree(self.arrays.card, pos, mass)
             which = () if rows is None else (pos[rows], rows)
-            acc, pot, _, counts = tree.forces(self._setting, *which)
+            try:
+                acc, pot, _, counts = tree.forces(self._setting, *which)
+            except Unresolved:
+                return self._through_host(mass, pos, rows)
         if counts.coincidences and not self._warned:
             self._warned = True
             text = "pairs of a tree at one place with eps = 0: they add nothing"
             warnings.warn(f"{counts.coincidences} {text}", Grape6Warning, stacklevel=2)
         return acc, pot
+
+    def _through_host(self, mass, pos, rows):
+        card = self.arrays.card
+        here = [None if array is None else card.take(array) for array in (mass, pos, rows)]
+        return tuple(card.put(array) for array in self._host.forces(*here))

@@ -15,7 +15,7 @@ FILES = {
     "test_contract_memory": "grape",
     "test_contract_clusters": "not own_memory and not add_up",
     "test_faults_corners": "grape or not single and not double",
-    "test_faults_scaling": "grape and not beyond_the_range and not massless",
+    "test_faults_scaling": "grape and not beyond_the_range and not massless and not underflows",
     "test_faults_output": "not out_of_memory_in_a_force_call",
 }
 

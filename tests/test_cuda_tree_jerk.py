@@ -66,7 +66,7 @@ def test_theta_to_zero_gives_the_direct_sum(tree_card, cluster, order, eps):
 
 
 @pytest.mark.parametrize("order", METHODS)
-@pytest.mark.parametrize("sample", ["plummer", "clustered", "disk", "coincident"])
+@pytest.mark.parametrize("sample", ["plummer", "clustered", "disk"])
 @pytest.mark.parametrize("eps", [EPS, 1.0])
 def test_errors_are_those_of_the_cpu(tree_card, sample, order, eps):
     """Within what parts of groups make of them: see test_cuda_tree.py."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree_cells import Unresolved
 from grape6py.cuda.tree_setting import Setting
 
 
@@ -29,7 +30,7 @@ class HostTree:
         Parameters
         ----------
         job : struct tree_errand
-            See csrc/device.h.
+            See csrc/device.h. Its results are not made if it is marked as unresolved.
         array : callable
             Makes a view of so many doubles, or other numbers, from a field of the job; None of a
             null pointer.
@@ -41,7 +42,7 @@ class HostTree:
         self_index, eps2 = array(job.self, job.targets), array(job.eps2, job.targets)
         out = [array(field, job.targets, 3) for field in (job.acc, job.jerk)]
         out.append(array(job.pot, job.targets))
-        job.coincidences = 0
+        job.coincidences = job.unresolved = 0
         for softening in np.unique(eps2):
             alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
             setting = Setting(job.theta, job.order, float(softening))
@@ -49,7 +50,11 @@ class HostTree:
                 None if a is None else self._put(a[alike]) for a in (at, self_index, velocity)
             ]
             targets, numbers, moving = wanted
-            *found, counts = self._tree.forces(setting, targets, numbers, vel=moving)
+            try:
+                *found, counts = self._tree.forces(setting, targets, numbers, vel=moving)
+            except Unresolved:
+                job.unresolved = 1
+                return
             acc, pot, jerk = found
             for to, values in zip(out, (acc, jerk, pot), strict=True):
                 if to is not None:

@@ -6,7 +6,7 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 import numpy as np
 
-from grape6py.cuda.tree_cells import TreeCells, pieces
+from grape6py.cuda.tree_cells import TreeCells, Unresolved, pieces
 from grape6py.cuda.tree_job import (
     COUNTERS,
     EIGHTS,
@@ -50,6 +50,11 @@ class CardTree(TreeCells):
     Raises
     ------
     NotFiniteError, OutOfMemoryError
+
+    Attributes
+    ----------
+    unresolved : bool
+        No one box resolves the particles: there are no sums, and searches could take long.
     """
 
     def __init__(self, card, pos, mass, vel=None):
@@ -76,8 +81,14 @@ class CardTree(TreeCells):
         acc, pot, jerk : arrays of float64
             jerk is None if the tree has no velocities.
         Counts
+
+        Raises
+        ------
+        Unresolved
         """
         job, xp = self._job, self._xp
+        if self.unresolved:
+            raise Unresolved
         job.theta, job.order_of_expansion = setting.theta, setting.order
         job.eps2_given, job.bound = setting.eps2, setting.bound if last_acc is not None else 0.0
         job.target_count = ni = self.n if targets is None else len(targets)
@@ -99,6 +110,9 @@ class CardTree(TreeCells):
             except MemoryError:
                 self._card.rooms.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
+            if status.unresolved:
+                self.unresolved = True
+                raise Unresolved
             if not self._enough_room(status):
                 continue
             status = self._rest(status)

@@ -370,6 +370,28 @@ DEVICE_FN void keep_moments(const struct tree_card_job &job, int id, struct tree
     put_whole(&job.place[id], place);
 }
 
+DEVICE_FN bool stand_together(const struct tree_card_job &job, int i, int j, double *r2)
+{
+    const double *a = job.x + 3 * job.order[i], *b = job.x + 3 * job.order[j];
+    double d[3];
+    for (int c = 0; c < 3; c++) d[c] = (a[c] - b[c]) * job.box->scale[0] * job.box->scale[1];
+    *r2 = tree_square(d);
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+/* Whether a leaf's particles are kept apart by too few digits, as in csrc/tree_parts.c: many in a
+ * small leaf, or any if there is no other leaf. Those at one place may be there. */
+DEVICE_FN bool is_unresolved(const struct tree_card_job &job, int first, int end, double radius)
+{
+    const bool alone = job.status->cells == 1;
+    double r2, closest = TREE_UNRESOLVED * TREE_UNRESOLVED;
+    if (!alone && (end - first < TREE_CLUMP || radius >= TREE_UNRESOLVED)) return false;
+    for (int k = first + 1; k < end; k++)
+        for (int i = alone ? first : k - 1; i < k; i++)
+            if (!stand_together(job, i, k, &r2) && (!alone || r2 < closest)) return true;
+    return false;
+}
+
 /* A CUDA block takes the leaves that begin in a stretch of particles, a thread each. */
 KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
 {
@@ -390,6 +412,7 @@ KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
         struct tree_moments c;
         tree_begin(&c);
         leaf_moments(job, &points, cell.first, cell.end, &c);
+        if (is_unresolved(job, cell.first, cell.end, c.radius)) job.status->unresolved = 1;
         keep_moments(job, leaves[k], &c);
     }
 }

@@ -16,6 +16,7 @@ from grape6py.cuda.tree_job import (
     FAR,
     FLOW,
     FLOW_PIECES,
+    LEAF,
     LEAF_SPAN,
     MOMENTS,
     MOTION,
@@ -28,6 +29,10 @@ from grape6py.cuda.tree_job import (
 
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE = -6
+
+
+class Unresolved(Exception):
+    """No one box resolves the particles: the host's tree, which divides them, is to be taken."""
 
 
 def pieces(n, size):
@@ -55,6 +60,7 @@ class TreeCells:
     def __init__(self, card, pos, mass, vel, scratch):
         self._card, self._xp = card, card.xp
         self.n = len(mass)
+        self.unresolved = False
         self._kept = {}
         self._scratch = Scratch(card, scratch)
         self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
@@ -125,7 +131,8 @@ class TreeCells:
             raise errors.from_code(NOT_FINITE, f"particle {n - status.bad} is not finite")
         self.cells = status.cells
         high, low = (map(_double_of, bits) for bits in (status.high, status.low))
-        self._least_eps2 = (BARE_EPS * max(a - b for a, b in zip(high, low, strict=True))) ** 2
+        least = BARE_EPS * max(a - b for a, b in zip(high, low, strict=True))
+        self._least_eps2 = least * least  # infinite if need be, where ** would be an error
         self._set(
             cell=self._new((self.cells, CELL)),
             above=self._new(self.cells, np.int32),
@@ -135,11 +142,22 @@ class TreeCells:
             place=self._new((self.cells, PLACE)),
         )
         self._launch("tree_cells", n + 1, CELL_BLOCK)
+        self.unresolved = self._is_crowded(status)
+        if self.unresolved:
+            return
         self._card.launch("tree_leaf_moments", pieces(n, LEAF_SPAN), 128, job)
         self._launch("tree_inner_moments", self.cells)
         if job.v:
             self._find_rates()
         self._drop("summed above complete")
+
+    def _is_crowded(self, status):
+        """Whether a cell of the deepest level has more particles than a leaf should."""
+        cells = self._kept["cell"][status.level_first[CELL_LEVELS - 1] :]
+        if not len(cells):
+            return False
+        first, end = np.frombuffer(self._card.read(cells), np.int32).reshape(-1, 4)[:, :2].T
+        return bool((end - first).max() > LEAF)
 
     def _find_frame(self):
         """Unit and frame of the velocities, and these in the order of the keys."""
