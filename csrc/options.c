@@ -40,7 +40,7 @@ static const struct client {
     const char *name;
     int npipes, neighbour_self, jerk;
 } CLIENTS[] = {
-    {"kira", 16384, 1, 1},   {"phigrape", 16384, 0, 1}, {"ph4", 48, 0, 1},
+    {"kira", 1024, 1, 1},    {"phigrape", 16384, 0, 1}, {"ph4", 48, 0, 1},
     {"bhtree", 16384, 0, 0}, {"nbody4", 48, 0, 1},
 };
 

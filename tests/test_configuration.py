@@ -45,7 +45,7 @@ def test_the_environment_wins_over_the_file_line_by_line(started):
 
 def test_a_client_sets_what_other_lines_may_override(started):
     keys = "NPIPES NEIGHBOUR_SELF JERK"
-    assert started('client = "kira"', keys) == "16384 1 1"
+    assert started('client = "kira"', keys) == "1024 1 1"
     assert started('npipes = 64\nclient = "kira"', keys) == "64 1 1"
     assert started('jerk = 1\nclient = "kira"', keys, GRAPE6_CLIENT="bhtree") == "16384 0 1"
 

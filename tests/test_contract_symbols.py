@@ -107,7 +107,7 @@ def test_3_33_open_special_takes_two_or_three_arguments():
         ({"GRAPE6_NPIPES": "20000"}, {16384, 48}),
         ({"GRAPE6_NPIPES": "-3"}, {1, 48}),
         ({"GRAPE6_NPIPES": "many"}, {48}),
-        ({"GRAPE6_CLIENT": "kira"}, {16384}),
+        ({"GRAPE6_CLIENT": "kira"}, {1024}),
         ({"GRAPE6_CLIENT": "kira", "GRAPE6_NPIPES": "48"}, {48}),
     ],
     ids=lambda v: ",".join(v.values()) or "default" if isinstance(v, dict) else "",
