@@ -72,9 +72,12 @@ def _write_interpreter(as_json):
 
 def _table():
     include, lib = _word(paths.INCLUDE_DIR), _word(paths.LIBRARY_DIR)
+    folder, name = f"-L{lib} -Wl,-rpath,{lib}", "-lgrape6"
     return {
         "cflags": (f"-I{include}", "flags for the C compiler"),
-        "libs": (f"-L{lib} -Wl,-rpath,{lib} -lgrape6", "flags for the linker"),
+        "libs": (f"{folder} {name}", "flags for the linker"),
+        "ldflags": (folder, "the first part of --libs: the library's folder and the run path"),
+        "libs-only": (name, "the last part of --libs: the library's name"),
         "fflags": (f"-I{include}", "flags for the Fortran compiler"),
         "fsource": (_word(paths.FORTRAN_SOURCE), "the Fortran module, to be compiled along"),
         "prefix": (_word(paths.PREFIX), "where all of it lies"),
