@@ -11,13 +11,18 @@
 
 #include "options.h"
 
-static void print_line(const char *text)
+void error_print(const char *text)
 {
-    char line[ERROR_TEXT + 16];
-    const int n = snprintf(line, sizeof line, "grape6: %s\n", text);
+    char line[ERROR_LINE];
+    int n = snprintf(line, sizeof line - 1, "grape6: %s", text);
+    if (n < 0) return;
+    if (n > ERROR_LINE - 2) n = ERROR_LINE - 2;
+    for (int k = 0; k < n; k++)
+        if ((unsigned char)line[k] < ' ' || line[k] == 127) line[k] = ' '; /* one line, not two */
+    line[n++] = '\n';
     for (int done = 0; done < n;) {
         const ssize_t k = write(STDERR_FILENO, line + done, (size_t)(n - done));
-        if (k < 0 && errno != EINTR) return;
+        if (k == 0 || (k < 0 && errno != EINTR)) return;
         if (k > 0) done += (int)k;
     }
 }
@@ -34,7 +39,7 @@ int error_set(struct fault *f, int code, const char *format, ...)
     if (f->quiet) return code;
     const int fatal = options_process()->on_error == ON_ERROR_ABORT;
     if (options_process()->log > LOG_NONE && !(atomic_fetch_or(&printed, kind) & kind))
-        print_line(f->text);
+        error_print(f->text);
     if (fatal) abort();
     return code;
 }
@@ -50,13 +55,13 @@ void error_warn(struct fault *f, const char *format, ...)
 
 void error_info(const char *format, ...)
 {
-    char text[ERROR_TEXT];
+    char text[ERROR_LINE];
     va_list arguments;
     if (options_process()->log < LOG_INFO) return;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    print_line(text);
+    error_print(text);
 }
 
 void error_copy(const char *text, char *buffer, int length)

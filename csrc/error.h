@@ -4,7 +4,7 @@
 
 #include "g6lib.h"
 
-enum { ERROR_TEXT = 256 };
+enum { ERROR_TEXT = 256, ERROR_LINE = 1024 };
 
 /* The last fault and warning of a session, or of the process. */
 struct fault {
@@ -21,6 +21,9 @@ int error_set(struct fault *f, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Records a warning. Nothing is printed. */
 void error_warn(struct fault *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a line on stderr, whatever the log level is: one write of at most ERROR_LINE bytes, so
+ * that lines of threads and of ranks do not mix. */
+void error_print(const char *text);
 /* Prints a line on stderr at log level 2 (info) or above. */
 void error_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Copies a text to a caller's buffer of length bytes, always ending it. */

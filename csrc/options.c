@@ -196,6 +196,7 @@ static void take_client(const char *value)
 {
     for (size_t k = 0; k < sizeof CLIENTS / sizeof *CLIENTS; k++)
         if (!strcmp(CLIENTS[k].name, value)) {
+            process.client = CLIENTS[k].name;
             process.npipes = CLIENTS[k].npipes;
             initial.neighbour_self = CLIENTS[k].neighbour_self;
             initial.jerk = CLIENTS[k].jerk;

@@ -26,6 +26,7 @@ struct process_options {
     _Atomic int log, on_error; /* any thread may change them */
     int g5_pot_sign;           /* of the potentials of GRAPE-5 calls */
     int g5_source_by_address;  /* its j particles are taken from x[adr], not from x[0], on */
+    const char *client;        /* of GRAPE6_CLIENT, or NULL */
     char problem[256];         /* what is wrong in the environment, or empty */
     char python[512];          /* to embed: a python or an environment's folder, or empty */
     char devices[64];          /* numbers of the CUDA devices to use, or "all", or empty */

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "closed_ids.h"
 #include "force.h"
 #include "memory.h"
 #include "options.h"
+#include "report.h"
 #include "threads.h"
 #include "walks.h"
 
@@ -158,10 +160,12 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     if (s == unused) unused = s->next;
     lock(s);
     s->id = id;
+    s->process = getpid();
     s->time = 0.0;
     s->time_bad = 0;
     memset(&s->fault, 0, sizeof s->fault);
     const int code = start_backend(s, backend);
+    if (!code) report_start(s);
     if (!code) s->open = how;
     session_release(s);
     struct session **at = code ? &unused : chain_of(id);
@@ -194,18 +198,6 @@ int session_open(int64_t id, int backend)
     return code;
 }
 
-static void report_calls(const struct session *s)
-{
-    char name[SESSION_NAME];
-    if (s->calls)
-        error_info("%s: %lld force calls, %lld of them full with %d particles%s",
-                   session_name(s->id, name), (long long)s->calls, (long long)s->full_calls,
-                   options_process()->npipes,
-                   s->full_calls ? "; a larger GRAPE6_NPIPES would make fewer and faster ones, if "
-                                   "the program's arrays allow it"
-                                 : "");
-}
-
 static void shut(struct session *s)
 {
     lock(s);
@@ -215,7 +207,6 @@ static void shut(struct session *s)
     s->state = NULL;
     jmemory_free(&s->j);
     force_free(s);
-    s->calls = s->full_calls = 0;
     s->open = 0;
     closed_ids_add(s->id);
     session_release(s);
@@ -240,6 +231,17 @@ int session_close(int64_t id)
     }
     (void)pthread_mutex_unlock(&registry);
     return 0;
+}
+
+/* Most old programs close nothing. At exit no lock is waited for: the thread that holds it may
+ * never go on. Nor is anything freed, as other threads may be in their calls. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (pthread_mutex_trylock(&registry)) return;
+    for (int c = 0; c < CHAINS; c++)
+        for (struct session *s = chains[c]; s; s = s->next)
+            if (s->open) report_calls(s);
+    (void)pthread_mutex_unlock(&registry);
 }
 
 /* The open session of an id, opened if need be and allowed; else NULL and the code. */

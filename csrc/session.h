@@ -57,6 +57,7 @@ struct grape5 {
 struct session {
     _Atomic int64_t id;
     _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
+    int process;      /* that opened it; another one is a forked child */
     _Atomic int lock;
     struct session *next; /* in the hash chain, or the list of unused ones */
 
@@ -73,9 +74,9 @@ struct session {
     int64_t list_room;
     char *on_host; /* arrays of a device's call that several devices share */
     size_t on_host_room;
-    int64_t calls, full_calls; /* force calls, and those with npipes particles */
-    double verify_due;         /* rows to be verified, counted up to 1 */
-    struct walk_flight *walks; /* [WALK_TAGS] dispatched, or NULL */
+    _Atomic int64_t calls, full_calls; /* force calls, and those with npipes particles */
+    double verify_due;                 /* rows to be verified, counted up to 1 */
+    struct walk_flight *walks;         /* [WALK_TAGS] dispatched, or NULL */
     struct fault fault;
 };
 

@@ -21,7 +21,7 @@ LEAST = 95
 # The files that reach lines which the others do not; the programs of run_others reach the rest.
 TESTS = """block_calls block_faults configuration contract_clusters contract_extras contract_g6x
     contract_memory contract_partial contract_pointers contract_self faults_codes faults_corners
-    faults_host faults_output g5_clusters g5_faults g5_forces g5_names
+    faults_host faults_output g5_clusters g5_faults g5_forces g5_names log
     tree_backend tree_faults tree_search walks walks_faults""".split()
 ON_CARDS = "cuda_backend cuda_devices cuda_walks device_arrays g5_backends".split()
 # Instruction sets share their lines, and walk.c takes them all; the verified tree sums every pair.

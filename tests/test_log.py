@@ -1,0 +1,119 @@
+"""GRAPE6_LOG: what a process prints at its start and its end."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import capi
+from capi import PRELUDE, clean_environment, library_path, run_python
+
+OPEN = "s = Session(0); s.put_cloud(cloud(60))\n"
+CALL = OPEN + "s.force(60, np.ones((48, 3)))\n"
+REPORT = "grape6: cluster 0: {0} force calls, {0} of them full with 48 particles"
+
+
+def lines_of(script, log="info", **env):
+    """What a process prints on stderr; nothing may be on stdout."""
+    done = run_python(script, **{"GRAPE6_LOG": log, "GRAPE6_BACKEND": "cpu"} | env)
+    assert done.stdout == ""
+    return done.stderr.splitlines()
+
+
+def reports(lines):
+    return [line for line in lines if "force calls" in line]
+
+
+# ---- at the start ------------------------------------------------------------------
+
+
+def test_the_start_names_all_that_is_used_on_one_line():
+    env = {"GRAPE6_ISA": "base", "GRAPE6_THREADS": "3"}
+    (line,) = lines_of("call('g6_open', 5)", GRAPE6_PRECISION="double", **env)
+    assert line == (
+        "grape6: cluster 5: backend cpu, device CPU, mode double, instruction set base, "
+        f"3 threads, 48 pipes, library {library_path()}"
+    )
+
+
+def test_the_start_counts_the_threads_and_pipes_that_are_there():
+    (line,) = lines_of("call('g6_open', 0)", GRAPE6_BACKEND="cpu-tree", GRAPE6_CLIENT="kira")
+    assert "backend cpu-tree, device CPU, mode grape, instruction set " in line
+    assert f" {len(os.sched_getaffinity(0))} threads, 1024 pipes, client kira, " in line
+
+
+def test_the_same_start_is_told_once():
+    lines = lines_of("for _ in range(3): call('g6_open', 0); call('g6_close', 0)")
+    assert len(lines) == 1
+
+
+# ---- at the end --------------------------------------------------------------------
+
+
+def test_a_process_that_closes_nothing_reports_at_its_exit():
+    assert len(reports(lines_of(CALL))) == 1
+    assert reports(lines_of(CALL, log="faults")) == []
+
+
+def test_a_process_that_closes_reports_once():
+    (line,) = reports(lines_of(CALL + "s.close()"))
+    assert line.startswith(REPORT.format(1))
+    late = "ctypes.CDLL(None).__cxa_atexit(library().g6_close, None, None)"
+    assert len(reports(lines_of(f"import ctypes\n{CALL}{late}"))) == 1
+
+
+def test_a_library_that_was_unloaded_reports_as_well():
+    done = capi.run_c("load_late", str(library_path()), "unclosed", linked=False, GRAPE6_LOG="info",
+                      GRAPE6_BACKEND="cpu")  # fmt: skip
+    assert [line.split(",")[0] for line in reports(done.stderr.splitlines())] == [
+        "grape6: cluster 0: 3 force calls"
+    ]
+
+
+@pytest.mark.parametrize("closing", ["", "s.close()"], ids=["unclosed", "closed"])
+def test_a_forked_child_does_not_report_what_its_parent_opened(closing):
+    child = f"if not os.fork():\n    s.force(60, np.ones((48, 3))); {closing}\n    sys.exit()\n"
+    found = reports(lines_of("import os\n" + CALL + child + "os.wait()"))
+    assert [line.split(",")[0] for line in found] == ["grape6: cluster 0: 1 force calls"]
+
+
+def test_an_exit_during_calls_of_other_threads_waits_for_none():
+    """They may hold any lock at that moment."""
+    calls = "    s.force(3000, source.x); call('g6_open', k); call('g6_close', k)\n"
+    script = "import threading, time\nsource = cloud(3000); s = Session(0); s.put_cloud(source)\n"
+    script += f"def work(k):\n  while True:\n{calls}"
+    script += "for k in (1, 2, 3): threading.Thread(target=work, args=(k,), daemon=True).start()\n"
+    for wait in (0.05, 0.1, 0.15):
+        run_python(script + f"time.sleep({wait})", timeout=20, GRAPE6_LOG="info")
+
+
+def test_full_calls_name_the_client_not_the_pipes():
+    """More than 48 pipes change the results of kira, unless it is named."""
+    (line,) = reports(lines_of(CALL))
+    assert "GRAPE6_CLIENT" in line
+    assert "NPIPES" not in line
+    (line,) = reports(lines_of(CALL, GRAPE6_CLIENT="ph4"))
+    assert line == REPORT.format(1)
+
+
+# ---- lines -------------------------------------------------------------------------
+
+
+def test_each_line_is_one_write():
+    """Each write to such a socket is one message."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    env = {"GRAPE6_LOG": "info", "GRAPE6_BACKEND": "cpu"}
+    script = PRELUDE + CALL + "s.put(-4, 1, 1.0, (1, 0, 0)); s.set_int('G6X_ISA', 99, check=False)"
+    with ours, its:
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=clean_environment(env), stderr=its
+        )
+        its.shutdown(socket.SHUT_WR)
+        written = list(iter(lambda: ours.recv(1 << 16), b""))
+    assert done.returncode == 0
+    assert len(written) == 4
+    for line in written:
+        assert line.startswith(b"grape6: ")
+        assert line.index(b"\n") == len(line) - 1 < 1100
