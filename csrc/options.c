@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include "environment.h"
 #include "error.h"
 #include "kernel.h"
 #include "tree.h"
@@ -205,13 +206,16 @@ static void take_client(const char *value)
     problem("GRAPE6_CLIENT", value, "kira, phigrape, ph4, bhtree or nbody4");
 }
 
+/* The last two say where the others come from, and are read before them. */
 static const char *const NAMES[] = {
     "GRAPE6_BACKEND",    "GRAPE6_PRECISION",      "GRAPE6_ISA",       "GRAPE6_LOG",
     "GRAPE6_ON_ERROR",   "GRAPE6_NPIPES",         "GRAPE6_THREADS",   "GRAPE6_JERK",
     "GRAPE6_SNAP",       "GRAPE6_NEIGHBOUR_SELF", "GRAPE6_VERIFY",    "GRAPE6_PYTHON",
     "GRAPE6_DEVICES",    "GRAPE6_PREDICT",        "GRAPE6_THETA",     "GRAPE6_TREE_METHOD",
-    "GRAPE6_TREE_ORDER", "GRAPE6_G5_POT_SIGN",    "GRAPE6_G5_SOURCE",
+    "GRAPE6_TREE_ORDER", "GRAPE6_G5_POT_SIGN",    "GRAPE6_G5_SOURCE", "GRAPE6_CONFIG",
+    "GRAPE6_CLIENT",
 };
+enum { NNAMES = sizeof NAMES / sizeof *NAMES, NOTHERS = NNAMES - 2 };
 
 enum { CONFIG_LINE = 512, MOST_CONFIG = 1 << 16 };
 
@@ -293,7 +297,7 @@ static void use_client(const char *name, const char *value)
 static void use_other(const char *name, const char *value)
 {
     if (!strcmp(name, "GRAPE6_CLIENT")) return;
-    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++)
+    for (int k = 0; k < NOTHERS; k++)
         if (!strcmp(NAMES[k], name)) {
             take(name, value);
             return;
@@ -316,10 +320,11 @@ static void read_all(void)
     if (config && *config) read_config(config, use_client);
     if (client && *client) take_client(client);
     if (config && *config) read_config(config, use_other);
-    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
+    for (int k = 0; k < NOTHERS; k++) {
         const char *value = options_variable(NAMES[k]);
         if (value && *value) take(NAMES[k], value);
     }
+    if (process.log > LOG_NONE && !options_is_privileged()) environment_check(NAMES, NNAMES);
 }
 
 struct process_options *options_process(void)

@@ -27,7 +27,7 @@ TRAPS = "-ffpe-trap=zero,overflow,invalid"
 COVERAGE = os.environ.get("GRAPE6_TEST_COVERAGE")  # a folder, where covered.py looks for counts
 COUNTED = ["--coverage", "-fprofile-update=atomic"]
 RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
-SOURCES = ["bridge", "hosted", "interpreter", "sites", "error", "options"]
+SOURCES = ["bridge", "hosted", "interpreter", "sites", "error", "options", "environment"]
 
 CARD = """
 #include <stdint.h>

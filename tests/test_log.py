@@ -1,6 +1,7 @@
-"""GRAPE6_LOG: what a process prints at its start and its end."""
+"""GRAPE6_LOG: what a process prints at its start and its end, and about its environment."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -98,13 +99,45 @@ def test_full_calls_name_the_client_not_the_pipes():
     assert line == REPORT.format(1)
 
 
+# ---- the environment ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("PRESICION", "PRECISION"), ("THREAD", "THREADS"), ("NEIGHBOR_SELF", "NEIGHBOUR_SELF"),
+     ("precision", "PRECISION"), ("CLIENTS", "CLIENT"), ("LGO", None), ("SPEED", None)],
+)  # fmt: skip
+def test_a_variable_that_does_not_exist_is_named_once(name, nearest):
+    script = "for k in (0, 1): call('g6_open', k); call('g6_npipes')"
+    (line,) = lines_of(script, log="faults", **{f"GRAPE6_{name}": "1"})
+    meant = f"; GRAPE6_{nearest} is" if nearest else ""
+    assert line == f"grape6: warning: GRAPE6_{name} is no variable of this library{meant}"
+
+
+def test_nothing_is_said_of_it_without_a_log():
+    assert lines_of("call('g6_open', 0)", log="none", GRAPE6_PRESICION="double") == []
+
+
+def test_variables_that_exist_are_not_named(tmp_path):
+    text = (capi.ROOT / "docs/environment.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| `(GRAPE6_\w+)` \|[^|]*?(?:`(\S+?)`|(\d+))[^|]*\|", re.MULTILINE)
+    env = {name: word or number for name, word, number in row.findall(text)}
+    assert len(env) > 18
+    config = tmp_path / "grape6.toml"
+    config.write_text('client = "ph4"\n')
+    env |= {"GRAPE6_CONFIG": str(config), "GRAPE6_PYTHON": "/usr", "GRAPE6_TEST_ANY": "1"}
+    env |= {"GRAPE6_LIBS": "-lgrape6", "GRAPE6_PRESICION": "", "GRAPE6_LOG": "faults"}
+    assert lines_of("assert call('g6_open', 0) == 0", **env | {"GRAPE6_BACKEND": "cpu"}) == []
+
+
 # ---- lines -------------------------------------------------------------------------
 
 
 def test_each_line_is_one_write():
     """Each write to such a socket is one message."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    env = {"GRAPE6_LOG": "info", "GRAPE6_BACKEND": "cpu"}
+    env = {"GRAPE6_LOG": "info", f"GRAPE6_{5000 * 'X'}": "1", "GRAPE6_TWO\nLINES": "1"}
+    env |= {"GRAPE6_BACKEND": "cpu"}
     script = PRELUDE + CALL + "s.put(-4, 1, 1.0, (1, 0, 0)); s.set_int('G6X_ISA', 99, check=False)"
     with ours, its:
         done = subprocess.run(
@@ -113,7 +146,7 @@ def test_each_line_is_one_write():
         its.shutdown(socket.SHUT_WR)
         written = list(iter(lambda: ours.recv(1 << 16), b""))
     assert done.returncode == 0
-    assert len(written) == 4
+    assert len(written) == 6
     for line in written:
         assert line.startswith(b"grape6: ")
         assert line.index(b"\n") == len(line) - 1 < 1100

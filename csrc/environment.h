@@ -1,0 +1,9 @@
+/* environment.h - variables that look as if they were the library's, and are not. */
+#ifndef GRAPE6_ENVIRONMENT_H
+#define GRAPE6_ENVIRONMENT_H
+
+/* Prints a warning for each variable GRAPE6_* that is set and is neither one of the n names, nor a
+ * test hook, nor one of makefiles. */
+void environment_check(const char *const *names, int n);
+
+#endif
