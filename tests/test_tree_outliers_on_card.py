@@ -3,6 +3,8 @@
 The device is the stand-in for a card, CuPy that of fake_arrays.py.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -83,9 +85,9 @@ def test_a_leapfrog_does_not_feel_a_massless_far_body(put):  # noqa: F811
 def test_the_session_is_told(tree_card):
     """Of a tree behind the force calls: the library then sums it by itself."""
     pos, mass, eps2, acc, pot = SETS["far"], np.ones(N + 1), np.zeros(N + 1), [], []
-    job = type("Job", (), dict(x=pos, v=None, m=mass, at=pos, velocity=None, eps2=eps2, acc=acc,
-                               jerk=None, pot=pot, self=None, sources=N + 1, targets=N + 1,
-                               changed=1, order=5, theta=0.5, unresolved=0))()  # fmt: skip
+    job = SimpleNamespace(x=pos, v=None, m=mass, at=pos, velocity=None, eps2=eps2, acc=acc,
+                          jerk=None, pot=pot, self=None, sources=N + 1, targets=N + 1, changed=1,
+                          order=5, theta=0.5, unresolved=0)  # fmt: skip
     host_tree.HostTree(tree_card).sum(job, lambda field, *shape: field)
     assert job.unresolved == 1
     assert not acc
