@@ -3,12 +3,14 @@
  *   card force MODE JERK NN N...       force calls with ni = N, j unchanged, copies included
  *   card step MODE N NI...             block steps: the block's particles written, the time moved,
  *                                      first half, last half with nearest neighbour
+ *   card scatter MODE N NI...          the same with addresses drawn at random
  *   card cut MODE N NI PIPES           one step of NI particles in calls of PIPES at one time
  *   card open                          g6_open, the first time and again
  *
  * Prints a line of JSON per figure: medians; for steps also with the writes, and how soon
  * firsthalf returns.
  */
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,6 +26,8 @@ static double now(void)
 }
 
 static struct bodies b;
+static int *block; /* addresses of all particles, in the order of the blocks */
+static double (*block_x)[3], (*block_v)[3];
 static double (*acc)[3], (*jerk)[3], *pot, *h2, t;
 static int *nearest, mode;
 static const char *const MODES[] = {"grape", "double", "single"};
@@ -34,13 +38,31 @@ static void write_particle(int i)
     g6_set_j_particle(0, i, i, t, 0.0, b.mass[i], zero, zero, zero, b.v[i], b.x[i]);
 }
 
+/* A block is a run of the particles in this order: as they are, or shuffled. */
+static void order_blocks(int n, int shuffled)
+{
+    uint64_t state = 88172645463325252u; /* xorshift (Marsaglia 2003) */
+    for (int i = 0; i < n; i++) block[i] = i;
+    for (int i = n - 1; i > 0 && shuffled; i--) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        const int other = (int)(state % (uint64_t)(i + 1)), kept = block[i];
+        block[i] = block[other], block[other] = kept;
+    }
+    for (int i = 0; i < n; i++) {
+        memcpy(block_x[i], b.x[block[i]], 24);
+        memcpy(block_v[i], b.v[block[i]], 24);
+    }
+}
+
 static void set_up(int n)
 {
     const size_t room = (size_t)n;
     b = plummer(n);
     acc = calloc(room, 24), jerk = calloc(room, 24), pot = calloc(room, 8), h2 = calloc(room, 8);
-    nearest = calloc(room, 4);
+    nearest = calloc(room, 4), block = calloc(room, 4);
+    block_x = calloc(room, 24), block_v = calloc(room, 24);
     t = 0.0;
+    order_blocks(n, 0);
     check(g6_open(0));
     check(g6x_set_int(0, G6X_PRECISION, mode));
     for (int i = 0; i < n; i++) write_particle(i);
@@ -52,19 +74,20 @@ static void take_down(void)
     check(g6_close(0));
     free(b.mass), free(b.x), free(b.v), free(b.index);
     free(acc), free(jerk), free(pot), free(h2), free(nearest);
+    free(block), free(block_x), free(block_v);
 }
 
 /* First half and last half of ni particles from `first` on; *returned: when firsthalf did. */
 static void call(int n, int first, int ni, int nn, double *returned)
 {
-    g6calc_firsthalf(0, n, ni, b.index + first, b.x + first, b.v + first, acc, jerk, pot, 0.0, h2);
+    int *index = block + first; /* that of a particle is its address */
+    double (*x)[3] = block_x + first, (*v)[3] = block_v + first;
+    g6calc_firsthalf(0, n, ni, index, x, v, acc, jerk, pot, 0.0, h2);
     *returned = now();
     if (nn)
-        check(g6calc_lasthalf2(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2, acc,
-                               jerk, pot, nearest));
+        check(g6calc_lasthalf2(0, n, ni, index, x, v, 0.0, h2, acc, jerk, pot, nearest));
     else
-        check(g6calc_lasthalf(0, n, ni, b.index + first, b.x + first, b.v + first, 0.0, h2, acc,
-                              jerk, pot));
+        check(g6calc_lasthalf(0, n, ni, index, x, v, 0.0, h2, acc, jerk, pot));
 }
 
 static int takes_of(double seconds)
@@ -106,7 +129,7 @@ static void force(int wants_jerk, int nn, int n)
 static double step(int n, int ni, int pipes, int first, double *returned, double *with_writes)
 {
     const double written = now();
-    for (int i = 0; i < ni; i++) write_particle(first + i);
+    for (int i = 0; i < ni; i++) write_particle(block[first + i]);
     t += 0x1p-24;
     g6_set_ti(0, t);
     const double start = now();
@@ -126,6 +149,7 @@ static void steps(const char *what, int n, int ni, int pipes)
     double take[MOST_TAKES], half[MOST_TAKES], whole[MOST_TAKES], returned;
     int first = 0;
     set_up(n);
+    order_blocks(n, !strcmp(what, "scatter"));
     for (int k = 0; k < 5; k++) step(n, ni, pipes, 0, &returned, whole);
     const int takes = takes_of(step(n, ni, pipes, 0, &returned, whole));
     for (int k = 0; k < takes; k++) {
@@ -172,13 +196,16 @@ int main(int count, char **word)
         for (int k = 5; k < count; k++) force(atoi(word[3]), atoi(word[4]), atoi(word[k]));
     else if (count > 4 && !strcmp(word[1], "step"))
         for (int k = 4; k < count; k++) steps("step", atoi(word[3]), atoi(word[k]), atoi(word[k]));
+    else if (count > 4 && !strcmp(word[1], "scatter"))
+        for (int k = 4; k < count; k++)
+            steps("scatter", atoi(word[3]), atoi(word[k]), atoi(word[k]));
     else if (count == 6 && !strcmp(word[1], "cut"))
         steps("cut", atoi(word[3]), atoi(word[4]), atoi(word[5]));
     else if (count == 2 && !strcmp(word[1], "open"))
         opening();
     else {
-        fputs("usage: card force MODE JERK NN N... | step MODE N NI... | cut MODE N NI PIPES | "
-              "open\n",
+        fputs("usage: card force MODE JERK NN N... | step MODE N NI... | scatter MODE N "
+              "NI... | cut MODE N NI PIPES | open\n",
               stderr);
         return 2;
     }

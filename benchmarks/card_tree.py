@@ -21,7 +21,7 @@ from grape6py.errors import Grape6Error
 
 HERE = Path(__file__).resolve().parent
 EPS = 1e-4  # softening, in units of the models' size
-TARGETS = 4000  # whose errors are found
+TARGETS = 1 << 15  # whose errors are found: the largest depends on how many there are
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9, 99.99, 100)
 
 # Stages, and words of which the names of their kernels have one; the first that has decides.

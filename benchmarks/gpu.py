@@ -35,7 +35,9 @@ STEPS = {
     "step grape 1024 1": 18, "step grape 1024 64": 28, "step grape 16384 1": 18,
     "step grape 16384 64": 28, "step grape 65536 64": 36, "step grape 262144 64": 60,
     "step grape 1048576 64": 165, "step grape 65536 1024": 165, "step grape 1048576 1024": 1800,
-    "cut grape 65536 1024 48": 350,
+    "cut grape 65536 1024 48": 350, "scatter grape 16384 64": None, "scatter grape 65536 64": None,
+    "scatter grape 262144 64": None, "scatter grape 1048576 64": None,
+    "scatter grape 65536 1024": None, "scatter grape 1048576 1024": None,
 }  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def cards(result):
         goal = f.get("goal") or ""
         if f["what"] == "force":
             lines += row([f"`{f['command']}`", f"{f['gpairs_per_s']:.0f} G pairs/s", goal])
-        elif f["what"] in ("step", "cut"):
+        elif f["what"] in ("step", "scatter", "cut"):
             returned = f"{f['us']:.1f} us (first half back after {f['firsthalf_us']:.0f})"
             lines += row([f"`{f['command']}`", returned, goal])
         elif f["what"] == "open":

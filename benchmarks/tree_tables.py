@@ -42,8 +42,6 @@ def failed(f, columns):
 
 def missed(f, goal):
     """What of a row is not reached; goals are those of Plummer spheres."""
-    if f["model"] != "plummer":
-        return ""
     names = {"median": "median", "p99": "99 %", "largest": "largest"}
     found = [text for name, text in names.items() if f["error"][name] > goal[name]]
     if f["ms"] > goal["goal"]:

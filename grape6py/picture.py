@@ -94,7 +94,7 @@ def _radii(axes, time, radii, fractions):
 
 
 def _cluster(axes, when, mass, pos, centre, size):
-    axes.set_title(f"The cluster at t = {when:g}")
+    axes.set_title(f"Bodies at t = {when:g}")
     largest = mass.max(initial=0.0) or 1.0
     n = max(len(mass), 1)
     dot = np.clip(4000 / n, 0.15, 40) * np.clip(mass / largest, 0.05, 1)
