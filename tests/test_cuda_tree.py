@@ -40,7 +40,7 @@ def test_forces_are_those_of_the_cpu(tree_card, sample, order):
 
 
 @pytest.mark.parametrize("theta", [1e-3, 0.6])
-@pytest.mark.parametrize("sample", ["clustered", "disk"])
+@pytest.mark.parametrize("sample", ["clustered", "disk", "coincident"])
 def test_errors_are_those_of_the_cpu(tree_card, sample, theta):
     """Groups that are wide beside what is in them are summed in parts here, in double there: what
     is far from a single target may be nearer, in units of its size, than from a group."""
@@ -231,7 +231,7 @@ def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, t
     assert {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)} == names
 
 
-@pytest.mark.parametrize("n", [4, 32])
+@pytest.mark.parametrize("n", [4, 40])
 def test_only_targets_count_pairs_at_one_place(tree_card, n):
     pos = np.repeat([[1.0, 2, 3], [0, 0, 0]], [n, 3], axis=0)
     counts = sums(tree_card, pos, np.ones(n + 3), eps=0.0)[2]

@@ -19,9 +19,10 @@ from variants import run as compile_with
 N = 1200
 
 
-# Particles of which many are at one place are searched by the host (test_tree_outliers_on_card.py).
-@pytest.fixture(params=sorted(samples.SAMPLES.keys() - {"coincident"}))
+@pytest.fixture(params=[*samples.SAMPLES, "one place"])
 def pos(request):
+    if request.param == "one place":
+        return np.full((300, 3), 1e5 / 3)
     return np.ascontiguousarray(samples.SAMPLES[request.param](N, 12)[1])
 
 

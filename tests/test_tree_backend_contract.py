@@ -294,7 +294,7 @@ FILES = {
     "test_contract_clusters": "not own_memory and not add_up",
     "test_faults_codes": "grape and not own_row_only and not fits_no_double",
     "test_faults_corners": "grape or not single and not double",
-    "test_faults_scaling": "grape and not beyond_the_range and not massless",
+    "test_faults_scaling": "grape and not beyond_the_range and not massless and not underflows",
     "test_faults_output": "test",
 }
 

@@ -29,7 +29,8 @@ SETS = {
 
 
 @pytest.fixture(params=SETS)
-def unresolved(request):
+def unresolved(request, monkeypatch):
+    monkeypatch.setattr("grape6py.cuda.tree_cells.CROWD", 32)
     pos = SETS[request.param]
     rng = np.random.default_rng(7)
     return rng.random(len(pos)), pos, rng.normal(size=pos.shape)

@@ -16,7 +16,6 @@ from grape6py.cuda.tree_job import (
     FAR,
     FLOW,
     FLOW_PIECES,
-    LEAF,
     LEAF_SPAN,
     MOMENTS,
     MOTION,
@@ -29,6 +28,9 @@ from grape6py.cuda.tree_job import (
 
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE = -6
+CROWD = (
+    2048  # particles of a cell on the deepest level, which are summed pair by pair: more take long
+)
 
 
 class Unresolved(Exception):
@@ -152,12 +154,12 @@ class TreeCells:
         self._drop("summed above complete")
 
     def _is_crowded(self, status):
-        """Whether a cell of the deepest level has more particles than a leaf should."""
+        """Whether a cell of the deepest level has very many particles."""
         cells = self._kept["cell"][status.level_first[CELL_LEVELS - 1] :]
         if not len(cells):
             return False
         first, end = np.frombuffer(self._card.read(cells), np.int32).reshape(-1, 4)[:, :2].T
-        return bool((end - first).max() > LEAF)
+        return bool((end - first).max() > CROWD)
 
     def _find_frame(self):
         """Unit and frame of the velocities, and these in the order of the keys."""

@@ -5,7 +5,6 @@ import ctypes
 GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
 CELL_BLOCK, CELL_LEVELS, LEAF_SPAN = 1024, 22, 1024  # of tree_build.cu
-LEAF = 32  # particles, at most: TREE_LEAF
 TERMS, RATE_TERMS = 64, 36  # of expansions, and of their rates
 FLOW_PIECES = 256  # of the particles, for their momentum
 COUNTERS = 64  # of pairs, points and locals
