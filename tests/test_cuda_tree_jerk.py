@@ -69,8 +69,8 @@ def test_theta_to_zero_gives_the_direct_sum(tree_card, cluster, order, eps):
 @pytest.mark.parametrize("sample", ["plummer", "clustered", "disk"])
 @pytest.mark.parametrize("eps", [EPS, 1.0])
 def test_errors_are_those_of_the_cpu(tree_card, sample, order, eps):
-    """Within what parts of groups make of them: see test_cuda_tree.py. Of many bodies at one place the
-    CPU's tree makes one, which is better still."""
+    """Within what parts of groups make of them: see test_cuda_tree.py. Of many bodies at one place
+    the CPU's tree makes one, which is better still."""
     bodies = moving(sample, 1500, 5)
     mass, pos, vel = bodies
     exact = direct(bodies, eps)
