@@ -6,6 +6,7 @@
  */
 #include "tree_parts.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +155,7 @@ static void free_part(struct tree_part *part)
     memory_free(part->m);
 }
 
-static int gather(const struct tree_parts *p, struct tree_part *part)
+static int gather(struct tree_parts *p, struct tree_part *part)
 {
     const size_t n = (size_t)part->n;
     part->x = memory_zeroed(n * sizeof *part->x);
@@ -165,6 +166,10 @@ static int gather(const struct tree_parts *p, struct tree_part *part)
         const int32_t first = p->first[part->place[k]], end = p->first[part->place[k] + 1];
         memcpy(part->x[k], p->x[p->particle[first]], sizeof part->x[k]);
         for (int32_t i = first; i < end; i++) part->m[k] += p->m[p->particle[i]];
+        if (!isfinite(part->m[k])) {
+            part->m[k] = copysign(DBL_MAX, part->m[k]);
+            p->unfit = 1;
+        }
         for (int32_t i = first; i < end && p->v; i++) {
             const int32_t at = p->particle[i];
             const double share = end == first + 1    ? 1.0
@@ -272,9 +277,13 @@ static int take_set(struct tree_parts *p, struct sets *sets, int threads)
                                       (const double (*)[3])part.v, part.m};
         code = tree_build_one(&part.tree, &in, threads);
         if (!code && left > 0 && !tree_is_resolved(&part.tree, &in)) {
+            const int before = sets->count;
             code = divide(&part, sets, left < MOST_AT_ONCE ? left : MOST_AT_ONCE);
-            free_part(&part);
-            return code;
+            if (code || sets->count > before + 1) {
+                free_part(&part);
+                return code;
+            }
+            memory_free(sets->set[--sets->count].place); /* all again: doubles hold no more */
         }
     }
     if (code)

@@ -21,6 +21,7 @@ struct tree_parts {
     /* Places: their particles, ascending; and by place and particle, where it is. */
     int32_t places, *first, *particle, *place_of, *part_of, *number_in_part;
     double (*x)[3], (*v)[3], *m; /* the caller's particles; v NULL: velocities are not known */
+    int unfit;                   /* the mass of a place is no double: no force is known */
 };
 
 /* Whether a tree resolves its particles, and has no crowded leaf. */

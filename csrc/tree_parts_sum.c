@@ -229,9 +229,10 @@ int tree_sum_parts(const struct tree *t, const struct tree_setting *s,
     int code = 0;
     a.near = memory_zeroed(n);
     if (!a.near) return error_set(f, G6X_E_MEMORY, "out of memory for a tree's targets");
-    memset(out->acc, 0, n * sizeof *out->acc);
-    memset(out->pot, 0, n * sizeof *out->pot);
-    if (out->jerk) memset(out->jerk, 0, n * sizeof *out->jerk);
+    const int none = p->unfit ? 0xff : 0; /* bytes of NaN */
+    memset(out->acc, none, n * sizeof *out->acc);
+    memset(out->pot, none, n * sizeof *out->pot);
+    if (out->jerk) memset(out->jerk, none, n * sizeof *out->jerk);
     for (a.number = 0; a.number < p->count && !code; a.number++) {
         struct tree_counts counts_of_part = {0};
         a.part = &p->part[a.number];

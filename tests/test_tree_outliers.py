@@ -101,6 +101,21 @@ def crowded(signs=False):
     return mass, pos, rng.normal(size=(3000, 3))
 
 
+def test_masses_at_one_place_whose_sum_is_no_double(method):
+    pos = np.vstack([np.zeros((40, 3)), [[1e10, 0, 0]], [[0, 1e10, 0]]])
+    mass = np.append(np.full(40, 1e308), [1.0, 1.0])
+    with Tree(pos, mass) as tree, pytest.raises(errors.RangeError):
+        tree.forces(eps=1.0, method=method)
+
+
+def test_places_that_differences_of_doubles_do_not_tell_apart(method):
+    """Their differences are denormal numbers."""
+    pos = np.zeros((100, 3))
+    pos[:, 0] = np.finfo(float).tiny + np.arange(100) * 5e-324
+    with Tree(pos, np.ones(100)) as tree:
+        assert np.allclose(tree.forces(eps=1.0, method=method).pot, -99)
+
+
 @pytest.mark.parametrize("signs", [False, True])
 @pytest.mark.parametrize("eps", [0.0, 0.3])
 def test_bodies_at_one_place_act_as_each_of_them(eps, signs, method):
