@@ -11,7 +11,7 @@ import capi
 
 BODIES = "import numpy as np; from grape6py import Tree; pos = np.random.default_rng(1).normal("
 CALLS = {
-    "forces": BODIES + "size=(60000, 3)); tree = Tree(pos, np.ones(60000)); say();"
+    "forces": BODIES + "size=(300000, 3)); tree = Tree(pos, np.ones(300000)); say();"
     "tree.forces(theta=0.02)",
     "nearest": BODIES + "size=(60000, 3)); tree = Tree(pos, np.ones(60000)); say();"
     "tree.nearest(6000)",
