@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Makes room for so many ids, so that to add them cannot fail; 0 or G6X_E_MEMORY. */
+/* Allocates memory for so many ids, so that to add them cannot fail; 0 or G6X_E_MEMORY. */
 int closed_ids_reserve(int64_t ids);
 void closed_ids_add(int64_t id);
 int closed_ids_has(int64_t id);

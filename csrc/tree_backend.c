@@ -164,7 +164,7 @@ int octree_build_here(struct octree *t, struct fault *f)
 }
 
 /* A tree on a device is built with its first sum; the device has none of several parts. */
-static int prepare_on_card(struct octree *t, const struct tree_input *in, struct fault *f)
+static int prepare_on_device(struct octree *t, const struct tree_input *in, struct fault *f)
 {
     tree_free_parts(t->tree.parts);
     t->tree.parts = NULL;
@@ -185,7 +185,7 @@ static int build(struct octree *t, struct fault *f)
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->worth->particles || !s->finite) return 0;
-    code = t->on_card ? prepare_on_card(t, &in, f) : octree_build_here(t, f);
+    code = t->on_card ? prepare_on_device(t, &in, f) : octree_build_here(t, f);
     t->current = t->fresh = t->useful = !code;
     return code;
 }

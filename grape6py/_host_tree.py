@@ -32,7 +32,7 @@ class HostTree:
         self._moving = vel is not None
         self._n = n = len(pos)
         given = n, _vectors(pos), _vectors(vel), pointer(mass, "double[]")
-        self.handle = check(wait_for(lib.g6x_tree_open, *given, size=n))
+        self.handle = check(wait_for(lib.g6x_tree_open, *given, size=n, undo=lib.g6x_tree_close))
         self._closing = weakref.finalize(self, lib.g6x_tree_close, self.handle)
         for key, value in self._options.items():
             check(lib.g6x_tree_set_int(self.handle, key, value))

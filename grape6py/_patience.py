@@ -5,11 +5,12 @@ import threading
 LONG = 50_000  # particles and targets of a tree, from which on a call may take a while
 
 
-def wait_for(call, *arguments, size):
+def wait_for(call, *arguments, size, undo=None):
     """What ``call(*arguments)`` returns; it is made in a thread of its own if it may take long.
 
     Python hears of a signal when a call of C returns. Here the main thread waits, and goes on with
-    the exception of Ctrl-C; the call goes on to its end, and its arrays live as long.
+    the exception of Ctrl-C; the call goes on to its end, and its arrays live as long. Where no
+    thread can be had, at the end of the process or of memory, the call is made at once.
 
     Parameters
     ----------
@@ -17,11 +18,31 @@ def wait_for(call, *arguments, size):
         Of cffi, which raises nothing.
     size : int
         Particles and targets.
+    undo : callable, optional
+        Called with what the call returned if nobody waited for it.
     """
     if size < LONG or threading.current_thread() is not threading.main_thread():
         return call(*arguments)
-    found = []
-    thread = threading.Thread(target=lambda: found.append(call(*arguments)), daemon=True)
-    thread.start()
-    thread.join()
+    found, lock, left = [], threading.Lock(), []
+
+    def run():
+        value = call(*arguments)
+        with lock:
+            found.append(value)
+            if left and undo:
+                undo(value)
+
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return call(*arguments)
+    try:
+        thread.join()
+    except BaseException:
+        with lock:
+            left.append(True)
+            if found and undo:
+                undo(found[0])
+        raise
     return found[0]

@@ -3,11 +3,13 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 import capi
+from grape6py import _patience
 
 BODIES = "import numpy as np; from grape6py import Tree; pos = np.random.default_rng(1).normal("
 CALLS = {
@@ -33,3 +35,39 @@ def test_the_wait_ends_at_once(call):
     assert "KeyboardInterrupt" in said
     assert python.returncode == -signal.SIGINT
     assert time.monotonic() - start < 2, "the call itself takes more than ten seconds"
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_what_nobody_waited_for_is_undone(monkeypatch, ended):
+    """A tree that is opened after Ctrl-C is closed again; before, it stayed until the end."""
+    going_on, undone, done = threading.Event(), [], threading.Event()
+
+    def interrupted(thread, *_):
+        if ended:
+            wait(thread)
+        raise KeyboardInterrupt
+
+    def undo(value):
+        undone.append(value)
+        done.set()
+
+    def call(value):
+        assert ended or going_on.wait(10)
+        return value
+
+    wait = threading.Thread.join
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _patience.wait_for(call, 7, size=_patience.LONG, undo=undo)
+    assert undone == ([7] if ended else [])
+    going_on.set()
+    assert done.wait(10)
+    assert undone == [7]
+
+
+def test_without_threads_the_call_is_made_at_once(monkeypatch):
+    def refused(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    assert _patience.wait_for(abs, -3, size=_patience.LONG) == 3

@@ -28,9 +28,7 @@ from grape6py.cuda.tree_job import (
 
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE = -6
-CROWD = (
-    2048  # particles of a cell on the deepest level, which are summed pair by pair: more take long
-)
+CROWD = 2048  # particles of one smallest cell, summed pair by pair: with more that takes long
 
 
 class Unresolved(Exception):
