@@ -126,6 +126,15 @@ int g6x_get_double(int clusterid, int key, double *value)
     return code;
 }
 
+static struct scale scale_of(struct session *s, int nj)
+{
+    fenv_t host;
+    fpenv_enter(&host);
+    const struct scale scale = force_scale(s, nj);
+    fpenv_leave(&host);
+    return scale;
+}
+
 int g6x_get_scale(int clusterid, int nj, int exponent[3])
 {
     int code;
@@ -135,10 +144,28 @@ int g6x_get_scale(int clusterid, int nj, int exponent[3])
         code = error_set(&s->fault, exponent ? G6X_E_ARGUMENT : G6X_E_NULL,
                          "g6x_get_scale: null pointer or nj = %d", nj);
     } else {
-        const struct scale scale = force_scale(s, nj);
+        const struct scale scale = scale_of(s, nj);
         exponent[0] = scale.length;
         exponent[1] = scale.mass;
         exponent[2] = scale.velocity;
+        code = 0;
+    }
+    session_release(s);
+    return code;
+}
+
+int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    if (!origin || !drift || nj < 0) {
+        code = error_set(&s->fault, origin && drift ? G6X_E_ARGUMENT : G6X_E_NULL,
+                         "g6x_get_origin: null pointer or nj = %d", nj);
+    } else {
+        const struct scale scale = scale_of(s, nj);
+        memcpy(origin, scale.origin, sizeof scale.origin);
+        memcpy(drift, scale.drift, sizeof scale.drift);
         code = 0;
     }
     session_release(s);

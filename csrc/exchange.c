@@ -38,6 +38,16 @@ static int is_row(const long long *w)
     return 1;
 }
 
+/* Three exponents, and 15 bits that tell origins apart: 0 for none. */
+static long long word_of(const struct scale *scale)
+{
+    uint64_t mixed = 0;
+    for (int k = 0; k < 3; k++) mixed = (mixed ^ bits_of(scale->origin[k])) * 0x9e3779b97f4a7c15u;
+    for (int k = 0; k < 3; k++) mixed = (mixed ^ bits_of(scale->drift[k])) * 0x9e3779b97f4a7c15u;
+    return (scale->length + 32768) | (long long)(scale->mass + 32768) << 16 |
+           (long long)(scale->velocity + 32768) << 32 | (long long)(mixed >> 49) << 48;
+}
+
 int exchange_get(struct session *s, int ni, long long *words)
 {
     struct force_call *c = &s->call;
@@ -53,13 +63,12 @@ int exchange_get(struct session *s, int ni, long long *words)
     if (code && !c->code && !force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->fault);
     if (code) return code;
-    const struct scale scale = s->call.scale;
+    const long long scale = word_of(&s->call.scale);
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
         w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
-        w[WORD_SCALE] = (scale.length + 32768) | (long long)(scale.mass + 32768) << 16 |
-                        (long long)(scale.velocity + 32768) << 32;
+        w[WORD_SCALE] = scale;
         to_words(&rows[i], w);
         if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }
@@ -76,7 +85,7 @@ int exchange_add(int ni, long long *sum, const long long *words, struct fault *f
             a[WORD_SCALE] != b[WORD_SCALE])
             return error_set(f, G6X_E_ARGUMENT,
                              "g6x_add_partial: row %d: not a partial sum, or made with another "
-                             "precision or scale (set G6X_SCALE_* alike)",
+                             "precision, scale or origin (set G6X_SCALE_* and G6X_ORIGIN_* alike)",
                              i);
         from_words(a, &row);
         from_words(b, &other);

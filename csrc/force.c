@@ -14,6 +14,7 @@
 #include "threads.h"
 #include "verify.h"
 
+static int is_nan(double a) { return bits_of(a) << 1 > (uint64_t)0x7ff << 53; }
 static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
 static int all_finite3(const double a[3])
@@ -171,14 +172,39 @@ int force_check(struct session *s, int nj, int ni, int lacks)
     return force_check_particles(s, nj, "");
 }
 
+/* The origin that was set; sessions whose scale was set have one alike, though nobody may have set
+ * it. */
+static void take_origin(const double set[3], int scale_is_set, double origin[3])
+{
+    int any = scale_is_set;
+    for (int k = 0; k < 3; k++) any |= !is_nan(set[k]);
+    for (int k = 0; any && k < 3; k++) origin[k] = is_nan(set[k]) ? 0.0 : set[k];
+}
+
+/* What is near the origin is as far from zero as that. */
+static void forget_origin(double origin[3], int *exponent)
+{
+    for (int k = 0; k < 3; k++) {
+        const int far = scale_exponent(exponent_of(origin[k]));
+        if (origin[k] != 0.0 && far > *exponent) *exponent = far;
+        origin[k] = 0.0;
+    }
+}
+
 struct scale force_scale(struct session *s, int nj)
 {
     jmemory_settle(&s->j, nj);
     struct scale scale = jmemory_scale(&s->j);
-    const int *wanted = s->options.scale;
-    if (wanted[0] != G6X_AUTO) scale.length = scale_exponent(wanted[0]);
-    if (wanted[1] != G6X_AUTO) scale.mass = scale_exponent(wanted[1]);
-    if (wanted[2] != G6X_AUTO) scale.velocity = scale_exponent(wanted[2]);
+    const struct options *o = &s->options;
+    take_origin(o->origin, o->scale[0] != G6X_AUTO, scale.origin);
+    take_origin(o->drift, o->scale[2] != G6X_AUTO, scale.drift);
+    if (o->precision == MODE_DOUBLE) { /* which resolves what the caller's numbers do, from zero */
+        forget_origin(scale.origin, &scale.length);
+        forget_origin(scale.drift, &scale.velocity);
+    }
+    if (o->scale[0] != G6X_AUTO) scale.length = scale_exponent(o->scale[0]);
+    if (o->scale[1] != G6X_AUTO) scale.mass = scale_exponent(o->scale[1]);
+    if (o->scale[2] != G6X_AUTO) scale.velocity = scale_exponent(o->scale[2]);
     return scale;
 }
 

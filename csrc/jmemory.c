@@ -256,20 +256,22 @@ static void count_slot(struct jmemory *j, const struct slot_note *n, int by)
     count(&j->v, n->v, by);
 }
 
-static int largest_exponent(const double a[3])
+/* The largest of a component's distance from the origin. */
+static int largest_exponent(const double a[3], const double origin[3])
 {
-    const uint64_t u = bits_of(a[0]) << 1, v = bits_of(a[1]) << 1, w = bits_of(a[2]) << 1;
+    const uint64_t u = bits_of(a[0] - origin[0]) << 1, v = bits_of(a[1] - origin[1]) << 1,
+                   w = bits_of(a[2] - origin[2]) << 1;
     const uint64_t most = u > v ? (u > w ? u : w) : (v > w ? v : w);
     return exponent_of(from_bits(most >> 1));
 }
 
-static struct slot_note note_of(const struct jparticle *p)
+static struct slot_note note_of(const struct jmemory *j, const struct jparticle *p)
 {
     struct slot_note n = {.index = p->index, .state = (int16_t)p->state};
     if (p->state == SLOT_SET) {
-        n.x = (int16_t)largest_exponent(p->x);
+        n.x = (int16_t)largest_exponent(p->x, j->origin);
         n.mass = (int16_t)exponent_of(p->mass);
-        n.v = (int16_t)largest_exponent(p->v);
+        n.v = (int16_t)largest_exponent(p->v, j->drift);
     }
     return n;
 }
@@ -289,7 +291,7 @@ static void tell_of(struct jmemory *j, int64_t a)
 static void settle_slot(struct jmemory *j, int64_t a)
 {
     struct slot_note *n = &j->note[a];
-    const struct slot_note now = note_of(&j->body[a]);
+    const struct slot_note now = note_of(j, &j->body[a]);
     if (a < j->counted) count_slot(j, n, -1);
     const int moves = n->state == SLOT_EMPTY || n->index != now.index;
     if (moves && n->state != SLOT_EMPTY) unlink_slot(j, a);
@@ -299,11 +301,70 @@ static void settle_slot(struct jmemory *j, int64_t a)
     tell_of(j, a);
 }
 
+/* ---- the origin --------------------------------------------------------------- */
+
+/* Of all addresses, one sample alone can be this one. */
+static int is_sampled(const struct jmemory *j, int64_t a)
+{
+    return a < j->sampled && j->sample[(2 * a + 1) * j->samples / (2 * j->sampled)] == a;
+}
+
+static int is_changed(const struct jmemory *j, int64_t a)
+{
+    const int64_t word = a / 64;
+    return word >= j->changed_low && word < j->changed_high && j->changed[word] >> (a % 64) & 1;
+}
+
+/* The notes of slots that have been settled, from a new origin; a changed slot, which may be bad
+ * now, will be settled. */
+static void note_again(struct jmemory *j)
+{
+    for (int64_t a = 0; a < j->capacity; a++) {
+        struct slot_note *n = &j->note[a];
+        if (n->state != SLOT_SET) continue;
+        const struct slot_note old = *n;
+        const int is_sound = j->body[a].state == SLOT_SET;
+        n->x = (int16_t)(is_sound ? largest_exponent(j->body[a].x, j->origin) : EXPONENT_NONE);
+        n->v = (int16_t)(is_sound ? largest_exponent(j->body[a].v, j->drift) : EXPONENT_NONE);
+        if (a >= j->counted || (n->x == old.x && n->v == old.v)) continue;
+        count_slot(j, &old, -1);
+        count_slot(j, n, 1);
+    }
+}
+
+/* Brings the origin up to date with the sample, before the changed slots are settled. */
+static void settle_origin(struct jmemory *j, int64_t end)
+{
+    double x[ORIGIN_SAMPLE][3], v[ORIGIN_SAMPLE][3], origin[3], drift[3];
+    int n = 0, moved = j->sample_moved || end != j->sampled;
+    for (int k = 0; k < j->samples; k++) moved |= is_changed(j, j->sample[k]);
+    if (!moved) return;
+    j->sample_moved = 0;
+    j->sampled = end;
+    j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
+    for (int k = 0; k < j->samples; k++) {
+        j->sample[k] = (int32_t)origin_address(end, j->samples, k);
+        const struct jparticle *p = &j->body[j->sample[k]];
+        if (p->state != SLOT_SET) continue;
+        memcpy(x[n], p->x, sizeof *x);
+        memcpy(v[n++], p->v, sizeof *v);
+    }
+    origin_choose((const double (*)[3])x, n, origin);
+    origin_choose((const double (*)[3])v, n, drift);
+    if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
+    memcpy(j->origin, origin, sizeof origin);
+    memcpy(j->drift, drift, sizeof drift);
+    note_again(j);
+}
+
+/* ---- settling ----------------------------------------------------------------- */
+
 int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
 {
     struct slot_note *n = &j->note[a];
     if (a >= j->capacity || n->state != SLOT_SET || n->index != p->index) return 0;
-    const struct slot_note now = note_of(p);
+    const struct slot_note now = note_of(j, p);
+    j->sample_moved |= is_sampled(j, a);
     memcpy(&j->body[a], p, sizeof *p);
     if (j->k18) memset(j->k18[a], 0, sizeof j->k18[a]);
     if (a < j->counted && (now.x != n->x || now.mass != n->mass || now.v != n->v)) {
@@ -329,7 +390,9 @@ int jmemory_follow(struct jmemory *j, int follower)
 
 void jmemory_settle(struct jmemory *j, int64_t nj)
 {
+    const int64_t end = nj < j->capacity ? nj : j->capacity;
     jmemory_commit(j);
+    settle_origin(j, end);
     for (int64_t w = j->changed_low; w < j->changed_high; w++) {
         for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1)
             settle_slot(j, 64 * w + __builtin_ctzll(bits));
@@ -337,7 +400,6 @@ void jmemory_settle(struct jmemory *j, int64_t nj)
     }
     j->changed_low = j->changed_high = 0;
 
-    const int64_t end = nj < j->capacity ? nj : j->capacity;
     if (end != j->counted) { /* on both sides of either end: the last block's range changes too */
         jmemory_stale_slots(j, end, j->counted);
         jmemory_stale_slots(j, end - 1, j->counted - 1);
@@ -373,8 +435,10 @@ static int exponent_of_most(const struct histogram *h)
 
 struct scale jmemory_scale(const struct jmemory *j)
 {
-    const struct scale s = {exponent_of_most(&j->x), exponent_of_most(&j->mass),
-                            exponent_of_most(&j->v)};
+    struct scale s = {
+        exponent_of_most(&j->x), exponent_of_most(&j->mass), exponent_of_most(&j->v), 0, {0}, {0}};
+    memcpy(s.origin, j->origin, sizeof s.origin);
+    memcpy(s.drift, j->drift, sizeof s.drift);
     return s;
 }
 
@@ -405,13 +469,34 @@ int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, in
     return found;
 }
 
+static inline __attribute__((always_inline)) void
+predict(const struct jparticle *p, const double k18[3], double time, double x[3], double v[3])
+{
+    const double dt = time - p->time;
+    for (int k = 0; k < 3; k++)
+        predict_component(dt, k18[k], p->j6[k], p->a2[k], p->v[k], p->x[k], &x[k], &v[k]);
+}
+
+#ifdef __x86_64__
+/* The same steps where fma is an instruction, and not a call. */
+__attribute__((target("fma"))) static void predict_by_fma(const struct jparticle *p,
+                                                          const double k18[3], double time,
+                                                          double x[3], double v[3])
+{
+    predict(p, k18, time, x, v);
+}
+#endif
+
 void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
                      double v[3])
 {
-    const struct jparticle *p = &j->body[address];
-    const double dt = time - p->time;
-    for (int k = 0; k < 3; k++) {
-        const double k18 = snap && j->k18 ? j->k18[address][k] : 0.0;
-        predict_component(dt, k18, p->j6[k], p->a2[k], p->v[k], p->x[k], &x[k], &v[k]);
+    static const double none[3];
+    const double *k18 = snap && j->k18 ? j->k18[address] : none;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("fma")) {
+        predict_by_fma(&j->body[address], k18, time, x, v);
+        return;
     }
+#endif
+    predict(&j->body[address], k18, time, x, v);
 }

@@ -10,10 +10,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "origin.h"
 #include "particle.h"
 #include "scale.h"
 
-/* What a slot contributed to the index map and the histograms. */
+/* What a slot contributed to the index map and the histograms: exponents from the origin. */
 struct slot_note {
     int32_t index;
     int16_t x, mass, v;
@@ -79,6 +80,11 @@ struct jmemory {
     uint32_t head_mask;
     int64_t counted; /* slots below this address are in the histograms */
     struct histogram x, mass, v;
+
+    double origin[3], drift[3]; /* chosen from the sample */
+    int32_t sample[ORIGIN_SAMPLE];
+    int samples, sample_moved;
+    int64_t sampled; /* addresses below this */
 };
 
 void jmemory_free(struct jmemory *j);
@@ -102,7 +108,8 @@ void jmemory_commit(struct jmemory *j);
 int jmemory_move(struct jmemory *j, int64_t address, const struct jparticle *p);
 /* Keeps a follower's list of fresh slots from now on; 0 or G6X_E_MEMORY. */
 int jmemory_follow(struct jmemory *j, int follower);
-/* Settles the changed slots, and moves the histograms to the slots below nj. */
+/* Settles the changed slots, and moves the histograms and the origin to the slots below nj. It
+ * needs the library's floating-point environment (fpenv.h). */
 void jmemory_settle(struct jmemory *j, int64_t nj);
 /* Marks all slots, or the chunks of two of them, as to be packed. */
 void jmemory_stale_all(struct jmemory *j);

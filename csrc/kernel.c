@@ -8,6 +8,7 @@
 #include "kernel.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include OPS_HEADER
@@ -22,28 +23,52 @@
 #include "threads.h"
 
 #define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
 #define UNROLL _Pragma("GCC unroll 16")
 
 enum { TILE = VL };
 
-/* Every s^2 of a pair with r^2 < 2 is below this, however it was rounded. */
-PAIR_FN vec maybe_close(vec eps2)
+/* Every s^2 of a close pair is below this, however it was rounded. */
+PAIR_FN vec maybe_close(vec eps2, vec close)
 {
     const vec slack = v_set1(1.0 + (REAL_BITS == 32 ? 0x1p-22 : 0x1p-51));
-    return v_mul(v_add(eps2, v_set1(2)), slack);
+    return v_mul(v_add(eps2, close), slack);
 }
 
 #include "pack.h"
 
 /* ---- tile: lanes hold i ------------------------------------------------------- */
 
+/* Close pairs of some i particles and a block; of lanes in `crowded` there are more. */
+enum { MOST_CLOSE = 512 };
+struct close_pairs {
+    unsigned lanes, crowded;
+    int count;
+    int16_t place[MOST_CLOSE], lane[MOST_CLOSE];
+};
+
+static void close_note(struct close_pairs *c, unsigned lanes, int place)
+{
+    c->lanes |= lanes;
+    for (; lanes; lanes &= lanes - 1) {
+        const int lane = __builtin_ctz(lanes);
+        if (c->count == MOST_CLOSE) {
+            c->crowded |= 1u << lane;
+        } else {
+            c->place[c->count] = (int16_t)place;
+            c->lane[c->count++] = (int16_t)lane;
+        }
+    }
+}
+
 /* A pass's i particles, and what is gathered for them over blocks. */
 struct tile {
     real field[I_FIELDS][TILE];
     int32_t index[TILE];
     double sum[NSUM][TILE];
-    real r2_min[TILE]; /* of a block */
-    double best[TILE]; /* nearest neighbour: r^2 and block so far */
+    real r2_min[TILE];        /* of a block */
+    struct close_pairs close; /* of a block */
+    double best[TILE];        /* nearest neighbour: r^2 and block so far */
     int64_t best_block[TILE];
     struct nearest exact[TILE]; /* of the blocks that were summed exactly */
     uint64_t invalid[TILE];
@@ -101,20 +126,60 @@ INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int3
     return s;
 }
 
+/* A sub-sum without pairs that are close, which are noted, nor those of one index; the smallest r^2
+ * of the others. */
+INLINE vec tile_lane_without(struct tile *t, const int split, const int jerk, const real *j,
+                             const int32_t *index, int place, int nc, struct pair_sum *sum)
+{
+    const int step = (split ? 10 : 7) * CHUNK;
+    const vec zero = v_set1(0), far = v_set1(FAR_S2), close = v_load(t->field[10]);
+    const struct pair_i i = tile_body(t, split);
+    struct pair_sum own = {zero, zero, zero, zero, zero, zero, zero};
+    vec r2_min = far;
+    for (int c = 0; c < nc; c++, j += step, index += CHUNK, place += CHUNK) {
+        const struct pair_j p = tile_source(j, split);
+        const struct pair_sep r = pair_separation(split, &i, &p);
+        const vmask same = vmask_index(t->index, *index);
+        const vec r2 = v_select(same, far, pair_distance2(&r, zero));
+        const vmask is_close = v_lt(r2, close);
+        const vec s2 = v_select(same, far, pair_distance2(&r, i.eps2));
+        const vec m = v_select(is_close, zero, v_select(same, zero, p.m));
+        if (vmask_bits(is_close)) close_note(&t->close, vmask_bits(is_close), place);
+        r2_min = v_min(r2_min, v_select(is_close, far, r2));
+        pair_add(jerk, &i, &p, m, v_rsqrt(v_select(is_close, far, s2)), &r, &own);
+    }
+    *sum = own;
+    return r2_min;
+}
+
+NOINLINE vec tile_lane_careful(struct tile *t, int split, int jerk, const real *j,
+                               const int32_t *index, int place, int nc, struct pair_sum *sum)
+{
+    if (split && jerk) return tile_lane_without(t, 1, 1, j, index, place, nc, sum);
+    if (split) return tile_lane_without(t, 1, 0, j, index, place, nc, sum);
+    if (jerk) return tile_lane_without(t, 0, 1, j, index, place, nc, sum);
+    return tile_lane_without(t, 0, 0, j, index, place, nc, sum);
+}
+
 /* Sub-sum of lane l over nc chunks, j pointing at that lane of the first of them, added to
  * t->sum. The loop has two stages, one pair apart, so that the latency of the root hides
- * behind the sums of the pair before. `ahead` is read into the cache meanwhile. */
-INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
-                      const struct pair_i *i, const real *j, const int32_t *index, int nc,
-                      const char *ahead, vec *d2_min)
+ * behind the sums of the pair before. `ahead` is read into the cache meanwhile. If an r^2 or s^2 is
+ * below `close`, the sub-sum is made again carefully. */
+INLINE struct pair_sum tile_lane_fast(struct tile *t, const int split, const int jerk, const int nn,
+                                      const int self, const struct pair_i *i, const real *j,
+                                      const int32_t *index, int place, int nc, const char *ahead,
+                                      vec close, vec *d2_min)
 {
     const int step = (split ? 10 : 7) * CHUNK;
     const vec zero = v_set1(0);
+    const real *const first = j;
+    const int32_t *const first_index = index;
     struct pair_sum sum = {zero, zero, zero, zero, zero, zero, zero};
-    struct stage now = tile_first(i, j, index, t, split, nn, self, d2_min);
+    vec d2 = v_set1(FAR_S2);
+    struct stage now = tile_first(i, j, index, t, split, nn, self, &d2);
     for (int c = 1; c < nc; c++, j += step, ahead += (size_t)step / CHUNK * sizeof(real)) {
         index += CHUNK;
-        const struct stage next = tile_first(i, j + step, index, t, split, nn, self, d2_min);
+        const struct stage next = tile_first(i, j + step, index, t, split, nn, self, &d2);
         const struct pair_j p = tile_source(j, split);
         __builtin_prefetch(ahead, 0, 3);
         pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
@@ -122,6 +187,26 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
     }
     const struct pair_j p = tile_source(j, split);
     pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
+    if (vmask_bits(v_lt(d2, close)))
+        d2 = tile_lane_careful(t, split, jerk, first, first_index, place, nc, &sum);
+    *d2_min = v_min(*d2_min, d2);
+    return sum;
+}
+
+/* In a block that has shown some, close pairs are expected everywhere. */
+enum { EXPECTED_AFTER = 3 };
+
+/* Sub-sum of lane l, added to t->sum. */
+INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
+                      const struct pair_i *i, const real *j, const int32_t *index, int place,
+                      int nc, const char *ahead, vec close, vec *d2_min)
+{
+    struct pair_sum sum;
+    if (t->close.count < EXPECTED_AFTER)
+        sum =
+            tile_lane_fast(t, split, jerk, nn, self, i, j, index, place, nc, ahead, close, d2_min);
+    else
+        *d2_min = v_min(*d2_min, tile_lane_careful(t, split, jerk, j, index, place, nc, &sum));
     v_accumulate(t->sum[SUM_AX], sum.ax);
     v_accumulate(t->sum[SUM_AY], sum.ay);
     v_accumulate(t->sum[SUM_AZ], sum.az);
@@ -134,28 +219,31 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
 }
 
 /* Sums of one block of nc chunks into t->sum. Bit 16 h + l of `self`: lane l of half h
- * holds an index of the tile. Returns the lanes that met a pair closer than the
- * arithmetic resolves. */
-INLINE unsigned tile_block(struct tile *t, const int split, const int jerk, const int nn,
-                           const real *j, const int32_t *index, int nc, unsigned self)
+ * holds an index of the tile. Close pairs are left to t->close. */
+INLINE void tile_block(struct tile *t, const int split, const int jerk, const int nn, const real *j,
+                       const int32_t *index, int nc, unsigned self)
 {
     const int nrow = split ? 10 : 7;
     const size_t half = (size_t)SUB_CHUNKS * CHUNK;
     const struct pair_i i = tile_body(t, split);
+    const vec limit = v_load(t->field[10]), close = nn == 2 ? limit : maybe_close(i.eps2, limit);
     vec d2_min = v_set1(FAR_S2);
     memset(t->sum, 0, sizeof t->sum);
+    t->close.lanes = t->close.crowded = 0;
+    t->close.count = 0;
     for (int h = 0; nc > 0; h++, nc -= SUB_CHUNKS, j += half * (size_t)nrow, index += half) {
         const int n = nc < SUB_CHUNKS ? nc : SUB_CHUNKS;
         const char *ahead = (const char *)(j + half * (size_t)nrow);
         for (int l = 0; l < CHUNK; l++, ahead += SUB_CHUNKS * (size_t)nrow * sizeof(real)) {
             if (self >> (16 * h + l) & 1)
-                tile_lane(t, split, jerk, nn, 1, &i, j + l, index + l, n, ahead, &d2_min);
+                tile_lane(t, split, jerk, nn, 1, &i, j + l, index + l, h * (int)half + l, n, ahead,
+                          close, &d2_min);
             else
-                tile_lane(t, split, jerk, nn, 0, &i, j + l, index + l, n, ahead, &d2_min);
+                tile_lane(t, split, jerk, nn, 0, &i, j + l, index + l, h * (int)half + l, n, ahead,
+                          close, &d2_min);
         }
     }
     v_store(t->r2_min, d2_min);
-    return vmask_bits(v_lt(d2_min, nn == 2 ? v_set1(2) : maybe_close(i.eps2)));
 }
 
 static void rows_lock(const struct direct_job *job, int i)
@@ -303,6 +391,33 @@ static int tile_fits(const struct direct_job *job, const struct tile_range *t, i
            in_range(job->mode, &t->creeping, r);
 }
 
+/* Completes the sums of a block, in the caller's units, of a lane that needs it: close pairs, or a
+ * whole block that the kernel's arithmetic does not hold. */
+static void tile_lane_exactly(const struct direct_job *job, struct tile *t, int split, int jerk,
+                              int i, int l, int64_t block, int fits, int nn)
+{
+    double sum[NSUM];
+    struct nearest near;
+    if (!fits && !in_range(job->mode, &job->body_range[i + l], &job->ranges[block])) {
+        exact_block(job, i + l, block, sum, &near);
+        t->r2_min[l] = (real)NO_NEIGHBOUR;
+    } else if (t->close.crowded >> l & 1) {
+        row_block_crowded(job, split, jerk, i + l, block, sum, &near);
+    } else if (t->close.lanes >> l & 1) {
+        int16_t place[MOST_CLOSE];
+        int count = 0;
+        for (int k = 0; k < t->close.count; k++)
+            if (t->close.lane[k] == l) place[count++] = t->close.place[k];
+        for (int k = 0; k < NSUM; k++) sum[k] = t->sum[k][l];
+        close_pairs_exactly(job, i + l, block, place, count, sum, &near);
+    } else {
+        return;
+    }
+    if (near.address >= 0) t->r2_min[l] = (real)NO_NEIGHBOUR;
+    if (nn) nearest_keep(&t->exact[l], near.r2, near.address);
+    for (int k = 0; k < NSUM; k++) t->sum[k][l] = sum[k];
+}
+
 /* The whole work of up to TILE i particles. */
 INLINE void tile_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
                      int i, int n, int64_t first, int64_t last, struct partial_row *rows,
@@ -317,27 +432,13 @@ INLINE void tile_sum(const struct direct_job *job, const int split, const int je
         const unsigned self = self_lanes(job, i, n, b);
         const real *j = (const real *)job->rows + (size_t)b * BLOCK * nrow;
         const int32_t *index = job->jindex + b * BLOCK;
-        const unsigned close = tile_block(&t, split, jerk, nn, j, index, nc, self);
+        tile_block(&t, split, jerk, nn, j, index, nc, self);
         const int fits = tile_fits(job, &range, b);
         for (int k = 0; k < NSUM; k++)
             for (int l = 0; l < TILE; l++)
                 t.sum[k][l] = t.sum[k][l] * job->unit[k][0] * job->unit[k][1];
-        if (close || !fits)
-            for (int l = 0; l < n; l++) {
-                double sum[NSUM];
-                struct nearest near;
-                if (!fits && !in_range(job->mode, &job->body_range[i + l], &job->ranges[b])) {
-                    exact_block(job, i + l, b, sum, &near);
-                    t.r2_min[l] = (real)NO_NEIGHBOUR;
-                } else if (close >> l & 1) {
-                    row_block_careful(job, i + l, b, nc, sum, &near);
-                } else {
-                    continue;
-                }
-                if (near.address >= 0) t.r2_min[l] = (real)NO_NEIGHBOUR;
-                if (nn) nearest_keep(&t.exact[l], near.r2, near.address);
-                for (int k = 0; k < NSUM; k++) t.sum[k][l] = sum[k];
-            }
+        if (t.close.lanes || !fits)
+            for (int l = 0; l < n; l++) tile_lane_exactly(job, &t, split, jerk, i, l, b, fits, nn);
         if (nn)
             for (int l = 0; l < TILE; l++)
                 if (t.r2_min[l] < t.best[l]) {

@@ -24,7 +24,7 @@ enum {
     BLOCK_CHUNKS = BLOCK / CHUNK,
     SUB_CHUNKS = 32, /* chunks of a sub-sum */
     MAX_TILE = 32,   /* i particles that a kernel may take in one pass */
-    I_FIELDS = 10    /* x y z xl yl zl vx vy vz eps2 */
+    I_FIELDS = 11    /* x y z xl yl zl vx vy vz eps2, and the r^2 below which a pair is close */
 };
 
 static inline int rows_per_chunk(int mode) { return mode == MODE_GRAPE ? 10 : 7; }

@@ -131,6 +131,7 @@ PAIR_FN quad q_set(double a, double b, double c, double d) { return (quad){{a, b
         return a;                                                                                  \
     }
 QUAD_OP(q_add, a.lane[k] + b.lane[k])
+QUAD_OP(q_sub, a.lane[k] - b.lane[k])
 QUAD_OP(q_mul, a.lane[k] * b.lane[k])
 PAIR_FN quad q_fma(quad a, quad b, quad c)
 {

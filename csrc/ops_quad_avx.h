@@ -5,6 +5,7 @@ typedef __m256d quad;
 #define q_set(a, b, c, d) _mm256_setr_pd(a, b, c, d)
 #define q_zero() _mm256_setzero_pd()
 #define q_add _mm256_add_pd
+#define q_sub _mm256_sub_pd
 #define q_mul _mm256_mul_pd
 #define q_fma _mm256_fmadd_pd
 /* Splits x, y, z on the grid of integers; the fourth lane stays whole in hi. */

@@ -5,6 +5,7 @@
 #include "options.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -315,6 +316,8 @@ static void read_all(void)
     initial = (struct options){.jerk = 1,
                                .snap = 1,
                                .scale = {G6X_AUTO, G6X_AUTO, G6X_AUTO},
+                               .origin = {NAN, NAN, NAN},
+                               .drift = {NAN, NAN, NAN},
                                .tree_order = DEFAULT_ORDER,
                                .theta = DEFAULT_THETA};
     if (config && *config) read_config(config, use_client);
@@ -417,9 +420,29 @@ static double *double_option(struct options *o, int key)
     return key == G6X_VERIFY ? &o->verify : key == G6X_THETA ? &o->theta : NULL;
 }
 
+/* Components of the origin and the drift. */
+static double *place_option(struct options *o, int key)
+{
+    if (key >= G6X_ORIGIN_X && key <= G6X_ORIGIN_Z) return &o->origin[key - G6X_ORIGIN_X];
+    return key >= G6X_DRIFT_X && key <= G6X_DRIFT_Z ? &o->drift[key - G6X_DRIFT_X] : NULL;
+}
+
+/* No larger, so that differences do not overflow; NaN: from the data. */
+static int is_place(double a)
+{
+    const uint64_t most = bits_of(0x1p900), magnitude = bits_of(a) << 1 >> 1;
+    return magnitude <= most || magnitude > bits_of(INFINITY);
+}
+
 int options_set_double(struct options *o, int key, double value, struct fault *f)
 {
-    double *to = double_option(o, key);
+    double *to = place_option(o, key);
+    if (to && !is_place(value)) return error_set(f, G6X_E_ARGUMENT, "option %d: beyond 2^900", key);
+    if (to) {
+        *to = value;
+        return 0;
+    }
+    to = double_option(o, key);
     if (!to || !is_fraction(value))
         return error_set(f, G6X_E_ARGUMENT,
                          "option %d: no such fractional option, or not from 0 to 1", key);
@@ -430,7 +453,8 @@ int options_set_double(struct options *o, int key, double value, struct fault *f
 int options_get_double(const struct options *o, int key, double *value)
 {
     struct options copy = *o;
-    const double *from = double_option(&copy, key);
+    const double *place = place_option(&copy, key),
+                 *from = place ? place : double_option(&copy, key);
     if (!from) return G6X_E_ARGUMENT;
     *value = *from;
     return 0;

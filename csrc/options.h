@@ -15,6 +15,7 @@ struct options {
     int backend, precision, threads, isa, jerk, snap, neighbour_self, predict_on_host;
     int all_devices;             /* a session uses all CUDA devices that may be used */
     int scale[3];                /* exponents of length, mass, velocity, or G6X_AUTO */
+    double origin[3], drift[3];  /* of places and velocities; NaN: not set */
     int tree_method, tree_order; /* enum tree_method; order of expansions */
     double theta;                /* opening angle; 0: all pairs */
     double verify;

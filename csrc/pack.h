@@ -8,9 +8,23 @@ struct packed_quad {
     quad x, v; /* x, y, z, m and vx, vy, vz, 0, scaled */
 };
 
+/* What predicted particles are relative to, and times what. */
+struct quad_scale {
+    quad origin, x_unit, drift, v_unit;
+};
+
+INLINE struct quad_scale quad_scale(const struct scale *s, const int mode)
+{
+    const double x = power_of_two(length_shift(s, mode)), v = power_of_two(velocity_shift(s));
+    return (struct quad_scale){.origin = q_set(s->origin[0], s->origin[1], s->origin[2], 0.0),
+                               .x_unit = q_set(x, x, x, power_of_two(mass_shift(s))),
+                               .drift = q_set(s->drift[0], s->drift[1], s->drift[2], 0.0),
+                               .v_unit = q_set(v, v, v, 0.0)};
+}
+
 /* The Horner steps of predictor.h: without FMA the last bits differ. */
 INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *k18, double time,
-                                       quad x_unit, quad v_unit)
+                                       const struct quad_scale *s)
 {
     const double dt_ = time - p->time;
     const quad dt = q_set(dt_, dt_, dt_, 0.0), three = q_set1(3.0);
@@ -23,18 +37,18 @@ INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *
     }
     if (MISTAKE(velocity_power)) v2 = q_mul(dt, q_fma(q_set1(-1.0), j6, q_add(v2, v2)));
     struct packed_quad out;
-    out.x = q_mul(q_fma(dt, q_fma(dt, q_fma(dt, x3, a2), v0), x0), x_unit);
-    out.v = q_mul(q_fma(dt, q_fma(dt, q_mul(three, v2), q_add(a2, a2)), v0), v_unit);
+    const quad x = q_fma(dt, q_fma(dt, q_fma(dt, x3, a2), v0), x0);
+    const quad v = q_fma(dt, q_fma(dt, q_mul(three, v2), q_add(a2, a2)), v0);
+    out.x = q_mul(q_sub(x, s->origin), s->x_unit);
+    out.v = q_mul(q_sub(v, s->drift), s->v_unit);
     return out;
 }
 
 INLINE void pack_chunk(const struct direct_job *job, const int mode, int64_t chunk, real *row,
                        int32_t *index)
 {
-    const double xs = power_of_two(length_shift(&job->scale, mode));
+    const struct quad_scale scale = quad_scale(&job->scale, mode);
     const double ms = power_of_two(mass_shift(&job->scale));
-    const double vs = power_of_two(velocity_shift(&job->scale));
-    const quad x_unit = q_set(xs, xs, xs, ms), v_unit = q_set(vs, vs, vs, 0.0);
     const struct jmemory *memory = job->memory;
     const uint64_t least = bits_of(0x1p-100 / ms) << 1;
     unsigned empty = 0, tiny = 0;
@@ -49,7 +63,7 @@ INLINE void pack_chunk(const struct direct_job *job, const int mode, int64_t chu
             if (p->state == SLOT_SET && a < job->nj) {
                 tiny |= (unsigned)((bits_of(p->mass) << 1) - 1 < least - 1) << (g + r);
                 q[r] = predict_quad(p, memory->k18 && job->snap ? memory->k18[a] : NULL, job->time,
-                                    x_unit, v_unit);
+                                    &scale);
             } else {
                 q[r].x = q[r].v = q_zero();
                 empty |= 1u << (g + r);
@@ -160,7 +174,8 @@ static void pack_targets(const struct direct_job *job, void *const fields[I_FIEL
     for (int i = first; i < last; i++) {
         uint64_t x = 0, v = 0; /* largest magnitudes, as bits */
         for (int k = 0; k < 3; k++) {
-            const double a = job->x[i][k] * xs, b = job->v[i][k] * vs;
+            const double a = (job->x[i][k] - job->scale.origin[k]) * xs;
+            const double b = (job->v[i][k] - job->scale.drift[k]) * vs;
             double hi = a;
 #if REAL_BITS == 32
             if (job->mode == MODE_GRAPE) {
@@ -179,5 +194,6 @@ static void pack_targets(const struct direct_job *job, void *const fields[I_FIEL
         range[i] =
             (struct body_range){(int16_t)exponent_of(from_bits(x >> 1)),
                                 (int16_t)exponent_of(from_bits(v >> 1)), (int16_t)exponent_of(e)};
+        ((real *)fields[10])[i] = (real)power_of_two(close_exponent(job->mode, range[i].x));
     }
 }

@@ -12,6 +12,17 @@
 enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE };
 enum { SCALED_MASS_EXPONENT = 60 };
 
+/* r^2, in scaled units, below which a pair is close: it is done in double or better. Mode double
+ * resolves what the caller's numbers do, and only keeps terms in range. The others resolve a
+ * separation of one to single precision near the origin; beyond 2^23 their places grow coarser, and
+ * so do the places of what is close there. x is the exponent of the i particle's coordinates. */
+enum { CLOSE_EXPONENT_DOUBLE = -80 };
+RANGE_FN int close_exponent(int mode, int x)
+{
+    if (mode == MODE_DOUBLE) return CLOSE_EXPONENT_DOUBLE;
+    return x <= 23 ? 1 : 1 + 2 * ((x > 60 ? 60 : x) - 23);
+}
+
 /* Where empty slots stand, in scaled units, and the square of it, beyond any s^2 of a
  * pair that the fast kernels take. */
 #define FAR_AWAY 0x1p62
@@ -38,7 +49,7 @@ RANGE_FN int range_larger(int a, int b) { return a > b ? a : b; }
  *
  * The bounds are on exponents. r: |separation| < 2^r, with the softening; v: relative
  * velocity, `moving` that of what has mass. A term of acc is m / s^2 or less, of jerk
- * 4 m v / s^3 or less, s^2 >= 2. Below, 24 bits of a term must stay above the smallest
+ * 4 m v / s^3 or less, s^2 not being close. Below, 24 bits of a term must stay above the smallest
  * normal number. */
 RANGE_FN int in_range(int mode, const struct body_range *i, const struct block_range *block)
 {
@@ -48,7 +59,8 @@ RANGE_FN int in_range(int mode, const struct body_range *i, const struct block_r
     const int moving = range_larger(range_larger(i->v, block->v_massive), -1000) + 2;
     if (r > 60 || v > 60) return 0;
     if (block->m_high == EXPONENT_NONE) return 1; /* no mass: zeros, as long as s^2 is finite */
-    if (block->m_high + range_larger(v, 0) + 12 > huge) return 0;
+    const int nearest = mode == MODE_DOUBLE ? CLOSE_EXPONENT_DOUBLE / 2 : 0;
+    if (block->m_high + range_larger(v, 0) - 3 * nearest + 12 > huge) return 0;
     if (block->m_low - 3 * range_larger(r, 0) - 24 < tiny) return 0;
     return moving <= -990 || block->m_low - 3 * range_larger(r, 0) + moving - 48 >= tiny;
 }

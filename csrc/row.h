@@ -6,7 +6,8 @@ enum { AHEAD = 6 };
 struct row_result {
     double sum[NSUM]; /* scaled */
     double r2_min;
-    int close; /* a pair closer than the arithmetic resolves was met */
+    int nclose; /* close pairs, which are in no sum, and their places */
+    int16_t close[BLOCK];
 };
 
 INLINE struct pair_i row_body(const struct direct_job *job, int split, int i)
@@ -32,64 +33,92 @@ INLINE struct pair_j row_sources(const real *j, const int split, const int jerk)
     return p;
 }
 
-/* Takes the lanes out of a vector of pairs that carry the index of i or are too close (r^2 < 2);
- * the places of the latter go to the list. */
-static void row_take_out(const struct direct_job *job, int i, int64_t block, int place, vec r2,
-                         vec *s2, vec *m, int16_t *list, int *nlist)
+/* The sums of a stretch without pairs that are close, which are noted, nor those of i's index. */
+INLINE void row_stretch_without(const int split, const int jerk, const struct pair_i *body,
+                                vec close, const real *j, const int32_t *index, int label,
+                                int place, int nc, struct pair_sum *sum, struct row_result *out)
 {
-    real r[VL], s[VL], w[VL];
-    v_store(r, r2);
-    v_store(s, *s2);
-    v_store(w, *m);
-    for (int l = 0; l < VL; l++) {
-        const int same = job->jindex[block * BLOCK + place + l] == job->index[i];
-        if (!same && !(r[l] < (real)2)) continue;
-        if (!same) list[(*nlist)++] = (int16_t)(place + l);
-        s[l] = (real)FAR_S2;
-        w[l] = 0;
+    const vec zero = v_set1(0), far = v_set1(FAR_S2);
+    const int step = (split ? 10 : 7) * CHUNK;
+    for (int c = 0; c < nc; c++, j += step, index += CHUNK, place += CHUNK) {
+        const struct pair_j p = row_sources(j, split, jerk);
+        const struct pair_sep r = pair_separation(split, body, &p);
+        const vmask same = vmask_index(index, label);
+        const vec r2 = v_select(same, far, pair_distance2(&r, zero));
+        const vmask is_close = v_lt(r2, close);
+        const vec s2 = v_select(same, far, pair_distance2(&r, body->eps2));
+        const vec m = v_select(is_close, zero, v_select(same, zero, p.m));
+        for (unsigned lanes = vmask_bits(is_close); lanes; lanes &= lanes - 1)
+            out->close[out->nclose++] = (int16_t)(place + __builtin_ctz(lanes));
+        pair_add(jerk, body, &p, m, v_rsqrt(v_select(is_close, far, s2)), &r, sum);
     }
-    *s2 = v_load(s);
-    *m = v_load(w);
 }
 
-/* Sums of a block on i, in the order of kernel.h. `careful`: list receives the places of
- * the pairs that were left out for being close. `self`: the block holds i's index. */
+NOINLINE void row_stretch_careful(int split, int jerk, const struct pair_i *body, vec close,
+                                  const real *j, const int32_t *index, int label, int place, int nc,
+                                  struct pair_sum *sum, struct row_result *out)
+{
+    if (split && jerk)
+        row_stretch_without(1, 1, body, close, j, index, label, place, nc, sum, out);
+    else if (split)
+        row_stretch_without(1, 0, body, close, j, index, label, place, nc, sum, out);
+    else if (jerk)
+        row_stretch_without(0, 1, body, close, j, index, label, place, nc, sum, out);
+    else
+        row_stretch_without(0, 0, body, close, j, index, label, place, nc, sum, out);
+}
+
+/* Chunks after which a sum may be taken back: one with close pairs is made again without them. */
+enum { STRETCH = 8 };
+
+/* Sums of a block on i, in the order of kernel.h. `self`: the block holds i's index. */
 INLINE void row_block(const struct direct_job *job, const int split, const int jerk, const int nn,
-                      const int self, const int careful, int i, int64_t block, int nc,
-                      struct row_result *out, int16_t *list, int *nlist)
+                      const int self, int i, int64_t block, int nc, struct row_result *out)
 {
     const int nrow = split ? 10 : 7;
     const real *j = (const real *)job->rows + (size_t)block * BLOCK * (size_t)nrow;
     const int32_t *index = job->jindex + block * BLOCK;
     const struct pair_i body = row_body(job, split, i);
+    const vec limit = v_set1(((const real *)job->fields[10])[i]);
+    const vec close = nn == 2 ? limit : maybe_close(body.eps2, limit);
     vec d2_min = v_set1(FAR_S2);
-    memset(out, 0, sizeof *out);
+    memset(out->sum, 0, sizeof out->sum);
+    out->nclose = 0;
     for (int h = 0; h * SUB_CHUNKS < nc; h++) {
         const int end = nc < (h + 1) * SUB_CHUNKS ? nc : (h + 1) * SUB_CHUNKS;
         real part[NSUM][CHUNK];
         for (int v = 0; v < CHUNK; v += VL) {
             const vec zero = v_set1(0);
             struct pair_sum sum = {zero, zero, zero, zero, zero, zero, zero};
-            for (int c = h * SUB_CHUNKS; c < end; c++) {
-                const real *at = j + (size_t)(c * nrow * CHUNK + v);
-                const struct pair_j p = row_sources(at, split, jerk);
-                const struct pair_sep r = pair_separation(split, &body, &p);
-                vec s2 = pair_distance2(&r, body.eps2), m = p.m;
-                vec r2 = pair_distance2(&r, v_set1(0)); /* not computed unless used */
-                UNROLL
-                for (int k = 0; k < nrow; k++)
-                    if (jerk || k < 4 || k > 6)
-                        __builtin_prefetch(at + (size_t)((AHEAD * nrow + k) * CHUNK), 0, 3);
-                if (careful) {
-                    row_take_out(job, i, block, c * CHUNK + v, r2, &s2, &m, list, nlist);
-                } else if (self) {
-                    const vmask same = vmask_index(index + c * CHUNK + v, job->index[i]);
-                    s2 = v_select(same, v_set1(FAR_S2), s2);
-                    r2 = v_select(same, v_set1(FAR_S2), r2);
-                    m = v_select(same, v_set1(0), m);
+            for (int first = h * SUB_CHUNKS; first < end; first += STRETCH) {
+                const struct pair_sum before = sum;
+                const int last = end < first + STRETCH ? end : first + STRETCH;
+                vec d2 = v_set1(FAR_S2);
+                for (int c = first; c < last; c++) {
+                    const real *at = j + (size_t)(c * nrow * CHUNK + v);
+                    const struct pair_j p = row_sources(at, split, jerk);
+                    const struct pair_sep r = pair_separation(split, &body, &p);
+                    vec s2 = pair_distance2(&r, body.eps2), m = p.m;
+                    vec r2 = pair_distance2(&r, v_set1(0)); /* not computed unless used */
+                    UNROLL
+                    for (int k = 0; k < nrow; k++)
+                        if (jerk || k < 4 || k > 6)
+                            __builtin_prefetch(at + (size_t)((AHEAD * nrow + k) * CHUNK), 0, 3);
+                    if (self) {
+                        const vmask same = vmask_index(index + c * CHUNK + v, job->index[i]);
+                        s2 = v_select(same, v_set1(FAR_S2), s2);
+                        r2 = v_select(same, v_set1(FAR_S2), r2);
+                        m = v_select(same, v_set1(0), m);
+                    }
+                    d2 = v_min(d2, nn == 2 ? r2 : s2);
+                    pair_add(jerk, &body, &p, m, v_rsqrt(s2), &r, &sum);
                 }
-                d2_min = v_min(d2_min, nn == 2 ? r2 : s2);
-                pair_add(jerk, &body, &p, m, v_rsqrt(s2), &r, &sum);
+                d2_min = v_min(d2_min, d2);
+                if (!vmask_bits(v_lt(d2, close))) continue;
+                sum = before;
+                row_stretch_careful(split, jerk, &body, limit, j + first * nrow * CHUNK + v,
+                                    index + first * CHUNK + v, job->index[i], first * CHUNK + v,
+                                    last - first, &sum, out);
             }
             v_store(part[SUM_AX] + v, sum.ax);
             v_store(part[SUM_AY] + v, sum.ay);
@@ -107,23 +136,44 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
     out->r2_min = d2[0];
     for (int l = 1; l < VL; l++)
         if (d2[l] < out->r2_min) out->r2_min = d2[l];
-    out->close = vmask_bits(v_lt(d2_min, nn == 2 ? v_set1(2) : maybe_close(body.eps2))) != 0;
 }
 
-/* A block that holds pairs too close for the kernel: these exactly, the others as ever.
- * The sums are in the caller's units; *nearest is the nearest of the close ones. */
-static void row_block_careful(const struct direct_job *job, int i, int64_t block, int nc,
-                              double sum[NSUM], struct nearest *nearest)
+static void in_units(const struct direct_job *job, double sum[NSUM])
+{
+    for (int k = 0; k < NSUM; k++) sum[k] = sum[k] * job->unit[k][0] * job->unit[k][1];
+}
+
+static int by_place(const void *a, const void *b)
+{
+    return *(const int16_t *)a - *(const int16_t *)b;
+}
+
+/* Adds close pairs to sums in the caller's units, in the order of their places; *nearest is the
+ * nearest of them. */
+static void close_pairs_exactly(const struct direct_job *job, int i, int64_t block, int16_t *place,
+                                int n, double sum[NSUM], struct nearest *nearest)
+{
+    if (n > 1) qsort(place, (size_t)n, sizeof *place, by_place);
+    exact_pairs(job, i, block, place, n, sum, nearest);
+}
+
+/* The sums of a block with many close pairs, in the caller's units. */
+NOINLINE void row_block_crowded(const struct direct_job *job, int split, int jerk, int i,
+                                int64_t block, double sum[NSUM], struct nearest *nearest)
 {
     struct row_result r;
-    int16_t list[BLOCK];
-    int n = 0;
-    if (REAL_BITS == 32 && job->mode == MODE_GRAPE)
-        row_block(job, 1, 1, 0, 1, 1, i, block, nc, &r, list, &n);
+    const int nc = chunks_of_block(job, block);
+    if (split && jerk)
+        row_block(job, REAL_BITS == 32, 1, 0, 1, i, block, nc, &r);
+    else if (split)
+        row_block(job, REAL_BITS == 32, 0, 0, 1, i, block, nc, &r);
+    else if (jerk)
+        row_block(job, 0, 1, 0, 1, i, block, nc, &r);
     else
-        row_block(job, 0, 1, 0, 1, 1, i, block, nc, &r, list, &n);
-    for (int k = 0; k < NSUM; k++) sum[k] = r.sum[k] * job->unit[k][0] * job->unit[k][1];
-    exact_pairs(job, i, block, list, n, sum, nearest);
+        row_block(job, 0, 0, 0, 1, i, block, nc, &r);
+    in_units(job, r.sum);
+    memcpy(sum, r.sum, sizeof r.sum);
+    close_pairs_exactly(job, i, block, r.close, r.nclose, sum, nearest);
 }
 
 static const real *chunk_rows(const struct direct_job *job, int64_t chunk)
@@ -232,17 +282,15 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
             if (nn) nearest_keep(&exact, n.r2, n.address);
         } else {
             if (holds_self(&job->self[i], b))
-                row_block(job, split, jerk, nn, 1, 0, i, b, nc, &r, NULL, NULL);
+                row_block(job, split, jerk, nn, 1, i, b, nc, &r);
             else
-                row_block(job, split, jerk, nn, 0, 0, i, b, nc, &r, NULL, NULL);
-            if (r.close) {
+                row_block(job, split, jerk, nn, 0, i, b, nc, &r);
+            in_units(job, r.sum);
+            if (r.nclose) {
                 struct nearest n;
-                row_block_careful(job, i, b, nc, r.sum, &n);
+                close_pairs_exactly(job, i, b, r.close, r.nclose, r.sum, &n);
                 if (n.address >= 0) r.r2_min = NO_NEIGHBOUR;
                 if (nn) nearest_keep(&exact, n.r2, n.address);
-            } else {
-                for (int k = 0; k < NSUM; k++)
-                    r.sum[k] = r.sum[k] * job->unit[k][0] * job->unit[k][1];
             }
             if (nn && r.r2_min < best) {
                 best = r.r2_min;

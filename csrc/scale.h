@@ -1,13 +1,14 @@
-/* scale.h - exact scaling by powers of two.
+/* scale.h - exact scaling by powers of two, from an origin.
  *
- * The scale of a session is three exponents: 7/8 of the j particles have every
- * coordinate below 2^length, 7/8 of the massive ones a mass below 2^mass, 7/8 every
- * velocity component below 2^velocity. Inside, lengths are in units of
+ * The scale of a session is an origin of places and one of velocities (origin.h), and three
+ * exponents: 7/8 of the j particles have every coordinate below 2^length from the origin,
+ * 7/8 of the massive ones a mass below 2^mass, 7/8 every
+ * velocity component below 2^velocity from the drift. Inside, lengths are in units of
  * 2^(length - 20) (mode double: 2^(length - 26)), so that
  *   - the grid of the high halves is that of the integers: hi = rint(x), exact in
  *     differences up to 2^23 units, |lo| <= 1/2;
- *   - a pair at r^2 < 2, whose separation the low halves no longer resolve to single
- *     precision, shows in the smallest s^2 and is done again exactly.
+ *   - a pair whose separation the low halves no longer resolve to single precision
+ *     (close_exponent) shows in the smallest s^2 and is done exactly.
  * Masses are near 2^60 and velocities near 1: all terms lie far from the ends of the
  * exponent range.
  */
@@ -21,6 +22,8 @@
 
 struct scale {
     int length, mass, velocity; /* exponents, in the caller's units */
+    int unused;                 /* zero: scales are compared as bytes */
+    double origin[3], drift[3]; /* of places and of velocities, in the caller's units */
 };
 
 static inline int length_shift(const struct scale *s, int mode)

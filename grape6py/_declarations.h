@@ -146,7 +146,13 @@ enum {
     G6X_DEVICE = 14,
     G6X_THETA = 15,
     G6X_TREE_METHOD = 16,
-    G6X_TREE_ORDER = 17
+    G6X_TREE_ORDER = 17,
+    G6X_ORIGIN_X = 18,
+    G6X_ORIGIN_Y = 19,
+    G6X_ORIGIN_Z = 20,
+    G6X_DRIFT_X = 21,
+    G6X_DRIFT_Y = 22,
+    G6X_DRIFT_Z = 23
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
@@ -157,6 +163,7 @@ int g6x_get_int(int clusterid, int key, int *value);
 int g6x_set_double(int clusterid, int key, double value);
 int g6x_get_double(int clusterid, int key, double *value);
 int g6x_get_scale(int clusterid, int nj, int exponent[3]);
+int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
 int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
                         const double *tj, const double *dtj, const double *mass,
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],

@@ -66,6 +66,12 @@ module g6lib
    integer(c_int), parameter :: G6X_THETA = 15            ! double: opening angle of a tree
    integer(c_int), parameter :: G6X_TREE_METHOD = 16      ! G6X_TREE_FMM or G6X_TREE_BARNES_HUT
    integer(c_int), parameter :: G6X_TREE_ORDER = 17       ! order of expansions, 2 to 6
+   integer(c_int), parameter :: G6X_ORIGIN_X = 18         ! double: places are relative to it;
+   integer(c_int), parameter :: G6X_ORIGIN_Y = 19         ! NaN: from the data
+   integer(c_int), parameter :: G6X_ORIGIN_Z = 20
+   integer(c_int), parameter :: G6X_DRIFT_X = 21          ! likewise velocities
+   integer(c_int), parameter :: G6X_DRIFT_Y = 22
+   integer(c_int), parameter :: G6X_DRIFT_Z = 23
 
    integer(c_int), parameter :: G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2
    integer(c_int), parameter :: G6X_ISA_BEST = 0, G6X_ISA_BASE = 1
@@ -613,6 +619,13 @@ module g6lib
          import :: c_int
          integer(c_int), value :: clusterid, nj
          integer(c_int), intent(out) :: exponent(3)
+      end function
+
+      ! Where such a call has its origin of places and of velocities.
+      integer(c_int) function g6x_get_origin(clusterid, nj, origin, drift) bind(c)
+         import :: c_int, c_double
+         integer(c_int), value :: clusterid, nj
+         real(c_double), intent(out) :: origin(3), drift(3)
       end function
 
       ! Writes n j particles at once: mass(n), x(3, n). The others are addresses of arrays

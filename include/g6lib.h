@@ -255,7 +255,14 @@ enum {
     G6X_DEVICE = 14,        /* int, read only: CUDA's number of the cluster's device; the CPU: -1 */
     G6X_THETA = 15,         /* double: opening angle of a tree, 0..1; 0: the direct sum */
     G6X_TREE_METHOD = 16,   /* int: G6X_TREE_FMM or G6X_TREE_BARNES_HUT */
-    G6X_TREE_ORDER = 17     /* int: order of G6X_TREE_FMM's expansions, 2..6 */
+    G6X_TREE_ORDER = 17,    /* int: order of G6X_TREE_FMM's expansions, 2..6 */
+    G6X_ORIGIN_X = 18,      /* double: places are held relative to this; NaN: from the data, or, if
+                               the length scale is set, 0 */
+    G6X_ORIGIN_Y = 19,
+    G6X_ORIGIN_Z = 20,
+    G6X_DRIFT_X = 21, /* double: likewise velocities, if the velocity scale is set */
+    G6X_DRIFT_Y = 22,
+    G6X_DRIFT_Z = 23
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
@@ -269,6 +276,9 @@ int g6x_get_double(int clusterid, int key, double *value);
 /* Scale exponents (length, mass, velocity) that a force call with nj would use:
  * to be given to sessions whose partial sums are to be merged. */
 int g6x_get_scale(int clusterid, int nj, int exponent[3]);
+/* Where such a call has its origin of places and of velocities, for G6X_ORIGIN_X.. and
+ * G6X_DRIFT_X..: */
+int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
 
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
  * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:
