@@ -220,11 +220,19 @@ static int cuda_open(const struct options *o, int choice, void **state, struct f
     return code;
 }
 
+/* Those that the host has met and those of the device. */
+static int64_t take_coincidences(struct cuda *c)
+{
+    const int64_t met = c->coincident;
+    c->coincident = 0;
+    return met + atomic_exchange(&c->coincidences, 0);
+}
+
 static int64_t cuda_coincidences(void *state)
 {
     struct cuda *c = state;
-    int64_t all = atomic_exchange(&c->coincidences, 0);
-    for (int k = 0; k < c->others; k++) all += atomic_exchange(&c->other[k]->coincidences, 0);
+    int64_t all = take_coincidences(c);
+    for (int k = 0; k < c->others; k++) all += take_coincidences(c->other[k]);
     return all;
 }
 

@@ -121,7 +121,8 @@ struct cuda {
     int rows_guess, has_rows; /* the same of rows of partial sums */
     int cut_short;            /* a launch has failed after others may have left something there */
     int64_t tiles_there;      /* whose end was seen, */
-    int any_left;             /* and whether they left something to the host */
+    int any_left;             /* and whether they left something to the host; */
+    int64_t coincident;       /* pairs at one place that they met */
     int settled;              /* rows are in `rows`, and whatever was left to the host is done */
     unsigned long long step;
     int unread; /* results of the last launch were not waited for */
@@ -205,9 +206,13 @@ struct cuda_store cuda_store(const struct cuda *c);
  * waits until `sent` is free. */
 int cuda_send_few(struct cuda *c, struct fault *f);
 int cuda_flush(struct cuda *c, struct fault *f);
+/* Particles that wait for the next prediction. */
+struct cuda_arrivals cuda_arrivals(const struct cuda *c);
 /* What the prediction that is due, if !c->predicted, needs. */
 void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job);
 struct cuda_sources cuda_sources(const struct cuda *c);
+/* What the kernels' numbers are relative to, and times what. */
+struct cuda_frame cuda_frame(const struct cuda *c);
 /* To be called when it has been launched. */
 void cuda_has_predicted(struct cuda *c);
 

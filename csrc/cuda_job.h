@@ -39,6 +39,11 @@ struct cuda_sent {
     int32_t address, unused[7];
 };
 
+/* What the caller's numbers are relative to, and times what: scale.h. */
+struct cuda_frame {
+    double origin[3], drift[3], x_unit, v_unit, m_unit;
+};
+
 /* An i particle, in the caller's units. */
 struct cuda_target {
     double x[3], v[3], eps2;
@@ -74,27 +79,39 @@ struct cuda_sources {
     struct block_range *ranges; /* per quarter of a block */
 };
 
-/* Kernel predict, a CUDA block per quarter of a block, from first_block on. */
+/* Particles that arrive with a prediction: taken instead of what is in their slots, and stored. */
 enum { CUDA_FEW = 64 };
+struct cuda_arrivals {
+    const struct cuda_sent *sent; /* pinned; kernels few and some: NULL if they are in the job */
+    int32_t few, address[CUDA_FEW], unused;
+};
+
+/* Kernel predict, a CUDA block per quarter of a block, from first_block on. */
 struct cuda_predict_job {
     struct cuda_store store;
     struct cuda_sources sources;
-    double time, x_unit, m_unit, v_unit;
-    int32_t nj, snap, few, first_block;
-    const struct cuda_sent *sent; /* pinned; taken instead of what is in their slots, and stored */
-    int32_t address[CUDA_FEW];    /* of what is in `sent` */
+    struct cuda_frame frame;
+    double time;
+    int32_t nj, snap, first_block, unused;
+    struct cuda_arrivals arrivals;
 };
 
-/* A pair of a row and a block that the host has to sum. */
+/* A row and runs of a block (bits), or all of it, that the host has to sum. */
+enum { CUDA_WHOLE_BLOCK = -1 };
 struct cuda_left {
-    int32_t row, block;
+    int32_t row, block, runs;
 };
+/* Addresses of a run: those that are left out together if one of them is close. */
+enum { CUDA_RUN = 32, CUDA_RUN_DOUBLE = CUDA_GROUP };
 
 /* Kernels that sum all addresses on `rows` i particles. CUDA blocks with one blockIdx.y share a
  * tile of rows; the last of them to end gives out the results and sets flag[tile] to `step`. */
 struct cuda_sum_job {
     struct cuda_sources sources;
-    double x_unit, v_unit;
+    struct cuda_frame frame;
+    struct cuda_store store; /* of the same j particles, for close pairs */
+    double time;
+    int32_t snap;
     int32_t nj, rows;
     int32_t tile_rows;              /* rows of a tile */
     int32_t step_blocks;            /* blocks of addresses that a CUDA block takes */
@@ -108,7 +125,7 @@ struct cuda_sum_job {
     int32_t *top;                          /* [window][stride] */
     unsigned long long *nearest;           /* [stride] */
     int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
-    unsigned *ended;        /* [tile] CUDA blocks that are through; then pairs left */
+    unsigned *ended;        /* [tile] CUDA blocks that are through; pairs left; coincidences */
     int32_t *left_count;    /* how many pairs there are, also beyond the room */
     struct cuda_left *left; /* pinned, [left_room] */
     int32_t left_room;
@@ -121,7 +138,8 @@ struct cuda_sum_job {
     /* rows of partial.h, if they are wanted, or NULL */
     long long *limbs; /* [sum][limb][out_stride] */
     int32_t *tops; /* [window][out_stride] number of the top bin + CUDA_TOP_ZERO, 0: an empty row */
-    int32_t *left_of_tile; /* how many of its pairs are left to the host */
+    int32_t *left_of_tile;       /* how many of its rows and blocks are left to the host */
+    int32_t *coincident_of_tile; /* pairs at one place */
     unsigned long long *flag;
     unsigned long long step;
 };
@@ -146,13 +164,13 @@ struct cuda_packed_targets {
 struct cuda_small_job {
     struct cuda_sum_job sum;
     struct cuda_packed_targets targets;
-    struct cuda_predict_job predict; /* kernels few and some; sent: NULL if they are in the job */
-    int32_t predicts;                /* they do it */
+    struct cuda_arrivals arrivals; /* kernels few and some, which then predict */
+    int32_t predicts;
 };
 /* Kernel neighbours: pairs of a row and an index with s^2 <= h2, in any order. */
 struct cuda_list_job {
     struct cuda_sources sources;
-    double x_unit;
+    struct cuda_frame frame;
     int32_t nj, rows, first;
     int32_t room;
     const struct cuda_target *targets;

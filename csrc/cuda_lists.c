@@ -25,7 +25,7 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
     }
     struct cuda_list_job job = {
         .sources = cuda_sources(c),
-        .x_unit = power_of_two(length_shift(&c->scale, c->mode)),
+        .frame = cuda_frame(c),
         .nj = (int32_t)c->nj,
         .rows = rows,
         .room = (int32_t)(c->listed.bytes / sizeof(struct cuda_listed)),

@@ -201,21 +201,34 @@ struct cuda_sources cuda_sources(const struct cuda *c)
                                  cuda_pointer(&c->spans), cuda_pointer(&c->ranges)};
 }
 
+struct cuda_arrivals cuda_arrivals(const struct cuda *c)
+{
+    struct cuda_arrivals a = {.sent = cuda_pointer(&c->sent), .few = c->few};
+    for (int k = 0; k < c->few; k++) a.address[k] = a.sent[k].address;
+    return a;
+}
+
+struct cuda_frame cuda_frame(const struct cuda *c)
+{
+    const struct scale *s = &c->scale;
+    struct cuda_frame frame = {.x_unit = power_of_two(length_shift(s, c->mode)),
+                               .v_unit = power_of_two(velocity_shift(s)),
+                               .m_unit = power_of_two(mass_shift(s))};
+    memcpy(frame.origin, s->origin, sizeof frame.origin);
+    memcpy(frame.drift, s->drift, sizeof frame.drift);
+    return frame;
+}
+
 void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job)
 {
-    const struct cuda_sent *sent = cuda_pointer(&c->sent);
     job->store = cuda_store(c);
     job->sources = cuda_sources(c);
     job->time = c->time;
-    job->x_unit = power_of_two(length_shift(&c->scale, c->mode));
-    job->m_unit = power_of_two(mass_shift(&c->scale));
-    job->v_unit = power_of_two(velocity_shift(&c->scale));
+    job->frame = cuda_frame(c);
     job->nj = (int32_t)c->nj;
     job->snap = c->snap;
-    job->few = c->few;
     job->first_block = (int32_t)c->first_block;
-    job->sent = sent;
-    for (int k = 0; k < c->few; k++) job->address[k] = sent[k].address;
+    job->arrivals = cuda_arrivals(c);
 }
 
 void cuda_has_predicted(struct cuda *c)

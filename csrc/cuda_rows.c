@@ -56,6 +56,19 @@ void cuda_take_nearer(struct cuda *c, int row, double near_r2, int64_t near)
     index[row] = c->memory->body[near].index;
 }
 
+/* Sums of a whole block on a row, or of some of its runs. */
+static void exact_runs(const struct direct_job *job, const struct cuda_left *l, double sum[NSUM],
+                       struct nearest *nearest)
+{
+    const int run = job->mode == MODE_DOUBLE ? CUDA_RUN_DOUBLE : CUDA_RUN;
+    int16_t place[CUDA_BLOCK];
+    int n = 0;
+    for (int p = 0; p < CUDA_BLOCK; p++)
+        if ((unsigned)l->runs >> p / run & 1) place[n++] = (int16_t)p;
+    for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
+    exact_pairs(job, l->row, l->block, place, n, sum, nearest);
+}
+
 static void exact_task(void *argument)
 {
     struct exact_tasks *t = argument;
@@ -63,7 +76,7 @@ static void exact_task(void *argument)
         const struct cuda_left *l = &t->left[k];
         struct nearest n;
         double sum[NSUM];
-        exact_block(&t->job, l->row, l->block, sum, &n);
+        exact_runs(&t->job, l, sum, &n);
         while (atomic_flag_test_and_set(&t->lock)) threads_pause();
         partial_add_block(&t->c->rows[l->row], sum, t->job.limbs);
         cuda_take_nearer(t->c, l->row, n.r2, n.address);

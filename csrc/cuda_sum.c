@@ -8,9 +8,9 @@
 
 /* ---- where things lie --------------------------------------------------------------- */
 
-/* Results in pinned memory; behind them per tile the flag and the number of pairs left to the
- * host. */
-enum { BYTES_PER_TILE = 8 + 4 };
+/* Results in pinned memory; behind them per tile the flag, the number of rows and blocks left to
+ * the host, and that of pairs at one place. */
+enum { BYTES_PER_TILE = 8 + 4 + 4 };
 enum { SMALLEST_TILE = 8 };
 
 static double *sums_of(const struct cuda *c) { return cuda_pointer(&c->results); }
@@ -24,6 +24,11 @@ static unsigned long long *flags_of(const struct cuda *c)
 static int32_t *left_of(const struct cuda *c)
 {
     return (int32_t *)(void *)(flags_of(c) + c->stride / SMALLEST_TILE);
+}
+
+static int32_t *coincident_of(const struct cuda *c)
+{
+    return left_of(c) + c->stride / SMALLEST_TILE;
 }
 
 struct results cuda_results(const struct cuda *c)
@@ -60,7 +65,7 @@ static int make_room_for_bins(struct cuda *c, int lane, int rows, struct fault *
     const uint64_t row_bytes =
         (uint64_t)(NSUM * cuda_bins(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see job_of */
     const int code = cuda_reserve(c, &c->bins[lane], MEMORY_DEVICE, n * row_bytes, f);
-    return code ? code : cuda_reserve(c, &c->ended[lane], MEMORY_DEVICE, n / SMALLEST_TILE * 8, f);
+    return code ? code : cuda_reserve(c, &c->ended[lane], MEMORY_DEVICE, n / SMALLEST_TILE * 12, f);
 }
 
 /* Where rows of partial.h go: the fields of this alone. */
@@ -99,8 +104,10 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
     const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     struct cuda_sum_job job = {
         .sources = cuda_sources(c),
-        .x_unit = power_of_two(length_shift(&c->scale, c->mode)),
-        .v_unit = power_of_two(velocity_shift(&c->scale)),
+        .frame = cuda_frame(c),
+        .store = cuda_store(c),
+        .time = c->time,
+        .snap = c->snap,
         .nj = (int32_t)c->nj,
         .rows = rows,
         .first_block = (int32_t)c->first_block,
@@ -117,6 +124,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
         .nearest_index = index_of(c),
         .nearest_r2 = r2_of(c),
         .left_of_tile = left_of(c),
+        .coincident_of_tile = coincident_of(c),
         .flag = flags_of(c),
         .step = c->step,
     };
@@ -219,11 +227,11 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
     const int64_t tiles = cuda_parts(count, job.sum.tile_rows);
     job.predicts = !c->predicted && predicts_itself(c, across * tiles);
     if (job.predicts) {
-        cuda_prediction(c, &job.predict);
+        job.arrivals = cuda_arrivals(c);
         if (in_job && count <= CUDA_FEW_IN_JOB && c->few <= CUDA_SENT_IN_JOB) {
-            memcpy(job.targets.few.sent, job.predict.sent,
-                   (size_t)c->few * sizeof *job.predict.sent);
-            job.predict.sent = NULL;
+            memcpy(job.targets.few.sent, job.arrivals.sent,
+                   (size_t)c->few * sizeof *job.arrivals.sent);
+            job.arrivals.sent = NULL;
         }
     }
     if (!c->predicted && !job.predicts) code = cuda_predict(c, f);
@@ -295,6 +303,7 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     c->launched = ni;
     c->tiles_there = 0;
     c->any_left = 0;
+    c->coincident = 0;
     if (ni && (are_in_job(c) || c->targets.on_device))
         code = launch_all(c, &want, f);
     else if (ni)
@@ -380,6 +389,7 @@ int cuda_wait(struct cuda *c, int count, struct fault *f)
         const int code = wait_for_tile(c, c->tiles_there, f);
         if (code) return code;
         c->any_left |= left_of(c)[c->tiles_there];
+        c->coincident += coincident_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);
     if (count == c->targets.ni) c->unread = 0;

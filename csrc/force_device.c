@@ -56,6 +56,8 @@ static int compute(struct session *s, int nj, const struct targets *t,
     targets.want = wanted(&s->call, to);
     int code = force_start(s, nj, &targets);
     if (!code) code = arrays->hand_over(s->state, to, found, &s->fault);
+    const int64_t coincidences = code || found->left ? 0 : s->backend->coincidences(s->state);
+    if (coincidences) force_warn(s, coincidences);
     if (code || (!found->left && !t->h2 && !(s->options.verify > 0.0))) return code;
     code = force_make_room(s, t->ni);
     if (!code) code = complete_on_host(s, to);

@@ -202,11 +202,13 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
                       int nc, const char *ahead, vec close, vec *d2_min)
 {
     struct pair_sum sum;
-    if (t->close.count < EXPECTED_AFTER)
+    if (t->close.count < EXPECTED_AFTER) {
         sum =
             tile_lane_fast(t, split, jerk, nn, self, i, j, index, place, nc, ahead, close, d2_min);
-    else
-        *d2_min = v_min(*d2_min, tile_lane_careful(t, split, jerk, j, index, place, nc, &sum));
+    } else {
+        const vec r2_min = tile_lane_careful(t, split, jerk, j, index, place, nc, &sum);
+        *d2_min = v_min(*d2_min, r2_min);
+    }
     v_accumulate(t->sum[SUM_AX], sum.ax);
     v_accumulate(t->sum[SUM_AY], sum.ay);
     v_accumulate(t->sum[SUM_AZ], sum.az);

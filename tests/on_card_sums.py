@@ -406,9 +406,17 @@ def test_sums_of_zero_are_not_left_to_the_host(make, ni):
 
 
 @pytest.mark.parametrize("ni", [40, 300], ids=["few", "wide"])
-def test_one_close_pair_is_left_to_the_host_and_seen_at_the_driver(make, ni):
+def test_a_close_pair_is_done_where_the_sum_is(make, ni):
     source = like_source(RESTING)
     source.x[N - 1] = source.x[7] + 1e-12
+    assert b"o" not in calls_of_the_driver(make(), source, ni)
+
+
+@pytest.mark.parametrize("ni", [10, 100, 300])
+def test_a_pair_beyond_the_range_of_double_is_left_to_the_host(make, ni):
+    source = like_source(RESTING)
+    source.x[7] = (1e-220, 0, 0)
+    source.x[N - 1] = (2e-220, 0, 0)
     assert b"o" in calls_of_the_driver(make(), source, ni)
 
 

@@ -44,25 +44,29 @@ enum { BIN_BITS = 40 };
 #if DOUBLE_MODE
 #define REAL_BITS 64
 typedef double real;
-#define v_set1(a) ((double)(a))
-#define v_add(a, b) __dadd_rn(a, b)
-#define v_sub(a, b) __dsub_rn(a, b)
-#define v_mul(a, b) __dmul_rn(a, b)
-#define v_fma(a, b, c) __fma_rn(a, b, c)
-#define v_fnma(a, b, c) __fma_rn(-(a), b, c)
 enum { BINS = CUDA_BINS_DOUBLE, LIMBS = 3 };
 #else
 #define REAL_BITS 32
 typedef float real;
-#define v_set1(a) ((float)(a))
-#define v_add(a, b) __fadd_rn(a, b)
-#define v_sub(a, b) __fsub_rn(a, b)
-#define v_mul(a, b) __fmul_rn(a, b)
-#define v_fma(a, b, c) __fmaf_rn(a, b, c)
-#define v_fnma(a, b, c) __fmaf_rn(-(a), b, c)
 enum { BINS = CUDA_BINS, LIMBS = 2 };
 #endif
 typedef real vec;
+
+/* The operations of pair.h, of either precision: close.cuh has it in double, too. */
+DEVICE_FN float op_add(float a, float b) { return __fadd_rn(a, b); }
+DEVICE_FN float op_sub(float a, float b) { return __fsub_rn(a, b); }
+DEVICE_FN float op_mul(float a, float b) { return __fmul_rn(a, b); }
+DEVICE_FN float op_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+DEVICE_FN double op_add(double a, double b) { return __dadd_rn(a, b); }
+DEVICE_FN double op_sub(double a, double b) { return __dsub_rn(a, b); }
+DEVICE_FN double op_mul(double a, double b) { return __dmul_rn(a, b); }
+DEVICE_FN double op_fma(double a, double b, double c) { return __fma_rn(a, b, c); }
+#define v_set1(a) ((vec)(a))
+#define v_add(a, b) op_add(a, b)
+#define v_sub(a, b) op_sub(a, b)
+#define v_mul(a, b) op_mul(a, b)
+#define v_fma(a, b, c) op_fma(a, b, c)
+#define v_fnma(a, b, c) op_fma(-(a), b, c)
 
 /* The hardware's estimate; in single precision it is the result. It is too small by this fraction
  * in the mean over forces (measured: pot on Plummer spheres against double precision). */
@@ -71,23 +75,29 @@ typedef real vec;
 #else
 #define RSQRT_LACKS 5.7e-9
 #endif
-DEVICE_FN real rsqrt_estimate(real x)
+DEVICE_FN float rsqrt_estimate(float x)
 {
 #ifdef GRAPE6_ON_CPU
-    return (real)(1.0 / sqrt((double)x));
-#elif DOUBLE_MODE
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    return y;
+    return (float)(1.0 / sqrt((double)x));
 #else
     float y;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 #endif
 }
+DEVICE_FN double rsqrt_estimate(double x)
+{
+#ifdef GRAPE6_ON_CPU
+    return 1.0 / sqrt(x);
+#else
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return y;
+#endif
+}
 
-#if DOUBLE_MODE
 #define RSQRT_SEED_BITS 20
+#if DOUBLE_MODE
 #include "rsqrt.h"
 #define v_rsqrt(x) rsqrt_refine(x, rsqrt_estimate(x))
 #else
@@ -127,6 +137,15 @@ DEVICE_FN void split_position(double x, real *hi, real *lo)
 #else
     *hi = (real)x;
     *lo = 0;
+#endif
+}
+
+DEVICE_FN real power_of_two(int exponent)
+{
+#if DOUBLE_MODE
+    return from_bits((uint64_t)(exponent + 1023) << 52);
+#else
+    return __int_as_float((exponent + 127) << 23);
 #endif
 }
 

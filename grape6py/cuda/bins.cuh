@@ -36,16 +36,19 @@ DEVICE_FN void add_chunk(struct block_sum *s, real chunk)
 DEVICE_FN int bin_of_exponent(int e) { return (int)((unsigned)(e + 4000) / BIN_BITS) - 100; }
 
 /* Bin of the leading bit of a block sum whose exponent in the caller's units is `unit` higher. */
-DEVICE_FN int bin_of(real hi, int unit)
+DEVICE_FN int bin_of(double sum, int unit)
 {
-#if DOUBLE_MODE
-    const int field = (int)(bits_of(hi) >> 52 & 0x7ff);
+    const int field = (int)(bits_of(sum) >> 52 & 0x7ff);
     return bin_of_exponent((field ? field : 1) - 1023 + unit);
-#else
+}
+
+#if !DOUBLE_MODE
+DEVICE_FN int bin_of(float hi, int unit)
+{
     const int field = __float_as_int(hi) >> 23 & 0xff;
     return bin_of_exponent((field ? field : 1) - 127 + unit);
-#endif
 }
+#endif
 
 /* A sum so that |lo| <= ulp(hi) / 2, and hi is 0 only if all is; without the mean error of the
  * estimated root, of which pot has the first power and acc and jerk the third (jerk in part the
@@ -76,22 +79,38 @@ DEVICE_FN bool fits_bins(real hi, int unit)
     return held && b > -24 && b < 25;
 }
 
-/* Integers that a settled sum adds to bin b = bin_of(hi) and to those below it. */
-DEVICE_FN void cut(struct block_sum s, int unit, int b, int64_t q[LIMBS])
+/* Whether a row has bins for a sum of a window. */
+DEVICE_FN bool has_bins(const struct cuda_sum_job &job, double sum, int window)
 {
-#if DOUBLE_MODE
-    const uint64_t bits = bits_of(s.hi);
+    if (sum == 0.0) return true;
+    if ((bits_of(sum) >> 52 & 0x7ff) == 0x7ff) return false;
+    const int b = bin_of(sum, job.unit[window]), at = b - job.base[window];
+    return at >= LIMBS - 1 && at < BINS && b > -24 && b < 25;
+}
+
+/* Integers that a sum adds to bin b = bin_of(sum) and to those below it. */
+DEVICE_FN void cut(double sum, int unit, int b, int64_t q[LIMBS])
+{
+    const uint64_t bits = bits_of(sum);
     const int field = (int)(bits >> 52 & 0x7ff);
     const uint64_t m = (bits & 0xfffffffffffffu) | (field ? (uint64_t)1 << 52 : 0);
     const int n = 52 - ((field ? field : 1) - 1023 + unit - BIN_BITS * b); /* bits below bin b */
     const uint64_t rest = m & (((uint64_t)1 << n) - 1);
     q[0] = (int64_t)(m >> n);
     q[1] = (int64_t)(n >= BIN_BITS ? rest >> (n - BIN_BITS) : rest << (BIN_BITS - n));
-    q[2] = n > BIN_BITS ? (int64_t)((rest & (((uint64_t)1 << (n - BIN_BITS)) - 1))
-                                    << (2 * BIN_BITS - n))
-                        : 0;
+    if (LIMBS == 3)
+        q[LIMBS - 1] = n > BIN_BITS ? (int64_t)((rest & (((uint64_t)1 << (n - BIN_BITS)) - 1))
+                                                << (2 * BIN_BITS - n))
+                                    : 0;
     if (bits >> 63)
         for (int d = 0; d < LIMBS; d++) q[d] = -q[d];
+}
+
+/* The same of a settled block sum. */
+DEVICE_FN void cut(struct block_sum s, int unit, int b, int64_t q[LIMBS])
+{
+#if DOUBLE_MODE
+    cut(s.hi, unit, b, q);
 #else
     const int high = __float_as_int(s.hi), low = __float_as_int(s.lo);
     const int field = high >> 23 & 0xff, low_field = low >> 23 & 0xff;
@@ -116,16 +135,34 @@ DEVICE_FN void add_to_bin(const struct cuda_sum_job &job, int k, int bin, int ro
               (unsigned long long)q);
 }
 
+DEVICE_FN void add_to_bins(const struct cuda_sum_job &job, int row, int k, int b,
+                           const int64_t q[LIMBS])
+{
+    const int w = window_of(k);
+    for (int d = 0; d < LIMBS; d++) add_to_bin(job, k, b - d - job.base[w], row, q[d]);
+    atomicMax(&job.top[w * job.stride + row], b + CUDA_TOP_ZERO);
+}
+
 /* Adds one of a row's settled block sums that fit. */
 DEVICE_FN void deposit(const struct cuda_sum_job &job, int row, int k, struct block_sum s)
 {
-    const int w = window_of(k), unit = job.unit[w];
+    const int unit = job.unit[window_of(k)];
     int64_t q[LIMBS];
     if (s.hi == 0) return;
     const int b = bin_of(s.hi, unit);
     cut(s, unit, b, q);
-    for (int d = 0; d < LIMBS; d++) add_to_bin(job, k, b - d - job.base[w], row, q[d]);
-    atomicMax(&job.top[w * job.stride + row], b + CUDA_TOP_ZERO);
+    add_to_bins(job, row, k, b, q);
+}
+
+/* The same of a sum in double that has bins. */
+DEVICE_FN void deposit_double(const struct cuda_sum_job &job, int row, int k, double sum)
+{
+    const int unit = job.unit[window_of(k)];
+    int64_t q[LIMBS];
+    if (sum == 0.0) return;
+    const int b = bin_of(sum, unit);
+    cut(sum, unit, b, q);
+    add_to_bins(job, row, k, b, q);
 }
 
 /* (high 2^64 + low) 2^shift, rounded once. */

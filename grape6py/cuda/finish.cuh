@@ -56,15 +56,26 @@ DEVICE_FN bool is_at(const struct target *t, const struct pair_j *j, real r2)
     return pair_distance2(&r, v_set1(0)) == r2;
 }
 
-/* Leaves the pair of a row and a block to the host. */
-DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block)
+/* A place that is an address. */
+DEVICE_FN int of_address(int address) { return (int)(0x80000000u | (unsigned)address); }
+DEVICE_FN bool is_address(int place) { return place < -1; }
+DEVICE_FN int address_of(int place) { return place & 0x7fffffff; }
+
+/* Leaves a row and runs of a block, or all of it, to the host. */
+DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block, unsigned runs)
 {
     const int k = atomicAdd(job.left_count, 1);
     if ((unsigned)k < (unsigned)job.left_room) { /* more than 2^31 look negative */
         job.left[k].row = job.first + row;
         job.left[k].block = block;
+        job.left[k].runs = runs;
     }
     atomicAdd(&job.ended[gridDim.y + blockIdx.y], 1u);
+}
+
+DEVICE_FN void note_coincidences(const struct cuda_sum_job &job, int pairs)
+{
+    atomicAdd(&job.ended[2 * gridDim.y + blockIdx.y], (unsigned)pairs);
 }
 
 /* Whether this CUDA block is the last one of its tile: then all rows of the tile are complete. */
@@ -101,13 +112,16 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
 {
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
     const int tile = (int)blockIdx.y, of_all = job.first / job.tile_rows + tile;
-    unsigned *left = &job.ended[gridDim.y + tile];
-    if (t == (int)blockDim.x - 1) job.left_of_tile[of_all] = (int)__ldcg(left);
+    unsigned *left = &job.ended[gridDim.y + tile], *coincident = &job.ended[2 * gridDim.y + tile];
+    if (t == (int)blockDim.x - 1) {
+        job.left_of_tile[of_all] = (int)__ldcg(left);
+        job.coincident_of_tile[of_all] = (int)__ldcg(coincident);
+    }
     __threadfence_system();
     __syncthreads();
     if (t == 0) {
         *(volatile unsigned long long *)&job.flag[of_all] = job.step;
-        job.ended[tile] = *left = 0;
+        job.ended[tile] = *left = *coincident = 0;
     }
     for (int q = k; q < NSUM * BINS; q += 8)
         for (int n = t % lanes; n < rows; n += lanes)

@@ -5,6 +5,7 @@
 #include "bins.cuh"
 #include "finish.cuh"
 #include "predict.cu"
+#include "close.cuh"
 #include "wide.cu"
 #include "middle.cu"
 #include "small.cu"

@@ -8,6 +8,7 @@ struct shared_middle {
     chunk_sums sums; /* thread 32 c + l has those of chunk c on the rows l and 32 + l */
     real r2_min[PER_THREAD][WIDE_THREADS];
     int place[PER_THREAD][WIDE_THREADS];
+    unsigned closed[PER_THREAD][WIDE_THREADS]; /* of a chunk, then, below MIDDLE_ROWS, of a block */
 };
 
 #ifndef GRAPE6_ON_CPU
@@ -22,12 +23,14 @@ DEVICE_FN void middle_chunk(const struct cuda_sum_job &job, struct shared_middle
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
     real *held = s->held[warp], r2_min[PER_THREAD];
     int place[PER_THREAD];
+    unsigned closed[PER_THREAD];
     struct pair_sum sum[PER_THREAD];
     begin_chunk(sum, s->sums);
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         r2_min[k] = v_set1(FAR_S2);
         place[k] = 0;
+        closed[k] = 0;
     }
 #pragma unroll 1
     for (int g = 0; g < 4; g += MIDDLE_HELD) {
@@ -39,12 +42,13 @@ DEVICE_FN void middle_chunk(const struct cuda_sum_job &job, struct shared_middle
         for (int q = lane; q < (int)(sizeof s->held[0] / 16); q += 32) ((quad *)held)[q] = from[q];
         __syncwarp();
         add_groups_of<JERK, true, true>(job, t, held, group, MIDDLE_HELD, sum, s->sums, r2_min,
-                                        place);
+                                        place, closed);
     }
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         s->r2_min[k][thread] = r2_min[k];
         s->place[k][thread] = place[k];
+        s->closed[k][thread] = closed[k];
 #pragma unroll
         for (int q = 0; !DOUBLE_MODE && q < NSUM; q++)
             s->sums[q][k][thread] = *sum_number(&sum[k], q);
@@ -57,9 +61,10 @@ struct nearest_place {
     int place;
 };
 
-/* Deposits a row's sums of a block, unless they are the host's business: threads 0 to 63. */
+/* Deposits a row's sums of a block, unless they are the host's business: threads 0 to 63. Returns
+ * its closed runs. */
 template <bool JERK>
-DEVICE_FN void middle_row(const struct cuda_sum_job &job, const struct shared_middle *s,
+DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, const struct shared_middle *s,
                           const struct target *t, int row, int block, int chunks,
                           struct nearest_place *nearest)
 {
@@ -67,14 +72,16 @@ DEVICE_FN void middle_row(const struct cuda_sum_job &job, const struct shared_mi
     const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
     struct nearest_place here = {v_set1(FAR_S2), 0};
     struct block_sum sum[NSUM];
+    unsigned closed = 0;
     for (int c = 0; c < chunks; c++) {
+        closed |= s->closed[k][32 * c + lane];
         const real r2 = s->r2_min[k][32 * c + lane];
         if (r2 < here.r2) {
             here.r2 = r2;
             here.place = s->place[k][32 * c + lane];
         }
     }
-    bool good = here.r2 >= v_set1(2) && in_range(MODE, &t->range, &range);
+    bool good = in_range(MODE, &t->range, &range);
 #pragma unroll
     for (int q = 0; q < NSUM; q++) {
         sum[q] = no_sum();
@@ -84,13 +91,14 @@ DEVICE_FN void middle_row(const struct cuda_sum_job &job, const struct shared_mi
         good = good && fits_bins(sum[q].hi, job.unit[window_of(q)]);
     }
     if (!good) {
-        leave_to_host(job, row, block);
-        return;
+        leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+        return 0;
     }
 #pragma unroll
     for (int q = 0; q < NSUM; q++)
         if (is_wanted(JERK, q)) deposit(job, row, q, sum[q]);
     if (here.r2 < nearest->r2) *nearest = here;
+    return closed;
 }
 
 template <bool JERK>
@@ -112,7 +120,15 @@ DEVICE_FN void middle(const struct cuda_sum_job &job, const struct cuda_packed_t
         const int chunks = chunks_of(job.nj, block);
         if (warp < chunks) middle_chunk<JERK>(job, s, t, block);
         __syncthreads();
-        if (thread < rows) middle_row<JERK>(job, s, &own, first + thread, block, chunks, &nearest);
+        const unsigned closed =
+            thread < rows ? middle_row<JERK>(job, s, &own, first + thread, block, chunks, &nearest)
+                          : 0;
+        if (!__syncthreads_or(closed != 0)) continue;
+        if (thread < (int)MIDDLE_ROWS) s->closed[0][thread] = closed;
+        __syncthreads();
+        enum { EACH = MIDDLE_ROWS / (WIDE_THREADS / 32) }; /* rows of a warp */
+        close_rows(job, in_job, {NULL, NULL}, JERK, NEAR_BY_ADDRESS, first + warp * EACH, block,
+                   lane < (int)EACH ? s->closed[0][warp * EACH + lane] : 0);
         __syncthreads();
     }
     if (thread < rows && nearest.r2 < (real)NO_NEIGHBOUR)

@@ -24,10 +24,9 @@ KERNEL(neighbours, struct cuda_list_job, 256, 1)
     if (j.x == v_set1(FAR_AWAY) && j.m == 0) return;
     for (int row = (int)blockIdx.y * ROWS; row < min(job.rows, (int)(blockIdx.y + 1) * ROWS); row++) {
         const struct cuda_target *from = &job.targets[row];
-        const struct target t =
-            make_target(from->x, from->v, from->eps2, from->index, job.x_unit, 0.0);
-        const double limit = job.h2[row] * job.x_unit * job.x_unit;
-        const double eps2 = from->eps2 * job.x_unit * job.x_unit;
+        const double unit = job.frame.x_unit;
+        const struct target t = make_target(*from, job.frame);
+        const double limit = job.h2[row] * unit * unit, eps2 = from->eps2 * unit * unit;
         const bool everybody = job.h2[row] > 0x1.fffffffffffffp1023;
         if (!everybody && !(__dadd_rn(separation2(&t.i, &j), eps2) <= limit)) continue;
         const unsigned long long k = atomicAdd(job.count, 1ull);

@@ -1,6 +1,6 @@
 /* pairs.cuh - what a thread adds up by itself: pairs, runs of addresses, groups of runs. */
 
-enum { RUN = DOUBLE_MODE ? CUDA_GROUP : CUDA_GROUP / 2 }; /* addresses, one after another */
+enum { RUN = DOUBLE_MODE ? CUDA_RUN_DOUBLE : CUDA_RUN }; /* addresses, one after another */
 enum { RUN_REALS = RUN / 2 * PAIR_REALS, GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS };
 enum { PLACES = CUDA_GROUP / CUDA_PLACE }; /* of a group */
 enum { UNROLLED = DOUBLE_MODE ? 2 : 4 };   /* pairs of addresses */
@@ -65,18 +65,32 @@ template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum
         if (is_wanted(JERK, q)) *sum_number(a, q) = v_add(*sum_number(a, q), *sum_number(&b, q));
 }
 
-/* Sums of a run on PER targets. If NEAR, places that hold a nearer neighbour are noted. */
+/* Bit of the run that begins with a place, among those of its block. */
+DEVICE_FN unsigned run_bit(int place)
+{
+    return 1u << place % (CUDA_BLOCK / CUDA_PLACE) / (RUN / CUDA_PLACE);
+}
+
+/* Sums of a run on PER targets. If NEAR, places that hold a nearer neighbour are noted. A run with a
+ * pair that is close is left out: its bit is set in `closed`. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
 DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int32_t *index,
-                       int place, struct pair_sum sum[PER], real r2_min[PER], int near_place[PER])
+                       int place, struct pair_sum sum[PER], real r2_min[PER], int near_place[PER],
+                       unsigned closed[PER])
 {
+    real run_min[PER];
+    int run_place[PER];
 #pragma unroll
-    for (int k = 0; k < PER; k++) sum[k] = no_pairs();
+    for (int k = 0; k < PER; k++) {
+        sum[k] = no_pairs();
+        run_min[k] = v_set1(FAR_S2);
+        run_place[k] = place;
+    }
 #pragma unroll 1
     for (int h = 0; h < RUN / CUDA_PLACE; h++) {
         real least[PER];
 #pragma unroll
-        for (int k = 0; k < PER; k++) least[k] = NEAR ? v_set1(FAR_S2) : r2_min[k];
+        for (int k = 0; k < PER; k++) least[k] = NEAR ? v_set1(FAR_S2) : run_min[k];
 #pragma unroll (UNROLL)
         for (int p = 0; p < CUDA_PLACE / 2; p++) {
             struct pair_j a, b;
@@ -95,14 +109,24 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
 #pragma unroll
         for (int k = 0; k < PER; k++) {
             if (!NEAR) {
-                r2_min[k] = least[k];
-            } else if (least[k] < r2_min[k]) {
-                r2_min[k] = least[k];
-                near_place[k] = place + h;
+                run_min[k] = least[k];
+            } else if (least[k] < run_min[k]) {
+                run_min[k] = least[k];
+                run_place[k] = place + h;
             }
         }
         pairs += CUDA_PLACE / 2 * PAIR_REALS;
         index += CUDA_PLACE;
+    }
+#pragma unroll
+    for (int k = 0; k < PER; k++) {
+        if (run_min[k] < t[k].close) {
+            sum[k] = no_pairs();
+            closed[k] |= run_bit(place);
+        } else if (NEAR && run_min[k] < r2_min[k]) {
+            r2_min[k] = run_min[k];
+            near_place[k] = run_place[k];
+        }
     }
 }
 
@@ -110,13 +134,15 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
 template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
 DEVICE_FN void add_group(const struct target t[PER], const real *pairs, int run_reals,
                          const int32_t *index, int place, struct pair_sum sum[PER],
-                         real r2_min[PER], int near_place[PER])
+                         real r2_min[PER], int near_place[PER], unsigned closed[PER])
 {
-    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs, index, place, sum, r2_min, near_place);
+    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs, index, place, sum, r2_min, near_place,
+                                                 closed);
 #if !DOUBLE_MODE
     struct pair_sum other[PER];
     add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs + run_reals, index + RUN,
-                                                 place + PLACES / 2, other, r2_min, near_place);
+                                                 place + PLACES / 2, other, r2_min, near_place,
+                                                 closed);
 #pragma unroll
     for (int k = 0; k < PER; k++) add_sums<JERK>(&sum[k], other[k]);
 #endif

@@ -40,16 +40,16 @@ DEVICE_FN void store_particle(const struct cuda_store &store, int a, const union
 }
 
 /* Predicts a particle, stores it at its place in a pair, and says how large its numbers are. */
-DEVICE_FN struct block_range predict_particle(const struct cuda_predict_job &job, int a,
-                                              const struct jparticle *p, const double k18[3],
-                                              real *pair)
+template <class JOB> /* of a prediction, or of sums that predict by themselves */
+DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struct jparticle *p,
+                                              const double k18[3], real *pair)
 {
     struct block_range e = {EXPONENT_NONE, EXPONENT_NONE, EXPONENT_NONE, EXPONENT_NONE,
                             EXPONENT_NONE};
     real x[3] = {v_set1(FAR_AWAY), 0, 0}, lo[3] = {0, 0, 0}, v[3] = {0, 0, 0}, m = 0;
     if (a < job.nj && p->state == SLOT_SET) {
         const double dt = job.time - p->time;
-        const double scaled_m = p->mass * job.m_unit;
+        const double scaled_m = p->mass * job.frame.m_unit;
         real far = 0, fast = 0;
         m = (real)scaled_m;
 #if !DOUBLE_MODE /* what would vanish sends its block to the exact sum */
@@ -60,8 +60,8 @@ DEVICE_FN struct block_range predict_particle(const struct cuda_predict_job &job
             double xp, vp;
             predict_component(dt, job.snap ? k18[k] : 0.0, p->j6[k], p->a2[k], p->v[k], p->x[k],
                               &xp, &vp);
-            split_position(xp * job.x_unit, &x[k], &lo[k]);
-            v[k] = (real)(vp * job.v_unit);
+            split_position((xp - job.frame.origin[k]) * job.frame.x_unit, &x[k], &lo[k]);
+            v[k] = (real)((vp - job.frame.drift[k]) * job.frame.v_unit);
             far = larger_bits(far, x[k]);
             fast = larger_bits(fast, v[k]);
         }
@@ -114,16 +114,16 @@ DEVICE_FN struct cuda_span wider_span(struct cuda_span a, struct cuda_span b)
 
 enum { WARP_REALS = 16 * PAIR_REALS, PREDICT_WARPS = CUDA_QUARTER / 32 };
 
-/* Notes in arriving[0..span-1] which of the particles from `first` on are in job.sent. The last
+/* Notes in arriving[0..span-1] which of the particles from `first` on are in `sent`. The last
  * barrier is the caller's. */
-DEVICE_FN void note_arriving(const struct cuda_predict_job &job, int first, int span,
+DEVICE_FN void note_arriving(const struct cuda_arrivals &of, int first, int span,
                              signed char *arriving)
 {
     const int t = (int)threadIdx.x;
     for (int k = t; k < span; k += (int)blockDim.x) arriving[k] = -1;
     __syncthreads();
-    if (t < job.few && job.address[t] >= first && job.address[t] < first + span)
-        arriving[job.address[t] - first] = (signed char)t;
+    if (t < of.few && of.address[t] >= first && of.address[t] < first + span)
+        arriving[of.address[t] - first] = (signed char)t;
 }
 
 /* A thread per address. Sources go through shared memory, so that they leave in whole lines. */
@@ -136,11 +136,11 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     const int t = (int)threadIdx.x, warp = t / 32, lane = t % 32;
     const int quarter = job.first_block * (CUDA_BLOCK / CUDA_QUARTER) + (int)blockIdx.x;
     const int a = quarter * CUDA_QUARTER + t;
-    note_arriving(job, quarter * CUDA_QUARTER, CUDA_QUARTER, arriving);
+    note_arriving(job.arrivals, quarter * CUDA_QUARTER, CUDA_QUARTER, arriving);
     __syncthreads();
     union record r;
     double k18[3];
-    load_particle(job.store, arriving[t] < 0 ? NULL : &job.sent[arriving[t]], a, &r, k18);
+    load_particle(job.store, arriving[t] < 0 ? NULL : &job.arrivals.sent[arriving[t]], a, &r, k18);
     if (arriving[t] >= 0) store_particle(job.store, a, &r, k18);
     real *own = out + warp * WARP_REALS;
     const struct block_range e =

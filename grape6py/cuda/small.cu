@@ -40,16 +40,24 @@ struct shared_small {
     r2_bits least[LANES];
     int near_place[LANES], near_address[LANES];
     bool bad[LANES];
+    unsigned closed[LANES];
     int32_t index[CUDA_BLOCK];
     struct cuda_span span[CUDA_GROUPS];
     struct block_range range;
     struct cuda_span warp_span[CUDA_BLOCK / 32]; /* of 32 addresses each, if predicted here */
     struct block_range warp_range[CUDA_BLOCK / 32];
+    signed char arriving[CUDA_BLOCK];
 };
 
 #ifndef GRAPE6_ON_CPU
 static_assert(sizeof(struct shared_small) <= CUDA_SMALL_SHARED, "what csrc/cuda.c asks for");
 #endif
+
+/* Particles that arrive with a prediction by the launch itself. */
+DEVICE_FN const struct cuda_sent *sent_of(const struct cuda_small_job &job)
+{
+    return job.arrivals.sent ? job.arrivals.sent : job.targets.few.sent;
+}
 
 /* Copies chunks into shared memory: all loads are under way before the first store. */
 DEVICE_FN void hold(real *held, const real *pairs)
@@ -80,10 +88,10 @@ DEVICE_FN void hold_facts(const struct cuda_sources &sources, struct shared_smal
 #if !DOUBLE_MODE
 /* Predicts the block instead. Which particles are just arriving is noted while the first ones that
  * were there before are on their way. */
-DEVICE_FN void hold_predicted(const struct cuda_predict_job &job, const struct cuda_sent *sent,
-                              struct shared_small *s, int block)
+DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_arrivals &of,
+                              const struct cuda_sent *sent, struct shared_small *s, int block)
 {
-    __shared__ signed char arriving[CUDA_BLOCK];
+    signed char *const arriving = s->arriving;
     enum { AT_ONCE = 2 };
     const int t = (int)threadIdx.x, first = block * CUDA_BLOCK;
 #pragma unroll 1
@@ -93,15 +101,15 @@ DEVICE_FN void hold_predicted(const struct cuda_predict_job &job, const struct c
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
             load_particle(job.store, NULL, first + at + u * SMALL_THREADS, &r[u], k18[u]);
-        if (at == t && job.few) {
-            note_arriving(job, first, CUDA_BLOCK, arriving);
+        if (at == t && of.few) {
+            note_arriving(of, first, CUDA_BLOCK, arriving);
             __syncthreads();
         }
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
             const int a = at + u * SMALL_THREADS;
             real *pair = s->held + a / RUN * PADDED_RUN + a % RUN / 2 * PAIR_REALS;
-            if (job.few && arriving[a] >= 0) {
+            if (of.few && arriving[a] >= 0) {
                 load_particle(job.store, &sent[arriving[a]], first + a, &r[u], k18[u]);
                 if (blockIdx.y == 0) store_particle(job.store, first + a, &r[u], k18[u]);
             }
@@ -184,7 +192,8 @@ DEVICE_FN void add_parts(struct shared_small *s, struct pair_sum sum, int chunks
 /* Deposits the rows, unless they are the host's business, and finds their nearest neighbours. */
 template <bool FEW, bool JERK>
 DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, int row0, int last,
-                        int block, struct nearest_place nearest, struct block_sum own)
+                        int block, struct nearest_place nearest, unsigned closed,
+                        struct block_sum own)
 {
     const int pair_lane = lane_of<FEW>(), lane = row_of<FEW>(), role = role_of<FEW>();
     const struct target *t = &s->target[lane];
@@ -194,8 +203,10 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
         s->least[lane] = to_bits(v_set1(FAR_S2));
         s->near_place[lane] = s->near_address[lane] = 0x7fffffff;
         s->bad[lane] = false;
+        s->closed[lane] = 0;
     }
     __syncthreads();
+    if (closed) atomicOr(&s->closed[pair_lane], closed);
     atomicMin(&s->least[pair_lane], to_bits(nearest.r2));
     if (adds) {
         own = settled(own, window_of(role));
@@ -205,8 +216,7 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
     if (nearest.r2 == to_r2(s->least[pair_lane]))
         atomicMin(&s->near_place[pair_lane], nearest.place);
     const real r2_min = to_r2(s->least[lane]);
-    if (role == NSUM && (!(r2_min >= v_set1(2)) || !in_range(MODE, &t->range, &s->range)))
-        s->bad[lane] = true;
+    if (role == NSUM && !in_range(MODE, &t->range, &s->range)) s->bad[lane] = true;
     __syncthreads();
     const bool good = !s->bad[lane];
     if (active && adds && good) deposit(job, row, role, own);
@@ -222,16 +232,34 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
     }
     __syncthreads();
     if (!active || role) return;
-    if (good)
+    if (good) {
         offer_nearest(job, row, r2_min, s->near_address[lane]);
-    else
-        leave_to_host(job, row, block);
+    } else {
+        leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+        s->closed[lane] = 0;
+    }
+}
+
+/* The closed runs of the rows, a warp each. */
+template <bool FEW, bool JERK>
+DEVICE_FN void close_small(const struct cuda_small_job &job, const struct shared_small *s, int row0,
+                           int last, int block)
+{
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    enum { WARPS = SMALL_THREADS / 32 };
+    const bool own = lane < (int)layout<FEW>::LANES && lane % WARPS == warp && row0 + lane < last;
+    const unsigned closed = own ? s->closed[lane] : 0;
+    if (!__any_sync(0xffffffffu, closed != 0)) return;
+    const bool some_arrive = job.predicts && job.arrivals.few;
+    close_rows(job.sum, job.sum.targets ? NULL : &job.targets,
+               {some_arrive ? s->arriving : NULL, sent_of(job)}, JERK, NEAR_BY_ADDRESS, row0, block,
+               closed);
 }
 
 /* Sums of a thread's addresses, from the first half or second half of the block or all of it. */
 template <bool FEW, bool JERK, bool SAME>
 DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int first,
-                          struct pair_sum *sum, struct nearest_place *nearest)
+                          struct pair_sum *sum, struct nearest_place *nearest, unsigned *closed)
 {
     enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp keeps itself busy */
     const struct target t = s->target[lane];
@@ -240,10 +268,10 @@ DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int 
     const int32_t *index = &s->index[a % CUDA_BLOCK];
     if (FEW)
         add_run<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, index, a / CUDA_PLACE, sum,
-                                                   &nearest->r2, &nearest->place);
+                                                   &nearest->r2, &nearest->place, closed);
     else
         add_group<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, PADDED_RUN, index, a / CUDA_PLACE,
-                                                     sum, &nearest->r2, &nearest->place);
+                                                     sum, &nearest->r2, &nearest->place, closed);
 }
 
 /* Sums of one block of addresses on the rows of a tile. */
@@ -260,8 +288,7 @@ DEVICE_FN void small_block(const struct cuda_small_job &job, struct shared_small
         (const real *)job.sum.sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS;
 #if !DOUBLE_MODE
     if (job.predicts)
-        hold_predicted(job.predict, job.predict.sent ? job.predict.sent : job.targets.few.sent, s,
-                       block);
+        hold_predicted(job.sum, job.arrivals, sent_of(job), s, block);
     else
 #endif
         hold_facts(job.sum.sources, s, block);
@@ -272,6 +299,7 @@ DEVICE_FN void small_block(const struct cuda_small_job &job, struct shared_small
         const bool active = row0 + lane < last;
         struct nearest_place nearest = {v_set1(FAR_S2), 0};
         struct block_sum own = no_sum();
+        unsigned closed = 0;
         if (row0 > first) __syncthreads();
         if (thread < at::LANES)
             s->target[thread] = load_target(job.sum, in_job, min(row0 + thread, last - 1));
@@ -286,13 +314,15 @@ DEVICE_FN void small_block(const struct cuda_small_job &job, struct shared_small
             const int address = block * CUDA_BLOCK + half * CUDA_CHUNK;
             struct pair_sum sum = no_pairs();
             if (active && may_hold(s->span[at_group], s->target[lane].label))
-                small_sums<FEW, JERK, true>(s, lane, slot, address, &sum, &nearest);
+                small_sums<FEW, JERK, true>(s, lane, slot, address, &sum, &nearest, &closed);
             else if (active)
-                small_sums<FEW, JERK, false>(s, lane, slot, address, &sum, &nearest);
+                small_sums<FEW, JERK, false>(s, lane, slot, address, &sum, &nearest, &closed);
             add_parts<FEW>(s, sum, min((int)HELD, chunks - half), &own);
         }
         __syncthreads();
-        end_rows<FEW, JERK>(job.sum, s, row0, last, block, nearest, own);
+        end_rows<FEW, JERK>(job.sum, s, row0, last, block, nearest, closed, own);
+        __syncthreads();
+        close_small<FEW, JERK>(job, s, row0, last, block);
     }
 }
 

@@ -73,40 +73,46 @@ struct target {
     struct pair_i i;
     int32_t label;
     struct body_range range;
+    real close; /* r^2 of pairs below this needs double */
 };
 
-DEVICE_FN struct target make_target(const double from_x[3], const double from_v[3],
-                                    double from_eps2, int32_t label, double x_unit, double v_unit)
+DEVICE_FN struct target make_target(const struct cuda_target &from, const struct cuda_frame &frame)
 {
     struct target t;
     double x[3], v[3], far = 0.0, fast = 0.0;
     for (int k = 0; k < 3; k++) {
-        x[k] = from_x[k] * x_unit;
-        v[k] = from_v[k] * v_unit;
+        x[k] = (from.x[k] - frame.origin[k]) * frame.x_unit;
+        v[k] = (from.v[k] - frame.drift[k]) * frame.v_unit;
         far = fmax(far, fabs(x[k]));
         fast = fmax(fast, fabs(v[k]));
     }
-    const double eps2 = from_eps2 * x_unit * x_unit;
+    const double eps2 = from.eps2 * frame.x_unit * frame.x_unit;
     split_position(x[0], &t.i.x, &t.i.xl);
     split_position(x[1], &t.i.y, &t.i.yl);
     split_position(x[2], &t.i.z, &t.i.zl);
     t.i.vx = (real)v[0], t.i.vy = (real)v[1], t.i.vz = (real)v[2];
     t.i.eps2 = (real)eps2;
-    t.label = label;
+    t.label = from.index;
     t.range.x = (int16_t)exponent_of(far);
     t.range.v = (int16_t)exponent_of(fast);
     t.range.eps2 = (int16_t)exponent_of(eps2);
+    t.close = power_of_two(close_exponent(MODE, t.range.x));
     return t;
+}
+
+/* An i particle as the caller wrote it. */
+DEVICE_FN struct cuda_target target_of(const struct cuda_sum_job &job,
+                                       const struct cuda_packed_targets *in_job, int row)
+{
+    if (!in_job) return job.targets[row];
+    const double *x = in_job->x[row], *v = in_job->v[row];
+    return {{x[0], x[1], x[2]}, {v[0], v[1], v[2]}, in_job->eps2, in_job->index[row], 0};
 }
 
 DEVICE_FN struct target load_target(const struct cuda_sum_job &job,
                                     const struct cuda_packed_targets *in_job, int row)
 {
-    if (in_job)
-        return make_target(in_job->x[row], in_job->v[row], in_job->eps2, in_job->index[row],
-                           job.x_unit, job.v_unit);
-    const struct cuda_target *from = &job.targets[row];
-    return make_target(from->x, from->v, from->eps2, from->index, job.x_unit, job.v_unit);
+    return make_target(target_of(job, in_job, row), job.frame);
 }
 
 DEVICE_FN bool may_hold(struct cuda_span span, int32_t label)

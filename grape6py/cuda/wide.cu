@@ -12,7 +12,8 @@ template <bool JERK, bool NEAR, bool SOFT, bool SAME>
 DEVICE_FN void add_groups(const struct target t[PER_THREAD], const real *pairs,
                           const int32_t *index, int place, int groups,
                           struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
-                          real r2_min[PER_THREAD], int near_place[PER_THREAD])
+                          real r2_min[PER_THREAD], int near_place[PER_THREAD],
+                          unsigned closed[PER_THREAD])
 {
     enum { UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8 }; /* as registers allow */
 #pragma unroll 1
@@ -20,7 +21,7 @@ DEVICE_FN void add_groups(const struct target t[PER_THREAD], const real *pairs,
         struct pair_sum group[PER_THREAD];
         add_group<JERK, NEAR, SOFT, SAME, PER_THREAD, UNROLL>(
             t, pairs + g * GROUP_REALS, RUN_REALS, index + g * CUDA_GROUP, place + g * PLACES,
-            group, r2_min, near_place);
+            group, r2_min, near_place, closed);
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {
 #if DOUBLE_MODE
@@ -40,7 +41,8 @@ template <bool JERK, bool NEAR, bool SOFT>
 DEVICE_FN void add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
                              const real *pairs, int group, int groups,
                              struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
-                             real r2_min[PER_THREAD], int near_place[PER_THREAD])
+                             real r2_min[PER_THREAD], int near_place[PER_THREAD],
+                             unsigned closed[PER_THREAD])
 {
     const int32_t *index = &job.sources.index[group * CUDA_GROUP];
     bool mine = false;
@@ -50,10 +52,10 @@ DEVICE_FN void add_groups_of(const struct cuda_sum_job &job, const struct target
             mine = mine || may_hold(job.sources.spans[g], t[k].label);
     if (__any_sync(0xffffffffu, mine))
         add_groups<JERK, NEAR, SOFT, true>(t, pairs, index, group * PLACES, groups, chunk, waiting,
-                                           r2_min, near_place);
+                                           r2_min, near_place, closed);
     else
         add_groups<JERK, NEAR, SOFT, false>(t, pairs, index, group * PLACES, groups, chunk,
-                                            waiting, r2_min, near_place);
+                                            waiting, r2_min, near_place, closed);
 }
 
 DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting)
@@ -74,18 +76,18 @@ DEVICE_FN real chunk_sum(struct pair_sum chunk[PER_THREAD], chunk_sums waiting, 
 /* Deposits a row's sums of a block and zeroes them, unless they are the host's business. */
 template <bool JERK>
 DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target *t, int row,
-                             int block, wide_sums sums, int k, real r2_min)
+                             int block, wide_sums sums, int k)
 {
     const int thread = (int)threadIdx.x;
     const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
-    bool good = r2_min >= v_set1(2) && in_range(MODE, &t->range, &range);
+    bool good = in_range(MODE, &t->range, &range);
 #pragma unroll 1
     for (int q = 0; q < NSUM; q++) {
         const struct block_sum s = settled(sums[q][k][thread], window_of(q));
         sums[q][k][thread] = s;
         good = good && fits_bins(s.hi, job.unit[window_of(q)]);
     }
-    if (!good) leave_to_host(job, row, block);
+    if (!good) leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
 #pragma unroll 1
     for (int q = 0; q < NSUM; q++) {
         if (good) deposit(job, row, q, sums[q][k][thread]);
@@ -140,10 +142,12 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
         const int chunks = chunks_of(job.nj, block);
         real r2_min[PER_THREAD];
         int place[PER_THREAD];
+        unsigned closed[PER_THREAD];
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {
             r2_min[k] = v_set1(FAR_S2);
             place[k] = 0;
+            closed[k] = 0;
         }
 #pragma unroll 1
         for (int c = 0; c < chunks; c++) {
@@ -158,7 +162,7 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
             struct pair_sum sum[PER_THREAD];
             begin_chunk(sum, waiting);
             add_groups_of<JERK, NEAR, SOFT>(job, t, staged, 4 * chunk, 4, sum, waiting, r2_min,
-                                            place);
+                                            place, closed);
 #pragma unroll
             for (int k = 0; k < PER_THREAD; k++)
 #pragma unroll
@@ -169,11 +173,15 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++) {
             const int row = first + k * WIDE_THREADS + thread;
-            if (row < job.rows && deposit_block<JERK>(job, &t[k], row, block, sums, k, r2_min[k]) &&
-                NEAR && r2_min[k] < near_r2[k][thread]) {
+            const bool good =
+                row < job.rows && deposit_block<JERK>(job, &t[k], row, block, sums, k);
+            if (good && NEAR && r2_min[k] < near_r2[k][thread]) {
                 near_r2[k][thread] = r2_min[k];
                 near_place[k][thread] = place[k];
             }
+            if (__any_sync(0xffffffffu, good && closed[k]))
+                close_rows(job, NULL, {NULL, NULL}, JERK, NEAR ? NEAR_BY_PLACE : NEAR_NOT,
+                           row - thread % 32, block, good ? closed[k] : 0);
         }
     }
 #pragma unroll
@@ -191,7 +199,10 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
         real r2;
         const int at = best_place(job, row, &r2);
         const struct target own = load_target(job, NULL, row);
-        give_nearest(job, row, at < 0 ? -1 : address_at(job, &own, at, r2), r2);
+        const int address = at == -1          ? -1
+                            : is_address(at) ? address_of(at)
+                                             : address_at(job, &own, at, r2);
+        give_nearest(job, row, address, r2);
     }
     end_tile(job, first, rows);
 }

@@ -67,6 +67,20 @@ static inline unsigned __ballot_sync(unsigned, bool mine)
     return bits;
 }
 
+static inline bool __all_sync(unsigned all, bool mine) { return __ballot_sync(all, !mine) == 0; }
+/* Whether any thread of the block says so. */
+static inline int __syncthreads_or(int mine)
+{
+    static int some;
+    __syncthreads();
+    some = 0;
+    __syncthreads();
+    if (mine) some = 1;
+    __syncthreads();
+    const int any = some;
+    __syncthreads();
+    return any;
+}
 static inline bool __any_sync(unsigned all, bool mine) { return __ballot_sync(all, mine) != 0; }
 
 static inline int __reduce_max_sync(unsigned, int mine)
@@ -107,6 +121,12 @@ template <class T> static inline T atomicAdd(T *to, T by)
 {
     const T old = *to;
     *to = old + by;
+    return old;
+}
+template <class T> static inline T atomicOr(T *to, T by)
+{
+    const T old = *to;
+    *to = old | by;
     return old;
 }
 template <class T> static inline T atomicMax(T *to, T by)
