@@ -191,14 +191,23 @@ static void forget_origin(double origin[3], int *exponent)
     }
 }
 
-struct scale force_scale(struct session *s, int nj)
+/* The mode whose arithmetic a call takes: double, where that of the session's mode would leave most
+ * pairs to double. Merged sessions, whose scale was set, keep theirs. */
+static int precision_for(struct session *s, int nj)
 {
+    const struct options *o = &s->options;
     jmemory_settle(&s->j, nj);
+    const int may = o->scale[0] == G6X_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
+    return may && jmemory_is_crowded(&s->j) ? MODE_DOUBLE : o->precision;
+}
+
+static struct scale scale_in(struct session *s, int precision)
+{
     struct scale scale = jmemory_scale(&s->j);
     const struct options *o = &s->options;
     take_origin(o->origin, o->scale[0] != G6X_AUTO, scale.origin);
     take_origin(o->drift, o->scale[2] != G6X_AUTO, scale.drift);
-    if (o->precision == MODE_DOUBLE) { /* which resolves what the caller's numbers do, from zero */
+    if (precision == MODE_DOUBLE) { /* which resolves what the caller's numbers do, from zero */
         forget_origin(scale.origin, &scale.length);
         forget_origin(scale.drift, &scale.velocity);
     }
@@ -207,6 +216,8 @@ struct scale force_scale(struct session *s, int nj)
     if (o->scale[2] != G6X_AUTO) scale.velocity = scale_exponent(o->scale[2]);
     return scale;
 }
+
+struct scale force_scale(struct session *s, int nj) { return scale_in(s, precision_for(s, nj)); }
 
 void force_new(struct session *s, int nj, int ni)
 {
@@ -222,8 +233,8 @@ void force_new(struct session *s, int nj, int ni)
 void force_freeze(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    c->scale = force_scale(s, nj);
-    c->precision = s->options.precision;
+    c->precision = precision_for(s, nj);
+    c->scale = scale_in(s, c->precision);
     c->jerk = s->options.jerk;
     c->snap = s->options.snap;
     c->time = s->time;

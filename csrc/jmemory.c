@@ -349,8 +349,8 @@ static void settle_origin(struct jmemory *j, int64_t end)
         memcpy(x[n], p->x, sizeof *x);
         memcpy(v[n++], p->v, sizeof *v);
     }
-    origin_choose((const double (*)[3])x, n, origin);
-    origin_choose((const double (*)[3])v, n, drift);
+    j->inner = origin_choose((const double (*)[3])x, n, origin);
+    (void)origin_choose((const double (*)[3])v, n, drift);
     if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
     memcpy(j->origin, origin, sizeof origin);
     memcpy(j->drift, drift, sizeof drift);
@@ -440,6 +440,14 @@ struct scale jmemory_scale(const struct jmemory *j)
     memcpy(s.origin, j->origin, sizeof s.origin);
     memcpy(s.drift, j->drift, sizeof s.drift);
     return s;
+}
+
+int jmemory_is_crowded(const struct jmemory *j)
+{
+    enum { STEPS_EXPONENT = 3 }; /* the grid has 2^3 steps across that half */
+    return j->inner != EXPONENT_NONE &&
+           jmemory_scale(j).length - length_shift(&(struct scale){0}, MODE_GRAPE) >
+               j->inner - STEPS_EXPONENT;
 }
 
 int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj, int *state)

@@ -81,7 +81,8 @@ struct jmemory {
     int64_t counted; /* slots below this address are in the histograms */
     struct histogram x, mass, v;
 
-    double origin[3], drift[3]; /* chosen from the sample */
+    double origin[3], drift[3]; /* chosen from the sample, */
+    int inner;                  /* half of which is within 2^inner of the origin */
     int32_t sample[ORIGIN_SAMPLE];
     int samples, sample_moved;
     int64_t sampled; /* addresses below this */
@@ -117,6 +118,9 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last);
 
 /* Scale of the settled slots below nj. */
 struct scale jmemory_scale(const struct jmemory *j);
+/* Whether half of them are so close together that most of their pairs are close in the grid of that
+ * scale. */
+int jmemory_is_crowded(const struct jmemory *j);
 /* Lowest bad or lost address below nj, or -1; *state is SLOT_BAD or SLOT_LOST. */
 int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj, int *state);
 /* Finds the addresses below nj that carry an index: their number, the first `max`

@@ -21,7 +21,8 @@ static inline int64_t origin_address(int64_t nj, int count, int sample)
     return (2 * (int64_t)sample + 1) * nj / (2 * count);
 }
 
-/* The origin of n sampled triples; finite for finite ones. */
-void origin_choose(const double (*sample)[3], int n, double origin[3]);
+/* The origin of n sampled triples, finite for finite ones. Returns an exponent: half of them are
+ * within 2^that of their median; EXPONENT_NONE if they are in one place. */
+int origin_choose(const double (*sample)[3], int n, double origin[3]);
 
 #endif

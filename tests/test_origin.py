@@ -1,0 +1,182 @@
+"""Places are held relative to an origin near most particles, velocities relative to a drift."""
+
+import numpy as np
+import pytest
+
+import capi
+from grape6py import reference
+from particles import cloud
+
+N = 1500
+ROWS = np.r_[0:40, 700:720, N - 20 : N]
+# Whole numbers of the steps that origins and drifts of this set take, which are 2.
+FAR = np.array([1e6, -4096.0, 0.0])
+FAST = np.array([-1000.0, 0.0, 64.0])
+
+
+def resolved(n=N, seed=5):
+    """A blob whose coordinates leave room for 2^27 before them."""
+    source = cloud(n, seed=seed)
+    for name in ("x", "v"):
+        setattr(source, name, np.rint(getattr(source, name) * 2**24) / 2**24)
+    return source
+
+
+def moved(source, by=FAR, faster=FAST):
+    there = source.take(np.arange(len(source)))
+    there.x, there.v = source.x + by, source.v + faster
+    assert (there.x - by == source.x).all()
+    assert (there.v - faster == source.v).all()
+    return there
+
+
+def run(session, source, rows=ROWS, **options):
+    session.put_cloud(source)
+    return session.force(len(source), source.x[rows], source.v[rows], source.index[rows], **options)
+
+
+def origin_of(session, nj=N):
+    origin, drift = np.full(3, 7.0), np.full(3, 7.0)
+    assert capi.call("g6x_get_origin", session.cluster, nj, origin, drift) == 0
+    return origin, drift
+
+
+@pytest.mark.parametrize("mode", ["grape", "single"])
+@pytest.mark.parametrize("eps2", [0.0, 1e-4])
+def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, isa, mode, eps2):
+    source = resolved()
+    source.x[3] = source.x[4] + 2.0**-24  # a close pair
+    here = run(new_session(precision=mode, isa=isa), source, eps2=eps2)
+    there = run(new_session(precision=mode, isa=isa), moved(source), eps2=eps2)
+    assert there.bits() == here.bits()
+    assert (there.nearest == here.nearest).all()
+
+
+def test_a_cluster_at_the_origin_has_none(new_session):
+    session = new_session()
+    session.put_cloud(resolved())
+    assert [list(a) for a in origin_of(session)] == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_an_origin_is_near_most_particles_wherever_a_fifth_of_them_is(new_session):
+    source, rng = moved(resolved()), np.random.default_rng(1)
+    others = rng.permutation(N)[: N // 5]
+    source.x[others] = rng.standard_normal((len(others), 3)) * 1e9
+    session = new_session()
+    session.put_cloud(source)
+    origin, drift = origin_of(session)
+    assert np.abs(origin - FAR).max() <= 4
+    assert (drift == FAST).all()
+
+
+@pytest.mark.parametrize("hole", [False, True])
+@pytest.mark.parametrize("distance", [1e3, 1e5, 1e8])
+def test_forces_far_away_are_as_good_as_here(new_session, isa, mode, distance, hole):
+    source = resolved(600)
+    source.x = source.x + distance
+    if hole:
+        source.x[7], source.mass[7] = 0.0, 0.1
+    rows = np.arange(300)
+    found = run(new_session(precision=mode, isa=isa), source, rows)
+    exact = reference.direct_sum(source.mass, source.x, source.v, extended=True, rows=rows)
+    # a set of 600 averages less than those of docs/accuracy.md
+    limits = {"grape": (5e-8, 3e-6), "double": (1e-14, 1e-12), "single": (1e-6, 1e-2)}[mode]
+    for name in ("acc", "pot"):
+        a, b = (np.reshape(getattr(f, name), (len(rows), -1)) for f in (found, exact))
+        error = np.linalg.norm(a - b, axis=1) / np.linalg.norm(b, axis=1)
+        assert np.median(error) <= limits[0], name
+        assert error.max() <= limits[1], name
+
+
+@pytest.mark.parametrize("speed", [10.0, 100.0, 1000.0])
+def test_a_bulk_velocity_leaves_the_jerk_as_it_is(new_session, speed):
+    source = resolved()
+    here = run(new_session(), source)
+    there = run(new_session(), moved(source, by=0.0 * FAR, faster=speed))
+    error = np.linalg.norm(there.jerk - here.jerk, axis=1) / np.linalg.norm(here.jerk, axis=1)
+    assert np.median(error) <= 2e-7
+
+
+def test_origins_do_not_remember(new_session):
+    """Whatever was written before, the origin is that of the particles that are there."""
+    rng, session, written = np.random.default_rng(2), new_session(), {}
+    for step in range(40):
+        n = int(rng.integers(1, N))
+        some = moved(resolved(n, seed=step), by=FAR * rng.integers(0, 3), faster=FAST)
+        rows = rng.permutation(n)[: int(rng.integers(1, n + 1))]
+        session.put_cloud(some.take(rows), rows)
+        written.update({row: (some, row) for row in rows})
+        nj = int(rng.integers(1, N + 200))
+        again = new_session()
+        for address, (cloud_then, row) in written.items():
+            again.put_cloud(cloud_then.take([row]), [address])
+        found, expected = origin_of(session, nj), origin_of(again, nj)
+        assert [list(a) for a in found] == [list(a) for a in expected], step
+        scale, other = np.zeros(3, np.int32), np.zeros(3, np.int32)
+        assert capi.call("g6x_get_scale", session.cluster, nj, scale) == 0
+        assert capi.call("g6x_get_scale", again.cluster, nj, other) == 0
+        assert (scale == other).all(), step
+
+
+def set_origin(session, origin, drift=(0.0, 0.0, 0.0)):
+    for axis, x, v in zip("XYZ", origin, drift, strict=True):
+        keys = capi.CONSTANTS[f"G6X_ORIGIN_{axis}"], capi.CONSTANTS[f"G6X_DRIFT_{axis}"]
+        assert capi.call("g6x_set_double", session.cluster, keys[0], x) == 0
+        assert capi.call("g6x_set_double", session.cluster, keys[1], v) == 0
+
+
+def test_an_origin_may_be_set_and_left_to_the_data_again(new_session):
+    session = new_session()
+    session.put_cloud(moved(resolved()))
+    set_origin(session, FAR + 2, FAST)
+    assert (origin_of(session)[0] == FAR + 2).all()
+    set_origin(session, [np.nan] * 3, [np.nan] * 3)
+    assert (origin_of(session)[0] == FAR).all()
+    assert (origin_of(session)[1] == FAST).all()
+
+
+def test_a_scale_that_is_set_has_no_origin_unless_one_is_set(new_session):
+    session = new_session()
+    session.put_cloud(moved(resolved()))
+    session.set_int("G6X_SCALE_LENGTH", 2)
+    assert (origin_of(session)[0] == 0).all()
+    assert (origin_of(session)[1] == FAST).all()
+    set_origin(session, FAR, FAST)
+    assert (origin_of(session)[0] == FAR).all()
+
+
+def test_mode_double_has_no_origin(new_session):
+    session = new_session(precision="double")
+    session.put_cloud(moved(resolved()))
+    assert (origin_of(session)[0] == 0).all()
+
+
+def partial(session, rows=ROWS):
+    source = resolved()
+    words = np.zeros((len(rows), capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
+    session.put_cloud(moved(source))
+    x, v = moved(source).x[rows], moved(source).v[rows]
+    assert session.first(N, x, v, source.index[rows]) == 0
+    assert capi.call("g6x_get_partial", session.cluster, len(rows), words) == 0
+    return words
+
+
+def test_sums_of_different_origins_are_not_merged(new_session):
+    here, there = new_session(), new_session()
+    set_origin(there, FAR + 2, FAST)
+    words, others = partial(here), partial(there)
+    assert capi.call("g6x_add_partial", len(words), words, others) == -11
+    assert capi.call("g6x_add_partial", len(words), words, words.copy()) == 0
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e300])
+def test_origins_beyond_all_measure_are_refused(new_session, bad):
+    session = new_session()
+    key = capi.CONSTANTS["G6X_ORIGIN_Y"]
+    assert capi.call("g6x_set_double", session.cluster, key, bad) == -11
+
+
+def test_arguments_of_get_origin_are_checked(new_session):
+    session, three = new_session(), np.zeros(3)
+    assert capi.call("g6x_get_origin", session.cluster, -1, three, three) == -11
+    assert capi.call("g6x_get_origin", session.cluster, 1, None, three) == -26
