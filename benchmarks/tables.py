@@ -9,6 +9,7 @@ import json
 import re
 from pathlib import Path
 
+import close_tables
 import merger_tables
 import thesis_tables
 import tree_tables
@@ -90,7 +91,7 @@ def cards(result):
 
 
 MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
-MAKERS |= thesis_tables.MAKERS | tree_tables.MAKERS | merger_tables.MAKERS
+MAKERS |= close_tables.MAKERS | thesis_tables.MAKERS | tree_tables.MAKERS | merger_tables.MAKERS
 
 
 def maker_of(name):
