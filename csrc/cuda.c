@@ -11,6 +11,7 @@
 
 static const char *const NAMES[NKERNEL] = {
     "receive",
+    "receive_at_rest",
     "predict",
     "neighbours",
     "take",

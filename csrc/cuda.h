@@ -27,6 +27,7 @@ enum { VARIANTS = 8 }; /* of wide sums: 4 with jerk, 2 with nearest neighbour, 1
 /* Of each kernel but the wide ones there is one without and one with jerk. */
 enum {
     KERNEL_RECEIVE,
+    KERNEL_RECEIVE_AT_REST,
     KERNEL_PREDICT,
     KERNEL_NEIGHBOURS,
     KERNEL_TAKE,
@@ -53,7 +54,8 @@ enum {
     FIRST_PIECE = 1024,    /* of the first of several: the next are copied meanwhile, */
     NEXT_PIECE = 4,        /* each so many times as large; */
     FEW_PIECES = 32768,    /* of fewer i particles, the second size is the first */
-    SENT_ROOM = 8192,      /* j particles that go to the card at a time */
+    SENT_ROOM = 8192,      /* j particles that go to the card at a time, */
+    SENT_AT_REST = 32768,  /* and of those at rest */
     SMALLEST_LEFT = 65536, /* room for pairs of row and block that are left to the host */
     ROWS_CALLS = 64        /* so many calls give their rows after one whose rows were wanted */
 };
@@ -101,6 +103,7 @@ struct cuda {
     struct cuda_memory sent; /* pinned */
     int few;                 /* particles in `sent` that the next prediction takes to their slots */
     int64_t few_first, few_end; /* the lowest of their addresses, and beyond the highest */
+    struct cuda_at_rest rest;   /* or those that are there instead, if any */
     int outdated;               /* what lies in the slots is newer than the sources */
     int predicted;              /* the sources are those of these: */
     double time;

@@ -194,11 +194,13 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
     direct &= once_each;
     jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
     struct fresh *list = cuda_fresh(c, j);
-    const int64_t fresh = list->count;
+    const struct fresh before = *list;
     code = collect(c, j, from, direct, f);
     if (!direct || code) return code;
     jmemory_settle(j, j->counted);
-    list->count = fresh;
+    list->count = before.count;
+    list->first = before.first;
+    list->end = before.end;
     list->lost = 0;
     c->outdated = 1;
     return 0;

@@ -64,11 +64,20 @@ struct cuda_store {
     int64_t slots;
 };
 
-/* Kernel receive: writes particles to their slots. */
+/* Particles at rest on their way to addresses first .. first + count - 1, in pinned memory. */
+struct cuda_at_rest {
+    const double (*xm)[4]; /* x, y, z, mass */
+    const int32_t *index;
+    double time;
+    int32_t first, count;
+};
+
+/* Kernel receive: writes particles to their slots. Kernel receive_at_rest: those of `rest`. */
 struct cuda_receive_job {
     struct cuda_store store;
     const struct cuda_sent *sent; /* pinned */
     int32_t count, unused;
+    struct cuda_at_rest rest;
 };
 
 /* What sums read of the j particles, predicted. */
@@ -94,6 +103,7 @@ struct cuda_predict_job {
     double time;
     int32_t nj, snap, first_block, unused;
     struct cuda_arrivals arrivals;
+    struct cuda_at_rest rest; /* these arrive, too */
 };
 
 /* A row and runs of a block (bits), or all of it, that the host has to sum. */

@@ -76,6 +76,15 @@ static int send(struct cuda *c, int count, struct fault *f)
     return cuda_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
 }
 
+/* The same of particles at rest. */
+static int send_at_rest(struct cuda *c, struct fault *f)
+{
+    struct cuda_receive_job job = {.store = cuda_store(c), .rest = c->rest};
+    c->unread = 1;
+    c->rest.count = 0;
+    return cuda_launch(c, 0, KERNEL_RECEIVE_AT_REST, cuda_parts(job.rest.count, 256), 1, &job, f);
+}
+
 static int wait_for_sent(struct cuda *c, struct fault *f)
 {
     const int code = c->unread ? cuda_idle(c, "receive", f) : 0;
@@ -87,6 +96,7 @@ int cuda_send_few(struct cuda *c, struct fault *f)
 {
     const int count = c->few;
     c->few = 0;
+    if (c->rest.count) return send_at_rest(c, f);
     return count ? send(c, count, f) : 0;
 }
 
@@ -96,17 +106,45 @@ int cuda_flush(struct cuda *c, struct fault *f)
     return code ? code : wait_for_sent(c, f);
 }
 
+/* Brings particles at rest to pinned memory, where the prediction takes the last of them. */
+static int send_fresh_at_rest(struct cuda *c, const struct at_rest *r, struct fresh *fresh,
+                              struct fault *f)
+{
+    double (*xm)[4] = cuda_pointer(&c->sent);
+    int32_t *index = (int32_t *)(void *)(xm + SENT_AT_REST);
+    int code = cuda_flush(c, f);
+    for (int32_t first = fresh->first; first < fresh->end && !code; first += SENT_AT_REST) {
+        const int32_t left = fresh->end - first, n = left < SENT_AT_REST ? left : SENT_AT_REST;
+        memcpy(xm, r->xm + first, (size_t)n * sizeof *xm);
+        memcpy(index, r->index + first, (size_t)n * sizeof *index);
+        c->rest = (struct cuda_at_rest){(const double (*)[4])xm, index, r->time, first, n};
+        if (n < left) code = cuda_flush(c, f);
+    }
+    if (!code) fresh->first = fresh->end = 0;
+    return code;
+}
+
+/* Whether all that is fresh is at rest, and not in slots. */
+static int is_all_at_rest(const struct fresh *fresh, const struct at_rest *r)
+{
+    return !fresh->count && fresh->first >= r->first && fresh->end <= r->end;
+}
+
 /* Sends all slots in use, or those that have changed; the last few wait for the prediction. */
 static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fault *f)
 {
     struct jmemory *j = u->memory;
     struct fresh *fresh = cuda_fresh(c, j);
     struct cuda_sent *sent = cuda_pointer(&c->sent);
-    const int64_t total = all ? j->capacity : fresh->count;
+    if (!all && !u->options->predict_on_host && is_all_at_rest(fresh, &j->rest))
+        return send_fresh_at_rest(c, &j->rest, fresh, f);
+    if (at_rest_any(&j->rest)) jmemory_commit(j);
+    const int64_t run = all ? j->capacity : fresh->end - fresh->first;
+    const int64_t total = all ? run : run + fresh->count, first = all ? 0 : fresh->first;
     int n = 0, code = cuda_flush(c, f); /* no prediction took those */
     if (code) return code;
     for (int64_t k = 0; k < total; k++) {
-        const int64_t a = all ? k : fresh->slot[k];
+        const int64_t a = k < run ? first + k : fresh->slot[k - run];
         if (j->body[a].state == SLOT_EMPTY) continue;
         pack(c, &sent[n++], a, u);
         if (n < SENT_ROOM) continue;
@@ -123,7 +161,7 @@ static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fa
         if (sent[k].address < c->few_first) c->few_first = sent[k].address;
     }
     if (n > CUDA_FEW) code = send(c, n, f);
-    if (!code) fresh->count = fresh->lost = 0;
+    if (!code) fresh->count = fresh->lost = fresh->first = fresh->end = 0;
     return code;
 }
 
@@ -153,7 +191,7 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     const struct fresh *list = cuda_fresh(c, j);
     const int all = list->lost || c->memory != j || c->on_host != o->predict_on_host ||
                     (o->predict_on_host && !same);
-    const int fresh = all || list->count;
+    const int fresh = all || list->count || list->first < list->end;
     c->predicted = same && !fresh;
     c->outdated = 0;
     c->memory = j;
@@ -229,10 +267,11 @@ void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job)
     job->snap = c->snap;
     job->first_block = (int32_t)c->first_block;
     job->arrivals = cuda_arrivals(c);
+    job->rest = c->rest;
 }
 
 void cuda_has_predicted(struct cuda *c)
 {
-    c->few = 0;
+    c->few = c->rest.count = 0;
     c->predicted = 1;
 }

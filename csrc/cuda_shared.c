@@ -141,6 +141,7 @@ int cuda_start_shared(struct cuda *c, const struct targets *targets, struct faul
     struct shares s = {.c = c, .targets = *targets};
     struct fill_once once = {.targets = *targets};
     c->merged_rows = c->rows_merged = 0;
+    jmemory_commit(c->upload.memory); /* which all cards read at once */
     if (targets->fill) {
         once.state = memory_zeroed((size_t)cuda_parts(targets->ni, ROWS_AT_ONCE));
         if (!once.state) return error_set(f, G6X_E_MEMORY, "out of memory for a force call");

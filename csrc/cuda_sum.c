@@ -166,8 +166,11 @@ static void pack_in_job(const struct cuda *c, struct cuda_small_job *job)
 /* Whether the particles that wait for the prediction are among those that it goes through. */
 static int takes_few(const struct cuda *c)
 {
-    return !c->few ||
-           (c->few_first >= c->first_block * CUDA_BLOCK && c->few_end <= c->end_block * CUDA_BLOCK);
+    const struct cuda_at_rest *r = &c->rest;
+    const int64_t first = r->count ? r->first : c->few_first,
+                  end = r->count ? (int64_t)r->first + r->count : c->few_end;
+    return (!c->few && !r->count) ||
+           (first >= c->first_block * CUDA_BLOCK && end <= c->end_block * CUDA_BLOCK);
 }
 
 void cuda_take_blocks(struct cuda *c, int64_t first, int64_t end)
@@ -183,6 +186,7 @@ int cuda_predict(struct cuda *c, struct fault *f)
     const int64_t quarters = cuda_blocks(c) * (CUDA_BLOCK / CUDA_QUARTER);
     int code = takes_few(c) ? 0 : cuda_send_few(c, f);
     cuda_prediction(c, &job);
+    c->unread |= job.rest.count > 0;
     if (!code) code = cuda_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
     if (!code) cuda_has_predicted(c);
     return code;
@@ -192,7 +196,7 @@ int cuda_predict(struct cuda *c, struct fault *f)
 static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
 {
     return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
-           cuda_blocks <= c->device.multiprocessors && takes_few(c);
+           cuda_blocks <= c->device.multiprocessors && takes_few(c) && !c->rest.count;
 }
 
 static int copy_targets(struct cuda *c, int lane, int first, int count, struct fault *f)
@@ -410,6 +414,7 @@ int cuda_finish_alone(struct cuda *c, unsigned want, int count, struct fault *f)
             return 1;
         }
         c->rows_guess = ROWS_CALLS; /* it will happen again */
+        jmemory_commit(c->memory);
         code = cuda_settle(c, f);
     }
     if (c->rows_guess) c->rows_guess--;

@@ -210,6 +210,7 @@ static int direct_upload(void *state, const struct upload *u, struct fault *f)
 {
     struct direct *d = state;
     struct direct_job *job = &d->job;
+    jmemory_commit(u->memory);
     int code = choose(d, u->options, f);
     if (!code) code = direct_grow(d, u->memory->capacity, f);
     if (code) return code;
@@ -307,6 +308,7 @@ static int direct_start(void *state, const struct targets *targets, const struct
     job->body_range = d->body_range;
     job->self = d->self;
     d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
+    jmemory_map(d->memory);
     if (MISTAKE(self_by_distance)) mistakes_self_by_distance(job, d->index);
     if (MISTAKE(self_by_address)) mistakes_self_by_address(job, d->index);
     d->done = 0;

@@ -59,6 +59,7 @@ int exchange_get(struct session *s, int ni, long long *words)
     if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
     const struct partial_row *rows = NULL;
     int code = c->code ? c->code : force_complete(s, 0);
+    jmemory_commit(&s->j); /* some rows may still lack what is done on the host */
     if (!code) code = s->backend->partials(s->state, &rows, &s->fault);
     if (code && !c->code && !force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->fault);

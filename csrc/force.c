@@ -148,7 +148,6 @@ static int copy_softening(struct session *s, const double *eps2, int each)
 int force_check_particles(struct session *s, int nj, const char *or_what)
 {
     int state;
-    jmemory_commit(&s->j);
     const int64_t bad = jmemory_first_bad(&s->j, nj, &state);
     if (bad < 0) return 0;
     if (state == SLOT_LOST)
@@ -332,6 +331,7 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
 struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences)
 {
     const struct force_call *c = &s->call;
+    jmemory_commit(&s->j);
     return (struct direct_job){
         .mode = c->precision,
         .memory = &s->j,

@@ -15,6 +15,8 @@ void jmemory_free(struct jmemory *j)
 {
     memory_free(j->body);
     memory_free(j->k18);
+    memory_free(j->rest.xm);
+    memory_free(j->rest.index);
     memory_free(j->changed);
     for (int k = 0; k < MOST_FOLLOWERS; k++) memory_free(j->fresh[k].slot);
     memory_free(j->stale);
@@ -80,8 +82,7 @@ static int grow_to(struct jmemory *j, int64_t capacity)
         memory_free(j->head);
         j->head = head;
         j->head_mask = buckets - 1;
-        for (int64_t a = 0; a < j->capacity; a++)
-            if (j->note[a].state != SLOT_EMPTY) link_slot(j, a);
+        j->unmapped = 1; /* until it is asked */
     }
     memset(j->stale + j->capacity / 1024, 0xff,
            (blocks - (size_t)(j->capacity / 1024)) * sizeof *j->stale);
@@ -107,18 +108,6 @@ static int grow(struct jmemory *j, int64_t address)
 
 /* ---- writing ----------------------------------------------------------------- */
 
-/* The top bit is set if the exponent of a is all ones: NaN or Inf. Integer arithmetic,
- * since the host may trap floating-point exceptions. */
-static inline uint64_t not_finite(double a)
-{
-    return (bits_of(a) & 0x7ff0000000000000u) + 0x0010000000000000u;
-}
-
-static inline uint64_t not_finite3(const double *a)
-{
-    return not_finite(a[0]) | not_finite(a[1]) | not_finite(a[2]);
-}
-
 static inline uint64_t not_zero3(const double *a)
 {
     return (bits_of(a[0]) | bits_of(a[1]) | bits_of(a[2])) << 1;
@@ -128,6 +117,7 @@ static inline void mark_changed(struct jmemory *j, int32_t address)
 {
     const int64_t word = address / 64;
     j->changed[word] |= (uint64_t)1 << (address % 64);
+    j->changes++;
     if (j->changed_low == j->changed_high) j->changed_low = j->changed_high = word;
     if (word < j->changed_low) j->changed_low = word;
     if (word >= j->changed_high) j->changed_high = word + 1;
@@ -135,8 +125,9 @@ static inline void mark_changed(struct jmemory *j, int32_t address)
 
 static int is_unusable(const struct jparticle *p) { return p->state >= SLOT_BAD; }
 
-void jmemory_commit(struct jmemory *j)
+static void commit_queue(struct jmemory *j)
 {
+    if (!j->queued) return;
     for (int k = 0; k < j->queued; k++) {
         const struct queued *q = &j->queue[k];
         struct jparticle *p = &j->body[q->address];
@@ -146,6 +137,30 @@ void jmemory_commit(struct jmemory *j)
         mark_changed(j, q->address);
     }
     j->queued = 0;
+}
+
+/* None of the slots is bad, and there is no k18: else nothing would have come here. */
+static void commit_at_rest(struct jmemory *j)
+{
+    struct at_rest *r = &j->rest;
+    for (int32_t a = r->first; a < r->end; a++) {
+        struct jparticle *p = &j->body[a];
+        memcpy(p->x, r->xm[a], 4 * sizeof(double)); /* and the mass */
+        memset(p->v, 0, sizeof p->v);
+        p->time = r->time;
+        memset(p->a2, 0, sizeof p->a2);
+        p->index = r->index[a];
+        p->state = SLOT_SET;
+        memset(p->j6, 0, sizeof p->j6);
+    }
+    for (int32_t a = r->changed_first; a < r->changed_end; a++) mark_changed(j, a);
+    r->first = r->end = r->changed_first = r->changed_end = 0;
+}
+
+void jmemory_commit(struct jmemory *j)
+{
+    commit_queue(j);
+    if (at_rest_any(&j->rest)) commit_at_rest(j);
 }
 
 /* What it had may not pull on unseen; GRAPE-5's later half of it must not make it whole. */
@@ -193,6 +208,41 @@ static int refused(struct jmemory *j, int address)
     return G6X_E_MEMORY;
 }
 
+static int grow_at_rest(struct jmemory *j)
+{
+    struct at_rest *r = &j->rest;
+    const int64_t room = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
+    if (!grow_piece(&r->xm, (size_t)room * sizeof *r->xm) ||
+        !grow_piece(&r->index, (size_t)room * sizeof *r->index))
+        return 0;
+    r->room = (int32_t)room;
+    return 1;
+}
+
+/* Takes a particle that begins a list or goes on with it, if it is sound and at rest. 0: it has to
+ * go to its slot. Not part of jmemory_set, most of whose particles do neither. */
+static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address, int index,
+                                                  double time, double mass, const double *x)
+{
+    struct at_rest *r = &j->rest;
+    if (address >= AT_REST_SLOTS || j->bad || j->k18) return 0;
+    if ((not_finite(time) | not_finite(mass) | not_finite3(x)) >> 63) return 0;
+    if (at_rest_any(r) &&
+        (address < r->first || address > r->end || bits_of(time) != bits_of(r->time)))
+        commit_at_rest(j);
+    if (address >= r->room && !grow_at_rest(j)) return 0;
+    commit_queue(j);
+    if (!at_rest_any(r)) {
+        r->first = r->end = address;
+        r->time = time;
+    }
+    (void)at_rest_store(r->xm[address], x, mass);
+    r->index[address] = index;
+    at_rest_wrote(r, address, address + 1);
+    j->last = address;
+    return 1;
+}
+
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x)
@@ -204,6 +254,10 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     if (!j6) j6 = zero;
     if (!a2) a2 = zero;
     if (!v) v = zero;
+    if ((address == j->last + 1 || !address) && is_at_rest(k18, j6, a2, v) &&
+        take_at_rest(j, address, index, time, mass, x))
+        return 0;
+    if (address >= j->rest.first && address < j->rest.end) commit_at_rest(j);
     if (not_zero3(k18) && make_k18(j)) return refused(j, address);
     const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
                           not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
@@ -213,7 +267,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     struct jparticle *p = &q->body;
     j->last = address;
     if (near) { /* to its slot, which is in the cache */
-        if (j->queued) jmemory_commit(j);
+        if (j->queued) commit_queue(j);
         p = &j->body[address];
         j->bad += (int)bad - is_unusable(p);
         if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
@@ -232,7 +286,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
         q->address = address;
         __builtin_prefetch(&j->body[address], 1);
         __builtin_prefetch(j->body[address].a2, 1);
-        if (++j->queued == QUEUE) jmemory_commit(j);
+        if (++j->queued == QUEUE) commit_queue(j);
     }
     return bad ? G6X_E_J_NAN : 0;
 }
@@ -288,17 +342,36 @@ static void tell_of(struct jmemory *j, int64_t a)
             f->lost = 1;
 }
 
-static void settle_slot(struct jmemory *j, int64_t a)
+/* What is told by a slot that is counted moves from one place of the histograms to another. */
+static void recount(struct jmemory *j, const struct slot_note *old, const struct slot_note *now)
+{
+    if (old->x == now->x && old->mass == now->mass && old->v == now->v && old->state == now->state)
+        return;
+    count_slot(j, old, -1);
+    count_slot(j, now, 1);
+}
+
+/* An index map of which much changes is made anew when it is wanted. */
+static int is_much(const struct jmemory *j, int64_t slots) { return 8 * slots >= j->capacity; }
+
+static void note_slot(struct jmemory *j, int64_t a, const struct slot_note *now, int much)
 {
     struct slot_note *n = &j->note[a];
-    const struct slot_note now = note_of(j, &j->body[a]);
-    if (a < j->counted) count_slot(j, n, -1);
-    const int moves = n->state == SLOT_EMPTY || n->index != now.index;
-    if (moves && n->state != SLOT_EMPTY) unlink_slot(j, a);
-    *n = now;
-    if (moves) link_slot(j, a);
-    if (a < j->counted) count_slot(j, n, 1);
-    tell_of(j, a);
+    const int moves = n->state == SLOT_EMPTY || n->index != now->index;
+    if (a < j->counted) recount(j, n, now);
+    j->unmapped |= moves && much;
+    if (moves && !j->unmapped && n->state != SLOT_EMPTY) unlink_slot(j, a);
+    *n = *now;
+    if (moves && !j->unmapped) link_slot(j, a);
+}
+
+void jmemory_map(struct jmemory *j)
+{
+    if (!j->unmapped) return;
+    memset(j->head, 0, ((size_t)j->head_mask + 1) * sizeof *j->head);
+    for (int64_t a = 0; a < j->capacity; a++)
+        if (j->note[a].state != SLOT_EMPTY) link_slot(j, a);
+    j->unmapped = 0;
 }
 
 /* ---- the origin --------------------------------------------------------------- */
@@ -312,24 +385,42 @@ static int is_sampled(const struct jmemory *j, int64_t a)
 static int is_changed(const struct jmemory *j, int64_t a)
 {
     const int64_t word = a / 64;
+    if (a >= j->rest.changed_first && a < j->rest.changed_end) return 1;
     return word >= j->changed_low && word < j->changed_high && j->changed[word] >> (a % 64) & 1;
 }
 
-/* The notes of slots that have been settled, from a new origin; a changed slot, which may be bad
- * now, will be settled. */
+static const double at_rest[3];
+
+/* Where a sound particle is and how it moves; 0 if there is none. */
+static int find_place(const struct jmemory *j, int64_t a, const double **x, const double **v)
+{
+    const struct jparticle *p = &j->body[a];
+    const int rests = a >= j->rest.first && a < j->rest.end;
+    *x = rests ? j->rest.xm[a] : p->x;
+    *v = rests ? at_rest : p->v;
+    return rests || p->state == SLOT_SET;
+}
+
+/* A settled note from a new origin; if the slot has changed since, it will be settled. */
+static void note_from_origin(struct jmemory *j, int64_t a)
+{
+    struct slot_note *n = &j->note[a];
+    const double *x, *v;
+    const int is_sound = find_place(j, a, &x, &v);
+    if (n->state != SLOT_SET) return;
+    n->x = (int16_t)(is_sound ? largest_exponent(x, j->origin) : EXPONENT_NONE);
+    n->v = (int16_t)(is_sound ? largest_exponent(v, j->drift) : EXPONENT_NONE);
+}
+
+/* All notes that count; the others when they do. */
 static void note_again(struct jmemory *j)
 {
-    for (int64_t a = 0; a < j->capacity; a++) {
-        struct slot_note *n = &j->note[a];
-        if (n->state != SLOT_SET) continue;
-        const struct slot_note old = *n;
-        const int is_sound = j->body[a].state == SLOT_SET;
-        n->x = (int16_t)(is_sound ? largest_exponent(j->body[a].x, j->origin) : EXPONENT_NONE);
-        n->v = (int16_t)(is_sound ? largest_exponent(j->body[a].v, j->drift) : EXPONENT_NONE);
-        if (a >= j->counted || (n->x == old.x && n->v == old.v)) continue;
-        count_slot(j, &old, -1);
-        count_slot(j, n, 1);
+    for (int64_t a = 0; a < j->counted; a++) {
+        const struct slot_note old = j->note[a];
+        note_from_origin(j, a);
+        recount(j, &old, &j->note[a]);
     }
+    j->noted = j->counted;
 }
 
 /* Brings the origin up to date with the sample, before the changed slots are settled. */
@@ -344,10 +435,10 @@ static void settle_origin(struct jmemory *j, int64_t end)
     j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
     for (int k = 0; k < j->samples; k++) {
         j->sample[k] = (int32_t)origin_address(end, j->samples, k);
-        const struct jparticle *p = &j->body[j->sample[k]];
-        if (p->state != SLOT_SET) continue;
-        memcpy(x[n], p->x, sizeof *x);
-        memcpy(v[n++], p->v, sizeof *v);
+        const double *place, *moves;
+        if (!find_place(j, j->sample[k], &place, &moves)) continue;
+        memcpy(x[n], place, sizeof *x);
+        memcpy(v[n++], moves, sizeof *v);
     }
     j->inner = origin_choose((const double (*)[3])x, n, origin);
     (void)origin_choose((const double (*)[3])v, n, drift);
@@ -357,20 +448,135 @@ static void settle_origin(struct jmemory *j, int64_t end)
     note_again(j);
 }
 
+/* ---- settling particles at rest ------------------------------------------------ */
+
+static struct slot_note note_at_rest(const struct jmemory *j, int64_t a, int v)
+{
+    const struct at_rest *r = &j->rest;
+    return (struct slot_note){.index = r->index[a],
+                              .x = (int16_t)largest_exponent(r->xm[a], j->origin),
+                              .mass = (int16_t)exponent_of(r->xm[a][3]),
+                              .v = (int16_t)v,
+                              .state = SLOT_SET};
+}
+
+/* Whether a new list has replaced all that counts, and much of the index map, too: then its notes
+ * are counted from nothing. */
+static int is_new_list(const struct jmemory *j, int64_t nj)
+{
+    const struct at_rest *r = &j->rest;
+    return at_rest_changed(r) && !r->changed_first &&
+           (r->changed_end >= j->counted || r->changed_end >= nj) &&
+           (j->unmapped || is_much(j, r->changed_end));
+}
+
+static void count_nothing(struct jmemory *j)
+{
+    memset(&j->x, 0, sizeof j->x);
+    memset(&j->mass, 0, sizeof j->mass);
+    memset(&j->v, 0, sizeof j->v);
+    j->counted = 0;
+}
+
+/* Counts an exponent; `most` is the highest so far, the total is found at the end. */
+static inline void count_one(struct histogram *h, int exponent, int *most, int64_t *none)
+{
+    if (exponent > *most) *most = exponent;
+    if (exponent == EXPONENT_NONE)
+        ++*none;
+    else
+        h->count[exponent + HISTOGRAM_ZERO]++;
+}
+
+static void end_count(struct histogram *h, int64_t slots, int most, int64_t none)
+{
+    h->total = slots - none;
+    if (h->total) h->highest = most + HISTOGRAM_ZERO;
+}
+
+/* A list from address 0 on, when nothing is counted: all that is below nj is. */
+static void settle_list(struct jmemory *j, int64_t nj, int v)
+{
+    struct slot_note *note = j->note;
+    const int64_t changed = j->rest.changed_end, end = nj < changed ? nj : changed;
+    int moves = 0, most_x = EXPONENT_NONE, most_mass = EXPONENT_NONE;
+    int64_t no_x = 0, no_mass = 0;
+    for (int64_t a = 0; a < changed; a++) {
+        const struct slot_note now = note_at_rest(j, a, v);
+        moves |= (note[a].index ^ now.index) | (note[a].state == SLOT_EMPTY);
+        note[a] = now;
+        if (a >= end) continue;
+        count_one(&j->x, now.x, &most_x, &no_x);
+        count_one(&j->mass, now.mass, &most_mass, &no_mass);
+    }
+    end_count(&j->x, end, most_x, no_x);
+    end_count(&j->mass, end, most_mass, no_mass);
+    if (v != EXPONENT_NONE) {
+        j->v.count[v + HISTOGRAM_ZERO] = (int32_t)end;
+        end_count(&j->v, end, v, 0);
+    }
+    j->unmapped |= moves != 0;
+    j->counted = end;
+    if (j->noted < changed) j->noted = changed;
+}
+
+/* For those that have copies. */
+static void tell_of_run(struct jmemory *j, int32_t first, int32_t end)
+{
+    const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
+    for (int32_t chunk = first / 16; chunk <= (end - 1) / 16; chunk++)
+        j->stale[chunk / 64] |= (uint64_t)1 << chunk % 64;
+    for (struct fresh *f = j->fresh; f < j->fresh + followers; f++) {
+        const int any = f->first < f->end;
+        if (!any || first < f->first) f->first = first;
+        if (!any || end > f->end) f->end = end;
+    }
+}
+
+static void settle_at_rest(struct jmemory *j, int64_t nj, int new_list)
+{
+    struct at_rest *r = &j->rest;
+    const int32_t first = r->changed_first, end = r->changed_end;
+    const int v = largest_exponent(at_rest, j->drift);
+    if (!at_rest_changed(r)) return;
+    if (new_list) settle_list(j, nj, v);
+    for (int32_t a = first; a < end && !new_list; a++) {
+        const struct slot_note now = note_at_rest(j, a, v);
+        note_slot(j, a, &now, is_much(j, end - first));
+    }
+    tell_of_run(j, first, end);
+    r->changed_first = r->changed_end = 0;
+}
+
+/* ---- settling slots ------------------------------------------------------------ */
+
+static void settle_slots(struct jmemory *j)
+{
+    const int much = is_much(j, j->changes);
+    for (int64_t w = j->changed_low; w < j->changed_high; w++) {
+        for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
+            const int64_t a = 64 * w + __builtin_ctzll(bits);
+            const struct slot_note now = note_of(j, &j->body[a]);
+            note_slot(j, a, &now, much);
+            tell_of(j, a);
+        }
+        j->changed[w] = 0;
+    }
+    j->changed_low = j->changed_high = j->changes = 0;
+}
+
 /* ---- settling ----------------------------------------------------------------- */
 
 int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
 {
     struct slot_note *n = &j->note[a];
     if (a >= j->capacity || n->state != SLOT_SET || n->index != p->index) return 0;
+    if (at_rest_any(&j->rest)) commit_at_rest(j);
     const struct slot_note now = note_of(j, p);
     j->sample_moved |= is_sampled(j, a);
     memcpy(&j->body[a], p, sizeof *p);
     if (j->k18) memset(j->k18[a], 0, sizeof j->k18[a]);
-    if (a < j->counted && (now.x != n->x || now.mass != n->mass || now.v != n->v)) {
-        count_slot(j, n, -1);
-        count_slot(j, &now, 1);
-    }
+    if (a < j->counted) recount(j, n, &now);
     *n = now;
     tell_of(j, a);
     return 1;
@@ -380,7 +586,7 @@ int jmemory_follow(struct jmemory *j, int follower)
 {
     struct fresh *f = &j->fresh[follower];
     if (f->slot) return 0;
-    *f = (struct fresh){memory_zeroed(FRESH_SLOTS * sizeof *f->slot), 0, 1};
+    *f = (struct fresh){.slot = memory_zeroed(FRESH_SLOTS * sizeof *f->slot), .lost = 1};
     int followers = atomic_load(&j->followers);
     while (followers <= follower &&
            !atomic_compare_exchange_weak(&j->followers, &followers, follower + 1))
@@ -391,20 +597,23 @@ int jmemory_follow(struct jmemory *j, int follower)
 void jmemory_settle(struct jmemory *j, int64_t nj)
 {
     const int64_t end = nj < j->capacity ? nj : j->capacity;
-    jmemory_commit(j);
-    settle_origin(j, end);
-    for (int64_t w = j->changed_low; w < j->changed_high; w++) {
-        for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1)
-            settle_slot(j, 64 * w + __builtin_ctzll(bits));
-        j->changed[w] = 0;
-    }
-    j->changed_low = j->changed_high = 0;
-
+    commit_queue(j);
     if (end != j->counted) { /* on both sides of either end: the last block's range changes too */
         jmemory_stale_slots(j, end, j->counted);
         jmemory_stale_slots(j, end - 1, j->counted - 1);
     }
-    for (; j->counted < end; j->counted++) count_slot(j, &j->note[j->counted], 1);
+    const int new_list = is_new_list(j, end);
+    if (new_list) count_nothing(j);
+    settle_origin(j, end);
+    settle_slots(j);
+    settle_at_rest(j, end, new_list); /* newer than what slots have of the same addresses */
+    for (; j->counted < end; j->counted++) {
+        if (j->counted >= j->noted) {
+            note_from_origin(j, j->counted);
+            j->noted = j->counted + 1;
+        }
+        count_slot(j, &j->note[j->counted], 1);
+    }
     for (; j->counted > end; j->counted--) count_slot(j, &j->note[j->counted - 1], -1);
 }
 
@@ -450,9 +659,10 @@ int jmemory_is_crowded(const struct jmemory *j)
                j->inner - STEPS_EXPONENT;
 }
 
-int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj, int *state)
+int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state)
 {
     int64_t first = nj;
+    commit_queue(j); /* what is at rest is sound */
     for (int64_t a = 0; j->bad && a < nj && a < j->capacity; a++)
         if (is_unusable(&j->body[a])) {
             *state = j->body[a].state;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "at_rest.h"
 #include "origin.h"
 #include "particle.h"
 #include "scale.h"
@@ -41,12 +42,13 @@ struct queued {
  * memory barrier, so that else every call would wait for the last one's cache miss. */
 enum { QUEUE = 16 };
 /* Which slots have changed since a copy elsewhere was brought up to date, once somebody follows
- * them; `lost` if there were more than the list holds. */
+ * them: those of the list, and first .. end - 1; `lost` if there were more than the list holds. */
 enum { FRESH_SLOTS = 65536, MOST_FOLLOWERS = 16 };
 struct fresh {
     int32_t *slot;
     int64_t count;
     int lost;
+    int32_t first, end;
 };
 
 /* Addresses beyond the slots to which a write was refused: first .. end - 1. More ranges than there
@@ -60,6 +62,7 @@ struct jmemory {
     struct queued queue[QUEUE];
     int queued;
     int32_t last;           /* address written last */
+    struct at_rest rest;    /* what is not in its slots */
     int64_t capacity;       /* slots, a multiple of 1024 */
     struct jparticle *body; /* [capacity] */
     double (*k18)[4];       /* [capacity], or NULL while every k18 is zero */
@@ -69,16 +72,19 @@ struct jmemory {
 
     uint64_t *changed;                 /* bit per slot: written since the last settle */
     int64_t changed_low, changed_high; /* range of words that may have bits */
+    int64_t changes;                   /* how often one was set */
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
     struct fresh fresh[MOST_FOLLOWERS];
     _Atomic int followers; /* one more than the highest; several may begin at once */
 
     struct slot_note *note; /* [capacity] */
+    int unmapped;           /* the index map has to be made anew, before anybody looks there */
     int32_t *head;          /* index map: address + 1 of the first slot of a bucket, 0 for none */
     int32_t *next, *previous;
     uint32_t head_mask;
     int64_t counted; /* slots below this address are in the histograms */
+    int64_t noted;   /* below this address, at least that, notes are from the origin that is */
     struct histogram x, mass, v;
 
     double origin[3], drift[3]; /* chosen from the sample, */
@@ -102,7 +108,8 @@ int jmemory_make_room(struct jmemory *j, int64_t address, int k18);
 /* Notes that particles first .. end - 1 were sent and are not here: no force may use these
  * addresses before they are written again. */
 void jmemory_lose(struct jmemory *j, int64_t first, int64_t end);
-/* Writes what is queued; before anything but jmemory_set looks at a slot. */
+/* Writes what is queued or at rest to its slots; before anybody looks at them. jmemory_settle
+ * leaves what is at rest where it is. */
 void jmemory_commit(struct jmemory *j);
 /* Writes a sound particle, without k18, over a settled one of the same index, and settles it: much
  * less work than the two. 0 if there is no such one. */
@@ -122,7 +129,9 @@ struct scale jmemory_scale(const struct jmemory *j);
  * scale. */
 int jmemory_is_crowded(const struct jmemory *j);
 /* Lowest bad or lost address below nj, or -1; *state is SLOT_BAD or SLOT_LOST. */
-int64_t jmemory_first_bad(const struct jmemory *j, int64_t nj, int *state);
+int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state);
+/* Brings the index map up to date; before jmemory_find, and after jmemory_settle. */
+void jmemory_map(struct jmemory *j);
 /* Finds the addresses below nj that carry an index: their number, the first `max`
  * of them in address[]. */
 int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address);

@@ -113,6 +113,7 @@ static int threads_of(const struct options *o) { return o->threads ? o->threads 
 static int octree_upload(void *state, const struct upload *u, struct fault *f)
 {
     struct octree *t = state;
+    jmemory_commit(u->memory);
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
     const int moved = u->time != t->time && !(t->current && !t->sources.moving);
     if (t->memory != u->memory || t->nj != nj || moved || t->options.snap != u->options->snap ||
@@ -270,6 +271,7 @@ static void sort_out(struct octree *t)
     const int ni = t->targets.ni;
     int odd = ni;
     t->plain = 0;
+    jmemory_map(t->memory);
     tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
     for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --odd : t->plain++] = i;
     tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);

@@ -23,6 +23,7 @@ FILES = {
     "test_faults_corners": "",
     "test_faults_scaling": "not (multiples_of_forty and (single or double))",
     "test_faults_output": "not out_of_memory_in_a_force_call",
+    "test_lists_at_rest": "not longer and not threads",
     "test_bits": """callers_blocks and not 1 or few_rows_alone or order_of_writing or detour
         or order_of_the_i or company or unset_slots or wide_ranges_keep""",
 }

@@ -39,6 +39,36 @@ DEVICE_FN void store_particle(const struct cuda_store &store, int a, const union
     for (int q = 0; q < 3 && store.k18; q++) store.k18[q * store.slots + a] = k18[q];
 }
 
+DEVICE_FN bool is_among(const struct cuda_at_rest &rest, int a)
+{
+    return (unsigned)(a - rest.first) < (unsigned)rest.count;
+}
+
+/* The one that comes to an address of `rest`. */
+DEVICE_FN void load_at_rest(const struct cuda_at_rest &rest, int a, union record *r, double k18[3])
+{
+    const int k = a - rest.first;
+    for (int w = 0; w < 16; w++) r->word[w] = 0;
+    const double2 *xm = (const double2 *)rest.xm[k];
+    const double2 xy = xm[0], zm = xm[1];
+    r->body.x[0] = xy.x, r->body.x[1] = xy.y, r->body.x[2] = zm.x, r->body.mass = zm.y;
+    r->body.time = rest.time;
+    r->body.index = rest.index[k];
+    r->body.state = SLOT_SET;
+    k18[0] = k18[1] = k18[2] = 0.0;
+}
+
+/* Writes particles at rest to their slots, a thread each. */
+KERNEL(receive_at_rest, struct cuda_receive_job, 256, 1)
+{
+    const int k = (int)(blockIdx.x * blockDim.x + threadIdx.x), a = job.rest.first + k;
+    union record r;
+    double k18[3];
+    if (k >= job.rest.count) return;
+    load_at_rest(job.rest, a, &r, k18);
+    store_particle(job.store, a, &r, k18);
+}
+
 /* Predicts a particle, stores it at its place in a pair, and says how large its numbers are. */
 template <class JOB> /* of a prediction, or of sums that predict by themselves */
 DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struct jparticle *p,
@@ -140,8 +170,12 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     __syncthreads();
     union record r;
     double k18[3];
-    load_particle(job.store, arriving[t] < 0 ? NULL : &job.arrivals.sent[arriving[t]], a, &r, k18);
-    if (arriving[t] >= 0) store_particle(job.store, a, &r, k18);
+    const bool rests = is_among(job.rest, a), arrives = rests || arriving[t] >= 0;
+    if (rests)
+        load_at_rest(job.rest, a, &r, k18);
+    else
+        load_particle(job.store, arrives ? &job.arrivals.sent[arriving[t]] : NULL, a, &r, k18);
+    if (arrives) store_particle(job.store, a, &r, k18);
     real *own = out + warp * WARP_REALS;
     const struct block_range e =
         range_of_warp(predict_particle(job, a, &r.body, k18, own + lane / 2 * PAIR_REALS));
