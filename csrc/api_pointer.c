@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "mistakes.h"
+#include "quick_write.h"
 #include "session.h"
 
 #define CONST3(p) ((const double3 *)(p))
@@ -86,12 +87,23 @@ FORTRAN(g6_set_ti, int *clusterid, double *ti)
     return ti ? call_set_ti(id_of(clusterid), *ti) : missing();
 }
 
-FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj, double *dtj,
-        double *mass, double *k18, double *j6, double *a2, double *v, double *x)
+/* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
+static __attribute__((noinline)) int set_j(int *clusterid, int *address, int *index, double *tj,
+                                           double *dtj, double *mass, double *k18, double *j6,
+                                           double *a2, double *v, double *x)
 {
     (void)dtj;
     if (!address || !index || !tj || !mass) return missing();
     return call_set_j(id_of(clusterid), *address, *index, *tj, *mass, k18, j6, a2, v, x);
+}
+
+FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj, double *dtj,
+        double *mass, double *k18, double *j6, double *a2, double *v, double *x)
+{
+    if (clusterid && address && index && tj && mass &&
+        quick_write(*clusterid, *address, *index, *tj, *mass, k18, j6, a2, v, x))
+        return 0;
+    return set_j(clusterid, address, index, tj, dtj, mass, k18, j6, a2, v, x);
 }
 
 FORTRAN(g6_set_j_particle_mxonly, int *clusterid, int *address, int *index, double *mass, double *x)

@@ -4,6 +4,7 @@
 
 #include "calls.h"
 #include "g6lib.h"
+#include "quick_write.h"
 #include "session.h"
 
 #define CONST3(p) ((const double3 *)(p))
@@ -76,6 +77,7 @@ int g6_set_j_particle(int clusterid, int address, int index, double tj, double d
                       double k18[3], double j6[3], double a2[3], double v[3], double x[3])
 {
     (void)dtj;
+    if (quick_write(clusterid, address, index, tj, mass, k18, j6, a2, v, x)) return 0;
     return call_set_j(clusterid, address, index, tj, mass, k18, j6, a2, v, x);
 }
 

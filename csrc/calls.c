@@ -8,6 +8,7 @@
 #include "force.h"
 #include "fpenv.h"
 #include "mistakes.h"
+#include "quick_write.h"
 #include "session.h"
 
 int call_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
@@ -68,12 +69,18 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
                const double *j6, const double *a2, const double *v, const double *x)
 {
     int code;
+    /* While the lock is taken, and what the last call wrote leaves the processor. */
+    __builtin_prefetch(x);
+    __builtin_prefetch(v);
+    __builtin_prefetch(a2);
+    __builtin_prefetch(j6);
     struct session *s = session_take(id, &code);
     if (!s) return code;
     if (k18 && j6 && a2 && v && x) {
         force_before_write(s);
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
+        if (!code) quick_allow(s);
         if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, address, s->time);
     } else {
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
@@ -85,6 +92,7 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
 int call_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
 {
     static const double zero[3];
+    if (quick_write(id, address, index, 0.0, mass, zero, zero, zero, zero, x)) return 0;
     return call_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
 }
 

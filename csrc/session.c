@@ -13,6 +13,7 @@
 #include "force.h"
 #include "memory.h"
 #include "options.h"
+#include "quick_write.h"
 #include "report.h"
 #include "threads.h"
 #include "walks.h"
@@ -25,7 +26,7 @@ static struct session *chains[CHAINS], *unused;
 static _Atomic int explicitly_open;
 static int64_t sessions_open; /* by a call or by use */
 static struct fault process_fault;
-static _Atomic(struct session *) recent; /* a guess that saves the registry's lock */
+_Atomic(struct session *) session_used_last;
 
 static void lock(struct session *s)
 {
@@ -36,6 +37,7 @@ static void lock(struct session *s)
             (void)nanosleep(&moment, NULL);
         }
     }
+    quick_stop(s);
 }
 
 void session_release(struct session *s)
@@ -43,16 +45,27 @@ void session_release(struct session *s)
     atomic_store_explicit(&s->lock, 0, memory_order_release);
 }
 
+static void free_after_fork(struct session *s)
+{
+    atomic_store(&s->lock, 0);
+    atomic_store(&s->quick.writing, 0);
+}
+
 /* In a forked child no other thread lives that could hold a lock. */
 static void after_fork(void)
 {
     (void)pthread_mutex_init(&registry, NULL);
+    quick_prepare();
     for (int c = 0; c < CHAINS; c++)
-        for (struct session *s = chains[c]; s; s = s->next) atomic_store(&s->lock, 0);
-    for (struct session *s = unused; s; s = s->next) atomic_store(&s->lock, 0);
+        for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
+    for (struct session *s = unused; s; s = s->next) free_after_fork(s);
 }
 
-static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
+static void prepare(void)
+{
+    quick_prepare();
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
 
 static struct session **chain_of(int64_t id)
 {
@@ -164,6 +177,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     s->time = 0.0;
     s->time_bad = 0;
     memset(&s->fault, 0, sizeof s->fault);
+    s->quick.disturbed = 0;
     const int code = start_backend(s, backend);
     if (!code) report_start(s);
     if (!code) s->open = how;
@@ -192,7 +206,7 @@ int session_open(int64_t id, int backend)
     }
     if (!code) {
         closed_ids_clear();
-        atomic_store(&recent, s);
+        atomic_store(&session_used_last, s);
     }
     (void)pthread_mutex_unlock(&registry);
     return code;
@@ -267,7 +281,7 @@ static struct session *find_or_open(int64_t id, int *code)
 
 struct session *session_take(int64_t id, int *code)
 {
-    struct session *s = atomic_load_explicit(&recent, memory_order_acquire);
+    struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
     if (s && s->id == id) {
         lock(s);
         if (s->open && s->id == id) return s;
@@ -281,7 +295,7 @@ struct session *session_take(int64_t id, int *code)
         if (s->open && s->id == id) break;
         session_release(s);
     }
-    atomic_store_explicit(&recent, s, memory_order_release);
+    atomic_store_explicit(&session_used_last, s, memory_order_release);
     return s;
 }
 
@@ -342,6 +356,6 @@ int session_set_initial_double(int key, double value)
 
 int64_t session_recent(void)
 {
-    const struct session *s = atomic_load(&recent);
+    const struct session *s = atomic_load(&session_used_last);
     return s ? s->id : 0;
 }

@@ -54,12 +54,24 @@ struct grape5 {
     int64_t times_set; /* calls of g5_set_eps_to_all that eps2 and n_each know of */
 };
 
+/* Which thread may write the next particles at rest without the lock, and where (quick_write.h). */
+struct quick {
+    _Atomic(void *) thread; /* or NULL */
+    _Atomic int writing;
+    int disturbed;            /* how often another thread came between */
+    int32_t first, next, end; /* addresses first .. next - 1 were written so; below end may be */
+    uint64_t time;            /* bits of the time that all have */
+    double (*xm)[4];          /* the j memory's */
+    int32_t *index;
+};
+
 struct session {
     _Atomic int64_t id;
     _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
     int process;      /* that opened it; another one is a forked child */
     _Atomic int lock;
     struct session *next; /* in the hash chain, or the list of unused ones */
+    struct quick quick;
 
     struct options options;
     const struct backend *backend;
@@ -88,6 +100,8 @@ int session_close(int64_t id);
 /* The open session of an id, locked; NULL with *code if there is none. */
 struct session *session_take(int64_t id, int *code);
 void session_release(struct session *s);
+/* A guess that saves the registry's lock. */
+extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));
 /* Fault record of an id, or of the process; copied under lock. */
 void session_fault(int64_t id, struct fault *copy);
 void session_clear_fault(int64_t id);
