@@ -177,7 +177,7 @@ static void take_origin(const double set[3], int scale_is_set, double origin[3])
 {
     int any = scale_is_set;
     for (int k = 0; k < 3; k++) any |= !is_nan(set[k]);
-    for (int k = 0; any && k < 3; k++) origin[k] = is_nan(set[k]) ? 0.0 : set[k];
+    for (int k = 0; any && k < 3; k++) origin[k] = is_nan(set[k]) ? 0.0 : set[k] + 0.0;
 }
 
 /* What is near the origin is as far from zero as that. */

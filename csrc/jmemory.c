@@ -145,6 +145,7 @@ static void commit_at_rest(struct jmemory *j)
     struct at_rest *r = &j->rest;
     for (int32_t a = r->first; a < r->end; a++) {
         struct jparticle *p = &j->body[a];
+        j->bad -= is_unusable(p);
         memcpy(p->x, r->xm[a], 4 * sizeof(double)); /* and the mass */
         memset(p->v, 0, sizeof p->v);
         p->time = r->time;
@@ -225,13 +226,13 @@ static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address
                                                   double time, double mass, const double *x)
 {
     struct at_rest *r = &j->rest;
+    commit_queue(j); /* a slot may be bad by what waits there */
     if (address >= AT_REST_SLOTS || j->bad || j->k18) return 0;
     if ((not_finite(time) | not_finite(mass) | not_finite3(x)) >> 63) return 0;
     if (at_rest_any(r) &&
         (address < r->first || address > r->end || bits_of(time) != bits_of(r->time)))
         commit_at_rest(j);
     if (address >= r->room && !grow_at_rest(j)) return 0;
-    commit_queue(j);
     if (!at_rest_any(r)) {
         r->first = r->end = address;
         r->time = time;
@@ -423,9 +424,20 @@ static void note_again(struct jmemory *j)
     j->noted = j->counted;
 }
 
-/* Brings the origin up to date with the sample, before the changed slots are settled. */
-static void settle_origin(struct jmemory *j, int64_t end)
+/* Beyond the last address below `end` that has been written: whatever lies farther, or how much
+ * room there is, decides nothing. */
+static int64_t end_of_written(const struct jmemory *j, int64_t end)
 {
+    while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&
+           !(end - 1 >= j->rest.first && end - 1 < j->rest.end))
+        end--;
+    return end;
+}
+
+/* Brings the origin up to date with the sample, before the changed slots are settled. */
+static void settle_origin(struct jmemory *j, int64_t nj)
+{
+    const int64_t end = end_of_written(j, nj);
     double x[ORIGIN_SAMPLE][3], v[ORIGIN_SAMPLE][3], origin[3], drift[3];
     int n = 0, moved = j->sample_moved || end != j->sampled;
     for (int k = 0; k < j->samples; k++) moved |= is_changed(j, j->sample[k]);
@@ -571,7 +583,7 @@ int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
 {
     struct slot_note *n = &j->note[a];
     if (a >= j->capacity || n->state != SLOT_SET || n->index != p->index) return 0;
-    if (at_rest_any(&j->rest)) commit_at_rest(j);
+    jmemory_commit(j);
     const struct slot_note now = note_of(j, p);
     j->sample_moved |= is_sampled(j, a);
     memcpy(&j->body[a], p, sizeof *p);

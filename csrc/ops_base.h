@@ -71,7 +71,7 @@ PAIR_FN unsigned vmask_bits(vmask m)
 }
 PAIR_FN vmask vmask_index(const int32_t *p, int32_t j)
 {
-    vmask m;
+    vmask m = {0};
     for (int l = 0; l < VL; l++) m[l] = -(lane_int)(p[l] == j);
     return m;
 }

@@ -32,6 +32,7 @@ HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pai
 MULTIPROCESSORS, CLOCK, LANES, DOUBLE_LANES = 132, 1.98e9, 128, 64
 
 _LABEL = re.compile(r"\s*(\.L_\w+):")
+_CALLED = re.compile(r"\$\w+\$\w+:")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\S[^;]*?)\s*;")
 _BRANCH = re.compile(r"BRA\b.*`\((\.L_\w+)\)")
 _DOUBLE = re.compile(r"D(?:ADD|MUL|FMA|SETP|MNMX|MMA)\b|\S*\.(?:F64|\w*64H)\b")
@@ -123,6 +124,8 @@ class Kernel:
         Without predicates.
     loops : list of slice
         The innermost loops.
+    own : int
+        How many of the instructions are its own; those of what it calls follow.
     """
 
     registers: int = 0
@@ -130,11 +133,12 @@ class Kernel:
     spilled: int = 0
     instructions: list = ()
     loops: list = ()
+    own: int = 0
 
     @property
     def pair_loops(self):
         """Instructions of each innermost loop that takes roots: one for a pair."""
-        bodies = [self.instructions[loop] for loop in self.loops]
+        bodies = [self.instructions[loop] for loop in self.loops if loop.stop <= self.own]
         return [body for body in bodies if roots(body)]
 
     @property
@@ -176,9 +180,11 @@ def read_kernels(listing):
 
 
 def _code(section):
-    instructions, labels, branches = [], {}, []
+    instructions, labels, branches, own = [], {}, [], None
     for line in section.splitlines():
-        if label := _LABEL.match(line):
+        if _CALLED.match(line) and own is None:
+            own = len(instructions)
+        elif label := _LABEL.match(line):
             labels[label[1]] = len(instructions)
         elif instruction := _INSTRUCTION.match(line):
             if branch := _BRANCH.match(instruction[1]):
@@ -188,7 +194,8 @@ def _code(section):
     inner = [
         slice(*a) for a in loops if not any(a != b and a[0] <= b[0] and b[1] <= a[1] for b in loops)
     ]
-    return {"instructions": instructions, "loops": inner}
+    own = len(instructions) if own is None else own
+    return {"instructions": instructions, "loops": inner, "own": own}
 
 
 def read_log(log):

@@ -19,9 +19,9 @@ NAMES = re.findall(r'"(\w+)"', re.search(
 )[1])  # fmt: skip
 SUMS = [name for name in NAMES if name.startswith(("few", "some", "middle", "wide"))]
 
-# Kernels that may have a stack on TABLE_ARCHITECTURE, and its bytes: none. On the other
-# architectures some have one, of up to 80 bytes, which no pair loop uses.
-STACKS = {}
+# Kernels of sums may have a stack on TABLE_ARCHITECTURE, of so many bytes: they keep there what a
+# call for close pairs may not spoil. No pair loop uses it, here or on other architectures.
+STACK = 96
 
 LISTING = """
 //--------------------- .text.one          --------------------------
@@ -123,7 +123,7 @@ def test_pair_loops_leave_double_precision_alone(compiled, single, architecture)
 
 def test_kernels_keep_all_in_registers_but_for_known_ones(compiled, mode):
     for name, kernel in compiled[mode, TABLE_ARCHITECTURE].items():
-        allowed = STACKS.get((mode, name), 0)
+        allowed = STACK if name in SUMS else 0
         assert kernel.stack <= allowed, name
         assert bool(allowed) or not (kernel.spilled or kernel.uses_stack), name
 

@@ -284,3 +284,23 @@ def test_all_that_carry_an_index_are_left_out(new_session):
     others.slots = {a: s if s[0] != 5 else (s[0], s[1], 0.0, *s[3:]) for a, s in b.slots.items()}
     twin = others.twin()
     assert twin.force(1100, x, None, [-1]).acc == pytest.approx(force.acc, rel=1e-6)
+
+
+def test_a_list_over_a_nan_that_waits_for_its_slot(new_session):
+    session, rng = new_session(), np.random.default_rng(1)
+
+    def write(address, x):
+        return capi.call("g6_set_j_particle", session.cluster, address, address, 0.0, 0.0, 1.0,
+                         ZERO, ZERO, ZERO, ZERO, x)  # fmt: skip
+
+    def force():
+        return session.force(200, np.ones((1, 3)), np.zeros((1, 3)), np.array([-1])).code
+
+    for address in range(200):
+        assert write(address, rng.standard_normal(3)) == 0
+    assert write(100, np.array([np.nan, 0, 0])) == capi.CONSTANTS["G6X_E_J_NAN"]
+    for address in range(200):
+        assert write(address, rng.standard_normal(3)) == 0
+    assert force() == 0
+    assert write(7, np.array([0, np.inf, 0])) == capi.CONSTANTS["G6X_E_J_NAN"]
+    assert force() == capi.CONSTANTS["G6X_E_J_NAN"]

@@ -118,6 +118,19 @@ def test_origins_do_not_remember(new_session):
         assert (scale == other).all(), step
 
 
+@pytest.mark.parametrize("nj", [700, 5000, 100_000])
+def test_particles_beyond_nj_and_room_for_them_decide_nothing(new_session, nj):
+    source = moved(resolved(600))
+    alone, beyond = new_session(), new_session()
+    beyond.put_cloud(source.take([0]), [120_000])
+    found = []
+    for session in (alone, beyond):
+        session.put_cloud(source)
+        assert (origin_of(session, nj)[0] == FAR).all()
+        found.append(session.force(nj, source.x[:30], source.v[:30], source.index[:30]).bits())
+    assert found[0] == found[1]
+
+
 def set_origin(session, origin, drift=(0.0, 0.0, 0.0)):
     for axis, x, v in zip("XYZ", origin, drift, strict=True):
         keys = capi.CONSTANTS[f"G6X_ORIGIN_{axis}"], capi.CONSTANTS[f"G6X_DRIFT_{axis}"]

@@ -114,7 +114,6 @@ DEVICE_FN void middle(const struct cuda_sum_job &job, const struct cuda_packed_t
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++)
         t[k] = load_target(job, in_job, first + min(32 * k + lane, rows - 1));
-    note_closeness<PER_THREAD>(t);
     const struct target own = warp ? t[1] : t[0]; /* of row `thread`, if there is one */
 #pragma unroll 1
     for (int block = begin; block < end; block++) {

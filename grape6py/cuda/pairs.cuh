@@ -65,14 +65,6 @@ template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum
         if (is_wanted(JERK, q)) *sum_number(a, q) = v_add(*sum_number(a, q), *sum_number(&b, q));
 }
 
-/* Keeps the compiler from doing what follows always, under a predicate. */
-DEVICE_FN void branch(void)
-{
-#ifndef GRAPE6_ON_CPU
-    asm volatile("bar.warp.sync %0;" : : "r"(__activemask()));
-#endif
-}
-
 /* Bit of the run that begins with a place, among those of its block. */
 DEVICE_FN unsigned run_bit(int place)
 {
@@ -126,25 +118,16 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
         pairs += CUDA_PLACE / 2 * PAIR_REALS;
         index += CUDA_PLACE;
     }
-    real least = run_min[0];
 #pragma unroll
-    for (int k = 1; k < PER; k++) least = run_min[k] < least ? run_min[k] : least;
-    if (least < t[0].any_close) { /* seldom: a branch, and not as many selections */
-        branch();
-#pragma unroll
-        for (int k = 0; k < PER; k++) {
-            if (!(run_min[k] < t[k].close)) continue;
+    for (int k = 0; k < PER; k++) {
+        if (run_min[k] < t[k].close) {
             sum[k] = no_pairs();
             closed[k] |= run_bit(place);
-            run_min[k] = v_set1(FAR_S2);
-        }
-    }
-#pragma unroll
-    for (int k = 0; NEAR && k < PER; k++)
-        if (run_min[k] < r2_min[k]) {
+        } else if (NEAR && run_min[k] < r2_min[k]) {
             r2_min[k] = run_min[k];
             near_place[k] = run_place[k];
         }
+    }
 }
 
 /* Sums of a group, whose runs lie run_reals apart. */

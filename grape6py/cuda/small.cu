@@ -262,8 +262,7 @@ DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int 
                           struct pair_sum *sum, struct nearest_place *nearest, unsigned *closed)
 {
     enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp keeps itself busy */
-    struct target t = s->target[lane];
-    note_closeness<1>(&t);
+    const struct target t = s->target[lane];
     const int own = slot * layout<FEW>::ADDRESSES, a = first + own;
     const real *pairs = s->held + own / RUN * PADDED_RUN;
     const int32_t *index = &s->index[a % CUDA_BLOCK];

@@ -73,25 +73,8 @@ struct target {
     struct pair_i i;
     int32_t label;
     struct body_range range;
-    real close;     /* r^2 of pairs below this needs double */
-    real any_close; /* the largest such of a thread's targets: of the first of them */
+    real close; /* r^2 of pairs below this needs double */
 };
-
-/* Notes what is close to any of a thread's targets. A register has it: made anew from the ranges it
- * would cost more than the pairs of a run may. */
-template <int PER> DEVICE_FN void note_closeness(struct target t[PER])
-{
-    real most = t[0].close;
-#pragma unroll
-    for (int k = 1; k < PER; k++) most = t[k].close > most ? t[k].close : most;
-#if defined(GRAPE6_ON_CPU)
-#elif DOUBLE_MODE
-    asm volatile("" : "+d"(most));
-#else
-    asm volatile("" : "+f"(most));
-#endif
-    t[0].any_close = most;
-}
 
 DEVICE_FN struct target make_target(const struct cuda_target &from, const struct cuda_frame &frame)
 {

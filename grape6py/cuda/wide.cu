@@ -137,7 +137,6 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
         near_place[k][thread] = 0;
         for (int q = 0; q < NSUM; q++) sums[q][k][thread] = no_sum();
     }
-    note_closeness<PER_THREAD>(t);
 #pragma unroll 1
     for (int block = begin; block < end; block++) {
         const int chunks = chunks_of(job.nj, block);

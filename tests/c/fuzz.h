@@ -126,7 +126,8 @@ int model_verify_may_fail(const struct cluster *c);
 /* A j particle at the time set; 0 if there is none. */
 int model_predict(const struct cluster *c, int64_t address, int snap, double time,
                   struct source *s);
-void model_scale(const struct cluster *c, int nj, int scale[3]);
+/* The exponents that a call with nj takes; whether it is done in double. */
+int model_scale(const struct cluster *c, int nj, int scale[3]);
 
 /* Starts a force call whose targets are in c->call. */
 void model_first(struct cluster *c, int nj, int ni);

@@ -259,7 +259,7 @@ void try_scale(void)
     if (c && !all) all = CODE(0);
     model_returned(c, all, code);
     if (code != 0) return;
-    model_scale(c, nj, right);
+    (void)model_scale(c, nj, right);
     for (int k = 0; k < 3; k++)
         if (found[k] != right[k]) broken("scale %d is %d, not %d", k, found[k], right[k]);
 }
