@@ -73,11 +73,22 @@ int force_j_particle_send(void) { return call_idle_recent(); }
 
 int g6_set_ti(int clusterid, double ti) { return call_set_ti(clusterid, ti); }
 
-int g6_set_j_particle(int clusterid, int address, int index, double tj, double dtj, double mass,
-                      double k18[3], double j6[3], double a2[3], double v[3], double x[3])
+/* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
+static __attribute__((noinline)) int set_j_quickly(int clusterid, int address, int index, double tj,
+                                                   double dtj, double mass, double k18[3],
+                                                   double j6[3], double a2[3], double v[3],
+                                                   double x[3])
 {
     (void)dtj;
     if (quick_write(clusterid, address, index, tj, mass, k18, j6, a2, v, x)) return 0;
+    return call_set_j(clusterid, address, index, tj, mass, k18, j6, a2, v, x);
+}
+
+int g6_set_j_particle(int clusterid, int address, int index, double tj, double dtj, double mass,
+                      double k18[3], double j6[3], double a2[3], double v[3], double x[3])
+{
+    if (quick_may())
+        return set_j_quickly(clusterid, address, index, tj, dtj, mass, k18, j6, a2, v, x);
     return call_set_j(clusterid, address, index, tj, mass, k18, j6, a2, v, x);
 }
 

@@ -80,7 +80,7 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
         force_before_write(s);
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
-        if (!code) quick_allow(s);
+        if (!code && jmemory_last_rests(&s->j)) quick_allow(s);
         if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, address, s->time);
     } else {
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");

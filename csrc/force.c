@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "exact.h"
@@ -14,7 +13,6 @@
 #include "threads.h"
 #include "verify.h"
 
-static int is_nan(double a) { return bits_of(a) << 1 > (uint64_t)0x7ff << 53; }
 static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
 static int all_finite3(const double a[3])
@@ -171,53 +169,6 @@ int force_check(struct session *s, int nj, int ni, int lacks)
     return force_check_particles(s, nj, "");
 }
 
-/* The origin that was set; sessions whose scale was set have one alike, though nobody may have set
- * it. */
-static void take_origin(const double set[3], int scale_is_set, double origin[3])
-{
-    int any = scale_is_set;
-    for (int k = 0; k < 3; k++) any |= !is_nan(set[k]);
-    for (int k = 0; any && k < 3; k++) origin[k] = is_nan(set[k]) ? 0.0 : set[k] + 0.0;
-}
-
-/* What is near the origin is as far from zero as that. */
-static void forget_origin(double origin[3], int *exponent)
-{
-    for (int k = 0; k < 3; k++) {
-        const int far = scale_exponent(exponent_of(origin[k]));
-        if (origin[k] != 0.0 && far > *exponent) *exponent = far;
-        origin[k] = 0.0;
-    }
-}
-
-/* The mode whose arithmetic a call takes: double, where that of the session's mode would leave most
- * pairs to double. Merged sessions, whose scale was set, keep theirs. */
-static int precision_for(struct session *s, int nj)
-{
-    const struct options *o = &s->options;
-    jmemory_settle(&s->j, nj);
-    const int may = o->scale[0] == G6X_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
-    return may && jmemory_is_crowded(&s->j) ? MODE_DOUBLE : o->precision;
-}
-
-static struct scale scale_in(struct session *s, int precision)
-{
-    struct scale scale = jmemory_scale(&s->j);
-    const struct options *o = &s->options;
-    take_origin(o->origin, o->scale[0] != G6X_AUTO, scale.origin);
-    take_origin(o->drift, o->scale[2] != G6X_AUTO, scale.drift);
-    if (precision == MODE_DOUBLE) { /* which resolves what the caller's numbers do, from zero */
-        forget_origin(scale.origin, &scale.length);
-        forget_origin(scale.drift, &scale.velocity);
-    }
-    if (o->scale[0] != G6X_AUTO) scale.length = scale_exponent(o->scale[0]);
-    if (o->scale[1] != G6X_AUTO) scale.mass = scale_exponent(o->scale[1]);
-    if (o->scale[2] != G6X_AUTO) scale.velocity = scale_exponent(o->scale[2]);
-    return scale;
-}
-
-struct scale force_scale(struct session *s, int nj) { return scale_in(s, precision_for(s, nj)); }
-
 void force_new(struct session *s, int nj, int ni)
 {
     struct force_call *c = &s->call;
@@ -232,8 +183,8 @@ void force_new(struct session *s, int nj, int ni)
 void force_freeze(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    c->precision = precision_for(s, nj);
-    c->scale = scale_in(s, c->precision);
+    c->precision = force_precision(s, nj);
+    c->scale = force_scale_in(s, c->precision);
     c->jerk = s->options.jerk;
     c->snap = s->options.snap;
     c->time = s->time;
@@ -451,53 +402,4 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
     if (code && rows) handover_nan(rows, acc, jerk, pot, nearest, distance);
     fpenv_leave(&host);
     return code;
-}
-
-/* ---- neighbour lists -------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
-int force_list(struct session *s, int pipe, int maxlength, int *length, int *list)
-{
-    struct force_call *c = &s->call;
-    const int32_t *index;
-    int64_t found, n = 0;
-    if (!length || (!list && maxlength > 0))
-        return error_set(&s->fault, G6X_E_NULL, "g6_get_neighbour_list: null pointer");
-    *length = 0;
-    if (!c->made)
-        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour list without a force call");
-    if (pipe < 0 || pipe >= c->ni)
-        return error_set(&s->fault, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
-    if (c->code) return c->code;
-    if (c->invalid[pipe]) return G6X_E_I_NAN;
-    if (MISTAKE(lists_empty)) return 0;
-    fenv_t host;
-    fpenv_enter(&host);
-    int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
-    if (code && !force_resume(s, code))
-        code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
-    fpenv_leave(&host);
-    if (code) return code;
-    if (found > s->list_room) {
-        int32_t *more = memory_zeroed((size_t)found * sizeof *more);
-        if (!more)
-            return error_set(&s->fault, G6X_E_MEMORY, "out of memory for a list of %lld neighbours",
-                             (long long)found);
-        memory_free(s->list);
-        s->list = more;
-        s->list_room = found;
-    }
-    for (int64_t k = 0; k < found; k++)
-        if (s->options.neighbour_self || index[k] != c->index[pipe]) s->list[n++] = index[k];
-    if (n) qsort(s->list, (size_t)n, sizeof *s->list, ascending);
-    if (MISTAKE(lists_truncated) && n > 256) n = 256;
-    *length = (int)n;
-    if (n && maxlength > 0)
-        memcpy(list, s->list, (size_t)(n < maxlength ? n : maxlength) * sizeof *list);
-    return n > maxlength;
 }

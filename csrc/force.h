@@ -52,6 +52,11 @@ struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences);
 
 /* Scale that a call with nj j particles uses. */
 struct scale force_scale(struct session *s, int nj);
+/* The mode whose arithmetic it takes: double, where that of the session's mode would leave most
+ * pairs to double. Merged sessions, whose scale was set, keep theirs. And the scale in a mode, of
+ * j particles that are settled. */
+int force_precision(struct session *s, int nj);
+struct scale force_scale_in(struct session *s, int precision);
 void force_free(struct session *s);
 
 #ifdef GRAPE6_FAULT_INJECTION

@@ -72,7 +72,6 @@ struct jmemory {
 
     uint64_t *changed;                 /* bit per slot: written since the last settle */
     int64_t changed_low, changed_high; /* range of words that may have bits */
-    int64_t changes;                   /* how often one was set */
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
     struct fresh fresh[MOST_FOLLOWERS];
@@ -96,6 +95,12 @@ struct jmemory {
 
 void jmemory_free(struct jmemory *j);
 
+/* Whether what was written last is among what is at rest. */
+static inline int jmemory_last_rests(const struct jmemory *j)
+{
+    return j->last >= j->rest.first && j->last < j->rest.end;
+}
+
 /* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or a fault
  * code: address, memory (it is then lost), or NaN (the slot is then bad). */
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
@@ -111,6 +116,7 @@ void jmemory_lose(struct jmemory *j, int64_t first, int64_t end);
 /* Writes what is queued or at rest to its slots; before anybody looks at them. jmemory_settle
  * leaves what is at rest where it is. */
 void jmemory_commit(struct jmemory *j);
+void jmemory_commit_queue(struct jmemory *j);
 /* Writes a sound particle, without k18, over a settled one of the same index, and settles it: much
  * less work than the two. 0 if there is no such one. */
 int jmemory_move(struct jmemory *j, int64_t address, const struct jparticle *p);

@@ -33,9 +33,8 @@ void quick_allow(struct session *s)
 {
     struct quick *q = &s->quick;
     const struct at_rest *r = &s->j.rest;
-    const int32_t last = s->j.last;
-    if (!possible || q->disturbed >= MOST_DISTURBED || last < r->first || last >= r->end) return;
-    q->first = q->next = last + 1;
+    if (!possible || q->disturbed >= MOST_DISTURBED) return;
+    q->first = q->next = s->j.last + 1;
     q->end = r->room;
     q->time = bits_of(r->time);
     q->xm = r->xm;
@@ -47,7 +46,6 @@ void quick_stop(struct session *s)
 {
     struct quick *q = &s->quick;
     void *thread = atomic_load_explicit(&q->thread, memory_order_relaxed);
-    if (!thread) return;
     atomic_store(&q->thread, NULL);
     if (thread != quick_thread()) {
         /* Once registered it does not fail; if it did, the other thread would notice in time. */

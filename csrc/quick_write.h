@@ -30,6 +30,13 @@ static inline void *quick_thread(void)
 #endif
 }
 
+/* Whether the calling thread seems to have a quick write: other writes cost no more than this. */
+static inline int quick_may(void)
+{
+    struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
+    return s && atomic_load_explicit(&s->quick.thread, memory_order_relaxed) == quick_thread();
+}
+
 /* Begins a quick write to a session; 0 if this thread may make none. One that a signal interrupts
  * is not begun again: the handler waits for ever, as it would for a lock that its thread holds. */
 static inline int quick_begin(struct session *s, void *self)
@@ -52,9 +59,10 @@ static inline void quick_end(struct session *s)
 
 /* Once a process, also a forked one: whether the system can do it. */
 void quick_prepare(void);
-/* After a write under the lock: this thread may make those that follow without it. */
+/* After a write to what is at rest, under the lock: this thread may make those that follow without
+ * it. */
 void quick_allow(struct session *s);
-/* Puts an end to that; for who has just locked the session. */
+/* Puts an end to that, if a thread may; for who has just locked the session. */
 void quick_stop(struct session *s);
 
 /* Writes a particle, if that can be done so; 0 if the write has to be made under the lock. */

@@ -37,7 +37,7 @@ static void lock(struct session *s)
             (void)nanosleep(&moment, NULL);
         }
     }
-    quick_stop(s);
+    if (atomic_load_explicit(&s->quick.thread, memory_order_relaxed)) quick_stop(s);
 }
 
 void session_release(struct session *s)
