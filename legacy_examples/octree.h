@@ -172,4 +172,17 @@ static int is_far(const cell *c, const extent *group)
     return d2 > c->reach2;
 }
 
+/* The walk for a group: what its list takes from cell *q on, a distant cell as one body or a leaf
+ * with its bodies; NULL at the end. *q becomes the cell to go on with. */
+static const cell *next_on_list(int *q, const extent *group, int *far)
+{
+    while (*q < ncells) {
+        const cell *c = cells + *q;
+        *far = is_far(c, group);
+        *q = *far || is_leaf(c) ? c->skip : *q + 1;
+        if (*far || is_leaf(c)) return c;
+    }
+    return NULL;
+}
+
 #endif

@@ -12,16 +12,10 @@
  * the direct sum. Prints the first five forces, or with -f all, and energies every quarter of a
  * time unit; with -w the seconds that the steps have taken by the clock, and on what.
  *
- * What it asks of the library: a fresh and shorter or longer list at addresses 0.. for each
- * group (g6_set_j_particle_mxonly), over what an earlier group left there; the time set once
- * for a pass, before its particles; indices beyond those of the bodies, for cells; one array
- * of zeros for all that hardware wanted to know; a board closed and opened on the way.
+ * What it asks of the library: see board_lists.h; compiled with -DMANY_WALKS (treecode_walks) or
+ * -DGRAPE5 (treecode_g5), board_walks.h or board_grape5.h.
  *
- * Compiled with -DMANY_WALKS (treecode_walks) it keeps the lists of all groups, and has them summed
- * in one call (Hamada et al. 2009): bodies and cells lie in one array, the lists are numbers there,
- * and no index is needed, for what is at distance zero adds nothing.
- *
- * Compiled with -DUSE_MPI (treecode_mpi, of many walks as well) it runs on the ranks of MPI, each
+ * Compiled with -DUSE_MPI (treecode_mpi, of many walks) it runs on the ranks of MPI, each
  * with a GPU of its own. All have all bodies and cells; each grows its share of the branches of the
  * tree and finds the forces on its share of the groups, and both are brought together. A cell or a
  * force does not depend on the rank that found it: a run has the same bits on any number of ranks.
@@ -31,32 +25,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "g6lib.h"
+#include "board.h"
 #include "octree.h"
 #include "ranks.h"
 #include "snapshot.h"
 
-#define CLUSTER 0      /* the one board */
-#define NHOST 16384    /* most bodies for sums over all pairs on the host */
-#define NREOPEN 100000 /* forces after which the board is given to others for a moment */
-#define NSHOW 5        /* forces shown without being asked */
+#define NHOST 16384 /* most bodies for sums over all pairs on the host */
+#define NSHOW 5     /* forces shown without being asked */
 #define DTOUT 0.25
 
-static int npipes, show = NSHOW, wall;
-static double *new_m, eps2, dt = 1.0 / 512, tend = 1.0, now;
+static int show = NSHOW, wall;
+static double *new_m, dt = 1.0 / 512, tend = 1.0;
 static double most = 64; /* bodies that share a list, unless they are in one place */
 static vec *v, *new_x, *new_v;
-static vec *a; /* forces, in the order of the tree */
-static double *pot;
-static int *share; /* [ranks + 1]: first bodies of each rank's groups there */
 static long nforce, nlists;
-static double nterms;
-
-static void stop(const char *what, const char *more)
-{
-    fprintf(stderr, "treecode: %s %s\n", what, more);
-    quit();
-}
 
 /* ---- the ranks' shares ---------------------------------------------------- */
 
@@ -85,157 +67,6 @@ static void balance(double mine)
     }
     free(till), free(old);
 }
-
-/* ---- the board ------------------------------------------------------------- */
-
-#ifdef MANY_WALKS
-
-static vec *gx;                      /* bodies in the order of the tree */
-static long long *i_start, *j_start; /* [walk]: its first body, and entry */
-static int nwalks, *entries;         /* the lists, one behind the other */
-static long long room;
-static double began;
-
-/* Cells follow the bodies in x and m. */
-static void prepare(void)
-{
-    x = realloc(x, 3 * sizeof *x * (size_t)n), m = realloc(m, 3 * sizeof *m * (size_t)n);
-    if (x == NULL || m == NULL) stop("too many bodies for the memory", "");
-    new_x = get(3 * n, sizeof *new_x), new_m = get(3 * n, sizeof *new_m);
-    gx = get(n, sizeof *gx);
-    i_start = get(n + 1, sizeof *i_start), j_start = get(n + 1, sizeof *j_start);
-}
-
-static void begin_groups(void) { nwalks = 0, began = seconds(); }
-
-/* Takes down the list of group g. */
-static void add_group(const cell *g)
-{
-    long long at = j_start[nwalks];
-    const extent group = extent_of(g);
-
-    for (int q = 0; q < ncells;) {
-        const cell *c = cells + q;
-        int far = is_far(c, &group);
-        if (!far && !is_leaf(c)) {
-            q++;
-            continue;
-        }
-        if (at + c->count > room) {
-            room = 2 * room + 1024 + c->count;
-            entries = realloc(entries, (size_t)room * sizeof *entries);
-            if (entries == NULL) stop("too many bodies for the memory", "");
-        }
-        if (far)
-            entries[at++] = n + q;
-        else
-            for (int p = c->first; p < c->first + c->count; p++) entries[at++] = order[p];
-        q = c->skip;
-    }
-    nterms += (double)(at - j_start[nwalks]) * g->count;
-    i_start[nwalks + 1] = i_start[nwalks] + g->count;
-    j_start[++nwalks] = at;
-}
-
-/* Groups follow one another in the order of the tree, so their bodies do. */
-static void end_groups(void)
-{
-    int first = share[rank];
-
-    began = book(WALKS, began);
-    for (int q = 0; q < ncells; q++) {
-        memcpy(x[n + q], cells[q].com, sizeof(vec));
-        m[n + q] = cells[q].m;
-    }
-    for (int p = 0; p < i_start[nwalks]; p++) memcpy(gx[p], x[order[first + p]], sizeof(vec));
-    if (nwalks > 0 &&
-        g6x_walks(CLUSTER, nwalks, i_start, (const double (*)[3])gx, j_start, entries, n + ncells,
-                  (const double (*)[3])x, m, eps2, a + first, pot + first) != 0)
-        stop("the GRAPE gives no forces", "");
-    book(FORCES, began);
-}
-
-#else
-
-static int *iidx, nsince;
-static vec *ix, *ia, *ijerk, *zeros3; /* what goes to the pipes and comes back */
-static double *ipot, *zeros;
-
-static void prepare(void)
-{
-    new_x = get(n, sizeof *new_x), new_m = get(n, sizeof *new_m);
-    iidx = get(npipes, sizeof *iidx), ix = get(npipes, sizeof *ix);
-    ia = get(npipes, sizeof *ia), ijerk = get(npipes, sizeof *ijerk);
-    ipot = get(npipes, sizeof *ipot);
-    zeros = get(npipes, sizeof *zeros), zeros3 = get(npipes, sizeof *zeros3);
-}
-
-/* Sends the list of group g; returns its length. Bodies go with their own index, which
- * keeps a body off itself; cells with indices that no body has. */
-static int send_list(const cell *g)
-{
-    int nj = 0;
-    const extent group = extent_of(g);
-
-    for (int q = 0; q < ncells;) {
-        cell *c = cells + q;
-        if (is_far(c, &group)) {
-            g6_set_j_particle_mxonly(CLUSTER, nj++, n + q, c->m, c->com);
-            q = c->skip;
-        } else if (is_leaf(c)) {
-            for (int p = c->first; p < c->first + c->count; p++)
-                g6_set_j_particle_mxonly(CLUSTER, nj++, order[p], m[order[p]], x[order[p]]);
-            q = c->skip;
-        } else
-            q++;
-    }
-    return nj;
-}
-
-/* Forces of the nj particles of its list on group g. */
-static void sum_list(const cell *g, int nj)
-{
-    for (int first = 0; first < g->count; first += npipes) {
-        int place = g->first + first, *who = order + place;
-        int ni = g->count - first < npipes ? g->count - first : npipes;
-        for (int p = 0; p < ni; p++) {
-            iidx[p] = who[p];
-            memcpy(ix[p], x[who[p]], sizeof(vec));
-        }
-        g6calc_firsthalf(CLUSTER, nj, ni, iidx, ix, zeros3, zeros3, zeros3, zeros, eps2, zeros);
-        if (g6calc_lasthalf(CLUSTER, nj, ni, iidx, ix, zeros3, eps2, zeros, ia, ijerk, ipot) != 0)
-            stop("the GRAPE gives no forces", "");
-        memcpy(a + place, ia, sizeof *a * (size_t)ni);
-        /* Makino's adds m / eps here: GRAPE-4 had the body itself in its potential. */
-        memcpy(pot + place, ipot, sizeof *pot * (size_t)ni);
-    }
-}
-
-static void begin_groups(void)
-{
-    if (nsince >= NREOPEN) {
-        nsince = 0;
-        g6_close(CLUSTER);
-        if (g6_open(CLUSTER) != 0) stop("cannot open the GRAPE again", "");
-    }
-    g6_set_ti(CLUSTER, now);
-}
-
-static void add_group(const cell *g)
-{
-    double t = seconds();
-    int nj = send_list(g);
-
-    t = book(WALKS, t);
-    sum_list(g, nj);
-    book(FORCES, t);
-    nterms += (double)nj * g->count;
-    nsince += g->count;
-}
-
-static void end_groups(void) {}
-
-#endif
 
 /* Forces at the present places, each rank's on the bodies of its share. */
 static void forces(void)
@@ -378,18 +209,18 @@ int main(int argc, char **argv)
     nsteps = (long)ceil(tend / dt - 1e-6); /* whole steps, not above dt */
     if (nsteps < 1) nsteps = 1;
     if (show < 0 || show > n) show = n;
-    npipes = g6_npipes();
-    if (npipes < 1) stop("no GRAPE here", "");
+    x = realloc(x, PLACES * sizeof *x * (size_t)n), m = realloc(m, PLACES * sizeof *m * (size_t)n);
+    if (x == NULL || m == NULL) stop("too many bodies for the memory", "");
+    new_x = get(PLACES * n, sizeof *new_x), new_m = get(PLACES * n, sizeof *new_m);
     pot = get(n, sizeof *pot), a = get(n, sizeof *a), cells = get(2 * n, sizeof *cells);
     order = get(n, sizeof *order), work = get(n, sizeof *work), new_v = get(n, sizeof *new_v);
     share = get(ranks + 1, sizeof *share);
-    prepare();
     for (int i = 0; i < n; i++) order[i] = i;
     for (int r = 0; r <= ranks; r++) share[r] = (int)((long long)n * r / ranks);
 
     printf(" treecode   N = %d   eps = %.3E   theta = %.3f   dt = %.3E   t_end = %.5f\n", n, eps,
            theta, tend / (double)nsteps, tend);
-    if (g6_open(CLUSTER) != 0) stop("cannot open the GRAPE", "");
+    open_board();
     forces();
     for (int p = 0; p < n; p++) work[order[p]] = p;
     meet();
@@ -409,7 +240,7 @@ int main(int argc, char **argv)
         taken[EXCHANGE] = exchange; /* of steps alone */
         e1 = output();
     }
-    g6_close(CLUSTER);
+    close_board();
     terms = get(ranks, sizeof *terms);
     all_ranks(&nterms, sizeof nterms, terms);
     for (int r = 1; r < ranks; r++) terms[0] += terms[r];

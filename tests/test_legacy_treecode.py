@@ -4,11 +4,25 @@ Its forces are judged by the oracle's direct sum: with theta = 0 by the errors o
 theta > 0 by those of a tree of monopoles.
 """
 
+import subprocess
+
 import numpy as np
 import pytest
 
 from grape6py import reference, write_snapshot
-from legacy import EPS, NUMBER, PARTS, SNAPSHOT, energies, force_errors, forces, numbers, output_of
+from legacy import (
+    EPS,
+    EXAMPLES,
+    NUMBER,
+    PARTS,
+    SNAPSHOT,
+    energies,
+    force_errors,
+    forces,
+    grape6_config,
+    numbers,
+    output_of,
+)
 from particles import relative
 
 DOUBLE = (("GRAPE6_PRECISION", "double"),)
@@ -111,7 +125,7 @@ def test_larger_groups_share_longer_lists_and_their_forces_are_nearer_the_sum(ru
     assert length[-1] == 1024
 
 
-@pytest.mark.parametrize("name", ["treecode", "treecode_walks"])
+@pytest.mark.parametrize("name", ["treecode", "treecode_walks", "treecode_g5"])
 def test_the_time_taken_is_one_line_more(run, name):
     short = (SNAPSHOT, "-t", "0.0625")
     text = output_of(run(name, *short, "-w"))
@@ -204,3 +218,48 @@ def test_many_walks_of_odd_bodies(run, tmp_path):
     single, many = (forces(output_of(run(n, *args))) for n in ("treecode", "treecode_walks"))
     assert relative(many[0][200:], single[0][200:]).max() <= 1e-5
     assert np.isfinite(many[0]).all()
+
+
+@pytest.mark.parametrize("most", [64, 2048])
+@pytest.mark.parametrize(
+    ("environment", "limits"),
+    [((), (1e-6, 3e-6)), (DOUBLE, (1e-12, 1e-12))],
+    ids=["grape", "double"],
+)
+def test_the_calls_of_a_grape5_give_the_same_forces(run, most, environment, limits):
+    """A body is among those of its list: m / eps is taken out of the potential."""
+    args = SNAPSHOT, "-g", most, *ONE_STEP
+    grape5 = output_of(run("treecode_g5", *args, environment=environment))
+    acc5, pot5 = forces(grape5)
+    for name, limit in zip(("treecode", "treecode_walks"), limits, strict=True):
+        text = output_of(run(name, *args, environment=environment))
+        acc, pot = forces(text)
+        assert relative(acc5, acc).max() <= limit
+        assert np.abs(pot5 / pot - 1).max() <= limit
+        assert text.splitlines()[-2] == grape5.splitlines()[-2]  # steps, lists, mean length
+
+
+def test_the_calls_of_a_grape5_keep_the_energy_as_well(run):
+    single, grape5 = (output_of(run(name, SNAPSHOT)) for name in ("treecode", "treecode_g5"))
+    assert energies(grape5) == pytest.approx(energies(single), rel=1e-4)
+
+
+def test_threads_with_boards_of_their_own_have_the_bits_of_one(run, tmp_path):
+    program = tmp_path / "treecode"
+    source = EXAMPLES / "treecode.c"
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-DGRAPE5"]
+    link = [*grape6_config("--cflags", "--libs"), "-lm"]
+    subprocess.run(["gcc", *flags, source, "-o", program, *link], check=True, timeout=120)
+    env = {"OMP_NUM_THREADS": "3", "GRAPE6_THREADS": "1"}
+    done = subprocess.run(
+        [program, SNAPSHOT, *ONE_STEP], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert output_of(done) == output_of(run("treecode_g5", SNAPSHOT, *ONE_STEP))
+
+
+def test_without_softening_a_grape5_has_nothing_to_take_out(run, tmp_path):
+    file = tmp_path / "two.dat"
+    file.write_text("1 0 0 0 0 0.5 0\n1 1 0 0 0 -0.5 0\n")
+    acc, pot = forces(output_of(run("treecode_g5", file, "-e", "0", "-t", "0.01")))
+    np.testing.assert_allclose(acc[:, 0], [1, -1], rtol=1e-6)
+    np.testing.assert_allclose(pot, [-1, -1], rtol=1e-6)
