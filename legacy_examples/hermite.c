@@ -4,13 +4,14 @@
  * PASJ 44, 141); forces, nearest neighbours and neighbour lists from the GRAPE-6. The
  * host predicts and corrects the particles of a block, O(block) work per step.
  *
- *   hermite [FILE] [-e eps] [-a eta] [-t tend] [-f] [-w]
+ *   hermite [FILE] [-e eps] [-a eta] [-t tend] [-f] [-w] [-i]
  *
  * FILE: one line a body, m x y z vx vy vz, G = 1; # starts a comment. Defaults:
  * data/plummer1024.dat, eps = 4/N (also if negative), eta = 0.02, tend = 1. Energies are
  * printed every quarter of a time unit, from the library's potential and, up to NHOST
  * bodies, from a sum of the host's own. -f prints the forces at the start, -w the seconds that the
- * block steps have taken by the clock. */
+ * block steps have taken by the clock. -i: i particles have indices of their own, from N on, so
+ * that each lies on a j particle of another index, whose m / eps is taken out of its potential. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ static vec *ix, *iv, *ia, *ij;
 static long nstep, nblock;
 static int show;     /* print the forces at the start */
 static int wall;     /* print the time taken */
+static int shift;    /* index of an i particle less that of the j particle */
 static double taken; /* seconds in block steps */
 
 static void stop(const char *what, const char *name)
@@ -112,7 +114,7 @@ static void run_pipes(int ni)
 
 static void load_pipe(int p, int i, double h2)
 {
-    iidx[p] = i;
+    iidx[p] = i + shift;
     ih2[p] = h2;
     memcpy(ix[p], xp[i], sizeof(vec));
     memcpy(iv[p], vp[i], sizeof(vec));
@@ -141,7 +143,7 @@ static void forces(int nb, const int *block)
             int i = block[first + p];
             memcpy(anew[i], ia[p], sizeof(vec));
             memcpy(jnew[i], ij[p], sizeof(vec));
-            pot[i] = ipot[p];
+            pot[i] = shift ? ipot[p] + m[i] / sqrt(eps2) : ipot[p];
             nn[i] = innb[p];
         }
     }
@@ -262,7 +264,7 @@ static void density(int *todo)
             full = g6_read_neighbour_list(CLUSTER);
             if (full < 0) stop("the GRAPE gives no neighbours", "");
             for (int p = 0; p < ni; p++) {
-                int i = iidx[p], near = 0;
+                int i = iidx[p] - shift, near = 0;
                 double d[LMAX], mass = 0.0;
                 if (full || g6_get_neighbour_list(CLUSTER, p, LMAX, &len, list)) {
                     rnb[i] *= 0.8;
@@ -331,7 +333,8 @@ static void output(double *egrape, double *ehost, int *work)
     printf(" time %10.5f", now);
     if (n <= NHOST) printf("   energy (host) %18.10E", *ehost);
     printf("   energy (pot) %18.10E\n", *egrape);
-    if (n > 1) printf(" closest pair %7d%7d   distance %12.4E\n", ibest + 1, nn[ibest] + 1, rmin);
+    if (n > 1 && !shift) /* else each is its own neighbour */
+        printf(" closest pair %7d%7d   distance %12.4E\n", ibest + 1, nn[ibest] + 1, rmin);
     if (n > NNB && n <= NHOST) density(work);
     if (wall) printf(" seconds %12.4f\n", taken);
     fflush(stdout);
@@ -340,15 +343,15 @@ static void output(double *egrape, double *ehost, int *work)
 static void options(int argc, char **argv, double *eps)
 {
     const char *name = "data/plummer1024.dat",
-               *usage = "[FILE] [-e eps] [-a eta] [-t tend] [-f] [-w]";
+               *usage = "[FILE] [-e eps] [-a eta] [-t tend] [-f] [-w] [-i]";
     for (int i = 1; i < argc; i++) {
         char *end = "", *value = i + 1 < argc ? argv[i + 1] : "";
         if (argv[i][0] != '-') {
             name = argv[i];
             continue;
         }
-        if (strcmp(argv[i], "-f") == 0 || strcmp(argv[i], "-w") == 0) {
-            *(argv[i][1] == 'f' ? &show : &wall) = 1;
+        if (strlen(argv[i]) == 2 && strchr("fwi", argv[i][1]) != NULL) {
+            *(argv[i][1] == 'f' ? &show : argv[i][1] == 'w' ? &wall : &shift) = 1;
             continue;
         }
         if (strcmp(argv[i], "-e") == 0)
@@ -374,6 +377,8 @@ int main(int argc, char **argv)
     options(argc, argv, &eps);
     if (eps < 0.0) eps = 4.0 / n;
     eps2 = eps * eps;
+    if (shift && !(eps2 > 0.0)) stop("particles on each other need softening:", "-i and -e 0");
+    shift *= n;
     npipes = g6_npipes();
     if (npipes < 1) stop("no GRAPE here", "");
     tj = get(n, sizeof *tj), pot = get(n, sizeof *pot), rnb = get(n, sizeof *rnb);

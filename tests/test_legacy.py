@@ -20,12 +20,14 @@ from legacy import (
     SNAPSHOT,
     energies,
     force_errors,
+    forces,
     grape6_config,
     make,
     need_gfortran,
     numbers,
     output_of,
 )
+from particles import relative
 
 MODULE = capi.ROOT / "include" / "g6lib.f90"
 TWO_BODY = capi.TESTS / "fortran" / "two_body.f90"
@@ -123,6 +125,23 @@ def test_c_program_prints_the_forces_at_the_start_if_asked(run, stars):
     assert "force" not in output_of(run("hermite", SNAPSHOT, "-t", "0.0625"))
 
 
+@pytest.mark.parametrize("mode", ["grape", "double"])
+def test_i_particles_may_lie_on_j_particles_of_other_indices(run, mode):
+    """Forces and energies are those of the run whose indices match."""
+    environment = (("GRAPE6_PRECISION", mode),)
+    arguments = SNAPSHOT, "-t", "0.25", "-f"
+    plain = output_of(run("hermite", *arguments, environment=environment))
+    other = output_of(run("hermite", *arguments, "-i", environment=environment))
+    (acc, pot), (acc_other, pot_other) = forces(plain), forces(other)
+    limit = 1e-6 if mode == "grape" else 1e-12
+    assert relative(acc_other, acc).max() <= limit
+    assert np.abs(pot_other / pot - 1).max() <= limit
+    assert energies(other) == pytest.approx(energies(plain), rel=ENERGY_ERROR)
+    assert plain.count("density centre") == other.count("density centre")
+    assert "no density" not in other
+    assert "closest pair" not in other
+
+
 BROKEN = {
     "empty": "",
     "only-comments": "# m x y z vx vy vz\n\n",
@@ -155,11 +174,17 @@ def test_fortran_program_refuses_more_bodies_than_its_arrays_hold(run, tmp_path)
     assert "more bodies than NMAX = 16384" in process.stderr
 
 
-@pytest.mark.parametrize("arguments", [("-e",), ("-t", "0"), ("-a", "x"), ("-q", "1")])
+@pytest.mark.parametrize("arguments", [("-e",), ("-t", "0"), ("-a", "x"), ("-q", "1"), ("-",)])
 def test_c_program_refuses_bad_options(run, arguments):
     process = run("hermite", SNAPSHOT, *arguments)
     assert process.returncode == 1
     assert "[-t tend]" in process.stderr
+
+
+def test_c_program_refuses_particles_on_each_other_without_softening(run):
+    process = run("hermite", SNAPSHOT, "-i", "-e", "0")
+    assert process.returncode == 1
+    assert "need softening" in process.stderr
 
 
 def test_makefile_without_compilers_says_so_and_builds_the_c_programs(tmp_path):
@@ -170,7 +195,7 @@ def test_makefile_without_compilers_says_so_and_builds_the_c_programs(tmp_path):
     assert "mpi_hermite left out: no-such-compiler not found: apt-get install libopenmpi" in said
     assert "treecode_mpi left out: no-such-compiler not found: apt-get install libopenmpi" in said
     built = {p.name for p in tmp_path.iterdir()}
-    assert {"hermite", "treecode", "treecode_walks", "kira_style"} <= built
+    assert {"hermite", "treecode", "treecode_walks", "treecode_g5", "kira_style"} <= built
     assert not built & {"hermite_f77", "ph4_style", "mpi_hermite", "treecode_mpi"}
 
 
