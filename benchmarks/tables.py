@@ -11,6 +11,7 @@ from pathlib import Path
 
 import close_tables
 import merger_tables
+import programs_tables
 import thesis_tables
 import tree_tables
 from thesis_tables import row
@@ -92,6 +93,7 @@ def cards(result):
 
 MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
 MAKERS |= close_tables.MAKERS | thesis_tables.MAKERS | tree_tables.MAKERS | merger_tables.MAKERS
+MAKERS |= programs_tables.MAKERS
 
 
 def maker_of(name):

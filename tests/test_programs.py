@@ -1,0 +1,62 @@
+"""benchmarks/programs.py on its small cases: every program runs with two builds, and is right."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import capi
+import tools
+from grape6py import paths
+
+HERE = capi.ROOT / "benchmarks"
+BUILDS = ("one", "two")
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """What it writes, for this build under two names."""
+    tools.need("gcc")
+    out = tmp_path_factory.mktemp("programs") / "programs.json"
+    tree = paths.LIBRARY.parents[2]
+    builds = [f"{name}={tree}" for name in BUILDS]
+    subprocess.run(
+        [sys.executable, HERE / "programs.py", out, *builds, "--backends", "cpu", "--quick",
+         "--n", "0", "1024", "2048", "--commit", "this"],
+        check=True, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    return json.loads(out.read_text())
+
+
+def test_every_program_runs_with_every_build(result):
+    found = {(f["what"], f["n"], f["group"], f["library"]) for f in result["figures"]}
+    assert not [f for f in result["figures"] if "failed" in f]
+    assert {f["program"] for f in result["figures"]} == {
+        "hermite", "binaries", "treecode", "treecode_g5"
+    }  # fmt: skip
+    one, two = ({row[:3] for row in found if row[3] == name} for name in BUILDS)
+    assert one == two
+    assert len(one) == 2 + 5 + 4 + 5
+
+
+def test_energies_are_kept_and_are_those_of_the_first_build(result):
+    assert len([f for f in result["figures"] if "off" in f]) >= 20
+    for f in result["figures"]:
+        assert f["error"] <= 1e-4
+        assert f.get("off", 0) <= 1e-8
+
+
+def test_the_table_has_a_row_for_each_program_and_a_column_for_each_build(result, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    import programs_tables
+
+    missing = [f for f in result["figures"] if (f["what"], f["library"]) != ("Hermite", "two")]
+    lines = programs_tables.programs(result | {"figures": missing}).splitlines()
+    treecodes, others = (i for i, line in enumerate(lines) if line.startswith("| ---"))
+    assert lines[treecodes - 1] == "| seconds | N | steps | group | cpu one | cpu two |"
+    assert lines[others - 1] == "| us a block | N | cpu one | cpu two |"
+    assert lines[others + 1].startswith("| Hermite | 1024 |")
+    assert lines[others + 1].endswith("|  |")
+    assert len(lines) == others + 1 + 7
+    assert lines.index("", treecodes) == treecodes + 1 + 9
