@@ -113,7 +113,6 @@ static int threads_of(const struct options *o) { return o->threads ? o->threads 
 static int octree_upload(void *state, const struct upload *u, struct fault *f)
 {
     struct octree *t = state;
-    jmemory_commit(u->memory);
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
     const int moved = u->time != t->time && !(t->current && !t->sources.moving);
     if (t->memory != u->memory || t->nj != nj || moved || t->options.snap != u->options->snap ||
@@ -180,6 +179,7 @@ static int build(struct octree *t, struct fault *f)
     struct sources *s = &t->sources;
     const int threads = threads_of(&t->options);
     int code = 0;
+    jmemory_commit(t->memory);
     if (sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
         return octree_no_memory(f, "j particles of a tree", t->nj);
     const struct tree_input in = input_of(s);
