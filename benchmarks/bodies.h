@@ -1,4 +1,4 @@
-/* bodies.h - what the benchmarks in C share: a Plummer sphere, medians, complaints. */
+/* bodies.h - what the benchmarks in C share: a Plummer sphere, complaints. */
 #ifndef BODIES_H
 #define BODIES_H
 
@@ -7,18 +7,7 @@
 #include <stdlib.h>
 
 #include "g6lib.h"
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *take, int count)
-{
-    qsort(take, (size_t)count, sizeof *take, ascending);
-    return take[count / 2];
-}
+#include "median.h"
 
 static unsigned long long state = 1;
 static double uniform(void)

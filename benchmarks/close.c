@@ -43,7 +43,7 @@ static double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot, *h2;
 static int *index_of, ni, nj;
 static double eps2, t;
 
-static void room(int n)
+static void make_arrays(int n)
 {
     const size_t size = (size_t)n;
     xi = calloc(size, 24), vi = calloc(size, 24), acc = calloc(size, 24), jerk = calloc(size, 24);
@@ -116,6 +116,7 @@ static void list(int n, const char *which)
     int *index = in_order(n, 0);
     b = plummer(n);
     nj = n;
+    memset(b.v, 0, (size_t)n * sizeof *b.v); /* a treecode sends none */
     for (int i = 0; i < ni; i++) { /* a group: a small ball */
         direction(0.05 * cbrt(uniform()), b.x[i]);
         b.x[i][0] += 1.0;
@@ -195,7 +196,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: see the head of close.c\n");
         return 2;
     }
-    room(n);
+    make_arrays(n);
     check(g6_open(0));
     check(g6x_set_int(0, G6X_PRECISION, mode ? atoi(mode) : G6X_GRAPE));
     if (steps)

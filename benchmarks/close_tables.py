@@ -4,7 +4,7 @@ from thesis_tables import row
 
 
 def close_pairs(result):
-    """Lines of a table: a row per case, microseconds by the clock and of all processors."""
+    """Lines of a table: a row per case, wall microseconds and those of all processors."""
     libraries = list(dict.fromkeys(f["library"] for f in result["figures"]))
     cases = {}
     for f in result["figures"]:

@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "median.h"
+
 enum { LISTS = 16, MOST_ROUNDS = 1001, MOST_LIBRARIES = 8, BODIES = 4000000 };
 enum { WRITE, FIRST, LAST, WHOLE, NTIME };
 static const struct size {
@@ -145,18 +147,6 @@ static void serve(const char *path, int in, int out)
             for (int k = 0; k < LISTS; k++) free(list[k].x), free(list[k].m), free(list[k].label);
         }
     exit(0);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *take, int count)
-{
-    qsort(take, (size_t)count, sizeof *take, ascending);
-    return take[count / 2];
 }
 
 int main(int count, char **path)

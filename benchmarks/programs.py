@@ -36,6 +36,7 @@ PARTS = ("seconds", "tree", "walks", "forces", "exchange")
 FLAGS = {
     "hermite": ("hermite.c",),
     "treecode": ("treecode.c",),
+    "treecode_walks": ("treecode.c", "-DMANY_WALKS"),
     "treecode_g5": ("treecode.c", "-DGRAPE5", "-fopenmp"),
 }
 
@@ -90,6 +91,8 @@ def cases(quick):
         for group in (1024, 64, 256, 2048):
             yield treecode(n, steps, group, beside=n <= 32768 or group == 1024)
         yield treecode(n, steps, 1024, "treecode, bhtree", n <= 32768, GRAPE6_CLIENT="bhtree")
+        yield treecode(n, steps, 1024, "treecode, 48 pipes", n <= 32768, GRAPE6_NPIPES=48)
+        yield treecode(n, steps, 1024, "treecode, g6x_walks", n <= 32768, "treecode_walks")
     yield treecode((1 << 20) // small, 2, 1024, beside=False)
 
 

@@ -14,9 +14,9 @@
 enum { AT_REST_SLOTS = 65536 }; /* at most: addresses below this */
 
 struct at_rest {
-    double (*xm)[4]; /* [room], by address: x, y, z, mass */
-    int32_t *index;  /* [room] */
-    int32_t room;
+    double (*xm)[4]; /* [capacity], by address: x, y, z, mass */
+    int32_t *index;  /* [capacity] */
+    int32_t capacity;
     int32_t first, end;                 /* addresses that are here */
     int32_t changed_first, changed_end; /* of those, written since the last settle */
     double time;                        /* of all of them */

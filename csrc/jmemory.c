@@ -185,11 +185,11 @@ static int refused(struct jmemory *j, int address)
 static int grow_at_rest(struct jmemory *j)
 {
     struct at_rest *r = &j->rest;
-    const int64_t room = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
-    if (!grow_piece(&r->xm, (size_t)room * sizeof *r->xm) ||
-        !grow_piece(&r->index, (size_t)room * sizeof *r->index))
+    const int64_t capacity = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
+    if (!grow_piece(&r->xm, (size_t)capacity * sizeof *r->xm) ||
+        !grow_piece(&r->index, (size_t)capacity * sizeof *r->index))
         return 0;
-    r->room = (int32_t)room;
+    r->capacity = (int32_t)capacity;
     return 1;
 }
 
@@ -205,7 +205,7 @@ static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address
     if (at_rest_any(r) &&
         (address < r->first || address > r->end || bits_of(time) != bits_of(r->time)))
         commit_at_rest(j);
-    if (address >= r->room && !grow_at_rest(j)) return 0;
+    if (address >= r->capacity && !grow_at_rest(j)) return 0;
     if (!at_rest_any(r)) {
         r->first = r->end = address;
         r->time = time;

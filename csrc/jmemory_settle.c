@@ -178,8 +178,8 @@ static void note_again(struct jmemory *j)
     j->noted = j->counted;
 }
 
-/* Beyond the last address below `end` that has been written: whatever lies farther, or how much
- * room there is, decides nothing. */
+/* Beyond the last address below `end` that has been written: what lies farther, or how many
+ * slots there are, decides nothing. */
 static int64_t end_of_written(const struct jmemory *j, int64_t end)
 {
     while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&

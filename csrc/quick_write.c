@@ -35,7 +35,7 @@ void quick_allow(struct session *s)
     const struct at_rest *r = &s->j.rest;
     if (!possible || q->disturbed >= MOST_DISTURBED) return;
     q->first = q->next = s->j.last + 1;
-    q->end = r->room;
+    q->end = r->capacity;
     q->time = bits_of(r->time);
     q->xm = r->xm;
     q->index = r->index;

@@ -21,7 +21,8 @@ from variants import Variants
 
 SEED = 20261121
 SOURCES = [
-    f"fuzz_{part}" for part in "model board particles rows forces lists block tree walks".split()
+    f"fuzz_{part}"
+    for part in "model scale board particles rows forces lists block tree walks".split()
 ]
 CHUNK = 20000  # sequences that a process runs
 

@@ -1,7 +1,7 @@
 """What the tests on the card of tests/c/card.h share: its sessions, and those of the CPU beside.
 
-The tests are in on_card_sums.py and on_card_faults.py; test_cuda_backend.py runs them in processes
-of their own, with the CUDA backend: pytest does not collect them by itself.
+The tests are in on_card_*.py; test_cuda_backend.py runs them in processes of their own, with the
+CUDA backend: pytest does not collect them by itself.
 """
 
 import contextlib
@@ -10,9 +10,11 @@ import functools
 import os
 import shutil
 
+import numpy as np
 import pytest
 
 import capi
+import particles
 from particles import cloud
 
 N = 3000
@@ -93,3 +95,42 @@ def run(session, rows=slice(None), **options):
 
 def bits(found):
     return found.bits() + found.nearest.tobytes()
+
+
+def assert_close(found, expected, tolerance):
+    """Rows of acc, jerk and pot agree within these fractions (median, largest)."""
+    for name in ("acc", "jerk", "pot"):
+        error = particles.relative(getattr(found, name), getattr(expected, name))
+        assert np.median(error) <= tolerance[0], (name, np.median(error))
+        assert error.max() <= tolerance[1], (name, error.max())
+
+
+def against_the_oracle(session, source, rows, tolerance, blocks=(None, 1, 48), nearest=True):
+    session.put_cloud(source)
+    args = source.x[rows], source.v[rows], source.index[rows]
+    expected = particles.direct(*args, source)
+    for block in blocks:
+        found = session.force(len(source), *args, block=block)
+        particles.assert_force(found, expected, tolerance)
+        assert not nearest or (found.nearest == expected[3]).all()
+
+
+ORDINARY, RESTING, MASSLESS = "ordinary resting massless".split()
+
+
+def like_source(kind):
+    """SOURCE, or the same without its motion or masses: then all jerks or sums are 0."""
+    source = SOURCE.take(np.arange(N))
+    for name in {RESTING: ("v", "a2", "j6", "k18"), MASSLESS: ("mass",)}.get(kind, ()):
+        getattr(source, name)[:] = 0
+    return source
+
+
+def calls_of_the_driver(session, source, ni):
+    """A letter for each call (card.cc) that forces on ni particles take the second time."""
+    session.put_cloud(source)
+    x, v = (a[:ni].astype(float) for a in source.at(TIME))
+    for _ in range(2):
+        stand_in().card_calls()
+        assert session.force(N, x, v, source.index[:ni]).code == 0
+    return stand_in().card_calls()

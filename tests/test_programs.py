@@ -33,11 +33,11 @@ def test_every_program_runs_with_every_build(result):
     found = {(f["what"], f["n"], f["group"], f["library"]) for f in result["figures"]}
     assert not [f for f in result["figures"] if "failed" in f]
     assert {f["program"] for f in result["figures"]} == {
-        "hermite", "binaries", "treecode", "treecode_g5"
+        "hermite", "binaries", "treecode", "treecode_g5", "treecode_walks"
     }  # fmt: skip
     one, two = ({row[:3] for row in found if row[3] == name} for name in BUILDS)
     assert one == two
-    assert len(one) == 2 + 5 + 4 + 5
+    assert len(one) == 2 + 5 + 4 + 7
 
 
 def test_energies_are_kept_and_are_those_of_the_first_build(result):

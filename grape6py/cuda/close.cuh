@@ -71,17 +71,6 @@ DEVICE_FN double of_lane(double a, int by)
     return from_bits(high << 32 | (uint32_t)__shfl_xor_sync(0xffffffffu, (int)bits, by));
 }
 
-DEVICE_FN double *close_sum(struct in_double::pair_sum *s, int q)
-{
-    return q == SUM_AX   ? &s->ax
-           : q == SUM_AY ? &s->ay
-           : q == SUM_AZ ? &s->az
-           : q == SUM_JX ? &s->jx
-           : q == SUM_JY ? &s->jy
-           : q == SUM_JZ ? &s->jz
-                         : &s->pot;
-}
-
 /* Gives all lanes what all have found. */
 DEVICE_FN void gather(struct close_found *f)
 {
@@ -89,7 +78,7 @@ DEVICE_FN void gather(struct close_found *f)
     for (int by = 16; by; by /= 2) {
 #pragma unroll
         for (int q = 0; q < NSUM; q++) {
-            double *sum = close_sum(&f->sum, q);
+            double *sum = sum_number(&f->sum, q);
             *sum = __dadd_rn(*sum, of_lane(*sum, by));
         }
         const double r2 = of_lane(f->r2, by);
@@ -123,7 +112,7 @@ DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_targe
     double sum = 0.0;
 #pragma unroll
     for (int q = 0; q < NSUM; q++)
-        if (q == lane && is_wanted(jerk, q)) sum = *close_sum(&found.sum, q);
+        if (q == lane && is_wanted(jerk, q)) sum = *sum_number(&found.sum, q);
     const bool good = !found.beyond && (lane >= NSUM || has_bins(job, sum, w));
     if (!__all_sync(0xffffffffu, good)) {
         if (lane == 0) leave_to_host(job, row, block, runs);

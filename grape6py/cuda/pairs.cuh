@@ -34,8 +34,9 @@ DEVICE_FN real least_of(real a, real b, real c)
 #endif
 }
 
-/* Sum number q (SUM_*), which is to be known when this is compiled. */
-DEVICE_FN real *sum_number(struct pair_sum *s, int q)
+/* Sum number q (SUM_*), which is to be known when this is compiled, of a pair_sum. */
+template <class sums>
+DEVICE_FN auto sum_number(sums *s, int q)
 {
     return q == SUM_AX   ? &s->ax
            : q == SUM_AY ? &s->ay

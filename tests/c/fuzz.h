@@ -1,7 +1,8 @@
 /* fuzz.h - random call sequences against a model of the contract. fuzz.c runs sequences and
  * reports; the calls of fuzz_calls.h, valid and not, are made in fuzz_board.c, fuzz_particles.c,
- * fuzz_forces.c, fuzz_lists.c, fuzz_block.c, fuzz_tree.c and fuzz_walks.c; fuzz_model.c says what
- * must come of them, and fuzz_rows.c compares. The model knows g6lib.h and docs/, none of csrc/. */
+ * fuzz_forces.c, fuzz_lists.c, fuzz_block.c, fuzz_tree.c and fuzz_walks.c; fuzz_model.c, with
+ * fuzz_scale.c, says what must come of them, and fuzz_rows.c compares. The model knows g6lib.h and
+ * docs/, none of csrc/. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -126,7 +127,7 @@ int model_verify_may_fail(const struct cluster *c);
 /* A j particle at the time set; 0 if there is none. */
 int model_predict(const struct cluster *c, int64_t address, int snap, double time,
                   struct source *s);
-/* The exponents that a call with nj takes; whether it is done in double. */
+/* fuzz_scale.c: the exponents that a call with nj takes; whether it is done in double. */
 int model_scale(const struct cluster *c, int nj, int scale[3]);
 
 /* Starts a force call whose targets are in c->call. */
