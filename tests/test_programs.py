@@ -59,4 +59,4 @@ def test_the_table_has_a_row_for_each_program_and_a_column_for_each_build(result
     assert lines[others + 1].startswith("| Hermite | 1024 |")
     assert lines[others + 1].endswith("|  |")
     assert len(lines) == others + 1 + 7
-    assert lines.index("", treecodes) == treecodes + 1 + 9
+    assert lines.index("", treecodes) == treecodes + 1 + 11
