@@ -29,8 +29,8 @@ BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 FLAGS = """-std=gnu11 -O3 -g -fPIC -Wall -Wextra -Wconversion -Wstrict-prototypes
     -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -pthread""".split()
 
-# kernel.c and walk_kernel.c are compiled once per instruction set and width, tree_kernel.c once per
-# instruction set.
+# kernel.c and walk_kernel.c are compiled once per instruction set and width, tree_kernel.c and
+# acc_kernel.c once per instruction set.
 X86_FLAGS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
@@ -52,7 +52,8 @@ Libs: -L${libdir} -Wl,-rpath,${libdir} -lgrape6
 
 def compilations(machine):
     """(object name, source, extra flags) of everything in a library for this machine."""
-    kernels = [ROOT / "csrc" / f"{name}.c" for name in ("kernel", "walk_kernel", "tree_kernel")]
+    names = ("kernel", "walk_kernel", "tree_kernel", "acc_kernel")
+    kernels = [ROOT / "csrc" / f"{name}.c" for name in names]
     for source in sorted((ROOT / "csrc").glob("*.c")):
         if source not in kernels:
             yield source.stem, source, []
@@ -61,7 +62,7 @@ def compilations(machine):
         for bits in (32, 64):
             defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="ops_{isa}.h"']
             for source in kernels:
-                if bits == 32 or source.stem != "tree_kernel":
+                if bits == 32 or source.stem in ("kernel", "walk_kernel"):
                     yield f"{source.stem}_{isa}_{bits}", source, defines + flags
 
 

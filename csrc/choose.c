@@ -1,6 +1,7 @@
 /* choose.c - which kernel this machine can run. */
 #include <stddef.h>
 
+#include "acc_kernel.h"
 #include "g6lib.h"
 #include "kernel.h"
 #include "tree_kernel.h"
@@ -9,6 +10,7 @@
 #define DECLARE(isa)                                                                               \
     extern const struct kernel kernel_##isa##_32, kernel_##isa##_64;                               \
     extern const struct tree_kernel tree_kernel_##isa;                                             \
+    extern const struct acc_kernel acc_kernel_##isa;                                               \
     extern const struct walk_kernel walk_kernel_##isa##_32, walk_kernel_##isa##_64
 
 DECLARE(base);
@@ -50,6 +52,18 @@ const struct kernel *kernel_choose(int isa, int mode)
     case G6X_ISA_AVX2: return OF(avx2);
 #endif
     case G6X_ISA_BASE: return OF(base);
+    default: return NULL;
+    }
+}
+
+const struct acc_kernel *acc_kernel_choose(int isa)
+{
+    switch (available(isa)) {
+#ifdef __x86_64__
+    case G6X_ISA_AVX512: return &acc_kernel_avx512;
+    case G6X_ISA_AVX2: return &acc_kernel_avx2;
+#endif
+    case G6X_ISA_BASE: return &acc_kernel_base;
     default: return NULL;
     }
 }

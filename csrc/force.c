@@ -7,6 +7,7 @@
 
 #include "exact.h"
 #include "fpenv.h"
+#include "grape5.h"
 #include "handover.h"
 #include "memory.h"
 #include "mistakes.h"
@@ -56,8 +57,7 @@ void force_free(struct session *s)
     free_arrays(&s->call);
     memset(&s->call, 0, sizeof s->call);
     pipes_free(&s->pipes);
-    memory_free(s->grape5.eps2_each);
-    memset(&s->grape5, 0, sizeof s->grape5);
+    grape5_free(&s->grape5);
     memory_free(s->list);
     s->list = NULL;
     s->list_room = 0;
@@ -148,14 +148,20 @@ int force_check_particles(struct session *s, int nj, const char *or_what)
     int state;
     const int64_t bad = jmemory_first_bad(&s->j, nj, &state);
     if (bad < 0) return 0;
-    if (state == SLOT_LOST)
+    return force_bad_particle(s, bad, state == SLOT_LOST ? 0 : s->j.body[bad].index,
+                              state == SLOT_LOST, or_what);
+}
+
+int force_bad_particle(struct session *s, int64_t bad, int index, int lost, const char *or_what)
+{
+    if (lost)
         return error_set(&s->fault, G6X_E_MEMORY,
                          "the j particle for address %lld was refused, the host being out of "
                          "memory; send it again",
                          (long long)bad);
     return error_set(&s->fault, G6X_E_J_NAN,
                      "j particle at address %lld (index %d) has a NaN or Inf%s; send it again",
-                     (long long)bad, s->j.body[bad].index, or_what);
+                     (long long)bad, index, or_what);
 }
 
 int force_check(struct session *s, int nj, int ni, int lacks)

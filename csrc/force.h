@@ -25,6 +25,9 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
 int force_check(struct session *s, int nj, int ni, int lacks);
 /* 0, or the fault of the first j particle below nj that is bad or lost; what else it may lack. */
 int force_check_particles(struct session *s, int nj, const char *or_what);
+/* The fault of one: bad, or lost. */
+int force_bad_particle(struct session *s, int64_t address, int index, int lost,
+                       const char *or_what);
 int force_check_softening(struct session *s, int i, double eps2);
 /* Room in the arrays of the call; what was in them is lost. */
 int force_make_room(struct session *s, int ni);

@@ -17,10 +17,9 @@
  * burden, and the tree of a large set is not made in pieces. */
 enum { GRAPE5_J_MEMORY = 1 << 24 };
 
-/* Which halves of j particles a call brings. */
-enum { GRAPE5_POSITIONS = 1, GRAPE5_MASSES = 2, GRAPE5_BOTH = 3 };
-
 int grape5_open(int64_t id);
+/* What a session's clusters hold, at its close. */
+void grape5_free(struct grape5 *g);
 int grape5_open_special(int n, const int *list);
 int grape5_set_n(int64_t id, int n);
 /* eps or, if `squared`, eps^2, of all clusters or of one. */

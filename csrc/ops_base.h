@@ -162,3 +162,14 @@ PAIR_FN void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, 
         r[3] = (real)d.lane[k];
     }
 }
+/* Four points, as in ops_quad_avx.h. */
+PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, real *high, real *low)
+{
+    const double magic = 6755399441055744.0;
+    for (int k = 0; k < 12; k++) {
+        const double a = (x[k] - origin[k / 4].lane[k % 4]) * unit.lane[0];
+        const real h = (real)(a < 0x1p51 && a > -0x1p51 ? a + magic - magic : a);
+        high[k % 3 * 16 + k / 3] = h;
+        low[k % 3 * 16 + k / 3] = (real)(a - (double)h);
+    }
+}

@@ -12,6 +12,7 @@
 
 #include "backend.h"
 #include "error.h"
+#include "grape5_points.h"
 #include "jmemory.h"
 #include "options.h"
 #include "pipes.h"
@@ -52,6 +53,12 @@ struct grape5 {
     double *eps2_each;     /* of g5_set_eps, for the first n_each i particles */
     int n_each, room_each;
     int64_t times_set; /* calls of g5_set_eps_to_all that eps2 and n_each know of */
+    /* The j particles are here, not in the session's memory, and so are the results of a run: of
+     * `results` targets, some of which were no numbers if `invalid`. */
+    int here;
+    struct grape5_points points;
+    int results, room_results, invalid;
+    double (*acc)[3], *pot;
 };
 
 /* Which thread may write the next particles at rest without the lock, and where (quick_write.h). */
