@@ -6,8 +6,9 @@
 
 #include "g6lib.h"
 #include "memory.h"
+#include "origin.h"
 
-enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP * CHUNK, SAMPLES = 32 };
+enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP * CHUNK };
 
 /* What is no number. */
 #define EMPTY 0x7ff80000000e3973u
@@ -171,7 +172,7 @@ int64_t grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_los
 /* Smallest exponent below whose power of two 7/8 of some magnitudes lie, leaving zeros out. */
 static int exponent_of_most(const double *a, int n)
 {
-    int exponent[SAMPLES], count = 0, above = 0;
+    int exponent[ORIGIN_SAMPLE], count = 0, above = 0;
     for (int k = 0; k < n; k++)
         if (a[k] != 0.0) exponent[count++] = exponent_of(a[k]);
     for (;; above++) { /* takes out the largest ones */
@@ -183,42 +184,39 @@ static int exponent_of_most(const double *a, int n)
     }
 }
 
-/* The scale and the origin, of up to 32 points whose addresses follow from n alone. They need only
- * be near those of most points: where they do not fit, sums are done exactly. A set that is far off
- * as against its size is seen from its middle. */
+/* Beyond the last point below `end` that was ever sent: what lies farther, or how much room there
+ * is, decides nothing. */
+static int64_t end_of_written(const struct grape5_points *p, int64_t end)
+{
+    while (end > p->sound && bits_of(p->m[end - 1]) == EMPTY) end--;
+    return end;
+}
+
+/* The scale and the origin, of points whose addresses follow from n alone. They need only be near
+ * those of most: where they do not fit, sums are done exactly. */
 static void find_frame(const struct grape5_points *p, int64_t n, const int given[3],
                        struct acc_frame *f, struct scale *scale)
 {
-    double x[SAMPLES][3], low[3], high[3], m[SAMPLES], far[SAMPLES];
-    int count = 0, off = 0;
-    const int64_t step = n / SAMPLES + 1;
-    for (int64_t a = 0; a < n; a += step) {
+    double x[ORIGIN_SAMPLE][3], m[ORIGIN_SAMPLE], far[ORIGIN_SAMPLE];
+    const int64_t end = end_of_written(p, n);
+    const int samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
+    int count = 0;
+    for (int k = 0; k < samples; k++) {
+        const int64_t a = origin_address(end, samples, k);
         if (!is_number(p->m[a])) continue;
         memcpy(x[count], p->x[a], sizeof x[count]);
         m[count++] = p->m[a];
     }
-    for (int c = 0; c < 3; c++) {
-        low[c] = high[c] = count ? x[0][c] : 0.0;
-        for (int k = 1; k < count; k++) {
-            low[c] = x[k][c] < low[c] ? x[k][c] : low[c];
-            high[c] = x[k][c] > high[c] ? x[k][c] : high[c];
-        }
+    (void)origin_choose((const double (*)[3])x, count, f->origin);
+    for (int k = 0; k < count; k++) {
+        far[k] = 0.0;
+        for (int c = 0; c < 3; c++) far[k] = fmax(far[k], fabs(x[k][c] - f->origin[c]));
     }
-    const double size = fmax(high[0] - low[0], fmax(high[1] - low[1], high[2] - low[2]));
-    for (int c = 0; c < 3; c++) {
-        const double middle = 0.5 * low[c] + 0.5 * high[c];
-        off |= count > 1 && fabs(middle) > 4.0 * size;
-        f->origin[c] = middle;
-    }
-    for (int c = 0; c < 3 && !off; c++) f->origin[c] = 0.0;
-    for (int k = 0; k < count; k++)
-        far[k] = fmax(fabs(x[k][0] - f->origin[0]),
-                      fmax(fabs(x[k][1] - f->origin[1]), fabs(x[k][2] - f->origin[2])));
-    scale->length = exponent_of_most(far, count);
-    scale->mass = exponent_of_most(m, count);
+    *scale = (struct scale){.length = exponent_of_most(far, count),
+                            .mass = exponent_of_most(m, count)};
     if (given[0] != G6X_AUTO) scale->length = scale_exponent(given[0]);
     if (given[1] != G6X_AUTO) scale->mass = scale_exponent(given[1]);
-    scale->velocity = 0;
+    memcpy(scale->origin, f->origin, sizeof scale->origin);
     f->x_unit = power_of_two(length_shift(scale, MODE_GRAPE));
     f->m_unit = power_of_two(mass_shift(scale));
 }
