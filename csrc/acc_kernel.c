@@ -1,8 +1,9 @@
 /* acc_kernel.c - see acc_kernel.h. Compiled once per instruction set.
  *
- * A pair is 23 operations, and a core has more of them under way at once than it can look through
- * for what is ready. So the loop works in two stages: separations of one group of vectors go to a
- * small ring in the cache while those of the group before, from there, become forces.
+ * A pair is 20 operations, most of which wait for the one before, and a core looks through no more
+ * than 64 or so for what is ready. So the loop works in stages, in the order in which results
+ * arrive: separations go to the cache, a group ahead; each vector's estimate of
+ * 1/s is begun one vector ahead, and its sums are added one vector later.
  */
 #include "acc_kernel.h"
 
@@ -11,294 +12,340 @@
 
 #include OPS_HEADER
 
-/* How good the estimate of 1/sqrt is in single precision. */
-#if defined(__x86_64__) && !defined(__AVX512F__)
-#define RSQRT_12_BITS 1
-#endif
-
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 8")
 
-enum { DEPTH = ACC_GROUP * CHUNK / VL < 4 ? ACC_GROUP * CHUNK / VL : 4 }; /* vectors of a group */
-enum { GROUP = DEPTH * VL, SUB_GROUPS = 32 / DEPTH };
-/* A close pair does no harm where s^2 is this much larger than the r^2 that makes it one: the error
- * of the force, m 2^-25 / s^3 near the origin, is then small beside m / L^2, for L = 2^20 the
- * length scale. */
-#define SOFT 0x1p16
+enum { GROUP = 32, DEPTH = GROUP / VL, STEP = GROUP / CHUNK }; /* pairs, vectors, chunks */
+_Static_assert(ACC_GROUP == 2 * STEP, "groups are summed two by two");
 
-/* Twice 1/sqrt(x) from v_rsqrt_seed's y, by one Newton step. It is too small, by SMALL in the mean
- * where the seed has 12 bits (measured on a Zen 4), and 2e-7 at most. The factor of two saves an
- * operation; block_on takes both out again. */
-#ifdef RSQRT_12_BITS
-#define SMALL 9.55e-9
-#else
-#define SMALL 0.0
-#endif
-INLINE vec twice_rsqrt(vec x, vec y)
-{
-#ifdef v_rsqrt
-    (void)x;
-    return v_add(y, y);
-#else
-    return v_mul(y, v_fnma(v_mul(x, y), y, v_set1(3)));
-#endif
-}
+/* m / s^3 is FACTOR times y^3 m (5/3 - s^2 y^2), y being the estimate of 1/s: one step, and no
+ * square of the error of y, whose mean correction() finds. */
+#define FACTOR 1.5
+INLINE vec bracket(vec s2, vec y2) { return v_fnma(s2, y2, v_set1(5.0 / 3.0)); }
 
-struct target {
-    vec x, y, z, xl, yl, zl, eps2;
-    float close; /* r^2 below which a pair is done exactly */
-};
+/* ---- sums of a block ------------------------------------------------------------ */
 
-/* A vector of pairs between the stages. */
 struct pairs {
     alignas(sizeof(vec)) real x[VL], y[VL], z[VL], s2[VL];
 };
 
-/* Vector k of a group in rows that begin with it. */
-INLINE const real *vector_of(const real *rows, int k)
-{
-    return rows + k * VL / CHUNK * ACC_ROWS * CHUNK + k * VL % CHUNK;
-}
+typedef struct pairs group_of_pairs[DEPTH];
 
-/* Separations x_j - x_i as in pair.h. Gives s^2. */
-INLINE vec separate(const struct target *t, const real *j, struct pairs *p)
-{
-    const real *low = j + 4 * CHUNK;
-    const vec x = v_add(v_sub(v_load(j), t->x), v_sub(v_load(low), t->xl));
-    const vec y = v_add(v_sub(v_load(j + CHUNK), t->y), v_sub(v_load(low + CHUNK), t->yl));
-    const vec z = v_add(v_sub(v_load(j + 2 * CHUNK), t->z), v_sub(v_load(low + 2 * CHUNK), t->zl));
-    const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, t->eps2)));
-    v_store(p->x, x);
-    v_store(p->y, y);
-    v_store(p->z, z);
-    v_store(p->s2, s2);
-    return s2;
-}
+/* The compiler would carry what it has stored in registers, of which there are too few. */
+#define KEEP_IN_MEMORY __asm__ volatile("" ::: "memory")
+
+struct target {
+    vint x, y, z;
+    vec eps2;
+};
 
 struct sums {
     vec x, y, z, pot;
 };
 
-INLINE void add_pairs(const struct pairs *p, vec m, vec y, struct sums *sum)
+struct totals {
+    alignas(sizeof(vec)) real sum[NACC][VL];
+};
+
+INLINE void add_to(real *total, vec part) { v_store(total, v_add(v_load(total), part)); }
+
+/* In the cache, so that the loop has the registers. */
+INLINE void push(struct totals *total, struct sums *part)
 {
-    const vec my = v_mul(m, y), my3 = v_mul(my, v_mul(y, y));
-    sum->pot = v_add(sum->pot, my);
-    sum->x = v_fma(my3, v_load(p->x), sum->x);
-    sum->y = v_fma(my3, v_load(p->y), sum->y);
-    sum->z = v_fma(my3, v_load(p->z), sum->z);
+    add_to(total->sum[ACC_AX], part->x), add_to(total->sum[ACC_AY], part->y);
+    add_to(total->sum[ACC_AZ], part->z), add_to(total->sum[ACC_POT], part->pot);
+    part->x = part->y = part->z = part->pot = v_set1(0);
 }
 
-/* A vector of pairs some of which may be too close. */
-static void add_careful(const struct pairs *p, const real *m, int place, float close_r2,
-                        struct sums *sum, struct acc_close *close)
+/* A group of pairs of which some are near: notes these, up to place `end` of the block, and gives
+ * chunks in which they have no mass. */
+static __attribute__((noinline)) const struct acc_chunk *
+leave_out(struct pairs *p, const struct acc_chunk *group, struct acc_chunk *massless, int place,
+          int end, struct acc_close *close)
 {
-    real s2[VL], mass[VL];
-    memcpy(s2, p->s2, sizeof s2);
-    memcpy(mass, m, sizeof mass);
-    for (int l = 0; l < VL; l++) {
-        const real r2 = p->x[l] * p->x[l] + p->y[l] * p->y[l] + p->z[l] * p->z[l];
-        if (!(r2 < close_r2)) continue;
-        close->place[close->count++] = (int16_t)(place + l);
-        s2[l] = 1;
-        mass[l] = 0;
-    }
-    const vec d2 = v_load(s2);
-    add_pairs(p, v_load(mass), twice_rsqrt(d2, v_rsqrt_seed(d2)), sum);
-}
-
-INLINE void flush(double total[NACC][VL], struct sums *sum)
-{
-    v_accumulate(total[ACC_AX], sum->x);
-    v_accumulate(total[ACC_AY], sum->y);
-    v_accumulate(total[ACC_AZ], sum->z);
-    v_accumulate(total[ACC_POT], sum->pot);
-    sum->x = sum->y = sum->z = sum->pot = v_set1(0);
-}
-
-INLINE double folded(double *lane)
-{
-    UNROLL
-    for (int half = VL / 2; half; half /= 2)
-        for (int v = 0; v < half; v++) lane[v] += lane[v + half];
-    return lane[0];
-}
-
-/* The block sums on one target; it reads one group beyond the last. `guarded`: pairs may be too
- * close; any such s^2 is below `limit`, however it was rounded. */
-INLINE void block_on(const int guarded, const real *rows, int n, const struct target *t,
-                     double sum[NACC], struct acc_close *close)
-{
-    const int groups = (n + GROUP - 1) / GROUP;
-    const size_t step = (size_t)GROUP * ACC_ROWS;
-    struct pairs ring[2][DEPTH];
-    double total[NACC][VL] = {{0}};
-    struct sums part;
-    const vec slack = v_set1(1 + 0x1p-22), limit = v_mul(v_add(t->eps2, v_set1(t->close)), slack);
-    part.x = part.y = part.z = part.pot = v_set1(0);
-    vec least = v_set1(FAR_S2);
-    UNROLL
-    for (int k = 0; k < DEPTH; k++)
-        least = v_min(least, separate(t, vector_of(rows, k), &ring[0][k]));
-    for (int g = 0; g < groups; g++, rows += step) {
-        const struct pairs *now = ring[g & 1];
-        struct pairs *next = ring[(g & 1) ^ 1];
-        const unsigned near = guarded && vmask_bits(v_lt(least, limit));
-        if (__builtin_expect(near, 0)) {
-            for (int k = 0; k < DEPTH; k++) {
-                const real *m = vector_of(rows, k) + 3 * CHUNK;
-                add_careful(&now[k], m, g * GROUP + k * VL, t->close, &part, close);
-            }
-            least = v_set1(FAR_S2);
-            for (int k = 0; k < DEPTH; k++)
-                least = v_min(least, separate(t, vector_of(rows + step, k), &next[k]));
-        } else {
-            vec s2[DEPTH], y = v_load(now[0].s2);
-            y = twice_rsqrt(y, v_rsqrt_seed(y));
-            UNROLL
-            for (int k = 0; k < DEPTH; k++) { /* each step between those that wait for it */
-                const vec d2 = v_load(now[k + 1 < DEPTH ? k + 1 : k].s2), seed = v_rsqrt_seed(d2);
-                const vec m = v_load(vector_of(rows, k) + 3 * CHUNK);
-                s2[k] = separate(t, vector_of(rows + step, k), &next[k]);
-                add_pairs(&now[k], m, y, &part);
-                y = twice_rsqrt(d2, seed);
-            }
-            least = s2[0];
-            UNROLL
-            for (int k = 1; k < DEPTH && guarded; k++) least = v_min(least, s2[k]);
+    for (int c = 0; c < STEP; c++) memcpy(massless[c].m, group[c].m, sizeof group[c].m);
+    for (int k = 0; k < DEPTH; k++) {
+        unsigned bits = vmask_bits(v_lt(v_load(p[k].s2), v_set1(ACC_NEAR * ACC_NEAR)));
+        for (; bits; bits &= bits - 1) {
+            const int at = k * VL + __builtin_ctz(bits);
+            massless[at / CHUNK].m[at % CHUNK] = 0.0f;
+            p[k].s2[at % VL] = 1.0f;
+            if (place < end) close->place[close->count++] = (int16_t)(place + at);
         }
-        if ((g + 1) % SUB_GROUPS == 0) flush(total, &part);
     }
-    flush(total, &part);
-    for (int k = 0; k < NACC; k++)
-        sum[k] = folded(total[k]) * (k == ACC_POT ? 0.5 * (1 + SMALL) : 0.125 * (1 + 3 * SMALL));
+    return massless;
 }
 
-/* ---- GRAPE-5's points ------------------------------------------------------------- */
-
-static void block(const float *rows, int n, const float target[ACC_FIELDS], double sum[NACC],
-                  struct acc_close *close)
+/* Stage one of vector k of a group: separations, and s^2. */
+INLINE vec separate(const struct target *t, const struct acc_chunk *group, int k, struct pairs *p)
 {
-    const struct target t = {v_set1(target[0]), v_set1(target[1]), v_set1(target[2]),
-                             v_set1(target[3]), v_set1(target[4]), v_set1(target[5]),
-                             v_set1(target[6]), target[7]};
-    close->count = 0;
-    if (target[6] >= target[7] * SOFT)
-        block_on(0, rows, n, &t, sum, close);
-    else
-        block_on(1, rows, n, &t, sum, close);
+    const struct acc_chunk *c = group + k * VL / CHUNK;
+    const int at = k * VL % CHUNK;
+    const vec x = v_int_difference(c->x[0] + at, t->x);
+    const vec y = v_int_difference(c->x[1] + at, t->y);
+    const vec z = v_int_difference(c->x[2] + at, t->z);
+    const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, t->eps2)));
+    v_store(p->x, x), v_store(p->y, y), v_store(p->z, z), v_store(p->s2, s2);
+    return s2;
 }
+
+INLINE void add_pairs(vec f, const struct pairs *p, vec s2, struct sums *sum)
+{
+    sum->pot = v_fma(f, s2, sum->pot);
+    sum->x = v_fma(f, v_load(p->x), sum->x);
+    sum->y = v_fma(f, v_load(p->y), sum->y);
+    sum->z = v_fma(f, v_load(p->z), sum->z);
+}
+
+/* What is under way between the stages of a vector. */
+struct flow {
+    vec y;     /* estimate of 1/s, of the next vector */
+    vec f, s2; /* m / s^3 and s^2 of the last one, which is not added yet */
+    struct sums sum;
+};
+
+/* Sums the pairs of `now` but for its last vector, before them the last one of `other`, into
+ * which those of the group `ahead` go. Gives the least s^2 of these. */
+INLINE vec advance(const struct target *t, const group_of_pairs now, group_of_pairs other,
+                   const struct acc_chunk *mass, const struct acc_chunk *ahead, struct flow *flow)
+{
+    vec least = v_set1(0);
+    UNROLL
+    for (int k = 0; k < DEPTH; k++) {
+        const struct pairs *last = k ? now + k - 1 : other + DEPTH - 1;
+        const struct pairs *next = k + 1 < DEPTH ? now + k + 1 : other;
+        const vec y = flow->y, y2 = v_mul(y, y), s2 = v_load(now[k].s2);
+        const vec my = v_mul(y, v_load(mass[k * VL / CHUNK].m + k * VL % CHUNK));
+        if (k == DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
+        const vec fresh = separate(t, ahead, k, &other[k]);
+        least = k ? v_min(least, fresh) : fresh;
+        if (k != DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
+        flow->y = v_rsqrt_seed(v_load(next->s2));
+        flow->f = v_mul(v_mul(my, y2), bracket(s2, y2));
+        flow->s2 = s2;
+    }
+    return least;
+}
+
+static void block(const struct acc_chunk *chunk, int chunks, const struct acc_target *target,
+                  double sum[NACC], struct acc_close *close)
+{
+    const struct target t = {v_set1_int(target->place[0]), v_set1_int(target->place[1]),
+                             v_set1_int(target->place[2]), v_set1(target->eps2)};
+    const vec near = v_set1(ACC_NEAR * ACC_NEAR), zero = v_set1(0);
+    const int end = chunks * CHUNK;
+    group_of_pairs ring[2];
+    struct acc_chunk massless[2][STEP];
+    const struct acc_chunk *mass[2] = {chunk, chunk};
+    struct totals total;
+    vec least = near;
+    close->count = 0;
+    for (int k = 0; k < DEPTH; k++) least = v_min(least, separate(&t, chunk, k, &ring[0][k]));
+    ring[1][DEPTH - 1] = ring[0][0]; /* counts for nothing */
+    for (int k = 0; k < NACC; k++) v_store(total.sum[k], zero);
+    if (vmask_bits(v_lt(least, near)))
+        mass[0] = leave_out(ring[0], chunk, massless[0], 0, end, close);
+    struct flow flow = {v_rsqrt_seed(v_load(ring[0][0].s2)), zero, zero, {zero, zero, zero, zero}};
+    for (int place = 0, left = VL / 2; place < end; place += 2 * GROUP) {
+        UNROLL
+        for (int h = 0; h < 2; h++) {
+            chunk += STEP;
+            KEEP_IN_MEMORY;
+            least = advance(&t, ring[h], ring[!h], mass[h], chunk, &flow);
+            mass[!h] = chunk;
+            if (__builtin_expect(vmask_bits(v_lt(least, near)), 0)) {
+                mass[!h] =
+                    leave_out(ring[!h], chunk, massless[!h], place + (h + 1) * GROUP, end, close);
+                flow.y = v_rsqrt_seed(v_load(ring[!h][0].s2));
+            }
+        }
+        if (--left) continue; /* 32 terms a lane */
+        left = VL / 2;
+        push(&total, &flow.sum);
+    }
+    KEEP_IN_MEMORY;
+    add_pairs(flow.f, &ring[1][DEPTH - 1], flow.s2, &flow.sum);
+    push(&total, &flow.sum);
+    v_sum_lanes(v_load(total.sum[0]), v_load(total.sum[1]), v_load(total.sum[2]),
+                v_load(total.sum[3]), sum);
+}
+
+/* What the sums are to be multiplied by: FACTOR, and the mean error that the processor's estimates
+ * leave, over an octave of s. */
+static double correction(void)
+{
+    enum { SAMPLES = 4096 };
+    double sum = 0.0;
+    for (int k = 0; k < SAMPLES; k += VL) {
+        real s2[VL], f[VL];
+        for (int l = 0; l < VL; l++) s2[l] = (real)(1.0 + 3.0 * (k + l + 0.5) / SAMPLES);
+        const vec a = v_load(s2), y = v_rsqrt_seed(a), y2 = v_mul(y, y);
+        v_store(f, v_mul(v_mul(y, y2), bracket(a, y2)));
+        for (int l = 0; l < VL; l++) sum += (double)f[l] * (double)s2[l] * sqrt((double)s2[l]);
+    }
+    return SAMPLES / sum;
+}
+
+/* ---- pairs in double ------------------------------------------------------------ */
 
 INLINE int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
-static int all_finite(const double *a, int64_t n)
+enum { MOST_LANES = 8 };
+
+INLINE void pairs_by(const int LANES, const struct acc_points *p, const struct acc_frame *f,
+                     int64_t first, const int16_t *place, int n, const struct acc_target *t,
+                     double sum[NACC], struct acc_close *left)
 {
-    uint64_t any = 0;
-    for (int64_t k = 0; k < n; k++)
-        any |= (bits_of(a[k]) & 0x7ff0000000000000u) + 0x0010000000000000u;
-    return !(any >> 63);
+    double total[NACC][MOST_LANES] = {{0}};
+    const double unit = f->x_unit, eps2 = t->eps2;
+    for (int k = 0; k < n; k += LANES) {
+        double r[3][MOST_LANES] = {{0}}, m[MOST_LANES] = {0}, s2[MOST_LANES];
+        const int lanes = n - k < LANES ? n - k : LANES;
+        for (int l = 0; l < lanes; l++) {
+            const int64_t a = first + (place ? place[k + l] : k + l);
+            if (!is_number(p->m[a])) continue;
+            for (int c = 0; c < 3; c++) r[c][l] = (p->x[a][c] - t->x[c]) * unit;
+            m[l] = p->m[a] * f->m_unit;
+        }
+        for (int l = 0; l < LANES; l++)
+            s2[l] = r[0][l] * r[0][l] + r[1][l] * r[1][l] + r[2][l] * r[2][l] + eps2;
+        for (int l = 0; l < lanes; l++) {
+            const int at = place ? place[k + l] : k + l;
+            const double size = fabs(m[l]), given = p->m[first + at];
+            const int fits =
+                s2[l] > 0x1p-200 && s2[l] < 0x1p400 && size < 0x1p400 && size > 0x1p-300;
+            if (fits) continue;
+            if (is_number(given) && given != 0.0) left->place[left->count++] = (int16_t)at;
+            m[l] = 0.0, s2[l] = 1.0;
+            for (int c = 0; c < 3; c++) r[c][l] = 0.0;
+        }
+        for (int l = lanes; l < LANES; l++) s2[l] = 1.0;
+        for (int l = 0; l < LANES; l++) {
+            const double y = 1.0 / sqrt(s2[l]), my = m[l] * y, my3 = my * y * y;
+            total[ACC_POT][l] += my;
+            for (int c = 0; c < 3; c++) total[c][l] += my3 * r[c][l];
+        }
+    }
+    for (int k = 0; k < NACC; k++)
+        for (int l = 0; l < LANES; l++) sum[k] += total[k][l];
+}
+
+static void pairs_in_double(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+                            const int16_t *place, int n, const struct acc_target *t,
+                            double sum[NACC], struct acc_close *left)
+{
+    left->count = 0;
+    if (n < MOST_LANES)
+        pairs_by(1, p, f, first, place, n, t, sum, left);
+    else
+        pairs_by(MOST_LANES, p, f, first, place, n, t, sum, left);
+}
+
+/* ---- packing ---------------------------------------------------------------------- */
+
+/* In pieces that stay in the cache between the look and the copy. */
+static int copy(double *to, const double *from, int64_t n)
+{
+    enum { PIECE = 512 };
+    for (int64_t k = 0; k < n; k += PIECE) {
+        const int64_t piece = n - k < PIECE ? n - k : PIECE;
+        uint64_t any = 0;
+        for (int64_t l = 0; l < piece; l++)
+            any |= (bits_of(from[k + l]) & 0x7ff0000000000000u) + 0x0010000000000000u;
+        if (any >> 63) return 0;
+        memcpy(to + k, from + k, (size_t)piece * sizeof *to);
+    }
+    return 1;
 }
 
 /* Those of `n` points that are there, with points at the origin without mass in place of the
- * others, which pack moves far away. */
+ * others, which are sent far away later. */
 static unsigned take_there(const struct acc_points *p, int64_t first, int n, const double origin[3],
                            double (*x)[3], double *m)
 {
-    unsigned there = 0;
+    unsigned missing = 0;
     for (int k = 0; k < CHUNK; k++) {
         const int is_there = k < n && is_number(p->m[first + k]);
         memcpy(x[k], is_there ? p->x[first + k] : origin, sizeof x[k]);
         m[k] = is_there ? p->m[first + k] : 0.0;
-        there |= (unsigned)is_there << k;
+        missing |= (unsigned)!is_there << k;
     }
-    return there;
+    return missing;
 }
 
-/* A chunk of points as they were sent. */
-INLINE void pack_chunk(const double (*x)[3], const double *m, const struct acc_frame *f, float *row)
+INLINE void send_away(struct acc_chunk *chunk, int k)
+{
+    for (int c = 0; c < 3; c++) chunk->x[c][k] = INT32_MAX;
+    chunk->m[k] = 0.0f;
+}
+
+/* Scaled masses with which all terms are within single precision. */
+#define LIGHTEST 0x1p-4f
+#define HEAVIEST 0x1p99f
+
+/* A chunk of points as they were sent. Whether any might not fit, or has no mass. */
+INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct acc_frame *f,
+                           struct acc_chunk *chunk)
 {
     const double *o = f->origin;
     const quad origin[3] = {q_set(o[0], o[1], o[2], o[0]), q_set(o[1], o[2], o[0], o[1]),
                             q_set(o[2], o[0], o[1], o[2])};
-    const quad x_unit = q_set1(f->x_unit);
-    const double m_unit = f->m_unit;
+    const quad x_unit = q_set1(f->x_unit), m_unit = q_set1(f->m_unit);
+    vec most = v_set1(0), heavy = most, light = v_set1(HEAVIEST);
     UNROLL
-    for (int g = 0; g < CHUNK; g += 4)
-        q_pack_points(x[g], origin, x_unit, row + g, row + 4 * CHUNK + g);
-    for (int k = 0; k < CHUNK; k++) row[3 * CHUNK + k] = (float)(m[k] * m_unit);
+    for (int g = 0; g < CHUNK; g += 4) q_pack_points(x[g], origin, x_unit, chunk->x[0] + g);
+    UNROLL
+    for (int g = 0; g < CHUNK; g += 4) q_store_single(chunk->m + g, q_mul(q_load(m + g), m_unit));
+    for (int k = 0; k < CHUNK; k += VL) {
+        const vec size = v_abs(v_load(chunk->m + k));
+        heavy = v_max(heavy, size), light = v_min(light, size);
+        for (int c = 0; c < 3; c++)
+            most = v_max(most, v_abs(v_int_difference(chunk->x[c] + k, v_set1_int(0))));
+    }
+    const unsigned all = (1u << VL) - 1, bad_mass = vmask_bits(v_lt(light, v_set1(LIGHTEST))) |
+                                                    vmask_bits(v_lt(v_set1(HEAVIEST), heavy));
+    return bad_mass | (vmask_bits(v_lt(most, v_set1(ACC_REACH))) ^ all);
 }
 
-/* A mass that would vanish sends its block to the exact sum (in_range). */
-INLINE void keep_tiny(const double *m, int n, float *packed)
+static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, const double *m, int place,
+                                               struct acc_odd *odd)
 {
-    unsigned tiny = 0;
-    for (int l = 0; l < CHUNK; l += VL)
-        tiny |= vmask_bits(v_lt(v_abs(v_load(packed + l)), v_set1(0x1p-100)));
-    for (int k = 0; tiny && k < n; k++)
-        if (m[k] != 0.0 && is_number(m[k]) && fabsf(packed[k]) < 0x1p-100f) packed[k] = 0x1p-126f;
+    for (int k = 0; k < CHUNK; k++) {
+        const float size = fabsf(chunk->m[k]);
+        int fits = size >= LIGHTEST && size <= HEAVIEST;
+        for (int c = 0; c < 3; c++)
+            fits &= chunk->x[c][k] < (int)ACC_REACH && chunk->x[c][k] > -(int)ACC_REACH;
+        if (fits) continue;
+        send_away(chunk, k);
+        if (m[k] == 0.0) continue;
+        if (odd->count < ACC_MOST_ODD) odd->place[odd->count] = (int16_t)(place + k);
+        if (odd->count <= ACC_MOST_ODD) odd->count++;
+    }
 }
 
 static void pack(const struct acc_points *p, const struct acc_frame *f, int64_t first, int64_t end,
-                 int whole, float *rows)
+                 int whole, struct acc_chunk *chunk, struct acc_odd *odd)
 {
-    for (int64_t a = first; a < end; a += CHUNK) {
-        float *row = rows + a * ACC_ROWS;
+    odd->count = 0;
+    for (int64_t a = first; a < end; a += CHUNK, chunk++) {
         double x[CHUNK][3], m[CHUNK];
-        if (end - a >= CHUNK && (whole || all_finite(p->m + a, CHUNK))) {
-            pack_chunk(p->x + a, p->m + a, f, row);
+        const int here = end - a < CHUNK ? (int)(end - a) : CHUNK;
+        if (whole && here == CHUNK) {
+            if (pack_chunk(p->x + a, p->m + a, f, chunk))
+                note_odd(chunk, p->m + a, (int)(a - first), odd);
             continue;
         }
-        const unsigned there =
-            take_there(p, a, end - a < CHUNK ? (int)(end - a) : CHUNK, f->origin, x, m);
-        pack_chunk((const double (*)[3])x, m, f, row);
+        const unsigned missing = take_there(p, a, here, f->origin, x, m);
+        if (pack_chunk((const double (*)[3])x, m, f, chunk))
+            note_odd(chunk, m, (int)(a - first), odd);
         for (int k = 0; k < CHUNK; k++)
-            if (!(there >> k & 1)) row[k] = (float)FAR_AWAY;
+            if (missing >> k & 1) send_away(chunk, k);
     }
-    for (int64_t a = first; a < end; a += CHUNK)
-        keep_tiny(p->m + a, end - a < CHUNK ? (int)(end - a) : CHUNK,
-                  rows + a * ACC_ROWS + 3 * CHUNK);
-    for (int64_t a = (end + CHUNK - 1) / CHUNK * CHUNK; a % (ACC_GROUP * CHUNK); a += CHUNK) {
-        memset(rows + a * ACC_ROWS, 0, sizeof(float) * CHUNK * ACC_ROWS);
-        for (int k = 0; k < CHUNK; k++) rows[a * ACC_ROWS + k] = (float)FAR_AWAY;
-    }
-}
-
-INLINE vec magnitude(vec a)
-{
-    const vec limit = v_set1(0x1p127), b = v_abs(a);
-    return v_select(v_lt(b, limit), b, limit);
-}
-
-static double extreme(vec a, int largest)
-{
-    real lane[VL];
-    v_store(lane, a);
-    double most = lane[0];
-    for (int l = 1; l < VL; l++)
-        if (largest ? lane[l] > most : lane[l] < most) most = lane[l];
-    return most;
-}
-
-static struct block_range range(const float *rows, int n)
-{
-    const vec none = v_set1(0x1p-126), never = v_set1(0x1p127), far = v_set1(FAR_AWAY);
-    vec x = v_set1(0), high = x, low = never;
-    for (int c = 0; c < n; c += CHUNK, rows += ACC_ROWS * CHUNK)
-        for (int l = 0; l < CHUNK; l += VL) {
-            const vec m = magnitude(v_load(rows + 3 * CHUNK + l)), x0 = magnitude(v_load(rows + l));
-            x = v_max(x, v_select(v_lt(m, none), v_select(v_lt(x0, far), x0, v_set1(0)), x0));
-            x = v_max(x, magnitude(v_load(rows + CHUNK + l)));
-            x = v_max(x, magnitude(v_load(rows + 2 * CHUNK + l)));
-            high = v_max(high, m);
-            low = v_min(low, v_select(v_lt(m, none), never, m));
-        }
-    const double most = extreme(high, 1);
-    return (struct block_range){
-        (int16_t)exponent_of(extreme(x, 1)), EXPONENT_NONE, EXPONENT_NONE,
-        (int16_t)(most > 0.0 ? exponent_of(extreme(low, 0)) : EXPONENT_NONE),
-        (int16_t)exponent_of(most)};
+    for (int64_t n = (end - first + CHUNK - 1) / CHUNK; n % ACC_GROUP; n++, chunk++)
+        for (int k = 0; k < CHUNK; k++) send_away(chunk, k);
 }
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 extern const struct acc_kernel JOIN(acc_kernel_, ISA);
-const struct acc_kernel JOIN(acc_kernel_, ISA) = {all_finite, pack, range, block};
+const struct acc_kernel JOIN(acc_kernel_, ISA) = {copy, pack, block, pairs_in_double, correction};

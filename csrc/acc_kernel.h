@@ -1,10 +1,14 @@
 /* acc_kernel.h - acc and pot of GRAPE-5's points, in mode grape: what each instruction set
  * supplies.
  *
- * Points lie in chunks of 16 as in kernel.h, without velocities. Lanes hold j, for one i particle
- * at a time, so that the order of a block sum is the same whatever else is computed: lane l takes
- * every VL-th address, in sub-sums of 32 of them in single precision that are added in double; then
- * the lanes are added in halves.
+ * Places are integers: multiples of 2^-27 of the length scale L from the origin, below 8 L. Their
+ * differences are exact, and rounded to single precision once. A pair nearer than ACC_NEAR steps
+ * (2^-6 L), softening included, would feel the step; it is left out and done in double, as are
+ * points and targets beyond 8 L.
+ *
+ * Lanes hold j, for one i particle at a time, so that the order of a block sum is the same whatever
+ * else is computed: lane l takes every VL-th address, in sub-sums of 32 of them; then the lanes are
+ * added in halves, in double.
  */
 #ifndef GRAPE6_ACC_KERNEL_H
 #define GRAPE6_ACC_KERNEL_H
@@ -12,16 +16,14 @@
 #include "kernel.h"
 
 enum { ACC_AX, ACC_AY, ACC_AZ, ACC_POT, NACC };
-enum { ACC_FIELDS = 8, ACC_ROWS = 7 }; /* x y z xl yl zl eps2 close; x y z m xl yl zl */
-/* Chunks are packed, and summed, in groups of 4: of other lengths the last ones are empty. */
-enum { ACC_GROUP = 4 };
+/* Chunks are packed, and summed, in groups: of other lengths the last ones are empty. */
+enum { ACC_GROUP = 4, ACC_MOST_ODD = 31 };
 
-/* r^2 below which pairs of a particle are close: 8 steps of the grid, or more beyond it (range.h).
- */
-static inline float acc_close_r2(const struct body_range *r)
-{
-    return 32.0f * (float)power_of_two(close_exponent(MODE_GRAPE, r->x));
-}
+#define ACC_NEAR 0x1p21f
+#define ACC_REACH 0x1p30 /* places are below */
+#define ACC_EPS2 0x1p66f /* and softenings squared */
+/* A step of places, as a shift of length_shift. */
+enum { ACC_SHIFT = 7 };
 
 /* Points at rest as GRAPE-5 sends them. Numbers that are none mark what is not there. */
 struct acc_points {
@@ -34,26 +36,45 @@ struct acc_frame {
     double origin[3], x_unit, m_unit;
 };
 
-/* Places in a block, in order, of the particles that are too close to i for single precision; their
- * pairs are left out. */
+struct acc_chunk {
+    int32_t x[3][CHUNK];
+    float m[CHUNK];
+};
+
+/* Places in a block of points that integers or single masses do not hold: none are packed. */
+struct acc_odd {
+    int16_t count, place[ACC_MOST_ODD]; /* count > ACC_MOST_ODD: the block is not packed */
+};
+
+struct acc_target {
+    double x[3], eps2; /* in the caller's units; in steps squared */
+    int32_t place[3];
+    int fits; /* in integers and single precision */
+};
+
+/* Places in a block, in order, of particles whose pairs are left out. */
 struct acc_close {
     int count;
     int16_t place[BLOCK];
 };
 
 struct acc_kernel {
-    /* Whether none of n numbers is NaN or Inf. */
-    int (*finite)(const double *a, int64_t n);
-    /* Points first .. end - 1, first a multiple of 64, into chunks of ACC_ROWS, rows being that of
-     * point 0; those whose mass is no number (there is none if `whole`), and the others up to the
-     * next multiple of 64, as empty. */
+    /* Copies n numbers as long as none is NaN or Inf; whether that was all. */
+    int (*copy)(double *to, const double *from, int64_t n);
+    /* Points first .. end - 1 of a block into chunks, chunk being that of the first; those whose
+     * mass is no number (there is none if `whole`), and the others up to whole groups, as empty. */
     void (*pack)(const struct acc_points *p, const struct acc_frame *f, int64_t first, int64_t end,
-                 int whole, float *rows);
-    /* Exponents of a packed block of n particles. */
-    struct block_range (*range)(const float *rows, int n);
-    /* Sums of a block of n points on a target, in scaled units. */
-    void (*block)(const float *rows, int n, const float target[ACC_FIELDS], double sum[NACC],
-                  struct acc_close *close);
+                 int whole, struct acc_chunk *chunk, struct acc_odd *odd);
+    /* Sums of `chunks` chunks, a multiple of ACC_GROUP, on a target that fits, in scaled units
+     * and, for want of a factor, 1 / correction() too small. It reads half a group beyond. */
+    void (*block)(const struct acc_chunk *chunk, int chunks, const struct acc_target *t,
+                  double sum[NACC], struct acc_close *close);
+    /* Adds pairs in double, in scaled units: points first + place[k], or first + k. Leaves those
+     * out whose terms might not fit, and notes them. */
+    void (*pairs)(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+                  const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
+                  struct acc_close *left);
+    double (*correction)(void);
 };
 
 /* As kernel_choose. */

@@ -8,7 +8,7 @@
 #include "memory.h"
 #include "origin.h"
 
-enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP * CHUNK };
+enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
 
 /* What is no number. */
 #define EMPTY 0x7ff80000000e3973u
@@ -21,8 +21,8 @@ void grape5_points_free(struct grape5_points *p)
 {
     memory_free(p->x);
     memory_free(p->m);
-    memory_free(p->rows);
-    memory_free(p->range);
+    memory_free(p->chunk);
+    memory_free(p->odd);
     memory_free(p->stale);
     memset(p, 0, sizeof *p);
 }
@@ -47,8 +47,8 @@ static int grow_to(struct grape5_points *p, int64_t capacity)
 {
     const size_t n = (size_t)capacity, blocks = n / BLOCK;
     if (!grow_piece(&p->x, n * sizeof *p->x) || !grow_piece(&p->m, n * sizeof *p->m) ||
-        !grow_piece(&p->rows, (n + PADDING) * ACC_ROWS * sizeof *p->rows) ||
-        !grow_piece(&p->range, blocks * sizeof *p->range) || !grow_piece(&p->stale, blocks))
+        !grow_piece(&p->chunk, (n / CHUNK + PADDING) * sizeof *p->chunk) ||
+        !grow_piece(&p->odd, blocks * sizeof *p->odd) || !grow_piece(&p->stale, blocks))
         return G6X_E_MEMORY;
     const int64_t old = p->capacity;
     p->capacity = capacity;
@@ -126,13 +126,11 @@ int grape5_points_set(struct grape5_points *p, int halves, int64_t address, int6
     }
     const double (*const from)[3] = halves & GRAPE5_POSITIONS ? x : NULL;
     const double *const mass = halves & GRAPE5_MASSES ? m : NULL;
-    const int plain = (halves == GRAPE5_BOTH ? address <= p->sound : address + n <= p->sound) &&
-                      (!from || p->kernel->finite(from[0], 3 * n)) &&
-                      (!mass || p->kernel->finite(mass, n));
     for (int64_t b = address / BLOCK; b <= (address + n - 1) / BLOCK; b++) p->stale[b] = 1;
-    if (plain) {
-        if (from) memcpy(p->x[address], from, (size_t)n * sizeof *p->x);
-        if (mass) memcpy(p->m + address, mass, (size_t)n * sizeof *p->m);
+    /* Where copying stops, nothing has been said yet of what was copied. */
+    if ((halves == GRAPE5_BOTH ? address <= p->sound : address + n <= p->sound) &&
+        (!mass || p->kernel->copy(p->m + address, mass, n)) &&
+        (!from || p->kernel->copy(p->x[address], from[0], 3 * n))) {
         if (address + n > p->sound) p->sound = address + n;
         return code;
     }
@@ -212,12 +210,12 @@ static void find_frame(const struct grape5_points *p, int64_t n, const int given
         far[k] = 0.0;
         for (int c = 0; c < 3; c++) far[k] = fmax(far[k], fabs(x[k][c] - f->origin[c]));
     }
-    *scale = (struct scale){.length = exponent_of_most(far, count),
-                            .mass = exponent_of_most(m, count)};
+    *scale =
+        (struct scale){.length = exponent_of_most(far, count), .mass = exponent_of_most(m, count)};
     if (given[0] != G6X_AUTO) scale->length = scale_exponent(given[0]);
     if (given[1] != G6X_AUTO) scale->mass = scale_exponent(given[1]);
     memcpy(scale->origin, f->origin, sizeof scale->origin);
-    f->x_unit = power_of_two(length_shift(scale, MODE_GRAPE));
+    f->x_unit = power_of_two(length_shift(scale, MODE_GRAPE) + ACC_SHIFT);
     f->m_unit = power_of_two(mass_shift(scale));
 }
 
@@ -225,8 +223,8 @@ static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
 {
     const struct acc_points points = {(const double (*)[3])p->x, p->m};
     const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
-    p->kernel->pack(&points, &p->frame, first, end, end <= p->sound, p->rows);
-    p->range[b] = p->kernel->range(p->rows + first * ACC_ROWS, (int)(end - first));
+    p->kernel->pack(&points, &p->frame, first, end, end <= p->sound, p->chunk + first / CHUNK,
+                    &p->odd[b]);
     p->stale[b] = 0;
 }
 
@@ -235,6 +233,7 @@ void grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3])
     struct acc_frame frame;
     const int64_t end = n < p->capacity ? n : p->capacity;
     find_frame(p, end, given, &frame, &p->scale);
+    if (p->correction == 0.0) p->correction = p->kernel->correction();
     const int moved = memcmp(&frame, &p->frame, sizeof frame) != 0;
     p->frame = frame;
     if (end != p->packed) /* of the last block of either fewer or more belong to it now */

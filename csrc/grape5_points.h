@@ -19,13 +19,14 @@ struct grape5_points {
     struct lost lost[MOST_LOST]; /* as in jmemory.h, beyond the capacity */
     int nlost;
 
-    float *rows;
-    struct block_range *range;
+    struct acc_chunk *chunk;
+    struct acc_odd *odd;  /* per block */
     unsigned char *stale; /* per block: to be packed again */
     int64_t packed;       /* points that were packed the last time */
     struct acc_frame frame;
     struct scale scale; /* behind the frame */
     const struct acc_kernel *kernel;
+    double correction; /* the kernel's */
 };
 
 /* Which halves of particles come. */

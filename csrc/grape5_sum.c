@@ -25,34 +25,23 @@ struct work {
     double (*block_sum)[NACC]; /* [block][i], if j has parts */
 };
 
-struct target {
-    float field[ACC_FIELDS];
-    struct body_range range;
-    int bad;
-};
-
 static int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
-static double larger(double a, double b) { return a > b ? a : b; }
-
-static struct target take_target(const struct work *w, int64_t i)
+static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
 {
     const struct acc_frame *f = &w->p->frame;
     const struct grape5_sum *s = w->sum;
-    struct target t = {.bad = 0};
-    double reach = 0.0;
+    const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
+    struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2};
+    *bad = 0;
     for (int k = 0; k < 3; k++) {
         const double round = 6755399441055744.0, a = (s->x[i][k] - f->origin[k]) * f->x_unit;
-        t.bad |= !is_number(s->x[i][k]);
-        t.field[k] = (float)(a < 0x1p40 && a > -0x1p40 ? a + round - round : a);
-        t.field[3 + k] = (float)(a - (double)t.field[k]);
-        reach = larger(reach, fabs(a));
+        const int fits = a < ACC_REACH && a > -ACC_REACH;
+        t.x[k] = s->x[i][k];
+        t.place[k] = fits ? (int32_t)(a + round - round) : 0;
+        t.fits &= fits;
+        *bad |= !is_number(s->x[i][k]);
     }
-    const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
-    t.field[6] = (float)eps2;
-    t.range =
-        (struct body_range){(int16_t)exponent_of(reach), EXPONENT_NONE, (int16_t)exponent_of(eps2)};
-    t.field[7] = acc_close_r2(&t.range);
     return t;
 }
 
@@ -77,27 +66,34 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
 }
 
 /* Force of a block on a target, in the caller's units. */
-static void sum_block(struct work *w, const struct target *t, int64_t i, int64_t b,
+static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
                       double sum[NACC])
 {
+    const struct grape5_points *p = w->p;
+    const struct acc_points points = {(const double (*)[3])p->x, p->m};
+    const struct acc_odd *odd = &p->odd[b];
     const int64_t first = b * BLOCK, left = w->n - first;
     const int n = left < BLOCK ? (int)left : BLOCK;
-    const int padded = (n + ACC_GROUP * CHUNK - 1) / (ACC_GROUP * CHUNK) * ACC_GROUP * CHUNK;
-    const int fits = in_range(MODE_GRAPE, &t->range, &w->p->range[b]);
+    const int fits = t->fits && odd->count <= ACC_MOST_ODD;
+    struct acc_close close, extreme;
     long double exact[NACC] = {0};
-    struct acc_close close;
-    close.count = 0;
+    extreme.count = 0;
     memset(sum, 0, NACC * sizeof *sum);
     if (fits) {
-        w->p->kernel->block(w->p->rows + first * ACC_ROWS, padded, t->field, sum, &close);
-        for (int k = 0; k < NACC; k++) {
-            const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
-            sum[k] = sum[k] * unit[0] * unit[1];
-        }
-        if (!close.count) return;
+        const int chunks = (n + CHUNK - 1) / CHUNK, group = ACC_GROUP - 1;
+        p->kernel->block(p->chunk + first / CHUNK, (chunks + group) & ~group, t, sum, &close);
+        for (int k = 0; k < NACC; k++) sum[k] *= p->correction;
+        for (int k = 0; k < odd->count; k++) close.place[close.count++] = odd->place[k];
     }
-    for (int k = 0; k < (fits ? close.count : n); k++)
-        add_exactly(w, i, first + (fits ? close.place[k] : k), exact);
+    if (!fits || close.count)
+        p->kernel->pairs(&points, &p->frame, first, fits ? close.place : NULL,
+                         fits ? close.count : n, t, sum, &extreme);
+    for (int k = 0; k < NACC; k++) {
+        const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
+        sum[k] = sum[k] * unit[0] * unit[1];
+    }
+    if (!extreme.count) return;
+    for (int k = 0; k < extreme.count; k++) add_exactly(w, i, first + extreme.place[k], exact);
     for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
 }
 
@@ -116,16 +112,18 @@ static void give(struct grape5_sum *s, int64_t i, const double sum[NACC], int ba
 /* Targets i .. i + count - 1 and blocks first .. last - 1. */
 static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_t last)
 {
-    struct target t[TILE];
-    double total[TILE][NACC] = {{0}};
+    struct acc_target t[TILE];
+    double total[TILE][NACC];
+    int bad[TILE];
+    memset(total, 0, (size_t)count * sizeof *total);
     for (int k = 0; k < count; k++) {
-        t[k] = take_target(w, i + k);
-        if (t[k].bad) note_bad(w, (int)(i + k));
+        t[k] = take_target(w, i + k, &bad[k]);
+        if (bad[k]) note_bad(w, (int)(i + k));
     }
     for (int64_t b = first; b < last; b++)
         for (int k = 0; k < count; k++) {
             double sum[NACC];
-            if (t[k].bad) continue;
+            if (bad[k]) continue;
             if (w->block_sum) {
                 sum_block(w, &t[k], i + k, b, w->block_sum[b * w->sum->ni + i + k]);
                 continue;
@@ -133,7 +131,7 @@ static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_
             sum_block(w, &t[k], i + k, b, sum);
             for (int q = 0; q < NACC; q++) total[k][q] += sum[q];
         }
-    for (int k = 0; k < count && !w->block_sum; k++) give(w->sum, i + k, total[k], t[k].bad);
+    for (int k = 0; k < count && !w->block_sum; k++) give(w->sum, i + k, total[k], bad[k]);
 }
 
 static void task(void *work)
@@ -183,7 +181,8 @@ static void add_blocks(struct work *w)
 
 int grape5_sum_run(const struct grape5_points *p, int64_t n, int threads, struct grape5_sum *sum)
 {
-    const int length = length_shift(&p->scale, MODE_GRAPE), mass = mass_shift(&p->scale);
+    const int length = length_shift(&p->scale, MODE_GRAPE) + ACC_SHIFT,
+              mass = mass_shift(&p->scale);
     struct work w = {.p = p, .sum = sum, .n = n < p->capacity ? n : p->capacity};
     w.blocks = parts(w.n, BLOCK);
     w.first_bad = sum->ni;

@@ -20,6 +20,26 @@ PAIR_FN void v_accumulate(double *d, vec s)
     _mm256_storeu_pd(d, _mm256_add_pd(_mm256_loadu_pd(d), lo));
     _mm256_storeu_pd(d + 4, _mm256_add_pd(_mm256_loadu_pd(d + 4), hi));
 }
+/* Integers, and differences of them (modulo 2^32) as numbers. */
+typedef __m256i vint;
+#define v_set1_int _mm256_set1_epi32
+PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+{
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_loadu_si256((const void *)a), b));
+}
+/* The sums of the lanes of each, in double. */
+PAIR_FN __m256d v_halves(vec a)
+{
+    return _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(a)),
+                         _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)));
+}
+PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+{
+    const __m256d ab = _mm256_hadd_pd(v_halves(a), v_halves(b));
+    const __m256d cd = _mm256_hadd_pd(v_halves(c), v_halves(d));
+    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20),
+                                        _mm256_permute2f128_pd(ab, cd, 0x31)));
+}
 /* Row k of four numbers at p[k]; the columns. */
 PAIR_FN void v_columns(const float *const p[VL], vec column[4])
 {

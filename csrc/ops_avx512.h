@@ -20,6 +20,27 @@ PAIR_FN void v_accumulate(double *d, vec s)
 }
 #define v_lt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
 #define v_select(m, a, b) _mm512_mask_blend_ps(m, b, a)
+/* Integers, and differences of them (modulo 2^32) as numbers. */
+typedef __m512i vint;
+#define v_set1_int _mm512_set1_epi32
+PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+{
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(a), b));
+}
+/* The sums of the lanes of each, in double. */
+PAIR_FN __m256d v_quarters(vec a)
+{
+    const __m512d half = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)),
+                                       _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)));
+    return _mm256_add_pd(_mm512_castpd512_pd256(half), _mm512_extractf64x4_pd(half, 1));
+}
+PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+{
+    const __m256d ab = _mm256_hadd_pd(v_quarters(a), v_quarters(b));
+    const __m256d cd = _mm256_hadd_pd(v_quarters(c), v_quarters(d));
+    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20),
+                                        _mm256_permute2f128_pd(ab, cd, 0x31)));
+}
 /* Row k of four numbers at p[k]; the columns. */
 PAIR_FN void v_columns(const float *const p[VL], vec column[4])
 {

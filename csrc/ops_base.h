@@ -104,6 +104,26 @@ PAIR_FN void v_accumulate(double *d, vec s)
 }
 
 #if REAL_BITS == 32
+/* Integers, and differences of them (modulo 2^32) as numbers. */
+typedef uint32_t vint __attribute__((vector_size(16)));
+PAIR_FN vint v_set1_int(int32_t a)
+{
+    const uint32_t b = (uint32_t)a;
+    return (vint){b, b, b, b};
+}
+PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+{
+    vint c;
+    memcpy(&c, a, sizeof c);
+    return __builtin_convertvector((vmask)(c - b), vec);
+}
+/* The sums of the lanes of each, in double. */
+PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+{
+    const vec v[4] = {a, b, c, d};
+    for (int k = 0; k < 4; k++)
+        sum[k] = ((double)v[k][0] + (double)v[k][2]) + ((double)v[k][1] + (double)v[k][3]);
+}
 /* Row k of four numbers at p[k]; the columns. */
 PAIR_FN void v_columns(const float *const p[VL], vec column[4])
 {
@@ -162,14 +182,17 @@ PAIR_FN void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, 
         r[3] = (real)d.lane[k];
     }
 }
+PAIR_FN void q_store_single(float *p, quad a)
+{
+    for (int k = 0; k < 4; k++) p[k] = (float)a.lane[k];
+}
 /* Four points, as in ops_quad_avx.h. */
-PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, real *high, real *low)
+PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row)
 {
     const double magic = 6755399441055744.0;
     for (int k = 0; k < 12; k++) {
         const double a = (x[k] - origin[k / 4].lane[k % 4]) * unit.lane[0];
-        const real h = (real)(a < 0x1p51 && a > -0x1p51 ? a + magic - magic : a);
-        high[k % 3 * 16 + k / 3] = h;
-        low[k % 3 * 16 + k / 3] = (real)(a - (double)h);
+        const int fits = a < 0x1p30 && a > -0x1p30;
+        row[k % 3 * 16 + k / 3] = fits ? (int32_t)(a + magic - magic) : INT32_MIN;
     }
 }

@@ -15,27 +15,27 @@ PAIR_FN void q_split(quad a, quad *hi, quad *lo)
     *hi = _mm256_cvtps_pd(_mm256_cvtpd_ps(_mm256_blend_pd(r, a, 8)));
     *lo = _mm256_sub_pd(a, *hi);
 }
-/* Four points, three coordinates each, less an origin that comes as three quads of coordinates in
- * turn, and times a unit; split like that into floats, a row of each coordinate. */
 #if REAL_BITS == 32
-PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, float *high,
-                           float *low)
+PAIR_FN void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
+#endif
+/* Four points, three coordinates each, less an origin that comes as three quads of coordinates in
+ * turn, and times a unit, as integers, a row of each coordinate; INT32_MIN where they do not fit.
+ */
+#if REAL_BITS == 32
+PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row)
 {
-    __m128 h[3], l[3];
-    for (int k = 0; k < 3; k++) {
-        const quad a = _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(x + 4 * k), origin[k]), unit);
-        h[k] = _mm256_cvtpd_ps(_mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-        l[k] = _mm256_cvtpd_ps(_mm256_sub_pd(a, _mm256_cvtps_pd(h[k])));
-    }
-    for (int part = 0; part < 2; part++) { /* x y z x, y z x y, z x y z */
-        const __m128 a = part ? l[0] : h[0], b = part ? l[1] : h[1], c = part ? l[2] : h[2];
-        const __m128 ab = _mm_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 2, 1)); /* y z y z */
-        const __m128 bc = _mm_shuffle_ps(b, c, _MM_SHUFFLE(2, 1, 3, 2)); /* x y x y */
-        float *row = part ? low : high;
-        _mm_storeu_ps(row, _mm_shuffle_ps(a, bc, _MM_SHUFFLE(2, 0, 3, 0)));
-        _mm_storeu_ps(row + 16, _mm_shuffle_ps(ab, bc, _MM_SHUFFLE(3, 1, 2, 0)));
-        _mm_storeu_ps(row + 32, _mm_shuffle_ps(ab, c, _MM_SHUFFLE(3, 0, 3, 1)));
-    }
+    __m128 part[3]; /* x y z x, y z x y, z x y z */
+    for (int k = 0; k < 3; k++)
+        part[k] = _mm_castsi128_ps(_mm256_cvtpd_epi32(
+            _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(x + 4 * k), origin[k]), unit)));
+    const __m128 a = part[0], b = part[1], c = part[2];
+    const __m128 ab = _mm_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 2, 1)); /* y z y z */
+    const __m128 bc = _mm_shuffle_ps(b, c, _MM_SHUFFLE(2, 1, 3, 2)); /* x y x y */
+    const __m128 column[3] = {_mm_shuffle_ps(a, bc, _MM_SHUFFLE(2, 0, 3, 0)),
+                              _mm_shuffle_ps(ab, bc, _MM_SHUFFLE(3, 1, 2, 0)),
+                              _mm_shuffle_ps(ab, c, _MM_SHUFFLE(3, 0, 3, 1))};
+    for (int k = 0; k < 3; k++)
+        _mm_storeu_si128((__m128i *)(void *)(row + 16 * k), _mm_castps_si128(column[k]));
 }
 #endif
 /* Writes the quads of four records as columns of up to four rows, each 16 apart. */
