@@ -7,7 +7,7 @@
 
 #include "force.h"
 #include "fpenv.h"
-#include "grape5_sum.h"
+#include "grape5_here.h"
 #include "handover.h"
 #include "memory.h"
 
@@ -177,16 +177,6 @@ int grape5_set_n(int64_t id, int n)
     return code;
 }
 
-static int bad_write(struct session *s, int code, int64_t address, int64_t slots)
-{
-    if (code == G6X_E_J_NAN)
-        return error_set(&s->fault, code, "g5_set_xmj: NaN or Inf in the particle at address %lld",
-                         (long long)address);
-    return error_set(&s->fault, code,
-                     "g5_set_xmj: out of memory for address %lld; %lld slots are in use",
-                     (long long)address, (long long)slots);
-}
-
 /* Writes a particle, or a half of one, the other being as it was: NaN if it was never sent, so that
  * a force which needs it fails. 0 or a fault code. */
 static int set_one(struct session *s, int halves, int address, const double *x, const double *mass)
@@ -206,16 +196,7 @@ static int set_one(struct session *s, int halves, int address, const double *x, 
     const int sound = (!(halves & GRAPE5_POSITIONS) || handover_finite(place, 3)) &&
                       (!(halves & GRAPE5_MASSES) || is_finite(m));
     if (!code || (code == G6X_E_J_NAN && sound)) return 0;
-    return bad_write(s, code, address, j->capacity);
-}
-
-static int set_here(struct session *s, int halves, int address, int n, const double (*x)[3],
-                    const double *mass)
-{
-    struct grape5_points *p = &s->grape5.points;
-    int64_t which;
-    const int code = grape5_points_set(p, halves, address, n, x, mass, &which);
-    return code ? bad_write(s, code, which, p->capacity) : 0;
+    return grape5_here_bad_write(s, code, address, j->capacity);
 }
 
 int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
@@ -244,7 +225,8 @@ int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3
     const int source = options_process()->g5_source_by_address ? address : 0;
     const int wanted = first ? 0 : n;
     if (s->grape5.here && wanted)
-        first = set_here(s, halves, address, n, x ? x + source : NULL, mass ? mass + source : NULL);
+        first = grape5_here_set(s, halves, address, n, x ? x + source : NULL,
+                                mass ? mass + source : NULL);
     for (int k = 0; !s->grape5.here && k < wanted; k++) {
         const int from = source + k;
         code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
@@ -290,51 +272,6 @@ static int check(struct session *s)
     return bad < 0 ? 0 : force_bad_particle(s, bad, (int)bad, lost, LACKS);
 }
 
-static int make_room_for_results(struct grape5 *g, int ni)
-{
-    if (ni <= g->room_results) return 0;
-    double (*acc)[3] = memory_zeroed((size_t)ni * sizeof *acc);
-    double *pot = memory_zeroed((size_t)ni * sizeof *pot);
-    if (!acc || !pot) {
-        memory_free(acc);
-        memory_free(pot);
-        return G6X_E_MEMORY;
-    }
-    memory_free(g->acc);
-    memory_free(g->pot);
-    g->acc = acc;
-    g->pot = pot;
-    g->room_results = ni;
-    return 0;
-}
-
-/* The forces at once: what is written later does not change them. */
-static int run_here(struct session *s, const double *eps2, int each)
-{
-    struct grape5 *g = &s->grape5;
-    const struct pipes *p = &s->pipes;
-    const int threads = s->options.threads ? s->options.threads : options_cores();
-    struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
-    fenv_t host;
-    int code = make_room_for_results(g, p->nip);
-    sum.acc = g->acc;
-    sum.pot = g->pot;
-    fpenv_enter(&host);
-    if (!code) grape5_points_pack(&g->points, g->n, s->options.scale);
-    if (!code) code = grape5_sum_run(&g->points, g->n, threads, &sum);
-    fpenv_leave(&host);
-    if (code)
-        return error_set(&s->fault, code, "out of memory for the forces on %d particles", p->nip);
-    g->results = p->nip;
-    g->invalid = sum.first_bad < p->nip;
-    s->calls++;
-    s->full_calls += p->nip == options_process()->npipes;
-    if (sum.coincidences) force_warn(s, sum.coincidences);
-    if (!g->invalid) return 0;
-    return error_set(&s->fault, G6X_E_I_NAN,
-                     "NaN or Inf in i particle %d (index -1); its force is NaN", sum.first_bad);
-}
-
 static int run(struct session *s)
 {
     struct grape5 *g = &s->grape5;
@@ -343,7 +280,7 @@ static int run(struct session *s)
     int each, code = check(s);
     if (!code) code = softening(s, &eps2, &each);
     if (g->here) {
-        if (!code) code = run_here(s, eps2, each);
+        if (!code) code = grape5_here_run(s, eps2, each);
         g->ran = 1;
         g->code = code == G6X_E_I_NAN ? 0 : code;
         return code;
@@ -378,25 +315,6 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
     return code;
 }
 
-/* Hands over the results of run_here; NaN in place of those beyond a double. */
-static int give(struct session *s, int ni, double (*a)[3], double *p)
-{
-    const struct grape5 *g = &s->grape5;
-    const struct pipes *pipes = &s->pipes;
-    int out_of_range = -1;
-    for (int i = ni - 1; i >= 0; i--) {
-        double sum[NSUM] = {g->acc[i][0], g->acc[i][1], g->acc[i][2]};
-        sum[SUM_POT] = g->pot[i];
-        if (!handover_fit(sum, 0) && handover_finite(pipes->x[i], 3)) out_of_range = i;
-        memcpy(a[i], sum + SUM_AX, sizeof a[i]);
-        p[i] = 0.0 - sum[SUM_POT];
-    }
-    if (out_of_range >= 0)
-        return error_set(&s->fault, G6X_E_RANGE,
-                         "the force on particle %d (index -1) does not fit a double", out_of_range);
-    return g->invalid ? G6X_E_I_NAN : 0;
-}
-
 static int get_force(struct session *s, int ni, double (*a)[3], double *p)
 {
     const struct grape5 *g = &s->grape5;
@@ -420,7 +338,7 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
         return code;
     }
     if (!ni) return 0;
-    code = g->here        ? give(s, ni, a, p)
+    code = g->here        ? grape5_here_give(s, ni, a, p)
            : ni < results ? first_rows(s, ni, a, p)
                           : force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
     for (int i = 0; options_process()->g5_pot_sign > 0 && i < ni; i++) p[i] = 0.0 - p[i];
