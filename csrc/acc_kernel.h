@@ -65,8 +65,8 @@ struct acc_kernel {
      * mass is no number (there is none if `whole`), and the others up to whole groups, as empty. */
     void (*pack)(const struct acc_points *p, const struct acc_frame *f, int64_t first, int64_t end,
                  int whole, struct acc_chunk *chunk, struct acc_odd *odd);
-    /* Sums of `chunks` chunks, a multiple of ACC_GROUP, on a target that fits, in scaled units
-     * and, for want of a factor, 1 / correction() too small. It reads half a group beyond. */
+    /* Sums of `chunks` chunks, a multiple of ACC_GROUP, on a target that fits, in scaled units and
+     * still to be multiplied by correction(). It reads half a group beyond. */
     void (*block)(const struct acc_chunk *chunk, int chunks, const struct acc_target *t,
                   double sum[NACC], struct acc_close *close);
     /* Adds pairs in double, in scaled units: points first + place[k], or first + k. Leaves those
@@ -74,6 +74,7 @@ struct acc_kernel {
     void (*pairs)(const struct acc_points *p, const struct acc_frame *f, int64_t first,
                   const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
                   struct acc_close *left);
+    /* Of the processor's estimates of 1/s: to be found once. */
     double (*correction)(void);
 };
 

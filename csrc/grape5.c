@@ -383,17 +383,14 @@ int grape5_calculate(int64_t id, int ni, const double (*x)[3], int each, const d
 {
     int code;
     struct session *s = take(id, &code);
-    if (s) {
-        code = set_xi(s, ni, x, each, eps2);
-        if (!code) (void)run(s);
-        if (!code)
-            code = get_force(s, ni, a, p);
-        else
-            handover_nan(ni, a, NULL, p, NULL, NULL);
-        session_release(s);
+    if (s) code = set_xi(s, ni, x, each, eps2);
+    if (s && !code) {
+        (void)run(s);
+        code = get_force(s, ni, a, p);
     } else {
         handover_nan(ni, a, NULL, p, NULL, NULL);
     }
+    if (s) session_release(s);
     return code;
 }
 
