@@ -18,9 +18,8 @@
 enum { GROUP = 32, DEPTH = GROUP / VL, STEP = GROUP / CHUNK }; /* pairs, vectors, chunks */
 _Static_assert(ACC_GROUP == 2 * STEP, "groups are summed two by two");
 
-/* m / s^3 is FACTOR times y^3 m (5/3 - s^2 y^2), y being the estimate of 1/s: one step, and no
+/* m / s^3 is 3/2 times y^3 m (5/3 - s^2 y^2), y being the estimate of 1/s: one step, and no
  * square of the error of y, whose mean correction() finds. */
-#define FACTOR 1.5
 INLINE vec bracket(vec s2, vec y2) { return v_fnma(s2, y2, v_set1(5.0 / 3.0)); }
 
 /* ---- sums of a block ------------------------------------------------------------ */
@@ -170,7 +169,7 @@ static void block(const struct acc_chunk *chunk, int chunks, const struct acc_ta
                 v_load(total.sum[3]), sum);
 }
 
-/* What the sums are to be multiplied by: FACTOR, and the mean error that the processor's estimates
+/* What the sums are to be multiplied by: 3/2, and the mean error that the processor's estimates
  * leave, over an octave of s. */
 static double correction(void)
 {
