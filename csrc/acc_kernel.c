@@ -24,18 +24,18 @@ INLINE vec bracket(vec s2, vec y2) { return v_fnma(s2, y2, v_set1(5.0 / 3.0)); }
 
 /* ---- sums of a block ------------------------------------------------------------ */
 
-struct pairs {
-    alignas(sizeof(vec)) real x[VL], y[VL], z[VL], s2[VL];
+struct separations {
+    alignas(sizeof(vec)) real r[3][VL], s2[VL];
 };
 
-typedef struct pairs group_of_pairs[DEPTH];
+typedef struct separations group_of_pairs[DEPTH];
 
 /* The compiler would carry what it has stored in registers, of which there are too few. */
 #define KEEP_IN_MEMORY __asm__ volatile("" ::: "memory")
 
 struct target {
-    vint x, y, z;
-    vec eps2;
+    vint place[3];
+    vec low[3], eps2;
 };
 
 struct sums {
@@ -56,15 +56,52 @@ INLINE void push(struct totals *total, struct sums *part)
     part->x = part->y = part->z = part->pot = v_set1(0);
 }
 
-/* A group of pairs of which some are near: notes these, up to place `end` of the block, and gives
- * chunks in which they have no mass. */
-static __attribute__((noinline)) const struct acc_chunk *
-leave_out(struct pairs *p, const struct acc_chunk *group, struct acc_chunk *massless, int place,
-          int end, struct acc_close *close)
+INLINE vec square_of(const vec r[3], vec eps2)
 {
+    return v_fma(r[2], r[2], v_fma(r[1], r[1], v_fma(r[0], r[0], eps2)));
+}
+
+/* Separations of a group to their last bits. */
+INLINE void refine(const struct target *t, const struct acc_low *low, struct separations *p)
+{
+    for (int k = 0; k < DEPTH; k++, p++) {
+        const struct acc_low *l = low + k * VL / CHUNK;
+        vec r[3];
+        for (int c = 0; c < 3; c++) {
+            const vec beside = v_sub(v_load(l->x[c] + k * VL % CHUNK), t->low[c]);
+            v_store(p->r[c], r[c] = v_add(v_load(p->r[c]), beside));
+        }
+        v_store(p->s2, square_of(r, t->eps2));
+    }
+}
+
+/* s^2 below which pairs of a group are left to double; 0 if there are none. */
+INLINE float limit_of(const struct separations *p)
+{
+    const vec rules = v_set1(ACC_RULES * ACC_RULES), close = v_set1(ACC_CLOSE * ACC_CLOSE);
+    int count = 0, any = 0;
+    for (int k = 0; k < DEPTH; k++) {
+        const vec s2 = v_load(p[k].s2);
+        count += __builtin_popcount(vmask_bits(v_lt(s2, rules)));
+        any |= vmask_bits(v_lt(s2, close)) != 0;
+    }
+    if (count <= ACC_FEW) return count ? ACC_RULES * ACC_RULES : 0.0f;
+    return any ? ACC_CLOSE * ACC_CLOSE : 0.0f;
+}
+
+/* A group of pairs of which some are near: takes what is beside the integers, notes those that are
+ * left to double, up to place `end` of the block, and gives chunks in which they have no mass. */
+static __attribute__((noinline)) const struct acc_chunk *
+look_closely(const struct target *t, struct separations *p, const struct acc_chunk *group,
+             const struct acc_low *low, struct acc_chunk *massless, int place, int end,
+             struct acc_close *close)
+{
+    refine(t, low, p);
+    const float limit = limit_of(p);
+    if (limit == 0.0f) return group;
     for (int c = 0; c < STEP; c++) memcpy(massless[c].m, group[c].m, sizeof group[c].m);
     for (int k = 0; k < DEPTH; k++) {
-        unsigned bits = vmask_bits(v_lt(v_load(p[k].s2), v_set1(ACC_NEAR * ACC_NEAR)));
+        unsigned bits = vmask_bits(v_lt(v_load(p[k].s2), v_set1(limit)));
         for (; bits; bits &= bits - 1) {
             const int at = k * VL + __builtin_ctz(bits);
             massless[at / CHUNK].m[at % CHUNK] = 0.0f;
@@ -76,24 +113,26 @@ leave_out(struct pairs *p, const struct acc_chunk *group, struct acc_chunk *mass
 }
 
 /* Stage one of vector k of a group: separations, and s^2. */
-INLINE vec separate(const struct target *t, const struct acc_chunk *group, int k, struct pairs *p)
+INLINE vec separate(const struct target *t, const struct acc_chunk *group, int k,
+                    struct separations *p)
 {
     const struct acc_chunk *c = group + k * VL / CHUNK;
     const int at = k * VL % CHUNK;
-    const vec x = v_int_difference(c->x[0] + at, t->x);
-    const vec y = v_int_difference(c->x[1] + at, t->y);
-    const vec z = v_int_difference(c->x[2] + at, t->z);
-    const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, t->eps2)));
-    v_store(p->x, x), v_store(p->y, y), v_store(p->z, z), v_store(p->s2, s2);
+    const vec r[3] = {v_int_difference(c->x[0] + at, t->place[0]),
+                      v_int_difference(c->x[1] + at, t->place[1]),
+                      v_int_difference(c->x[2] + at, t->place[2])};
+    const vec s2 = square_of(r, t->eps2);
+    v_store(p->r[0], r[0]), v_store(p->r[1], r[1]), v_store(p->r[2], r[2]);
+    v_store(p->s2, s2);
     return s2;
 }
 
-INLINE void add_pairs(vec f, const struct pairs *p, vec s2, struct sums *sum)
+INLINE void add_pairs(vec f, const struct separations *p, vec s2, struct sums *sum)
 {
     sum->pot = v_fma(f, s2, sum->pot);
-    sum->x = v_fma(f, v_load(p->x), sum->x);
-    sum->y = v_fma(f, v_load(p->y), sum->y);
-    sum->z = v_fma(f, v_load(p->z), sum->z);
+    sum->x = v_fma(f, v_load(p->r[0]), sum->x);
+    sum->y = v_fma(f, v_load(p->r[1]), sum->y);
+    sum->z = v_fma(f, v_load(p->r[2]), sum->z);
 }
 
 /* What is under way between the stages of a vector. */
@@ -111,8 +150,8 @@ INLINE vec advance(const struct target *t, const group_of_pairs now, group_of_pa
     vec least = v_set1(0);
     UNROLL
     for (int k = 0; k < DEPTH; k++) {
-        const struct pairs *last = k ? now + k - 1 : other + DEPTH - 1;
-        const struct pairs *next = k + 1 < DEPTH ? now + k + 1 : other;
+        const struct separations *last = k ? now + k - 1 : other + DEPTH - 1;
+        const struct separations *next = k + 1 < DEPTH ? now + k + 1 : other;
         const vec y = flow->y, y2 = v_mul(y, y), s2 = v_load(now[k].s2);
         const vec my = v_mul(y, v_load(mass[k * VL / CHUNK].m + k * VL % CHUNK));
         if (k == DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
@@ -126,11 +165,14 @@ INLINE vec advance(const struct target *t, const group_of_pairs now, group_of_pa
     return least;
 }
 
-static void block(const struct acc_chunk *chunk, int chunks, const struct acc_target *target,
-                  double sum[NACC], struct acc_close *close)
+static void block(const struct acc_chunk *chunk, const struct acc_low *low, int chunks,
+                  const struct acc_target *target, double sum[NACC], struct acc_close *close)
 {
-    const struct target t = {v_set1_int(target->place[0]), v_set1_int(target->place[1]),
-                             v_set1_int(target->place[2]), v_set1(target->eps2)};
+    const int32_t *at = target->place;
+    const float *beside = target->low;
+    const struct target t = {{v_set1_int(at[0]), v_set1_int(at[1]), v_set1_int(at[2])},
+                             {v_set1(beside[0]), v_set1(beside[1]), v_set1(beside[2])},
+                             v_set1(target->eps2)};
     const vec near = v_set1(ACC_NEAR * ACC_NEAR), zero = v_set1(0);
     const int end = chunks * CHUNK;
     group_of_pairs ring[2];
@@ -143,18 +185,18 @@ static void block(const struct acc_chunk *chunk, int chunks, const struct acc_ta
     ring[1][DEPTH - 1] = ring[0][0]; /* counts for nothing */
     for (int k = 0; k < NACC; k++) v_store(total.sum[k], zero);
     if (vmask_bits(v_lt(least, near)))
-        mass[0] = leave_out(ring[0], chunk, massless[0], 0, end, close);
+        mass[0] = look_closely(&t, ring[0], chunk, low, massless[0], 0, end, close);
     struct flow flow = {v_rsqrt_seed(v_load(ring[0][0].s2)), zero, zero, {zero, zero, zero, zero}};
     for (int place = 0, left = VL / 2; place < end; place += 2 * GROUP) {
         UNROLL
         for (int h = 0; h < 2; h++) {
-            chunk += STEP;
+            chunk += STEP, low += STEP;
             KEEP_IN_MEMORY;
             least = advance(&t, ring[h], ring[!h], mass[h], chunk, &flow);
             mass[!h] = chunk;
             if (__builtin_expect(vmask_bits(v_lt(least, near)), 0)) {
-                mass[!h] =
-                    leave_out(ring[!h], chunk, massless[!h], place + (h + 1) * GROUP, end, close);
+                mass[!h] = look_closely(&t, ring[!h], chunk, low, massless[!h],
+                                        place + (h + 1) * GROUP, end, close);
                 flow.y = v_rsqrt_seed(v_load(ring[!h][0].s2));
             }
         }
@@ -189,55 +231,78 @@ static double correction(void)
 
 INLINE int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
-enum { MOST_LANES = 8 };
+/* Pairs in double come in batches, and lanes of a batch in turn. */
+enum { LANES = 8, BATCH = 8 * LANES };
 
-INLINE void pairs_by(const int LANES, const struct acc_points *p, const struct acc_frame *f,
-                     int64_t first, const int16_t *place, int n, const struct acc_target *t,
-                     double sum[NACC], struct acc_close *left)
+struct batch {
+    double r[3][BATCH], m[BATCH], s2[BATCH];
+};
+
+/* Points first + place[k], or first + k, less the target; those that are not there have no mass. */
+INLINE void take_batch(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+                       const int16_t *place, int n, const struct acc_target *t, struct batch *b)
 {
-    double total[NACC][MOST_LANES] = {{0}};
-    const double unit = f->x_unit, eps2 = t->eps2;
-    for (int k = 0; k < n; k += LANES) {
-        double r[3][MOST_LANES] = {{0}}, m[MOST_LANES] = {0}, s2[MOST_LANES];
-        const int lanes = n - k < LANES ? n - k : LANES;
-        for (int l = 0; l < lanes; l++) {
-            const int64_t a = first + (place ? place[k + l] : k + l);
-            if (!is_number(p->m[a])) continue;
-            for (int c = 0; c < 3; c++) r[c][l] = (p->x[a][c] - t->x[c]) * unit;
-            m[l] = p->m[a] * f->m_unit;
+    for (int l = 0; l < n; l++) {
+        const int64_t a = first + (place ? place[l] : l);
+        const double there = is_number(p->m[a]) ? f->x_unit : 0.0;
+        for (int c = 0; c < 3; c++) b->r[c][l] = (p->x[a][c] - t->x[c]) * there;
+        b->m[l] = is_number(p->m[a]) ? p->m[a] * f->m_unit : 0.0;
+    }
+}
+
+/* Whether the terms of a pair are within double precision. */
+INLINE int pair_fits(double s2, double m)
+{
+    const double size = fabs(m);
+    return (s2 > 0x1p-200) & (s2 < 0x1p400) & (size < 0x1p400) & (size > 0x1p-300);
+}
+
+/* Takes pairs that do not fit out of a batch, and notes those that have a mass. */
+static __attribute__((noinline)) void take_out(struct batch *b, const double *given,
+                                               const int16_t *place, int from, int n,
+                                               struct acc_close *left)
+{
+    for (int l = 0; l < n; l++) {
+        const int at = place ? place[l] : from + l;
+        if (pair_fits(b->s2[l], b->m[l])) continue;
+        if (is_number(given[at]) && given[at] != 0.0) left->place[left->count++] = (int16_t)at;
+        b->m[l] = 0.0, b->s2[l] = 1.0;
+        for (int c = 0; c < 3; c++) b->r[c][l] = 0.0;
+    }
+}
+
+static void pairs(const struct acc_points *p, const struct acc_frame *f, int64_t first,
+                  const int16_t *place, int n, const struct acc_target *t, double sum[NACC],
+                  struct acc_close *left)
+{
+    double total[NACC][LANES] = {{0}};
+    struct batch b;
+    left->count = 0;
+    for (int k = 0; k < n; k += BATCH) {
+        const int here = n - k < BATCH ? n - k : BATCH, end = (here + LANES - 1) / LANES * LANES;
+        const int16_t *at = place ? place + k : NULL;
+        int fit = 1;
+        if (at)
+            take_batch(p, f, first, at, here, t, &b);
+        else
+            take_batch(p, f, first + k, NULL, here, t, &b);
+        for (int l = here; l < end; l++) b.r[0][l] = b.r[1][l] = b.r[2][l] = b.m[l] = 1.0;
+        for (int l = 0; l < end; l++) {
+            b.s2[l] = b.r[0][l] * b.r[0][l] + b.r[1][l] * b.r[1][l] + b.r[2][l] * b.r[2][l];
+            b.s2[l] += t->eps2;
+            fit &= pair_fits(b.s2[l], b.m[l]);
         }
-        for (int l = 0; l < LANES; l++)
-            s2[l] = r[0][l] * r[0][l] + r[1][l] * r[1][l] + r[2][l] * r[2][l] + eps2;
-        for (int l = 0; l < lanes; l++) {
-            const int at = place ? place[k + l] : k + l;
-            const double size = fabs(m[l]), given = p->m[first + at];
-            const int fits =
-                s2[l] > 0x1p-200 && s2[l] < 0x1p400 && size < 0x1p400 && size > 0x1p-300;
-            if (fits) continue;
-            if (is_number(given) && given != 0.0) left->place[left->count++] = (int16_t)at;
-            m[l] = 0.0, s2[l] = 1.0;
-            for (int c = 0; c < 3; c++) r[c][l] = 0.0;
-        }
-        for (int l = lanes; l < LANES; l++) s2[l] = 1.0;
-        for (int l = 0; l < LANES; l++) {
-            const double y = 1.0 / sqrt(s2[l]), my = m[l] * y, my3 = my * y * y;
-            total[ACC_POT][l] += my;
-            for (int c = 0; c < 3; c++) total[c][l] += my3 * r[c][l];
-        }
+        if (!fit) take_out(&b, p->m + first, at, k, here, left);
+        for (int l = here; l < end; l++) b.m[l] = 0.0;
+        for (int q = 0; q < end; q += LANES)
+            for (int l = 0; l < LANES; l++) {
+                const double y = 1.0 / sqrt(b.s2[q + l]), my = b.m[q + l] * y, my3 = my * y * y;
+                total[ACC_POT][l] += my;
+                for (int c = 0; c < 3; c++) total[c][l] += my3 * b.r[c][q + l];
+            }
     }
     for (int k = 0; k < NACC; k++)
         for (int l = 0; l < LANES; l++) sum[k] += total[k][l];
-}
-
-static void pairs_in_double(const struct acc_points *p, const struct acc_frame *f, int64_t first,
-                            const int16_t *place, int n, const struct acc_target *t,
-                            double sum[NACC], struct acc_close *left)
-{
-    left->count = 0;
-    if (n < MOST_LANES)
-        pairs_by(1, p, f, first, place, n, t, sum, left);
-    else
-        pairs_by(MOST_LANES, p, f, first, place, n, t, sum, left);
 }
 
 /* ---- packing ---------------------------------------------------------------------- */
@@ -272,9 +337,9 @@ static unsigned take_there(const struct acc_points *p, int64_t first, int n, con
     return missing;
 }
 
-INLINE void send_away(struct acc_chunk *chunk, int k)
+INLINE void send_away(struct acc_chunk *chunk, struct acc_low *low, int k)
 {
-    for (int c = 0; c < 3; c++) chunk->x[c][k] = INT32_MAX;
+    for (int c = 0; c < 3; c++) chunk->x[c][k] = INT32_MAX, low->x[c][k] = 0.0f;
     chunk->m[k] = 0.0f;
 }
 
@@ -284,7 +349,7 @@ INLINE void send_away(struct acc_chunk *chunk, int k)
 
 /* A chunk of points as they were sent. Whether any might not fit, or has no mass. */
 INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct acc_frame *f,
-                           struct acc_chunk *chunk)
+                           struct acc_chunk *chunk, struct acc_low *low)
 {
     const double *o = f->origin;
     const quad origin[3] = {q_set(o[0], o[1], o[2], o[0]), q_set(o[1], o[2], o[0], o[1]),
@@ -292,7 +357,8 @@ INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct a
     const quad x_unit = q_set1(f->x_unit), m_unit = q_set1(f->m_unit);
     vec most = v_set1(0), heavy = most, light = v_set1(HEAVIEST);
     UNROLL
-    for (int g = 0; g < CHUNK; g += 4) q_pack_points(x[g], origin, x_unit, chunk->x[0] + g);
+    for (int g = 0; g < CHUNK; g += 4)
+        q_pack_points(x[g], origin, x_unit, chunk->x[0] + g, low->x[0] + g);
     UNROLL
     for (int g = 0; g < CHUNK; g += 4) q_store_single(chunk->m + g, q_mul(q_load(m + g), m_unit));
     for (int k = 0; k < CHUNK; k += VL) {
@@ -306,8 +372,8 @@ INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct a
     return bad_mass | (vmask_bits(v_lt(most, v_set1(ACC_REACH))) ^ all);
 }
 
-static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, const double *m, int place,
-                                               struct acc_odd *odd)
+static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, struct acc_low *low,
+                                               const double *m, int place, struct acc_odd *odd)
 {
     for (int k = 0; k < CHUNK; k++) {
         const float size = fabsf(chunk->m[k]);
@@ -315,36 +381,35 @@ static __attribute__((noinline)) void note_odd(struct acc_chunk *chunk, const do
         for (int c = 0; c < 3; c++)
             fits &= chunk->x[c][k] < (int)ACC_REACH && chunk->x[c][k] > -(int)ACC_REACH;
         if (fits) continue;
-        send_away(chunk, k);
+        send_away(chunk, low, k);
         if (m[k] == 0.0) continue;
-        if (odd->count < ACC_MOST_ODD) odd->place[odd->count] = (int16_t)(place + k);
-        if (odd->count <= ACC_MOST_ODD) odd->count++;
+        odd->place[odd->count++] = (int16_t)(place + k);
     }
 }
 
 static void pack(const struct acc_points *p, const struct acc_frame *f, int64_t first, int64_t end,
-                 int whole, struct acc_chunk *chunk, struct acc_odd *odd)
+                 int whole, struct acc_chunk *chunk, struct acc_low *low, struct acc_odd *odd)
 {
     odd->count = 0;
-    for (int64_t a = first; a < end; a += CHUNK, chunk++) {
+    for (int64_t a = first; a < end; a += CHUNK, chunk++, low++) {
         double x[CHUNK][3], m[CHUNK];
         const int here = end - a < CHUNK ? (int)(end - a) : CHUNK;
         if (whole && here == CHUNK) {
-            if (pack_chunk(p->x + a, p->m + a, f, chunk))
-                note_odd(chunk, p->m + a, (int)(a - first), odd);
+            if (pack_chunk(p->x + a, p->m + a, f, chunk, low))
+                note_odd(chunk, low, p->m + a, (int)(a - first), odd);
             continue;
         }
         const unsigned missing = take_there(p, a, here, f->origin, x, m);
-        if (pack_chunk((const double (*)[3])x, m, f, chunk))
-            note_odd(chunk, m, (int)(a - first), odd);
+        if (pack_chunk((const double (*)[3])x, m, f, chunk, low))
+            note_odd(chunk, low, m, (int)(a - first), odd);
         for (int k = 0; k < CHUNK; k++)
-            if (missing >> k & 1) send_away(chunk, k);
+            if (missing >> k & 1) send_away(chunk, low, k);
     }
-    for (int64_t n = (end - first + CHUNK - 1) / CHUNK; n % ACC_GROUP; n++, chunk++)
-        for (int k = 0; k < CHUNK; k++) send_away(chunk, k);
+    for (int64_t n = (end - first + CHUNK - 1) / CHUNK; n % ACC_GROUP; n++, chunk++, low++)
+        for (int k = 0; k < CHUNK; k++) send_away(chunk, low, k);
 }
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 extern const struct acc_kernel JOIN(acc_kernel_, ISA);
-const struct acc_kernel JOIN(acc_kernel_, ISA) = {copy, pack, block, pairs_in_double, correction};
+const struct acc_kernel JOIN(acc_kernel_, ISA) = {copy, pack, block, pairs, correction};

@@ -22,6 +22,7 @@ void grape5_points_free(struct grape5_points *p)
     memory_free(p->x);
     memory_free(p->m);
     memory_free(p->chunk);
+    memory_free(p->low);
     memory_free(p->odd);
     memory_free(p->stale);
     memset(p, 0, sizeof *p);
@@ -48,6 +49,7 @@ static int grow_to(struct grape5_points *p, int64_t capacity)
     const size_t n = (size_t)capacity, blocks = n / BLOCK;
     if (!grow_piece(&p->x, n * sizeof *p->x) || !grow_piece(&p->m, n * sizeof *p->m) ||
         !grow_piece(&p->chunk, (n / CHUNK + PADDING) * sizeof *p->chunk) ||
+        !grow_piece(&p->low, (n / CHUNK + PADDING) * sizeof *p->low) ||
         !grow_piece(&p->odd, blocks * sizeof *p->odd) || !grow_piece(&p->stale, blocks))
         return G6X_E_MEMORY;
     const int64_t old = p->capacity;
@@ -224,7 +226,7 @@ static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
     const struct acc_points points = {(const double (*)[3])p->x, p->m};
     const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
     p->kernel->pack(&points, &p->frame, first, end, end <= p->sound, p->chunk + first / CHUNK,
-                    &p->odd[b]);
+                    p->low + first / CHUNK, &p->odd[b]);
     p->stale[b] = 0;
 }
 

@@ -20,6 +20,7 @@ struct grape5_points {
     int nlost;
 
     struct acc_chunk *chunk;
+    struct acc_low *low;
     struct acc_odd *odd;  /* per block */
     unsigned char *stale; /* per block: to be packed again */
     int64_t packed;       /* points that were packed the last time */

@@ -39,6 +39,7 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
         const int fits = a < ACC_REACH && a > -ACC_REACH;
         t.x[k] = s->x[i][k];
         t.place[k] = fits ? (int32_t)(a + round - round) : 0;
+        t.low[k] = fits ? (float)(a - t.place[k]) : 0.0f;
         t.fits &= fits;
         *bad |= !is_number(s->x[i][k]);
     }
@@ -74,20 +75,20 @@ static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int
     const struct acc_odd *odd = &p->odd[b];
     const int64_t first = b * BLOCK, left = w->n - first;
     const int n = left < BLOCK ? (int)left : BLOCK;
-    const int fits = t->fits && odd->count <= ACC_MOST_ODD;
     struct acc_close close, extreme;
     long double exact[NACC] = {0};
     extreme.count = 0;
     memset(sum, 0, NACC * sizeof *sum);
-    if (fits) {
+    if (t->fits) {
         const int chunks = (n + CHUNK - 1) / CHUNK, group = ACC_GROUP - 1;
-        p->kernel->block(p->chunk + first / CHUNK, (chunks + group) & ~group, t, sum, &close);
+        p->kernel->block(p->chunk + first / CHUNK, p->low + first / CHUNK,
+                         (chunks + group) & ~group, t, sum, &close);
         for (int k = 0; k < NACC; k++) sum[k] *= p->correction;
         for (int k = 0; k < odd->count; k++) close.place[close.count++] = odd->place[k];
     }
-    if (!fits || close.count)
-        p->kernel->pairs(&points, &p->frame, first, fits ? close.place : NULL,
-                         fits ? close.count : n, t, sum, &extreme);
+    if (!t->fits || close.count)
+        p->kernel->pairs(&points, &p->frame, first, t->fits ? close.place : NULL,
+                         t->fits ? close.count : n, t, sum, &extreme);
     for (int k = 0; k < NACC; k++) {
         const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
         sum[k] = sum[k] * unit[0] * unit[1];

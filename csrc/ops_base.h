@@ -187,12 +187,15 @@ PAIR_FN void q_store_single(float *p, quad a)
     for (int k = 0; k < 4; k++) p[k] = (float)a.lane[k];
 }
 /* Four points, as in ops_quad_avx.h. */
-PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row)
+PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
+                           float *low)
 {
     const double magic = 6755399441055744.0;
     for (int k = 0; k < 12; k++) {
         const double a = (x[k] - origin[k / 4].lane[k % 4]) * unit.lane[0];
         const int fits = a < 0x1p30 && a > -0x1p30;
-        row[k % 3 * 16 + k / 3] = fits ? (int32_t)(a + magic - magic) : INT32_MIN;
+        const double place = fits ? a + magic - magic : (double)INT32_MIN;
+        row[k % 3 * 16 + k / 3] = (int32_t)place;
+        low[k % 3 * 16 + k / 3] = fits ? (float)(a - place) : 0.0f;
     }
 }

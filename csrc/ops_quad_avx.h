@@ -18,24 +18,33 @@ PAIR_FN void q_split(quad a, quad *hi, quad *lo)
 #if REAL_BITS == 32
 PAIR_FN void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
 #endif
-/* Four points, three coordinates each, less an origin that comes as three quads of coordinates in
- * turn, and times a unit, as integers, a row of each coordinate; INT32_MIN where they do not fit.
- */
 #if REAL_BITS == 32
-PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row)
+/* x y z x, y z x y, z x y z as rows of x, y and z, 16 apart. */
+PAIR_FN void q_store_points(float *row, const __m128 part[3])
 {
-    __m128 part[3]; /* x y z x, y z x y, z x y z */
-    for (int k = 0; k < 3; k++)
-        part[k] = _mm_castsi128_ps(_mm256_cvtpd_epi32(
-            _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(x + 4 * k), origin[k]), unit)));
     const __m128 a = part[0], b = part[1], c = part[2];
     const __m128 ab = _mm_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 2, 1)); /* y z y z */
     const __m128 bc = _mm_shuffle_ps(b, c, _MM_SHUFFLE(2, 1, 3, 2)); /* x y x y */
     const __m128 column[3] = {_mm_shuffle_ps(a, bc, _MM_SHUFFLE(2, 0, 3, 0)),
                               _mm_shuffle_ps(ab, bc, _MM_SHUFFLE(3, 1, 2, 0)),
                               _mm_shuffle_ps(ab, c, _MM_SHUFFLE(3, 0, 3, 1))};
-    for (int k = 0; k < 3; k++)
-        _mm_storeu_si128((__m128i *)(void *)(row + 16 * k), _mm_castps_si128(column[k]));
+    for (int k = 0; k < 3; k++) _mm_storeu_ps(row + 16 * k, column[k]);
+}
+/* Four points, three coordinates each, less an origin that comes as three quads of coordinates in
+ * turn, and times a unit, as integers and what is beside them, a row of each coordinate; INT32_MIN
+ * where they do not fit. */
+PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
+                           float *low)
+{
+    __m128 part[3], beside[3];
+    for (int k = 0; k < 3; k++) {
+        const quad a = _mm256_mul_pd(_mm256_sub_pd(_mm256_loadu_pd(x + 4 * k), origin[k]), unit);
+        const __m128i place = _mm256_cvtpd_epi32(a);
+        part[k] = _mm_castsi128_ps(place);
+        beside[k] = _mm256_cvtpd_ps(_mm256_sub_pd(a, _mm256_cvtepi32_pd(place)));
+    }
+    q_store_points((float *)(void *)row, part);
+    q_store_points(low, beside);
 }
 #endif
 /* Writes the quads of four records as columns of up to four rows, each 16 apart. */
