@@ -31,8 +31,7 @@ def table(figures, head, names, cell):
 def programs(result):
     """Seconds of the treecodes (in brackets of force calls), microseconds a block of the others."""
     host = result["machine"]
-    on = f"{host['gpu']}, " if "gpu" in host else ""
-    lines = f"{on}{host['cpu']}, {host['cores']} cores, {result['date']}\n\n"
+    lines = f"{host['cpu']}, {host['cores']} cores, {result['date']}\n\n"
     treecodes = [f for f in result["figures"] if f["group"]]
     others = [f for f in result["figures"] if not f["group"]]
     tables = []
