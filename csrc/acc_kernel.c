@@ -75,18 +75,12 @@ INLINE void refine(const struct target *t, const struct acc_low *low, struct sep
     }
 }
 
-/* s^2 below which pairs of a group are left to double; 0 if there are none. */
-INLINE float limit_of(const struct separations *p)
+/* Bits of the pairs of vector k that are left to double, those with terms that rule included. */
+INLINE unsigned left_to_double(const struct separations *p, int rules)
 {
-    const vec rules = v_set1(ACC_RULES * ACC_RULES), close = v_set1(ACC_CLOSE * ACC_CLOSE);
-    int count = 0, any = 0;
-    for (int k = 0; k < DEPTH; k++) {
-        const vec s2 = v_load(p[k].s2);
-        count += __builtin_popcount(vmask_bits(v_lt(s2, rules)));
-        any |= vmask_bits(v_lt(s2, close)) != 0;
-    }
-    if (count <= ACC_FEW) return count ? ACC_RULES * ACC_RULES : 0.0f;
-    return any ? ACC_CLOSE * ACC_CLOSE : 0.0f;
+    const vec r[3] = {v_load(p->r[0]), v_load(p->r[1]), v_load(p->r[2])};
+    const unsigned close = vmask_bits(v_lt(square_of(r, v_set1(0)), v_set1(ACC_CLOSE * ACC_CLOSE)));
+    return close | (rules ? vmask_bits(v_lt(v_load(p->s2), v_set1(ACC_RULES * ACC_RULES))) : 0);
 }
 
 /* A group of pairs of which some are near: takes what is beside the integers, notes those that are
@@ -96,12 +90,17 @@ look_closely(const struct target *t, struct separations *p, const struct acc_chu
              const struct acc_low *low, struct acc_chunk *massless, int place, int end,
              struct acc_close *close)
 {
+    unsigned any = 0;
+    int few = 0;
     refine(t, low, p);
-    const float limit = limit_of(p);
-    if (limit == 0.0f) return group;
+    for (int k = 0; k < DEPTH; k++)
+        few += __builtin_popcount(vmask_bits(v_lt(v_load(p[k].s2), v_set1(ACC_RULES * ACC_RULES))));
+    few = few <= ACC_FEW;
+    for (int k = 0; k < DEPTH; k++) any |= left_to_double(&p[k], few);
+    if (!any) return group;
     for (int c = 0; c < STEP; c++) memcpy(massless[c].m, group[c].m, sizeof group[c].m);
     for (int k = 0; k < DEPTH; k++) {
-        unsigned bits = vmask_bits(v_lt(v_load(p[k].s2), v_set1(limit)));
+        unsigned bits = left_to_double(&p[k], few);
         for (; bits; bits &= bits - 1) {
             const int at = k * VL + __builtin_ctz(bits);
             massless[at / CHUNK].m[at % CHUNK] = 0.0f;
@@ -173,7 +172,7 @@ static void block(const struct acc_chunk *chunk, const struct acc_low *low, int 
     const struct target t = {{v_set1_int(at[0]), v_set1_int(at[1]), v_set1_int(at[2])},
                              {v_set1(beside[0]), v_set1(beside[1]), v_set1(beside[2])},
                              v_set1(target->eps2)};
-    const vec near = v_set1(ACC_NEAR * ACC_NEAR), zero = v_set1(0);
+    const vec near = v_set1(target->eps2 + ACC_NEAR * ACC_NEAR), zero = v_set1(0);
     const int end = chunks * CHUNK;
     group_of_pairs ring[2];
     struct acc_chunk massless[2][STEP];

@@ -3,10 +3,11 @@
  *
  * Places are integers: multiples of 2^-27 of the length scale L from the origin, below 8 L. Their
  * differences are exact, and rounded to single precision once. A pair nearer than ACC_NEAR steps
- * (2^-6 L), softening included, would feel the step: its group of 32 addresses takes what places
- * are beside the integers, too. A pair nearer than ACC_CLOSE steps is left out and done in double,
- * as are points and targets beyond 8 L; and so are pairs nearer than ACC_RULES steps (2^-12 L) if a
- * group has ACC_FEW of them at most, beside whose terms those of others in their lanes may be lost.
+ * (2^-5 L) would feel the step: its group of 32 addresses takes what places are beside the
+ * integers, too. A pair nearer than ACC_CLOSE steps is left out and done in double, as are points
+ * and targets beyond 8 L; and so are pairs nearer than ACC_RULES steps (2^-12 L), softening
+ * included, if a group has ACC_FEW of them at most, beside whose terms those of others in their
+ * lanes may be lost.
  *
  * Lanes hold j, for one i particle at a time, so that the order of a block sum is the same whatever
  * else is computed: lane l takes every VL-th address, in sub-sums of 32 of them; then the lanes are
@@ -21,12 +22,13 @@ enum { ACC_AX, ACC_AY, ACC_AZ, ACC_POT, NACC };
 /* Chunks are packed, and summed, in groups: of other lengths the last ones are empty. */
 enum { ACC_GROUP = 4 };
 
-#define ACC_NEAR 0x1p21f
+#define ACC_NEAR 0x1p22f
 #define ACC_CLOSE 0x1p3f
 #define ACC_RULES 0x1p15f
 enum { ACC_FEW = 2 };
 #define ACC_REACH 0x1p30 /* places are below */
-#define ACC_EPS2 0x1p66f /* and softenings squared */
+#define ACC_EPS2                                                                                   \
+    0x1p62f /* and softenings squared, beside which ACC_NEAR counts in single precision */
 /* A step of places, as a shift of length_shift. */
 enum { ACC_SHIFT = 7 };
 

@@ -126,3 +126,32 @@ def test_bits_do_not_depend_on_company_order_history_or_threads(isa):
     found = {capi.run_python(SETS + BITS, GRAPE6_ISA=isa, GRAPE6_THREADS=str(threads)).stdout
              for threads in (1, 2, 3, 16)}  # fmt: skip
     assert len(found) == 1
+
+
+def test_a_pair_nearer_than_its_softening(isa):
+    """Its force is small beside others', but all there is if there are none."""
+    capi.run_python(f"""{SETS}
+one = np.array([[0.6, 0.6, 0.6]])
+for eps in (2.0**-12, 2.0**-8, 2.0**-6, 0.1, 1.0, 20.0, 1e3):
+    for k in range(0, 46):
+        there = one + np.array([[1.0, -0.3, 0.2]]) * 2.0**-k / 3
+        code, a, p = forces(np.ones(1), one, there, eps)
+        expected = direct(there, np.ones(1), one, eps)
+        assert code == 0
+        assert (np.linalg.norm(a - expected.a, axis=1) <= 1e-6 * expected.pull).all(), (eps, k)
+        assert (np.abs(p - expected.p) <= 1e-6 * np.abs(expected.p)).all(), (eps, k)
+""", GRAPE6_ISA=isa)  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", [1.0005, 2.001, 4.002])
+def test_a_pair_whose_places_are_rounded_as_far_as_can_be(isa, steps):
+    capi.run_python(f"""{SETS}
+step = 2.0**-27
+q = np.round(np.full((1, 3), 0.6) / step) * step
+far = np.round(2.0**-6 * {steps} / 3**0.5 / step) * step
+for sign in (0.499 * step, -0.499 * step):
+    there = q + far - sign
+    code, a, p = forces(np.ones(1), q + sign, there, 0.0)
+    expected = direct(there, np.ones(1), q + sign, 0.0)
+    assert (np.linalg.norm(a - expected.a, axis=1) <= 1e-6 * expected.pull).all()
+""", GRAPE6_ISA=isa)  # fmt: skip
