@@ -27,8 +27,7 @@ enum { ACC_GROUP = 4 };
 #define ACC_RULES 0x1p15f
 enum { ACC_FEW = 2 };
 #define ACC_REACH 0x1p30 /* places are below */
-#define ACC_EPS2                                                                                   \
-    0x1p62f /* and softenings squared, beside which ACC_NEAR counts in single precision */
+#define ACC_EPS2 0x1p62f /* and eps^2, so that ACC_NEAR^2 counts beside it */
 /* A step of places, as a shift of length_shift. */
 enum { ACC_SHIFT = 7 };
 

@@ -80,16 +80,7 @@ void grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
     const int64_t here = end < p->capacity ? end : p->capacity;
     mark(p, first, here, LOST);
     if (first < here) first = here;
-    if (first >= end) return;
-    int k = 0;
-    while (k < p->nlost && (first > p->lost[k].end || end < p->lost[k].first)) k++;
-    if (k == p->nlost && k < MOST_LOST) {
-        p->lost[p->nlost++] = (struct lost){first, end};
-        return;
-    }
-    struct lost *l = &p->lost[k < p->nlost ? k : k - 1];
-    if (first < l->first) l->first = first;
-    if (end > l->end) l->end = end;
+    if (first < end) lost_note(p->lost, &p->nlost, first, end);
 }
 
 /* ---- writing -------------------------------------------------------------------- */
@@ -184,8 +175,8 @@ static int exponent_of_most(const double *a, int n)
     }
 }
 
-/* Beyond the last point below `end` that was ever sent: what lies farther, or how much room there
- * is, decides nothing. */
+/* Beyond the last point below `end` that was ever sent: what lies farther, or how large the
+ * arrays are, decides nothing. */
 static int64_t end_of_written(const struct grape5_points *p, int64_t end)
 {
     while (end > p->sound && bits_of(p->m[end - 1]) == EMPTY) end--;

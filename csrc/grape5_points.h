@@ -2,7 +2,7 @@
  * for acc_kernel.h: no index, time or velocity, and nothing to keep count of by particle.
  *
  * What is no number says what is the matter: a place that was never written, or to which a write
- * was refused for want of memory, holds NaNs of its own; a half that was never sent, or was no
+ * was refused for lack of memory, holds NaNs of its own; a half that was never sent, or was no
  * number, a third.
  */
 #ifndef GRAPE6_GRAPE5_POINTS_H
@@ -10,13 +10,14 @@
 
 #include "acc_kernel.h"
 #include "error.h"
+#include "lost.h"
 
 struct grape5_points {
     int64_t capacity; /* a multiple of BLOCK */
     double (*x)[3];
     double *m;
     int64_t sound;               /* all below this address are numbers */
-    struct lost lost[MOST_LOST]; /* as in jmemory.h, beyond the capacity */
+    struct lost lost[MOST_LOST]; /* beyond the capacity */
     int nlost;
 
     struct acc_chunk *chunk;

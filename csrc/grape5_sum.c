@@ -1,5 +1,5 @@
-/* grape5_sum.c - see grape5_sum.h. Block sums are added in the order of addresses, whoever computes
- * them, so that a force has the same bits however the work is shared. */
+/* grape5_sum.c - see grape5_sum.h. Block sums are added in the order of addresses, whichever thread
+ * computes them, so that a force has the same bits however the work is shared. */
 #include "grape5_sum.h"
 
 #include <math.h>

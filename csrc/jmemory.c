@@ -151,16 +151,7 @@ void jmemory_lose(struct jmemory *j, int64_t first, int64_t end)
 {
     jmemory_commit(j);
     for (; first < end && first < j->capacity; first++) lose_slot(j, first);
-    if (first >= end) return;
-    int k = 0;
-    while (k < j->nlost && (first > j->lost[k].end || end < j->lost[k].first)) k++;
-    if (k == j->nlost && k < MOST_LOST) {
-        j->lost[j->nlost++] = (struct lost){first, end};
-        return;
-    }
-    struct lost *l = &j->lost[k < j->nlost ? k : k - 1];
-    if (first < l->first) l->first = first;
-    if (end > l->end) l->end = end;
+    if (first < end) lost_note(j->lost, &j->nlost, first, end);
 }
 
 static int make_k18(struct jmemory *j)

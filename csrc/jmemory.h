@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "at_rest.h"
+#include "lost.h"
 #include "origin.h"
 #include "particle.h"
 #include "scale.h"
@@ -51,23 +52,16 @@ struct fresh {
     int32_t first, end;
 };
 
-/* Addresses beyond the slots to which a write was refused: first .. end - 1. More ranges than there
- * is space for are joined, with what is between them. */
-enum { MOST_LOST = 8 };
-struct lost {
-    int64_t first, end;
-};
-
 struct jmemory {
     struct queued queue[QUEUE];
     int queued;
-    int32_t last;           /* address written last */
-    struct at_rest rest;    /* what is not in its slots */
-    int64_t capacity;       /* slots, a multiple of 1024 */
-    struct jparticle *body; /* [capacity] */
-    double (*k18)[4];       /* [capacity], or NULL while every k18 is zero */
-    int64_t bad;            /* slots in state SLOT_BAD or SLOT_LOST */
-    struct lost lost[MOST_LOST];
+    int32_t last;                /* address written last */
+    struct at_rest rest;         /* what is not in its slots */
+    int64_t capacity;            /* slots, a multiple of 1024 */
+    struct jparticle *body;      /* [capacity] */
+    double (*k18)[4];            /* [capacity], or NULL while every k18 is zero */
+    int64_t bad;                 /* slots in state SLOT_BAD or SLOT_LOST */
+    struct lost lost[MOST_LOST]; /* beyond the slots */
     int nlost;
 
     uint64_t *changed;                 /* bit per slot: written since the last settle */
