@@ -7,7 +7,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard csrc/* csrc/python/* include/*)
+SOURCES := pyproject.toml setup.py $(wildcard csrc/*/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
 CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
 
@@ -44,7 +44,7 @@ $(VENV)/tested: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-C_SOURCES := $(wildcard csrc/*.[ch] csrc/python/*.c include/*.h legacy_examples/*.[ch] legacy_examples/*.cc \
+C_SOURCES := $(wildcard csrc/*/*.[ch] include/*.h legacy_examples/*.[ch] legacy_examples/*.cc \
     tests/c/*.[ch])
 
 format: $(VENV)/tested
@@ -58,5 +58,5 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf build dist out *.egg-info grape6py/lib grape6py/include grape6py/cuda/shared \
+	rm -rf build dist out *.egg-info grape6py/lib grape6py/include grape6py/cuda/kernels/shared \
 	    grape6py/_bridge*.so

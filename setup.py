@@ -18,10 +18,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 HEADERS = ["g6lib.h", "g5lib.h", "g6lib.f90"]
-# Of csrc, for the CUDA kernels.
-SHARED_HEADERS = """pair.h rsqrt.h particle.h range.h predictor.h hermite_step.h cuda_job.h
-    tree_box.h tree_cell.h tree_expand.h tree_key.h tree_open.h
-    tree_search.h walk_close.h""".split()
+SHARED_HEADERS = sorted(path.name for path in (ROOT / "csrc/shared").iterdir())
 BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 
 # Contraction is written out (fma) or not wanted; gcc 12 has miscompiled splits of doubles into
@@ -29,8 +26,9 @@ BRIDGE = "_bridge" + sysconfig.get_config_var("EXT_SUFFIX")
 FLAGS = """-std=gnu11 -O3 -g -fPIC -Wall -Wextra -Wconversion -Wstrict-prototypes
     -ffp-contract=off -fno-math-errno -fno-tree-slp-vectorize -pthread""".split()
 
-# kernel.c and walk_kernel.c are compiled once per instruction set and width, tree_kernel.c and
-# acc_kernel.c once per instruction set.
+# Compiled once per instruction set and width; those of one width, once per instruction set.
+KERNELS = {"cpu/direct_kernel.c": (32, 64), "cpu/walks_kernel.c": (32, 64), "tree/kernel.c": (32,),
+           "cpu/grape5_kernel.c": (32,)}  # fmt: skip
 X86_FLAGS = {
     "avx2": ["-mavx2", "-mfma"],
     "avx512": """-mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma
@@ -52,18 +50,17 @@ Libs: -L${libdir} -Wl,-rpath,${libdir} -lgrape6
 
 def compilations(machine):
     """(object name, source, extra flags) of everything in a library for this machine."""
-    names = ("kernel", "walk_kernel", "tree_kernel", "acc_kernel")
-    kernels = [ROOT / "csrc" / f"{name}.c" for name in names]
-    for source in sorted((ROOT / "csrc").glob("*.c")):
-        if source not in kernels:
-            yield source.stem, source, []
+    csrc = ROOT / "csrc"
+    kernels = {csrc / name: widths for name, widths in KERNELS.items()}
+    for source in sorted(csrc.glob("*/*.c")):
+        if source not in kernels and source.name != "embed.c":
+            yield f"{source.parent.name}_{source.stem}", source, []
     x86 = X86_FLAGS if machine.lower() in ("x86_64", "amd64") else {}
     for isa, flags in {"base": [], **x86}.items():
-        for bits in (32, 64):
-            defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="ops_{isa}.h"']
-            for source in kernels:
-                if bits == 32 or source.stem in ("kernel", "walk_kernel"):
-                    yield f"{source.stem}_{isa}_{bits}", source, defines + flags
+        for source, widths in kernels.items():
+            for bits in widths:
+                defines = [f"-DISA={isa}", f"-DREAL_BITS={bits}", f'-DOPS_HEADER="simd/{isa}.h"']
+                yield f"{source.parent.name}_{source.stem}_{isa}_{bits}", source, defines + flags
 
 
 def compile_command(cc, job, extra, out):
@@ -78,7 +75,7 @@ def link_command(cc, objects, extra, out):
     link = ["-shared", "-pthread", "-lm"]
     if sys.platform == "linux":
         link += ["-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete", "-Wl,-z,relro,-z,now"]
-        link += [f"-Wl,--version-script={ROOT / 'csrc/libgrape6.map'}"]
+        link += [f"-Wl,--version-script={ROOT / 'csrc/api/libgrape6.map'}"]
     return [*cc, *map(str, objects), *link, *extra, "-o", str(out)]
 
 
@@ -119,7 +116,7 @@ class BuildLibrary(build_ext):
     def get_outputs(self):
         built = ["lib/libgrape6.so", "lib/pkgconfig/grape6.pc"]
         built += [f"include/{header}" for header in HEADERS]
-        built += [f"cuda/shared/{header}" for header in SHARED_HEADERS]
+        built += [f"cuda/kernels/shared/{header}" for header in SHARED_HEADERS]
         built += [] if missing_for_bridge() else [BRIDGE]
         return [str(self.destination() / name) for name in built]
 
@@ -134,7 +131,7 @@ class BuildLibrary(build_ext):
         target.parent.mkdir(parents=True, exist_ok=True)
         cc = os.environ.get("CC", "gcc").split()
         extra = os.environ.get("CFLAGS", "").split()
-        newest = max(p.stat().st_mtime for p in [*ROOT.glob("csrc/*"), *ROOT.glob("include/*")])
+        newest = max(p.stat().st_mtime for p in [*ROOT.glob("csrc/*/*"), *ROOT.glob("include/*")])
         self.build_bridge(cc, extra, package)
 
         def compile_one(job):
@@ -153,9 +150,8 @@ class BuildLibrary(build_ext):
             shutil.copy(ROOT / "include" / header, package / "include" / header)
         pc = PC.replace("@version@", self.distribution.get_version())
         (package / "lib/pkgconfig/grape6.pc").write_text(pc)
-        (package / "cuda/shared").mkdir(parents=True, exist_ok=True)
-        for header in SHARED_HEADERS:
-            shutil.copy(ROOT / "csrc" / header, package / "cuda/shared" / header)
+        shared = package / "cuda/kernels/shared"
+        shutil.copytree(ROOT / "csrc/shared", shared, dirs_exist_ok=True)
         if self.inplace:  # nothing else tells this library its Python: it lies in no environment
             (package / "lib/interpreter").write_text(f"executable = {sys.executable}\n")
 

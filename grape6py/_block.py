@@ -2,8 +2,8 @@
 
 Forces come from a session of the library (``session.py``). :class:`HostBlocks` keeps the bodies in
 NumPy arrays; predictor, corrector and the rule of the steps are the library's ``g6x_hermite_*``
-(csrc/hermite.c). Their arguments lie in arrays that are made once, so that a step of a small block
-costs little besides the force. For bodies on a CUDA device see ``_device_block.py``.
+(csrc/core/hermite.c). Their arguments lie in arrays that are made once, so that a step of a small
+block costs little besides the force. For bodies on a CUDA device see ``_device_block.py``.
 """
 
 import math

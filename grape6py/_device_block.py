@@ -1,7 +1,7 @@
 """Block steps of bodies that live on a CUDA device, in CuPy's arrays.
 
 Which bodies are next, predictor, corrector and the rule of the steps are the library's
-``g6x_hermite_*_device`` (grape6py/cuda/hermite.cu), the forces ``g6x_forces_device``: per block a
+``g6x_hermite_*_device`` (kernels/direct/hermite.cu), the forces ``g6x_forces_device``: per block a
 few numbers come to the host, and what the session keeps there of the bodies that have moved.
 """
 

@@ -140,7 +140,7 @@ def test_row40_verified_rows(cupy, pair, monkeypatch):
     device, host = pair(verify=1.0)
     monkeypatch.setattr(standin.Device, "allocate", allocated)
     fill(cupy, device, host)
-    slots = next(m for m in memory if m.size >= 15 * 8 * N)  # word by word: csrc/cuda_job.h
+    slots = next(m for m in memory if m.size >= 15 * 8 * N)  # word by word: csrc/shared/cuda_args.h
     compare(cupy, device, host, np.arange(40), nn=True)
     device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
     words = slots.view(np.float64).reshape(15, -1)

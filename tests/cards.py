@@ -29,17 +29,19 @@ def build(folder):
     if rules().missing_for_bridge():
         pytest.skip(f"SKIP: no bridge to Python: {rules().missing_for_bridge()} is missing")
     folder.mkdir(parents=True, exist_ok=True)
-    kernels, card = capi.ROOT / "grape6py/cuda", capi.TESTS / "c/card.cc"
+    kernels, card = capi.ROOT / "grape6py/cuda/kernels", capi.TESTS / "c/card.cc"
     paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{kernels}", f"-I{capi.TESTS / 'c'}"]
     command = [compiler, "-x", "c++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', *paths]
     jobs = [[*command, "-c", card, "-o", folder / "card.o"]]
     for mode, number in capi.MODES.items():
         defines = [f"-DMODE={number}", f"-DCARD_MODE={mode}"]
-        jobs.append([*command, *defines, "-c", kernels / "kernels.cu", "-o", folder / f"{mode}.o"])
+        jobs.append(
+            [*command, *defines, "-c", kernels / "direct/direct.cu", "-o", folder / f"{mode}.o"]
+        )
     for order in (0, 2, 3, 4, 5, 6):
         defines = ["-DMODE=2", "-DCARD_MODE=tree", *([f"-DTREE_ORDER={order}"] if order else [])]
         out = folder / f"tree_{order}.o"
-        jobs.append([*command, *defines, "-c", kernels / "tree.cu", "-o", out])
+        jobs.append([*command, *defines, "-c", kernels / "tree/tree.cu", "-o", out])
     defines = ["-DMODE=1", "-DCARD_MODE=tree"]
     jobs.append([*command, *defines, "-c", kernels / "leapfrog.cu", "-o", folder / "leapfrog.o"])
     with ThreadPoolExecutor(os.cpu_count()) as pool:

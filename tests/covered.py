@@ -3,7 +3,7 @@
     python tests/covered.py folder
 
 The folder is made anew. Fails if a test fails or if fewer than LEAST percent of the lines were run.
-Lines count once though kernel.c is compiled for several instruction sets; those for other machines
+Lines count once though kernels are compiled for several instruction sets; those for other machines
 do not count. A process that is ended by a signal leaves no counts.
 """
 

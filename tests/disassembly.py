@@ -76,7 +76,7 @@ def compile_cubin(text, options):
     words = [option.encode() for option in options]
     array = (ctypes.c_char_p * len(words))(*words)
     made = nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None
+        ctypes.byref(program), text.encode(), b"direct/direct.cu", 0, None, None
     )
     if made:
         raise RuntimeError(f"nvrtcCreateProgram: error {made}")

@@ -27,7 +27,8 @@ TRAPS = "-ffpe-trap=zero,overflow,invalid"
 COVERAGE = os.environ.get("GRAPE6_TEST_COVERAGE")  # a folder, where covered.py looks for counts
 COUNTED = ["--coverage", "-fprofile-update=atomic"]
 RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
-SOURCES = ["bridge", "hosted", "interpreter", "sites", "error", "options", "environment"]
+SOURCES = """python/bridge python/gil python/find_python python/site_packages
+    core/error core/options core/environment""".split()
 
 CARD = """
 #include <stdint.h>

@@ -9,7 +9,7 @@ from on_card import fail, on_card, stand_in
 from test_lists_at_rest import Board
 
 pytest_plugins = ["on_card"]  # fixtures
-SENT_AT_REST = 32768  # csrc/cuda.h
+SENT_AT_REST = 32768  # csrc/cuda/cuda.h
 
 
 def force(board, nj, ni=5):

@@ -94,11 +94,11 @@ def undefined(path):
 
 def test_one_object_alone_can_end_the_host(objects):
     found = {path.stem: undefined(path) & ENDINGS for path in objects}
-    assert {stem: names for stem, names in found.items() if names} == {"error": {"abort"}}
+    assert {stem: names for stem, names in found.items() if names} == {"core_error": {"abort"}}
 
 
 def test_one_function_alone_calls_abort(objects):
-    (error,) = [path for path in objects if path.stem == "error"]
+    (error,) = [path for path in objects if path.stem == "core_error"]
     callers, function = set(), None
     for line in run([tools.need("objdump"), "-dr", error]).stdout.splitlines():
         if head := re.match(r"[0-9a-f]+ <(\w+)", line):
@@ -119,9 +119,9 @@ def test_the_wheel_with_a_bridge_is_for_this_python(tree):
     assert f"grape6py/{rules().BRIDGE}" in names
     assert "grape6py/lib/interpreter" not in names
     for name in rules().SHARED_HEADERS:
-        assert f"grape6py/cuda/shared/{name}" in names
-    kernels = [path for path in (capi.ROOT / "grape6py/cuda").iterdir() if path.is_file()]
-    assert {f"grape6py/cuda/{path.name}" for path in kernels} <= set(names)
+        assert f"grape6py/cuda/kernels/shared/{name}" in names
+    kernels = (capi.ROOT / "grape6py/cuda/kernels").rglob("*.*")
+    assert {str(path.relative_to(capi.ROOT)) for path in kernels} <= set(names)
 
 
 def test_without_cffi_the_build_goes_on_and_the_wheel_fits_every_python(tree, tmp_path):

@@ -130,13 +130,13 @@ def test_row39_without_a_cache_folder_kernels_are_compiled_in_memory(faked, text
 
 
 def test_an_include_is_pasted_where_it_stands_and_lines_keep_their_numbers(monkeypatch, tmp_path):
-    monkeypatch.setattr(source, "PLACES", (tmp_path, tmp_path / "shared"))
+    monkeypatch.setattr(source, "KERNELS", tmp_path)
     (tmp_path / "shared").mkdir()
-    (tmp_path / "kernels.cu").write_text('a\n#include "one.cuh" // why\nb\n#include <other.h>\n')
-    (tmp_path / "one.cuh").write_text('#pragma once\n# include "two.h"\nc\n')
+    (tmp_path / "a.cu").write_text('a\n#include "one.cuh" // why\nb\n#include <other.h>\n')
+    (tmp_path / "one.cuh").write_text('#pragma once\n# include "shared/two.h"\nc\n')
     (tmp_path / "shared" / "two.h").write_text("d\n")
     numbered, place = {}, None
-    for line in source.read().splitlines():
+    for line in source.read("a.cu").splitlines():
         if found := re.fullmatch(r'#line (\d+) "(.*)"', line):
             place = (found[2], int(found[1]))
         elif line:
@@ -145,22 +145,22 @@ def test_an_include_is_pasted_where_it_stands_and_lines_keep_their_numbers(monke
             place = (place[0], place[1] + 1)
     assert list(numbered) == ["a", "#pragma once", "d", "c", "b", "#include <other.h>"]
     assert [numbered[line] for line in "abcd"] == [
-        ("kernels.cu", 1), ("kernels.cu", 3), ("one.cuh", 3), ("two.h", 1)]  # fmt: skip
+        ("a.cu", 1), ("a.cu", 3), ("one.cuh", 3), ("shared/two.h", 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [('#include "no.h"\n', "no.h of grape6py is missing"), ('#include "kernels.cu"\n', "itself")],
+    [('#include "no.h"\n', "no.h of grape6py is missing"), ('#include "a.cu"\n', "itself")],
 )
 def test_an_include_that_cannot_be_is_named(monkeypatch, tmp_path, text, why):
-    monkeypatch.setattr(source, "PLACES", (tmp_path,))
-    (tmp_path / "kernels.cu").write_text(text)
+    monkeypatch.setattr(source, "KERNELS", tmp_path)
+    (tmp_path / "a.cu").write_text(text)
     with pytest.raises(FileNotFoundError, match=why):
-        source.read()
+        source.read("a.cu")
 
 
 def test_the_headers_shared_with_c_are_those_of_csrc():
-    for name in ("pair.h", "rsqrt.h"):
+    for name in ("shared/pair.h", "shared/rsqrt.h"):
         shared = source.read(name).removeprefix(f'#line 1 "{name}"\n')
         assert shared == (capi.ROOT / "csrc" / name).read_text()
 
@@ -186,8 +186,8 @@ def test_numbers_of_cuda_become_rows_of_the_table(status, code):
         (RuntimeError("Failed to auto-detect CUDA root directory"), "headers are missing: pip"),
         (fake_cupy.CompileException('x.cu(3): error: cannot open source file "cuda_fp16.h"'),
          "headers are missing: pip install 'grape6py[cuda13]'"),
-        (fake_cupy.CompileException('kernels.cu(3): error: identifier "y" is undefined\n\n1 error'),
-         'do not compile: kernels.cu(3): error: identifier "y" is undefined'),
+        (fake_cupy.CompileException('direct.cu(3): error: identifier "y" is undefined\n\n1 error'),
+         'do not compile: direct.cu(3): error: identifier "y" is undefined'),
     ],
 )  # fmt: skip
 def test_row04_a_missing_piece_is_named_with_the_extra_that_brings_it(error, words):

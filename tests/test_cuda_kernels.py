@@ -15,7 +15,7 @@ from grape6py.cuda import source
 
 PAGE = capi.ROOT / "docs" / "benchmarks.md"
 NAMES = re.findall(r'"(\w+)"', re.search(
-    r"NAMES\[NKERNEL\] = \{(.*?)\}", (capi.ROOT / "csrc" / "cuda.c").read_text(), re.DOTALL
+    r"NAMES\[NKERNEL\] = \{(.*?)\}", (capi.ROOT / "csrc" / "cuda/device.c").read_text(), re.DOTALL
 )[1])  # fmt: skip
 SUMS = [name for name in NAMES if name.startswith(("few", "some", "middle", "wide"))]
 

@@ -221,9 +221,13 @@ def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, t
              "tree_card_job": ctypes.sizeof(tree_job.Job)}  # fmt: skip
     program = tmp_path / "sizes.cc"
     prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
-    program.write_text('#include "base.cuh"\n#include "tree.cuh"\n#include <stdio.h>\n'
+    program.write_text('#include "base.cuh"\n#include "tree/tree.cuh"\n#include <stdio.h>\n'
                        f"int main() {{ {prints} }}\n")  # fmt: skip
-    paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'grape6py/cuda'}", f"-I{capi.TESTS / 'c'}"]
+    paths = [
+        f"-I{capi.ROOT / 'csrc'}",
+        f"-I{capi.ROOT / 'grape6py/cuda/kernels'}",
+        f"-I{capi.TESTS / 'c'}",
+    ]
     command = ["g++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', "-DMODE=2", "-DCARD_MODE=tree", *paths]
     made = shared_folder / "card" / "card.o"
     compile_with([*command, program, made, "-o", tmp_path / "sizes"])

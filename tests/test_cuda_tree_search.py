@@ -168,10 +168,14 @@ def test_the_deepest_tree_fits(search):
 
 def test_the_structure_has_the_size_that_python_takes(tree_card, shared_folder, tmp_path):
     program = tmp_path / "size.cc"
-    includes = "tree.cu", "stdio.h"
+    includes = "tree/tree.cu", "stdio.h"
     main = 'int main() { printf("%zu", sizeof(struct tree_search_job)); }'
     program.write_text("".join(f'#include "{name}"\n' for name in includes) + main)
-    paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'grape6py/cuda'}", f"-I{capi.TESTS / 'c'}"]
+    paths = [
+        f"-I{capi.ROOT / 'csrc'}",
+        f"-I{capi.ROOT / 'grape6py/cuda/kernels'}",
+        f"-I{capi.TESTS / 'c'}",
+    ]
     command = ["g++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', "-DMODE=2", "-DCARD_MODE=tree", *paths]
     made = shared_folder / "card" / "card.o"
     compile_with([*command, program, made, "-o", tmp_path / "size"])

@@ -252,7 +252,7 @@ def rows(text, columns):
 
 
 def test_environment_variables_are_those_of_the_library():
-    known = set(re.findall(r"\bGRAPE6_[A-Z]\w+", read("csrc/options.c")))
+    known = set(re.findall(r"\bGRAPE6_[A-Z]\w+", read("csrc/core/options.c")))
     table = {row[0] for row in rows(read("docs/environment.md"), 4)}
     assert {name for name in table if name.startswith("GRAPE6_")} == known
     for document in DOCUMENTS:
@@ -271,7 +271,7 @@ def test_option_keys_are_those_of_the_header():
 
 def test_known_programs_are_those_of_the_library():
     pattern = r'\{"(\w+)", (\d+), (\d), (\d)\}'
-    known = {n: tuple(map(int, v)) for n, *v in re.findall(pattern, read("csrc/options.c"))}
+    known = {n: tuple(map(int, v)) for n, *v in re.findall(pattern, read("csrc/core/options.c"))}
     assert len(known) == 5
     table = {
         name: (int(pipes), own == "yes", jerk == "yes")
@@ -314,9 +314,9 @@ def test_the_arguments_in_the_reference_are_those_of_the_header():
 
 
 def test_the_words_of_a_partial_sum_are_where_the_document_says():
-    enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/exchange.c"))[1]
+    enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/session/partial_words.c"))[1]
     assert enum == "WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27"
-    assert "enum { PARTIAL_VERSION = 1 };" in read("csrc/exchange.c")
+    assert "enum { PARTIAL_VERSION = 1 };" in read("csrc/session/partial_words.c")
     table = [row[0] for row in rows(read("docs/reproducibility.md"), 2)]
     assert table == ["Words", "0", "1", "2", "3 to 5", "6 to 26", "27 to 31"]
 

@@ -104,7 +104,7 @@ def test_kernels_compile_for_cards(architecture):
 
 def test_the_job_is_laid_out_as_in_cuda():
     """Pointers, then doubles, then ints, in the order of leapfrog.cu."""
-    text = (capi.ROOT / "grape6py/cuda/leapfrog.cu").read_text()
+    text = (capi.ROOT / "grape6py/cuda/kernels/leapfrog.cu").read_text()
     inside = re.sub(r"/\*.*?\*/", "", text[text.index("struct leap_job {") :], flags=re.DOTALL)
     inside = inside[inside.index("{") + 1 : inside.index("}")]
     names = []

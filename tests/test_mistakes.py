@@ -1,6 +1,6 @@
 """Mistakes on purpose: the tests that protect a promise fail when it is broken.
 
-csrc/mistakes.h has the mistakes, variants["mistakes"] is the library that makes the chosen one.
+csrc/core/mutants.h has the mistakes, variants["mistakes"] is the library that makes the chosen one.
 Each is the habit of an earlier library, or a short cut that most clients do not notice.
 """
 
@@ -78,7 +78,7 @@ def test_without_a_mistake_the_same_tests_pass(outcomes):
 
 
 def test_every_mistake_of_the_library_is_here():
-    sources = "".join(path.read_text() for path in (capi.ROOT / "csrc").glob("*.[ch]"))
+    sources = "".join(path.read_text() for path in (capi.ROOT / "csrc").glob("*/*.[ch]"))
     assert set(re.findall(r"\bif \(.*\bMISTAKE\((\w+)\)", sources)) == set(NOTICED_BY)
 
 

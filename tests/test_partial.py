@@ -1,7 +1,7 @@
 """The binned accumulator on its own: equal bits for any cut and order, error within its bound.
 
-csrc/partial.c is linked directly (tests/c/bins.c) and compared with sums of fractions. That the
-vectorised binning of the kernels does the same as partial_add_block is seen in test_bits.py:
+csrc/core/partial.c is linked directly (tests/c/bins.c) and compared with sums of fractions. That
+the vectorised binning of the kernels does the same as partial_add_block is seen in test_bits.py:
 blocks of 1 i particle take the one, blocks of 16384 the other.
 """
 

@@ -30,7 +30,7 @@ def bridge():
     import cffi
 
     ffi = cffi.FFI()
-    ffi.cdef(declarations("device.h") + declarations("embed.h") + CALLBACKS)
+    ffi.cdef(declarations("core/device.h") + declarations("python/embed.h") + CALLBACKS)
     ffi.embedding_api("")
     ffi.embedding_init_code((CSRC / "python/start.py").read_text(encoding="ascii"))
     source = (CSRC / "python/embed.c").read_text(encoding="ascii")

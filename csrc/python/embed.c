@@ -4,7 +4,7 @@
  * Python is started here and not by cffi, which would find another one by PATH and
  * PYTHONHOME, and end the process where that is broken.
  */
-#include "embed.h"
+#include "python/embed.h"
 
 static int cffi_start_python(void);
 static int64_t grape6_prepare(struct embed *how);

@@ -5,8 +5,8 @@ Prints the values asked for in the order asked for, on one line:
 
 ``--python`` tells the library which Python a program that is none shall start for a GPU: this
 one, where the library lies in no environment that would tell it (an editable installation, a
-user's folder). It is written to ``lib/interpreter`` beside the library, which csrc/interpreter.c
-reads.
+user's folder). It is written to ``lib/interpreter`` beside the library, which
+csrc/python/find_python.c reads.
 """
 
 import json

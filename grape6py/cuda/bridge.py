@@ -1,4 +1,4 @@
-"""The calls of struct bridge (csrc/device.h), as the C core makes them.
+"""The calls of struct bridge (csrc/core/device.h), as the C core makes them.
 
 Each returns a positive number, or minus a fault's row with device.text; no exception leaves. A
 device is an object of device.py or, in tests, of standin.py; `open_device` of either makes one.

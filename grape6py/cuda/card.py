@@ -22,7 +22,7 @@ class Card:
         if order not in self._modules:
             only = (f"-DTREE_ORDER={order}",) if order else ()
             options = (*source.options("single"), *only)
-            self._modules[order] = device.compiled(source.read("tree.cu"), options)
+            self._modules[order] = device.compiled(source.read("tree/tree.cu"), options)
         return self._modules[order]
 
     def add(self, file, precision, names):

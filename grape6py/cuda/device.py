@@ -169,7 +169,7 @@ class Device:
             del self._memory[address]
 
     def tree(self, job, array):
-        """Forces of an octree: see struct tree_errand of csrc/device.h."""
+        """Forces of an octree: see struct tree_errand of csrc/core/device.h."""
         with self._device, self._streams[0]:
             try:
                 self._tree.sum(job, array)

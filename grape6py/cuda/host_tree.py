@@ -30,7 +30,7 @@ class HostTree:
         Parameters
         ----------
         job : struct tree_errand
-            See csrc/device.h. Its results are not made if it is marked as unresolved.
+            See csrc/core/device.h. Its results are not made if it is marked as unresolved.
         array : callable
             Makes a view of so many doubles, or other numbers, from a field of the job; None of a
             null pointer.

@@ -1,4 +1,4 @@
-"""One text of CUDA for NVRTC: kernels.cu with our own headers pasted in where it includes them.
+"""CUDA for NVRTC: a file of kernels with our own headers pasted in where it includes them.
 
 NVRTC finds no headers of an installed package by itself, and CuPy's cache goes by the text: what
 is in it is what is compiled.
@@ -7,8 +7,7 @@ is in it is what is compiled.
 import re
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
-PLACES = (FOLDER, FOLDER / "shared")  # setup.py copies SHARED_HEADERS of csrc to the second
+KERNELS = Path(__file__).resolve().parent / "kernels"  # the build copies csrc/shared into it
 
 # Contraction is written out, as in C. CuPy adds -ftz=true, which nothing can take back.
 OPTIONS = ("-std=c++17", "--fmad=false")
@@ -18,22 +17,22 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE
 _DEPTH = 16
 
 
-def read(name="kernels.cu", depth=0):
+def read(name="direct/direct.cu", depth=0):
     """The text of a file with all that it includes in quotes.
 
     Parameters
     ----------
     name : str
-        File in one of PLACES.
+        File below KERNELS.
 
     Returns
     -------
     str
         Each file begins with a #line, so that the compiler names the true places.
     """
-    path = next((place / name for place in PLACES if (place / name).exists()), None)
-    if path is None or depth == _DEPTH:
-        why = "is missing" if path is None else "includes itself"
+    path = KERNELS / name
+    if not path.exists() or depth == _DEPTH:
+        why = "includes itself" if path.exists() else "is missing"
         raise FileNotFoundError(f"{name} of grape6py {why}: install the package again")
     text = path.read_text(encoding="ascii")
 

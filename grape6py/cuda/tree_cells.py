@@ -1,5 +1,5 @@
 """The octree's cells on a graphics card, and the particles in the order of its keys: their memory,
-and the order of their kernels (tree_build.cu, tree_motion.cu).
+and the order of their kernels (tree/build.cu, tree/motion.cu).
 """
 
 import struct

@@ -1,10 +1,10 @@
-"""What the kernels of the tree are told: the structures of tree_job.h, field by field."""
+"""What the kernels of the tree are told: the structures of tree/job.h, field by field."""
 
 import ctypes
 
-GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree.h
+GROUP, SUPER, HYPER = 32, 16, 8  # targets, groups, supers: as in csrc/tree/tree.h
 IN_SUPER, IN_HYPER = GROUP * SUPER, GROUP * SUPER * HYPER
-CELL_BLOCK, CELL_LEVELS, LEAF_SPAN = 1024, 22, 1024  # of tree_build.cu
+CELL_BLOCK, CELL_LEVELS, LEAF_SPAN = 1024, 22, 1024  # of tree/build.cu
 TERMS, RATE_TERMS = 64, 36  # of expansions, and of their rates
 FLOW_PIECES = 256  # of the particles, for their momentum
 COUNTERS = 64  # of pairs, points and locals
@@ -26,7 +26,7 @@ def _all(kind, names):
     return [(name, kind) for name in names.split()]
 
 
-# As in tree_job.h.
+# As in tree/job.h.
 Status = _structure(
     "Status",
     ("low", _uint64 * 3),

@@ -1,5 +1,5 @@
 """Searches in an octree on a graphics card: their memory, and the order of their kernels
-(tree_search.cu). Nothing is computed here.
+(tree/search.cu). Nothing is computed here.
 """
 
 import ctypes

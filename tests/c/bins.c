@@ -3,7 +3,7 @@
  * usage: bins FILE LIMBS COLUMNS ROUNDS; FILE: doubles [n][COLUMNS], COLUMNS 7, or 1: x stands for
  * the block sums x, -x, x / 2, x, -x, x / 2, x. Prints tops, the invalid bits, then per sum its
  * value and its limbs. */
-#include "partial.h"
+#include "core/partial.h"
 
 #include <stdio.h>
 #include <stdlib.h>

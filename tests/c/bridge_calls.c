@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernel.h"
+#include "cpu/direct_kernel.h"
 
 /* options.c asks; no kernel is wanted here. */
 const struct kernel *kernel_choose(int isa, int mode)

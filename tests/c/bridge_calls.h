@@ -2,8 +2,8 @@
 #ifndef BRIDGE_CALLS_H
 #define BRIDGE_CALLS_H
 
-#include "device.h"
-#include "error.h"
+#include "core/device.h"
+#include "core/error.h"
 
 /* Opens a device, uses all of it, closes it; 0 or what failed first, with its text. */
 int bridge_calls(int wanted, char *text);

@@ -1,4 +1,4 @@
-/* card.cc - the CUDA driver's entry points (struct driver of csrc/device.h) for card.h. */
+/* card.cc - the CUDA driver's entry points (struct driver of csrc/core/device.h) for card.h. */
 #include "card.h"
 
 #include <cstdlib>

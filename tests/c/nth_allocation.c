@@ -4,7 +4,7 @@
  * GRAPE6_FAULT_INJECTION; its sanitizer looks for leaks when a process ends. */
 #include "board.h"
 #include "g5lib.h"
-#include "memory.h"
+#include "util/memory.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

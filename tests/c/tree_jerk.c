@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "memory.h"
-#include "tree.h"
+#include "util/memory.h"
+#include "tree/tree.h"
 
 struct head {
     int64_t n, targets; /* targets < 0: the particles themselves */

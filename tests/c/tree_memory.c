@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "g6lib.h"
-#include "memory.h"
+#include "util/memory.h"
 
 enum { N = 4500, NI = 300, K = 5 };
 

@@ -16,8 +16,8 @@ typedef double vec;
 #define v_fma(a, b, c) fma(a, b, c)
 #define v_fnma(a, b, c) fma(-(a), b, c)
 #define v_rsqrt(a) (1.0 / sqrt(a))
-#include "tree_cell.h"
-#include "tree_expand.h"
+#include "shared/tree_moments.h"
+#include "shared/tree_expansion.h"
 
 enum { N = 20, ORDER = 6 };
 static const double step = 1e-4;

@@ -1,0 +1,403 @@
+/* g5_calls.c - see g5_calls.h. */
+#include "api/g5_calls.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "session/force.h"
+#include "util/fpenv.h"
+#include "session/grape5.h"
+#include "session/output.h"
+#include "util/memory.h"
+
+/* In place of a softening squared. */
+#define EPS_NEVER_SET (-1.0)
+#define EPS_REFUSED (-2.0)
+
+static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
+
+int grape5_missing(void)
+{
+    return session_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
+}
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+int grape5_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
+
+int grape5_open_special(int n, const int *list)
+{
+    if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g5_open_special: null pointer");
+    return grape5_open(GRAPE5_CLUSTER(0));
+}
+
+void grape5_free(struct grape5 *g)
+{
+    memory_free(g->eps2_each);
+    memory_free(g->acc);
+    memory_free(g->pot);
+    grape5_points_free(&g->points);
+    memset(g, 0, sizeof *g);
+}
+
+/* ---- softening -------------------------------------------------------------------- */
+
+/* What g5_set_eps_to_all set last, and how often it has been called. */
+static _Atomic double eps2_everywhere = EPS_NEVER_SET;
+static _Atomic int64_t times_set;
+
+/* The open session of an id, locked, that knows the softening set for all clusters. */
+static struct session *take(int64_t id, int *code)
+{
+    struct session *s = session_take(id, code);
+    if (!s) return NULL;
+    struct grape5 *g = &s->grape5;
+    const int64_t times = atomic_load(&times_set);
+    if (!g->prepared) {
+        const struct options *o = &s->options;
+        s->options.jerk = 0;
+        g->here = s->backend == &backend_direct && o->precision == MODE_GRAPE && o->verify <= 0.0;
+        g->points.kernel = acc_kernel_choose(o->isa);
+    }
+    if (!g->prepared || g->times_set != times) {
+        g->eps2 = atomic_load(&eps2_everywhere);
+        g->n_each = 0;
+        g->times_set = times;
+    }
+    g->prepared = 1;
+    return s;
+}
+
+static double checked_eps2(double eps, int squared)
+{
+    if (is_negative(eps) || !is_finite(eps)) return EPS_REFUSED;
+    if (squared) return eps;
+    fenv_t host;
+    volatile double length = eps, square; /* so that the product stays where it is written */
+    fpenv_enter(&host);
+    square = length * length;
+    fpenv_leave(&host);
+    const double eps2 = square;
+    return is_finite(eps2) ? eps2 : EPS_REFUSED;
+}
+
+static const char REFUSED[] = "g5_set_eps: the softening is negative, NaN or too large";
+
+int grape5_set_eps_everywhere(double eps, int squared)
+{
+    const double eps2 = checked_eps2(eps, squared);
+    atomic_store(&eps2_everywhere, eps2);
+    atomic_fetch_add(&times_set, 1);
+    return eps2 < 0.0 ? session_no_session(G6X_E_ARGUMENT, REFUSED) : 0;
+}
+
+int grape5_set_eps_to_all(int64_t id, double eps, int squared)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (!s) return code;
+    s->grape5.eps2 = checked_eps2(eps, squared);
+    s->grape5.n_each = 0;
+    code = s->grape5.eps2 < 0.0 ? error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED) : 0;
+    session_release(s);
+    return code;
+}
+
+static int make_room_for_eps(struct grape5 *g, int ni)
+{
+    if (ni <= g->room_each) return 0;
+    double *more = memory_grown(g->eps2_each, (size_t)ni * sizeof *more);
+    if (!more) return G6X_E_MEMORY;
+    g->eps2_each = more;
+    g->room_each = ni;
+    return 0;
+}
+
+int grape5_set_eps(int64_t id, int ni, const double *eps)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (!s) return code;
+    struct grape5 *g = &s->grape5;
+    g->n_each = 0;
+    code = 0;
+    if (ni < 0)
+        code = error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_eps: ni = %d is negative", ni);
+    else if (ni && !eps)
+        code = error_set(&s->fault, G6X_E_NULL, "g5_set_eps: null pointer");
+    else if (make_room_for_eps(g, ni))
+        code = error_set(&s->fault, G6X_E_MEMORY, "g5_set_eps: out of memory for %d particles", ni);
+    if (code)
+        g->eps2 = EPS_REFUSED; /* what held until now is not what is wanted */
+    else
+        g->n_each = ni;
+    for (int i = 0; i < g->n_each; i++) {
+        g->eps2_each[i] = checked_eps2(eps[i], 0);
+        if (g->eps2_each[i] < 0.0) code = error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED);
+    }
+    session_release(s);
+    return code;
+}
+
+/* The softenings of the next run: *eps2, one or, if *each, one per pipe. */
+static int softening(struct session *s, const double **eps2, int *each)
+{
+    struct grape5 *g = &s->grape5;
+    struct pipes *p = &s->pipes;
+    *each = g->own_eps2 || g->n_each;
+    *eps2 = *each ? p->eps2 : &g->eps2;
+    for (int i = 0; *each && !g->own_eps2 && i < p->nip; i++)
+        p->eps2[i] = i < g->n_each ? g->eps2_each[i] : g->eps2;
+    for (int i = 0; i < (*each ? p->nip : p->nip > 0); i++) {
+        const double e = (*eps2)[i];
+        if (!g->own_eps2 && e == EPS_NEVER_SET)
+            return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+                             "g5_run: no softening; call g5_set_eps_to_all first");
+        if (is_negative(e) || !is_finite(e))
+            return error_set(&s->fault, G6X_E_ARGUMENT,
+                             "g5_run: the softening of i particle %d is negative, NaN or too large",
+                             i);
+    }
+    return 0;
+}
+
+/* ---- j particles ------------------------------------------------------------------ */
+
+int grape5_set_n(int64_t id, int n)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (!s) return code;
+    s->grape5.n = n;
+    s->grape5.n_given = 1;
+    code = n < 0 ? error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0;
+    session_release(s);
+    return code;
+}
+
+/* Writes a particle, or a half of one, the other being as it was: NaN if it was never sent, so that
+ * a force which needs it fails. 0 or a fault code. */
+static int set_one(struct session *s, int halves, int address, const double *x, const double *mass)
+{
+    struct jmemory *j = &s->j;
+    double place[3] = {NAN, NAN, NAN}, m = NAN;
+    if (halves != GRAPE5_BOTH) {
+        jmemory_commit(j);
+        if (address < j->capacity && j->body[address].state != SLOT_EMPTY) {
+            memcpy(place, j->body[address].x, sizeof place);
+            m = j->body[address].mass;
+        }
+    }
+    if (halves & GRAPE5_POSITIONS) memcpy(place, x, sizeof place);
+    if (halves & GRAPE5_MASSES) m = *mass;
+    const int code = jmemory_set(j, address, address, 0.0, m, NULL, NULL, NULL, NULL, place);
+    const int sound = (!(halves & GRAPE5_POSITIONS) || handover_finite(place, 3)) &&
+                      (!(halves & GRAPE5_MASSES) || is_finite(m));
+    if (!code || (code == G6X_E_J_NAN && sound)) return 0;
+    return grape5_here_bad_write(s, code, address, j->capacity);
+}
+
+int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
+                 const double *mass)
+{
+    int first = 0, code;
+    struct session *s = take(id, &code);
+    if (!s) return code;
+    code = 0;
+    if (n < 0)
+        first = error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_xmj: nj = %d is negative", n);
+    else if (address < 0)
+        first = error_set(&s->fault, G6X_E_ADDRESS, "g5_set_xmj: address %d is negative", address);
+    else if (n && ((halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass)))
+        first = error_set(&s->fault, G6X_E_NULL, "g5_set_xmj: null pointer");
+    else
+        force_before_write(s);
+    if (!first && address > INT_MAX - n) {
+        if (s->grape5.here)
+            grape5_points_lose(&s->grape5.points, address, (int64_t)address + n);
+        else
+            jmemory_lose(&s->j, address, (int64_t)address + n);
+        first = error_set(&s->fault, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
+                          address);
+    }
+    const int source = options_process()->g5_source_by_address ? address : 0;
+    const int wanted = first ? 0 : n;
+    if (s->grape5.here && wanted)
+        first = grape5_here_set(s, halves, address, n, x ? x + source : NULL,
+                                mass ? mass + source : NULL);
+    for (int k = 0; !s->grape5.here && k < wanted; k++) {
+        const int from = source + k;
+        code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
+        if (!first) first = code;
+    }
+    session_release(s);
+    return first;
+}
+
+/* ---- forces ----------------------------------------------------------------------- */
+
+static int set_xi(struct session *s, int ni, const double (*x)[3], int each, const double *eps2)
+{
+    struct grape5 *g = &s->grape5;
+    struct pipes *p = &s->pipes;
+    g->filled = g->ran = 0;
+    if (ni < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_xi: ni = %d is negative", ni);
+    if (ni && (!x || (each && !eps2)))
+        return error_set(&s->fault, G6X_E_NULL, "g5_set_xi: null pointer");
+    if (pipes_grow(p, ni))
+        return error_set(&s->fault, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
+    if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
+    if (ni && each) memcpy(p->eps2, eps2, (size_t)ni * sizeof *p->eps2);
+    for (int i = 0; i < ni; i++) p->index[i] = -1; /* those of j particles are their addresses */
+    p->nip = ni;
+    g->own_eps2 = each;
+    g->filled = 1;
+    return 0;
+}
+
+static const char LACKS[] = ", or lacks its position or its mass";
+
+/* What a run must have been given. */
+static int check(struct session *s)
+{
+    const struct grape5 *g = &s->grape5;
+    if (!g->filled) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run without g5_set_xi");
+    if (!g->n_given) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run: call g5_set_n first");
+    if (g->n < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
+    if (!g->here) return force_check_particles(s, g->n, LACKS);
+    int lost;
+    const int64_t bad = grape5_points_first_bad(&s->grape5.points, g->n, &lost);
+    return bad < 0 ? 0 : force_bad_particle(s, bad, (int)bad, lost, LACKS);
+}
+
+static int run(struct session *s)
+{
+    struct grape5 *g = &s->grape5;
+    const struct pipes *p = &s->pipes;
+    const double *eps2;
+    int each, code = check(s);
+    if (!code) code = softening(s, &eps2, &each);
+    if (g->here) {
+        if (!code) code = grape5_here_run(s, eps2, each);
+        g->ran = 1;
+        g->code = code == G6X_E_I_NAN ? 0 : code;
+        return code;
+    }
+    if (!code)
+        code = force_first(s, g->n, p->nip, p->index, (const double (*)[3])p->x,
+                           (const double (*)[3])p->v, eps2, each, p->h2);
+    else
+        s->call.made = 0;
+    g->ran = 1;
+    g->code = code && s->call.made ? s->call.code : code;
+    return code;
+}
+
+/* The forces on the first ni of more particles. */
+static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
+{
+    const struct force_call *c = &s->call;
+    double (*all_a)[3] = memory_zeroed((size_t)c->ni * sizeof *all_a);
+    double *all_p = memory_zeroed((size_t)c->ni * sizeof *all_p);
+    int code = G6X_E_MEMORY;
+    if (all_a && all_p) {
+        code = force_last(s, c->nj, c->ni, all_a, NULL, all_p, NULL, NULL);
+        memcpy(a, all_a, (size_t)ni * sizeof *a);
+        memcpy(p, all_p, (size_t)ni * sizeof *p);
+    } else {
+        (void)error_set(&s->fault, code, "g5_get_force: out of memory for %d particles", c->ni);
+        handover_nan(ni, a, NULL, p, NULL, NULL);
+    }
+    memory_free(all_a);
+    memory_free(all_p);
+    return code;
+}
+
+static int get_force(struct session *s, int ni, double (*a)[3], double *p)
+{
+    const struct grape5 *g = &s->grape5;
+    const int results = g->here ? g->results : s->call.ni;
+    int code = 0, rows = ni;
+    if (ni < 0) {
+        code = error_set(&s->fault, G6X_E_ARGUMENT, "g5_get_force: ni = %d is negative", ni);
+    } else if (!g->ran) {
+        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_get_force without g5_run");
+    } else if (g->code) {
+        code = g->code;
+    } else if (ni > results) {
+        rows = results;
+        code = error_set(&s->fault, G6X_E_MISMATCH,
+                         "g5_get_force for %d particles; g5_set_xi had %d", ni, results);
+    } else if (ni && (!a || !p)) {
+        code = error_set(&s->fault, G6X_E_NULL, "g5_get_force: null pointer");
+    }
+    if (code) {
+        handover_nan(rows, a, NULL, p, NULL, NULL);
+        return code;
+    }
+    if (!ni) return 0;
+    code = g->here        ? grape5_here_give(s, ni, a, p)
+           : ni < results ? first_rows(s, ni, a, p)
+                          : force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
+    for (int i = 0; options_process()->g5_pot_sign > 0 && i < ni; i++) p[i] = 0.0 - p[i];
+    return code;
+}
+
+int grape5_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (!s) return code;
+    code = set_xi(s, ni, x, each, eps2);
+    session_release(s);
+    return code;
+}
+
+int grape5_run(int64_t id)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (!s) return code;
+    code = run(s);
+    session_release(s);
+    return code;
+}
+
+int grape5_get_force(int64_t id, int ni, double (*a)[3], double *p)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (s) {
+        code = get_force(s, ni, a, p);
+        session_release(s);
+    } else {
+        handover_nan(ni, a, NULL, p, NULL, NULL);
+    }
+    return code;
+}
+
+int grape5_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
+                     double (*a)[3], double *p)
+{
+    int code;
+    struct session *s = take(id, &code);
+    if (s) code = set_xi(s, ni, x, each, eps2);
+    if (s && !code) {
+        (void)run(s);
+        code = get_force(s, ni, a, p);
+    } else {
+        handover_nan(ni, a, NULL, p, NULL, NULL);
+    }
+    if (s) session_release(s);
+    return code;
+}
+
+int grape5_last_error(int64_t id, char *buffer, int length)
+{
+    struct fault fault;
+    session_fault(id, &fault);
+    error_copy(fault.text, buffer, length);
+    return fault.code;
+}

@@ -1,0 +1,42 @@
+/* g5_calls.h - what each GRAPE-5 call does, once for all its spellings.
+ *
+ * A GRAPE-5 cluster is a session whose id no caller of GRAPE-6 has, whose j particles rest, and
+ * whose i particles have an index that no j particle has: each feels itself, too. Its pipes keep
+ * the i particles between g5_set_xi and g5_run.
+ */
+#ifndef GRAPE6_API_G5_CALLS_H
+#define GRAPE6_API_G5_CALLS_H
+
+#include <stdint.h>
+
+#include "session/session.h"
+
+#define GRAPE5_CLUSTER(devid) (SESSION_GRAPE5 + (int64_t)(devid))
+
+/* j particles that a program is to send at a time, should it ask: its arrays of this length are no
+ * burden, and the tree of a large set is not made in pieces. */
+enum { GRAPE5_J_MEMORY = 1 << 24 };
+
+int grape5_open(int64_t id);
+/* What a session's clusters hold, at its close. */
+void grape5_free(struct grape5 *g);
+int grape5_open_special(int n, const int *list);
+int grape5_set_n(int64_t id, int n);
+/* eps or, if `squared`, eps^2, of all clusters or of one. */
+int grape5_set_eps_everywhere(double eps, int squared);
+int grape5_set_eps_to_all(int64_t id, double eps, int squared);
+int grape5_set_eps(int64_t id, int ni, const double *eps);
+int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
+                 const double *mass);
+/* eps2: softening of each, if `each`; else that of g5_set_eps and the like holds. */
+int grape5_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2);
+int grape5_run(int64_t id);
+int grape5_get_force(int64_t id, int ni, double (*a)[3], double *p);
+/* The last three in one, which no other thread comes between. */
+int grape5_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
+                     double (*a)[3], double *p);
+int grape5_last_error(int64_t id, char *buffer, int length);
+/* A scalar argument is a null pointer. */
+int grape5_missing(void);
+
+#endif

@@ -1,0 +1,98 @@
+/* g5_fortran.c - the GRAPE-5 calls as Fortran makes them: every argument by pointer, names in
+ * small letters with one underscore or two. What they do is in api/g5_calls.c. */
+#include <stddef.h>
+
+#include "api/g5_calls.h"
+
+typedef double double3[3];
+#define CONST3(p) ((const double3 *)(p))
+/* No session has the id that a null pointer stands for. */
+#define CLUSTER (devid ? GRAPE5_CLUSTER(*devid) : SESSION_NONE)
+
+static int zero;
+
+/* Defines name_ and lets name__ be the same function. */
+#define FORTRAN(name, ...)                                                                         \
+    int name##_(__VA_ARGS__);                                                                      \
+    int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
+    int name##_(__VA_ARGS__)
+/* Those of name, which is of cluster 0, and of namemc. */
+#define CALLS(name, result, ...)                                                                   \
+    FORTRAN(name, __VA_ARGS__)                                                                     \
+    {                                                                                              \
+        int *devid = &zero;                                                                        \
+        (void)devid;                                                                               \
+        return result;                                                                             \
+    }                                                                                              \
+    FORTRAN(name##mc, int *devid, __VA_ARGS__)                                                     \
+    {                                                                                              \
+        (void)devid;                                                                               \
+        return result;                                                                             \
+    }
+#define CALLS0(name, result)                                                                       \
+    FORTRAN(name, void)                                                                            \
+    {                                                                                              \
+        int *devid = &zero;                                                                        \
+        (void)devid;                                                                               \
+        return result;                                                                             \
+    }                                                                                              \
+    FORTRAN(name##mc, int *devid)                                                                  \
+    {                                                                                              \
+        (void)devid;                                                                               \
+        return result;                                                                             \
+    }
+
+CALLS0(g5_open, devid ? grape5_open(CLUSTER) : grape5_missing())
+CALLS0(g5_close, session_close(CLUSTER))
+FORTRAN(g5_open_special, int *ndevice, int *list)
+{
+    return ndevice ? grape5_open_special(*ndevice, list) : grape5_missing();
+}
+
+CALLS0(g5_get_number_of_pipelines, options_process()->npipes)
+CALLS0(g5_get_number_of_real_pipelines, 1)
+CALLS0(g5_get_pcibus_freq, 1)
+CALLS0(g5_get_jmemsize, GRAPE5_J_MEMORY)
+CALLS(g5_set_range, ((void)xmin, (void)xmax, (void)mmin, 0), double *xmin, double *xmax,
+      double *mmin)
+
+CALLS(g5_set_n, n ? grape5_set_n(CLUSTER, *n) : grape5_missing(), int *n)
+
+#define SET_J(halves, x, m)                                                                        \
+    (adr && nj ? grape5_set_j(CLUSTER, halves, *adr, *nj, CONST3(x), m) : grape5_missing())
+CALLS(g5_set_xmj, SET_J(GRAPE5_BOTH, x, m), int *adr, int *nj, double3 *x, double *m)
+CALLS(g5_set_jp, SET_J(GRAPE5_BOTH, x, m), int *adr, int *nj, double *m, double3 *x)
+CALLS(g5_set_xj, SET_J(GRAPE5_POSITIONS, x, NULL), int *adr, int *nj, double3 *x)
+CALLS(g5_set_mj, SET_J(GRAPE5_MASSES, NULL, m), int *adr, int *nj, double *m)
+
+FORTRAN(g5_set_eps_to_all, double *eps)
+{
+    return eps ? grape5_set_eps_everywhere(*eps, 0) : grape5_missing();
+}
+FORTRAN(g5_set_eps2_to_all, double *eps2)
+{
+    return eps2 ? grape5_set_eps_everywhere(*eps2, 1) : grape5_missing();
+}
+FORTRAN(g5_set_eps_to_allmc, int *devid, double *eps)
+{
+    return eps ? grape5_set_eps_to_all(CLUSTER, *eps, 0) : grape5_missing();
+}
+FORTRAN(g5_set_eps2_to_allmc, int *devid, double *eps2)
+{
+    return eps2 ? grape5_set_eps_to_all(CLUSTER, *eps2, 1) : grape5_missing();
+}
+CALLS(g5_set_eps, ni ? grape5_set_eps(CLUSTER, *ni, eps) : grape5_missing(), int *ni, double *eps)
+
+CALLS(g5_set_xi, ni ? grape5_set_xi(CLUSTER, *ni, CONST3(x), 0, NULL) : grape5_missing(), int *ni,
+      double3 *x)
+CALLS(g5_set_xei, ni ? grape5_set_xi(CLUSTER, *ni, CONST3(x), 1, eps2) : grape5_missing(), int *ni,
+      double3 *x, double *eps2)
+CALLS0(g5_run, grape5_run(CLUSTER))
+CALLS(g5_get_force, ni ? grape5_get_force(CLUSTER, *ni, a, p) : grape5_missing(), int *ni,
+      double3 *a, double *p)
+CALLS(g5_calculate_force_on_x,
+      ni ? grape5_calculate(CLUSTER, *ni, CONST3(x), 0, NULL, a, p) : grape5_missing(), double3 *x,
+      double3 *a, double *p, int *ni)
+CALLS(g5_calculate_force_on_xe,
+      ni ? grape5_calculate(CLUSTER, *ni, CONST3(x), 1, eps2, a, p) : grape5_missing(), double3 *x,
+      double *eps2, double3 *a, double *p, int *ni)

@@ -1,0 +1,351 @@
+/* g6_calls.c - see g6_calls.h. */
+#include "api/g6_calls.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "session/force.h"
+#include "util/fpenv.h"
+#include "core/mutants.h"
+#include "session/quick_write.h"
+#include "session/session.h"
+
+int call_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
+
+int call_open_special(int n, const int *list)
+{
+    if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g6_open_special: null pointer");
+    return session_open(0, SESSION_ENVIRONMENT);
+}
+
+int call_close(int64_t id) { return session_close(id); }
+int call_npipes(void) { return options_process()->npipes; }
+int call_device_count(void) { return 1; }
+
+int call_idle(int64_t id)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    session_release(s);
+    return 0;
+}
+
+int call_idle_recent(void) { return call_idle(session_recent()); }
+
+/* ---- j particles ------------------------------------------------------------------ */
+
+int call_set_ti(int64_t id, double ti)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    s->time = ti;
+    if (MISTAKE(predict_in_set_ti)) mistakes_let_go(&s->j);
+    s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
+    if (s->time_bad)
+        code = error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
+    else
+        code = 0;
+    session_release(s);
+    return code;
+}
+
+static int explain(struct session *s, int code, int address, int index)
+{
+    if (code == G6X_E_ADDRESS)
+        return error_set(&s->fault, code, "g6_set_j_particle: address %d is negative", address);
+    if (code == G6X_E_J_NAN)
+        return error_set(&s->fault, code,
+                         "g6_set_j_particle: NaN or Inf in the particle at address %d (index %d)",
+                         address, index);
+    return error_set(&s->fault, code,
+                     "g6_set_j_particle: out of memory for address %d; %lld slots are in use",
+                     address, (long long)s->j.capacity);
+}
+
+int call_set_j(int64_t id, int address, int index, double tj, double mass, const double *k18,
+               const double *j6, const double *a2, const double *v, const double *x)
+{
+    int code;
+    /* While the lock is taken, and what the last call wrote leaves the processor. */
+    __builtin_prefetch(x);
+    __builtin_prefetch(v);
+    __builtin_prefetch(a2);
+    __builtin_prefetch(j6);
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    if (k18 && j6 && a2 && v && x) {
+        force_before_write(s);
+        code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
+        if (code) (void)explain(s, code, address, index);
+        if (!code && jmemory_last_rests(&s->j)) quick_allow(s);
+        if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, address, s->time);
+    } else {
+        code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
+    }
+    session_release(s);
+    return code;
+}
+
+int call_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
+{
+    static const double zero[3];
+    if (quick_write(id, address, index, 0.0, mass, zero, zero, zero, zero, x)) return 0;
+    return call_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
+}
+
+int call_set_j_many(int64_t id, int n, const int *address, const int *index, const double *tj,
+                    const double *mass, const double3 *k18, const double3 *j6, const double3 *a2,
+                    const double3 *v, const double3 *x)
+{
+    int first = 0, code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    code = 0;
+    if (n < 0)
+        first = error_set(&s->fault, G6X_E_ARGUMENT, "g6x_set_j_particles: n = %d is negative", n);
+    else if (n && (!mass || !x))
+        first = error_set(&s->fault, G6X_E_NULL, "g6x_set_j_particles: null pointer");
+    else
+        force_before_write(s);
+    const int wanted = first ? 0 : n;
+    for (int k = 0; k < wanted; k++) {
+        const int a = address ? address[k] : k, label = index ? index[k] : a;
+        code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
+                           j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);
+        if (code && !first) first = explain(s, code, a, label);
+        if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, a, s->time);
+    }
+    session_release(s);
+    return first;
+}
+
+static int predict(struct session *s, int64_t address, double x[3], double v[3])
+{
+    jmemory_commit(&s->j);
+    memset(x, 0, sizeof(double3));
+    memset(v, 0, sizeof(double3));
+    if (address < 0 || address >= s->j.capacity || s->j.body[address].state != SLOT_SET) return 0;
+    jmemory_predict(&s->j, address, s->time, s->options.snap, x, v);
+    return 1;
+}
+
+/* Particle k goes to x[step k] and v[step k]. */
+static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, size_t step)
+{
+    int code;
+    fenv_t host;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    code = 0;
+    if (n < 0 || s->time_bad)
+        code = error_set(&s->fault, G6X_E_ARGUMENT,
+                         "predicted particles: nj = %d is negative, or the time NaN or Inf", n);
+    else if (first < 0)
+        code = error_set(&s->fault, G6X_E_ADDRESS, "predicted particles: address %d is negative",
+                         first);
+    else if (n && (!x || !v))
+        code = error_set(&s->fault, G6X_E_NULL, "predicted particles: null pointer");
+    fpenv_enter(&host);
+    for (int k = 0; !code && k < n; k++)
+        (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
+    fpenv_leave(&host);
+    session_release(s);
+    return code;
+}
+
+int call_predicted(int64_t id, int n, double3 *x, double3 *v)
+{
+    return predict_many(id, 0, n, x, v, 1);
+}
+
+int call_predicted6(int first, int n, double *x6)
+{
+    double3 *const xv = (double3 *)x6;
+    return predict_many(session_recent(), first, n, xv, xv ? xv + 1 : NULL, 2);
+}
+
+/* ---- forces ----------------------------------------------------------------------- */
+
+int call_first(int64_t id, int nj, int ni, const int *index, const double3 *x, const double3 *v,
+               const double *eps2, int each, const double *h2)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    code = force_first(s, nj, ni, index, x, v, eps2, each, h2);
+    session_release(s);
+    return code;
+}
+
+int call_first_null(int64_t id)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    s->call.made = 0;
+    code = error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
+    session_release(s);
+    return code;
+}
+
+/* `lacks`: an output that the call must have is a null pointer. */
+static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *jerk, double *pot,
+                int *nearest, float *distance)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s || lacks) handover_nan(ni, acc, jerk, pot, nearest, distance);
+    if (!s) return code;
+    code = lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
+                 : force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
+    session_release(s);
+    return code;
+}
+
+int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest, float *distance)
+{
+    handover_nan(ni, acc, jerk, pot, nearest, distance);
+    return session_no_session(G6X_E_NULL, "null pointer in a force call");
+}
+
+int call_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot)
+{
+    return last(id, nj, ni, 0, acc, jerk, pot, NULL, NULL);
+}
+
+int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest)
+{
+    return last(id, nj, ni, !nearest && ni > 0, acc, jerk, pot, nearest, NULL);
+}
+
+int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                float *distance)
+{
+    return last(id, nj, ni, (!nearest || !distance) && ni > 0, acc, jerk, pot, nearest, distance);
+}
+
+/* ---- neighbour lists -------------------------------------------------------------- */
+
+static _Atomic int sort_mode;
+
+int call_set_sort_mode(int mode)
+{
+    atomic_store(&sort_mode, mode);
+    return 0;
+}
+
+int call_sort_mode(void) { return atomic_load(&sort_mode); }
+
+int call_read_lists(int64_t id)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    if (!s->call.made)
+        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
+    else
+        code = s->call.code;
+    session_release(s);
+    return code;
+}
+
+int call_list(int64_t id, int pipe, int maxlength, int *length, int *list)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) {
+        if (length) *length = 0;
+        return code;
+    }
+    code = force_list(s, pipe, maxlength, length, list);
+    session_release(s);
+    return code;
+}
+
+/* ---- the low-level group ------------------------------------------------------------ */
+
+int call_set_nip(int64_t id, int nip)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    s->pipes.nip = nip;
+    session_release(s);
+    return 0;
+}
+
+int call_set_njp(int64_t id, int njp)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    s->pipes.njp = njp;
+    session_release(s);
+    return 0;
+}
+
+int call_set_i(int64_t id, int address, int index, const double *x, const double *v, double eps2,
+               double h2)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    struct pipes *p = &s->pipes;
+    code = 0;
+    if (address < 0 || address > INT_MAX / 4)
+        code = error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
+    else if (!x || !v)
+        code = error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
+    else if (address >= p->room && pipes_grow(p, 2 * address + 48))
+        code = error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
+                         address);
+    if (!code) {
+        p->index[address] = index;
+        memcpy(p->x[address], x, sizeof *p->x);
+        memcpy(p->v[address], v, sizeof *p->v);
+        p->eps2[address] = eps2;
+        p->h2[address] = h2;
+    }
+    session_release(s);
+    return code;
+}
+
+/* `etc`: nearest neighbours are wanted, and must have a place to go. */
+static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc, int *nearest,
+                     int *flag)
+{
+    int code;
+    struct session *s = session_take(id, &code);
+    if (!s) return code;
+    struct pipes *p = &s->pipes;
+    code = 0;
+    if (p->nip > 0 && (!flag || (etc && !nearest)))
+        code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
+    else if (pipes_grow(p, p->nip))
+        code = error_set(&s->fault, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
+                         p->nip);
+    if (!code) {
+        code = force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x,
+                           (const double3 *)p->v, p->eps2, 1, p->h2);
+        if (p->nip >= 0) code = force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
+    } else {
+        handover_nan(p->nip, acc, jerk, pot, nearest, NULL);
+    }
+    for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
+    session_release(s);
+    return code;
+}
+
+int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag)
+{
+    return get_force(id, acc, jerk, pot, 0, NULL, flag);
+}
+
+int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                       int *flag)
+{
+    return get_force(id, acc, jerk, pot, 1, nearest, flag);
+}

@@ -1,0 +1,86 @@
+/* g6x_device.c - the g6x_ calls that take arrays in the memory of the cluster's device. */
+#include "session/force_device.h"
+#include "g6lib.h"
+#include "session/hermite_device.h"
+
+int g6x_set_j_particles_device(int clusterid, int n, const int address[], const int index[],
+                               const double tj[], const double mass[], const double (*k18)[3],
+                               const double (*j6)[3], const double (*a2)[3], const double (*v)[3],
+                               const double (*x)[3], void *stream)
+{
+    const struct device_particles from = {n,   0,  address, index, tj, mass,
+                                          k18, j6, a2,      v,     x,  stream};
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = force_device_receive(s, &from);
+    session_release(s);
+    return code;
+}
+
+int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], double (*v)[3],
+                                         void *stream)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = force_device_predicted(s, nj, x, v, stream);
+    session_release(s);
+    return code;
+}
+
+int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
+                      const double (*v)[3], double eps2, const double h2[], double (*acc)[3],
+                      double (*jerk)[3], double pot[], int nearest[], float distance[],
+                      void *stream)
+{
+    const struct targets targets = {.ni = ni,
+                                    .index = index,
+                                    .x = x,
+                                    .v = v,
+                                    .eps2 = &eps2,
+                                    .on_device = 1,
+                                    .h2 = h2,
+                                    .stream = stream};
+    const struct device_forces to = {ni, acc, jerk, pot, nearest, distance};
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = force_device(s, nj, &targets, &to);
+    session_release(s);
+    return code;
+}
+
+/* ---- integrations ------------------------------------------------------------------------ */
+
+int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = hermite_device_next(s, h, time, stream);
+    session_release(s);
+    return code;
+}
+
+int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
+                               void *stream)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = hermite_device_predict(s, h, ni, time, stream);
+    session_release(s);
+    return code;
+}
+
+int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
+                               int what, void *stream)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = hermite_device_correct(s, h, ni, time, what, stream);
+    session_release(s);
+    return code;
+}

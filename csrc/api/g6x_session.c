@@ -1,0 +1,296 @@
+/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, block steps,
+ * partial sums. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/g6_calls.h"
+#include "session/partial_words.h"
+#include "session/force.h"
+#include "session/force_device.h"
+#include "util/fpenv.h"
+#include "g6lib.h"
+#include "session/output.h"
+#include "core/hermite.h"
+#include "session/session.h"
+
+#define VERSION_MAJOR 0
+#define VERSION_MINOR 1
+#define VERSION_PATCH 0
+#define TEXT_OF(a) #a
+#define TEXT(a) TEXT_OF(a)
+
+int g6x_version(char *buffer, int length)
+{
+    error_copy("grape6py " TEXT(VERSION_MAJOR) "." TEXT(VERSION_MINOR) "." TEXT(VERSION_PATCH),
+               buffer, length);
+    return 10000 * VERSION_MAJOR + 100 * VERSION_MINOR + VERSION_PATCH;
+}
+
+int g6x_last_error(int clusterid, char *buffer, int length)
+{
+    struct fault f;
+    session_fault(clusterid, &f);
+    error_copy(f.text, buffer, length);
+    return f.code;
+}
+
+int g6x_last_warning(int clusterid, char *buffer, int length)
+{
+    struct fault f;
+    session_fault(clusterid, &f);
+    error_copy(f.warning, buffer, length);
+    return f.warnings;
+}
+
+int g6x_clear_error(int clusterid)
+{
+    session_clear_fault(clusterid);
+    return 0;
+}
+
+int g6x_open(int clusterid, int backend)
+{
+    if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA_TREE)
+        return session_no_session(G6X_E_ARGUMENT, "g6x_open: no such backend");
+    return session_open(clusterid, backend);
+}
+
+int g6x_backend(int clusterid, char *buffer, int length)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    s->backend->describe(s->state, &s->options, buffer, length);
+    session_release(s);
+    return 0;
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+/* A firsthalf keeps the options that it found: a change counts from the next one on. */
+int g6x_set_int(int clusterid, int key, int value)
+{
+    int code;
+    if (!session_any_open()) return session_set_initial(key, value);
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = options_set_int(&s->options, key, value, &s->fault);
+    session_release(s);
+    return code;
+}
+
+int g6x_get_int(int clusterid, int key, int *value)
+{
+    int code;
+    if (!value) return session_no_session(G6X_E_NULL, "g6x_get_int: null pointer");
+    if (!session_any_open()) {
+        const struct options first = session_initial();
+        code = options_get_int(&first, key, value);
+        return code ? session_no_session(code, "g6x_get_int: no such integer option") : 0;
+    }
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = options_get_int(&s->options, key, value);
+    if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
+    if (key == G6X_DEVICE) *value = force_device_number(s);
+    session_release(s);
+    return code;
+}
+
+int g6x_set_double(int clusterid, int key, double value)
+{
+    int code;
+    if (!session_any_open()) return session_set_initial_double(key, value);
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = options_set_double(&s->options, key, value, &s->fault);
+    session_release(s);
+    return code;
+}
+
+int g6x_get_double(int clusterid, int key, double *value)
+{
+    int code;
+    if (!value) return session_no_session(G6X_E_NULL, "g6x_get_double: null pointer");
+    if (!session_any_open()) {
+        const struct options first = session_initial();
+        code = options_get_double(&first, key, value);
+        return code ? session_no_session(code, "g6x_get_double: no such option") : 0;
+    }
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = options_get_double(&s->options, key, value);
+    if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
+    session_release(s);
+    return code;
+}
+
+static struct scale scale_of(struct session *s, int nj)
+{
+    fenv_t host;
+    fpenv_enter(&host);
+    const struct scale scale = force_scale(s, nj);
+    fpenv_leave(&host);
+    return scale;
+}
+
+int g6x_get_scale(int clusterid, int nj, int exponent[3])
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    if (!exponent || nj < 0) {
+        code = error_set(&s->fault, exponent ? G6X_E_ARGUMENT : G6X_E_NULL,
+                         "g6x_get_scale: null pointer or nj = %d", nj);
+    } else {
+        const struct scale scale = scale_of(s, nj);
+        exponent[0] = scale.length;
+        exponent[1] = scale.mass;
+        exponent[2] = scale.velocity;
+        code = 0;
+    }
+    session_release(s);
+    return code;
+}
+
+int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    if (!origin || !drift || nj < 0) {
+        code = error_set(&s->fault, origin && drift ? G6X_E_ARGUMENT : G6X_E_NULL,
+                         "g6x_get_origin: null pointer or nj = %d", nj);
+    } else {
+        const struct scale scale = scale_of(s, nj);
+        memcpy(origin, scale.origin, sizeof scale.origin);
+        memcpy(drift, scale.drift, sizeof scale.drift);
+        code = 0;
+    }
+    session_release(s);
+    return code;
+}
+
+/* ---- block steps ------------------------------------------------------------------- */
+
+static int step_fault(int code, const char *what)
+{
+    char text[100];
+    snprintf(text, sizeof text, "block step: %s", what);
+    return session_no_session(code, text);
+}
+
+static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
+                         const void *xi, const void *vi)
+{
+    if (ni < 0) return step_fault(G6X_E_ARGUMENT, "ni is negative");
+    if (!isfinite(time)) return step_fault(G6X_E_ARGUMENT, "the time is NaN or Inf");
+    if (ni && !(address && s->t && s->x && s->v && s->a && s->j && xi && vi))
+        return step_fault(G6X_E_NULL, "null pointer");
+    for (int i = 0; i < ni; i++)
+        if (address[i] < 0) return step_fault(G6X_E_ADDRESS, "negative address");
+    for (int i = 0; i < ni; i++) {
+        if (!handover_finite(&s->t[address[i]], 1))
+            return step_fault(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
+        if (s->dt && !handover_finite(&s->dt[address[i]], 1))
+            return step_fault(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
+    }
+    return 0;
+}
+
+int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
+                        const double (*x)[3], const double (*v)[3], const double (*a)[3],
+                        const double (*j)[3], double (*xi)[3], double (*vi)[3])
+{
+    const struct hermite_state s = {
+        (double *)t, NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a, (double (*)[3])j};
+    fenv_t host;
+    const int code = block_checked(ni, address, time, &s, xi, vi);
+    if (code) return code;
+    fpenv_enter(&host);
+    hermite_predict(ni, address, time, &s, xi, vi);
+    fpenv_leave(&host);
+    return 0;
+}
+
+int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3],
+                        const double noise[], double t[], double dt[], double (*x)[3],
+                        double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
+                        double (*vi)[3])
+{
+    const struct hermite_state s = {t, dt, x, v, a, j};
+    const struct hermite_rule rule = {eta, dtmin, dtmax};
+    fenv_t host;
+    int code = block_checked(ni, address, time, &s, xi, vi);
+    if (!code && ni && !(acc && jerk)) code = step_fault(G6X_E_NULL, "null pointer");
+    if (!code && dt &&
+        !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
+        code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
+    if (code) return code;
+    fpenv_enter(&host);
+    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, noise, xi, vi);
+    fpenv_leave(&host);
+    return code;
+}
+
+/* ---- bulk and partial -------------------------------------------------------------- */
+
+int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
+                        const double *tj, const double *dtj, const double *mass,
+                        const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3])
+{
+    (void)dtj;
+    return call_set_j_many(clusterid, n, address, index, tj, mass, k18, j6, a2, v, x);
+}
+
+int g6x_get_partial(int clusterid, int ni, long long *words)
+{
+    int code;
+    struct session *s = session_take(clusterid, &code);
+    if (!s) return code;
+    code = exchange_get(s, ni, words);
+    session_release(s);
+    return code;
+}
+
+static int checked(int ni, const void *a, const void *b)
+{
+    if (ni < 0) return session_no_session(G6X_E_ARGUMENT, "partial sums: ni is negative");
+    if (ni && (!a || !b)) return session_no_session(G6X_E_NULL, "partial sums: null pointer");
+    return 0;
+}
+
+int g6x_add_partial(int ni, long long *sum, const long long *words)
+{
+    struct fault f = {0};
+    const int code = checked(ni, sum, words);
+    return code ? code : exchange_add(ni, sum, words, &f) ? session_no_session(f.code, f.text) : 0;
+}
+
+int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+                     double pot[])
+{
+    struct fault f = {0};
+    fenv_t host;
+    int code = checked(ni, words, pot);
+    if (!code) code = checked(ni, acc, jerk);
+    if (code) {
+        handover_nan(ni, acc, jerk, pot, NULL, NULL);
+        return code;
+    }
+    fpenv_enter(&host);
+    code = exchange_force(ni, words, acc, jerk, pot, &f);
+    fpenv_leave(&host);
+    return code ? session_no_session(f.code, f.text) : 0;
+}
+
+double g6x_fma_rate(int isa, int mode);
+/* For benchmarks: FMA instructions on full vectors that one thread issues a second. */
+double g6x_fma_rate(int isa, int mode)
+{
+    const struct kernel *k = kernel_choose(isa, mode);
+    return k ? k->fma_rate() : 0.0;
+}

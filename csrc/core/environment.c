@@ -1,0 +1,83 @@
+/* environment.c - see environment.h. */
+#include "core/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/error.h"
+
+enum { PREFIX = sizeof "GRAPE6_" - 1, MOST_KEY = 32, MOST_SHOWN = 60 };
+
+extern char **environ;
+
+/* Not read by the library: hooks of the tests, and what makefiles and CMake call its flags and its
+ * folder, as legacy_examples/Makefile does. They may be exported in the shell. */
+static int is_foreign(const char *key, size_t length)
+{
+    static const char *const FOREIGN[] = {"CFLAGS", "FFLAGS", "FSOURCE", "LDFLAGS",
+                                          "LIBS",   "DIR",    "ROOT"};
+    if (!strncmp(key, "TEST_", 5)) return 1;
+    for (size_t k = 0; k < sizeof FOREIGN / sizeof *FOREIGN; k++)
+        if (strlen(FOREIGN[k]) == length && !strncmp(FOREIGN[k], key, length)) return 1;
+    return 0;
+}
+
+static int lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
+
+static int least(int a, int b) { return a < b ? a : b; }
+
+/* Letters to be inserted, deleted or replaced to make one text the other (Levenshtein), in either
+ * case. b has at most MOST_KEY. */
+static int distance(const char *a, size_t length, const char *b)
+{
+    const int m = (int)strlen(b);
+    int row[MOST_KEY + 1];
+    for (int k = 0; k <= m; k++) row[k] = k;
+    for (size_t i = 0; i < length; i++) {
+        int diagonal = row[0]++;
+        for (int k = 1; k <= m; k++) {
+            const int other = diagonal + (lower(a[i]) != lower(b[k - 1]));
+            diagonal = row[k];
+            row[k] = least(other, 1 + least(row[k], row[k - 1]));
+        }
+    }
+    return row[m];
+}
+
+/* The name that was meant; NULL if none is close: one letter in four, and one more. */
+static const char *nearest(const char *key, size_t length, const char *const *names, int n)
+{
+    const char *found = NULL;
+    int best = 0;
+    for (int k = 0; k < n && length < MOST_KEY; k++) {
+        const char *other = names[k] + PREFIX;
+        const int d = strlen(other) > MOST_KEY ? MOST_KEY : distance(key, length, other);
+        if (d > 1 + (int)strlen(other) / 4 || (found && d >= best)) continue;
+        found = names[k];
+        best = d;
+    }
+    return found;
+}
+
+static int is_one_of(const char *name, size_t length, const char *const *names, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (strlen(names[k]) == length && !strncmp(names[k], name, length)) return 1;
+    return 0;
+}
+
+void environment_check(const char *const *names, int n)
+{
+    char text[ERROR_TEXT];
+    for (char **at = environ; at && *at; at++) {
+        const size_t length = strcspn(*at, "=");
+        if (strncmp(*at, "GRAPE6_", PREFIX) != 0 || !(*at)[length] || !(*at)[length + 1]) continue;
+        if (is_one_of(*at, length, names, n) || is_foreign(*at + PREFIX, length - PREFIX)) continue;
+        const char *meant = nearest(*at + PREFIX, length - PREFIX, names, n);
+        (void)snprintf(text, sizeof text, "warning: %.*s%s is no variable of this library%s%s%s",
+                       (int)(length < MOST_SHOWN ? length : MOST_SHOWN), *at,
+                       length < MOST_SHOWN ? "" : "...", meant ? "; " : "", meant ? meant : "",
+                       meant ? " is" : "");
+        error_print(text);
+    }
+}

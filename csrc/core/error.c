@@ -1,0 +1,73 @@
+/* error.c - see error.h. */
+#include "core/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/options.h"
+
+void error_print(const char *text)
+{
+    char line[ERROR_LINE];
+    int n = snprintf(line, sizeof line - 1, "grape6: %s", text);
+    if (n < 0) return;
+    if (n > ERROR_LINE - 2) n = ERROR_LINE - 2;
+    for (int k = 0; k < n; k++)
+        if ((unsigned char)line[k] < ' ' || line[k] == 127) line[k] = ' '; /* one line, not two */
+    line[n++] = '\n';
+    for (int done = 0; done < n;) {
+        const ssize_t k = write(STDERR_FILENO, line + done, (size_t)(n - done));
+        if (k == 0 || (k < 0 && errno != EINTR)) return;
+        if (k > 0) done += (int)k;
+    }
+}
+
+int error_set(struct fault *f, int code, const char *format, ...)
+{
+    static _Atomic uint64_t printed;
+    const uint64_t kind = (uint64_t)1 << (-code & 63);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+    f->code = code;
+    if (f->quiet) return code;
+    const int fatal = options_process()->on_error == ON_ERROR_ABORT;
+    if (options_process()->log > LOG_NONE && !(atomic_fetch_or(&printed, kind) & kind))
+        error_print(f->text);
+    if (fatal) abort();
+    return code;
+}
+
+void error_warn(struct fault *f, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(f->warning, sizeof f->warning, format, arguments);
+    va_end(arguments);
+    f->warnings++;
+}
+
+void error_info(const char *format, ...)
+{
+    char text[ERROR_LINE];
+    va_list arguments;
+    if (options_process()->log < LOG_INFO) return;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    error_print(text);
+}
+
+void error_copy(const char *text, char *buffer, int length)
+{
+    if (!buffer || length <= 0) return;
+    const size_t n = strlen(text) < (size_t)length - 1 ? strlen(text) : (size_t)length - 1;
+    memcpy(buffer, text, n);
+    buffer[n] = 0;
+}

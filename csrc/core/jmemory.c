@@ -1,0 +1,333 @@
+/* jmemory.c - see jmemory.h. */
+#include "core/jmemory.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "core/error.h"
+#include "util/memory.h"
+#include "core/mutants.h"
+#include "shared/predictor.h"
+
+enum { SMALLEST_CAPACITY = 1024, MOST_SLOTS = 0x7ffffc00 };
+
+void jmemory_free(struct jmemory *j)
+{
+    memory_free(j->body);
+    memory_free(j->k18);
+    memory_free(j->rest.xm);
+    memory_free(j->rest.index);
+    memory_free(j->changed);
+    for (int k = 0; k < MOST_FOLLOWERS; k++) memory_free(j->fresh[k].slot);
+    memory_free(j->stale);
+    memory_free(j->note);
+    memory_free(j->head);
+    memory_free(j->next);
+    memory_free(j->previous);
+    memset(j, 0, sizeof *j);
+}
+
+/* ---- growth ------------------------------------------------------------------ */
+
+static int grow_piece(void *piece, size_t bytes)
+{
+    void *more = memory_grown(*(void **)piece, bytes);
+    if (more) *(void **)piece = more;
+    return more != NULL;
+}
+
+/* Each piece grows by itself, so what there was is intact whichever fails. */
+static int grow_to(struct jmemory *j, int64_t capacity)
+{
+    const size_t slots = (size_t)capacity, blocks = slots / 1024;
+    uint32_t buckets = SMALLEST_CAPACITY;
+    while (buckets < slots && buckets < 0x40000000u) buckets *= 2;
+    int32_t *head = NULL;
+    if (!grow_piece(&j->body, slots * sizeof *j->body) ||
+        (j->k18 && !grow_piece(&j->k18, slots * sizeof *j->k18)) ||
+        !grow_piece(&j->changed, slots / 8) || !grow_piece(&j->stale, blocks * sizeof *j->stale) ||
+        !grow_piece(&j->note, slots * sizeof *j->note) ||
+        !grow_piece(&j->next, slots * sizeof *j->next) ||
+        !grow_piece(&j->previous, slots * sizeof *j->previous))
+        return G6X_E_MEMORY;
+    if (buckets - 1 != j->head_mask) {
+        head = memory_zeroed(buckets * sizeof *head);
+        if (!head) return G6X_E_MEMORY;
+        memory_free(j->head);
+        j->head = head;
+        j->head_mask = buckets - 1;
+        j->unmapped = 1; /* until it is asked */
+    }
+    memset(j->stale + j->capacity / 1024, 0xff,
+           (blocks - (size_t)(j->capacity / 1024)) * sizeof *j->stale);
+    j->capacity = capacity;
+    return 0;
+}
+
+static int grow(struct jmemory *j, int64_t address)
+{
+    const int64_t needed = (address / 1024 + 1) * 1024;
+    int64_t wanted = (j->capacity + j->capacity / 2 + 1023) / 1024 * 1024;
+    if (wanted > MOST_SLOTS) wanted = MOST_SLOTS;
+    if (wanted < needed) wanted = needed;
+    if (grow_to(j, wanted) && (wanted == needed || grow_to(j, needed))) return G6X_E_MEMORY;
+    const int lost = j->nlost;
+    j->nlost = 0;
+    for (int k = 0; k < lost; k++) { /* some of them have slots now */
+        const struct lost l = j->lost[k];
+        jmemory_lose(j, l.first, l.end);
+    }
+    return 0;
+}
+
+/* ---- writing ----------------------------------------------------------------- */
+
+static inline uint64_t not_zero3(const double *a)
+{
+    return (bits_of(a[0]) | bits_of(a[1]) | bits_of(a[2])) << 1;
+}
+
+static inline void mark_changed(struct jmemory *j, int32_t address)
+{
+    const int64_t word = address / 64;
+    j->changed[word] |= (uint64_t)1 << (address % 64);
+    if (j->changed_low == j->changed_high) j->changed_low = j->changed_high = word;
+    if (word < j->changed_low) j->changed_low = word;
+    if (word >= j->changed_high) j->changed_high = word + 1;
+}
+
+static int is_unusable(const struct jparticle *p) { return p->state >= SLOT_BAD; }
+
+void jmemory_commit_queue(struct jmemory *j)
+{
+    if (!j->queued) return;
+    for (int k = 0; k < j->queued; k++) {
+        const struct queued *q = &j->queue[k];
+        struct jparticle *p = &j->body[q->address];
+        j->bad += is_unusable(&q->body) - is_unusable(p);
+        memcpy(p, &q->body, sizeof *p);
+        if (j->k18) memcpy(j->k18[q->address], q->k18, 3 * sizeof(double));
+        mark_changed(j, q->address);
+    }
+    j->queued = 0;
+}
+
+/* None of the slots is bad, and there is no k18: else nothing would have come here. */
+static void commit_at_rest(struct jmemory *j)
+{
+    struct at_rest *r = &j->rest;
+    for (int32_t a = r->first; a < r->end; a++) {
+        struct jparticle *p = &j->body[a];
+        j->bad -= is_unusable(p);
+        memcpy(p->x, r->xm[a], 4 * sizeof(double)); /* and the mass */
+        memset(p->v, 0, sizeof p->v);
+        p->time = r->time;
+        memset(p->a2, 0, sizeof p->a2);
+        p->index = r->index[a];
+        p->state = SLOT_SET;
+        memset(p->j6, 0, sizeof p->j6);
+    }
+    for (int32_t a = r->changed_first; a < r->changed_end; a++) mark_changed(j, a);
+    r->first = r->end = r->changed_first = r->changed_end = 0;
+}
+
+void jmemory_commit(struct jmemory *j)
+{
+    jmemory_commit_queue(j);
+    if (at_rest_any(&j->rest)) commit_at_rest(j);
+}
+
+/* What it had may not pull on unseen; GRAPE-5's later half of it must not make it whole. */
+static void lose_slot(struct jmemory *j, int64_t a)
+{
+    struct jparticle *p = &j->body[a];
+    j->bad += !is_unusable(p);
+    p->state = SLOT_LOST;
+    p->x[0] = p->x[1] = p->x[2] = p->mass = from_bits(0x7ff8000000000000u);
+    mark_changed(j, (int32_t)a);
+}
+
+void jmemory_lose(struct jmemory *j, int64_t first, int64_t end)
+{
+    jmemory_commit(j);
+    for (; first < end && first < j->capacity; first++) lose_slot(j, first);
+    if (first < end) lost_note(j->lost, &j->nlost, first, end);
+}
+
+static int make_k18(struct jmemory *j)
+{
+    if (!j->k18) j->k18 = memory_zeroed((size_t)j->capacity * sizeof *j->k18);
+    return j->k18 ? 0 : G6X_E_MEMORY;
+}
+
+int jmemory_make_room(struct jmemory *j, int64_t address, int k18)
+{
+    if (address > MOST_SLOTS - 1) return G6X_E_MEMORY;
+    const int code = address < j->capacity ? 0 : grow(j, address);
+    return code || !k18 || !j->capacity ? code : make_k18(j);
+}
+
+static int refused(struct jmemory *j, int address)
+{
+    jmemory_lose(j, address, (int64_t)address + 1);
+    return G6X_E_MEMORY;
+}
+
+static int grow_at_rest(struct jmemory *j)
+{
+    struct at_rest *r = &j->rest;
+    const int64_t capacity = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
+    if (!grow_piece(&r->xm, (size_t)capacity * sizeof *r->xm) ||
+        !grow_piece(&r->index, (size_t)capacity * sizeof *r->index))
+        return 0;
+    r->capacity = (int32_t)capacity;
+    return 1;
+}
+
+/* Takes a particle that begins a list or goes on with it, if it is sound and at rest. 0: it has to
+ * go to its slot. Not part of jmemory_set, most of whose particles do neither. */
+static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address, int index,
+                                                  double time, double mass, const double *x)
+{
+    struct at_rest *r = &j->rest;
+    jmemory_commit_queue(j); /* a slot may be bad by what waits there */
+    if (address >= AT_REST_SLOTS || j->bad || j->k18) return 0;
+    if ((not_finite(time) | not_finite(mass) | not_finite3(x)) >> 63) return 0;
+    if (at_rest_any(r) &&
+        (address < r->first || address > r->end || bits_of(time) != bits_of(r->time)))
+        commit_at_rest(j);
+    if (address >= r->capacity && !grow_at_rest(j)) return 0;
+    if (!at_rest_any(r)) {
+        r->first = r->end = address;
+        r->time = time;
+    }
+    (void)at_rest_store(r->xm[address], x, mass);
+    r->index[address] = index;
+    at_rest_wrote(r, address, address + 1);
+    j->last = address;
+    return 1;
+}
+
+int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
+                const double *k18, const double *j6, const double *a2, const double *v,
+                const double *x)
+{
+    static const double zero[3];
+    if (address < 0) return G6X_E_ADDRESS;
+    if (address >= j->capacity && jmemory_make_room(j, address, 0)) return refused(j, address);
+    if (!k18) k18 = zero;
+    if (!j6) j6 = zero;
+    if (!a2) a2 = zero;
+    if (!v) v = zero;
+    if ((address == j->last + 1 || !address) && is_at_rest(k18, j6, a2, v) &&
+        take_at_rest(j, address, index, time, mass, x))
+        return 0;
+    if (address >= j->rest.first && address < j->rest.end) commit_at_rest(j);
+    if (not_zero3(k18) && make_k18(j)) return refused(j, address);
+    const uint64_t bad = (not_finite(time) | not_finite(mass) | not_finite3(k18) | not_finite3(j6) |
+                          not_finite3(a2) | not_finite3(v) | not_finite3(x)) >>
+                         63;
+    const int near = (uint32_t)address - (uint32_t)j->last + 4 < 8;
+    struct queued *q = &j->queue[j->queued];
+    struct jparticle *p = &q->body;
+    j->last = address;
+    if (near) { /* to its slot, which is in the cache */
+        if (j->queued) jmemory_commit_queue(j);
+        p = &j->body[address];
+        j->bad += (int)bad - is_unusable(p);
+        if (j->k18) memcpy(j->k18[address], k18, 3 * sizeof *k18);
+        mark_changed(j, address);
+    }
+    memcpy(p->x, x, sizeof p->x);
+    p->mass = mass;
+    memcpy(p->v, v, sizeof p->v);
+    p->time = time;
+    memcpy(p->a2, a2, sizeof p->a2);
+    p->index = index;
+    p->state = bad ? SLOT_BAD : SLOT_SET;
+    memcpy(p->j6, j6, sizeof p->j6);
+    if (!near) {
+        memcpy(q->k18, k18, 3 * sizeof *k18);
+        q->address = address;
+        __builtin_prefetch(&j->body[address], 1);
+        __builtin_prefetch(j->body[address].a2, 1);
+        if (++j->queued == QUEUE) jmemory_commit_queue(j);
+    }
+    return bad ? G6X_E_J_NAN : 0;
+}
+
+/* ---- copies elsewhere ----------------------------------------------------------- */
+
+int jmemory_follow(struct jmemory *j, int follower)
+{
+    struct fresh *f = &j->fresh[follower];
+    if (f->slot) return 0;
+    *f = (struct fresh){.slot = memory_zeroed(FRESH_SLOTS * sizeof *f->slot), .lost = 1};
+    int followers = atomic_load(&j->followers);
+    while (followers <= follower &&
+           !atomic_compare_exchange_weak(&j->followers, &followers, follower + 1))
+        continue;
+    return f->slot ? 0 : G6X_E_MEMORY;
+}
+
+void jmemory_stale_all(struct jmemory *j)
+{
+    if (j->capacity) memset(j->stale, 0xff, (size_t)(j->capacity / 1024) * sizeof *j->stale);
+}
+
+void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
+{
+    const int64_t at[2] = {first, last};
+    for (int k = 0; k < 2; k++)
+        if (at[k] >= 0 && at[k] < j->capacity)
+            j->stale[at[k] / 1024] |= (uint64_t)1 << (at[k] / 16 % 64);
+}
+
+/* ---- asking ------------------------------------------------------------------ */
+
+int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state)
+{
+    int64_t first = nj;
+    jmemory_commit_queue(j); /* what is at rest is sound */
+    for (int64_t a = 0; j->bad && a < nj && a < j->capacity; a++)
+        if (is_unusable(&j->body[a])) {
+            *state = j->body[a].state;
+            return a;
+        }
+    *state = SLOT_LOST;
+    for (int k = 0; k < j->nlost; k++)
+        if (j->lost[k].first < first) first = j->lost[k].first;
+    return first < nj ? first : -1;
+}
+
+static inline __attribute__((always_inline)) void
+predict(const struct jparticle *p, const double k18[3], double time, double x[3], double v[3])
+{
+    const double dt = time - p->time;
+    for (int k = 0; k < 3; k++)
+        predict_component(dt, k18[k], p->j6[k], p->a2[k], p->v[k], p->x[k], &x[k], &v[k]);
+}
+
+#ifdef __x86_64__
+/* The same steps where fma is an instruction, and not a call. */
+__attribute__((target("fma"))) static void predict_by_fma(const struct jparticle *p,
+                                                          const double k18[3], double time,
+                                                          double x[3], double v[3])
+{
+    predict(p, k18, time, x, v);
+}
+#endif
+
+void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
+                     double v[3])
+{
+    static const double none[3];
+    const double *k18 = snap && j->k18 ? j->k18[address] : none;
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("fma")) {
+        predict_by_fma(&j->body[address], k18, time, x, v);
+        return;
+    }
+#endif
+    predict(&j->body[address], k18, time, x, v);
+}

@@ -1,0 +1,404 @@
+/* jmemory_settle.c - what is known of the j particles: their notes, histograms and origin, and
+ * where each index is. See jmemory.h. */
+#include <stddef.h>
+#include <string.h>
+
+#include "core/jmemory.h"
+
+/* ---- where each index is -------------------------------------------------------- */
+
+static uint32_t bucket_of(const struct jmemory *j, int32_t index)
+{
+    /* Neighbouring labels stay neighbours; multiples of large powers of two spread. */
+    const uint32_t u = (uint32_t)index;
+    return (u + (u >> 10) * 0x9e3779b1u + (u >> 20) * 0x85ebca77u) & j->head_mask;
+}
+
+static void link_slot(struct jmemory *j, int64_t a)
+{
+    int32_t *head = &j->head[bucket_of(j, j->note[a].index)];
+    if (*head) j->previous[*head - 1] = (int32_t)(a + 1);
+    j->previous[a] = 0;
+    j->next[a] = *head;
+    *head = (int32_t)(a + 1);
+}
+
+static void unlink_slot(struct jmemory *j, int64_t a)
+{
+    const int32_t next = j->next[a], previous = j->previous[a];
+    if (next) j->previous[next - 1] = previous;
+    if (previous)
+        j->next[previous - 1] = next;
+    else
+        j->head[bucket_of(j, j->note[a].index)] = next;
+}
+
+void jmemory_map(struct jmemory *j)
+{
+    if (!j->unmapped) return;
+    memset(j->head, 0, ((size_t)j->head_mask + 1) * sizeof *j->head);
+    for (int64_t a = 0; a < j->capacity; a++)
+        if (j->note[a].state != SLOT_EMPTY) link_slot(j, a);
+    j->unmapped = 0;
+}
+
+int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address)
+{
+    int found = 0;
+    if (!j->capacity) return 0;
+    for (int32_t at = j->head[bucket_of(j, index)]; at && found <= max; at = j->next[at - 1]) {
+        const int32_t a = at - 1;
+        if (j->note[a].index != index || a >= nj || j->note[a].state != SLOT_SET) continue;
+        if (found < max) address[found] = a;
+        found++;
+    }
+    return found;
+}
+
+/* ---- notes ---------------------------------------------------------------------- */
+
+static void count(struct histogram *h, int exponent, int by)
+{
+    if (exponent == EXPONENT_NONE) return;
+    const int at = exponent + HISTOGRAM_ZERO;
+    h->count[at] += by;
+    h->total += by;
+    if (by > 0 && at > h->highest) h->highest = at;
+}
+
+static void count_slot(struct jmemory *j, const struct slot_note *n, int by)
+{
+    if (n->state != SLOT_SET) return;
+    count(&j->x, n->x, by);
+    count(&j->mass, n->mass, by);
+    count(&j->v, n->v, by);
+}
+
+/* The largest of a component's distance from the origin. */
+static int largest_exponent(const double a[3], const double origin[3])
+{
+    const uint64_t u = bits_of(a[0] - origin[0]) << 1, v = bits_of(a[1] - origin[1]) << 1,
+                   w = bits_of(a[2] - origin[2]) << 1;
+    const uint64_t most = u > v ? (u > w ? u : w) : (v > w ? v : w);
+    return exponent_of(from_bits(most >> 1));
+}
+
+static struct slot_note note_of(const struct jmemory *j, const struct jparticle *p)
+{
+    struct slot_note n = {.index = p->index, .state = (int16_t)p->state};
+    if (p->state == SLOT_SET) {
+        n.x = (int16_t)largest_exponent(p->x, j->origin);
+        n.mass = (int16_t)exponent_of(p->mass);
+        n.v = (int16_t)largest_exponent(p->v, j->drift);
+    }
+    return n;
+}
+
+/* For those that have copies. */
+static void tell_of(struct jmemory *j, int64_t a)
+{
+    const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
+    j->stale[a / 1024] |= (uint64_t)1 << (a / 16 % 64);
+    for (struct fresh *f = j->fresh; f < j->fresh + followers; f++)
+        if (f->slot && f->count < FRESH_SLOTS)
+            f->slot[f->count++] = (int32_t)a;
+        else
+            f->lost = 1;
+}
+
+/* What is told by a slot that is counted moves from one place of the histograms to another. */
+static void recount(struct jmemory *j, const struct slot_note *old, const struct slot_note *now)
+{
+    if (old->x == now->x && old->mass == now->mass && old->v == now->v && old->state == now->state)
+        return;
+    count_slot(j, old, -1);
+    count_slot(j, now, 1);
+}
+
+/* An index map of which much changes is made anew when it is wanted. */
+static int is_much(const struct jmemory *j, int64_t slots) { return 8 * slots >= j->capacity; }
+
+static void note_slot(struct jmemory *j, int64_t a, const struct slot_note *now, int much)
+{
+    struct slot_note *n = &j->note[a];
+    const int moves = n->state == SLOT_EMPTY || n->index != now->index;
+    if (a < j->counted) recount(j, n, now);
+    j->unmapped |= moves && much;
+    if (moves && !j->unmapped && n->state != SLOT_EMPTY) unlink_slot(j, a);
+    *n = *now;
+    if (moves && !j->unmapped) link_slot(j, a);
+}
+
+/* ---- the origin --------------------------------------------------------------- */
+
+/* Of all addresses, one sample alone can be this one. */
+static int is_sampled(const struct jmemory *j, int64_t a)
+{
+    return a < j->sampled && j->sample[(2 * a + 1) * j->samples / (2 * j->sampled)] == a;
+}
+
+static int is_changed(const struct jmemory *j, int64_t a)
+{
+    const int64_t word = a / 64;
+    if (a >= j->rest.changed_first && a < j->rest.changed_end) return 1;
+    return word >= j->changed_low && word < j->changed_high && j->changed[word] >> (a % 64) & 1;
+}
+
+static const double at_rest[3];
+
+/* Where a sound particle is and how it moves; 0 if there is none. */
+static int find_place(const struct jmemory *j, int64_t a, const double **x, const double **v)
+{
+    const struct jparticle *p = &j->body[a];
+    const int rests = a >= j->rest.first && a < j->rest.end;
+    *x = rests ? j->rest.xm[a] : p->x;
+    *v = rests ? at_rest : p->v;
+    return rests || p->state == SLOT_SET;
+}
+
+/* A settled note from a new origin; if the slot has changed since, it will be settled. */
+static void note_from_origin(struct jmemory *j, int64_t a)
+{
+    struct slot_note *n = &j->note[a];
+    const double *x, *v;
+    const int is_sound = find_place(j, a, &x, &v);
+    if (n->state != SLOT_SET) return;
+    n->x = (int16_t)(is_sound ? largest_exponent(x, j->origin) : EXPONENT_NONE);
+    n->v = (int16_t)(is_sound ? largest_exponent(v, j->drift) : EXPONENT_NONE);
+}
+
+/* All notes that count; the others when they do. */
+static void note_again(struct jmemory *j)
+{
+    for (int64_t a = 0; a < j->counted; a++) {
+        const struct slot_note old = j->note[a];
+        note_from_origin(j, a);
+        recount(j, &old, &j->note[a]);
+    }
+    j->noted = j->counted;
+}
+
+/* Beyond the last address below `end` that has been written: what lies farther, or how many
+ * slots there are, decides nothing. */
+static int64_t end_of_written(const struct jmemory *j, int64_t end)
+{
+    while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&
+           !(end - 1 >= j->rest.first && end - 1 < j->rest.end))
+        end--;
+    return end;
+}
+
+/* Brings the origin up to date with the sample, before the changed slots are settled. */
+static void settle_origin(struct jmemory *j, int64_t nj)
+{
+    const int64_t end = end_of_written(j, nj);
+    double x[ORIGIN_SAMPLE][3], v[ORIGIN_SAMPLE][3], origin[3], drift[3];
+    int n = 0, moved = j->sample_moved || end != j->sampled;
+    for (int k = 0; k < j->samples; k++) moved |= is_changed(j, j->sample[k]);
+    if (!moved) return;
+    j->sample_moved = 0;
+    j->sampled = end;
+    j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
+    for (int k = 0; k < j->samples; k++) {
+        j->sample[k] = (int32_t)origin_address(end, j->samples, k);
+        const double *place, *moves;
+        if (!find_place(j, j->sample[k], &place, &moves)) continue;
+        memcpy(x[n], place, sizeof *x);
+        memcpy(v[n++], moves, sizeof *v);
+    }
+    j->inner = origin_choose((const double (*)[3])x, n, origin);
+    (void)origin_choose((const double (*)[3])v, n, drift);
+    if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
+    memcpy(j->origin, origin, sizeof origin);
+    memcpy(j->drift, drift, sizeof drift);
+    note_again(j);
+}
+
+/* ---- settling particles at rest ------------------------------------------------ */
+
+static struct slot_note note_at_rest(const struct jmemory *j, int64_t a, int v)
+{
+    const struct at_rest *r = &j->rest;
+    return (struct slot_note){.index = r->index[a],
+                              .x = (int16_t)largest_exponent(r->xm[a], j->origin),
+                              .mass = (int16_t)exponent_of(r->xm[a][3]),
+                              .v = (int16_t)v,
+                              .state = SLOT_SET};
+}
+
+/* Whether a new list has replaced all that counts, and much of the index map, too: then its notes
+ * are counted from nothing. */
+static int is_new_list(const struct jmemory *j, int64_t nj)
+{
+    const struct at_rest *r = &j->rest;
+    return at_rest_changed(r) && !r->changed_first &&
+           (r->changed_end >= j->counted || r->changed_end >= nj) &&
+           (j->unmapped || is_much(j, r->changed_end));
+}
+
+static void count_nothing(struct jmemory *j)
+{
+    memset(&j->x, 0, sizeof j->x);
+    memset(&j->mass, 0, sizeof j->mass);
+    memset(&j->v, 0, sizeof j->v);
+    j->counted = 0;
+}
+
+/* Counts an exponent; `most` is the highest so far, the total is found at the end. */
+static inline void count_one(struct histogram *h, int exponent, int *most, int64_t *none)
+{
+    if (exponent > *most) *most = exponent;
+    if (exponent == EXPONENT_NONE)
+        ++*none;
+    else
+        h->count[exponent + HISTOGRAM_ZERO]++;
+}
+
+static void end_count(struct histogram *h, int64_t slots, int most, int64_t none)
+{
+    h->total = slots - none;
+    if (h->total) h->highest = most + HISTOGRAM_ZERO;
+}
+
+/* A list from address 0 on, when nothing is counted: all that is below nj is. */
+static void settle_list(struct jmemory *j, int64_t nj, int v)
+{
+    struct slot_note *note = j->note;
+    const int64_t changed = j->rest.changed_end, end = nj < changed ? nj : changed;
+    int moves = 0, most_x = EXPONENT_NONE, most_mass = EXPONENT_NONE;
+    int64_t no_x = 0, no_mass = 0;
+    for (int64_t a = 0; a < changed; a++) {
+        const struct slot_note now = note_at_rest(j, a, v);
+        moves |= (note[a].index ^ now.index) | (note[a].state == SLOT_EMPTY);
+        note[a] = now;
+        if (a >= end) continue;
+        count_one(&j->x, now.x, &most_x, &no_x);
+        count_one(&j->mass, now.mass, &most_mass, &no_mass);
+    }
+    end_count(&j->x, end, most_x, no_x);
+    end_count(&j->mass, end, most_mass, no_mass);
+    if (v != EXPONENT_NONE) {
+        j->v.count[v + HISTOGRAM_ZERO] = (int32_t)end;
+        end_count(&j->v, end, v, 0);
+    }
+    j->unmapped |= moves != 0;
+    j->counted = end;
+    if (j->noted < changed) j->noted = changed;
+}
+
+/* For those that have copies. */
+static void tell_of_run(struct jmemory *j, int32_t first, int32_t end)
+{
+    const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
+    for (int32_t chunk = first / 16; chunk <= (end - 1) / 16; chunk++)
+        j->stale[chunk / 64] |= (uint64_t)1 << chunk % 64;
+    for (struct fresh *f = j->fresh; f < j->fresh + followers; f++) {
+        const int any = f->first < f->end;
+        if (!any || first < f->first) f->first = first;
+        if (!any || end > f->end) f->end = end;
+    }
+}
+
+static void settle_at_rest(struct jmemory *j, int64_t nj, int new_list)
+{
+    struct at_rest *r = &j->rest;
+    const int32_t first = r->changed_first, end = r->changed_end;
+    const int v = largest_exponent(at_rest, j->drift);
+    if (!at_rest_changed(r)) return;
+    if (new_list) settle_list(j, nj, v);
+    for (int32_t a = first; a < end && !new_list; a++) {
+        const struct slot_note now = note_at_rest(j, a, v);
+        note_slot(j, a, &now, is_much(j, end - first));
+    }
+    tell_of_run(j, first, end);
+    r->changed_first = r->changed_end = 0;
+}
+
+/* ---- settling slots ------------------------------------------------------------ */
+
+static void settle_slots(struct jmemory *j)
+{
+    int64_t changes = 0;
+    for (int64_t w = j->changed_low; w < j->changed_high; w++)
+        changes += __builtin_popcountll(j->changed[w]);
+    const int much = is_much(j, changes);
+    for (int64_t w = j->changed_low; w < j->changed_high; w++) {
+        for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
+            const int64_t a = 64 * w + __builtin_ctzll(bits);
+            const struct slot_note now = note_of(j, &j->body[a]);
+            note_slot(j, a, &now, much);
+            tell_of(j, a);
+        }
+        j->changed[w] = 0;
+    }
+    j->changed_low = j->changed_high = 0;
+}
+
+/* ---- all of it ---------------------------------------------------------------- */
+
+int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
+{
+    struct slot_note *n = &j->note[a];
+    if (a >= j->capacity || n->state != SLOT_SET || n->index != p->index) return 0;
+    jmemory_commit(j);
+    const struct slot_note now = note_of(j, p);
+    j->sample_moved |= is_sampled(j, a);
+    memcpy(&j->body[a], p, sizeof *p);
+    if (j->k18) memset(j->k18[a], 0, sizeof j->k18[a]);
+    if (a < j->counted) recount(j, n, &now);
+    *n = now;
+    tell_of(j, a);
+    return 1;
+}
+
+void jmemory_settle(struct jmemory *j, int64_t nj)
+{
+    const int64_t end = nj < j->capacity ? nj : j->capacity;
+    jmemory_commit_queue(j);
+    if (end != j->counted) { /* on both sides of either end: the last block's range changes too */
+        jmemory_stale_slots(j, end, j->counted);
+        jmemory_stale_slots(j, end - 1, j->counted - 1);
+    }
+    const int new_list = is_new_list(j, end);
+    if (new_list) count_nothing(j);
+    settle_origin(j, end);
+    settle_slots(j);
+    settle_at_rest(j, end, new_list); /* newer than what slots have of the same addresses */
+    for (; j->counted < end; j->counted++) {
+        if (j->counted >= j->noted) {
+            note_from_origin(j, j->counted);
+            j->noted = j->counted + 1;
+        }
+        count_slot(j, &j->note[j->counted], 1);
+    }
+    for (; j->counted > end; j->counted--) count_slot(j, &j->note[j->counted - 1], -1);
+}
+
+/* ---- scale ---------------------------------------------------------------------- */
+
+/* Smallest exponent e with at least 7/8 of the values below 2^e. */
+static int exponent_of_most(const struct histogram *h)
+{
+    if (h->total == 0) return 0;
+    int64_t above = 0;
+    int at = h->highest;
+    while (above + h->count[at] <= h->total / 8) above += h->count[at--];
+    return scale_exponent(at - HISTOGRAM_ZERO);
+}
+
+struct scale jmemory_scale(const struct jmemory *j)
+{
+    struct scale s = {
+        exponent_of_most(&j->x), exponent_of_most(&j->mass), exponent_of_most(&j->v), 0, {0}, {0}};
+    memcpy(s.origin, j->origin, sizeof s.origin);
+    memcpy(s.drift, j->drift, sizeof s.drift);
+    return s;
+}
+
+int jmemory_is_crowded(const struct jmemory *j)
+{
+    enum { STEPS_EXPONENT = 3 }; /* the grid has 2^3 steps across that half */
+    return j->inner != EXPONENT_NONE &&
+           jmemory_scale(j).length - length_shift(&(struct scale){0}, MODE_GRAPE) >
+               j->inner - STEPS_EXPONENT;
+}

@@ -1,0 +1,32 @@
+/* mutants.h - mistakes that libraries of this API have made or may well make, to see that a
+ * test notices each of them (tests/test_mistakes.py).
+ *
+ * A test build (-DGRAPE6_MISTAKES) makes the one that GRAPE6_TEST_MISTAKE names. In every
+ * other build MISTAKE(...) is 0, and of the lines that ask for it no code is left.
+ */
+#ifndef GRAPE6_MUTANTS_H
+#define GRAPE6_MUTANTS_H
+
+#include <stdint.h>
+
+#ifdef GRAPE6_MISTAKES
+#define MISTAKE(name) mistakes_made(#name)
+int mistakes_made(const char *name);
+#else
+#define MISTAKE(name) 0
+#endif
+
+/* The longer ones; defined in test builds only. */
+struct direct_job;
+struct jmemory;
+/* A particle just written stays where it is until the next g6_set_ti. */
+void mistakes_hold(struct jmemory *j, int64_t address, double time);
+/* Lets go what mistakes_hold held. */
+void mistakes_let_go(struct jmemory *j);
+/* Replaces the indices of the i particles by that of the j particle at the same place, or at the
+ * address that equals the index: it is left out then, and nobody else. */
+void mistakes_self_by_distance(const struct direct_job *job, int32_t *index);
+void mistakes_self_by_address(const struct direct_job *job, int32_t *index);
+int g6_open(int clusterid); /* the exported one, or the host's */
+
+#endif

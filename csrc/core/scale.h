@@ -1,0 +1,57 @@
+/* scale.h - exact scaling by powers of two, from an origin.
+ *
+ * The scale of a session is an origin of places and one of velocities (origin.h), and three
+ * exponents: 7/8 of the j particles have every coordinate below 2^length from the origin,
+ * 7/8 of the massive ones a mass below 2^mass, 7/8 every
+ * velocity component below 2^velocity from the drift. Inside, lengths are in units of
+ * 2^(length - 20) (mode double: 2^(length - 26)), so that
+ *   - the grid of the high halves is that of the integers: hi = rint(x), exact in
+ *     differences up to 2^23 units, |lo| <= 1/2;
+ *   - a pair whose separation the low halves no longer resolve to single precision
+ *     (close_exponent) shows in the smallest s^2 and is done exactly.
+ * Masses are near 2^60 and velocities near 1: all terms lie far from the ends of the
+ * exponent range.
+ */
+#ifndef GRAPE6_SCALE_H
+#define GRAPE6_SCALE_H
+
+#include <stdint.h>
+
+#include "core/partial.h"
+#include "shared/range.h"
+
+struct scale {
+    int length, mass, velocity; /* exponents, in the caller's units */
+    int unused;                 /* zero: scales are compared as bytes */
+    double origin[3], drift[3]; /* of places and of velocities, in the caller's units */
+};
+
+static inline int length_shift(const struct scale *s, int mode)
+{
+    return (mode == MODE_DOUBLE ? 26 : 20) - s->length;
+}
+static inline int mass_shift(const struct scale *s) { return SCALED_MASS_EXPONENT - s->mass; }
+static inline int velocity_shift(const struct scale *s) { return -s->velocity; }
+
+/* frexp's exponent of |a|; EXPONENT_NONE for zero, EXPONENT_HUGE for Inf and NaN. */
+static inline int exponent_of(double a)
+{
+    const int biased = (int)(bits_of(a) >> 52 & 0x7ff);
+    if (biased == 0x7ff) return EXPONENT_HUGE;
+    if (biased) return biased - 1022;
+    const uint64_t mantissa = bits_of(a) << 12;
+    return mantissa ? -1022 - __builtin_clzll(mantissa) : EXPONENT_NONE;
+}
+
+/* Exponents of a scale are between -MOST_SCALE and MOST_SCALE, so that what scales the particles is
+ * a normal number; beyond, in_range leaves the sums to the exact arithmetic. */
+enum { MOST_SCALE = 960 };
+int scale_exponent(int exponent);
+
+/* 2^shift, which must be a normal double. */
+double power_of_two(int shift);
+/* The same of any shift, in two factors: sums of very small or large terms underflow to 0 or a
+ * denormal, or overflow, only after both. */
+void scale_factors(int shift, double factor[2]);
+
+#endif

@@ -1,0 +1,414 @@
+/* direct.c - the backend of the direct sum on the CPU: its buffers, and how a force call
+ * is shared among threads. The arithmetic is in cpu/direct_kernel.c. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/backend.h"
+#include "util/memory.h"
+#include "core/mutants.h"
+#include "util/threads.h"
+
+struct direct {
+    const struct kernel *kernel;
+    int isa, mode, threads;
+
+    int64_t slots; /* room for j particles */
+    void *rows;
+    int32_t *jindex;
+    struct block_range *ranges;
+
+    int room;     /* for i particles */
+    int softened; /* some of them */
+    void *fields[I_FIELDS];
+    int32_t *index;
+    struct body_range *body_range;
+    struct self_places *self;
+
+    struct direct_job job;
+    struct jmemory *memory;
+    int packed; /* what follows describes the packed rows */
+    double packed_time;
+    int packed_snap;
+    struct scale packed_scale;
+    _Atomic int64_t coincidences;
+    atomic_flag lock[ROW_LOCKS];
+    int32_t *list; /* neighbours, [slots] */
+
+    unsigned done; /* WANT_* of what has been computed since the start, DONE_SUMS if anything */
+    struct partial_row *rows_of_i;
+    struct nearest *nearest;
+    double *sum[NSUM];
+    int32_t *nearest_address, *nearest_index;
+};
+
+static void free_results(struct direct *d)
+{
+    memory_free(d->rows_of_i);
+    memory_free(d->nearest);
+    for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
+    memory_free(d->nearest_address);
+    memory_free(d->nearest_index);
+}
+
+static void direct_close(void *state)
+{
+    struct direct *d = state;
+    if (!d) return;
+    memory_free(d->rows);
+    memory_free(d->jindex);
+    memory_free(d->ranges);
+    for (int k = 0; k < I_FIELDS; k++) memory_free(d->fields[k]);
+    memory_free(d->index);
+    memory_free(d->body_range);
+    memory_free(d->self);
+    memory_free(d->list);
+    free_results(d);
+    memory_free(d);
+}
+
+static int choose(struct direct *d, const struct options *o, struct fault *f)
+{
+    d->kernel = kernel_choose(o->isa, o->precision);
+    if (!d->kernel)
+        return error_set(f, G6X_E_ARGUMENT,
+                         "this machine lacks the instruction set that GRAPE6_ISA asks for");
+    if (d->mode != o->precision || d->isa != o->isa) {
+        memory_free(d->rows); /* another layout */
+        d->rows = NULL;
+        d->slots = 0;
+    }
+    d->mode = o->precision;
+    d->isa = o->isa;
+    d->threads = o->threads ? o->threads : options_cores();
+    return 0;
+}
+
+static int direct_open(const struct options *o, int choice, void **state, struct fault *f)
+{
+    (void)choice;
+    struct direct *d = memory_zeroed(sizeof *d);
+    if (!d) return error_set(f, G6X_E_MEMORY, "out of memory at open");
+    const int code = choose(d, o, f);
+    if (code)
+        memory_free(d);
+    else
+        *state = d;
+    return code;
+}
+
+static size_t row_bytes(int mode) { return mode == MODE_DOUBLE ? sizeof(double) : sizeof(float); }
+
+static int no_memory(struct fault *f, const char *what, int64_t n)
+{
+    return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
+}
+
+static int direct_grow(void *state, int64_t slots, struct fault *f)
+{
+    struct direct *d = state;
+    if (slots <= d->slots && d->rows) return 0;
+    const size_t n = (size_t)slots;
+    const size_t padding = 2 * BLOCK; /* read ahead, never used */
+    void *rows =
+        memory_zeroed((n + padding) * (size_t)rows_per_chunk(d->mode) * row_bytes(d->mode));
+    int32_t *jindex = memory_zeroed((n + padding) * sizeof *jindex);
+    struct block_range *ranges = memory_zeroed((n / BLOCK + 1) * sizeof *ranges);
+    int32_t *list = memory_zeroed(n * sizeof *list);
+    if (!rows || !jindex || !ranges || !list) {
+        memory_free(rows);
+        memory_free(jindex);
+        memory_free(ranges);
+        memory_free(list);
+        return no_memory(f, "j particles", slots);
+    }
+    memory_free(d->rows);
+    memory_free(d->jindex);
+    memory_free(d->ranges);
+    memory_free(d->list);
+    d->rows = rows;
+    d->jindex = jindex;
+    d->ranges = ranges;
+    d->list = list;
+    d->slots = slots;
+    d->packed = 0;
+    return 0;
+}
+
+/* ---- sharing work ------------------------------------------------------------- */
+
+/* A force call or a packing cut into tasks that threads take in turn. */
+struct tasks {
+    struct direct *d;
+    _Atomic int64_t next;
+    int64_t count;
+    int64_t blocks;                  /* of j */
+    int64_t i_step, j_step, i_parts; /* task t: i part t % i_parts, j part t / i_parts */
+    struct partial_row *rows;
+    struct nearest *nearest;
+};
+
+static void pack_tasks(void *argument)
+{
+    struct tasks *t = argument;
+    struct direct *d = t->d;
+    for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
+        const int64_t first = k * t->j_step, last = first + t->j_step;
+        d->kernel->pack(&d->job, d->rows, d->jindex, d->ranges, d->memory->stale, first,
+                        last < t->blocks ? last : t->blocks);
+    }
+}
+
+static void sum_tasks(void *argument)
+{
+    struct tasks *t = argument;
+    struct direct *d = t->d;
+    for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
+        const int64_t i = k % t->i_parts * t->i_step, first = k / t->i_parts * t->j_step;
+        const int64_t n = d->job.ni - i < t->i_step ? d->job.ni - i : t->i_step;
+        const int64_t last = first + t->j_step < t->blocks ? first + t->j_step : t->blocks;
+        d->kernel->sum(&d->job, (int)i, (int)n, first, last, t->rows + i,
+                       t->nearest ? t->nearest + i : NULL);
+    }
+}
+
+static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
+/* Cuts a force call for a number of threads. Many i: tiles in turn. Few: the grid of i
+ * parts times j parts whose largest piece is smallest. */
+static void cut(struct tasks *t, int threads)
+{
+    const int tile = t->d->kernel->tile, ni = t->d->job.ni;
+    const int vector = tile < 16 ? tile : 16;
+    const int64_t vectors = parts(ni, vector);
+    t->i_step = ni;
+    t->j_step = t->blocks;
+    if (threads > 1 && parts(ni, tile) >= 8 * threads) {
+        t->i_step = tile;
+    } else if (threads > 1) {
+        int64_t least = INT64_MAX;
+        for (int64_t p = 1; p <= threads && p <= vectors; p++) {
+            const int64_t q = threads / p < t->blocks ? threads / p : t->blocks;
+            const int64_t i_step = parts(vectors, p), j_step = parts(t->blocks, q);
+            if (i_step * j_step > least) continue; /* of equals, the one that merges less */
+            least = i_step * j_step;
+            t->i_step = i_step * vector;
+            t->j_step = j_step;
+        }
+    }
+    t->i_parts = parts(ni, t->i_step);
+    t->count = t->i_parts * parts(t->blocks, t->j_step);
+    t->d->job.shared = t->j_step < t->blocks;
+}
+
+/* Below this much work a second thread costs more than it brings. */
+enum { PAIRS_WORTH_A_THREAD = 8192, CHUNKS_WORTH_A_THREAD = 128 };
+
+/* ---- one force call ------------------------------------------------------------- */
+
+static int direct_upload(void *state, const struct upload *u, struct fault *f)
+{
+    struct direct *d = state;
+    struct direct_job *job = &d->job;
+    jmemory_commit(u->memory);
+    int code = choose(d, u->options, f);
+    if (!code) code = direct_grow(d, u->memory->capacity, f);
+    if (code) return code;
+    const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
+    const int same = d->packed && d->memory == u->memory && d->packed_time == u->time &&
+                     d->packed_snap == u->options->snap &&
+                     !memcmp(&d->packed_scale, &u->scale, sizeof u->scale);
+    if (!same) jmemory_stale_all(u->memory);
+    d->packed = 1;
+    d->packed_time = u->time;
+    d->packed_snap = u->options->snap;
+    d->packed_scale = u->scale;
+    d->memory = u->memory;
+
+    job->mode = d->mode;
+    job->jerk = u->options->jerk;
+    job->limbs = limbs_of(d->mode);
+    job->nj = nj;
+    job->rows = d->rows;
+    job->jindex = d->jindex;
+    job->ranges = d->ranges;
+    job->memory = u->memory;
+    job->time = u->time;
+    job->snap = u->options->snap;
+    job->scale = u->scale;
+    job->coincidences = &d->coincidences;
+    job->lock = d->lock;
+    const int x = length_shift(&u->scale, d->mode), m = mass_shift(&u->scale);
+    const int v = velocity_shift(&u->scale);
+    for (int k = 0; k < 3; k++) {
+        scale_factors(2 * x - m, job->unit[SUM_AX + k]);
+        scale_factors(3 * x - m - v, job->unit[SUM_JX + k]);
+    }
+    scale_factors(x - m, job->unit[SUM_POT]);
+
+    struct tasks t = {.d = d, .blocks = parts(nj, BLOCK), .j_step = 4};
+    int64_t stale = 0;
+    for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
+    const int64_t worth = stale / CHUNKS_WORTH_A_THREAD + 1;
+    t.count = parts(t.blocks, t.j_step);
+    if (stale) threads_run(worth < d->threads ? (int)worth : d->threads, pack_tasks, &t);
+    return 0;
+}
+
+static int make_room(struct direct *d, int ni, struct fault *f)
+{
+    if (ni <= d->room) return 0;
+    const int room = (ni + MAX_TILE - 1) / MAX_TILE * MAX_TILE;
+    const size_t n = (size_t)room + MAX_TILE;
+    int missing = 0;
+    for (int k = 0; k < I_FIELDS; k++) {
+        memory_free(d->fields[k]);
+        d->fields[k] = memory_zeroed(n * sizeof(double));
+        missing |= !d->fields[k];
+    }
+    memory_free(d->index);
+    memory_free(d->body_range);
+    memory_free(d->self);
+    d->index = memory_zeroed(n * sizeof *d->index);
+    d->body_range = memory_zeroed(n * sizeof *d->body_range);
+    d->self = memory_zeroed(n * sizeof *d->self);
+    free_results(d);
+    d->rows_of_i = memory_zeroed(n * sizeof *d->rows_of_i);
+    d->nearest = memory_zeroed(n * sizeof *d->nearest);
+    d->nearest_address = memory_zeroed(n * sizeof *d->nearest_address);
+    d->nearest_index = memory_zeroed(n * sizeof *d->nearest_index);
+    for (int k = 0; k < NSUM; k++) {
+        d->sum[k] = memory_zeroed(n * sizeof *d->sum[k]);
+        missing |= !d->sum[k];
+    }
+    missing |= !d->index || !d->body_range || !d->self || !d->rows_of_i || !d->nearest ||
+               !d->nearest_address || !d->nearest_index;
+    d->room = missing ? 0 : room;
+    return missing ? no_memory(f, "i particles", ni) : 0;
+}
+
+static int direct_start(void *state, const struct targets *targets, const struct walk *walks,
+                        int nwalks, struct fault *f)
+{
+    struct direct *d = state;
+    struct direct_job *job = &d->job;
+    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
+        walks->j_count != job->nj || targets->on_device)
+        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
+    const int code = make_room(d, targets->ni, f);
+    if (code) return code;
+    job->ni = targets->ni;
+    job->x = targets->x;
+    job->v = targets->v;
+    job->eps2 = targets->eps2;
+    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
+    if (targets->ni) memcpy(d->index, targets->index, (size_t)targets->ni * sizeof *d->index);
+    for (int k = 0; k < I_FIELDS; k++) job->fields[k] = d->fields[k];
+    job->index = d->index;
+    job->body_range = d->body_range;
+    job->self = d->self;
+    d->kernel->pack_targets(job, d->fields, d->body_range, 0, job->ni);
+    jmemory_map(d->memory);
+    if (MISTAKE(self_by_distance)) mistakes_self_by_distance(job, d->index);
+    if (MISTAKE(self_by_address)) mistakes_self_by_address(job, d->index);
+    d->done = 0;
+    d->softened = 0;
+    for (int i = 0; i < job->ni; i++) {
+        const int n = jmemory_find(d->memory, d->index[i], job->nj, MAX_SELF, d->self[i].address);
+        d->self[i].count = n > MAX_SELF ? -1 : n;
+        d->softened |= targets->eps2[i] > 0.0;
+    }
+    return 0;
+}
+
+static void compute(struct direct *d, unsigned want)
+{
+    struct tasks t = {.d = d, .blocks = parts(d->job.nj, BLOCK), .rows = d->rows_of_i};
+    d->job.jerk = (want & WANT_JERK) != 0;
+    d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
+    t.nearest = d->job.nearest ? d->nearest : NULL;
+    const int64_t worth = d->job.nj * d->job.ni / PAIRS_WORTH_A_THREAD + 1;
+    const int threads = worth < d->threads ? (int)worth : d->threads;
+    if (t.blocks && d->job.ni) cut(&t, threads);
+    for (int i = 0; i < d->job.ni; i++) {
+        if (d->job.shared || !t.blocks) partial_clear(&d->rows_of_i[i]);
+        d->nearest[i].address = -1;
+    }
+    threads_run(t.count < threads ? (int)t.count : threads, sum_tasks, &t);
+    for (int i = 0; i < d->job.ni; i++) {
+        const int64_t nearest = d->nearest[i].address;
+        double sum[NSUM];
+        partial_value(&d->rows_of_i[i], sum);
+        for (int k = 0; k < NSUM; k++) d->sum[k][i] = sum[k];
+        d->nearest_address[i] = (int32_t)nearest;
+        d->nearest_index[i] = nearest < 0 ? 0 : d->jindex[nearest];
+    }
+}
+
+static int direct_finish(void *state, unsigned want, int count, struct results *results,
+                         struct fault *f)
+{
+    struct direct *d = state;
+    (void)count;
+    (void)f;
+    if (!d->done || (d->done & want) != want) compute(d, want);
+    d->done |= DONE_SUMS | want;
+    for (int k = 0; k < NSUM; k++) results->sum[k] = d->sum[k];
+    results->nearest = d->nearest_address;
+    results->index = d->nearest_index;
+    return 0;
+}
+
+static int direct_partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    (void)f;
+    *rows = ((struct direct *)state)->rows_of_i;
+    return 0;
+}
+
+static int direct_neighbours(void *state, int i, const double *h2, const int32_t **index,
+                             int64_t *count, struct fault *f)
+{
+    struct direct *d = state;
+    int64_t n = 0;
+    (void)f;
+    if (h2[i] >= 0.0)
+        for (int64_t b = 0; b < parts(d->job.nj, BLOCK); b++)
+            n += d->kernel->neighbours(&d->job, i, h2[i], b, d->list + n);
+    for (int64_t k = 0; k < n; k++) d->list[k] = d->jindex[d->list[k]];
+    *index = d->list;
+    *count = n;
+    return 0;
+}
+
+static int64_t direct_coincidences(void *state)
+{
+    struct direct *d = state;
+    return atomic_exchange(&d->coincidences, 0);
+}
+
+static void direct_describe(void *state, const struct options *o, char *buffer, int length)
+{
+    char text[64];
+    (void)state;
+    (void)snprintf(text, sizeof text, "cpu %s", kernel_choose(o->isa, o->precision)->name);
+    error_copy(text, buffer, length);
+}
+
+const struct backend backend_direct = {
+    BACKEND_ABI,
+    0,
+    "cpu",
+    direct_open,
+    direct_grow,
+    direct_upload,
+    direct_start,
+    direct_finish,
+    direct_partials,
+    direct_neighbours,
+    direct_coincidences,
+    direct_describe,
+    direct_close,
+    NULL,
+    NULL,
+};

@@ -1,0 +1,131 @@
+/* direct_kernel.c - the direct sum for one instruction set and one precision.
+ *
+ * Compiled once per instruction set (-DISA=...) and width (-DREAL_BITS=32 or 64).
+ * Two arrangements compute the same sums in the same order (cpu/direct_kernel.h), so that the
+ * faster one may be taken per call: `tile`, lanes hold i and j is broadcast; `row`,
+ * lanes hold 16 j of a chunk for one i, for blocks of few i.
+ */
+#include "cpu/direct_kernel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include OPS_HEADER
+#include "shared/rsqrt.h"
+#ifndef v_rsqrt
+#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
+#endif
+#include "shared/pair.h"
+
+#include "cpu/exact.h"
+#include "core/mutants.h"
+#include "util/threads.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+enum { TILE = VL };
+
+/* Every s^2 of a close pair is below this, however it was rounded. */
+PAIR_FN vec maybe_close(vec eps2, vec close)
+{
+    const vec slack = v_set1(1.0 + (REAL_BITS == 32 ? 0x1p-22 : 0x1p-51));
+    return v_mul(v_add(eps2, close), slack);
+}
+
+#include "cpu/direct_pack.h"
+
+static void rows_lock(const struct direct_job *job, int i)
+{
+    if (job->shared)
+        while (
+            atomic_flag_test_and_set_explicit(&job->lock[i / 8 % ROW_LOCKS], memory_order_acquire))
+            threads_pause();
+}
+
+static void rows_unlock(const struct direct_job *job, int i)
+{
+    if (job->shared)
+        atomic_flag_clear_explicit(&job->lock[i / 8 % ROW_LOCKS], memory_order_release);
+}
+
+#include "cpu/direct_row.h"
+#include "cpu/direct_tile.h"
+
+/* ---- the table ------------------------------------------------------------------ */
+
+#define EACH_NEAREST(job, CALL, split, jerk)                                                       \
+    do {                                                                                           \
+        if ((job)->nearest == 2)                                                                   \
+            CALL(split, jerk, 2);                                                                  \
+        else if ((job)->nearest)                                                                   \
+            CALL(split, jerk, 1);                                                                  \
+        else                                                                                       \
+            CALL(split, jerk, 0);                                                                  \
+    } while (0)
+#define EACH_VARIANT(job, CALL)                                                                    \
+    do {                                                                                           \
+        const int split_ = REAL_BITS == 32 && (job)->mode == MODE_GRAPE;                           \
+        if (REAL_BITS == 32 && split_ && (job)->jerk)                                              \
+            EACH_NEAREST(job, CALL, 1, 1);                                                         \
+        else if (REAL_BITS == 32 && split_)                                                        \
+            EACH_NEAREST(job, CALL, 1, 0);                                                         \
+        else if ((job)->jerk)                                                                      \
+            EACH_NEAREST(job, CALL, 0, 1);                                                         \
+        else                                                                                       \
+            EACH_NEAREST(job, CALL, 0, 0);                                                         \
+    } while (0)
+
+/* Below this many i the row arrangement wastes less than empty lanes do. */
+enum { ROWS_BELOW = VL * 3 / 4 };
+
+static void direct_sum(const struct direct_job *job, int i, int n, int64_t first, int64_t last,
+                       struct partial_row *rows, struct nearest *nearest)
+{
+    while (n > 0) {
+        const int done = n >= TILE ? TILE : n >= ROWS_BELOW ? n : 1;
+#define TILES(split, jerk, nn) tile_sum(job, split, jerk, nn, i, done, first, last, rows, nearest)
+#define ROW(split, jerk, nn) row_sum(job, split, jerk, nn, i, first, last, rows, nearest)
+        if (n >= ROWS_BELOW)
+            EACH_VARIANT(job, TILES);
+        else
+            EACH_VARIANT(job, ROW);
+        i += done, n -= done, rows += done;
+        if (nearest) nearest += done;
+    }
+}
+
+/* Twelve chains hide the latency of any FMA. */
+static double fma_rate(void)
+{
+    enum { ROUNDS = 20000, CHAINS = 12 };
+    double best = 0.0;
+    for (int take = 0; take < 20; take++) {
+        struct timespec t0, t1;
+        vec a[CHAINS];
+        for (int k = 0; k < CHAINS; k++) a[k] = v_set1(1.0 + k);
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        for (int n = 0; n < ROUNDS; n++) {
+            UNROLL
+            for (int k = 0; k < CHAINS; k++) {
+                a[k] = v_fma(a[k], a[k], a[k]);
+                __asm__ volatile("" : VEC_REGISTER(a[k]));
+            }
+        }
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        const double s = (double)(t1.tv_sec - t0.tv_sec) + 1e-9 * (double)(t1.tv_nsec - t0.tv_nsec);
+        if ((double)ROUNDS * CHAINS / s > best) best = (double)ROUNDS * CHAINS / s;
+    }
+    return best;
+}
+
+#define JOIN4(a, b, c, d) a##b##c##d
+#define KERNEL_NAME(isa, bits) JOIN4(kernel_, isa, _, bits)
+#define TEXT(a) #a
+#define ISA_TEXT(a) TEXT(a)
+
+const struct kernel KERNEL_NAME(ISA, REAL_BITS) = {
+    ISA_TEXT(ISA), TILE, pack_blocks, pack_targets, direct_sum, neighbours_of_block, fma_rate,
+};

@@ -1,0 +1,22 @@
+/* exact.h - pairs in extended precision and the caller's units, for the few that the
+ * kernels' arithmetic does not hold: very close ones, and ranges beyond its exponents. */
+#ifndef GRAPE6_CPU_EXACT_H
+#define GRAPE6_CPU_EXACT_H
+
+#include "cpu/direct_kernel.h"
+
+/* Adds the n pairs with the given places in a block (ascending; NULL: 0..n-1). The nearest of
+ * them goes to *nearest, address -1 if there is none. */
+void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
+                 double sum[NSUM], struct nearest *nearest);
+/* Sums of a whole block on particle i. */
+void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
+                 struct nearest *nearest);
+/* Distance of i and the particle at an address. */
+double exact_distance(const struct direct_job *job, int i, int64_t address);
+/* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
+ * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
+ * snap, index, x, v, eps2 and coincidences. */
+void exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);
+
+#endif

@@ -1,0 +1,242 @@
+/* grape5_points.c - see grape5_points.h. */
+#include "cpu/grape5_points.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "g6lib.h"
+#include "util/memory.h"
+#include "core/origin.h"
+
+enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
+
+/* What is no number. */
+#define EMPTY 0x7ff80000000e3973u
+#define MISSING 0x7ff80000000e3974u
+#define LOST 0x7ff80000000e3975u
+
+static int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+
+void grape5_points_free(struct grape5_points *p)
+{
+    memory_free(p->x);
+    memory_free(p->m);
+    memory_free(p->chunk);
+    memory_free(p->low);
+    memory_free(p->odd);
+    memory_free(p->stale);
+    memset(p, 0, sizeof *p);
+}
+
+/* ---- growth --------------------------------------------------------------------- */
+
+static void mark(struct grape5_points *p, int64_t first, int64_t end, uint64_t what)
+{
+    for (int64_t a = first; a < end; a++) p->m[a] = p->x[a][0] = from_bits(what);
+    if (first < end && first < p->sound) p->sound = first;
+    for (int64_t b = first / BLOCK; first < end && b <= (end - 1) / BLOCK; b++) p->stale[b] = 1;
+}
+
+static int grow_piece(void *piece, size_t bytes)
+{
+    void *more = memory_grown(*(void **)piece, bytes);
+    if (more) *(void **)piece = more;
+    return more != NULL;
+}
+
+static int grow_to(struct grape5_points *p, int64_t capacity)
+{
+    const size_t n = (size_t)capacity, blocks = n / BLOCK;
+    if (!grow_piece(&p->x, n * sizeof *p->x) || !grow_piece(&p->m, n * sizeof *p->m) ||
+        !grow_piece(&p->chunk, (n / CHUNK + PADDING) * sizeof *p->chunk) ||
+        !grow_piece(&p->low, (n / CHUNK + PADDING) * sizeof *p->low) ||
+        !grow_piece(&p->odd, blocks * sizeof *p->odd) || !grow_piece(&p->stale, blocks))
+        return G6X_E_MEMORY;
+    const int64_t old = p->capacity;
+    p->capacity = capacity;
+    mark(p, old, capacity, EMPTY);
+    const int nlost = p->nlost;
+    p->nlost = 0;
+    for (int k = 0; k < nlost; k++) { /* some of them have places now */
+        const struct lost l = p->lost[k];
+        grape5_points_lose(p, l.first, l.end);
+    }
+    return 0;
+}
+
+static int make_room(struct grape5_points *p, int64_t end)
+{
+    if (end <= p->capacity) return 0;
+    if (end > MOST_POINTS) return G6X_E_MEMORY;
+    const int64_t needed = (end + BLOCK - 1) / BLOCK * BLOCK;
+    int64_t wanted = (p->capacity + p->capacity / 2 + BLOCK - 1) / BLOCK * BLOCK;
+    if (wanted > MOST_POINTS) wanted = MOST_POINTS;
+    if (wanted < needed) wanted = needed;
+    return grow_to(p, wanted) && (wanted == needed || grow_to(p, needed)) ? G6X_E_MEMORY : 0;
+}
+
+void grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
+{
+    const int64_t here = end < p->capacity ? end : p->capacity;
+    mark(p, first, here, LOST);
+    if (first < here) first = here;
+    if (first < end) lost_note(p->lost, &p->nlost, first, end);
+}
+
+/* ---- writing -------------------------------------------------------------------- */
+
+static int all_numbers(const double *a, int n)
+{
+    int all = 1;
+    for (int k = 0; k < n; k++) all &= is_number(a[k]);
+    return all;
+}
+
+/* Writes a point of which something is, or was, no number; whether what has come is sound. */
+static int set_one(struct grape5_points *p, int halves, int64_t a, const double *x, const double *m)
+{
+    const uint64_t was = bits_of(p->m[a]);
+    if (was == EMPTY || was == LOST) p->m[a] = p->x[a][0] = from_bits(MISSING);
+    if (halves & GRAPE5_POSITIONS) {
+        memcpy(p->x[a], x, sizeof p->x[a]);
+        if (!all_numbers(x, 3)) p->x[a][0] = from_bits(MISSING);
+    }
+    if (halves & GRAPE5_MASSES) p->m[a] = is_number(*m) ? *m : from_bits(MISSING);
+    return (!x || all_numbers(x, 3)) && (!m || is_number(*m));
+}
+
+int grape5_points_set(struct grape5_points *p, int halves, int64_t address, int64_t n,
+                      const double (*x)[3], const double *m, int64_t *which)
+{
+    int code = 0;
+    if (!n) return 0;
+    if (make_room(p, address + n)) {
+        code = G6X_E_MEMORY;
+        *which = address > p->capacity ? address : p->capacity;
+        grape5_points_lose(p, *which, address + n);
+        n = *which - address;
+        if (n <= 0) return code;
+    }
+    const double (*const from)[3] = halves & GRAPE5_POSITIONS ? x : NULL;
+    const double *const mass = halves & GRAPE5_MASSES ? m : NULL;
+    for (int64_t b = address / BLOCK; b <= (address + n - 1) / BLOCK; b++) p->stale[b] = 1;
+    /* Where copying stops, nothing has been said yet of what was copied. */
+    if ((halves == GRAPE5_BOTH ? address <= p->sound : address + n <= p->sound) &&
+        (!mass || p->kernel->copy(p->m + address, mass, n)) &&
+        (!from || p->kernel->copy(p->x[address], from[0], 3 * n))) {
+        if (address + n > p->sound) p->sound = address + n;
+        return code;
+    }
+    if (p->sound > address) p->sound = address;
+    for (int64_t k = 0; k < n; k++)
+        if (!set_one(p, halves, address + k, from ? from[k] : NULL, mass ? mass + k : NULL) &&
+            code != G6X_E_J_NAN) {
+            code = G6X_E_J_NAN; /* the first of all */
+            *which = address + k;
+        }
+    return code;
+}
+
+int64_t grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_lost)
+{
+    const int64_t end = n < p->capacity ? n : p->capacity;
+    int in_order = 1; /* no empty place yet */
+    *was_lost = 0;
+    for (int64_t a = p->sound; a < end; a++) {
+        const int empty = bits_of(p->m[a]) == EMPTY;
+        in_order &= !empty;
+        if (!empty && (!is_number(p->m[a]) || !is_number(p->x[a][0]))) {
+            *was_lost = bits_of(p->m[a]) == LOST;
+            return a;
+        }
+        if (in_order) p->sound = a + 1;
+    }
+    *was_lost = 1;
+    int64_t first = n;
+    for (int k = 0; k < p->nlost; k++)
+        if (p->lost[k].first < first) first = p->lost[k].first;
+    return first < n ? first : -1;
+}
+
+/* ---- packing -------------------------------------------------------------------- */
+
+/* Smallest exponent below whose power of two 7/8 of some magnitudes lie, leaving zeros out. */
+static int exponent_of_most(const double *a, int n)
+{
+    int exponent[ORIGIN_SAMPLE], count = 0, above = 0;
+    for (int k = 0; k < n; k++)
+        if (a[k] != 0.0) exponent[count++] = exponent_of(a[k]);
+    for (;; above++) { /* takes out the largest ones */
+        int top = EXPONENT_NONE, at = 0;
+        for (int k = above; k < count; k++)
+            if (exponent[k] > top) top = exponent[k], at = k;
+        if (above >= count / 8) return count ? scale_exponent(top) : 0;
+        exponent[at] = exponent[above];
+    }
+}
+
+/* Beyond the last point below `end` that was ever sent: what lies farther, or how large the
+ * arrays are, decides nothing. */
+static int64_t end_of_written(const struct grape5_points *p, int64_t end)
+{
+    while (end > p->sound && bits_of(p->m[end - 1]) == EMPTY) end--;
+    return end;
+}
+
+/* The scale and the origin, of points whose addresses follow from n alone. They need only be near
+ * those of most: where they do not fit, sums are done exactly. */
+static void find_frame(const struct grape5_points *p, int64_t n, const int given[3],
+                       struct acc_frame *f, struct scale *scale)
+{
+    double x[ORIGIN_SAMPLE][3], m[ORIGIN_SAMPLE], far[ORIGIN_SAMPLE];
+    const int64_t end = end_of_written(p, n);
+    const int samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
+    int count = 0;
+    for (int k = 0; k < samples; k++) {
+        const int64_t a = origin_address(end, samples, k);
+        if (!is_number(p->m[a])) continue;
+        memcpy(x[count], p->x[a], sizeof x[count]);
+        m[count++] = p->m[a];
+    }
+    (void)origin_choose((const double (*)[3])x, count, f->origin);
+    for (int k = 0; k < count; k++) {
+        far[k] = 0.0;
+        for (int c = 0; c < 3; c++) far[k] = fmax(far[k], fabs(x[k][c] - f->origin[c]));
+    }
+    *scale =
+        (struct scale){.length = exponent_of_most(far, count), .mass = exponent_of_most(m, count)};
+    if (given[0] != G6X_AUTO) scale->length = scale_exponent(given[0]);
+    if (given[1] != G6X_AUTO) scale->mass = scale_exponent(given[1]);
+    memcpy(scale->origin, f->origin, sizeof scale->origin);
+    f->x_unit = power_of_two(length_shift(scale, MODE_GRAPE) + ACC_SHIFT);
+    f->m_unit = power_of_two(mass_shift(scale));
+}
+
+static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
+{
+    const struct acc_points points = {(const double (*)[3])p->x, p->m};
+    const int64_t first = b * BLOCK, end = n - first < BLOCK ? n : first + BLOCK;
+    p->kernel->pack(&points, &p->frame, first, end, end <= p->sound, p->chunk + first / CHUNK,
+                    p->low + first / CHUNK, &p->odd[b]);
+    p->stale[b] = 0;
+}
+
+void grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3])
+{
+    struct acc_frame frame;
+    const int64_t end = n < p->capacity ? n : p->capacity;
+    find_frame(p, end, given, &frame, &p->scale);
+    if (p->correction == 0.0) p->correction = p->kernel->correction();
+    const int moved = memcmp(&frame, &p->frame, sizeof frame) != 0;
+    p->frame = frame;
+    if (end != p->packed) /* of the last block of either fewer or more belong to it now */
+        for (int k = 0; k < 2; k++) {
+            const int64_t last = k ? end : p->packed;
+            if (last) p->stale[(last - 1) / BLOCK] = 1;
+        }
+    if (moved)
+        for (int64_t b = 0; b < p->capacity / BLOCK; b++) p->stale[b] = 1;
+    for (int64_t b = 0; b * BLOCK < end; b++)
+        if (p->stale[b]) pack_block(p, b, end);
+    p->packed = end;
+}

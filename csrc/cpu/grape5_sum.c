@@ -1,0 +1,205 @@
+/* grape5_sum.c - see grape5_sum.h. Block sums are added in the order of addresses, whichever thread
+ * computes them, so that a force has the same bits however the work is shared. */
+#include "cpu/grape5_sum.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "util/memory.h"
+#include "util/threads.h"
+
+/* Targets that a task takes through a block while it is in the cache, and pairs that are worth
+ * another thread. */
+enum { TILE = 64, PAIRS_WORTH_A_THREAD = 16384 };
+
+struct work {
+    const struct grape5_points *p;
+    struct grape5_sum *sum;
+    int64_t n, blocks;
+    int64_t i_step, j_step, i_parts, count; /* tasks: i parts times j parts, in turn */
+    _Atomic int64_t next;
+    _Atomic int first_bad;
+    _Atomic int64_t coincidences;
+    double acc_unit[2], pot_unit[2];
+    double (*block_sum)[NACC]; /* [block][i], if j has parts */
+};
+
+static int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+
+static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
+{
+    const struct acc_frame *f = &w->p->frame;
+    const struct grape5_sum *s = w->sum;
+    const double eps2 = s->eps2[s->each ? i : 0] * f->x_unit * f->x_unit;
+    struct acc_target t = {.eps2 = eps2, .fits = eps2 < ACC_EPS2};
+    *bad = 0;
+    for (int k = 0; k < 3; k++) {
+        const double round = 6755399441055744.0, a = (s->x[i][k] - f->origin[k]) * f->x_unit;
+        const int fits = a < ACC_REACH && a > -ACC_REACH;
+        t.x[k] = s->x[i][k];
+        t.place[k] = fits ? (int32_t)(a + round - round) : 0;
+        t.low[k] = fits ? (float)(a - t.place[k]) : 0.0f;
+        t.fits &= fits;
+        *bad |= !is_number(s->x[i][k]);
+    }
+    return t;
+}
+
+/* Adds the pair of target and point in extended precision and the caller's units. */
+static void add_exactly(struct work *w, int64_t i, int64_t address, long double sum[NACC])
+{
+    const struct grape5_sum *s = w->sum;
+    const double m = w->p->m[address], *x = w->p->x[address];
+    long double r[3], s2 = s->eps2[s->each ? i : 0];
+    if (!is_number(m) || m == 0.0) return;
+    for (int k = 0; k < 3; k++) {
+        r[k] = (long double)x[k] - (long double)s->x[i][k];
+        s2 += r[k] * r[k];
+    }
+    if (s2 == 0.0L) {
+        atomic_fetch_add_explicit(&w->coincidences, 1, memory_order_relaxed);
+        return;
+    }
+    const long double y = 1.0L / sqrtl(s2), my = m * y;
+    for (int k = 0; k < 3; k++) sum[k] += my * y * y * r[k];
+    sum[ACC_POT] += my;
+}
+
+/* Force of a block on a target, in the caller's units. */
+static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
+                      double sum[NACC])
+{
+    const struct grape5_points *p = w->p;
+    const struct acc_points points = {(const double (*)[3])p->x, p->m};
+    const struct acc_odd *odd = &p->odd[b];
+    const int64_t first = b * BLOCK, left = w->n - first;
+    const int n = left < BLOCK ? (int)left : BLOCK;
+    struct acc_close close, extreme;
+    long double exact[NACC] = {0};
+    extreme.count = 0;
+    memset(sum, 0, NACC * sizeof *sum);
+    if (t->fits) {
+        const int chunks = (n + CHUNK - 1) / CHUNK, group = ACC_GROUP - 1;
+        p->kernel->block(p->chunk + first / CHUNK, p->low + first / CHUNK,
+                         (chunks + group) & ~group, t, sum, &close);
+        for (int k = 0; k < NACC; k++) sum[k] *= p->correction;
+        for (int k = 0; k < odd->count; k++) close.place[close.count++] = odd->place[k];
+    }
+    if (!t->fits || close.count)
+        p->kernel->pairs(&points, &p->frame, first, t->fits ? close.place : NULL,
+                         t->fits ? close.count : n, t, sum, &extreme);
+    for (int k = 0; k < NACC; k++) {
+        const double *unit = k == ACC_POT ? w->pot_unit : w->acc_unit;
+        sum[k] = sum[k] * unit[0] * unit[1];
+    }
+    if (!extreme.count) return;
+    for (int k = 0; k < extreme.count; k++) add_exactly(w, i, first + extreme.place[k], exact);
+    for (int k = 0; k < NACC; k++) sum[k] += (double)exact[k];
+}
+
+static void note_bad(struct work *w, int i)
+{
+    int bad = atomic_load(&w->first_bad);
+    while (i < bad && !atomic_compare_exchange_weak(&w->first_bad, &bad, i)) continue;
+}
+
+static void give(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)
+{
+    for (int k = 0; k < 3; k++) s->acc[i][k] = bad ? (double)NAN : sum[k];
+    s->pot[i] = bad ? (double)NAN : sum[ACC_POT];
+}
+
+/* Targets i .. i + count - 1 and blocks first .. last - 1. */
+static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_t last)
+{
+    struct acc_target t[TILE];
+    double total[TILE][NACC];
+    int bad[TILE];
+    memset(total, 0, (size_t)count * sizeof *total);
+    for (int k = 0; k < count; k++) {
+        t[k] = take_target(w, i + k, &bad[k]);
+        if (bad[k]) note_bad(w, (int)(i + k));
+    }
+    for (int64_t b = first; b < last; b++)
+        for (int k = 0; k < count; k++) {
+            double sum[NACC];
+            if (bad[k]) continue;
+            if (w->block_sum) {
+                sum_block(w, &t[k], i + k, b, w->block_sum[b * w->sum->ni + i + k]);
+                continue;
+            }
+            sum_block(w, &t[k], i + k, b, sum);
+            for (int q = 0; q < NACC; q++) total[k][q] += sum[q];
+        }
+    for (int k = 0; k < count && !w->block_sum; k++) give(w->sum, i + k, total[k], bad[k]);
+}
+
+static void task(void *work)
+{
+    struct work *w = work;
+    for (int64_t k; (k = atomic_fetch_add(&w->next, 1)) < w->count;) {
+        const int64_t i = k % w->i_parts * w->i_step, first = k / w->i_parts * w->j_step;
+        const int64_t end = i + w->i_step < w->sum->ni ? i + w->i_step : w->sum->ni;
+        const int64_t last = first + w->j_step < w->blocks ? first + w->j_step : w->blocks;
+        for (int64_t at = i; at < end; at += TILE)
+            sum_tile(w, at, end - at < TILE ? (int)(end - at) : TILE, first, last);
+    }
+}
+
+static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
+/* Cuts the work for a number of threads: by targets, and by blocks if there are too few of them. */
+static void cut(struct work *w, int threads)
+{
+    const int64_t ni = w->sum->ni;
+    w->i_step = ni;
+    w->j_step = w->blocks ? w->blocks : 1;
+    if (threads > 1 && ni >= 8 * threads) {
+        w->i_step = parts(ni, 4 * threads) < TILE ? parts(ni, 4 * threads) : TILE;
+    } else if (threads > 1) {
+        const int64_t i_parts = ni < threads ? ni : threads, j_parts = parts(threads, i_parts);
+        w->i_step = parts(ni, i_parts);
+        w->j_step = parts(w->blocks, j_parts < w->blocks ? j_parts : w->blocks);
+    }
+    w->i_parts = parts(ni, w->i_step);
+    w->count = w->i_parts * parts(w->blocks, w->j_step);
+    if (!w->blocks) w->count = w->i_parts;
+}
+
+/* Adds up what threads have found block by block. */
+static void add_blocks(struct work *w)
+{
+    for (int i = 0; i < w->sum->ni; i++) {
+        double total[NACC] = {0};
+        int bad = 0;
+        for (int k = 0; k < 3; k++) bad |= !is_number(w->sum->x[i][k]);
+        for (int64_t b = 0; b < w->blocks && !bad; b++)
+            for (int q = 0; q < NACC; q++) total[q] += w->block_sum[b * w->sum->ni + i][q];
+        give(w->sum, i, total, bad);
+    }
+}
+
+int grape5_sum_run(const struct grape5_points *p, int64_t n, int threads, struct grape5_sum *sum)
+{
+    const int length = length_shift(&p->scale, MODE_GRAPE) + ACC_SHIFT,
+              mass = mass_shift(&p->scale);
+    struct work w = {.p = p, .sum = sum, .n = n < p->capacity ? n : p->capacity};
+    w.blocks = parts(w.n, BLOCK);
+    w.first_bad = sum->ni;
+    scale_factors(2 * length - mass, w.acc_unit);
+    scale_factors(length - mass, w.pot_unit);
+    const int64_t worth = w.n * sum->ni / PAIRS_WORTH_A_THREAD + 1;
+    const int most = worth < threads ? (int)worth : threads;
+    if (sum->ni) cut(&w, most);
+    if (w.j_step < w.blocks) {
+        w.block_sum = memory_zeroed((size_t)(w.blocks * sum->ni) * sizeof *w.block_sum);
+        if (!w.block_sum) return G6X_E_MEMORY;
+    }
+    threads_run(w.count < most ? (int)w.count : most, task, &w);
+    if (w.block_sum) add_blocks(&w);
+    memory_free(w.block_sum);
+    sum->first_bad = w.first_bad;
+    sum->coincidences = w.coincidences;
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* grape5_sum.h - forces of a GRAPE-5 cluster's points on the CPU. */
+#ifndef GRAPE6_CPU_GRAPE5_SUM_H
+#define GRAPE6_CPU_GRAPE5_SUM_H
+
+#include "cpu/grape5_points.h"
+
+/* Of ni targets, the caller's units; zero-distance pairs without softening are left out. */
+struct grape5_sum {
+    int ni;
+    const double (*x)[3], *eps2; /* eps2[each ? i : 0] */
+    int each;
+    double (*acc)[3], *pot; /* results; pot is the sum of m / s */
+    int first_bad;          /* target that is no number, or ni; theirs are NaN */
+    int64_t coincidences;
+};
+
+/* n packed points act on the targets. 0 or G6X_E_MEMORY. */
+int grape5_sum_run(const struct grape5_points *p, int64_t n, int threads, struct grape5_sum *sum);
+
+#endif

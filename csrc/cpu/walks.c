@@ -1,0 +1,98 @@
+/* walks.c - walks on the CPU: threads take tiles of targets in turn. */
+#include <string.h>
+
+#include "util/memory.h"
+#include "core/options.h"
+#include "util/threads.h"
+#include "cpu/walks_kernel.h"
+
+enum { VECTORS = 32, WORTH_A_THREAD = 8192 }; /* targets of the widest vectors; pairs */
+
+struct tiles {
+    struct walks *w;
+    const struct walk_kernel *kernel;
+    const int64_t *before; /* [count + 1] tiles of the walks before each */
+    _Atomic int64_t next;
+    _Atomic int missing; /* memory */
+};
+
+static int64_t tiles_of(int64_t ni) { return (ni + WALK_ROWS - 1) / WALK_ROWS; }
+
+/* Tiles of a group are of one size, but for the last. */
+static int64_t step_of(int64_t ni)
+{
+    const int64_t even = (ni + tiles_of(ni) - 1) / tiles_of(ni);
+    return (even + VECTORS - 1) / VECTORS * VECTORS;
+}
+
+/* The walk that a tile belongs to. */
+static int64_t walk_of(const struct tiles *t, int64_t tile)
+{
+    int64_t low = 0, high = t->w->count;
+    while (high - low > 1) {
+        const int64_t middle = (low + high) / 2;
+        if (t->before[middle] <= tile)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void take_tile(struct tiles *t, int64_t tile, struct walk_work *work)
+{
+    struct walks *w = t->w;
+    const int64_t walk = walk_of(t, tile);
+    const struct walk_group *g = &w->group[walk];
+    const int64_t step = step_of(g->ni), first = (tile - t->before[walk]) * step;
+    const int64_t left = g->ni - first;
+    const int count = (int)(left < step ? left : step);
+    if (count <= 0) return; /* rounding up has left nothing to the last */
+    const enum walk_fault fault = t->kernel->tile(w, g, first, count, work);
+    if (fault) {
+        walks_note(fault == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        const double acc[3] = {work->sum[0][i], work->sum[1][i], work->sum[2][i]};
+        walks_give(w, walk, first + i, acc, work->sum[3][i]);
+    }
+}
+
+static void take_tiles(void *argument)
+{
+    struct tiles *t = argument;
+    const int64_t all = t->before[t->w->count];
+    struct walk_work *work = memory_zeroed(sizeof *work);
+    if (!work) t->missing = 1;
+    for (int64_t k; work && (k = atomic_fetch_add(&t->next, 1)) < all;) take_tile(t, k, work);
+    memory_free(work);
+}
+
+int walks_host_sum(struct walks *w, struct fault *f)
+{
+    struct tiles t = {.w = w, .kernel = walk_kernel_choose(w->isa, w->precision)};
+    int64_t *before = memory_zeroed(((size_t)w->count + 1) * sizeof *before);
+    double pairs = 0.0;
+    if (!t.kernel) {
+        memory_free(before);
+        return error_set(f, G6X_E_ARGUMENT,
+                         "this machine lacks the instruction set that GRAPE6_ISA asks for");
+    }
+    for (int64_t k = 0; before && k < w->count; k++) {
+        const struct walk_group *g = &w->group[k];
+        before[k + 1] = before[k] + tiles_of(g->ni);
+        pairs += (double)g->ni * (double)(g->part[0].n + g->part[1].n);
+    }
+    t.before = before;
+    t.missing = !before;
+    if (before) {
+        const double worth = pairs / WORTH_A_THREAD + 1.0;
+        const int64_t most = w->threads < before[w->count] ? w->threads : before[w->count];
+        threads_run(worth < (double)most ? (int)worth : (int)most, take_tiles, &t);
+    }
+    memory_free(before);
+    return t.missing
+               ? error_set(f, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count)
+               : 0;
+}

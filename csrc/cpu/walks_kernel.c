@@ -1,0 +1,255 @@
+/* walks_kernel.c - the lists of walks for one instruction set and one precision: compiled once for
+ * each, like cpu/direct_kernel.c. Lanes hold targets. */
+#include "cpu/walks_kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#include OPS_HEADER
+#include "shared/rsqrt.h"
+#ifndef v_rsqrt
+#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
+#endif
+#include "shared/pair.h"
+#include "core/scale.h"
+#include "shared/walk_close.h"
+
+#define UNROLL _Pragma("GCC unroll 4")
+
+/* Where a tile is and how large its surroundings are: numbers relative to the origin are taken in
+ * units of 2^length and 2^mass. */
+struct frame {
+    double origin[3], radius;
+    int length, mass;
+    double unit; /* 2^-length */
+    double eps2; /* in these units */
+    real close;  /* s^2 below which a pair is done in double */
+};
+
+static int is_finite(double a) { return exponent_of(a) != EXPONENT_HUGE; }
+
+static int is_good(const double x[3])
+{
+    return is_finite(x[0]) && is_finite(x[1]) && is_finite(x[2]);
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+static int64_t row_of(const struct walk_part *p, int64_t entry)
+{
+    return p->list ? p->list[entry] : entry;
+}
+
+/* Widens reach and mass to what a part holds. */
+static enum walk_fault reach_out(const struct walks *w, const struct walk_part *p,
+                                 const struct frame *f, double *reach, double *mass)
+{
+    int fine = 1;
+    for (int64_t e = 0; e < p->n; e++) {
+        const int64_t row = row_of(p, e);
+        if (p->list && (row < 0 || row >= w->common)) return WALK_BAD_NUMBER;
+        for (int c = 0; c < 3; c++) {
+            const double d = fabs(p->x[row][c] - f->origin[c]);
+            *reach = larger(d, *reach);
+            fine &= d < INFINITY;
+        }
+        const double m = fabs(p->m[row]);
+        *mass = larger(m, *mass);
+        fine &= m < INFINITY;
+    }
+    return fine ? WALK_FINE : WALK_BAD_ENTRY;
+}
+
+/* Exponents whose powers of two, and their inverses, are normal numbers. */
+static int moderate(int exponent)
+{
+    return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
+}
+
+static enum walk_fault find_frame(const struct walks *w, const struct walk_group *g, int64_t first,
+                                  int count, struct frame *f)
+{
+    double reach = 0.0, mass = 0.0;
+    walks_box(g->x + first, count, f->origin, &f->radius);
+    for (int p = 0; p < WALK_PARTS; p++) {
+        const enum walk_fault fault = reach_out(w, &g->part[p], f, &reach, &mass);
+        if (fault) return fault;
+    }
+    f->length = moderate(exponent_of(larger(larger(reach, f->radius), sqrt(w->eps2))));
+    f->mass = moderate(exponent_of(mass));
+    f->unit = ldexp(1.0, -f->length);
+    f->eps2 = w->eps2 * f->unit * f->unit;
+    f->close = walk_close((real)f->eps2, (real)(f->radius * f->unit));
+    return WALK_FINE;
+}
+
+static void take_rows(const double (*x)[3], int count, const struct frame *f,
+                      struct walk_work *work)
+{
+    for (int c = 0; c < 3; c++) {
+        real *row = (real *)(void *)work->row[c];
+        for (int i = 0; i < count; i++)
+            row[i] = is_good(x[i]) ? (real)((x[i][c] - f->origin[c]) * f->unit) : 0;
+        for (int i = count; i < count + 2 * VL && i < WALK_ROWS; i++) row[i] = row[count - 1];
+    }
+}
+
+static void take_chunk(const struct walk_part *p, int64_t first, int count, const struct frame *f,
+                       struct walk_work *work)
+{
+    const double mass_unit = ldexp(1.0, -f->mass);
+    real *source[4];
+    for (int c = 0; c < 4; c++) source[c] = (real *)(void *)work->source[c];
+    for (int k = 0; k < count; k++) {
+        const int64_t row = row_of(p, first + k);
+        for (int c = 0; c < 3; c++) {
+            work->place[c][k] = p->x[row][c];
+            source[c][k] = (real)((p->x[row][c] - f->origin[c]) * f->unit);
+        }
+        work->place[3][k] = p->m[row];
+        source[3][k] = (real)(p->m[row] * mass_unit);
+    }
+}
+
+PAIR_FN struct pair_i body_of(const struct walk_work *work, const struct frame *f, int row)
+{
+    const real *x = (const real *)(const void *)work->row[0];
+    const real *y = (const real *)(const void *)work->row[1];
+    const real *z = (const real *)(const void *)work->row[2];
+    return (struct pair_i){.x = v_load(x + row),
+                           .y = v_load(y + row),
+                           .z = v_load(z + row),
+                           .eps2 = v_set1((real)f->eps2)};
+}
+
+PAIR_FN struct pair_j source_of(const struct walk_work *work, int k)
+{
+    return (struct pair_j){.x = v_set1(((const real *)(const void *)work->source[0])[k]),
+                           .y = v_set1(((const real *)(const void *)work->source[1])[k]),
+                           .z = v_set1(((const real *)(const void *)work->source[2])[k]),
+                           .m = v_set1(((const real *)(const void *)work->source[3])[k])};
+}
+
+static void add_up(struct walk_work *work, int row, const struct pair_sum *sum)
+{
+    v_accumulate(work->sum[0] + row, sum->ax);
+    v_accumulate(work->sum[1] + row, sum->ay);
+    v_accumulate(work->sum[2] + row, sum->az);
+    v_accumulate(work->sum[3] + row, sum->pot);
+}
+
+/* Adds a pair in double; at distance zero it adds nothing. Of others r2 may be zero: without
+ * softening their force is infinite. */
+static void careful_pair(const struct walk_group *g, int64_t i, int row, int k,
+                         const struct frame *f, struct walk_work *work)
+{
+    double r[3], r2 = 0.0;
+    for (int c = 0; c < 3; c++) {
+        r[c] = (g->x[i][c] - work->place[c][k]) * f->unit;
+        r2 += r[c] * r[c];
+    }
+    if ((r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0) || work->place[3][k] == 0.0) return;
+    const double y = 1.0 / sqrt(r2 + f->eps2), my = ldexp(work->place[3][k], -f->mass) * y;
+    for (int c = 0; c < 3; c++) work->sum[c][row] -= my * y * y * r[c];
+    work->sum[3][row] += my;
+}
+
+/* A chunk on one vector of targets, of which some are close to an entry. */
+static void careful_chunk(const struct walk_group *g, int64_t first, int row, int rows, int count,
+                          const struct frame *f, struct walk_work *work)
+{
+    const struct pair_i i = body_of(work, f, row);
+    const vec zero = v_set1(0);
+    struct pair_sum sum = {.ax = zero, .ay = zero, .az = zero, .pot = zero};
+    for (int k = 0; k < count; k++) {
+        const struct pair_j j = source_of(work, k);
+        const struct pair_sep r = pair_separation(0, &i, &j);
+        const vec s2 = pair_distance2(&r, i.eps2);
+        const vmask close = v_lt(s2, v_set1(f->close));
+        pair_add(0, &i, &j, v_select(close, v_set1(0), j.m),
+                 v_rsqrt(v_select(close, v_set1(1), s2)), &r, &sum);
+        const unsigned lanes = vmask_bits(close);
+        for (int l = 0; lanes >> l && l < rows; l++)
+            if (lanes >> l & 1) careful_pair(g, first + row + l, row + l, k, f, work);
+    }
+    add_up(work, row, &sum);
+}
+
+/* A chunk on some vectors of targets. */
+PAIR_FN void chunk_on(const int vectors, const struct walk_group *g, int64_t first, int row,
+                      int rows, int count, const struct frame *f, struct walk_work *work)
+{
+    struct pair_i i[2];
+    const vec zero = v_set1(0);
+    struct pair_sum sum[2];
+    vec near[2];
+    for (int v = 0; v < vectors; v++) {
+        i[v] = body_of(work, f, row + v * VL);
+        sum[v] = (struct pair_sum){.ax = zero, .ay = zero, .az = zero, .pot = zero};
+        near[v] = v_set1(64); /* farther than anything */
+    }
+    for (int k = 0; k < count; k++) {
+        const struct pair_j j = source_of(work, k);
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            const struct pair_sep r = pair_separation(0, &i[v], &j);
+            const vec s2 = pair_distance2(&r, i[v].eps2);
+            near[v] = v_min(near[v], s2);
+            pair_add(0, &i[v], &j, j.m, v_rsqrt(s2), &r, &sum[v]);
+        }
+    }
+    for (int v = 0; v < vectors; v++) {
+        if (vmask_bits(v_lt(near[v], v_set1(f->close))))
+            careful_chunk(g, first, row + v * VL, rows - v * VL, count, f, work);
+        else
+            add_up(work, row + v * VL, &sum[v]);
+    }
+}
+
+static double in_callers_units(double sum, int exponent)
+{
+    return is_finite(sum) ? ldexp(sum, exponent) : INFINITY;
+}
+
+static void finish(const struct walk_group *g, int64_t first, int count, const struct frame *f,
+                   struct walk_work *work)
+{
+    for (int i = 0; i < count; i++) {
+        const int good = is_good(g->x[first + i]);
+        for (int c = 0; c < 4; c++) {
+            const int exponent = f->mass - (c < 3 ? 2 : 1) * f->length;
+            work->sum[c][i] = good ? in_callers_units(work->sum[c][i], exponent) : (double)NAN;
+        }
+        work->sum[3][i] = 0.0 - work->sum[3][i];
+    }
+}
+
+static enum walk_fault tile(const struct walks *w, const struct walk_group *g, int64_t first,
+                            int count, struct walk_work *work)
+{
+    struct frame f;
+    const enum walk_fault fault = find_frame(w, g, first, count, &f);
+    if (fault) return fault;
+    take_rows(g->x + first, count, &f, work);
+    memset(work->sum, 0, sizeof work->sum);
+    for (int p = 0; p < WALK_PARTS; p++) {
+        const struct walk_part *part = &g->part[p];
+        for (int64_t e = 0; e < part->n; e += WALK_CHUNK) {
+            const int n = part->n - e < WALK_CHUNK ? (int)(part->n - e) : WALK_CHUNK;
+            take_chunk(part, e, n, &f, work);
+            for (int row = 0; row < count; row += 2 * VL) {
+                if (count - row > VL)
+                    chunk_on(2, g, first, row, count - row, n, &f, work);
+                else
+                    chunk_on(1, g, first, row, count - row, n, &f, work);
+            }
+        }
+    }
+    finish(g, first, count, &f, work);
+    return WALK_FINE;
+}
+
+#define JOIN(a, b, c) a##_##b##_##c
+#define NAME(isa, bits) JOIN(walk_kernel, isa, bits)
+extern const struct walk_kernel NAME(ISA, REAL_BITS);
+const struct walk_kernel NAME(ISA, REAL_BITS) = {tile};

@@ -1,0 +1,247 @@
+/* arrays_j.c - j particles that lie in the card's memory: straight to their slots there, and
+ * by pinned memory to the host's own copy, without which the session could not go on if the card
+ * fails. */
+#include <string.h>
+
+#include "cuda/cuda.h"
+#include "util/memory.h"
+
+enum { THREADS = 256, LANES = 16 };
+
+static int64_t blocks(int64_t threads) { return (threads + THREADS - 1) / THREADS; }
+
+static struct cuda_collect_job job_of(const struct cuda *c, const struct device_particles *from)
+{
+    return (struct cuda_collect_job){.address = from->address,
+                                     .index = from->index,
+                                     .time = from->time,
+                                     .mass = from->mass,
+                                     .k18 = (const double *)from->k18,
+                                     .j6 = (const double *)from->j6,
+                                     .a2 = (const double *)from->a2,
+                                     .v = (const double *)from->v,
+                                     .x = (const double *)from->x,
+                                     .sent = cuda_pointer(&c->sent),
+                                     .notes = cuda_pointer(&c->notes),
+                                     .count = from->n};
+}
+
+/* ---- checks, before anything is written ------------------------------------------------- */
+
+static int wait(struct cuda *c, struct fault *f)
+{
+    c->unread = 0;
+    return cuda_check(c, c->device.driver.wait(c->device.stream[0]), "receive", f);
+}
+
+/* Value of a row of an int array, or of the one that is counted instead. */
+static int value_of(struct cuda *c, const int32_t *array, int row, int instead, int *value,
+                    struct fault *f)
+{
+    *value = instead;
+    if (!array) return 0;
+    return cuda_copy_out(c, value, (uint64_t)(uintptr_t)(array + row), sizeof *value, f);
+}
+
+static int examine(struct cuda *c, const struct device_particles *from, struct fault *f)
+{
+    const struct cuda_notes *notes = cuda_pointer(&c->notes);
+    struct cuda_collect_job job = job_of(c, from);
+    int address, index, code = cuda_launch(c, 0, KERNEL_EXAMINE, blocks(from->n), 1, &job, f);
+    if (!code) code = wait(c, f);
+    const int bad = notes->invalid;
+    if (code || bad == CUDA_NO_ROW) return code;
+    code = value_of(c, from->address, bad, bad, &address, f);
+    if (!code) code = value_of(c, from->index, bad, address, &index, f);
+    if (code) return code;
+    return error_set(f, G6X_E_J_NAN,
+                     "g6x_set_j_particles_device: NaN or Inf in the particle at address %d (index "
+                     "%d); none was written",
+                     address, index);
+}
+
+/* The highest address, and whether each is there once only: two threads of the card must not write
+ * to one slot. */
+static int survey(struct cuda *c, const struct device_particles *from, int64_t *highest,
+                  int *once_each, struct fault *f)
+{
+    const size_t n = (size_t)from->n;
+    *highest = from->below ? from->below - 1 : from->n - 1;
+    *once_each = 1;
+    if (from->below || !from->address) return 0;
+    int32_t *address = memory_zeroed(n * sizeof *address);
+    if (!address) {
+        *highest = INT32_MAX;
+        return error_set(f, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
+    }
+    int code =
+        cuda_copy_out(c, address, (uint64_t)(uintptr_t)from->address, n * sizeof *address, f);
+    int ascending = 1;
+    *highest = 0;
+    for (size_t k = 0; k < n && !code; k++) {
+        if (address[k] < 0)
+            code = error_set(f, G6X_E_ADDRESS,
+                             "g6x_set_j_particles_device: address %d is negative; none was written",
+                             address[k]);
+        ascending &= !k || address[k] > address[k - 1];
+        if (address[k] > *highest) *highest = address[k];
+    }
+    uint64_t *seen = code || ascending ? NULL : memory_zeroed((size_t)(*highest / 64 + 1) * 8);
+    *once_each = ascending || seen;
+    for (size_t k = 0; k < n && seen; k++) {
+        const uint64_t bit = (uint64_t)1 << address[k] % 64;
+        if (seen[address[k] / 64] & bit) *once_each = 0;
+        seen[address[k] / 64] |= bit;
+    }
+    memory_free(seen);
+    memory_free(address);
+    return code;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+enum { AHEAD = 8 }; /* rows whose slots are on their way into the cache */
+
+static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int sound)
+{
+    int code = 0;
+    for (int k = 0; k < count && !code; k++) {
+        const struct jparticle *p = &sent[k].body;
+        if (sound && k + AHEAD < count) {
+            __builtin_prefetch(&j->body[sent[k + AHEAD].address], 1);
+            __builtin_prefetch(j->body[sent[k + AHEAD].address].a2, 1);
+            __builtin_prefetch(&j->note[sent[k + AHEAD].address], 1);
+        }
+        if (!sound || !jmemory_move(j, sent[k].address, p))
+            code = jmemory_set(j, sent[k].address, p->index, p->time, p->mass, sent[k].k18, p->j6,
+                               p->a2, p->v, p->x);
+    }
+    return code;
+}
+
+/* All rows to the host's copy, and to the slots on the card if `direct`. */
+static int collect(struct cuda *c, struct jmemory *j, const struct device_particles *from,
+                   int direct, struct fault *f)
+{
+    struct cuda_collect_job job = job_of(c, from);
+    int code = 0;
+    if (direct) job.store = cuda_store(c);
+    for (int first = 0; first < from->n && !code; first += SENT_ROOM) {
+        job.first = first;
+        job.count = from->n - first < SENT_ROOM ? from->n - first : SENT_ROOM;
+        c->unread = 1;
+        code = cuda_launch(c, 0, KERNEL_COLLECT, blocks((int64_t)LANES * job.count), 1, &job, f);
+        if (!code) code = wait(c, f);
+        if (!code && write_mirror(j, job.sent, job.count, from->below > 0))
+            code = error_set(f, G6X_E_MEMORY, "out of memory for j particles");
+    }
+    return code;
+}
+
+/* Room in the j memory and, if it has nothing yet, on the card; *direct if what is in the card's
+ * slots is what the j memory has, but for those on its list. To grow the slots would lose what a
+ * force call has predicted, whose lists may still be read: that is left to the next one. */
+static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18, int *direct,
+                     struct fault *f)
+{
+    const int first = !j->capacity && !c->slots;
+    int code = 0;
+    if (jmemory_make_room(j, highest, k18) || jmemory_follow(j, c->follower))
+        return error_set(f, G6X_E_MEMORY,
+                         "g6x_set_j_particles_device: out of memory for address %lld; %lld slots "
+                         "are in use",
+                         (long long)highest, (long long)j->capacity);
+    if (first) code = cuda_grow(c, j->capacity, f);
+    if (!code && k18 && !c->k18.bytes && c->slots >= j->capacity)
+        code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
+    if (!code && first) {
+        c->memory = j;
+        cuda_fresh(c, j)->lost = 0;
+    }
+    *direct = c->memory == j && c->slots >= j->capacity && !cuda_fresh(c, j)->lost;
+    return code;
+}
+
+/* No force may be without them: the addresses are read again, or all are taken to be meant. */
+static void lose(struct cuda *c, struct jmemory *j, const struct device_particles *from,
+                 int64_t highest)
+{
+    const size_t n = (size_t)from->n;
+    struct fault quiet = {.quiet = 1};
+    int32_t *address = from->address ? memory_zeroed(n * sizeof *address) : NULL;
+    if (address &&
+        !cuda_copy_out(c, address, (uint64_t)(uintptr_t)from->address, n * sizeof *address, &quiet))
+        for (size_t k = 0; k < n; k++) jmemory_lose(j, address[k], (int64_t)address[k] + 1);
+    else
+        jmemory_lose(j, 0, highest + 1);
+    memory_free(address);
+}
+
+static int receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
+                   struct fault *f)
+{
+    int64_t highest = 0;
+    int once_each = 0, direct = 0;
+    int code = cuda_wait_for_caller(c, from->stream, f);
+    if (!code) code = cuda_flush(c, f);
+    if (!code) code = wait(c, f);
+    if (!code) code = cuda_clear_notes(c, f);
+    if (!code) code = survey(c, from, &highest, &once_each, f);
+    if (!code && !from->below) code = examine(c, from, f);
+    if (!code) code = make_room(c, j, highest, from->k18 != NULL, &direct, f);
+    if (code == G6X_E_MEMORY) lose(c, j, from, highest);
+    if (code) return code;
+    direct &= once_each;
+    jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
+    struct fresh *list = cuda_fresh(c, j);
+    const struct fresh before = *list;
+    code = collect(c, j, from, direct, f);
+    if (!direct || code) return code;
+    jmemory_settle(j, j->counted);
+    list->count = before.count;
+    list->first = before.first;
+    list->end = before.end;
+    list->lost = 0;
+    c->outdated = 1;
+    return 0;
+}
+
+int cuda_receive(void *state, struct jmemory *memory, const struct device_particles *from,
+                 struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_enter(c, f);
+    if (code) return code;
+    code = receive(c, memory, from, f);
+    cuda_leave(c);
+    return code;
+}
+
+/* ---- predicted particles ---------------------------------------------------------------- */
+
+static int predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
+                     struct fault *f)
+{
+    struct cuda_predicted_job job = {.store = cuda_store(c),
+                                     .time = c->time,
+                                     .x = (double *)x,
+                                     .v = (double *)v,
+                                     .n = n,
+                                     .snap = c->snap};
+    int code = cuda_wait_for_caller(c, stream, f);
+    if (!code) code = cuda_flush(c, f);
+    if (!code) code = cuda_launch(c, 0, KERNEL_PREDICTED, blocks(n), 1, &job, f);
+    return code ? code : wait(c, f);
+}
+
+int cuda_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+                   struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_bring_up_to_date(c, &c->upload, f);
+    if (!code) code = cuda_enter(c, f);
+    if (code) return code;
+    code = predicted(c, n, x, v, stream, f);
+    cuda_leave(c);
+    return code;
+}

@@ -1,0 +1,63 @@
+/* launch_config.c - which kernel takes a force call, and how it deals out i and j. */
+#include "cuda/cuda.h"
+
+/* I particles that a CUDA block of a kernel takes at once. */
+static int abreast(const struct cuda *c, int kernel)
+{
+    if (kernel == KERNEL_WIDE) return WIDE_ROWS;
+    if (kernel == KERNEL_MIDDLE) return MIDDLE_ROWS;
+    if (c->mode == MODE_DOUBLE) return 32;
+    return kernel == KERNEL_SOME ? 16 : 8;
+}
+
+/* CUDA blocks of a kernel if each takes one block of addresses. */
+static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
+{
+    return cuda_blocks(c) * cuda_parts(ni, abreast(c, kernel));
+}
+
+/* Which kernel fills the card: each takes more i particles than the one before, and is faster
+ * if there are enough of them. All give the same bits. */
+int cuda_choose_kernel(const struct cuda *c, int ni)
+{
+    const int64_t places = c->device.multiprocessors;
+    if (ni > PIECE || (ni >= WIDE_ROWS && most_blocks(c, KERNEL_WIDE, ni) >= 3 * places))
+        return KERNEL_WIDE;
+    if (ni > MIDDLE_ROWS / 2 && 2 * most_blocks(c, KERNEL_MIDDLE, ni) >= 3 * places)
+        return KERNEL_MIDDLE;
+    return ni <= 8 || most_blocks(c, KERNEL_FEW, ni) <= places ? KERNEL_FEW : KERNEL_SOME;
+}
+
+/* Blocks of addresses for each CUDA block, so that `room` of these at a time end evenly. */
+static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
+{
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t step = 1; step <= 8 && step <= blocks; step++) {
+        const int64_t rounds = cuda_parts(cuda_parts(blocks, step) * tiles, room) * step;
+        if (rounds > least) continue;
+        least = rounds;
+        best = step;
+    }
+    return best;
+}
+
+/* A tile of i particles that takes several rounds keeps its j. */
+void cuda_cut(const struct cuda *c, int rows, struct cuda_sum_job *job)
+{
+    const int at_once = abreast(c, c->kernel);
+    const int64_t blocks = cuda_blocks(c), tiles = cuda_parts(rows, at_once);
+    const int64_t places = c->device.multiprocessors;
+    job->tile_rows = at_once;
+    job->step_blocks = 1;
+    if (c->kernel == KERNEL_WIDE) {
+        const int64_t wanted = cuda_parts(32 * places, tiles);
+        job->step_blocks = (int32_t)(wanted >= blocks ? 1 : blocks / wanted);
+    } else if (c->kernel == KERNEL_MIDDLE) {
+        job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
+    } else {
+        const int64_t wanted = cuda_parts(8 * places, blocks);
+        job->tile_rows = (int32_t)(cuda_parts(tiles, wanted < tiles ? wanted : tiles) * at_once);
+    }
+}
+
+_Static_assert(sizeof(struct cuda_small_job) <= 4096, "what CUDA lets a kernel have");

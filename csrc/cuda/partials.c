@@ -1,0 +1,172 @@
+/* partials.c - partial sums of the card as rows of partial.h, and the pairs that the card has
+ * left to the host: too close ones, and what single precision's exponents do not hold. */
+#include <limits.h>
+#include <string.h>
+
+#include "cuda/cuda.h"
+#include "cpu/exact.h"
+#include "util/memory.h"
+#include "util/threads.h"
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+void cuda_read_rows(const struct cuda *c, int first, int count, struct partial_row *rows)
+{
+    const int limbs = limbs_of(c->mode);
+    const struct cuda_sum_job from = cuda_row_arrays(c);
+    if (c->settled) {
+        memcpy(rows, c->rows + first, (size_t)count * sizeof *rows);
+        return;
+    }
+    for (int i = 0; i < count; i++) partial_clear(&rows[i]);
+    if (!c->nj) return;
+    for (int w = 0; w < NWINDOW; w++) {
+        const int32_t *top = from.tops + w * c->stride + first;
+        for (int i = 0; i < count; i++)
+            if (top[i]) rows[i].top[w] = top[i] - CUDA_TOP_ZERO;
+    }
+    for (int k = 0; k < NSUM; k++)
+        for (int d = 0; d < limbs; d++) {
+            const long long *limb = from.limbs + (k * limbs + d) * c->stride + first;
+            for (int i = 0; i < count; i++) rows[i].limb[k][d] = limb[i];
+        }
+}
+
+/* ---- what is left to the host ----------------------------------------------------------- */
+
+struct exact_tasks {
+    struct cuda *c;
+    struct direct_job job;
+    const struct cuda_left *left;
+    int64_t count;
+    _Atomic int64_t next;
+    atomic_flag lock;
+};
+
+void cuda_take_nearer(struct cuda *c, int row, double near_r2, int64_t near)
+{
+    const struct results r = cuda_results(c);
+    double *r2 = (double *)(uintptr_t)r.sum[0] + NSUM * c->stride;
+    int32_t *address = (int32_t *)(uintptr_t)r.nearest, *index = (int32_t *)(uintptr_t)r.index;
+    if (near < 0) return;
+    if (address[row] >= 0 && !(near_r2 < r2[row] || (near_r2 == r2[row] && near < address[row])))
+        return;
+    r2[row] = near_r2;
+    address[row] = (int32_t)near;
+    index[row] = c->memory->body[near].index;
+}
+
+/* Sums of a whole block on a row, or of some of its runs. */
+static void exact_runs(const struct direct_job *job, const struct cuda_left *l, double sum[NSUM],
+                       struct nearest *nearest)
+{
+    const int run = job->mode == MODE_DOUBLE ? CUDA_RUN_DOUBLE : CUDA_RUN;
+    int16_t place[CUDA_BLOCK];
+    int n = 0;
+    for (int p = 0; p < CUDA_BLOCK; p++)
+        if ((unsigned)l->runs >> p / run & 1) place[n++] = (int16_t)p;
+    for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
+    exact_pairs(job, l->row, l->block, place, n, sum, nearest);
+}
+
+static void exact_task(void *argument)
+{
+    struct exact_tasks *t = argument;
+    for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
+        const struct cuda_left *l = &t->left[k];
+        struct nearest n;
+        double sum[NSUM];
+        exact_runs(&t->job, l, sum, &n);
+        while (atomic_flag_test_and_set(&t->lock)) threads_pause();
+        partial_add_block(&t->c->rows[l->row], sum, t->job.limbs);
+        cuda_take_nearer(t->c, l->row, n.r2, n.address);
+        atomic_flag_clear(&t->lock);
+    }
+}
+
+static void add_left(struct cuda *c, int64_t count)
+{
+    struct exact_tasks t = {
+        .c = c,
+        .left = cuda_pointer(&c->left),
+        .count = count,
+        .job = {.mode = c->mode,
+                .limbs = limbs_of(c->mode),
+                .memory = c->memory,
+                .nj = c->nj,
+                .time = c->time,
+                .snap = c->snap,
+                .scale = c->scale,
+                .ni = c->targets.ni,
+                .index = c->targets.index,
+                .x = c->targets.x,
+                .v = c->targets.v,
+                .eps2 = c->targets.eps2,
+                .coincidences = &c->coincidences},
+        .lock = ATOMIC_FLAG_INIT,
+    };
+    const int threads = c->threads ? c->threads : options_cores();
+    threads_run(count < threads ? (int)count : threads, exact_task, &t);
+    const struct results r = cuda_results(c);
+    for (int64_t k = 0; k < count; k++) {
+        double sum[NSUM];
+        const int row = t.left[k].row;
+        partial_value(&c->rows[row], sum);
+        for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[row] = sum[q];
+    }
+}
+
+/* How many pairs there are, if there is room for them all; else room is made. */
+static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *f)
+{
+    const uint64_t size = sizeof(struct cuda_left);
+    int code = cuda_copy_out(c, count, c->left_count.address, sizeof *count, f);
+    if (!code) code = cuda_fill(c, c->left_count.address, sizeof *count, f);
+    *again = (uint64_t)*count * size > c->left.bytes;
+    if (!code && *again)
+        code = cuda_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, f);
+    return code;
+}
+
+int cuda_room_for_rows(struct cuda *c, struct fault *f)
+{
+    const int ni = c->targets.ni;
+    if (ni <= c->rows_room) return 0;
+    memory_free(c->rows);
+    c->rows = memory_zeroed((size_t)ni * sizeof *c->rows);
+    c->rows_room = c->rows ? ni : 0;
+    return c->rows ? 0 : error_set(f, G6X_E_MEMORY, "out of memory for %d partial sums", ni);
+}
+
+/* The call once more, if its rows were not wanted, or until there is room for what it leaves. */
+int cuda_settle(struct cuda *c, struct fault *f)
+{
+    int32_t left = 0;
+    int again = !c->has_rows;
+    if (c->settled) return 0;
+    int code = cuda_room_for_rows(c, f);
+    for (int round = 0; round < 3 && !code && c->nj; round++) {
+        if (again) code = cuda_sum_all(c, c->has, 1, f);
+        if (!code) code = cuda_wait(c, c->targets.ni, f);
+        if (!code) code = count_left(c, &left, &again, f);
+        if (!again) break;
+    }
+    if (!code && again && c->nj) code = cuda_check(c, INT_MAX, "repeated sum", f);
+    if (code) return code;
+    cuda_read_rows(c, 0, c->targets.ni, c->rows);
+    add_left(c, left);
+    c->settled = 1;
+    return 0;
+}
+
+int cuda_partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    struct cuda *c = state;
+    int code = cuda_enter(c, f);
+    if (code) return code;
+    c->rows_guess = ROWS_CALLS;
+    code = c->sharing ? cuda_merge_rows(c, f) : cuda_settle(c, f);
+    *rows = c->rows;
+    cuda_leave(c);
+    return code;
+}

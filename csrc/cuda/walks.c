@@ -1,0 +1,395 @@
+/* walks.c - walks on a graphics card. A call goes there in pieces, each on a lane of its own:
+ * while the card sums some, threads of the host pack the next and hand over those before. */
+#include <string.h>
+
+#include "cuda/cuda.h"
+#include "util/memory.h"
+#include "util/threads.h"
+
+enum {
+    PIECE_BYTES = 16 << 20, /* of a piece, unless one walk is larger */
+    FIRST_BYTES = 4 << 20,  /* of the first: the card has nothing to do before */
+    BODY_BYTES = 32,
+    ALIGNED = 32,
+    RUN = 4096 /* bodies that a thread packs at a time */
+};
+
+/* What lies before a walk: targets, entries, tiles of a call. */
+struct before {
+    int64_t targets, entries, tiles;
+};
+
+/* Walks first to end - 1, in a flight. */
+struct piece {
+    struct cuda *c;
+    struct walks *w;
+    const struct before *before; /* [count + 1] */
+    struct cuda_flight *flight;
+    int lane;
+    int64_t first, end;
+    _Atomic int64_t next;
+};
+
+static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
+
+static int64_t tiles_of(int64_t ni) { return parts(ni, CUDA_WALK_ROWS); }
+
+static int64_t entries_of(const struct walk_group *g)
+{
+    return g->ni ? g->part[0].n + g->part[1].n : 0;
+}
+
+/* What lies before each walk and all; NULL: no memory. */
+static struct before *count_up(const struct walks *w)
+{
+    struct before *b = memory_zeroed(((size_t)w->count + 1) * sizeof *b);
+    for (int64_t k = 0; b && k < w->count; k++) {
+        const struct walk_group *g = &w->group[k];
+        b[k + 1].targets = b[k].targets + g->ni;
+        b[k + 1].entries = b[k].entries + entries_of(g);
+        b[k + 1].tiles = b[k].tiles + tiles_of(g->ni);
+    }
+    return b;
+}
+
+static int no_memory(const struct walks *w, struct fault *f)
+{
+    return error_set(f, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
+}
+
+/* ---- the layout of a piece ------------------------------------------------------------------ */
+
+static uint64_t aligned(int64_t bytes) { return (uint64_t)parts(bytes, ALIGNED) * ALIGNED; }
+
+static int64_t entry_bytes(const struct walks *w)
+{
+    return w->common_x ? (int64_t)sizeof(int32_t) : BODY_BYTES;
+}
+
+struct layout {
+    int64_t targets, tiles;
+    uint64_t entry_at, tile_at, bytes;
+};
+
+static struct layout layout_of(const struct walks *w, const struct before *b, int64_t first,
+                               int64_t end)
+{
+    struct layout l = {b[end].targets - b[first].targets, b[end].tiles - b[first].tiles, 0, 0, 0};
+    l.entry_at = aligned(l.targets * (int64_t)sizeof(double[3]));
+    l.tile_at = l.entry_at + aligned((b[end].entries - b[first].entries) * entry_bytes(w));
+    l.bytes = l.tile_at + (uint64_t)l.tiles * sizeof(struct cuda_walk_tile);
+    return l;
+}
+
+static int64_t end_of_piece(const struct walks *w, const struct before *b, int64_t first)
+{
+    const uint64_t most = first ? PIECE_BYTES : FIRST_BYTES;
+    int64_t end = first + 1;
+    while (end < w->count && layout_of(w, b, first, end + 1).bytes <= most) end++;
+    return end;
+}
+
+static int reserve(struct cuda *c, struct cuda_flight *flight, uint64_t in, uint64_t out,
+                   struct fault *f)
+{
+    int code = cuda_reserve(c, &flight->pinned_in, MEMORY_PINNED, in, f);
+    if (!code) code = cuda_reserve(c, &flight->card_in, MEMORY_DEVICE, in, f);
+    if (!code) code = cuda_reserve(c, &flight->pinned_out, MEMORY_PINNED, out, f);
+    if (!code) code = cuda_reserve(c, &flight->card_out, MEMORY_DEVICE, out, f);
+    return code;
+}
+
+/* ---- packing, and handing over ----------------------------------------------------------------
+ */
+
+static void *place(const struct piece *p, uint64_t at)
+{
+    return (char *)cuda_pointer(&p->flight->pinned_in) + at;
+}
+
+/* Groups of 64 targets are shared out evenly among as few tiles as there can be. */
+static void pack_tiles(const struct walk_group *g, int64_t target, int64_t entry,
+                       struct cuda_walk_tile *tile)
+{
+    const int64_t units = parts(g->ni, CUDA_WALK_THREADS), tiles = tiles_of(g->ni);
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t first = units * t / tiles * CUDA_WALK_THREADS;
+        const int64_t beyond = units * (t + 1) / tiles * CUDA_WALK_THREADS;
+        const int64_t n = (beyond < g->ni ? beyond : g->ni) - first;
+        tile[t] = (struct cuda_walk_tile){.entry = entry,
+                                          .entries = entries_of(g),
+                                          .target = (int32_t)(target + first),
+                                          .targets = (int32_t)n};
+        walks_box(g->x + first, n, tile[t].centre, &tile[t].radius);
+    }
+}
+
+static void pack_bodies(const double (*x)[3], const double *m, int64_t n, double (*to)[4])
+{
+    for (int64_t k = 0; k < n; k++) {
+        memcpy(to[k], x[k], sizeof x[k]);
+        to[k][3] = m[k];
+    }
+}
+
+/* Numbers of entries; whether all are below `common`. */
+static int pack_numbers(const int32_t *list, int64_t n, int64_t common, int32_t *to)
+{
+    const uint32_t limit = (uint32_t)common;
+    int bad = 0;
+    for (int64_t k = 0; k < n; k++) {
+        bad |= (uint32_t)list[k] >= limit;
+        to[k] = list[k];
+    }
+    return !bad;
+}
+
+static void pack_walk(const struct piece *p, int64_t walk)
+{
+    const struct before *b = p->before;
+    const struct walk_group *g = &p->w->group[walk];
+    const struct layout l = layout_of(p->w, b, p->first, p->end);
+    const int64_t target = b[walk].targets - b[p->first].targets;
+    const int64_t tile = b[walk].tiles - b[p->first].tiles;
+    int64_t entry = b[walk].entries - b[p->first].entries;
+    if (!g->ni) return;
+    memcpy((double (*)[3])place(p, 0) + target, g->x, (size_t)g->ni * sizeof *g->x);
+    pack_tiles(g, target, entry, (struct cuda_walk_tile *)place(p, l.tile_at) + tile);
+    for (int q = 0; q < WALK_PARTS; entry += g->part[q++].n) {
+        const struct walk_part *part = &g->part[q];
+        if (!p->w->common_x)
+            pack_bodies(part->x, part->m, part->n, (double (*)[4])place(p, l.entry_at) + entry);
+        else if (!pack_numbers(part->list, part->n, p->w->common,
+                               (int32_t *)place(p, l.entry_at) + entry))
+            walks_note(&p->w->bad_number, walk);
+    }
+}
+
+static void give_walk(const struct piece *p, int64_t walk)
+{
+    const struct before *b = p->before;
+    const int64_t n = b[p->end].targets - b[p->first].targets;
+    const double *out = (const double *)cuda_pointer(&p->flight->pinned_out) +
+                        (b[walk].targets - b[p->first].targets);
+    for (int64_t i = 0; i < p->w->group[walk].ni; i++) {
+        const double acc[3] = {out[i], out[n + i], out[2 * n + i]}, pot = out[3 * n + i];
+        if (bits_of(pot) == CUDA_WALK_BAD)
+            walks_note(&p->w->bad_entry, walk);
+        else
+            walks_give(p->w, walk, i, acc, pot);
+    }
+}
+
+static void pack_task(void *piece)
+{
+    struct piece *p = piece;
+    for (int64_t k; (k = atomic_fetch_add(&p->next, 1)) < p->end;) pack_walk(p, k);
+}
+
+static void give_task(void *piece)
+{
+    struct piece *p = piece;
+    for (int64_t k; (k = atomic_fetch_add(&p->next, 1)) < p->end;) give_walk(p, k);
+}
+
+static void on_walks(struct piece *p, void (*task)(void *))
+{
+    const int64_t walks = p->end - p->first;
+    p->next = p->first;
+    threads_run(p->w->threads < walks ? p->w->threads : (int)walks, task, p);
+}
+
+/* ---- a piece -------------------------------------------------------------------------------- */
+
+static int wait_for(struct cuda *c, int lane, struct fault *f)
+{
+    return cuda_check(c, c->device.driver.wait(c->device.stream[lane]), "walks", f);
+}
+
+/* Packs a piece and sends it off, unless a list of it has a number of no entry. */
+static int send(struct piece *p, struct fault *f)
+{
+    struct cuda *c = p->c;
+    const struct driver *d = &c->device.driver;
+    const struct layout l = layout_of(p->w, p->before, p->first, p->end);
+    const uint64_t card = p->flight->card_in.address, out = p->flight->card_out.address;
+    const size_t out_bytes = (size_t)l.targets * 4 * sizeof(double);
+    void *stream = c->device.stream[p->lane];
+    const int mode = c->mode;
+    on_walks(p, pack_task);
+    if (!l.tiles || p->w->bad_number != NO_WALK) return 0;
+    struct cuda_walks_job job = {.targets = cuda_pointer(&p->flight->card_in),
+                                 .tiles = (void *)(uintptr_t)(card + l.tile_at),
+                                 .eps2 = p->w->eps2,
+                                 .out = cuda_pointer(&p->flight->card_out),
+                                 .stride = l.targets};
+    job.bodies =
+        p->w->common_x ? cuda_pointer(&c->walk_bodies) : (void *)(uintptr_t)(card + l.entry_at);
+    if (p->w->common_x) job.list = (void *)(uintptr_t)(card + l.entry_at);
+    int code = cuda_check(c, d->copy_in(card, place(p, 0), l.bytes, stream), "walks", f);
+    if (!code) code = cuda_take_mode(c, p->w->precision, f);
+    if (!code) code = cuda_launch(c, p->lane, KERNEL_WALKS, l.tiles, 1, &job, f);
+    c->mode = mode; /* of a force call that may be in progress */
+    if (code) return code;
+    return cuda_check(c, d->copy_out(cuda_pointer(&p->flight->pinned_out), out, out_bytes, stream),
+                      "walks", f);
+}
+
+/* Waits for a piece that was sent, and hands its results over. */
+static int take_back(struct piece *p, struct fault *f)
+{
+    const int code = wait_for(p->c, p->lane, f);
+    if (!code && p->w->bad_number == NO_WALK) on_walks(p, give_task);
+    return code;
+}
+
+/* ---- what all lists choose from ----------------------------------------------------------------
+ */
+
+struct bodies {
+    const struct walks *w;
+    double (*to)[4];
+    int64_t first, end;
+    _Atomic int64_t next;
+};
+
+static void pack_run(void *bodies)
+{
+    struct bodies *b = bodies;
+    for (int64_t k; (k = atomic_fetch_add(&b->next, RUN)) < b->end;)
+        pack_bodies(b->w->common_x + k, b->w->common_m + k, b->end - k < RUN ? b->end - k : RUN,
+                    b->to + (k - b->first));
+}
+
+/* Sends them by all lanes, which then wait for each other. */
+static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
+{
+    const struct driver *d = &c->device.driver;
+    const int64_t step = PIECE_BYTES / BODY_BYTES;
+    int code = cuda_reserve(c, &c->walk_bodies, MEMORY_DEVICE, (uint64_t)w->common * BODY_BYTES, f);
+    int lane = 0;
+    for (int64_t k = 0; k < w->common && !code; k += step, lane = (lane + 1) % WALK_PIECES) {
+        struct bodies b = {.w = w, .first = k, .next = k};
+        b.to = cuda_pointer(&c->flight[lane].pinned_in);
+        b.end = w->common - k < step ? w->common : k + step;
+        code = wait_for(c, lane, f);
+        if (code) return code;
+        const int64_t worth = parts(b.end - k, RUN);
+        threads_run(w->threads < worth ? w->threads : (int)worth, pack_run, &b);
+        code = cuda_check(c,
+                          d->copy_in(c->walk_bodies.address + (uint64_t)k * BODY_BYTES, b.to,
+                                     (size_t)(b.end - k) * BODY_BYTES, c->device.stream[lane]),
+                          "walks", f);
+    }
+    for (int a = 0; a < WALK_PIECES && !code; a++) {
+        code = cuda_check(c, d->record(c->device.event, c->device.stream[a]), "walks", f);
+        for (int b = 0; b < WALK_PIECES && !code; b++)
+            if (a != b)
+                code =
+                    cuda_check(c, d->follow(c->device.stream[b], c->device.event, 0), "walks", f);
+    }
+    return code;
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+/* Room for every piece of a call. */
+static int make_room(struct cuda *c, const struct walks *w, const struct before *b, struct fault *f)
+{
+    uint64_t in = 0, out = 0;
+    int code = 0;
+    for (int64_t first = 0, end; first < w->count; first = end) {
+        end = end_of_piece(w, b, first);
+        const struct layout l = layout_of(w, b, first, end);
+        const uint64_t results = (uint64_t)l.targets * 4 * sizeof(double);
+        in = l.bytes > in ? l.bytes : in;
+        out = results > out ? results : out;
+    }
+    if (w->common_x && in < PIECE_BYTES) in = PIECE_BYTES;
+    for (int k = 0; k < WALK_PIECES && !code; k++) code = reserve(c, &c->flight[k], in, out, f);
+    return code;
+}
+
+static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b, struct fault *f)
+{
+    struct piece piece[WALK_PIECES] = {{0}};
+    int64_t number = 0;
+    int code = make_room(c, w, b, f);
+    if (!code && w->common_x) code = send_bodies(c, w, f);
+    for (int64_t first = 0; first < w->count && !code && w->bad_number == NO_WALK; number++) {
+        struct piece *p = &piece[number % WALK_PIECES];
+        if (p->w) code = take_back(p, f);
+        const int lane = (int)(number % WALK_PIECES);
+        if (!code) code = wait_for(c, lane, f); /* nothing is left in the pinned memory */
+        if (code) break;
+        *p = (struct piece){.c = c, .w = w, .before = b, .lane = lane, .first = first};
+        p->flight = &c->flight[lane];
+        p->end = first = end_of_piece(w, b, first);
+        code = send(p, f);
+    }
+    for (int64_t k = number - WALK_PIECES; k < number && !code; k++)
+        if (k >= 0) code = take_back(&piece[k % WALK_PIECES], f);
+    return code;
+}
+
+static int sum(void *state, struct walks *w, struct fault *f)
+{
+    struct cuda *c = state;
+    struct before *b = count_up(w);
+    if (!b) return no_memory(w, f);
+    int code = cuda_enter(c, f);
+    if (!code) {
+        c->busy = DEVICE_STREAMS;
+        code = sum_in_pieces(c, w, b, f);
+        cuda_leave(c);
+    }
+    memory_free(b);
+    return code;
+}
+
+/* All walks as one piece, in the flight of a tag. */
+static struct piece piece_of(struct cuda *c, int number, struct walks *w, const struct before *b)
+{
+    return (struct piece){.c = c,
+                          .w = w,
+                          .before = b,
+                          .flight = &c->flight[WALK_PIECES + number],
+                          .lane = number % DEVICE_STREAMS,
+                          .end = w->count};
+}
+
+static int start(void *state, int number, struct walks *w, struct fault *f)
+{
+    struct cuda *c = state;
+    struct before *b = count_up(w);
+    if (!b) return no_memory(w, f);
+    struct piece p = piece_of(c, number, w, b);
+    const struct layout l = layout_of(w, b, 0, w->count);
+    int code = cuda_enter(c, f);
+    if (!code) {
+        c->busy = DEVICE_STREAMS;
+        code = wait_for(c, p.lane, f);
+        if (!code) code = reserve(c, p.flight, l.bytes, (uint64_t)l.targets * 32, f);
+        if (!code) code = send(&p, f);
+        cuda_leave(c);
+    }
+    memory_free(b);
+    return code;
+}
+
+static int finish(void *state, int number, struct walks *w, struct fault *f)
+{
+    struct cuda *c = state;
+    struct before *b = count_up(w);
+    if (!b) return no_memory(w, f);
+    struct piece p = piece_of(c, number, w, b);
+    int code = cuda_enter(c, f);
+    if (!code) {
+        code = take_back(&p, f);
+        cuda_leave(c);
+    }
+    memory_free(b);
+    return code;
+}
+
+const struct walk_engine cuda_walks = {sum, start, finish};

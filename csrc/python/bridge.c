@@ -1,0 +1,285 @@
+/* bridge.c - starts Python in the process, if a device calls for it; see device.h.
+ *
+ * Python runs without the host's floating-point traps and, if it was started here, on a thread
+ * of its own for each call: the host's may have a small stack, and its signal handlers are not
+ * to run inside. Nothing is ever shut down, since the host may be ending.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dlfcn.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "python/embed.h"
+#include "core/error.h"
+#include "python/gil.h"
+#include "python/find_python.h"
+#include "core/options.h"
+
+enum { STACK = 16 << 20 };
+enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int process; /* that has entered the driver or Python: no forked child may */
+static _Atomic int tried;
+static int code; /* what came of the start, for later callers */
+static char text[DEVICE_TEXT];
+static _Atomic int embedded; /* Python is started here, and not by the host */
+static const struct bridge *python;
+static struct interpreter found;
+
+static const char FORKED[] = "a forked child cannot use the device";
+static const char FAILED[] = "Python failed; stderr may say why";
+
+/* A call into Python, which may be made on another thread. */
+struct errand {
+    int what, wanted_mode, count;
+    struct device *device;
+    const char *const *names;
+    void **functions;
+    uint64_t bytes, *address;
+    struct tree_errand *tree;
+    void *library;
+    const char *card;
+    int64_t result;
+};
+
+static int refuse(int why, const char *words, const char *more)
+{
+    error_copy(words, text, sizeof text);
+    const size_t n = strlen(text);
+    if (more) error_copy(more, text + n, (int)(sizeof text - n));
+    return why;
+}
+
+/* ---- is there a device at all ---- */
+
+/* Whether the driver sees a device; `cuda` becomes the major version that it is good for. */
+static int use_driver(void *library, int *cuda)
+{
+    int (*init)(unsigned), (*count)(int *), (*version)(int *), (*say)(int, const char **);
+    int devices = 0;
+    const char *words = NULL;
+    *(void **)&init = dlsym(library, "cuInit");
+    *(void **)&count = dlsym(library, "cuDeviceGetCount");
+    *(void **)&version = dlsym(library, "cuDriverGetVersion");
+    *(void **)&say = dlsym(library, "cuGetErrorString");
+    if (!init || !count || !version || !say)
+        return refuse(G6X_E_NO_DEVICE, "libcuda.so.1 is no NVIDIA driver", NULL);
+    int error = init(0);
+    if (!error) error = count(&devices);
+    if (!error) error = version(cuda);
+    *cuda /= 1000;
+    if (error && say(error, &words)) words = NULL;
+    if (error) return refuse(G6X_E_NO_DEVICE, "the NVIDIA driver says: ", words ? words : "failed");
+    return devices > 0 ? 0 : refuse(G6X_E_NO_DEVICE, "the NVIDIA driver sees no device", NULL);
+}
+
+/* ---- the start ---- */
+
+static int load(const char *loaded, embed_starter **starter)
+{
+    const int keep = RTLD_NOW | RTLD_NODELETE;
+    if (!loaded && !dlopen(found.libpython, keep | RTLD_GLOBAL))
+        return refuse(G6X_E_PYTHON, "libpython cannot be loaded: ", dlerror());
+    void *module = dlopen(found.bridge, keep | RTLD_LOCAL);
+    if (!module) return refuse(G6X_E_PYTHON, "the bridge cannot be loaded: ", dlerror());
+    *(void **)starter = dlsym(module, EMBED_STARTER);
+    return *starter ? 0 : refuse(G6X_E_PYTHON, "the bridge is none of grape6py: ", found.bridge);
+}
+
+static int start_python(const char *card, int cuda)
+{
+    char site[PLACE], version[VERSION];
+    const char *loaded = hosted_version(version);
+    embed_starter *starter = NULL;
+    const struct process_options *options = options_process();
+    const int why = hosted_runs() ? interpreter_find_bridge(&found, loaded)
+                                  : interpreter_find(&found, options->python, loaded, cuda);
+    if (why) return refuse(why, found.reason, NULL);
+    const int failed = load(loaded, &starter);
+    if (failed) return failed;
+    error_copy(found.package, site, PLACE);
+    place_up(site, 1);
+    const char *name = strrchr(site, '/');
+    const int shared = name && strstr(name, "-packages");
+    struct embed how = {.build = EMBED_BUILD,
+                        .executable = found.executable,
+                        .package = found.package,
+                        .site = shared ? site : NULL,
+                        .devices = options->devices,
+                        .card = card};
+    const int result = starter(&how, &python);
+    if (result > 0 && python) return 0;
+    python = NULL;
+    return refuse(result < 0 ? result : G6X_E_PYTHON, how.text[0] ? how.text : FAILED, NULL);
+}
+
+/* With the driver, or the stand-in for a card that tests ask for. */
+static int try_to_start(void *library, const char *card)
+{
+    int cuda = 0;
+    const int why = library ? use_driver(library, &cuda) : 0;
+    return why ? why : start_python(card, cuda);
+}
+
+/* ---- calls ---- */
+
+static void *perform(void *argument)
+{
+    struct errand *e = argument;
+    (void)fesetenv(FE_DFL_ENV);
+    switch (e->what) {
+    case OPEN: e->result = python->open(e->count, e->device); break;
+    case KERNELS:
+        e->result = python->kernels(e->device, e->wanted_mode, e->count, e->names, e->functions);
+        break;
+    case ALLOCATE: e->result = python->allocate(e->device, e->count, e->bytes, e->address); break;
+    case RELEASE: e->result = python->release(e->device, *e->address); break;
+    case TREE: e->result = python->tree(e->device, e->tree); break;
+    case CLOSE: e->result = python->close(e->device, e->count); break;
+    default: e->result = try_to_start(e->library, e->card);
+    }
+    return NULL;
+}
+
+/* On a thread with a stack of its own and all signals blocked, or here if there can be none. */
+static void perform_apart(struct errand *e)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, hosts;
+    (void)sigfillset(&all);
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &hosts);
+    const int failed = pthread_create(&thread, &attributes, perform, e);
+    (void)pthread_sigmask(SIG_SETMASK, &hosts, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    if (failed)
+        (void)perform(e);
+    else
+        (void)pthread_join(thread, NULL);
+}
+
+static void run(struct errand *e, int apart)
+{
+    fenv_t host;
+    (void)fegetenv(&host);
+    if (apart)
+        perform_apart(e);
+    else
+        (void)perform(e);
+    (void)fesetenv(&host);
+}
+
+static int64_t enter(struct errand *e)
+{
+    e->device->text[0] = 0;
+    if (atomic_load(&process) != (int)getpid()) {
+        error_copy(FORKED, e->device->text, DEVICE_TEXT);
+        return G6X_E_FORK;
+    }
+    if (!hosted_runs()) { /* the host's own, which has ended before the host */
+        error_copy("Python has ended", e->device->text, DEVICE_TEXT);
+        return e->what == CLOSE ? 1 : G6X_E_PYTHON;
+    }
+    run(e, embedded);
+    if (e->result) return e->result;
+    error_copy(FAILED, e->device->text, DEVICE_TEXT);
+    return G6X_E_PYTHON;
+}
+
+static int64_t open_device(int32_t choice, struct device *device)
+{
+    return enter(&(struct errand){.what = OPEN, .count = choice, .device = device});
+}
+
+static int64_t kernels(struct device *device, int32_t mode, int32_t count, const char *const *names,
+                       void **functions)
+{
+    return enter(&(struct errand){.what = KERNELS,
+                                  .device = device,
+                                  .wanted_mode = mode,
+                                  .count = count,
+                                  .names = names,
+                                  .functions = functions});
+}
+
+static int64_t allocate(struct device *device, int32_t kind, uint64_t bytes, uint64_t *address)
+{
+    return enter(&(struct errand){
+        .what = ALLOCATE, .device = device, .count = kind, .bytes = bytes, .address = address});
+}
+
+static int64_t release(struct device *device, uint64_t address)
+{
+    return enter(&(struct errand){.what = RELEASE, .device = device, .address = &address});
+}
+
+static int64_t tree(struct device *device, struct tree_errand *errand)
+{
+    return enter(&(struct errand){.what = TREE, .device = device, .tree = errand});
+}
+
+static int64_t close_device(struct device *device, int32_t lost)
+{
+    return enter(&(struct errand){.what = CLOSE, .count = lost, .device = device});
+}
+
+/* Remembers what comes of it. A host that is Python may call with the interpreter's lock held (an
+ * extension that does not release it): with that it must not wait for ours. */
+static void start_once(void)
+{
+    /* if it runs because another thread is just starting it, then it is not the host's */
+    const int hosted = hosted_runs() && !atomic_load(&embedded);
+    if (!hosted) atomic_store(&embedded, 1);
+    void *state = hosted ? hosted_release() : NULL;
+    (void)pthread_mutex_lock(&mutex);
+    if (!tried) {
+        struct errand start = {.what = START, .card = options_variable("GRAPE6_TEST_CARD")};
+        if (!start.card) start.card = "";
+        if (!*start.card) start.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        if (options_is_privileged()) {
+            start.result = refuse(G6X_E_NO_DEVICE,
+                                  "a set-uid program uses no GPU: Python and CuPy "
+                                  "would read files of the user's",
+                                  NULL);
+        } else if (*start.card || start.library) {
+            atomic_store(&process, (int)getpid());
+            run(&start, !hosted);
+        } else {
+            start.result = refuse(G6X_E_NO_DEVICE, "no NVIDIA driver (libcuda.so.1) here", NULL);
+        }
+        code = (int)start.result;
+        atomic_store(&tried, 1);
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    hosted_take(state);
+}
+
+static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};
+
+const struct bridge *bridge_start(int wanted, struct fault *f)
+{
+    const int entered = atomic_load(&process), fine = !entered || entered == (int)getpid();
+    if (fine && !atomic_load(&tried)) start_once();
+    const int failed = atomic_load(&tried) && code;
+    if (fine && !failed) return &guarded;
+    const int why = failed ? code : G6X_E_FORK;
+    const char *words = failed ? text : FORKED;
+    if (wanted) {
+        (void)error_set(f, why, "%s", words);
+    } else { /* no fault, and nothing printed: the session goes on without */
+        f->code = why;
+        error_copy(words, f->text, ERROR_TEXT);
+    }
+    return NULL;
+}

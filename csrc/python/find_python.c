@@ -1,0 +1,230 @@
+/* find_python.c - see find_python.h. Nothing is started here, and no library is looked for by its
+ * bare name: what LD_LIBRARY_PATH, PATH and PYTHONHOME say must not matter. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "python/find_python.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/error.h"
+
+#define ADVICE "set GRAPE6_PYTHON to the python that has grape6py, or run: grape6 config --python"
+
+static int refuse(struct interpreter *found, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int refuse(struct interpreter *found, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(found->reason, sizeof found->reason, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+/* The package around the library, by the name that it was loaded under or, if that is a link
+ * from elsewhere, by its own. */
+static int find_package(struct interpreter *found)
+{
+    char path[PLACE], *real;
+    Dl_info info;
+    if (!dladdr((void *)(uintptr_t)interpreter_find, &info) || !info.dli_fname) return 0;
+    error_copy(info.dli_fname, found->package, PLACE);
+    place_up(found->package, 2);
+    if (info.dli_fname[0] == '/' && place_exists(path, "%s/cuda/bridge.py", found->package))
+        return 1;
+    real = realpath(info.dli_fname, NULL);
+    error_copy(real ? real : "", found->package, PLACE);
+    free(real);
+    place_up(found->package, 2);
+    return place_exists(path, "%s/cuda/bridge.py", found->package);
+}
+
+/* Version of a bridge's file name, _bridge.cpython-311-x86_64-linux-gnu.so. Other builds of
+ * Python (debugging, free-threaded) have a letter behind the digits. */
+static int version_of_bridge(const char *file, char *version)
+{
+    unsigned minor;
+    char end;
+    if (sscanf(file, "_bridge.cpython-3%3u%c", &minor, &end) != 2 || end != '-') return 0;
+    (void)snprintf(version, VERSION, "3.%u", minor % 1000);
+    return 1;
+}
+
+/* Takes the bridge for found->version, or for any if that is empty. */
+static int find_bridge(struct interpreter *found)
+{
+    char version[VERSION], other[VERSION] = "";
+    DIR *folder;
+    if (!find_package(found))
+        return refuse(found, G6X_E_PYTHON,
+                      "libgrape6.so is not inside its Python package, which a GPU needs: link the "
+                      "one that `grape6 config --libs` names");
+    folder = opendir(found->package);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (version_of_bridge(entry->d_name, version)) {
+            error_copy(version, other, VERSION);
+            if (found->version[0] && strcmp(version, found->version)) continue;
+            if (!place_exists(found->bridge, "%s/%s", found->package, entry->d_name)) continue;
+            error_copy(version, found->version, VERSION);
+            (void)closedir(folder);
+            return 0;
+        }
+    if (folder) (void)closedir(folder);
+    if (!other[0])
+        return refuse(found, G6X_E_PYTHON,
+                      "this grape6py was built without the bridge to Python: install cffi and "
+                      "Python.h (python3-dev), and build it again");
+    return refuse(found, G6X_E_PYTHON,
+                  "grape6py was installed for Python %s, but the Python here is %s: install it "
+                  "for that one",
+                  other, found->version);
+}
+
+int interpreter_find_bridge(struct interpreter *found, const char *version)
+{
+    memset(found, 0, sizeof *found);
+    error_copy(version, found->version, VERSION);
+    return find_bridge(found);
+}
+
+static int find_executable(struct interpreter *found, const char *prefix, const char *version)
+{
+    return (version[0] && place_exists(found->executable, "%s/bin/python%s", prefix, version)) ||
+           place_exists(found->executable, "%s/bin/python3", prefix) ||
+           place_exists(found->executable, "%s/bin/python", prefix);
+}
+
+/* .../lib/python3.11/site-packages/grape6py: the environment is four up, the version in the
+ * name. Debian's pip installs for /usr/bin/python3 below /usr/local. */
+static int find_own_environment(struct interpreter *found)
+{
+    char site[PLACE], prefix[PLACE], version[VERSION] = "";
+    const char *name;
+    error_copy(found->package, site, PLACE);
+    place_up(site, 1);
+    name = strrchr(site, '/');
+    if (!name || (strcmp(name, "/site-packages") && strcmp(name, "/dist-packages"))) return 0;
+    place_up(site, 1);
+    name = strrchr(site, '/');
+    if (!name || strncmp(name, "/python3", 8)) return 0;
+    error_copy(name + strlen("/python"), version, VERSION);
+    error_copy(site, prefix, PLACE);
+    place_up(prefix, 2);
+    if (find_executable(found, prefix, version)) return 1;
+    return !strcmp(prefix, "/usr/local") && find_executable(found, "/usr", version);
+}
+
+/* The python to take, before anything else is known of it. */
+static int choose(struct interpreter *found, const char *wish)
+{
+    char file[PLACE], path[PLACE];
+    if (*wish) {
+        const char *name = strrchr(wish, '/');
+        if (*wish == '/' && (find_executable(found, wish, "") ||
+                             (!strncmp(name, "/python", 7) && !place_exists(path, "%s/.", wish) &&
+                              place_exists(found->executable, "%s", wish))))
+            return 0;
+        return refuse(found, G6X_E_PYTHON,
+                      "GRAPE6_PYTHON=%.120s: it must be the full path of a python, or of the "
+                      "folder of an environment",
+                      wish);
+    }
+    if (find_own_environment(found)) return 0;
+    if (!place_exists(file, "%s/lib/interpreter", found->package))
+        return refuse(found, G6X_E_PYTHON,
+                      "no Python for the GPU side is known to this library; " ADVICE);
+    if (!place_setting(file, "executable", path) || !place_exists(found->executable, "%s", path))
+        return refuse(found, G6X_E_PYTHON,
+                      "the Python that lib/interpreter of grape6py names is not there; " ADVICE);
+    if (place_setting(file, "libpython", path) && place_exists(found->libpython, "%s", path))
+        return 0;
+    found->libpython[0] = 0;
+    return 0;
+}
+
+/* The environment around the executable, the installation that it stems from, and its version
+ * as far as the names tell. */
+static void survey(const char *executable, char *prefix, char *base, char *version)
+{
+    char file[PLACE], value[PLACE], *real;
+    error_copy(executable, prefix, PLACE);
+    place_up(prefix, 2);
+    real = realpath(executable, NULL);
+    error_copy(real ? real : executable, base, PLACE);
+    free(real);
+    const char *name = strrchr(base, '/');
+    if (name && !strncmp(name, "/python3.", 9) && strlen(name + 7) < VERSION)
+        error_copy(name + 7, version, VERSION);
+    place_up(base, 2);
+    if (!place_exists(file, "%s/pyvenv.cfg", prefix)) {
+        error_copy(base, prefix, PLACE);
+        return;
+    }
+    if (place_setting(file, "home", value)) {
+        error_copy(value, base, PLACE);
+        place_up(base, 1);
+    }
+    unsigned major, minor;
+    if ((place_setting(file, "version", value) || place_setting(file, "version_info", value)) &&
+        sscanf(value, "%1u.%3u", &major, &minor) == 2)
+        (void)snprintf(version, VERSION, "%u.%u", major % 10, minor % 1000);
+}
+
+static int find_libpython(struct interpreter *found, const char *base)
+{
+#if defined(__aarch64__)
+    static const char triplet[] = "aarch64-linux-gnu";
+#else
+    static const char triplet[] = "x86_64-linux-gnu";
+#endif
+    char *to = found->libpython;
+    const char *v = found->version;
+    return *to || place_exists(to, "%s/lib/libpython%s.so.1.0", base, v) ||
+           place_exists(to, "%s/lib64/libpython%s.so.1.0", base, v) ||
+           place_exists(to, "%s/lib/%s/libpython%s.so.1.0", base, triplet, v);
+}
+
+int interpreter_find(struct interpreter *found, const char *wish, const char *loaded, int cuda)
+{
+    char prefix[PLACE], base[PLACE], beside[PLACE], path[PLACE];
+    int code;
+    memset(found, 0, sizeof *found);
+    if ((code = find_bridge(found)) || (code = choose(found, wish))) return code;
+    found->version[0] = 0;
+    survey(found->executable, prefix, base, found->version);
+    if ((code = find_bridge(found))) return code;
+    const char *v = found->version;
+    if (!place_exists(path, "%s/lib/python%s/encodings/__init__.py", base, v) &&
+        !place_exists(path, "%s/lib64/python%s/encodings/__init__.py", base, v))
+        return refuse(found, G6X_E_PYTHON, "the standard library of %.100s is not there; " ADVICE,
+                      found->executable);
+    if (loaded ? strcmp(loaded, v) != 0 : !find_libpython(found, base))
+        return loaded
+                   ? refuse(found, G6X_E_PYTHON,
+                            "this program has loaded Python %s, but grape6py is for %s", loaded, v)
+                   : refuse(found, G6X_E_PYTHON,
+                            "Python was built without a shared library (there is no "
+                            "libpython%s.so.1.0; Debian: apt-get install libpython%s): %.90s",
+                            v, v, base);
+    /* Packages that lie beside grape6py are found, too, if that is a site-packages folder. */
+    error_copy(found->package, beside, PLACE);
+    place_up(beside, 1);
+    (void)snprintf(path, PLACE, "_cffi_backend.cpython-3%s-", v + 2);
+    const char *missing = !sites_have(prefix, base, v, beside, "numpy/__init__.py") ? "numpy"
+                          : !sites_have(prefix, base, v, beside, path)              ? "cffi"
+                          : cuda && !sites_have(prefix, base, v, beside, "cupy/__init__.py")
+                              ? "cupy"
+                              : NULL;
+    if (!missing) return 0;
+    return refuse(found, strcmp(missing, "cupy") ? G6X_E_PYTHON : G6X_E_RUNTIME,
+                  "the Python package %s is missing: pip install 'grape6py[cuda%d]' into %.150s",
+                  missing, cuda && cuda < 13 ? 12 : 13, prefix);
+}

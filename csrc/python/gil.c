@@ -1,0 +1,48 @@
+/* gil.c - see gil.h. The library is linked to no Python: names are looked up when asked. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "python/gil.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "python/find_python.h"
+
+static void *symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
+
+const char *hosted_version(char *version)
+{
+    const char *(*get)(void);
+    unsigned major, minor;
+    *(void **)&get = symbol("Py_GetVersion");
+    if (!get || sscanf(get(), "%1u.%3u", &major, &minor) != 2) return NULL;
+    (void)snprintf(version, VERSION, "%u.%u", major % 10, minor % 1000);
+    return version;
+}
+
+int hosted_runs(void)
+{
+    int (*is_initialized)(void);
+    *(void **)&is_initialized = symbol("Py_IsInitialized");
+    return is_initialized && is_initialized();
+}
+
+/* This is what PyGILState_Check does, except that that one is wrong where subinterpreters are. */
+void *hosted_release(void)
+{
+    void *(*mine)(void), *(*current)(void), *(*release)(void);
+    *(void **)&mine = symbol("PyGILState_GetThisThreadState");
+    *(void **)&current = symbol("PyThreadState_GetUnchecked");
+    if (!current) *(void **)&current = symbol("_PyThreadState_UncheckedGet"); /* before 3.13 */
+    *(void **)&release = symbol("PyEval_SaveThread");
+    return mine && current && release && mine() && mine() == current() ? release() : NULL;
+}
+
+void hosted_take(void *state)
+{
+    void (*take)(void *);
+    *(void **)&take = symbol("PyEval_RestoreThread");
+    if (state && take) take(state);
+}

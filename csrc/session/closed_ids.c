@@ -1,0 +1,59 @@
+/* closed_ids.c - see closed_ids.h: a hash table with linear probing, at most half full. */
+#include "session/closed_ids.h"
+
+#include <string.h>
+
+#include "core/error.h"
+#include "util/memory.h"
+
+/* No id is INT64_MIN, so that no key is 0, which stands for none. */
+static uint64_t *table;
+static int64_t places, count;
+
+static uint64_t key_of(int64_t id) { return (uint64_t)id ^ (uint64_t)1 << 63; }
+
+static int64_t first_place(uint64_t key)
+{
+    return (int64_t)(key * 0x9e3779b97f4a7c15u >> 20) & (places - 1);
+}
+
+/* Where a key is, or would be. */
+static uint64_t *place_of(uint64_t key)
+{
+    int64_t at = first_place(key);
+    while (table[at] && table[at] != key) at = (at + 1) & (places - 1);
+    return &table[at];
+}
+
+int closed_ids_reserve(int64_t ids)
+{
+    uint64_t *const old = table;
+    const int64_t old_places = places;
+    int64_t wanted = 64;
+    while (wanted < 2 * ids) wanted *= 2;
+    if (wanted <= places) return 0;
+    uint64_t *more = memory_zeroed((size_t)wanted * sizeof *more);
+    if (!more) return G6X_E_MEMORY;
+    table = more;
+    places = wanted;
+    for (int64_t k = 0; k < old_places; k++)
+        if (old[k]) *place_of(old[k]) = old[k];
+    memory_free(old);
+    return 0;
+}
+
+void closed_ids_add(int64_t id)
+{
+    uint64_t *place = place_of(key_of(id));
+    count += !*place;
+    *place = key_of(id);
+}
+
+int closed_ids_has(int64_t id) { return places && *place_of(key_of(id)) != 0; }
+int64_t closed_ids_count(void) { return count; }
+
+void closed_ids_clear(void)
+{
+    if (count) memset(table, 0, (size_t)places * sizeof *table);
+    count = 0;
+}

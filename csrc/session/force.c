@@ -1,0 +1,411 @@
+/* force.c - see force.h. */
+#include "session/force.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "cpu/exact.h"
+#include "util/fpenv.h"
+#include "api/g5_calls.h"
+#include "session/output.h"
+#include "util/memory.h"
+#include "core/mutants.h"
+#include "util/threads.h"
+#include "session/verify.h"
+
+static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+
+static int all_finite3(const double a[3])
+{
+    return is_finite(a[0]) && is_finite(a[1]) && is_finite(a[2]);
+}
+
+/* Bits are compared, not numbers: the host may trap comparisons with NaN. */
+static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
+
+#ifdef GRAPE6_FAULT_INJECTION
+static int spoilt_row = -1;
+void force_spoil_row(int i) { spoilt_row = i; }
+static void spoil(struct force_call *c)
+{
+    if (spoilt_row >= 0 && spoilt_row < c->ni)
+        ((double *)(uintptr_t)c->results.sum[SUM_AX])[spoilt_row] *= 1.5;
+}
+#else
+static void spoil(struct force_call *c) { (void)c; }
+#endif
+
+static void free_arrays(struct force_call *c)
+{
+    memory_free(c->index);
+    memory_free(c->x);
+    memory_free(c->v);
+    memory_free(c->eps2);
+    memory_free(c->h2);
+    memory_free(c->invalid);
+    memory_free(c->distance);
+    c->index = NULL;
+    c->x = c->v = NULL;
+    c->eps2 = c->h2 = c->distance = NULL;
+    c->invalid = NULL;
+    c->room = 0;
+}
+
+void force_free(struct session *s)
+{
+    free_arrays(&s->call);
+    memset(&s->call, 0, sizeof s->call);
+    pipes_free(&s->pipes);
+    grape5_free(&s->grape5);
+    memory_free(s->list);
+    s->list = NULL;
+    s->list_room = 0;
+    memory_free(s->on_host);
+    s->on_host = NULL;
+    s->on_host_room = 0;
+}
+
+static int make_room(struct force_call *c, int ni)
+{
+    if (ni <= c->room) return 0;
+    const size_t n = (size_t)ni;
+    free_arrays(c);
+    c->index = memory_zeroed(n * sizeof *c->index);
+    c->x = memory_zeroed(n * sizeof *c->x);
+    c->v = memory_zeroed(n * sizeof *c->v);
+    c->eps2 = memory_zeroed(n * sizeof *c->eps2);
+    c->h2 = memory_zeroed(n * sizeof *c->h2);
+    c->invalid = memory_zeroed(n);
+    c->distance = memory_zeroed(n * sizeof *c->distance);
+    if (!c->index || !c->x || !c->v || !c->eps2 || !c->h2 || !c->invalid || !c->distance) {
+        free_arrays(c);
+        return G6X_E_MEMORY;
+    }
+    c->room = ni;
+    return 0;
+}
+
+int force_make_room(struct session *s, int ni)
+{
+    if (!make_room(&s->call, ni)) return 0;
+    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
+}
+
+/* ---- firsthalf ------------------------------------------------------------------ */
+
+/* The arrays of a caller of firsthalf. */
+struct arrays {
+    struct force_call *call;
+    const int *index;
+    const double (*x)[3], (*v)[3], *h2;
+    _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
+};
+
+/* Copies i particles. One with a NaN is computed at the origin and given out as NaN. */
+static void copy_targets(void *arrays, int first, int count)
+{
+    struct arrays *from = arrays;
+    struct force_call *c = from->call;
+    const size_t n = (size_t)count;
+    if (!count) return; /* then there may be no arrays */
+    memcpy(c->index + first, from->index + first, n * sizeof *c->index);
+    memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
+    memcpy(c->x + first, from->x + first, n * sizeof *c->x);
+    memcpy(c->v + first, from->v + first, n * sizeof *c->v);
+    memset(c->invalid + first, 0, n);
+    if (handover_finite(c->x[first], 3 * n) && handover_finite(c->v[first], 3 * n)) return;
+    for (int i = first; i < first + count; i++) {
+        c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
+        if (!c->invalid[i]) continue;
+        memset(c->x[i], 0, sizeof c->x[i]);
+        memset(c->v[i], 0, sizeof c->v[i]);
+        int bad = atomic_load(&from->first_bad);
+        while (i < bad && !atomic_compare_exchange_weak(&from->first_bad, &bad, i)) continue;
+    }
+}
+
+int force_check_softening(struct session *s, int i, double eps2)
+{
+    if (!is_negative(eps2) && is_finite(eps2)) return 0;
+    return error_set(&s->fault, G6X_E_ARGUMENT, "eps2 of i particle %d is negative, NaN or Inf", i);
+}
+
+static int copy_softening(struct session *s, const double *eps2, int each)
+{
+    struct force_call *c = &s->call;
+    for (int i = 0; i < c->ni; i++) {
+        const double e = eps2[each ? i : 0];
+        const int code = each || !i ? force_check_softening(s, i, e) : 0;
+        if (code) return code;
+        c->eps2[i] = e;
+    }
+    return 0;
+}
+
+int force_check_particles(struct session *s, int nj, const char *or_what)
+{
+    int state;
+    const int64_t bad = jmemory_first_bad(&s->j, nj, &state);
+    if (bad < 0) return 0;
+    return force_bad_particle(s, bad, state == SLOT_LOST ? 0 : s->j.body[bad].index,
+                              state == SLOT_LOST, or_what);
+}
+
+int force_bad_particle(struct session *s, int64_t bad, int index, int lost, const char *or_what)
+{
+    if (lost)
+        return error_set(&s->fault, G6X_E_MEMORY,
+                         "the j particle for address %lld was refused, the host being out of "
+                         "memory; send it again",
+                         (long long)bad);
+    return error_set(&s->fault, G6X_E_J_NAN,
+                     "j particle at address %lld (index %d) has a NaN or Inf%s; send it again",
+                     (long long)bad, index, or_what);
+}
+
+int force_check(struct session *s, int nj, int ni, int lacks)
+{
+    if (nj < 0 || ni < 0)
+        return error_set(&s->fault, G6X_E_ARGUMENT,
+                         "force call with a negative number: nj = %d, ni = %d", nj, ni);
+    if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "force call: null pointer");
+    if (s->time_bad)
+        return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
+    return force_check_particles(s, nj, "");
+}
+
+void force_new(struct session *s, int nj, int ni)
+{
+    struct force_call *c = &s->call;
+    c->made = 1;
+    c->nj = nj;
+    c->ni = ni < 0 ? 0 : ni;
+    c->done = 0;
+    c->outdated = 0;
+    c->invalid_rows = 0;
+}
+
+void force_freeze(struct session *s, int nj)
+{
+    struct force_call *c = &s->call;
+    c->precision = force_precision(s, nj);
+    c->scale = force_scale_in(s, c->precision);
+    c->jerk = s->options.jerk;
+    c->snap = s->options.snap;
+    c->time = s->time;
+}
+
+int force_upload(struct session *s, int nj)
+{
+    const struct force_call *c = &s->call;
+    struct options options = s->options;
+    options.precision = c->precision;
+    options.jerk = c->jerk;
+    options.snap = c->snap;
+    const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
+    const int code = s->backend->grow(s->state, s->j.capacity, &s->fault);
+    return code ? code : s->backend->upload(s->state, &upload, &s->fault);
+}
+
+int force_start(struct session *s, int nj, const struct targets *targets)
+{
+    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
+    const struct walk all = {0, targets->ni, 0, present};
+    const int code = force_upload(s, nj);
+    return code ? code : s->backend->start(s->state, targets, &all, 1, &s->fault);
+}
+
+/* `from` is NULL if the i particles were copied before: then time and options are those of the
+ * time, too, whatever was set meanwhile. */
+static int begin(struct session *s, int nj, struct arrays *from)
+{
+    struct force_call *c = &s->call;
+    if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
+    if (from)
+        force_freeze(s, nj);
+    else
+        (void)force_scale(s, nj); /* settles the j memory */
+    const struct targets targets = {.ni = c->ni,
+                                    .fill = from ? copy_targets : NULL,
+                                    .context = from,
+                                    .index = c->index,
+                                    .x = (const double (*)[3])c->x,
+                                    .v = (const double (*)[3])c->v,
+                                    .eps2 = c->eps2};
+    return force_start(s, nj, &targets);
+}
+
+int force_fall_back(struct session *s, int code)
+{
+    const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
+                          code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
+    const int wanted = s->options.backend;
+    const struct backend *cpu = wanted == BACKEND_TREE ? &backend_cpu_tree : &backend_direct;
+    char name[SESSION_NAME];
+    if (!of_device || (wanted != BACKEND_AUTO && wanted != BACKEND_TREE) || s->backend == cpu)
+        return code;
+    error_info("%s goes on with the CPU", session_name(s->id, name));
+    s->backend->close(s->state);
+    s->backend = cpu;
+    s->state = NULL;
+    jmemory_stale_all(&s->j);
+    return s->backend->open(&s->options, 0, &s->state, &s->fault);
+}
+
+int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
+                const double (*v)[3], const double *eps2, int each, const double *h2)
+{
+    struct force_call *c = &s->call;
+    c->made = 0;
+    int code = force_check(s, nj, ni, !index || !x || !v || !eps2 || !h2);
+    if (!code) code = force_make_room(s, ni);
+    force_new(s, nj, ni);
+    if (!code) code = copy_softening(s, eps2, each);
+    struct arrays arrays = {c, index, x, v, h2, INT_MAX};
+    if (!code) {
+        fenv_t host;
+        fpenv_enter(&host);
+        code = begin(s, nj, &arrays);
+        if (code && !force_fall_back(s, code)) code = begin(s, nj, &arrays);
+        fpenv_leave(&host);
+    }
+    const int bad = atomic_load(&arrays.first_bad);
+    if (!code && bad != INT_MAX) {
+        c->invalid_rows = 1;
+        (void)error_set(&s->fault, G6X_E_I_NAN,
+                        "NaN or Inf in i particle %d (index %d); its force is NaN", bad,
+                        index[bad]);
+    }
+    c->code = code;
+    s->calls++;
+    s->full_calls += ni == options_process()->npipes;
+    return code ? code : c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+/* ---- lasthalf ------------------------------------------------------------------- */
+
+struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences)
+{
+    const struct force_call *c = &s->call;
+    jmemory_commit(&s->j);
+    return (struct direct_job){
+        .mode = c->precision,
+        .memory = &s->j,
+        .nj = c->nj < s->j.capacity ? c->nj : s->j.capacity,
+        .time = c->time,
+        .snap = c->snap,
+        .scale = c->scale,
+        .ni = c->ni,
+        .index = c->index,
+        .x = (const double (*)[3])c->x,
+        .v = (const double (*)[3])c->v,
+        .eps2 = c->eps2,
+        .coincidences = coincidences,
+    };
+}
+
+static void find_distances(struct session *s)
+{
+    struct force_call *c = &s->call;
+    const struct direct_job job = force_job(s, NULL);
+    for (int i = 0; i < c->ni; i++)
+        if (c->results.nearest[i] >= 0)
+            c->distance[i] = exact_distance(&job, i, c->results.nearest[i]);
+}
+
+static int finish(struct session *s, unsigned want, int count)
+{
+    return s->backend->finish(s->state, want, count, &s->call.results, &s->fault);
+}
+
+int force_resume(struct session *s, int code)
+{
+    struct force_call *c = &s->call;
+    if (c->outdated || force_fall_back(s, code)) return code;
+    code = begin(s, c->nj, NULL);
+    if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
+    (void)s->backend->coincidences(s->state); /* they were told before */
+    return code;
+}
+
+void force_warn(struct session *s, int64_t coincidences)
+{
+    error_warn(&s->fault,
+               "%lld pairs of different particles at one place with eps = 0 were "
+               "left out",
+               (long long)coincidences);
+}
+
+int force_complete(struct session *s, unsigned want)
+{
+    struct force_call *c = &s->call;
+    fenv_t host;
+    int verified = 0;
+    if (c->jerk) want |= WANT_JERK;
+    if (c->done && (c->done & want) == want) return 0;
+    if (c->done && c->outdated)
+        return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+                         "lasthalf: j particles were written since the last one; call firsthalf "
+                         "again for the nearest neighbours");
+    fpenv_enter(&host);
+    int code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
+    if (code && !force_fall_back(s, code)) {
+        code = begin(s, c->nj, NULL);
+        if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
+    }
+    const int64_t coincidences = s->backend->coincidences(s->state);
+    spoil(c);
+    if (!code && want & WANT_DISTANCE) find_distances(s);
+    if (!code && s->options.verify > 0.0) verified = verify_rows(s, want);
+    fpenv_leave(&host);
+    if (coincidences && !c->done) force_warn(s, coincidences);
+    c->done = DONE_SUMS | want;
+    if (code || verified) c->code = code ? code : verified;
+    return c->code;
+}
+
+void force_before_write(struct session *s)
+{
+    struct force_call *c = &s->call;
+    if (!c->made || c->outdated) return;
+    if (!c->done && !c->code) (void)force_complete(s, WANT_NEAREST | WANT_DISTANCE);
+    c->outdated = 1;
+}
+
+int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
+               int *nearest, float *distance)
+{
+    struct force_call *c = &s->call;
+    int code = 0, rows = ni;
+    if (!c->made) {
+        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "lasthalf without firsthalf");
+    } else if (ni != c->ni || nj != c->nj) {
+        if (c->ni < rows) rows = c->ni;
+        code = error_set(&s->fault, G6X_E_MISMATCH,
+                         "lasthalf with nj = %d, ni = %d after firsthalf with nj = %d, ni = %d", nj,
+                         ni, c->nj, c->ni);
+    } else if (ni && (!acc || (!jerk && (c->jerk || s->id <= SESSION_NONE)) || !pot)) {
+        code = error_set(&s->fault, G6X_E_NULL, "force call: null pointer for acc, jerk or pot");
+    } else if (c->code) {
+        code = c->code;
+    }
+    fenv_t host;
+    fpenv_enter(&host);
+    if (!code) {
+        struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
+        const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
+        const struct backend *backend = s->backend;
+        int handed = handover_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
+        code = force_complete(s, want);
+        if (s->backend != backend) handed = 0;
+        if (!code) {
+            handover_rows(s, &o, handed, c->ni);
+            code = handover_verdict(s, &o);
+            rows = 0;
+        }
+    }
+    if (code && rows) handover_nan(rows, acc, jerk, pot, nearest, distance);
+    fpenv_leave(&host);
+    return code;
+}

@@ -1,0 +1,242 @@
+/* force_device.c - see force_device.h. What the card leaves to the host, and checks of its sums, go
+ * the way of force.c: targets and results are fetched for them, and only then. */
+#include "session/force_device.h"
+
+#include "session/force.h"
+#include "util/fpenv.h"
+#include "util/memory.h"
+#include "session/verify.h"
+
+int force_device_number(const struct session *s)
+{
+    return s->backend->arrays ? s->backend->arrays->number(s->state) : -1;
+}
+
+static int without_device(struct session *s, const char *call)
+{
+    return error_set(&s->fault, G6X_E_NO_DEVICE,
+                     "%s: this cluster computes on the CPU, which has no device's arrays", call);
+}
+
+/* ---- forces ----------------------------------------------------------------------------- */
+
+static int check(struct session *s, int nj, const struct targets *t, const struct device_forces *to)
+{
+    int code = force_check(s, nj, t->ni, !t->index || !t->x || !t->v);
+    if (!code && t->ni && (!to->acc || !to->jerk || !to->pot))
+        code = error_set(&s->fault, G6X_E_NULL, "g6x_forces_device: null pointer");
+    return code ? code : force_check_softening(s, 0, t->eps2[0]);
+}
+
+static unsigned wanted(const struct force_call *c, const struct device_forces *to)
+{
+    return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
+}
+
+/* From here on the call is one of the host's: its sums are completed and verified. */
+static int complete_on_host(struct session *s, const struct device_forces *to)
+{
+    struct force_call *c = &s->call;
+    const struct fetched_targets host = {c->index, c->x, c->v, c->eps2, c->h2, c->invalid};
+    const unsigned want = wanted(c, to);
+    int code = s->backend->arrays->fetch(s->state, &host, &s->fault);
+    if (!code) code = s->backend->finish(s->state, want, c->ni, &c->results, &s->fault);
+    if (code) return code;
+    const int64_t coincidences = s->backend->coincidences(s->state);
+    if (coincidences) force_warn(s, coincidences);
+    c->done = DONE_SUMS | want;
+    return s->options.verify > 0.0 ? verify_rows(s, want) : 0;
+}
+
+static int compute(struct session *s, int nj, const struct targets *t,
+                   const struct device_forces *to, struct device_found *found)
+{
+    const struct device_arrays *arrays = s->backend->arrays;
+    struct targets targets = *t;
+    targets.want = wanted(&s->call, to);
+    int code = force_start(s, nj, &targets);
+    if (!code) code = arrays->hand_over(s->state, to, found, &s->fault);
+    const int64_t coincidences = code || found->left ? 0 : s->backend->coincidences(s->state);
+    if (coincidences) force_warn(s, coincidences);
+    if (code || (!found->left && !t->h2 && !(s->options.verify > 0.0))) return code;
+    code = force_make_room(s, t->ni);
+    if (!code) code = complete_on_host(s, to);
+    return code || !found->left ? code : arrays->hand_over(s->state, to, found, &s->fault);
+}
+
+/* As force.c says it of its calls. */
+static int verdict(struct session *s, const struct device_found *found)
+{
+    if (found->out_of_range.row >= 0)
+        return error_set(&s->fault, G6X_E_RANGE,
+                         "the force on particle %d (index %d) does not fit a double",
+                         found->out_of_range.row, found->out_of_range.index);
+    if (found->invalid.row >= 0)
+        return error_set(&s->fault, G6X_E_I_NAN,
+                         "NaN or Inf in i particle %d (index %d); its force is NaN",
+                         found->invalid.row, found->invalid.index);
+    return 0;
+}
+
+/* ---- calls that several devices share: as one of the host's ------------------------------- */
+
+/* The call's arrays on the host, one behind the other. */
+struct on_host {
+    double (*x)[3], (*v)[3], *h2, (*acc)[3], (*jerk)[3], *pot;
+    int32_t *index, *nearest;
+    float *distance;
+};
+enum { BYTES_ON_HOST = 14 * 8 + 3 * 4 };
+
+static int make_room_on_host(struct session *s, int ni, struct on_host *h)
+{
+    const size_t n = (size_t)ni, bytes = n * BYTES_ON_HOST;
+    if (bytes > s->on_host_room) {
+        memory_free(s->on_host);
+        s->on_host = memory_zeroed(bytes);
+        s->on_host_room = s->on_host ? bytes : 0;
+    }
+    if (!s->on_host) return error_set(&s->fault, G6X_E_MEMORY, "g6x_forces_device: out of memory");
+    double *room = (double *)(void *)s->on_host;
+    int32_t *ints = (int32_t *)(void *)(room + 14 * n);
+    *h = (struct on_host){(double (*)[3])(void *)room,
+                          (double (*)[3])(void *)(room + 3 * n),
+                          room + 6 * n,
+                          (double (*)[3])(void *)(room + 7 * n),
+                          (double (*)[3])(void *)(room + 10 * n),
+                          room + 13 * n,
+                          ints,
+                          ints + n,
+                          (float *)(void *)(ints + 2 * n)};
+    return 0;
+}
+
+/* Arrays to the host, or back; NULL for one that is not wanted. */
+static int fetch(struct session *s, void *to, const void *from, size_t bytes, void *stream)
+{
+    return from ? s->backend->arrays->to_host(s->state, to, from, bytes, stream, &s->fault) : 0;
+}
+
+static int put(struct session *s, void *to, const void *from, size_t bytes)
+{
+    return to ? s->backend->arrays->from_host(s->state, to, from, bytes, &s->fault) : 0;
+}
+
+static int fetch_targets(struct session *s, const struct targets *t, const struct on_host *h)
+{
+    const size_t n = (size_t)t->ni;
+    int code = fetch(s, h->index, t->index, n * sizeof *h->index, t->stream);
+    if (!code) code = fetch(s, h->x, t->x, n * sizeof *h->x, t->stream);
+    if (!code) code = fetch(s, h->v, t->v, n * sizeof *h->v, t->stream);
+    if (!code) code = fetch(s, h->h2, t->h2, n * sizeof *h->h2, t->stream);
+    for (size_t i = 0; i < n && !t->h2; i++) h->h2[i] = -1.0;
+    return code;
+}
+
+static int put_forces(struct session *s, const struct device_forces *to, const struct on_host *h)
+{
+    const size_t n = (size_t)to->ni;
+    int code = put(s, to->acc, h->acc, n * sizeof *h->acc);
+    if (!code) code = put(s, to->jerk, h->jerk, n * sizeof *h->jerk);
+    if (!code) code = put(s, to->pot, h->pot, n * sizeof *h->pot);
+    if (!code) code = put(s, to->nearest, h->nearest, n * sizeof *h->nearest);
+    return code ? code : put(s, to->distance, h->distance, n * sizeof *h->distance);
+}
+
+static int shared(struct session *s, int nj, const struct targets *t,
+                  const struct device_forces *to)
+{
+    struct on_host h = {0};
+    int code = make_room_on_host(s, t->ni, &h);
+    if (!code) code = fetch_targets(s, t, &h);
+    if (code) {
+        (void)force_fall_back(s, code);
+        force_new(s, nj, t->ni);
+        s->call.made = 0;
+        s->call.code = code;
+        return code;
+    }
+    code = force_first(s, nj, t->ni, h.index, (const double (*)[3])h.x, (const double (*)[3])h.v,
+                       t->eps2, 0, h.h2);
+    const int last = force_last(s, nj, t->ni, h.acc, h.jerk, h.pot, to->nearest ? h.nearest : NULL,
+                                to->distance ? h.distance : NULL);
+    if (!code || code == G6X_E_I_NAN) code = last;
+    s->call.made = t->h2 != NULL;
+    if (!s->backend->arrays)
+        return error_set(&s->fault, G6X_E_DEVICE_LOST,
+                         "g6x_forces_device: the device has failed, which was to have the forces");
+    const int there = put_forces(s, to, &h);
+    if (there) (void)force_fall_back(s, there);
+    return code ? code : there;
+}
+
+int force_device(struct session *s, int nj, const struct targets *targets,
+                 const struct device_forces *to)
+{
+    struct force_call *c = &s->call;
+    const struct device_arrays *arrays = s->backend->arrays;
+    struct device_found found = {{-1, -1}, {-1, -1}, 0};
+    fenv_t host;
+    int code = check(s, nj, targets, to);
+    if (!code && !arrays) code = without_device(s, "g6x_forces_device");
+    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
+    if (!code && arrays->shares(s->state, targets->ni, (int)present))
+        return shared(s, nj, targets, to);
+    force_new(s, nj, targets->ni);
+    fpenv_enter(&host);
+    if (!code) {
+        force_freeze(s, nj);
+        code = compute(s, nj, targets, to, &found);
+    }
+    if (code && arrays) arrays->spoil(s->state, to, targets->stream);
+    if (code) (void)force_fall_back(s, code);
+    fpenv_leave(&host);
+    s->calls++;
+    s->full_calls += targets->ni == options_process()->npipes;
+    c->made = targets->h2 != NULL;
+    c->invalid_rows = !code && found.invalid.row >= 0;
+    c->code = code;
+    return code ? code : verdict(s, &found);
+}
+
+/* ---- j particles ------------------------------------------------------------------------ */
+
+int force_device_receive(struct session *s, const struct device_particles *from)
+{
+    static const char call[] = "g6x_set_j_particles_device";
+    const struct device_arrays *arrays = s->backend->arrays;
+    fenv_t host;
+    if (from->n < 0)
+        return error_set(&s->fault, G6X_E_ARGUMENT, "%s: n = %d is negative", call, from->n);
+    if (from->n && (!from->mass || !from->x))
+        return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    if (!arrays) return without_device(s, call);
+    force_before_write(s);
+    if (!from->n) return 0;
+    fpenv_enter(&host);
+    const int code = arrays->receive(s->state, &s->j, from, &s->fault);
+    if (code) (void)force_fall_back(s, code);
+    fpenv_leave(&host);
+    return code;
+}
+
+int force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3], void *stream)
+{
+    static const char call[] = "g6x_get_predicted_j_particles_device";
+    const struct device_arrays *arrays = s->backend->arrays;
+    fenv_t host;
+    if (nj < 0 || s->time_bad)
+        return error_set(&s->fault, G6X_E_ARGUMENT,
+                         "%s: nj = %d is negative, or the time NaN or Inf", call, nj);
+    if (nj && (!x || !v)) return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    if (!arrays) return without_device(s, call);
+    s->call.made = 0;
+    if (!nj) return 0;
+    fpenv_enter(&host);
+    force_freeze(s, nj);
+    int code = force_upload(s, nj);
+    if (!code) code = arrays->predicted(s->state, nj, x, v, stream, &s->fault);
+    if (code) (void)force_fall_back(s, code);
+    fpenv_leave(&host);
+    return code;
+}

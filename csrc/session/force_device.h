@@ -1,0 +1,19 @@
+/* force_device.h - callers' arrays in the memory of the session's device. All take a locked session
+ * and return 0 or a fault code; on the CPU, which has no such memory, G6X_E_NO_DEVICE. */
+#ifndef GRAPE6_SESSION_FORCE_DEVICE_H
+#define GRAPE6_SESSION_FORCE_DEVICE_H
+
+#include "core/backend_device.h"
+#include "session/session.h"
+
+/* CUDA's number of the session's device, -1 if it is the CPU. */
+int force_device_number(const struct session *s);
+/* A whole force call; targets as with on_device. Lists can be read, and it is as any other call
+ * afterwards, if there is an h2. */
+int force_device(struct session *s, int nj, const struct targets *targets,
+                 const struct device_forces *to);
+int force_device_receive(struct session *s, const struct device_particles *from);
+/* Ends the last force call, as a firsthalf does. */
+int force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3], void *stream);
+
+#endif

@@ -1,0 +1,54 @@
+/* force_scale.c - the mode, scale and origin of a force call, from the j particles and from what
+ * was set. See force.h. */
+#include "session/force.h"
+
+/* Bits are compared, not numbers: the host may trap comparisons with NaN. */
+static int is_unset(double a) { return bits_of(a) << 1 > (uint64_t)0x7ff << 53; }
+
+/* The origin that was set; sessions whose scale was set have one alike, though nobody may have set
+ * it. */
+static void take_origin(const double set[3], int scale_is_set, double origin[3])
+{
+    int any = scale_is_set;
+    for (int k = 0; k < 3; k++) any |= !is_unset(set[k]);
+    for (int k = 0; any && k < 3; k++) origin[k] = is_unset(set[k]) ? 0.0 : set[k] + 0.0;
+}
+
+/* What is near the origin is as far from zero as that. */
+static void forget_origin(double origin[3], int *exponent)
+{
+    for (int k = 0; k < 3; k++) {
+        const int far = scale_exponent(exponent_of(origin[k]));
+        if (origin[k] != 0.0 && far > *exponent) *exponent = far;
+        origin[k] = 0.0;
+    }
+}
+
+int force_precision(struct session *s, int nj)
+{
+    const struct options *o = &s->options;
+    jmemory_settle(&s->j, nj);
+    const int may = o->scale[0] == G6X_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
+    return may && jmemory_is_crowded(&s->j) ? MODE_DOUBLE : o->precision;
+}
+
+struct scale force_scale_in(struct session *s, int precision)
+{
+    struct scale scale = jmemory_scale(&s->j);
+    const struct options *o = &s->options;
+    take_origin(o->origin, o->scale[0] != G6X_AUTO, scale.origin);
+    take_origin(o->drift, o->scale[2] != G6X_AUTO, scale.drift);
+    if (precision == MODE_DOUBLE) { /* which resolves what the caller's numbers do, from zero */
+        forget_origin(scale.origin, &scale.length);
+        forget_origin(scale.drift, &scale.velocity);
+    }
+    if (o->scale[0] != G6X_AUTO) scale.length = scale_exponent(o->scale[0]);
+    if (o->scale[1] != G6X_AUTO) scale.mass = scale_exponent(o->scale[1]);
+    if (o->scale[2] != G6X_AUTO) scale.velocity = scale_exponent(o->scale[2]);
+    return scale;
+}
+
+struct scale force_scale(struct session *s, int nj)
+{
+    return force_scale_in(s, force_precision(s, nj));
+}

@@ -1,0 +1,92 @@
+/* grape5.c - see grape5.h. */
+#include "session/grape5.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "session/force.h"
+#include "util/fpenv.h"
+#include "cpu/grape5_sum.h"
+#include "session/output.h"
+#include "util/memory.h"
+
+int grape5_here_bad_write(struct session *s, int code, int64_t address, int64_t slots)
+{
+    if (code == G6X_E_J_NAN)
+        return error_set(&s->fault, code, "g5_set_xmj: NaN or Inf in the particle at address %lld",
+                         (long long)address);
+    return error_set(&s->fault, code,
+                     "g5_set_xmj: out of memory for address %lld; %lld slots are in use",
+                     (long long)address, (long long)slots);
+}
+
+int grape5_here_set(struct session *s, int halves, int address, int n, const double (*x)[3],
+                    const double *mass)
+{
+    struct grape5_points *p = &s->grape5.points;
+    int64_t which;
+    const int code = grape5_points_set(p, halves, address, n, x, mass, &which);
+    return code ? grape5_here_bad_write(s, code, which, p->capacity) : 0;
+}
+
+static int make_room_for_results(struct grape5 *g, int ni)
+{
+    if (ni <= g->room_results) return 0;
+    double (*acc)[3] = memory_zeroed((size_t)ni * sizeof *acc);
+    double *pot = memory_zeroed((size_t)ni * sizeof *pot);
+    if (!acc || !pot) {
+        memory_free(acc);
+        memory_free(pot);
+        return G6X_E_MEMORY;
+    }
+    memory_free(g->acc);
+    memory_free(g->pot);
+    g->acc = acc;
+    g->pot = pot;
+    g->room_results = ni;
+    return 0;
+}
+
+int grape5_here_run(struct session *s, const double *eps2, int each)
+{
+    struct grape5 *g = &s->grape5;
+    const struct pipes *p = &s->pipes;
+    const int threads = s->options.threads ? s->options.threads : options_cores();
+    struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
+    fenv_t host;
+    int code = make_room_for_results(g, p->nip);
+    sum.acc = g->acc;
+    sum.pot = g->pot;
+    fpenv_enter(&host);
+    if (!code) grape5_points_pack(&g->points, g->n, s->options.scale);
+    if (!code) code = grape5_sum_run(&g->points, g->n, threads, &sum);
+    fpenv_leave(&host);
+    if (code)
+        return error_set(&s->fault, code, "out of memory for the forces on %d particles", p->nip);
+    g->results = p->nip;
+    g->invalid = sum.first_bad < p->nip;
+    s->calls++;
+    s->full_calls += p->nip == options_process()->npipes;
+    if (sum.coincidences) force_warn(s, sum.coincidences);
+    if (!g->invalid) return 0;
+    return error_set(&s->fault, G6X_E_I_NAN,
+                     "NaN or Inf in i particle %d (index -1); its force is NaN", sum.first_bad);
+}
+
+int grape5_here_give(struct session *s, int ni, double (*a)[3], double *p)
+{
+    const struct grape5 *g = &s->grape5;
+    const struct pipes *pipes = &s->pipes;
+    int out_of_range = -1;
+    for (int i = ni - 1; i >= 0; i--) {
+        double sum[NSUM] = {g->acc[i][0], g->acc[i][1], g->acc[i][2]};
+        sum[SUM_POT] = g->pot[i];
+        if (!handover_fit(sum, 0) && handover_finite(pipes->x[i], 3)) out_of_range = i;
+        memcpy(a[i], sum + SUM_AX, sizeof a[i]);
+        p[i] = 0.0 - sum[SUM_POT];
+    }
+    if (out_of_range >= 0)
+        return error_set(&s->fault, G6X_E_RANGE,
+                         "the force on particle %d (index -1) does not fit a double", out_of_range);
+    return g->invalid ? G6X_E_I_NAN : 0;
+}

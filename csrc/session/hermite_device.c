@@ -1,0 +1,83 @@
+/* hermite_device.c - see hermite_device.h. */
+#include "session/hermite_device.h"
+
+#include <math.h>
+
+#include "core/backend_device.h"
+#include "session/force.h"
+#include "session/force_device.h"
+#include "util/fpenv.h"
+#include "g6lib.h"
+
+static int argument(struct session *s, const char *call, const char *what)
+{
+    return error_set(&s->fault, G6X_E_ARGUMENT, "%s: %s", call, what);
+}
+
+static int check(struct session *s, const char *call, const struct g6x_hermite *h, int ni,
+                 double time)
+{
+    if (!h) return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    if (h->n < 0) return argument(s, call, "n is negative");
+    if (ni < 0 || ni > h->n) return argument(s, call, "ni is negative or above n");
+    if (!isfinite(time)) return argument(s, call, "the time is NaN or Inf");
+    if (!(h->eta > 0.0 && isfinite(h->eta) && h->dtmin > 0.0 && h->dtmin <= h->dtmax &&
+          isfinite(h->dtmax)))
+        return argument(s, call, "eta, dtmin or dtmax is out of range");
+    if (h->n && !(h->mass && h->t && h->dt && h->x && h->v && h->a && h->j && h->address && h->xi &&
+                  h->vi && h->acc && h->jerk && h->pot))
+        return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    if (!s->backend->arrays)
+        return error_set(&s->fault, G6X_E_NO_DEVICE,
+                         "%s: this cluster computes on the CPU, which has no device's arrays",
+                         call);
+    return 0;
+}
+
+/* To be called with what a call of the device has returned. */
+static int leave(struct session *s, int code, const fenv_t *host)
+{
+    if (code) (void)force_fall_back(s, code);
+    fpenv_leave(host);
+    return code;
+}
+
+int hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time, void *stream)
+{
+    static const char call[] = "g6x_hermite_next_device";
+    int ni = 0, code = check(s, call, time ? h : NULL, 0, 0.0);
+    fenv_t host;
+    if (code) return code;
+    *time = INFINITY;
+    if (!h->n) return 0;
+    fpenv_enter(&host);
+    code = leave(s, s->backend->arrays->next(s->state, h, stream, &ni, time, &s->fault), &host);
+    return code ? code : ni;
+}
+
+int hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni, double time,
+                           void *stream)
+{
+    const int code = check(s, "g6x_hermite_predict_device", h, ni, time);
+    fenv_t host;
+    if (code || !ni) return code;
+    fpenv_enter(&host);
+    return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->fault), &host);
+}
+
+int hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni, double time,
+                           int what, void *stream)
+{
+    struct device_particles rows;
+    int held = 0, code = check(s, "g6x_hermite_correct_device", h, ni, time);
+    fenv_t host;
+    if (code || !ni) return code;
+    fpenv_enter(&host);
+    code = leave(s,
+                 s->backend->arrays->correct(s->state, h, ni, time, what & G6X_HERMITE_MOVE, stream,
+                                             what & G6X_HERMITE_WRITE ? &rows : NULL, &held,
+                                             &s->fault),
+                 &host);
+    if (!code && what & G6X_HERMITE_WRITE) code = force_device_receive(s, &rows);
+    return code ? code : held;
+}

@@ -1,0 +1,16 @@
+/* hermite_device.h - Hermite integrations whose particles live on the session's device. All take a
+ * locked session and return a fault code, or what g6lib.h says. */
+#ifndef GRAPE6_SESSION_HERMITE_DEVICE_H
+#define GRAPE6_SESSION_HERMITE_DEVICE_H
+
+#include "session/session.h"
+
+struct g6x_hermite;
+
+int hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time, void *stream);
+int hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni, double time,
+                           void *stream);
+int hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni, double time,
+                           int what, void *stream);
+
+#endif

@@ -1,0 +1,17 @@
+/* ireg.h - i particles that stay on the board between calls: of the low-level GRAPE-6 calls and
+ * of GRAPE-5. */
+#ifndef GRAPE6_SESSION_IREG_H
+#define GRAPE6_SESSION_IREG_H
+
+/* One i particle per pipe; nip and njp as the caller set them. */
+struct pipes {
+    int nip, njp, room;
+    int *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+};
+
+/* Makes room, the new pipes zero; 0 or G6X_E_MEMORY, and then all is as before. */
+int pipes_grow(struct pipes *p, int room);
+void pipes_free(struct pipes *p);
+
+#endif

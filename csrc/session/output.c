@@ -1,0 +1,180 @@
+/* output.c - see output.h. */
+#include "session/output.h"
+
+#include <limits.h>
+#include <math.h>
+#include <sched.h>
+#include <string.h>
+
+#include "core/mutants.h"
+#include "util/threads.h"
+
+static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+
+int handover_finite(const double *a, size_t n)
+{
+    uint64_t any = 0;
+    for (size_t k = 0; k < n; k++)
+        any |= (bits_of(a[k]) & 0x7ff0000000000000u) + 0x0010000000000000u;
+    return !(any >> 63);
+}
+
+void handover_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
+                  float *distance)
+{
+    if (MISTAKE(stale_outputs)) return;
+    if (!acc && !jerk && !pot && !nearest && !distance) return; /* n may be garbage, too */
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++) {
+            if (acc) acc[i][k] = NAN;
+            if (jerk) jerk[i][k] = NAN;
+        }
+        if (pot) pot[i] = NAN;
+        if (nearest) nearest[i] = -1;
+        if (distance) distance[i] = NAN;
+    }
+}
+
+int handover_fit(double sum[NSUM], int jerk)
+{
+    unsigned unfit = 0; /* bit per window: a vector is NaN as a whole */
+    for (int k = 0; k < NSUM; k++)
+        if ((jerk || window_of(k) != WINDOW_JERK) && !is_finite(sum[k]))
+            unfit |= 1u << window_of(k);
+    for (int k = 0; k < NSUM; k++)
+        if (unfit >> window_of(k) & 1 || (!jerk && window_of(k) == WINDOW_JERK)) sum[k] = NAN;
+    return !unfit;
+}
+
+/* Rows among which something is NaN, or does not fit a double. */
+static void careful_rows(struct outputs *o, int first, int end)
+{
+    const struct force_call *c = o->call;
+    for (int i = first; i < end; i++) {
+        double sum[NSUM];
+        for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
+        if (!handover_fit(sum, c->jerk) && !c->invalid[i]) {
+            int lowest = atomic_load(&o->out_of_range);
+            while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i))
+                continue;
+        }
+        for (int k = 0; c->invalid[i] && k < NSUM; k++) sum[k] = NAN;
+        memcpy(o->acc[i], sum + SUM_AX, sizeof o->acc[i]);
+        if (o->jerk) memcpy(o->jerk[i], sum + SUM_JX, sizeof o->jerk[i]);
+        o->pot[i] = 0.0 - sum[SUM_POT];
+    }
+}
+
+static int is_plain(const struct outputs *o, int first, int count)
+{
+    const struct force_call *c = o->call;
+    int invalid = !c->jerk && o->jerk; /* then NaN is given out */
+    for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
+    for (int k = 0; k < NSUM && !invalid; k++)
+        if (c->jerk || window_of(k) != WINDOW_JERK)
+            invalid = !handover_finite(c->results.sum[k] + first, (size_t)count);
+    return !invalid;
+}
+
+static void plain_rows(struct outputs *o, int first, int end)
+{
+    const struct force_call *c = o->call;
+    const double *const *sum = c->results.sum;
+    if (is_plain(o, first, end - first))
+        for (int i = first; i < end; i++) {
+            o->acc[i][0] = sum[SUM_AX][i], o->acc[i][1] = sum[SUM_AY][i];
+            o->acc[i][2] = sum[SUM_AZ][i];
+            o->pot[i] = 0.0 - sum[SUM_POT][i];
+            if (!o->jerk) continue;
+            o->jerk[i][0] = sum[SUM_JX][i], o->jerk[i][1] = sum[SUM_JY][i];
+            o->jerk[i][2] = sum[SUM_JZ][i];
+        }
+    else
+        careful_rows(o, first, end);
+    for (int i = first; i < end && o->nearest; i++) {
+        const int alone = c->results.nearest[i] < 0 || c->invalid[i];
+        o->nearest[i] = alone ? c->index[i] : c->results.index[i];
+        if (o->distance)
+            o->distance[i] = c->invalid[i] ? NAN : alone ? 0.0f : (float)c->distance[i];
+    }
+}
+
+enum { ROWS_WORTH_A_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 4096 };
+
+static void task(void *outputs)
+{
+    struct outputs *o = outputs;
+    for (int i; (i = atomic_fetch_add(&o->next, ROWS_AT_ONCE)) < o->end;)
+        plain_rows(o, i, o->end - i < ROWS_AT_ONCE ? o->end : i + ROWS_AT_ONCE);
+}
+
+static int copiers(const struct session *s, int rows)
+{
+    const int cores = s->options.threads ? s->options.threads : options_cores();
+    const int worth = rows / ROWS_WORTH_A_THREAD,
+              most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
+    return worth < most ? worth : most; /* 0 is as 1 */
+}
+
+void handover_rows(struct session *s, struct outputs *o, int first, int end)
+{
+    if (first >= end) return;
+    o->end = end;
+    atomic_store(&o->next, first);
+    threads_run(copiers(s, end - first), task, o);
+}
+
+/* Threads take turns in waiting for the next rows, and copy theirs while others wait. */
+struct early {
+    struct session *session;
+    struct outputs *outputs;
+    unsigned want;
+    atomic_flag turn;
+    int next, code;
+};
+
+static int early_rows(struct early *e)
+{
+    struct session *s = e->session;
+    const int end = e->next + ROWS_AT_ONCE;
+    if (e->code || end >= s->call.ni) return 0;
+    e->code = s->backend->finish(s->state, e->want, end, &s->call.results, &s->fault);
+    if (!e->code) e->next = end;
+    return e->code ? 0 : end;
+}
+
+static void early_task(void *early)
+{
+    struct early *e = early;
+    for (int end = 1; end;) {
+        for (int spins = 0; atomic_flag_test_and_set(&e->turn); spins++) {
+            threads_pause();
+            if (spins > 1000) (void)sched_yield();
+        }
+        end = early_rows(e);
+        atomic_flag_clear(&e->turn);
+        if (end) plain_rows(e->outputs, end - ROWS_AT_ONCE, end);
+    }
+}
+
+int handover_early(struct session *s, struct outputs *o, unsigned want)
+{
+    const struct force_call *c = &s->call;
+    struct early e = {.session = s, .outputs = o, .want = want, .turn = ATOMIC_FLAG_INIT};
+    if (!(s->backend->capabilities & CAN_OVERLAP) || c->done || s->options.verify > 0.0 ||
+        c->ni < EARLY_ROWS || want & WANT_DISTANCE)
+        return 0;
+    threads_run(copiers(s, c->ni), early_task, &e);
+    return e.code < 0 ? 0 : e.next;
+}
+
+int handover_verdict(struct session *s, const struct outputs *o)
+{
+    struct force_call *c = &s->call;
+    const int row = atomic_load(&o->out_of_range);
+    if (row != INT_MAX)
+        return error_set(&s->fault, G6X_E_RANGE,
+                         "the force on particle %d (index %d) does not fit a double", row,
+                         c->index[row]);
+    return c->invalid_rows ? G6X_E_I_NAN : 0;
+}

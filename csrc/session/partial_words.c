@@ -1,0 +1,123 @@
+/* partial_words.c - see partial_words.h. */
+#include "session/partial_words.h"
+
+#include <string.h>
+
+#include "session/force.h"
+
+/* Words of a row: what it is, its tops, and its limbs; docs/reproducibility.md. */
+enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27 };
+enum { PARTIAL_VERSION = 1 };
+static const long long LARGEST_LIMB = 1ll << 62;
+
+static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
+
+static void to_words(const struct partial_row *row, long long *w)
+{
+    w[WORD_INVALID] = row->invalid;
+    for (int k = 0; k < NWINDOW; k++) w[WORD_TOP + k] = row->top[k];
+    memcpy(w + WORD_LIMB, row->limb, sizeof row->limb);
+}
+
+static void from_words(const long long *w, struct partial_row *row)
+{
+    row->invalid = (uint32_t)w[WORD_INVALID];
+    for (int k = 0; k < NWINDOW; k++) row->top[k] = (int32_t)w[WORD_TOP + k];
+    memcpy(row->limb, w + WORD_LIMB, sizeof row->limb);
+}
+
+static int is_row(const long long *w)
+{
+    const long long kind = w[WORD_KIND], limbs = kind / 16 % 16;
+    if (kind / 256 != PARTIAL_VERSION || limbs < 2 || limbs > MAX_LIMBS || kind % 16 > 1) return 0;
+    if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
+    for (int k = 0; k < NWINDOW; k++)
+        if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
+    for (int k = WORD_LIMB; k < WORD_END; k++) /* more than sums of 2^22 blocks: two may overflow */
+        if (w[k] <= -LARGEST_LIMB || w[k] >= LARGEST_LIMB) return 0;
+    return 1;
+}
+
+/* Three exponents, and 15 bits that tell origins apart: 0 for none. */
+static long long word_of(const struct scale *scale)
+{
+    uint64_t mixed = 0;
+    for (int k = 0; k < 3; k++) mixed = (mixed ^ bits_of(scale->origin[k])) * 0x9e3779b97f4a7c15u;
+    for (int k = 0; k < 3; k++) mixed = (mixed ^ bits_of(scale->drift[k])) * 0x9e3779b97f4a7c15u;
+    return (scale->length + 32768) | (long long)(scale->mass + 32768) << 16 |
+           (long long)(scale->velocity + 32768) << 32 | (long long)(mixed >> 49) << 48;
+}
+
+int exchange_get(struct session *s, int ni, long long *words)
+{
+    struct force_call *c = &s->call;
+    if (!c->made)
+        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6x_get_partial without firsthalf");
+    if (ni != c->ni)
+        return error_set(&s->fault, G6X_E_MISMATCH,
+                         "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
+    if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
+    const struct partial_row *rows = NULL;
+    int code = c->code ? c->code : force_complete(s, 0);
+    jmemory_commit(&s->j); /* some rows may still lack what is done on the host */
+    if (!code) code = s->backend->partials(s->state, &rows, &s->fault);
+    if (code && !c->code && !force_resume(s, code))
+        code = s->backend->partials(s->state, &rows, &s->fault);
+    if (code) return code;
+    const long long scale = word_of(&s->call.scale);
+    for (int i = 0; i < ni; i++) {
+        long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
+        memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
+        w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
+        w[WORD_SCALE] = scale;
+        to_words(&rows[i], w);
+        if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
+    }
+    return c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+int exchange_add(int ni, long long *sum, const long long *words, struct fault *f)
+{
+    for (int i = 0; i < ni; i++) {
+        long long *a = sum + (size_t)i * G6X_PARTIAL_WORDS;
+        const long long *b = words + (size_t)i * G6X_PARTIAL_WORDS;
+        struct partial_row row, other;
+        if (!is_row(a) || !is_row(b) || a[WORD_KIND] != b[WORD_KIND] ||
+            a[WORD_SCALE] != b[WORD_SCALE])
+            return error_set(f, G6X_E_ARGUMENT,
+                             "g6x_add_partial: row %d: not a partial sum, or made with another "
+                             "precision, scale or origin (set G6X_SCALE_* and G6X_ORIGIN_* alike)",
+                             i);
+        from_words(a, &row);
+        from_words(b, &other);
+        partial_merge(&row, &other, (int)(a[WORD_KIND] / 16 % 16));
+        to_words(&row, a);
+    }
+    return 0;
+}
+
+int exchange_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3], double *pot,
+                   struct fault *f)
+{
+    int out_of_range = -1;
+    for (int i = 0; i < ni; i++) {
+        const long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
+        struct partial_row row;
+        double sum[NSUM];
+        if (!is_row(w)) {
+            handover_nan(ni, acc, jerk, pot, NULL, NULL);
+            return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
+        }
+        from_words(w, &row);
+        partial_value(&row, sum);
+        if (!handover_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
+        memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
+        memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
+        pot[i] = 0.0 - sum[SUM_POT];
+    }
+    return out_of_range < 0 ? 0
+                            : error_set(f, G6X_E_RANGE,
+                                        "g6x_from_partial: row %d holds a NaN or does not fit a "
+                                        "double",
+                                        out_of_range);
+}

@@ -1,0 +1,14 @@
+/* partial_words.h - partial sums as integers that callers keep, send and merge. */
+#ifndef GRAPE6_SESSION_PARTIAL_WORDS_H
+#define GRAPE6_SESSION_PARTIAL_WORDS_H
+
+#include "session/session.h"
+
+/* The rows of the session's force call as G6X_PARTIAL_WORDS words each. */
+int exchange_get(struct session *s, int ni, long long *words);
+/* These two need no session. */
+int exchange_add(int ni, long long *sum, const long long *words, struct fault *f);
+int exchange_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3], double *pot,
+                   struct fault *f);
+
+#endif

@@ -1,0 +1,60 @@
+/* quick_write.c - see quick_write.h. */
+#include "session/quick_write.h"
+
+#include <time.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include "util/threads.h"
+
+/* A thread sanitizer does not know this kind of barrier; test builds with mistakes look at each
+ * write. */
+#if defined(SYS_membarrier) && !defined(__SANITIZE_THREAD__) && !defined(GRAPE6_MISTAKES)
+/* Commands of linux/membarrier.h, which old systems lack. */
+enum { BARRIER = 1 << 3, REGISTER = 1 << 4 };
+static int barrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+#else
+enum { BARRIER, REGISTER };
+static int barrier(int command)
+{
+    (void)command;
+    return 0;
+}
+#endif
+
+enum { MOST_DISTURBED = 16 }; /* then threads share the session, and each write takes the lock */
+static int possible;
+
+void quick_prepare(void) { possible = barrier(REGISTER); }
+
+void quick_allow(struct session *s)
+{
+    struct quick *q = &s->quick;
+    const struct at_rest *r = &s->j.rest;
+    if (!possible || q->disturbed >= MOST_DISTURBED) return;
+    q->first = q->next = s->j.last + 1;
+    q->end = r->capacity;
+    q->time = bits_of(r->time);
+    q->xm = r->xm;
+    q->index = r->index;
+    atomic_store_explicit(&q->thread, quick_thread(), memory_order_release);
+}
+
+void quick_stop(struct session *s)
+{
+    struct quick *q = &s->quick;
+    void *thread = atomic_load_explicit(&q->thread, memory_order_relaxed);
+    atomic_store(&q->thread, NULL);
+    if (thread != quick_thread()) {
+        /* Once registered it does not fail; if it did, the other thread would notice in time. */
+        const struct timespec moment = {0, 10000000};
+        if (!barrier(BARRIER)) (void)nanosleep(&moment, NULL);
+        q->disturbed++;
+    }
+    while (atomic_load_explicit(&q->writing, memory_order_acquire)) threads_pause();
+    if (q->first == q->next) return;
+    at_rest_wrote(&s->j.rest, q->first, q->next);
+    s->j.last = q->next - 1;
+}

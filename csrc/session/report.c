@@ -1,0 +1,57 @@
+/* report.c - see report.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "session/report.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/session.h"
+
+/* File of the library; more than one may be about. */
+static const char *library(void)
+{
+    Dl_info info;
+    return dladdr((void *)(uintptr_t)report_start, &info) && info.dli_fname ? info.dli_fname : "?";
+}
+
+void report_start(const struct session *s)
+{
+    static const char *const MODES[] = {"grape", "double", "single"};
+    static char last[ERROR_LINE]; /* kira opens its cluster again every few hundred blocks */
+    const struct process_options *process = options_process();
+    const struct options *o = &s->options;
+    char about[ERROR_TEXT], name[SESSION_NAME], text[ERROR_LINE];
+    if (process->log < LOG_INFO) return;
+    s->backend->describe(s->state, o, about, sizeof about);
+    const int word = (int)strcspn(about, " "); /* the backend; then the GPU's name */
+    const int on_gpu = !strncmp(about, "cuda", 4) && about[word];
+    (void)snprintf(text, sizeof text,
+                   "%s: backend %.*s, device %s, mode %s, instruction set %s, %d threads, "
+                   "%d pipes%s%s, library %s",
+                   session_name(s->id, name), word, about, on_gpu ? about + word + 1 : "CPU",
+                   MODES[o->precision], kernel_choose(o->isa, o->precision)->name,
+                   o->threads ? o->threads : options_cores(), process->npipes,
+                   process->client ? ", client " : "", process->client ? process->client : "",
+                   library());
+    if (!strcmp(text, last)) return;
+    memcpy(last, text, sizeof last);
+    error_info("%s", text);
+}
+
+void report_calls(struct session *s)
+{
+    char name[SESSION_NAME];
+    const int64_t calls = atomic_exchange(&s->calls, 0), full = atomic_exchange(&s->full_calls, 0);
+    const struct process_options *process = options_process();
+    if (calls && s->process == getpid())
+        error_info("%s: %lld force calls, %lld of them full with %d particles%s",
+                   session_name(s->id, name), (long long)calls, (long long)full, process->npipes,
+                   full && !process->client ? "; larger calls are faster: GRAPE6_CLIENT sets them "
+                                              "for a program in the table of docs/linking.md"
+                                            : "");
+}

@@ -1,0 +1,13 @@
+/* report.h - what GRAPE6_LOG=info tells of a session: what it uses, and how full its calls were. */
+#ifndef GRAPE6_SESSION_REPORT_H
+#define GRAPE6_SESSION_REPORT_H
+
+struct session;
+
+/* At its open; a line equal to the last one is left out. The registry and
+ * the session are locked. */
+void report_start(const struct session *s);
+/* At its close or at the exit of the process that opened it: once, if there were calls. */
+void report_calls(struct session *s);
+
+#endif

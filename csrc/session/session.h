@@ -1,0 +1,130 @@
+/* session.h - a session is what a cluster id stands for: j memory, time, options, and the
+ * force call in progress. The registry finds it by id, or opens it.
+ *
+ * Sessions are never freed, only reused, so that a thread that holds a pointer while
+ * another closes the session finds it closed, not gone.
+ */
+#ifndef GRAPE6_SESSION_H
+#define GRAPE6_SESSION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "core/backend.h"
+#include "core/error.h"
+#include "cpu/grape5_points.h"
+#include "core/jmemory.h"
+#include "core/options.h"
+#include "session/ireg.h"
+
+/* Ids of callers are 32-bit ints; this one is of the cluster-less _all calls. */
+#define SESSION_ALL ((int64_t)1 << 40)
+/* What a null pointer for an id stands for: no session has it. */
+#define SESSION_NONE ((int64_t)1 << 41)
+/* GRAPE-5's clusters: this, plus their numbers. */
+#define SESSION_GRAPE5 ((int64_t)1 << 42)
+
+/* From a firsthalf to the next. */
+struct force_call {
+    int made;      /* a firsthalf has been */
+    int code;      /* what went wrong in it */
+    unsigned done; /* WANT_* of the results that are there; DONE_SUMS if any are */
+    int outdated;  /* j particles were written since */
+    int nj, ni;
+    int invalid_rows;          /* some i particle has a NaN */
+    int precision, jerk, snap; /* options as they were at firsthalf */
+    struct scale scale;
+    double time;
+
+    int room; /* of the arrays */
+    int32_t *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+    unsigned char *invalid;
+    double *distance; /* of the nearest neighbours, once they are asked for */
+    struct results results;
+};
+
+/* What the calls of GRAPE-5 have set, in a session of theirs. */
+struct grape5 {
+    int prepared, n_given, n;
+    int filled, ran, code; /* the pipes hold i particles; g5_run was called, with this code */
+    int own_eps2;          /* the pipes have the softenings of g5_set_xei */
+    double eps2;           /* of g5_set_eps_to_all; negative: none */
+    double *eps2_each;     /* of g5_set_eps, for the first n_each i particles */
+    int n_each, room_each;
+    int64_t times_set; /* calls of g5_set_eps_to_all that eps2 and n_each know of */
+    /* The j particles are here, not in the session's memory, and so are the results of a run: of
+     * `results` targets, some of which were no numbers if `invalid`. */
+    int here;
+    struct grape5_points points;
+    int results, room_results, invalid;
+    double (*acc)[3], *pot;
+};
+
+/* Which thread may write the next particles at rest without the lock, and where (quick_write.h). */
+struct quick {
+    _Atomic(void *) thread; /* or NULL */
+    _Atomic int writing;
+    int disturbed;            /* how often another thread came between */
+    int32_t first, next, end; /* addresses first .. next - 1 were written so; below end may be */
+    uint64_t time;            /* bits of the time that all have */
+    double (*xm)[4];          /* the j memory's */
+    int32_t *index;
+};
+
+struct session {
+    _Atomic int64_t id;
+    _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
+    int process;      /* that opened it; another one is a forked child */
+    _Atomic int lock;
+    struct session *next; /* in the hash chain, or the list of unused ones */
+    struct quick quick;
+
+    struct options options;
+    const struct backend *backend;
+    void *state;
+    struct jmemory j;
+    double time;
+    int time_bad;
+    struct force_call call;
+    struct pipes pipes;
+    struct grape5 grape5;
+    int32_t *list; /* of the last neighbour list, sorted indices */
+    int64_t list_room;
+    char *on_host; /* arrays of a device's call that several devices share */
+    size_t on_host_room;
+    _Atomic int64_t calls, full_calls; /* force calls, and those with npipes particles */
+    double verify_due;                 /* rows to be verified, counted up to 1 */
+    struct walk_flight *walks;         /* [WALK_TAGS] dispatched, or NULL */
+    struct fault fault;
+};
+
+/* Opens, or is content with, an id. 0 or a fault code. The backend: BACKEND_*, or what the
+ * environment says. */
+enum { SESSION_ENVIRONMENT = -1 };
+int session_open(int64_t id, int backend);
+int session_close(int64_t id);
+/* The open session of an id, locked; NULL with *code if there is none. */
+struct session *session_take(int64_t id, int *code);
+void session_release(struct session *s);
+/* A guess that saves the registry's lock. */
+extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));
+/* Fault record of an id, or of the process; copied under lock. */
+void session_fault(int64_t id, struct fault *copy);
+void session_clear_fault(int64_t id);
+/* Records a fault that belongs to no session. */
+int session_no_session(int code, const char *text);
+/* The same of a warning. */
+void session_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether some id is open; before that, options set the first values of sessions to come. */
+int session_any_open(void);
+struct options session_initial(void);
+int session_set_initial(int key, int value);
+int session_set_initial_double(int key, double value);
+/* How messages call an id, in `name`. */
+enum { SESSION_NAME = 48 };
+const char *session_name(int64_t id, char name[SESSION_NAME]);
+/* Id of the session that was used last. */
+int64_t session_recent(void);
+
+#endif

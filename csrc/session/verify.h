@@ -1,0 +1,11 @@
+/* verify.h - GRAPE6_VERIFY: rows recomputed on the CPU in extended precision. */
+#ifndef GRAPE6_SESSION_VERIFY_H
+#define GRAPE6_SESSION_VERIFY_H
+
+#include "session/session.h"
+
+/* Compares a fraction of the rows of the call that was just computed, others each time;
+ * `want` tells whether jerks are there. 0 or G6X_E_VERIFY. */
+int verify_rows(struct session *s, unsigned want);
+
+#endif

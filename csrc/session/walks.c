@@ -1,0 +1,258 @@
+/* walks.c - see walks.h. */
+#include "session/walks.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "session/force.h"
+#include "util/fpenv.h"
+#include "util/memory.h"
+#include "session/session.h"
+
+/* A dispatch that was not retrieved yet. */
+struct walk_flight {
+    int used, tag;
+    int code;      /* of the dispatch */
+    int on_device; /* where the results are; else here */
+    int64_t count; /* of walks */
+    int64_t *ni;   /* [count] */
+    double (*acc)[3], *pot;
+    int64_t bad_target, bad_entry, out_of_range; /* as in struct walks */
+};
+
+void walks_note(_Atomic int64_t *lowest, int64_t walk)
+{
+    int64_t seen = atomic_load(lowest);
+    while (walk < seen && !atomic_compare_exchange_weak(lowest, &seen, walk)) continue;
+}
+
+void walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double half[3], most = 0.0, sum = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!handover_finite(x[i], 3)) continue;
+        for (int c = 0; c < 3; c++) {
+            low[c] = x[i][c] < low[c] ? x[i][c] : low[c];
+            high[c] = x[i][c] > high[c] ? x[i][c] : high[c];
+        }
+    }
+    for (int c = 0; c < 3; c++) {
+        const int any = low[c] <= high[c];
+        centre[c] = any ? 0.5 * low[c] + 0.5 * high[c] : 0.0;
+        half[c] = any ? fmax(high[c] - centre[c], centre[c] - low[c]) : 0.0; /* it was rounded */
+        most = half[c] > most ? half[c] : most;
+    }
+    for (int c = 0; c < 3 && most > 0.0; c++) sum += half[c] / most * (half[c] / most);
+    *radius = fmin(most * sqrt(sum), DBL_MAX); /* of squares that are in range */
+}
+
+void walks_give(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot)
+{
+    const struct walk_group *g = &w->group[walk];
+    const int acc_fits = handover_finite(acc, 3), pot_fits = handover_finite(&pot, 1);
+    memcpy(g->acc[i], acc, sizeof g->acc[i]);
+    g->pot[i] = pot;
+    if (acc_fits && pot_fits) return;
+    walks_note(isnan(pot) ? &w->bad_target : &w->out_of_range, walk);
+    handover_nan(1, acc_fits ? NULL : &g->acc[i], NULL, pot_fits ? NULL : &g->pot[i], NULL, NULL);
+}
+
+void walks_spoil(const struct walks *w)
+{
+    for (int64_t k = 0; k < w->count; k++)
+        for (int64_t i = 0; i < w->group[k].ni; i++)
+            handover_nan(1, w->group[k].acc ? &w->group[k].acc[i] : NULL, NULL,
+                         w->group[k].pot ? &w->group[k].pot[i] : NULL, NULL, NULL);
+}
+
+/* ---- sums --------------------------------------------------------------------------------- */
+
+static void prepare(const struct session *s, struct walks *w)
+{
+    w->precision = s->options.precision;
+    w->isa = s->options.isa;
+    w->threads = s->options.threads ? s->options.threads : options_cores();
+    w->bad_target = w->bad_entry = w->bad_number = w->out_of_range = NO_WALK;
+}
+
+/* The code of sums that were made. */
+static int verdict(const struct walks *w, struct fault *f)
+{
+    if (w->bad_number != NO_WALK)
+        return error_set(f, G6X_E_ADDRESS, "the list of walk %lld has a number that no entry has",
+                         (long long)w->bad_number);
+    if (w->bad_entry != NO_WALK)
+        return error_set(f, G6X_E_J_NAN, "NaN or Inf in the list of walk %lld",
+                         (long long)w->bad_entry);
+    if (w->out_of_range != NO_WALK)
+        (void)error_set(f, G6X_E_RANGE, "a force of walk %lld does not fit a double",
+                        (long long)w->out_of_range);
+    if (w->bad_target != NO_WALK)
+        return error_set(f, G6X_E_I_NAN, "NaN or Inf in a target of walk %lld; its force is NaN",
+                         (long long)w->bad_target);
+    return w->out_of_range != NO_WALK ? G6X_E_RANGE : 0;
+}
+
+static int spoils_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
+
+int walks_sum(struct session *s, struct walks *w)
+{
+    const struct walk_engine *engine = s->backend->walks;
+    fenv_t host;
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    prepare(s, w);
+    int code = engine ? engine->sum(s->state, w, &s->fault) : walks_host_sum(w, &s->fault);
+    if (code && !force_fall_back(s, code)) {
+        prepare(s, w);
+        code = walks_host_sum(w, &s->fault);
+    }
+    if (!code) code = verdict(w, &s->fault);
+    if (spoils_all(code)) walks_spoil(w);
+    fpenv_leave(&host);
+    return code;
+}
+
+/* ---- dispatch and retrieve ------------------------------------------------------------------ */
+
+static void forget(struct walk_flight *f)
+{
+    memory_free(f->ni);
+    memory_free(f->acc);
+    memory_free(f->pot);
+    *f = (struct walk_flight){0};
+}
+
+void walks_free(struct session *s)
+{
+    for (int k = 0; s->walks && k < WALK_TAGS; k++) forget(&s->walks[k]);
+    memory_free(s->walks);
+    s->walks = NULL;
+}
+
+/* The flight of a tag; or one that is not in use, if there is any and it is wanted. */
+static struct walk_flight *flight_of(const struct session *s, int tag, int new)
+{
+    struct walk_flight *unused = NULL;
+    for (int k = WALK_TAGS - 1; s->walks && k >= 0; k--) {
+        if (s->walks[k].used && s->walks[k].tag == tag) return &s->walks[k];
+        if (!s->walks[k].used) unused = &s->walks[k];
+    }
+    return new ? unused : NULL;
+}
+
+static int no_memory(struct session *s, const struct walks *w)
+{
+    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
+}
+
+/* On the CPU the sums are made at once. */
+static int sum_now(struct session *s, struct walks *w, struct walk_flight *f)
+{
+    f->acc = memory_zeroed((size_t)w->ni * sizeof *f->acc);
+    f->pot = memory_zeroed((size_t)w->ni * sizeof *f->pot);
+    if (!f->acc || !f->pot) return no_memory(s, w);
+    int64_t at = 0;
+    for (int64_t k = 0; k < w->count; at += w->group[k++].ni) {
+        w->group[k].acc = f->acc + at;
+        w->group[k].pot = f->pot + at;
+    }
+    prepare(s, w);
+    const int code = walks_host_sum(w, &s->fault);
+    f->bad_target = w->bad_target;
+    f->bad_entry = w->bad_entry;
+    f->out_of_range = w->out_of_range;
+    return code;
+}
+
+static int start(struct session *s, struct walks *w, struct walk_flight *f)
+{
+    const struct walk_engine *engine = s->backend->walks;
+    prepare(s, w);
+    if (!engine) return sum_now(s, w, f);
+    f->on_device = 1;
+    const int code = engine->start(s->state, (int)(f - s->walks), w, &s->fault);
+    if (!code || force_fall_back(s, code)) return code;
+    f->on_device = 0;
+    return sum_now(s, w, f);
+}
+
+int walks_dispatch(struct session *s, int tag, struct walks *w, int code)
+{
+    fenv_t host;
+    if (!s->walks) s->walks = memory_zeroed(WALK_TAGS * sizeof *s->walks);
+    if (!s->walks) return no_memory(s, w);
+    struct walk_flight *f = flight_of(s, tag, 1);
+    if (!f)
+        return error_set(&s->fault, G6X_E_ARGUMENT,
+                         "%d tags are in flight: retrieve one before the next dispatch", WALK_TAGS);
+    forget(f);
+    f->ni = memory_zeroed((size_t)w->count * sizeof *f->ni);
+    if (!f->ni && !code) code = no_memory(s, w);
+    for (int64_t k = 0; f->ni && k < w->count; k++) f->ni[k] = w->group[k].ni;
+    f->used = 1;
+    f->tag = tag;
+    f->count = w->count;
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    f->code = code ? code : start(s, w, f);
+    fpenv_leave(&host);
+    return f->code;
+}
+
+static int matches(const struct walk_flight *f, const struct walks *w)
+{
+    if (f->count != w->count) return 0;
+    for (int64_t k = 0; k < w->count; k++)
+        if (f->ni[k] != w->group[k].ni) return 0;
+    return 1;
+}
+
+static int take(struct session *s, struct walk_flight *f, struct walks *w)
+{
+    if (f->code) return f->code;
+    if (f->on_device && !s->backend->walks)
+        return error_set(&s->fault, G6X_E_DEVICE_LOST,
+                         "the device that had the walks of tag %d has failed", f->tag);
+    if (f->on_device) {
+        prepare(s, w);
+        int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->fault);
+        if (code) (void)force_fall_back(s, code);
+        return code ? code : verdict(w, &s->fault);
+    }
+    prepare(s, w);
+    w->bad_target = f->bad_target;
+    w->bad_entry = f->bad_entry;
+    w->out_of_range = f->out_of_range;
+    int64_t at = 0;
+    for (int64_t k = 0; k < w->count; at += w->group[k++].ni) {
+        const size_t n = (size_t)w->group[k].ni;
+        if (!n) continue;
+        memcpy(w->group[k].acc, f->acc + at, n * sizeof *f->acc);
+        memcpy(w->group[k].pot, f->pot + at, n * sizeof *f->pot);
+    }
+    return verdict(w, &s->fault);
+}
+
+int walks_retrieve(struct session *s, int tag, struct walks *w)
+{
+    struct walk_flight *f = flight_of(s, tag, 0);
+    fenv_t host;
+    int code;
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    if (!f)
+        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+                         "walks of tag %d are to be retrieved, but were not dispatched", tag);
+    else if (!f->code && !matches(f, w))
+        code = error_set(&s->fault, G6X_E_MISMATCH,
+                         "walks of tag %d were dispatched with other numbers of targets", tag);
+    else
+        code = take(s, f, w);
+    if (f && code != G6X_E_MISMATCH) forget(f);
+    if (spoils_all(code)) walks_spoil(w);
+    fpenv_leave(&host);
+    return code;
+}

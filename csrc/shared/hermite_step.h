@@ -1,0 +1,136 @@
+/* hermite_step.h - one particle in the fourth-order Hermite scheme (Makino and Aarseth 1992, PASJ
+ * 44, 141): predictor, corrector, and the rule for its next step. Also compiled for graphics cards,
+ * with the same bits. */
+#ifndef GRAPE6_HERMITE_STEP_H
+#define GRAPE6_HERMITE_STEP_H
+
+#ifndef HERMITE_FN
+#include <math.h>
+#define HERMITE_FN static inline
+#endif
+#include "shared/predictor.h"
+
+/* Particles of an integrator: each at its own time t, with its step dt (NULL if steps are not to
+ * change) and the derivatives a = d2x/dt2 and j = da/dt at t. */
+struct hermite_state {
+    double *t, *dt;
+    double (*x)[3], (*v)[3], (*a)[3], (*j)[3];
+};
+
+/* Limits of the steps, which are dt_max divided by powers of two, and Aarseth's eta. */
+struct hermite_rule {
+    double eta, dt_min, dt_max;
+};
+
+HERMITE_FN void hermite_predict_one(const struct hermite_state *s, int p, double time, double x[3],
+                                    double v[3])
+{
+    for (int k = 0; k < 3; k++)
+        predict_component(time - s->t[p], 0.0, s->j[p][k] / 6.0, s->a[p][k] / 2.0, s->v[p][k],
+                          s->x[p][k], &x[k], &v[k]);
+}
+
+HERMITE_FN double hermite_norm(const double a[3])
+{
+    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
+}
+
+/* Adds the third and fourth order to the prediction x, v (Makino and Aarseth, equations 4 to
+ * 8). Returns in a2 and a3 the second and third derivative of a at the end of the step. */
+HERMITE_FN void hermite_add_orders(double dt, const double a0[3], const double j0[3],
+                                   const double a1[3], const double j1[3], double x[3], double v[3],
+                                   double a2[3], double a3[3])
+{
+    const double dt2 = dt * dt, dt3 = dt2 * dt;
+    for (int k = 0; k < 3; k++) {
+        const double start = (6.0 * (a1[k] - a0[k]) - dt * (4.0 * j0[k] + 2.0 * j1[k])) / dt2;
+        a3[k] = (12.0 * (a0[k] - a1[k]) + 6.0 * dt * (j0[k] + j1[k])) / dt3;
+        a2[k] = start + dt * a3[k];
+        x[k] += dt2 * dt2 * (start / 24.0 + dt * a3[k] / 120.0);
+        v[k] += dt3 * (start / 6.0 + dt * a3[k] / 24.0);
+    }
+}
+
+/* Aarseth's criterion (Makino and Aarseth, equation 9) for a and its three derivatives. */
+HERMITE_FN double hermite_criterion(const struct hermite_rule *rule, const double a[3],
+                                    const double j[3], const double a2[3], const double a3[3])
+{
+    const double a_ = hermite_norm(a), j_ = hermite_norm(j);
+    const double s = hermite_norm(a2), c = hermite_norm(a3);
+    const double below = j_ * c + s * s;
+    return below > 0.0 ? sqrt(rule->eta * (a_ * s + j_ * j_) / below) : rule->dt_max;
+}
+
+/* The criterion two steps ahead: a2 and a3 are those of the step that has been made, and a step
+ * that follows what has been lags behind an approaching encounter, and ahead of one that is over;
+ * such steps let the energy drift. dt is the step made, of which twice is the most that comes next.
+ * Not further than |a2| / |a3|: beyond, the series says nothing but that it has ended, and in a
+ * million softened bodies, where steps are as long as encounters, steps would be too short.
+ */
+HERMITE_FN double hermite_wanted_step(const struct hermite_rule *rule, double dt, const double a[3],
+                                      const double j[3], const double a2[3], const double a3[3])
+{
+    const double now = hermite_criterion(rule, a, j, a2, a3);
+    const double s = hermite_norm(a2), c = hermite_norm(a3);
+    double ahead = 2.0 * (now < 2.0 * dt ? now : 2.0 * dt);
+    if (c * ahead > s) ahead = s / c;
+    double b[3], b1[3], b2[3];
+    for (int k = 0; k < 3; k++) {
+        b[k] = a[k] + ahead * (j[k] + ahead * (a2[k] / 2.0 + ahead * a3[k] / 6.0));
+        b1[k] = j[k] + ahead * (a2[k] + ahead * a3[k] / 2.0);
+        b2[k] = a2[k] + ahead * a3[k];
+    }
+    return hermite_criterion(rule, b, b1, b2, a3);
+}
+
+/* Halved as often as need be; doubled once, and only where the doubled step's grid has a
+ * point, so that particles of equal step stay together. */
+HERMITE_FN double hermite_next_step(const struct hermite_rule *rule, double time, double dt,
+                                    double wanted)
+{
+    if (wanted < dt) {
+        while (dt > wanted && dt > rule->dt_min && 0.5 * dt < dt) dt *= 0.5; /* not for Inf */
+    } else if (wanted >= 2.0 * dt && 2.0 * dt <= rule->dt_max && fmod(time, 2.0 * dt) == 0.0) {
+        dt *= 2.0;
+    }
+    return dt;
+}
+
+/* Whether the differences that a2 and a3 are made of could come from errors of a0 and a1 alone.
+ * A body whose forces cancel, like a star in a ring of planets, would get ever shorter steps from
+ * them: errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
+HERMITE_FN int hermite_is_noise(double dt, double noise, const double a2[3], const double a3[3])
+{
+    return dt * dt * hermite_norm(a2) <= 36.0 * noise &&
+           dt * dt * dt * hermite_norm(a3) <= 24.0 * noise;
+}
+
+/* Particle p corrected with acc and jerk at its predicted (or last corrected) place: x, v, which
+ * may be acc, jerk. noise: the error of acc; negative if it is not known. With s->dt it is moved
+ * there, and gets its next step; 1 if it wants one below dt_min, else 0. */
+HERMITE_FN int hermite_correct_one(const struct hermite_rule *rule, const struct hermite_state *s,
+                                   int p, double time, const double acc[3], const double jerk[3],
+                                   double noise, double x[3], double v[3])
+{
+    const double dt = time - s->t[p];
+    double a1[3], j1[3], a2[3], a3[3];
+    for (int k = 0; k < 3; k++) a1[k] = acc[k], j1[k] = jerk[k];
+    hermite_predict_one(s, p, time, x, v);
+    if (dt == 0.0) return 0; /* it is there */
+    hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
+    if (!s->dt) return 0; /* it stays where it is */
+    const double wanted = noise >= 0.0 && hermite_is_noise(dt, noise, a2, a3)
+                              ? 2.0 * dt
+                              : hermite_wanted_step(rule, dt, a1, j1, a2, a3);
+    for (int k = 0; k < 3; k++) {
+        s->x[p][k] = x[k];
+        s->v[p][k] = v[k];
+        s->a[p][k] = a1[k];
+        s->j[p][k] = j1[k];
+    }
+    s->t[p] = time;
+    s->dt[p] = hermite_next_step(rule, time, s->dt[p], wanted);
+    return s->dt[p] > wanted;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* predictor.h - a particle at another time: its Taylor series in the scaled derivatives of
+ * the API, a2 = a/2, j6 = (da/dt)/6, k18 = (d2a/dt2)/18. dt = 0 gives x and v exactly. Also
+ * compiled for graphics cards, with the same bits. */
+#ifndef GRAPE6_PREDICTOR_H
+#define GRAPE6_PREDICTOR_H
+
+#ifndef PREDICTOR_FN
+#include <math.h>
+#define PREDICTOR_FN static inline
+#endif
+#ifndef MISTAKE
+#define MISTAKE(name) 0 /* see core/mutants.h, which those who make mistakes include before */
+#endif
+
+/* Component by component; cpu/direct_pack.h takes the same fused steps, four components at once. */
+PREDICTOR_FN void predict_component(double dt, double k18, double j6, double a2, double v, double x,
+                                    double *xp, double *vp)
+{
+    const double x3 = fma(dt, 0.75 * k18, j6);
+    double v2 = 3.0 * fma(dt, k18, j6);
+    if (MISTAKE(velocity_power)) v2 = dt * (2.0 * v2 - 3.0 * j6);
+    *xp = fma(dt, fma(dt, fma(dt, x3, a2), v), x);
+    *vp = fma(dt, fma(dt, v2, a2 + a2), v);
+}
+
+#endif

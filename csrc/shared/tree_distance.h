@@ -1,0 +1,115 @@
+/* tree_distance.h - distances of particles and cells from a place, and lists of the first few: what
+ * searches are made of. Boxes and distances are rounded as those of particles are, and rounding
+ * keeps the order of numbers: the distance of a box is never above that of a particle in it. Also
+ * compiled for graphics cards. */
+#ifndef GRAPE6_TREE_DISTANCE_H
+#define GRAPE6_TREE_DISTANCE_H
+
+#include "shared/tree_box.h"
+#include "shared/tree_moments.h"
+
+/* A place in units of the box is kept to 2^-48 of them. */
+#define TREE_SLACK 0x1p-46
+
+/* Around a place: unit[0] unit[1] is the length of the tree's units. */
+struct tree_around {
+    double at[3], centre[3], unit[2];
+};
+
+TREE_FN struct tree_around tree_around_place(const struct tree_box *box, const double at[3])
+{
+    struct tree_around a;
+    for (int k = 0; k < 3; k++) a.at[k] = at[k], a.centre[k] = box->centre[k];
+    tree_halves(a.unit, box->length);
+    return a;
+}
+
+TREE_FN double tree_squared(const double d[3]) { return (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]; }
+
+TREE_FN double tree_distance2(const struct tree_around *a, const double x[3])
+{
+    const double d[3] = {x[0] - a->at[0], x[1] - a->at[1], x[2] - a->at[2]};
+    return tree_squared(d);
+}
+
+/* No particle of a cell is nearer than the first, or farther than the second; both squared. */
+TREE_FN void tree_distances2(const struct tree_around *a, const struct tree_moments *c,
+                             double *nearest, double *farthest)
+{
+    double near[3], far[3];
+    for (int k = 0; k < 3; k++) {
+        const double low = a->centre[k] + (c->low[k] - TREE_SLACK) * a->unit[0] * a->unit[1];
+        const double high = a->centre[k] + (c->high[k] + TREE_SLACK) * a->unit[0] * a->unit[1];
+        const double to_low = a->at[k] - low, to_high = high - a->at[k];
+        near[k] = to_low < 0.0 ? -to_low : to_high < 0.0 ? -to_high : 0.0;
+        far[k] = to_low > to_high ? to_low : to_high;
+    }
+    *nearest = tree_squared(near);
+    *farthest = tree_squared(far);
+}
+
+/* ---- heaps: the last of the kept first --------------------------------------------- */
+
+/* In the order of r2, then of numbers; r2 NULL: of numbers. */
+struct tree_heap {
+    int32_t *number;
+    double *r2;
+    int64_t count;
+};
+
+TREE_FN int tree_is_after(const struct tree_heap *h, int64_t a, int64_t b)
+{
+    if (h->r2 && h->r2[a] != h->r2[b]) return h->r2[a] > h->r2[b];
+    return h->number[a] > h->number[b];
+}
+
+TREE_FN void tree_exchange(struct tree_heap *h, int64_t a, int64_t b)
+{
+    const int32_t number = h->number[a];
+    h->number[a] = h->number[b], h->number[b] = number;
+    if (!h->r2) return;
+    const double r2 = h->r2[a];
+    h->r2[a] = h->r2[b], h->r2[b] = r2;
+}
+
+TREE_FN void tree_sink(struct tree_heap *h, int64_t at, int64_t end)
+{
+    for (int64_t child; (child = 2 * at + 1) < end; at = child) {
+        if (child + 1 < end && tree_is_after(h, child + 1, child)) child++;
+        if (!tree_is_after(h, child, at)) return;
+        tree_exchange(h, at, child);
+    }
+}
+
+TREE_FN void tree_rise(struct tree_heap *h, int64_t at)
+{
+    for (int64_t above; at && tree_is_after(h, at, above = (at - 1) / 2); at = above)
+        tree_exchange(h, at, above);
+}
+
+/* Keeps the first `room` of all that are put in; room > 0. */
+TREE_FN void tree_keep(struct tree_heap *h, int64_t room, int32_t number, double r2)
+{
+    const int full = h->count == room;
+    if (full) {
+        const double last = h->r2 ? h->r2[0] : r2;
+        if (r2 > last || (r2 == last && number > h->number[0])) return;
+    }
+    const int64_t at = full ? 0 : h->count++;
+    h->number[at] = number;
+    if (h->r2) h->r2[at] = r2;
+    if (full)
+        tree_sink(h, 0, h->count);
+    else
+        tree_rise(h, at);
+}
+
+TREE_FN void tree_put_in_order(struct tree_heap *h)
+{
+    for (int64_t end = h->count; end-- > 1;) {
+        tree_exchange(h, 0, end);
+        tree_sink(h, 0, end);
+    }
+}
+
+#endif

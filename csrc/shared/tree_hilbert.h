@@ -1,0 +1,78 @@
+/* tree_hilbert.h - places along a Hilbert curve (Skilling 2004, AIP Conf. Proc. 707, 381). Every
+ * cube of an octree is one stretch of the curve, and its cells one stretch of digits of the key.
+ * Also compiled for graphics cards. */
+#ifndef GRAPE6_TREE_HILBERT_H
+#define GRAPE6_TREE_HILBERT_H
+
+#ifndef __CUDACC__
+#include <stdint.h>
+#endif
+
+#include "shared/tree_box.h"
+
+#ifndef TREE_FN
+#define TREE_FN static inline __attribute__((always_inline))
+#endif
+
+enum { TREE_LEVELS = 21 }; /* binary digits of a coordinate; a key has three times as many */
+
+/* Bit k of v at bit 3 k. */
+TREE_FN uint64_t tree_spread(uint32_t v)
+{
+    uint64_t s = v & 0x1fffff;
+    s = (s | s << 32) & 0x001f00000000ffffULL;
+    s = (s | s << 16) & 0x001f0000ff0000ffULL;
+    s = (s | s << 8) & 0x100f00f00f00f00fULL;
+    s = (s | s << 4) & 0x10c30c30c30c30c3ULL;
+    return (s | s << 2) & 0x1249249249249249ULL;
+}
+
+/* Where the bit of `from` is set, inverts the bits of *x below; else exchanges those of *x and *y.
+ */
+TREE_FN void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y)
+{
+    const uint32_t below = (1u << bit) - 1, set = 0u - (from >> bit & 1);
+    const uint32_t change = (*x ^ *y) & below & ~set;
+    *x ^= change ^ (below & set);
+    *y ^= change;
+}
+
+/* The key of the cell with these whole coordinates below 2^TREE_LEVELS. */
+TREE_FN uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
+{
+    for (uint32_t bit = TREE_LEVELS - 1; bit > 0; bit--) {
+        uint32_t itself = x;
+        x ^= ((1u << bit) - 1) & (0u - (itself >> bit & 1));
+        tree_turn(y, bit, &x, &y);
+        tree_turn(z, bit, &x, &z);
+    }
+    y ^= x;
+    z ^= y;
+    uint32_t parity = z; /* of the bits from each on */
+    parity ^= parity >> 1;
+    parity ^= parity >> 2;
+    parity ^= parity >> 4;
+    parity ^= parity >> 8;
+    parity ^= parity >> 16;
+    parity >>= 1;
+    return tree_spread(x ^ parity) << 2 | tree_spread(y ^ parity) << 1 | tree_spread(z ^ parity);
+}
+
+/* A coordinate's cell: `at` in units of the box's side, its low edge being 0; what lies outside
+ * counts with the cells at the edge. */
+TREE_FN uint32_t tree_place(double at)
+{
+    const double cells = (double)(1 << TREE_LEVELS), place = at * cells;
+    return place > 0.0 ? (uint32_t)(place < cells - 1.0 ? place : cells - 1.0) : 0u;
+}
+
+/* Of a place in the box, in two parts. */
+TREE_FN uint64_t tree_key_of(const struct tree_box *box, const float high[3], const float low[3])
+{
+    uint32_t at[3];
+    for (int c = 0; c < 3; c++)
+        at[c] = tree_place((((double)high[c] + (double)low[c]) - box->low[c]) * box->per_side);
+    return tree_key(at[0], at[1], at[2]);
+}
+
+#endif

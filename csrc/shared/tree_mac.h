@@ -1,0 +1,131 @@
+/* tree_mac.h - which cells may stand for their particles: distances of a cell from a group of
+ * targets against its size, over the named operations of pair.h. The same steps in C and CUDA, so
+ * that both open the same cells. */
+#ifndef GRAPE6_TREE_MAC_H
+#define GRAPE6_TREE_MAC_H
+
+/* Of a group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
+ * the least of the targets' last accelerations. */
+struct tree_group {
+    float x, y, z, radius;
+    float half_x, half_y, half_z, least_acc;
+    float eps2, eps2_spread;
+    float unit; /* of expansions about the centre: a power of two near the radius, since their
+                   terms go with its powers */
+    int32_t first, count;         /* targets */
+    int32_t self_first, self_end; /* where they are among the particles, in between */
+};
+
+/* What a setting comes to. Lengths in units of the box. */
+struct tree_opening {
+    float by_theta_point;           /* 1/theta of particle-cell terms */
+    float by_theta_local[3];        /* of cell-cell terms of hypers, supers and groups */
+    float bound_point, bound_local; /* of a term, as a share of the last acceleration; or 0 */
+    float size_weight;              /* of a cell's size beside the group's radius */
+    float least_distance2;          /* of a cell-cell term, in units of eps^2 */
+    float passed_on; /* a cell smaller than this share of a large group's radius is left to its
+                        parts */
+    float guard;     /* error of a distance between single precision places */
+    int least_count; /* leaves of fewer particles are summed one by one */
+};
+
+/* theta is that of cell-cell terms, d > (0.8 s + r)/theta between the centres, s and r being the
+ * radii of cell and group: the error of a term falls faster with the cell's size than with the
+ * group's, since its octupoles are there. That of particle-cell terms, d > s/theta from the group's
+ * box, is chosen such that both give like errors; larger groups are kept a little stricter, since
+ * all below have their terms. Barnes-Hut has particle-cell terms alone, its sizes being such that
+ * s/theta is l/theta + delta. bound: see tree_error_below. (Found by trial on Plummer spheres.) */
+PAIR_FN struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
+{
+    struct tree_opening o;
+    o.by_theta_point = (float)(barnes_hut ? 1.0 / theta : 1.0 / (0.93 * theta));
+    for (int level = 0; level < 3; level++)
+        o.by_theta_local[level] =
+            barnes_hut ? (float)INFINITY : (float)((level < 2 ? 1.15 : 1.0) / theta);
+    o.bound_point = o.bound_local = (float)bound;
+    o.size_weight = 0.8f;
+    o.least_distance2 = 64.0f;
+    o.passed_on = 1.2f;
+    o.guard = 0x1p-21f;
+    o.least_count = barnes_hut ? 1 : 6;
+    return o;
+}
+
+/* Not below 2^-13 of the box, however small the group is: expansions take s^-13 on the way, of
+ * cells from the guard's distance to the box's width, and single precision has to hold it; nor of
+ * targets far outside the box below 2^-22 of their distance, for the same reason. */
+PAIR_FN float tree_unit(const struct tree_opening *o, const struct tree_group *g)
+{
+    const float far = 0x1p-22f * (fabsf(g->x) + fabsf(g->y) + fabsf(g->z));
+    float length = 256.0f * o->guard;
+    if (length < g->radius) length = g->radius;
+    if (length < far) length = far;
+    return ldexpf(1.0f, ilogbf(length));
+}
+
+/* Squared distances of a cell's centre from the group's centre and from its box. */
+struct tree_distance {
+    vec centre, box;
+};
+
+PAIR_FN struct tree_distance tree_distance_of(const struct tree_group *g, vec x, vec y, vec z)
+{
+    const vec dx = v_abs(v_sub(x, v_set1(g->x))), dy = v_abs(v_sub(y, v_set1(g->y)));
+    const vec dz = v_abs(v_sub(z, v_set1(g->z))), zero = v_set1(0);
+    const vec bx = v_max(v_sub(dx, v_set1(g->half_x)), zero);
+    const vec by = v_max(v_sub(dy, v_set1(g->half_y)), zero);
+    const vec bz = v_max(v_sub(dz, v_set1(g->half_z)), zero);
+    struct tree_distance d;
+    d.centre = v_fma(dz, dz, v_fma(dy, dy, v_mul(dx, dx)));
+    d.box = v_fma(bz, bz, v_fma(by, by, v_mul(bx, bx)));
+    return d;
+}
+
+/* The least squared distance at which a cell of this size may act on a point of the group's box:
+ * not as near that places in single precision relative to the group's centre would not do. */
+PAIR_FN vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size)
+{
+    const vec guard = v_set1(o->guard + 0x1p-6f * g->radius);
+    const vec r = v_fma(size, v_set1(o->by_theta_point), guard);
+    return v_mul(r, r);
+}
+
+/* The same between centres for its expansion about the group's; never where the two overlap. */
+PAIR_FN vec tree_reach_local(const struct tree_opening *o, int level, const struct tree_group *g,
+                             vec size)
+{
+    const vec radius = v_set1(g->radius), both = v_fma(size, v_set1(o->size_weight), radius);
+    const vec r = v_fma(both, v_set1(o->by_theta_local[level]), v_set1(o->guard));
+    const vec least = v_max(r, v_add(size, radius));
+    return v_mul(least, least);
+}
+
+/* Cell-cell terms are of harmonic functions: not where softening still tells. Where the targets'
+ * eps differ, that of the group is taken for all. */
+PAIR_FN float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
+{
+    return o->least_distance2 * (g->eps2 + 100.0f * g->eps2_spread);
+}
+
+/* Whether the error of a term, m/d^2 times (size/d)^4, is below the wanted share of the least
+ * acceleration; distances are squared. */
+PAIR_FN vmask tree_error_below(vec mass, vec size2, vec distance2, float most)
+{
+    const vec d4 = v_mul(distance2, distance2);
+    return v_lt(v_mul(mass, v_mul(size2, size2)), v_mul(v_set1(most), v_mul(d4, distance2)));
+}
+
+PAIR_FN vmask tree_within_point(const struct tree_opening *o, const struct tree_group *g, vec mass,
+                                vec size, vec distance2)
+{
+    return tree_error_below(mass, v_mul(size, size), distance2, o->bound_point * g->least_acc);
+}
+
+PAIR_FN vmask tree_within_local(const struct tree_opening *o, const struct tree_group *g, vec mass,
+                                vec size, vec distance2)
+{
+    const vec both = v_add(size, v_set1(g->radius));
+    return tree_error_below(mass, v_mul(both, both), distance2, o->bound_local * g->least_acc);
+}
+
+#endif

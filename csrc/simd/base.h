@@ -1,0 +1,201 @@
+/* base.h - the operations of the kernels on what every machine has: SSE2 on x86-64,
+ * NEON on aarch64, and the compiler's vector types elsewhere. */
+#define PAIR_FN static inline __attribute__((always_inline))
+#include <math.h>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if REAL_BITS == 32
+#define VL 4
+typedef float real;
+typedef int32_t lane_int;
+#else
+#define VL 2
+typedef double real;
+typedef int64_t lane_int;
+#endif
+typedef real vec __attribute__((vector_size(16)));
+typedef lane_int vmask __attribute__((vector_size(16)));
+
+#if defined(__SSE2__)
+#define VEC_REGISTER(a) "+x"(a)
+#elif defined(__aarch64__)
+#define VEC_REGISTER(a) "+w"(a)
+#else
+#define VEC_REGISTER(a) "+m"(a)
+#endif
+
+PAIR_FN vec v_load(const real *p)
+{
+    vec a;
+    memcpy(&a, p, sizeof a);
+    return a;
+}
+PAIR_FN void v_store(real *p, vec a) { memcpy(p, &a, sizeof a); }
+PAIR_FN vec v_fill(real a)
+{
+#if REAL_BITS == 32
+    return (vec){a, a, a, a};
+#else
+    return (vec){a, a};
+#endif
+}
+#define v_set1(a) v_fill((real)(a))
+#define v_add(a, b) ((a) + (b))
+#define v_sub(a, b) ((a) - (b))
+#define v_mul(a, b) ((a) * (b))
+#if defined(__aarch64__) && REAL_BITS == 32
+#define v_fma(a, b, c) ((vec)vfmaq_f32(c, a, b))
+#define v_fnma(a, b, c) ((vec)vfmsq_f32(c, a, b))
+#elif defined(__aarch64__)
+#define v_fma(a, b, c) ((vec)vfmaq_f64(c, a, b))
+#define v_fnma(a, b, c) ((vec)vfmsq_f64(c, a, b))
+#else
+#define v_fma(a, b, c) ((a) * (b) + (c))
+#define v_fnma(a, b, c) ((c) - (a) * (b))
+#endif
+#define v_lt(a, b) ((vmask)((a) < (b)))
+PAIR_FN vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | ((vmask)b & ~m)); }
+#define v_min(a, b) v_select(v_lt(a, b), a, b)
+#define v_max(a, b) v_select(v_lt(b, a), a, b)
+#define v_abs(a) ((vec)((vmask)(a) & ~(vmask)v_set1(-0.0)))
+
+PAIR_FN unsigned vmask_bits(vmask m)
+{
+    unsigned bits = 0;
+    for (int l = 0; l < VL; l++) bits |= m[l] ? 1u << l : 0;
+    return bits;
+}
+PAIR_FN vmask vmask_index(const int32_t *p, int32_t j)
+{
+    vmask m = {0};
+    for (int l = 0; l < VL; l++) m[l] = -(lane_int)(p[l] == j);
+    return m;
+}
+
+/* 1/sqrt: an 11-bit seed to refine on x86, else the correctly rounded operations. */
+#if defined(__SSE2__)
+#define RSQRT_SEED_BITS 11
+PAIR_FN vec v_rsqrt_seed(vec x)
+{
+#if REAL_BITS == 32
+    return (vec)_mm_rsqrt_ps((__m128)x);
+#else
+    return (vec)_mm_cvtps_pd(_mm_rsqrt_ps(_mm_cvtpd_ps((__m128d)x)));
+#endif
+}
+#else
+#define RSQRT_SEED_BITS 11
+PAIR_FN vec v_rsqrt_exact(vec x)
+{
+    for (int l = 0; l < VL; l++) x[l] = (real)(1.0 / sqrt((double)x[l]));
+    return x;
+}
+#define v_rsqrt v_rsqrt_exact
+#define v_rsqrt_seed v_rsqrt_exact
+#endif
+
+PAIR_FN void v_accumulate(double *d, vec s)
+{
+    for (int l = 0; l < VL; l++) d[l] += (double)s[l];
+}
+
+#if REAL_BITS == 32
+/* Integers, and differences of them (modulo 2^32) as numbers. */
+typedef uint32_t vint __attribute__((vector_size(16)));
+PAIR_FN vint v_set1_int(int32_t a)
+{
+    const uint32_t b = (uint32_t)a;
+    return (vint){b, b, b, b};
+}
+PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+{
+    vint c;
+    memcpy(&c, a, sizeof c);
+    return __builtin_convertvector((vmask)(c - b), vec);
+}
+/* The sums of the lanes of each, in double. */
+PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+{
+    const vec v[4] = {a, b, c, d};
+    for (int k = 0; k < 4; k++)
+        sum[k] = ((double)v[k][0] + (double)v[k][2]) + ((double)v[k][1] + (double)v[k][3]);
+}
+/* Row k of four numbers at p[k]; the columns. */
+PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+{
+    for (int c = 0; c < 4; c++) column[c] = (vec){p[0][c], p[1][c], p[2][c], p[3][c]};
+}
+#endif
+
+/* Four doubles at once, for the predictor. */
+typedef struct {
+    double lane[4];
+} quad;
+PAIR_FN quad q_load(const double *p)
+{
+    quad a;
+    memcpy(&a, p, sizeof a);
+    return a;
+}
+PAIR_FN quad q_set(double a, double b, double c, double d) { return (quad){{a, b, c, d}}; }
+#define q_set1(a) q_set(a, a, a, a)
+#define q_zero() q_set(0, 0, 0, 0)
+#define QUAD_OP(name, expression)                                                                  \
+    PAIR_FN quad name(quad a, quad b)                                                              \
+    {                                                                                              \
+        for (int k = 0; k < 4; k++) a.lane[k] = expression;                                        \
+        return a;                                                                                  \
+    }
+QUAD_OP(q_add, a.lane[k] + b.lane[k])
+QUAD_OP(q_sub, a.lane[k] - b.lane[k])
+QUAD_OP(q_mul, a.lane[k] * b.lane[k])
+PAIR_FN quad q_fma(quad a, quad b, quad c)
+{
+    for (int k = 0; k < 4; k++) {
+#if defined(__aarch64__)
+        a.lane[k] = fma(a.lane[k], b.lane[k], c.lane[k]);
+#else
+        a.lane[k] = a.lane[k] * b.lane[k] + c.lane[k];
+#endif
+    }
+    return a;
+}
+/* Rounds by a magic number: beyond 2^51 everything is an integer. */
+PAIR_FN void q_split(quad a, quad *hi, quad *lo)
+{
+    for (int k = 0; k < 4; k++) {
+        const double magic = 6755399441055744.0, x = a.lane[k];
+        const double r = k < 3 && x < 0x1p51 && x > -0x1p51 ? x + magic - magic : x;
+        hi->lane[k] = (double)(float)r;
+        lo->lane[k] = x - hi->lane[k];
+    }
+}
+PAIR_FN void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, quad d)
+{
+    for (int k = 0; k < nrow; k++) {
+        real *r = row + 16 * k;
+        r[0] = (real)a.lane[k], r[1] = (real)b.lane[k], r[2] = (real)c.lane[k];
+        r[3] = (real)d.lane[k];
+    }
+}
+PAIR_FN void q_store_single(float *p, quad a)
+{
+    for (int k = 0; k < 4; k++) p[k] = (float)a.lane[k];
+}
+/* Four points, as in simd/quad_avx.h. */
+PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
+                           float *low)
+{
+    const double magic = 6755399441055744.0;
+    for (int k = 0; k < 12; k++) {
+        const double a = (x[k] - origin[k / 4].lane[k % 4]) * unit.lane[0];
+        const int fits = a < 0x1p30 && a > -0x1p30;
+        const double place = fits ? a + magic - magic : (double)INT32_MIN;
+        row[k % 3 * 16 + k / 3] = (int32_t)place;
+        low[k % 3 * 16 + k / 3] = fits ? (float)(a - place) : 0.0f;
+    }
+}

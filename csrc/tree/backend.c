@@ -1,0 +1,347 @@
+/* backend.c - cpu-tree and cuda-tree: an octree behind the force calls.
+ *
+ * Acc, jerk and pot are the tree's; nearest neighbours and lists are exact, found in a tree on the
+ * CPU. Where no tree is worth it, and for targets that it does not serve, the direct sum does the
+ * work: its backend stands behind this one and is kept up to date, which costs little beside
+ * building a tree.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device.h"
+#include "util/fpenv.h"
+#include "util/memory.h"
+#include "core/options.h"
+#include "tree/backend.h"
+#include "tree/kernel.h"
+#include "shared/tree_hilbert.h"
+#include "tree/parts.h"
+
+/* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
+ * after a change of the j particles the first targets or pairs, as long as which it takes to build
+ * a tree (docs/environment.md). */
+struct worth {
+    int64_t particles, pairs, targets, pairs_so_far;
+};
+static const struct worth ON_CPU = {4096, 1 << 22, 1024, 0};
+static const struct worth ON_CARD = {4096, 1 << 28, 0, (int64_t)1 << 33};
+static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
+
+/* Targets that a tree in single precision serves: no farther from it and with no larger softening
+ * than this, in its size, and a softening that does not vanish there. */
+#define FAR_TARGET 0x1p20
+#define LEAST_EPS2 0x1p-90
+
+enum { NOT_SERVED = -2 };
+
+int octree_no_memory(struct fault *f, const char *what, int64_t n)
+{
+    return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
+}
+
+static void free_targets(struct octree *t)
+{
+    memory_free(t->row);
+    memory_free(t->x);
+    memory_free(t->rows_of_i);
+    t->row = NULL;
+    t->x = NULL;
+    t->rows_of_i = NULL;
+    t->room = 0;
+}
+
+static void octree_close(void *state)
+{
+    struct octree *t = state;
+    if (!t) return;
+    t->behind->close(t->direct);
+    tree_free(&t->tree);
+    sources_free(&t->sources);
+    free_targets(t);
+    memory_free(t->list);
+    memory_free(t);
+}
+
+static int open_before(const struct backend *behind, const struct options *o, int choice,
+                       void **state, struct fault *f)
+{
+    struct octree *t = memory_zeroed(sizeof *t);
+    if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
+    t->behind = behind;
+    t->on_card = behind == &backend_cuda;
+    t->worth = options_variable("GRAPE6_TEST_TREE") ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
+    const int code = t->behind->open(o, choice, &t->direct, f);
+    if (code)
+        memory_free(t);
+    else
+        *state = t;
+    return code;
+}
+
+static int octree_open(const struct options *o, int choice, void **state, struct fault *f)
+{
+    return open_before(&backend_direct, o, choice, state, f);
+}
+
+static int octree_open_on_card(const struct options *o, int choice, void **state, struct fault *f)
+{
+    return open_before(&backend_cuda, o, choice, state, f);
+}
+
+static int octree_grow(void *state, int64_t slots, struct fault *f)
+{
+    struct octree *t = state;
+    return t->behind->grow(t->direct, slots, f);
+}
+
+/* ---- j particles ---------------------------------------------------------------- */
+
+/* Whether a slot below nj was written since the last upload. */
+static int is_stale(const struct jmemory *j, int64_t nj)
+{
+    uint64_t stale = 0;
+    for (int64_t b = 0; b < nj / BLOCK; b++) stale |= j->stale[b];
+    const int64_t chunks = (nj % BLOCK + CHUNK - 1) / CHUNK;
+    if (chunks) stale |= j->stale[nj / BLOCK] << (BLOCK_CHUNKS - chunks);
+    return stale != 0;
+}
+
+static int threads_of(const struct options *o) { return o->threads ? o->threads : options_cores(); }
+
+static int octree_upload(void *state, const struct upload *u, struct fault *f)
+{
+    struct octree *t = state;
+    const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
+    const int moved = u->time != t->time && !(t->current && !t->sources.moving);
+    if (t->memory != u->memory || t->nj != nj || moved || t->options.snap != u->options->snap ||
+        is_stale(u->memory, nj))
+        t->current = 0, t->asked = 0;
+    if (u->options->jerk && !t->sources.v) t->current = 0;
+    t->memory = u->memory;
+    t->options = *u->options;
+    t->nj = nj;
+    t->time = u->time;
+    t->tree.threads = threads_of(u->options);
+    if (t->on_card) /* which notes by itself what has changed */
+        memset(u->memory->stale, 0,
+               (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
+    return t->behind->upload(t->direct, u, f);
+}
+
+/* Whether a tree in one box may have leaves with very many particles, judged by the cells of some:
+ * those of particles at one place, or next to each other beside some that are so far away that one
+ * box does not resolve the rest. */
+static int may_be_crowded(const struct tree_box *box, const struct sources *s)
+{
+    enum { SOME = 256 };
+    const int64_t n = s->n < SOME ? s->n : SOME;
+    uint32_t cell[SOME][3];
+    int64_t pairs = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const double *x = s->x[k * s->n / n];
+        for (int c = 0; c < 3; c++)
+            cell[k][c] = tree_place((tree_in_box(box, c, x[c]) - box->low[c]) * box->per_side);
+        for (int64_t i = 0; i < k; i++) pairs += !memcmp(cell[i], cell[k], sizeof cell[k]);
+    }
+    return pairs > n / 8;
+}
+
+static struct tree_input input_of(const struct sources *s)
+{
+    return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
+}
+
+int octree_build_here(struct octree *t, struct fault *f)
+{
+    const struct tree_input in = input_of(&t->sources);
+    fpenv_flush(1);
+    const int code = tree_build(&t->tree, &in, threads_of(&t->options), f);
+    fpenv_flush(0);
+    t->searchable = !code;
+    return code;
+}
+
+/* A tree on a device is built with its first sum; the device has none of several parts. */
+static int prepare_on_device(struct octree *t, const struct tree_input *in, struct fault *f)
+{
+    tree_free_parts(t->tree.parts);
+    t->tree.parts = NULL;
+    tree_find_box(&t->tree.box, in, threads_of(&t->options));
+    const int code = may_be_crowded(&t->tree.box, &t->sources) ? octree_build_here(t, f) : 0;
+    t->in_parts = t->tree.parts != NULL;
+    return code;
+}
+
+static int build(struct octree *t, struct fault *f)
+{
+    struct sources *s = &t->sources;
+    const int threads = threads_of(&t->options);
+    int code = 0;
+    jmemory_commit(t->memory);
+    if (sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
+        return octree_no_memory(f, "j particles of a tree", t->nj);
+    const struct tree_input in = input_of(s);
+    t->current = 1;
+    t->useful = t->searchable = 0;
+    if (s->n <= t->worth->particles || !s->finite) return 0;
+    code = t->on_card ? prepare_on_device(t, &in, f) : octree_build_here(t, f);
+    t->current = t->fresh = t->useful = !code;
+    return code;
+}
+
+/* ---- targets -------------------------------------------------------------------- */
+
+static int make_room(struct octree *t, int ni, struct fault *f)
+{
+    if (ni <= t->room) return 0;
+    const size_t n = (size_t)ni;
+    free_targets(t);
+    t->row = memory_zeroed(6 * n * sizeof *t->row);
+    double *room = memory_zeroed((14 + NSUM) * n * sizeof *room);
+    t->x = (double (*)[3])(void *)room;
+    t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
+    if (!t->row || !room || !t->rows_of_i) {
+        free_targets(t);
+        return octree_no_memory(f, "i particles", ni);
+    }
+    t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
+    t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
+    t->v = t->x + n, t->acc = t->v + n, t->jerk = t->acc + n;
+    t->eps2 = room + 12 * n, t->pot = t->eps2 + n;
+    for (int k = 0; k < NSUM; k++) t->sum[k] = t->pot + (size_t)(k + 1) * n;
+    t->room = ni;
+    return 0;
+}
+
+static int is_softening_kept(const struct tree_box *box, double eps2)
+{
+    return eps2 == 0.0 || ldexp(eps2, -2 * box->length) > LEAST_EPS2;
+}
+
+/* Parts of a tree are summed in double where a target or a softening is too large. */
+static int is_served(const struct octree *t, int i)
+{
+    const struct tree_box *box = &t->tree.box;
+    const struct tree_parts *parts = t->tree.parts;
+    const double eps2 = t->targets.eps2[i];
+    int served = 1;
+    if (parts) {
+        for (int k = 0; k < parts->count; k++)
+            served &=
+                !parts->part[k].tree.cells || is_softening_kept(&parts->part[k].tree.box, eps2);
+        return served;
+    }
+    for (int k = 0; k < 3; k++)
+        served &= fabs(ldexp(t->targets.x[i][k] - box->centre[k], -box->length)) < FAR_TARGET;
+    return served && is_softening_kept(box, eps2) && ldexp(eps2, -2 * box->length) <= FAR_TARGET;
+}
+
+/* Which source each target is, if one, and whether the tree serves it. An index that several
+ * sources have is left to the direct sum, too: the tree leaves out one. */
+static void look_up(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    for (int i = (int)first; i < end; i++) {
+        int32_t address = -1;
+        const int found = jmemory_find(t->memory, t->targets.index[i], t->nj, 1, &address);
+        t->number[i] = found ? sources_number(&t->sources, address) : -1;
+        if (found > 1 || !is_served(t, i)) t->number[i] = NOT_SERVED;
+    }
+}
+
+static void take_targets(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    const struct targets *from = &t->targets;
+    for (int64_t k = first; k < end; k++) {
+        const int i = t->row[k];
+        t->index[k] = from->index[i];
+        t->self[k] = t->number[i];
+        t->eps2[k] = from->eps2[i];
+        memcpy(t->x[k], from->x[i], sizeof t->x[k]);
+        memcpy(t->v[k], from->v[i], sizeof t->v[k]);
+    }
+}
+
+/* Brings the tree's targets to the front. */
+static void sort_out(struct octree *t)
+{
+    const int ni = t->targets.ni;
+    int odd = ni;
+    t->plain = 0;
+    jmemory_map(t->memory);
+    tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
+    for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --odd : t->plain++] = i;
+    tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
+}
+
+static int octree_start(void *state, const struct targets *targets, const struct walk *walks,
+                        int nwalks, struct fault *f)
+{
+    struct octree *t = state;
+    int code = 0;
+    t->by_tree = 0;
+    if (t->nj > t->worth->particles && t->nj * targets->ni > t->worth->pairs &&
+        t->options.theta > 0.0) {
+        t->asked += targets->ni;
+        if (!t->current && t->asked > t->worth->targets &&
+            t->nj * t->asked > t->worth->pairs_so_far)
+            code = build(t, f);
+        t->by_tree = t->current && t->useful;
+    }
+    if (code) return code;
+    if (!t->by_tree) return t->behind->start(t->direct, targets, walks, nwalks, f);
+    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
+        walks->j_count != t->nj || targets->on_device)
+        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
+    code = make_room(t, targets->ni, f);
+    if (code) return code;
+    t->targets = *targets;
+    if (targets->fill) targets->fill(targets->context, 0, targets->ni);
+    t->targets.fill = NULL; /* it has been */
+    sort_out(t);
+    t->done = 0;
+    return 0;
+}
+
+static int64_t octree_coincidences(void *state)
+{
+    struct octree *t = state;
+    const int64_t n = t->coincidences + t->behind->coincidences(t->direct);
+    t->coincidences = 0;
+    return n;
+}
+
+static void octree_describe(void *state, const struct options *o, char *buffer, int length)
+{
+    const struct octree *t = state;
+    char text[DEVICE_TEXT + 64], card[DEVICE_TEXT + 32];
+    if (t->on_card) t->behind->describe(t->direct, o, card, sizeof card);
+    (void)snprintf(text, sizeof text, t->on_card ? "cuda-tree %s" : "cpu-tree %s",
+                   t->on_card ? card + strlen("cuda ") : tree_kernel_choose(o->isa)->name);
+    error_copy(text, buffer, length);
+}
+
+#define OCTREE(name, open)                                                                         \
+    {                                                                                              \
+        BACKEND_ABI,                                                                               \
+        CAN_APPROXIMATE,                                                                           \
+        name,                                                                                      \
+        open,                                                                                      \
+        octree_grow,                                                                               \
+        octree_upload,                                                                             \
+        octree_start,                                                                              \
+        octree_finish,                                                                             \
+        octree_partials,                                                                           \
+        octree_neighbours,                                                                         \
+        octree_coincidences,                                                                       \
+        octree_describe,                                                                           \
+        octree_close,                                                                              \
+        NULL,                                                                                      \
+        NULL,                                                                                      \
+    }
+
+const struct backend backend_cpu_tree = OCTREE("cpu-tree", octree_open);
+const struct backend backend_cuda_tree = OCTREE("cuda-tree", octree_open_on_card);

@@ -1,0 +1,64 @@
+/* backend.h - the state of the backends cpu-tree and cuda-tree, which two files share:
+ *   tree/backend.c   j particles and targets, and what of these the tree takes
+ *   tree/results.c   sums, neighbours and lists
+ */
+#ifndef GRAPE6_TREE_BACKEND_H
+#define GRAPE6_TREE_BACKEND_H
+
+#include "core/backend.h"
+#include "tree/tree.h"
+#include "tree/sources.h"
+
+enum { TARGETS_AT_ONCE = 1024 }; /* that a thread takes */
+
+struct worth;
+
+struct octree {
+    const struct backend *behind; /* the direct sum, */
+    void *direct;                 /* and its state */
+    const struct worth *worth;
+    struct tree tree; /* on a card, only its box may be known: */
+    int on_card, searchable;
+    int in_parts; /* the device cannot sum it */
+    struct sources sources;
+    int fresh;     /* the card does not have them yet */
+    int current;   /* the tree is that of the j particles as they were uploaded last */
+    int useful;    /* and worth walking */
+    int64_t asked; /* targets since they changed */
+
+    struct jmemory *memory;
+    struct options options;
+    int64_t nj;
+    double time;
+
+    struct targets targets;
+    int by_tree;     /* the targets of the last start: else all are the direct sum's */
+    int room, plain; /* the first `plain` of the following are the tree's, the others the direct
+                        sum's */
+    int32_t *row, *index, *self; /* row: place among the targets. self: number of the source that
+                                    has its index, or -1; */
+    int32_t *number;             /* the same by place among the targets, or NOT_SERVED */
+    double (*x)[3], (*v)[3], *eps2;
+    double (*acc)[3], (*jerk)[3], *pot;
+
+    unsigned done; /* as in direct.c */
+    int with_jerk;
+    struct partial_row *rows_of_i;
+    double *sum[NSUM];
+    int32_t *nearest_address, *nearest_index;
+    int32_t *list; /* neighbours, [list_room] */
+    int64_t list_room, coincidences;
+};
+
+/* Sets a fault of memory for so many of what. */
+int octree_no_memory(struct fault *f, const char *what, int64_t n);
+/* Builds the tree on the CPU. */
+int octree_build_here(struct octree *t, struct fault *f);
+
+/* tree/results.c: see backend.h */
+int octree_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
+int octree_partials(void *state, const struct partial_row **rows, struct fault *f);
+int octree_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
+                      struct fault *f);
+
+#endif

@@ -1,0 +1,379 @@
+/* build.c - box, keys, cells and moments of an octree. */
+#include "tree/tree.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "g6lib.h"
+#include "util/memory.h"
+#include "core/scale.h"
+#include "shared/tree_hilbert.h"
+#include "tree/parts.h"
+
+enum { GRAIN = 8192 };
+
+void tree_free_points(struct tree_points *p)
+{
+    memory_free(p->order);
+    memory_free(p->x);
+    memory_free(p->vx);
+    memset(p, 0, sizeof *p);
+}
+
+void tree_free(struct tree *t)
+{
+    tree_free_points(&t->points);
+    memory_free(t->key);
+    memory_free(t->rank);
+    memory_free(t->cell);
+    memory_free(t->moments);
+    memory_free(t->far);
+    memory_free(t->place);
+    memory_free(t->motion);
+    tree_free_parts(t->parts);
+    memset(t, 0, sizeof *t);
+}
+
+/* ---- the box -------------------------------------------------------------------- */
+
+struct extent {
+    const struct tree_input *in;
+    double low[64][3], high[64][3], mass[64];
+    int64_t piece;
+};
+
+static void extent_of(void *context, int64_t first, int64_t end)
+{
+    struct extent *e = context;
+    for (int64_t p = first; p < end; p++) {
+        double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+        double mass = 0.0;
+        const int64_t last = (p + 1) * e->piece < e->in->n ? (p + 1) * e->piece : e->in->n;
+        for (int64_t k = p * e->piece; k < last; k++) {
+            for (int c = 0; c < 3; c++) {
+                const double x = e->in->x[k][c];
+                if (x < low[c]) low[c] = x;
+                if (x > high[c]) high[c] = x;
+            }
+            if (fabs(e->in->m[k]) > mass) mass = fabs(e->in->m[k]);
+        }
+        memcpy(e->low[p], low, sizeof low);
+        memcpy(e->high[p], high, sizeof high);
+        e->mass[p] = mass;
+    }
+}
+
+void tree_find_box(struct tree_box *box, const struct tree_input *in, int threads)
+{
+    struct extent e = {.in = in, .piece = (in->n + 63) / 64};
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double mass = 0.0;
+    tree_each(threads, 64, 1, extent_of, &e);
+    for (int p = 0; p < 64; p++) {
+        for (int c = 0; c < 3; c++) {
+            low[c] = e.low[p][c] < low[c] ? e.low[p][c] : low[c];
+            high[c] = e.high[p][c] > high[c] ? e.high[p][c] : high[c];
+        }
+        mass = e.mass[p] > mass ? e.mass[p] : mass;
+    }
+    tree_box_of(box, low, high, mass, (double)in->n);
+}
+
+/* ---- points in the order of their keys ---------------------------------------------- */
+
+struct taking {
+    const struct tree_box *box;
+    const struct tree_input *in;
+    uint64_t *key;
+    struct tree_points *p;
+};
+
+static void key_points(void *context, int64_t first, int64_t end)
+{
+    const struct taking *t = context;
+    for (int64_t k = first; k < end; k++) {
+        float high[3], low[3];
+        for (int c = 0; c < 3; c++)
+            tree_split(tree_in_box(t->box, c, t->in->x[k][c]), &high[c], &low[c]);
+        t->key[k] = tree_key_of(t->box, high, low);
+        t->p->order[k] = (int32_t)k;
+    }
+}
+
+static void gather_points(void *context, int64_t first, int64_t end)
+{
+    const struct taking *t = context;
+    struct tree_points *p = t->p;
+    float *hi[3] = {p->x, p->y, p->z}, *lo[3] = {p->xl, p->yl, p->zl};
+    for (int64_t k = first; k < end; k++) {
+        const int32_t i = p->order[k];
+        for (int c = 0; c < 3; c++)
+            tree_split(tree_in_box(t->box, c, t->in->x[i][c]), &hi[c][k], &lo[c][k]);
+        p->m[k] = t->in->m ? (float)tree_mass_in_box(t->box, t->in->m[i]) : 0.0f;
+    }
+}
+
+int tree_take_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
+                     struct tree_points *p, int threads)
+{
+    const size_t n = (size_t)in->n;
+    if (in->n > p->room) {
+        const size_t padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
+        tree_free_points(p);
+        memory_free(*key);
+        *key = memory_zeroed(n * sizeof **key);
+        p->order = memory_zeroed(n * sizeof *p->order);
+        p->x = memory_zeroed(7 * padded * sizeof *p->x);
+        if (!*key || !p->order || !p->x) return G6X_E_MEMORY;
+        p->y = p->x + padded, p->z = p->y + padded, p->xl = p->z + padded;
+        p->yl = p->xl + padded, p->zl = p->yl + padded, p->m = p->zl + padded;
+        p->room = in->n;
+    }
+    p->n = in->n;
+    struct taking t = {box, in, *key, p};
+    tree_each(threads, in->n, GRAIN, key_points, &t);
+    const int code = tree_sort(in->n, *key, p->order, threads);
+    if (code) return code;
+    tree_each(threads, in->n, GRAIN, gather_points, &t);
+    /* behind the last: copies of it without mass */
+    float *columns[7] = {p->x, p->y, p->z, p->xl, p->yl, p->zl, p->m};
+    for (int c = 0; c < 7 && n; c++)
+        for (int k = 0; k < 2 * TREE_GROUP; k++)
+            columns[c][n + (size_t)k] = c < 6 ? columns[c][n - 1] : 0.0f;
+    return tree_take_velocities(box, in, p, threads);
+}
+
+/* ---- cells -------------------------------------------------------------------------- */
+
+/* Splitting the cells of a level: where each one's octants end. */
+struct split {
+    struct tree *t;
+    int level, first;
+    int32_t (*end)[8];
+};
+
+static int64_t first_above(const uint64_t *key, int64_t low, int64_t high, uint64_t octant,
+                           int shift)
+{
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if ((key[middle] >> shift & 7) <= octant)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void find_octants(void *context, int64_t first, int64_t end)
+{
+    struct split *s = context;
+    const int shift = 3 * (TREE_LEVELS - 1 - s->level);
+    for (int64_t k = first; k < end; k++) {
+        struct tree_cell *c = &s->t->cell[s->first + k];
+        int64_t at = c->first;
+        int count = 0;
+        c->child = -1;
+        if (c->end - c->first > TREE_LEAF && s->level < TREE_LEVELS) {
+            for (int octant = 0; octant < 8; octant++) {
+                const int64_t before = at;
+                at = octant < 7 ? first_above(s->t->key, at, c->end, (uint64_t)octant, shift)
+                                : c->end;
+                s->end[k][octant] = (int32_t)at;
+                count += at > before;
+            }
+            c->child = 0;
+        }
+        c->child_end = count;
+    }
+}
+
+static void write_children(void *context, int64_t first, int64_t end)
+{
+    struct split *s = context;
+    for (int64_t k = first; k < end; k++) {
+        const struct tree_cell *c = &s->t->cell[s->first + k];
+        if (c->child < 0) continue;
+        struct tree_cell *child = &s->t->cell[c->child];
+        int32_t at = c->first;
+        for (int octant = 0; octant < 8; octant++) {
+            if (s->end[k][octant] > at) *child++ = (struct tree_cell){at, s->end[k][octant], 0, 0};
+            at = s->end[k][octant];
+        }
+    }
+}
+
+static int room_for_cells(struct tree *t, int64_t n)
+{
+    if (n <= t->cell_room) return 0;
+    const size_t room = (size_t)(n + n / 2 + 64);
+    struct tree_cell *cell = memory_grown(t->cell, room * sizeof *cell);
+    if (!cell) return G6X_E_MEMORY;
+    t->cell = cell;
+    t->cell_room = (int32_t)room;
+    return 0;
+}
+
+static int split_level(struct tree *t, int level)
+{
+    const int32_t first = t->level_first[level], count = t->cells - first;
+    struct split s = {t, level, first, memory_zeroed((size_t)count * sizeof *s.end)};
+    if (!s.end) return G6X_E_MEMORY;
+    tree_each(t->threads, count, 512, find_octants, &s);
+    int64_t next = t->cells;
+    for (int32_t k = first; k < first + count; k++) {
+        struct tree_cell *c = &t->cell[k];
+        if (c->child < 0) continue;
+        c->child = (int32_t)next;
+        next += c->child_end;
+        c->child_end = (int32_t)next;
+    }
+    const int code = next > INT32_MAX ? G6X_E_MEMORY : room_for_cells(t, next);
+    if (!code) {
+        tree_each(t->threads, count, 512, write_children, &s);
+        t->level_first[level + 1] = t->cells;
+        t->cells = (int32_t)next;
+    }
+    memory_free(s.end);
+    return code;
+}
+
+static int make_cells(struct tree *t)
+{
+    int code = room_for_cells(t, t->points.n / 8 + 64);
+    if (code) return code;
+    t->cell[0] = (struct tree_cell){0, (int32_t)t->points.n, -1, 0};
+    t->cells = 1;
+    t->level_first[0] = 0;
+    for (t->levels = 0; t->levels <= TREE_LEVELS && !code; t->levels++) {
+        code = split_level(t, t->levels);
+        if (t->level_first[t->levels + 1] == t->cells) break;
+    }
+    t->levels++;
+    return code;
+}
+
+/* ---- moments ------------------------------------------------------------------------ */
+
+struct level {
+    struct tree *t;
+    int32_t first;
+};
+
+static void point_of(const struct tree_points *p, int32_t k, double x[3])
+{
+    x[0] = (double)p->x[k] + (double)p->xl[k];
+    x[1] = (double)p->y[k] + (double)p->yl[k];
+    x[2] = (double)p->z[k] + (double)p->zl[k];
+}
+
+static void leaf_moments(const struct tree *t, const struct tree_cell *cell, struct tree_moments *c)
+{
+    double origin[3], x[3], d[3], r2 = 0.0;
+    point_of(&t->points, cell->first, origin);
+    for (int32_t k = cell->first; k < cell->end; k++) {
+        point_of(&t->points, k, x);
+        tree_add_mass(c, (double)t->points.m[k], x, origin, x, x);
+    }
+    tree_centre(c, origin);
+    for (int32_t k = cell->first; k < cell->end; k++) {
+        point_of(&t->points, k, x);
+        for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
+        tree_add_particle(c, (double)t->points.m[k], d);
+        r2 = tree_larger(r2, tree_square(d));
+    }
+    c->radius = sqrt(r2);
+}
+
+static void inner_moments(const struct tree *t, const struct tree_cell *cell,
+                          struct tree_moments *c)
+{
+    const struct tree_moments *child = t->moments;
+    const double *origin = child[cell->child].x;
+    double d[3];
+    for (int32_t k = cell->child; k < cell->child_end; k++) {
+        tree_add_mass(c, child[k].m, child[k].x, origin, child[k].low, child[k].high);
+        c->mixed |= child[k].mixed;
+    }
+    tree_centre(c, origin);
+    for (int32_t k = cell->child; k < cell->child_end; k++) {
+        for (int a = 0; a < 3; a++) d[a] = child[k].x[a] - c->x[a];
+        tree_add_cell(c, &child[k], d);
+    }
+}
+
+static void find_moments(void *context, int64_t first, int64_t end)
+{
+    const struct level *l = context;
+    struct tree *t = l->t;
+    for (int64_t k = l->first + first; k < l->first + end; k++) {
+        struct tree_moments *c = &t->moments[k];
+        tree_begin(c);
+        if (t->cell[k].child < 0)
+            leaf_moments(t, &t->cell[k], c);
+        else
+            inner_moments(t, &t->cell[k], c);
+        tree_close(c);
+        tree_single(c, &t->far[k], &t->place[k]);
+    }
+}
+
+static int make_moments(struct tree *t)
+{
+    const size_t n = (size_t)t->cells + 16;
+    memory_free(t->moments);
+    memory_free(t->far);
+    memory_free(t->place);
+    t->moments = memory_zeroed(n * sizeof *t->moments);
+    t->far = memory_zeroed(n * sizeof *t->far);
+    t->place = memory_zeroed(n * sizeof *t->place);
+    if (!t->moments || !t->far || !t->place) return G6X_E_MEMORY;
+    for (int level = t->levels - 1; level >= 0; level--) {
+        struct level l = {t, t->level_first[level]};
+        const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
+        tree_each(t->threads, end - l.first, 256, find_moments, &l);
+    }
+    t->far[t->cells] = (struct tree_far){.x = 4.0f}; /* far from everything, without mass */
+    return 0;
+}
+
+static void find_ranks(void *context, int64_t first, int64_t end)
+{
+    const struct tree *t = context;
+    for (int64_t k = first; k < end; k++) t->rank[t->points.order[k]] = (int32_t)k;
+}
+
+static int make_ranks(struct tree *t)
+{
+    memory_free(t->rank);
+    t->rank = memory_zeroed((size_t)t->points.n * sizeof *t->rank);
+    if (!t->rank) return G6X_E_MEMORY;
+    tree_each(t->threads, t->points.n, GRAIN, find_ranks, t);
+    return 0;
+}
+
+int tree_build_one(struct tree *t, const struct tree_input *in, int threads)
+{
+    int code = 0;
+    t->threads = threads;
+    tree_find_box(&t->box, in, threads);
+    tree_find_frame(&t->box, in, threads);
+    code = tree_take_points(&t->box, in, &t->key, &t->points, threads);
+    if (!code) code = make_ranks(t);
+    if (!code) code = make_cells(t);
+    if (!code) code = make_moments(t);
+    return code ? code : tree_make_motions(t);
+}
+
+int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f)
+{
+    tree_free_parts(t->parts);
+    t->parts = NULL;
+    int code = tree_build_one(t, in, threads);
+    if (!code && !tree_is_resolved(t, in)) code = tree_make_parts(t, in);
+    if (code)
+        return error_set(f, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
+                         (long long)in->n);
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* handles.c - a list behind a lock, which is held for no longer than a look at it. */
+#include "tree/handles.h"
+
+#include <limits.h>
+#include <pthread.h>
+
+#include "util/memory.h"
+
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct planted *trees;
+static int last_handle;
+
+/* In a forked child no other thread lives that could hold the lock. */
+static void after_fork(void) { (void)pthread_mutex_init(&registry, NULL); }
+static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
+
+static void lock(void)
+{
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+}
+
+static void unlock(void) { (void)pthread_mutex_unlock(&registry); }
+
+/* Where the pointer to the tree of a handle is; the registry is locked. */
+static struct planted **find(int handle)
+{
+    struct planted **at = &trees;
+    while (*at && (*at)->handle != handle) at = &(*at)->next;
+    return at;
+}
+
+void tree_registry_free(struct planted *p)
+{
+    tree_free(&p->tree);
+    memory_free(p->x);
+    memory_free(p);
+}
+
+int tree_registry_add(struct planted *p)
+{
+    lock();
+    do last_handle = last_handle < INT_MAX ? last_handle + 1 : 1;
+    while (*find(last_handle));
+    const int handle = p->handle = last_handle;
+    p->next = trees;
+    trees = p;
+    unlock();
+    return handle;
+}
+
+struct planted *tree_registry_take(int handle)
+{
+    lock();
+    struct planted *p = *find(handle);
+    if (p) p->users++;
+    unlock();
+    return p;
+}
+
+void tree_registry_release(struct planted *p)
+{
+    lock();
+    const int last = --p->users == 0 && p->closed;
+    unlock();
+    if (last) tree_registry_free(p);
+}
+
+void tree_registry_remove(int handle)
+{
+    lock();
+    struct planted **at = find(handle), *p = *at;
+    if (p) {
+        *at = p->next;
+        p->closed = 1;
+    }
+    const int unused = p && !p->users;
+    unlock();
+    if (unused) tree_registry_free(p);
+}

@@ -1,0 +1,28 @@
+/* handles.h - the trees that programs have opened, and the numbers by which they go. */
+#ifndef GRAPE6_TREE_HANDLES_H
+#define GRAPE6_TREE_HANDLES_H
+
+#include <stdatomic.h>
+
+#include "tree/tree.h"
+
+struct planted {
+    int handle, users, closed;
+    int n, moving; /* moving: velocities were given */
+    _Atomic int threads, isa;
+    struct tree tree;
+    double (*x)[3]; /* as the caller gave them */
+    struct planted *next;
+};
+
+/* The number that a tree gets: no open tree has it, and no closed one had it lately. */
+int tree_registry_add(struct planted *p);
+/* The tree of a number, which is there until it is released; NULL if there is none. */
+struct planted *tree_registry_take(int handle);
+void tree_registry_release(struct planted *p);
+/* Frees the tree of a number, if there is one, when the last to have taken it releases it. */
+void tree_registry_remove(int handle);
+/* Frees one that was not added. */
+void tree_registry_free(struct planted *p);
+
+#endif

@@ -1,0 +1,74 @@
+/* kernel.h - what each instruction set supplies to the tree: walking a group of targets
+ * through cells, and summing what the walk has found. */
+#ifndef GRAPE6_TREE_KERNEL_H
+#define GRAPE6_TREE_KERNEL_H
+
+#include "tree/tree.h"
+
+struct tree_group;
+struct tree_opening;
+
+struct tree_list {
+    int32_t count, room;
+    int32_t *cell;
+};
+
+enum { TREE_SOURCES = 1024 }; /* particles of leaves that are taken together */
+enum { TREE_RATE = 64, TREE_ROWS = 104 };
+
+/* Memory of one thread. Expansions: term by term, of the groups of a super or the supers of a
+ * hyper; for jerks, from TREE_RATE on, those of psi (shared/tree_expansion.h). */
+struct tree_work {
+    struct tree_list from[3], front[2];  /* cells left to hypers, supers, groups; and on the way */
+    struct tree_list local, point, leaf; /* what acts on a group: as an expansion about its centre,
+                                            on each target, particle by particle */
+    float source[4][TREE_SOURCES + 64];  /* x, y, z relative to the group, m */
+    float motion[3][TREE_SOURCES + 64];  /* their velocities, for jerks */
+    int32_t source_at[TREE_SOURCES + 64];
+    float hyper[TREE_ROWS][TREE_SUPER], super[TREE_ROWS][TREE_SUPER], group[TREE_ROWS][TREE_SUPER];
+    int missing; /* memory */
+    struct tree_counts counts;
+};
+
+/* What a sum needs, besides a group. */
+struct tree_job {
+    const struct tree *tree;
+    const struct tree_place *place; /* as the method wants it */
+    const struct tree_points *targets;
+    const int32_t *self; /* place among the tree's points of each target, or -1; NULL: its own */
+    const float *eps2, *last_acc; /* [targets], in units of the box; last_acc may be NULL */
+    int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
+    int jerk;                     /* whether it is wanted */
+    float speed;                  /* the tree's unit of velocity in the targets' */
+};
+
+/* Forces on a small group's targets, in units of the box. */
+struct tree_sums {
+    double phi[TREE_GROUP], acc[3][TREE_GROUP], jerk[3][TREE_GROUP];
+};
+
+struct tree_kernel {
+    const char *name;
+    /* The group of `count` targets from `first` on. */
+    void (*group)(const struct tree_job *job, const struct tree_opening *o, int32_t first,
+                  int32_t count, struct tree_group *g);
+    /* Walks from w->from[level]. Large groups (level 0 and 1) find w->local and leave the rest in
+     * w->from[level + 1]; small ones (level 2) find all lists. */
+    void (*walk)(const struct tree_job *job, const struct tree_opening *o,
+                 const struct tree_group *g, int level, struct tree_work *w);
+    /* Expansion about a group's centre of the cells in w->local, added to local[][at]. */
+    void (*expand)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                   float (*local)[TREE_SUPER], int at);
+    /* Moves an expansion local[][at] of `from` to the centres of some groups, into to[][0..]. */
+    void (*shift)(const struct tree_job *job, const struct tree_group *from,
+                  const float (*local)[TREE_SUPER], int at, const struct tree_group *to, int count,
+                  float (*shifted)[TREE_SUPER]);
+    /* Forces on a small group's targets from its expansion and its lists. */
+    void (*sum)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                const float (*local)[TREE_SUPER], int at, struct tree_sums *sums);
+};
+
+/* As kernel_choose. */
+const struct tree_kernel *tree_kernel_choose(int isa);
+
+#endif

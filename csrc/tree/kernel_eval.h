@@ -1,0 +1,303 @@
+/* kernel_eval.h - the sums of tree/kernel.c: what a walk has found acts on a group's targets, a
+ * vector of them at once: the group's expansion, cells, and particles. */
+
+/* Targets with pairs closer than this (squared) are summed in double: terms could leave the range
+ * of single. Or closer than this share of the group's radius: places are single relative to the
+ * group.
+ */
+#define TREE_CLOSE 1e-24f
+#define TREE_CLOSE_SHARE 0x1p-6f
+
+/* A vector of targets, relative to their group, and their sums. */
+struct bodies {
+    vec x, y, z, eps2, phi, acc[3];
+    vec v[3], jerk[3]; /* where that is wanted */
+};
+
+PAIR_FN void local_on(const int order, const int jerk, const struct tree_group *g,
+                      const float (*local)[TREE_SUPER], int at, struct bodies *b)
+{
+    const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), zero = v_set1(0);
+    vec all[TREE_TERMS], phi = zero, acc[3] = {zero, zero, zero};
+    for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);
+    tree_local_to_point(order, all, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, acc);
+    b->phi = v_mul(u, phi);
+    for (int c = 0; c < 3; c++) b->acc[c] = v_mul(u2, acc[c]);
+    if (!jerk) return;
+    vec rate[TREE_TERMS], sum[3] = {zero, zero, zero};
+    for (int k = 0; k < order * order; k++) rate[k] = v_set1(local[TREE_RATE + k][at]);
+    tree_local_along(order, all, v_mul(u, b->v[0]), v_mul(u, b->v[1]), v_mul(u, b->v[2]), rate);
+    tree_local_to_point(order - 1, rate, v_mul(u, b->x), v_mul(u, b->y), v_mul(u, b->z), &phi, sum);
+    for (int c = 0; c < 3; c++) b->jerk[c] = v_mul(u2, sum[c]);
+}
+
+/* One cell for all lanes: its moments, from `spread` on as in tree_far, times a scale. */
+PAIR_FN struct tree_multipole one_cell(float m, float scale, const float *q)
+{
+    vec v[13];
+    for (int k = 0; k < 13; k++) v[k] = v_set1(scale * q[k]);
+    return (struct tree_multipole){.m = v_set1(m),
+                                   .spread = v[0],
+                                   .xx = v[1],
+                                   .xy = v[2],
+                                   .xz = v[3],
+                                   .yy = v[4],
+                                   .yz = v[5],
+                                   .xxx = v[6],
+                                   .xxy = v[7],
+                                   .xxz = v[8],
+                                   .xyy = v[9],
+                                   .xyz = v[10],
+                                   .yyy = v[11],
+                                   .yyz = v[12]};
+}
+
+PAIR_FN void points_on(const int octupole, const int jerk, const struct tree_job *job,
+                       const struct tree_group *g, const struct tree_list *list, struct bodies b[],
+                       int vectors)
+{
+    for (int32_t k = 0; k < list->count; k++) {
+        const struct tree_far *f = &job->tree->far[list->cell[k]];
+        const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
+        const vec z = v_set1((f->z - g->z) + f->zl);
+        const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
+        for (int v = 0; v < vectors; v++)
+            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
+                               b[v].eps2, &c, &b[v].phi, b[v].acc);
+        if (!jerk) continue;
+        const struct tree_motion *r = &job->tree->motion[list->cell[k]];
+        const float s = job->speed;
+        const vec vx = v_set1(s * r->vx), vy = v_set1(s * r->vy), vz = v_set1(s * r->vz);
+        const struct tree_multipole change = one_cell(0.0f, s, &r->spread);
+        for (int v = 0; v < vectors; v++) {
+            const vec dx = v_sub(b[v].x, x), dy = v_sub(b[v].y, y), dz = v_sub(b[v].z, z);
+            vec unused = v_set1(0);
+            tree_cell_to_jerk(octupole, dx, dy, dz, v_sub(b[v].v[0], vx), v_sub(b[v].v[1], vy),
+                              v_sub(b[v].v[2], vz), b[v].eps2, &c, b[v].jerk);
+            tree_cell_to_point(octupole, dx, dy, dz, b[v].eps2, &change, &unused, b[v].jerk);
+        }
+    }
+}
+
+/* Pairs of `n` sources with two vectors of targets; near: the least s^2 of each. `own`: some of
+ * them are targets themselves, number self after the first. */
+PAIR_FN void pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first,
+                      int n, struct bodies b[2], const vec self[2], vec near[2])
+{
+    near[0] = near[1] = v_set1(8); /* farther than the box is wide */
+    for (int k = 0; k < n; k++) {
+        const vec m = v_set1(w->source[3][k]), at = v_set1(own ? w->source_at[k] - first : 0);
+        TREE_UNROLL
+        for (int v = 0; v < 2; v++) {
+            const vec x = v_sub(v_set1(w->source[0][k]), b[v].x);
+            const vec y = v_sub(v_set1(w->source[1][k]), b[v].y);
+            const vec z = v_sub(v_set1(w->source[2][k]), b[v].z);
+            vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, b[v].eps2))), mass = m;
+            if (own) {
+                const vmask same = v_lt(v_abs(v_sub(at, self[v])), v_set1(0.5));
+                s2 = v_select(same, v_set1(1), s2);
+                mass = v_select(same, v_set1(0), m);
+            }
+            const vec s = v_rsqrt(s2), ms = v_mul(mass, s), ms3 = v_mul(ms, v_mul(s, s));
+            near[v] = v_min(near[v], s2);
+            b[v].phi = v_add(b[v].phi, ms);
+            b[v].acc[0] = v_fma(ms3, x, b[v].acc[0]);
+            b[v].acc[1] = v_fma(ms3, y, b[v].acc[1]);
+            b[v].acc[2] = v_fma(ms3, z, b[v].acc[2]);
+            if (!jerk) continue;
+            const vec vx = v_sub(v_set1(w->motion[0][k]), b[v].v[0]);
+            const vec vy = v_sub(v_set1(w->motion[1][k]), b[v].v[1]);
+            const vec vz = v_sub(v_set1(w->motion[2][k]), b[v].v[2]);
+            const vec rv = v_fma(z, vz, v_fma(y, vy, v_mul(x, vx)));
+            const vec along = v_mul(v_mul(rv, v_set1(3)), v_mul(s, s));
+            b[v].jerk[0] = v_fma(ms3, v_fnma(along, x, vx), b[v].jerk[0]);
+            b[v].jerk[1] = v_fma(ms3, v_fnma(along, y, vy), b[v].jerk[1]);
+            b[v].jerk[2] = v_fma(ms3, v_fnma(along, z, vz), b[v].jerk[2]);
+        }
+    }
+}
+
+/* The same of some targets, a bit each, one by one in double precision, without the pairs of a
+ * target with itself. */
+static void careful_pairs(const struct tree_job *job, const struct tree_group *g,
+                          struct tree_work *w, uint32_t which, int n, struct tree_sums *sums)
+{
+    const struct tree_points *from = &job->tree->points, *to = job->targets;
+    for (int32_t i = 0; i < g->count; i++) {
+        if (!(which >> i & 1)) continue;
+        const int32_t t = g->first + i, self = job->self ? job->self[t] : t;
+        for (int k = 0; k < n; k++) {
+            const int32_t at = w->source_at[k];
+            if (at == self) continue;
+            const double x = ((double)from->x[at] - to->x[t]) + ((double)from->xl[at] - to->xl[t]);
+            const double y = ((double)from->y[at] - to->y[t]) + ((double)from->yl[at] - to->yl[t]);
+            const double z = ((double)from->z[at] - to->z[t]) + ((double)from->zl[at] - to->zl[t]);
+            const double s2 = x * x + y * y + z * z + (double)job->eps2[t];
+            w->counts.coincidences += s2 == 0.0;
+            if (s2 == 0.0) continue;
+            const double s = 1.0 / sqrt(s2), ms = (double)from->m[at] * s, ms3 = ms * s * s;
+            sums->phi[i] += ms;
+            sums->acc[0][i] += ms3 * x, sums->acc[1][i] += ms3 * y, sums->acc[2][i] += ms3 * z;
+            if (!job->jerk) continue;
+            const double vx = (double)(job->speed * from->vx[at]) - (double)to->vx[t];
+            const double vy = (double)(job->speed * from->vy[at]) - (double)to->vy[t];
+            const double vz = (double)(job->speed * from->vz[at]) - (double)to->vz[t];
+            const double along = 3.0 * (x * vx + y * vy + z * vz) * s * s;
+            sums->jerk[0][i] += ms3 * (vx - along * x);
+            sums->jerk[1][i] += ms3 * (vy - along * y);
+            sums->jerk[2][i] += ms3 * (vz - along * z);
+        }
+    }
+}
+
+static void clear(struct tree_sums *sums, int jerk)
+{
+    memset(sums, 0, jerk ? sizeof *sums : offsetof(struct tree_sums, jerk));
+}
+
+static void add_up(const struct bodies *b, int v, int jerk, struct tree_sums *sums)
+{
+    v_accumulate(sums->phi + v * VL, b->phi);
+    for (int c = 0; c < 3; c++) v_accumulate(sums->acc[c] + v * VL, b->acc[c]);
+    for (int c = 0; c < 3 && jerk; c++) v_accumulate(sums->jerk[c] + v * VL, b->jerk[c]);
+}
+
+enum { VECTORS = TREE_GROUP / VL };
+
+/* Where the targets are among the particles, after g->self_first; those that are none of them, far
+ * before. */
+static void number_selves(const struct tree_job *job, const struct tree_group *g, int v,
+                          vec self[2])
+{
+    for (int k = 0; k < 2; k++) {
+        real at[VL];
+        for (int l = 0; l < VL; l++) {
+            const int32_t t = g->first + (v + k) * VL + l, own = job->self ? job->self[t] : t;
+            at[l] = own < 0 ? (real)-0x1p30 : (real)(own - g->self_first);
+        }
+        self[k] = v_load(at);
+    }
+}
+
+/* Sources gathered so far act on all targets of the group. */
+static void flush(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                  int n, int own, const struct bodies b[VECTORS], struct tree_sums *sums)
+{
+    const vec zero = v_set1(0);
+    const int jerk = job->jerk;
+    const float share = TREE_CLOSE_SHARE * g->radius;
+    const vec close = v_set1(share * share > TREE_CLOSE ? share * share : TREE_CLOSE);
+    const int far_apart =
+        own && g->self_end - g->self_first > 1 << 22; /* beyond single's numbers */
+    uint32_t careful = far_apart ? ~0u : 0;           /* a bit for each target */
+    struct tree_sums found;
+    w->counts.pairs += (int64_t)n * g->count;
+    clear(&found, jerk);
+    for (int v = 0; v < VECTORS && !far_apart; v += 2) {
+        struct bodies two[2] = {b[v], b[v + 1]};
+        vec self[2] = {zero, zero}, near[2];
+        for (int k = 0; k < 2; k++) {
+            two[k].phi = zero;
+            for (int c = 0; c < 3; c++) two[k].acc[c] = two[k].jerk[c] = zero;
+        }
+        if (own) number_selves(job, g, v, self);
+        if (own && jerk)
+            pairs_on(w, 1, 1, g->self_first, n, two, self, near);
+        else if (own)
+            pairs_on(w, 1, 0, g->self_first, n, two, self, near);
+        else if (jerk)
+            pairs_on(w, 0, 1, 0, n, two, self, near);
+        else
+            pairs_on(w, 0, 0, 0, n, two, self, near);
+        for (int k = 0; k < 2; k++) {
+            careful |= (uint32_t)vmask_bits(v_lt(near[k], close)) << (v + k) * VL;
+            add_up(&two[k], v + k, jerk, &found);
+        }
+    }
+    if (careful) careful_pairs(job, g, w, careful, n, sums);
+    for (int i = 0; i < TREE_GROUP; i++) {
+        if (careful >> i & 1) continue;
+        sums->phi[i] += found.phi[i];
+        for (int c = 0; c < 3; c++) sums->acc[c][i] += found.acc[c][i];
+        for (int c = 0; c < 3 && jerk; c++) sums->jerk[c][i] += found.jerk[c][i];
+    }
+}
+
+static void leaves_on(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                      int own, const struct bodies b[VECTORS], struct tree_sums *sums)
+{
+    const struct tree_points *p = &job->tree->points;
+    const vec gx = v_set1(g->x), gy = v_set1(g->y), gz = v_set1(g->z), speed = v_set1(job->speed);
+    int n = 0;
+    for (int32_t k = 0; k < w->leaf.count; k++) {
+        const struct tree_cell *c = &job->tree->cell[w->leaf.cell[k]];
+        if (own != (c->first < g->self_end && c->end > g->self_first)) continue;
+        for (int32_t j = c->first; j < c->end; j += VL) {
+            const int32_t left = c->end - j < VL ? c->end - j : VL;
+            if (n + VL > TREE_SOURCES) {
+                flush(job, g, w, n, own, b, sums);
+                n = 0;
+            }
+            v_store(w->source[0] + n, v_add(v_sub(v_load(p->x + j), gx), v_load(p->xl + j)));
+            v_store(w->source[1] + n, v_add(v_sub(v_load(p->y + j), gy), v_load(p->yl + j)));
+            v_store(w->source[2] + n, v_add(v_sub(v_load(p->z + j), gz), v_load(p->zl + j)));
+            v_store(w->source[3] + n, v_load(p->m + j));
+            if (job->jerk) {
+                v_store(w->motion[0] + n, v_mul(speed, v_load(p->vx + j)));
+                v_store(w->motion[1] + n, v_mul(speed, v_load(p->vy + j)));
+                v_store(w->motion[2] + n, v_mul(speed, v_load(p->vz + j)));
+            }
+            for (int l = 0; l < VL; l++) w->source_at[n + l] = j + l;
+            n += left;
+        }
+    }
+    if (n) flush(job, g, w, n, own, b, sums);
+}
+
+/* A vector of targets from the t-th on. */
+PAIR_FN void take_bodies(const int jerk, const struct tree_job *job, const struct tree_group *g,
+                         int32_t t, struct bodies *b)
+{
+    const struct tree_points *p = job->targets;
+    const vec zero = v_set1(0);
+    b->x = v_add(v_sub(v_load(p->x + t), v_set1(g->x)), v_load(p->xl + t));
+    b->y = v_add(v_sub(v_load(p->y + t), v_set1(g->y)), v_load(p->yl + t));
+    b->z = v_add(v_sub(v_load(p->z + t), v_set1(g->z)), v_load(p->zl + t));
+    b->eps2 = v_load(job->eps2 + t);
+    b->phi = zero;
+    for (int c = 0; c < 3; c++) b->acc[c] = b->v[c] = b->jerk[c] = zero;
+    if (jerk) b->v[0] = v_load(p->vx + t), b->v[1] = v_load(p->vy + t), b->v[2] = v_load(p->vz + t);
+}
+
+PAIR_FN void sum_of(const int jerk, const struct tree_job *job, const struct tree_group *g,
+                    struct tree_work *w, const float (*local)[TREE_SUPER], int at,
+                    struct tree_sums *sums)
+{
+    struct bodies b[VECTORS];
+    for (int v = 0; v < VECTORS; v++) {
+        take_bodies(jerk, job, g, g->first + v * VL, &b[v]);
+        if (job->order) {
+#define CALL(order) local_on(order, jerk, g, local, at, &b[v])
+            EACH_ORDER(job->order, CALL)
+#undef CALL
+        }
+    }
+    if (job->order)
+        points_on(1, jerk, job, g, &w->point, b, VECTORS);
+    else
+        points_on(0, jerk, job, g, &w->point, b, VECTORS);
+    w->counts.points += (int64_t)w->point.count * g->count;
+    clear(sums, jerk);
+    for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, jerk, sums);
+    leaves_on(job, g, w, 0, b, sums);
+    leaves_on(job, g, w, 1, b, sums);
+}
+
+static void sum(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
+                const float (*local)[TREE_SUPER], int at, struct tree_sums *sums)
+{
+    if (job->jerk)
+        sum_of(1, job, g, w, local, at, sums);
+    else
+        sum_of(0, job, g, w, local, at, sums);
+}

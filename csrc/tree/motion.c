@@ -1,0 +1,190 @@
+/* motion.c - what the jerks of a tree need: velocities of its points, in single precision
+ * relative to a frame, and how its cells move and change. */
+#include <math.h>
+#include <string.h>
+
+#include "g6lib.h"
+#include "util/memory.h"
+#include "tree/tree.h"
+
+enum { GRAIN = 8192, PIECES = 64 };
+
+/* ---- the frame ------------------------------------------------------------------ */
+
+/* Largest velocity, then mass and momentum, of each piece of the particles. */
+struct flow {
+    const struct tree_input *in;
+    const struct tree_box *box;
+    double most[PIECES], mass[PIECES], momentum[PIECES][3];
+};
+
+static int64_t piece_start(const struct flow *o, int64_t piece)
+{
+    const int64_t length = (o->in->n + PIECES - 1) / PIECES;
+    return piece * length < o->in->n ? piece * length : o->in->n;
+}
+
+static void most_of(void *context, int64_t first, int64_t end)
+{
+    struct flow *o = context;
+    for (int64_t p = first; p < end; p++) {
+        double most = 0.0;
+        for (int64_t k = piece_start(o, p); k < piece_start(o, p + 1); k++)
+            for (int c = 0; c < 3; c++) most = fmax(most, fabs(o->in->v[k][c]));
+        o->most[p] = most;
+    }
+}
+
+static int exponent_of_most(const struct tree_input *in, int threads)
+{
+    struct flow o = {.in = in};
+    double most = 0.0;
+    tree_each(threads, PIECES, 1, most_of, &o);
+    for (int p = 0; p < PIECES; p++) most = fmax(most, o.most[p]);
+    return tree_speed_exponent(most);
+}
+
+static void momentum_of(void *context, int64_t first, int64_t end)
+{
+    struct flow *o = context;
+    for (int64_t p = first; p < end; p++) {
+        double mass = 0.0, momentum[3] = {0.0, 0.0, 0.0};
+        for (int64_t k = piece_start(o, p); k < piece_start(o, p + 1); k++) {
+            const double m = tree_scaled(fabs(o->in->m[k]), -o->box->mass);
+            mass += m;
+            for (int c = 0; c < 3; c++)
+                momentum[c] += m * tree_scaled(o->in->v[k][c], -o->box->velocity);
+        }
+        o->mass[p] = mass;
+        memcpy(o->momentum[p], momentum, sizeof momentum);
+    }
+}
+
+void tree_find_frame(struct tree_box *box, const struct tree_input *in, int threads)
+{
+    struct flow o = {.in = in, .box = box};
+    double mass = 0.0, momentum[3] = {0.0, 0.0, 0.0};
+    box->velocity = 0;
+    memset(box->frame, 0, sizeof box->frame);
+    if (!in->v) return;
+    box->velocity = exponent_of_most(in, threads);
+    tree_each(threads, PIECES, 1, momentum_of, &o);
+    for (int p = 0; p < PIECES; p++) {
+        mass += o.mass[p];
+        for (int c = 0; c < 3; c++) momentum[c] += o.momentum[p][c];
+    }
+    for (int c = 0; c < 3 && mass > 0.0; c++) box->frame[c] = momentum[c] / mass;
+}
+
+float tree_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads)
+{
+    return targets->v ? tree_widen(box, exponent_of_most(targets, threads)) : 1.0f;
+}
+
+/* ---- points --------------------------------------------------------------------- */
+
+struct taking {
+    const struct tree_box *box;
+    const struct tree_input *in;
+    struct tree_points *p;
+};
+
+static void gather(void *context, int64_t first, int64_t end)
+{
+    const struct taking *t = context;
+    float *column[3] = {t->p->vx, t->p->vy, t->p->vz};
+    for (int64_t k = first; k < end; k++)
+        for (int c = 0; c < 3; c++) {
+            const double v = tree_scaled(t->in->v[t->p->order[k]][c], -t->box->velocity);
+            column[c][k] = (float)(v - t->box->frame[c]);
+        }
+}
+
+int tree_take_velocities(const struct tree_box *box, const struct tree_input *in,
+                         struct tree_points *p, int threads)
+{
+    const size_t n = (size_t)in->n, padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
+    memory_free(p->vx);
+    p->vx = p->vy = p->vz = NULL;
+    if (!in->v) return 0;
+    p->vx = memory_zeroed(3 * padded * sizeof *p->vx);
+    if (!p->vx) return G6X_E_MEMORY;
+    p->vy = p->vx + padded, p->vz = p->vy + padded;
+    struct taking t = {box, in, p};
+    tree_each(threads, in->n, GRAIN, gather, &t);
+    return 0;
+}
+
+/* ---- cells ---------------------------------------------------------------------- */
+
+struct level {
+    struct tree *t;
+    struct tree_rates *rates;
+    int32_t first;
+};
+
+static void add_leaf(const struct tree *t, const struct tree_cell *cell,
+                     const struct tree_moments *c, struct tree_rates *r)
+{
+    const struct tree_points *p = &t->points;
+    for (int32_t k = cell->first; k < cell->end; k++) {
+        const double m = (double)p->m[k];
+        r->v[0] += m * (double)p->vx[k], r->v[1] += m * (double)p->vy[k];
+        r->v[2] += m * (double)p->vz[k];
+    }
+    tree_motion_centre(c, r);
+    for (int32_t k = cell->first; k < cell->end; k++) {
+        const double d[3] = {(double)p->x[k] + (double)p->xl[k] - c->x[0],
+                             (double)p->y[k] + (double)p->yl[k] - c->x[1],
+                             (double)p->z[k] + (double)p->zl[k] - c->x[2]};
+        const double w[3] = {(double)p->vx[k] - r->v[0], (double)p->vy[k] - r->v[1],
+                             (double)p->vz[k] - r->v[2]};
+        tree_add_rates(r, (double)p->m[k], NULL, NULL, d, w);
+    }
+}
+
+static void add_children(const struct tree *t, const struct tree_cell *cell,
+                         const struct tree_moments *c, const struct tree_rates *of,
+                         struct tree_rates *r)
+{
+    for (int32_t k = cell->child; k < cell->child_end; k++)
+        for (int a = 0; a < 3; a++) r->v[a] += t->moments[k].m * of[k].v[a];
+    tree_motion_centre(c, r);
+    for (int32_t k = cell->child; k < cell->child_end; k++) {
+        const struct tree_moments *child = &t->moments[k];
+        double d[3], w[3];
+        for (int a = 0; a < 3; a++) d[a] = child->x[a] - c->x[a], w[a] = of[k].v[a] - r->v[a];
+        tree_add_rates(r, child->m, child, &of[k], d, w);
+    }
+}
+
+static void find_motions(void *context, int64_t first, int64_t end)
+{
+    const struct level *l = context;
+    const struct tree *t = l->t;
+    for (int64_t k = l->first + first; k < l->first + end; k++) {
+        const struct tree_cell *c = &t->cell[k];
+        if (c->child < 0)
+            add_leaf(t, c, &t->moments[k], &l->rates[k]);
+        else
+            add_children(t, c, &t->moments[k], l->rates, &l->rates[k]);
+        tree_motion_single(&l->rates[k], &t->motion[k]);
+    }
+}
+
+int tree_make_motions(struct tree *t)
+{
+    memory_free(t->motion);
+    t->motion = NULL;
+    if (!t->points.vx) return 0;
+    t->motion = memory_zeroed(((size_t)t->cells + 16) * sizeof *t->motion);
+    struct level l = {t, memory_zeroed((size_t)t->cells * sizeof *l.rates), 0};
+    const int missing = !t->motion || !l.rates;
+    for (int level = t->levels - 1; level >= 0 && !missing; level--) {
+        l.first = t->level_first[level];
+        const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
+        tree_each(t->threads, end - l.first, 256, find_motions, &l);
+    }
+    memory_free(l.rates);
+    return missing ? G6X_E_MEMORY : 0;
+}

@@ -1,0 +1,42 @@
+/* parts.h - sets of particles that no one box resolves: some stand far away from others, or
+ * many at one place. They are divided into parts, each with a tree in a box and units of its own,
+ * or, of a few, with none. Particles at one place are one source of their parts, their place.
+ */
+#ifndef GRAPE6_TREE_PARTS_H
+#define GRAPE6_TREE_PARTS_H
+
+#include "tree/tree.h"
+
+struct tree_part {
+    struct tree tree;            /* of more than TREE_LEAF places */
+    int32_t n, *place;           /* places, ascending */
+    double (*x)[3], (*v)[3], *m; /* of the places: sums of masses, mean velocities */
+    /* What far targets see: mass, and sums of m (x - centre) and m v. */
+    double centre[3], radius, mass, dipole[3], momentum[3];
+};
+
+struct tree_parts {
+    int count;
+    struct tree_part *part;
+    /* Places: their particles, ascending; and by place and particle, where it is. */
+    int32_t places, *first, *particle, *place_of, *part_of, *number_in_part;
+    double (*x)[3], (*v)[3], *m; /* the caller's particles; v NULL: velocities are not known */
+    int unfit;                   /* the mass of a place is no double: no force is known */
+};
+
+/* Whether a tree resolves its particles, and has no crowded leaf. */
+int tree_is_resolved(const struct tree *t, const struct tree_input *in);
+/* Divides a set; 0 or G6X_E_MEMORY. */
+int tree_make_parts(struct tree *t, const struct tree_input *in);
+void tree_free_parts(struct tree_parts *p);
+
+/* As tree_sum, on targets, of a tree that has parts. */
+int tree_sum_parts(const struct tree *t, const struct tree_setting *s,
+                   const struct tree_input *targets, const int32_t *self, const double *eps2,
+                   const double *last_acc, const struct tree_forces *out,
+                   struct tree_counts *counts, struct fault *f);
+
+/* tree/build.c: a tree in one box, whatever it resolves. */
+int tree_build_one(struct tree *t, const struct tree_input *in, int threads);
+
+#endif

@@ -1,0 +1,250 @@
+/* parts_sum.c - forces of a tree in parts: see tree/parts.h. A target takes a part from afar
+ * as a point with a dipole, in double; a part of a few particles pair by pair, in double; and else
+ * by the part's tree. */
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "g6lib.h"
+#include "util/memory.h"
+#include "tree/parts.h"
+
+/* Of a part's radius: at this distance its quadrupole is 2^-36 of its force. */
+#define AFAR 0x1p18
+
+enum { TARGETS_AT_ONCE = 512 };
+
+/* A source: mass, sum of m v, and of m times the way from the point. */
+struct point {
+    double m, momentum[3], dipole[3];
+};
+
+struct act {
+    const struct tree_parts *parts;
+    const struct tree_part *part;
+    const struct tree_input *targets;
+    const int32_t *self; /* NULL: see own */
+    const double *eps2;
+    const struct tree_forces *out;
+    unsigned char *near; /* [targets]: the tree is left to act */
+    int number, own;     /* own: the targets are the particles */
+    _Atomic int64_t coincidences;
+};
+
+/* The number of the particle that a target is, or -1. */
+static int32_t self_of(const struct act *a, int64_t i)
+{
+    return a->own ? (int32_t)i : a->self ? a->self[i] : -1;
+}
+
+/* Its place among those of the part, or -1. */
+static int32_t place_in_part(const struct act *a, int32_t self)
+{
+    const struct tree_parts *p = a->parts;
+    if (self < 0 || p->part_of[p->place_of[self]] != a->number) return -1;
+    return p->number_in_part[p->place_of[self]];
+}
+
+/* w - 3 (u.w) u */
+static void add_turned(const double u[3], const double w[3], double by, double to[3])
+{
+    const double along = 3.0 * (u[0] * w[0] + u[1] * w[1] + u[2] * w[2]);
+    for (int d = 0; d < 3; d++) to[d] += (w[d] - along * u[d]) * by;
+}
+
+/* Adds the force of a point at x on target i; 0 if they are at one place without softening. */
+static int add_point(struct act *a, int64_t i, const double x[3], const struct point *p)
+{
+    const double *at = a->targets->x[i], *v = a->targets->v ? a->targets->v[i] : NULL;
+    double r[3], q[3], size = 0.0, unit = 1.0;
+    for (int d = 0; d < 3; d++) {
+        r[d] = x[d] - at[d];
+        size = fmax(size, fabs(r[d]));
+    }
+    size = fmax(size, sqrt(a->eps2[i]));
+    if (size > 0x1p500) unit = 0x1p-600; /* else squares could overflow, */
+    if (size < 0x1p-500) unit = 0x1p500; /* or vanish */
+    double s2 = a->eps2[i] * unit * unit;
+    for (int d = 0; d < 3; d++) {
+        r[d] *= unit;
+        s2 += r[d] * r[d];
+    }
+    if (s2 == 0.0) return 0;
+    const double by = 1.0 / sqrt(s2), inverse = by * unit;
+    for (int d = 0; d < 3; d++) r[d] *= by;
+    const double along = r[0] * p->dipole[0] + r[1] * p->dipole[1] + r[2] * p->dipole[2];
+    a->out->pot[i] -= (p->m - along * inverse) * inverse;
+    for (int d = 0; d < 3; d++) a->out->acc[i][d] += p->m * inverse * inverse * r[d];
+    add_turned(r, p->dipole, inverse * inverse * inverse, a->out->acc[i]);
+    if (!a->out->jerk) return 1;
+    for (int d = 0; d < 3; d++) q[d] = p->momentum[d] - p->m * v[d];
+    add_turned(r, q, inverse * inverse * inverse, a->out->jerk[i]);
+    return 1;
+}
+
+/* A place, without one of its particles (or -1); how many are left. */
+static int32_t place_without(const struct act *a, int32_t k, int32_t without, struct point *p)
+{
+    const struct tree_parts *parts = a->parts;
+    const int32_t place = a->part->place[k];
+    *p = (struct point){.m = a->part->m[k]};
+    for (int d = 0; d < 3 && a->part->v; d++) p->momentum[d] = p->m * a->part->v[k][d];
+    if (without < 0) return parts->first[place + 1] - parts->first[place];
+    const double m = parts->m[without];
+    p->m -= m;
+    for (int d = 0; d < 3 && parts->v; d++) p->momentum[d] -= m * parts->v[without][d];
+    return parts->first[place + 1] - parts->first[place] - 1;
+}
+
+static int is_afar(const struct act *a, int64_t i)
+{
+    double size = sqrt(a->eps2[i]);
+    for (int d = 0; d < 3; d++) size = fmax(size, fabs(a->part->centre[d] - a->targets->x[i][d]));
+    return size > AFAR * a->part->radius;
+}
+
+static void act_from_afar(struct act *a, int64_t i, int32_t without)
+{
+    const struct tree_part *part = a->part;
+    struct point p = {.m = part->mass};
+    memcpy(p.dipole, part->dipole, sizeof p.dipole);
+    memcpy(p.momentum, part->momentum, sizeof p.momentum);
+    (void)add_point(a, i, part->centre, &p);
+    if (without < 0) return;
+    p = (struct point){.m = -a->parts->m[without]};
+    for (int d = 0; d < 3 && a->parts->v; d++) p.momentum[d] = p.m * a->parts->v[without][d];
+    (void)add_point(a, i, a->parts->x[without], &p);
+}
+
+static void act_on(void *context, int64_t first, int64_t end)
+{
+    struct act *a = context;
+    int64_t coincidences = 0;
+    for (int64_t i = first; i < end; i++) {
+        const int32_t self = self_of(a, i), own = place_in_part(a, self);
+        struct point p;
+        a->near[i] = 0;
+        if (is_afar(a, i)) {
+            act_from_afar(a, i, own >= 0 ? self : -1);
+            continue;
+        }
+        const int by_tree = a->near[i] = a->part->n > TREE_LEAF;
+        /* A tree leaves out the target's place: who else is there is added to it. */
+        const int32_t start = by_tree ? (own < 0 ? a->part->n : own) : 0;
+        const int32_t stop = by_tree && own >= 0 ? own + 1 : a->part->n;
+        for (int32_t k = start; k < stop; k++) {
+            const int32_t left = place_without(a, k, k == own ? self : -1, &p);
+            if (left && !add_point(a, i, a->part->x[k], &p)) coincidences += left;
+        }
+    }
+    atomic_fetch_add(&a->coincidences, coincidences);
+}
+
+/* The targets that the part's tree acts on, and what it gives. */
+struct near {
+    int64_t n, *target;
+    double (*x)[3], (*v)[3], *eps2, *last_acc;
+    int32_t *self;
+    struct tree_forces out;
+};
+
+static void free_near(struct near *n)
+{
+    memory_free(n->target);
+    memory_free(n->x);
+    memory_free(n->self);
+}
+
+static int gather_near(const struct act *a, const double *last_acc, struct near *near)
+{
+    const struct tree_input *in = a->targets;
+    for (int64_t i = 0; i < in->n; i++) near->n += a->near[i];
+    const size_t n = (size_t)near->n;
+    near->target = memory_zeroed(n * sizeof *near->target);
+    near->self = memory_zeroed(n * sizeof *near->self);
+    double *numbers = memory_zeroed(15 * n * sizeof *numbers);
+    near->x = (double (*)[3])(void *)numbers;
+    if (!near->target || !near->self || !numbers) return G6X_E_MEMORY;
+    near->v = near->x + n;
+    near->out.acc = near->v + n;
+    near->out.jerk = a->out->jerk ? near->out.acc + n : NULL;
+    near->out.pot = numbers + 12 * n;
+    near->eps2 = near->out.pot + n;
+    near->last_acc = last_acc ? near->eps2 + n : NULL;
+    for (int64_t i = 0, k = 0; i < in->n; i++) {
+        if (!a->near[i]) continue;
+        near->self[k] = place_in_part(a, self_of(a, i));
+        memcpy(near->x[k], in->x[i], sizeof near->x[k]);
+        if (in->v) memcpy(near->v[k], in->v[i], sizeof near->v[k]);
+        near->eps2[k] = a->eps2[i];
+        if (last_acc) near->last_acc[k] = last_acc[i];
+        near->target[k++] = i;
+    }
+    return 0;
+}
+
+static int act_by_tree(const struct tree *t, struct act *a, const struct tree_setting *s,
+                       const double *last_acc, struct tree_counts *counts, struct fault *f)
+{
+    struct near near = {0};
+    struct tree tree = a->part->tree;
+    tree.threads = t->threads;
+    int code = gather_near(a, last_acc, &near);
+    if (code) {
+        free_near(&near);
+        return error_set(f, code, "out of memory for the forces of a tree on %lld targets",
+                         (long long)a->targets->n);
+    }
+    const struct tree_input in = {near.n, (const double (*)[3])near.x,
+                                  a->out->jerk ? (const double (*)[3])near.v : NULL, NULL};
+    code = tree_sum(&tree, s, &in, near.self, near.eps2, near.last_acc, &near.out, counts, f);
+    for (int64_t k = 0; k < near.n && !code; k++) {
+        const int64_t i = near.target[k];
+        a->out->pot[i] += near.out.pot[k];
+        for (int d = 0; d < 3; d++) {
+            a->out->acc[i][d] += near.out.acc[k][d];
+            if (a->out->jerk) a->out->jerk[i][d] += near.out.jerk[k][d];
+        }
+    }
+    free_near(&near);
+    return code;
+}
+
+int tree_sum_parts(const struct tree *t, const struct tree_setting *s,
+                   const struct tree_input *targets, const int32_t *self, const double *eps2,
+                   const double *last_acc, const struct tree_forces *out,
+                   struct tree_counts *counts, struct fault *f)
+{
+    const struct tree_parts *p = t->parts;
+    const struct tree_input own = {t->points.n, (const double (*)[3])p->x,
+                                   (const double (*)[3])p->v, NULL};
+    struct act a = {.parts = p,
+                    .targets = targets ? targets : &own,
+                    .own = !targets,
+                    .self = self,
+                    .eps2 = eps2,
+                    .out = out};
+    const size_t n = (size_t)a.targets->n;
+    struct tree_counts all = {0};
+    int code = 0;
+    a.near = memory_zeroed(n);
+    if (!a.near) return error_set(f, G6X_E_MEMORY, "out of memory for a tree's targets");
+    const int none = p->unfit ? 0xff : 0; /* bytes of NaN */
+    memset(out->acc, none, n * sizeof *out->acc);
+    memset(out->pot, none, n * sizeof *out->pot);
+    if (out->jerk) memset(out->jerk, none, n * sizeof *out->jerk);
+    for (a.number = 0; a.number < p->count && !code; a.number++) {
+        struct tree_counts counts_of_part = {0};
+        a.part = &p->part[a.number];
+        tree_each(t->threads, (int64_t)n, TARGETS_AT_ONCE, act_on, &a);
+        if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, last_acc, &counts_of_part, f);
+        all.pairs += counts_of_part.pairs;
+        all.points += counts_of_part.points;
+        all.locals += counts_of_part.locals;
+        all.coincidences += counts_of_part.coincidences;
+    }
+    all.coincidences += a.coincidences;
+    if (counts) *counts = all;
+    memory_free(a.near);
+    return code;
+}

@@ -1,0 +1,210 @@
+/* results.c - sums, nearest neighbours and lists of the backends cpu-tree and cuda-tree. */
+#include <string.h>
+
+#include "cuda/cuda.h"
+#include "util/fpenv.h"
+#include "util/memory.h"
+#include "tree/backend.h"
+
+/* Softenings that the targets of one call may have: a sum on the card has one. */
+enum { SOFTENINGS = 32 };
+
+static void keep_row(struct octree *t, int k, const struct partial_row *row)
+{
+    const int i = t->row[k];
+    double sum[NSUM];
+    t->rows_of_i[i] = *row;
+    partial_value(row, sum);
+    for (int q = 0; q < NSUM; q++) t->sum[q][i] = sum[q];
+}
+
+static void keep_rows(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    for (int k = (int)first; k < end; k++) {
+        struct partial_row row;
+        double sum[NSUM] = {0};
+        for (int c = 0; c < 3; c++) {
+            sum[SUM_AX + c] = t->acc[k][c];
+            if (t->with_jerk) sum[SUM_JX + c] = t->jerk[k][c];
+        }
+        sum[SUM_POT] = -t->pot[k];
+        partial_clear(&row);
+        partial_add_block(&row, sum, limbs_of(t->options.precision));
+        keep_row(t, k, &row);
+    }
+}
+
+/* Whether the targets have more softenings than a card sums one by one. */
+static int has_many_softenings(const struct octree *t)
+{
+    double known[SOFTENINGS];
+    int n = 0;
+    for (int k = 0; k < t->plain; k++) {
+        int at = 0;
+        while (at < n && known[at] != t->eps2[k]) at++;
+        if (at < n) continue;
+        if (n == SOFTENINGS) return 1;
+        known[n++] = t->eps2[k];
+    }
+    return 0;
+}
+
+static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+{
+    const struct tree_setting setting = {.method = t->options.tree_method,
+                                         .order = t->options.tree_order,
+                                         .theta = t->options.theta,
+                                         .isa = t->options.isa};
+    const struct tree_input in = {t->plain, (const double (*)[3])t->x,
+                                  jerk ? (const double (*)[3])t->v : NULL, NULL};
+    const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
+    struct tree_counts counts = {0};
+    int code = t->searchable ? 0 : octree_build_here(t, f);
+    fpenv_flush(1);
+    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
+    fpenv_flush(0);
+    *coincidences = counts.coincidences;
+    return code;
+}
+
+static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+{
+    const struct sources *s = &t->sources;
+    struct tree_errand errand = {.sources = s->n,
+                                 .targets = t->plain,
+                                 .x = &s->x[0][0],
+                                 .v = s->v ? &s->v[0][0] : NULL,
+                                 .m = s->m,
+                                 .changed = t->fresh,
+                                 .order =
+                                     t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
+                                 .theta = t->options.theta,
+                                 .at = &t->x[0][0],
+                                 .velocity = jerk ? &t->v[0][0] : NULL,
+                                 .eps2 = t->eps2,
+                                 .self = t->self,
+                                 .acc = &t->acc[0][0],
+                                 .jerk = jerk ? &t->jerk[0][0] : NULL,
+                                 .pot = t->pot};
+    const int code = cuda_tree(t->direct, &errand, f);
+    if (!code) t->fresh = 0;
+    *coincidences = errand.coincidences;
+    t->in_parts = !code && errand.unresolved;
+    return t->in_parts ? sum_here(t, jerk, coincidences, f) : code;
+}
+
+static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
+{
+    const int jerk = (want & WANT_JERK) != 0;
+    int64_t coincidences = 0;
+    const int on_card = t->on_card && !t->in_parts && !has_many_softenings(t);
+    const int code =
+        on_card ? sum_on_card(t, jerk, &coincidences, f) : sum_here(t, jerk, &coincidences, f);
+    t->coincidences += coincidences;
+    if (code) return code;
+    t->with_jerk = jerk;
+    tree_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
+    return 0;
+}
+
+/* The targets that the tree does not serve. */
+static int sum_directly(struct octree *t, unsigned want, struct fault *f)
+{
+    const int first = t->plain, n = t->targets.ni - first;
+    const struct targets odd = {.ni = n,
+                                .index = t->index + first,
+                                .x = (const double (*)[3])(t->x + first),
+                                .v = (const double (*)[3])(t->v + first),
+                                .eps2 = t->eps2 + first};
+    const struct walk all = {0, n, 0, t->nj};
+    const struct partial_row *rows;
+    struct results r;
+    if (!n) return 0;
+    int code = t->behind->start(t->direct, &odd, &all, 1, f);
+    if (!code) code = t->behind->finish(t->direct, want, n, &r, f);
+    if (!code) code = t->behind->partials(t->direct, &rows, f);
+    for (int k = 0; k < n && !code; k++) {
+        keep_row(t, first + k, &rows[k]);
+        t->nearest_address[t->row[first + k]] = r.nearest[k];
+        t->nearest_index[t->row[first + k]] = r.index[k];
+    }
+    return code;
+}
+
+static void find_nearest(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    const struct sources *s = &t->sources;
+    for (int64_t k = first; k < end; k++) {
+        const int i = t->row[k];
+        int32_t number = 0;
+        double r2;
+        const int found = tree_nearest(&t->tree, (const double (*)[3])s->x, NULL, t->self[k],
+                                       t->x[k], 1, &number, &r2);
+        t->nearest_address[i] = found ? s->address[number] : -1;
+        t->nearest_index[i] = found ? s->index[number] : 0;
+    }
+}
+
+int octree_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
+{
+    struct octree *t = state;
+    if (!t->by_tree) return t->behind->finish(t->direct, want, count, results, f);
+    const unsigned missing = want & ~t->done;
+    int code = 0;
+    if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
+    if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, f);
+    if (code) return code;
+    if (missing & WANT_NEAREST && !t->searchable) code = octree_build_here(t, f);
+    if (code) return code;
+    if (missing & WANT_NEAREST) tree_each(t->tree.threads, t->plain, 64, find_nearest, t);
+    t->done |= DONE_SUMS | want;
+    for (int k = 0; k < NSUM; k++) results->sum[k] = t->sum[k];
+    results->nearest = t->nearest_address;
+    results->index = t->nearest_index;
+    return 0;
+}
+
+int octree_partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    struct octree *t = state;
+    if (!t->by_tree) return t->behind->partials(t->direct, rows, f);
+    *rows = t->rows_of_i;
+    return 0;
+}
+
+/* Numbers within a radius, in t->list; how many, or -1: no memory. */
+static int64_t within(struct octree *t, const double at[3], double h2)
+{
+    const double (*x)[3] = (const double (*)[3])t->sources.x;
+    int64_t n = tree_within(&t->tree, x, at, h2, t->list, t->list_room);
+    if (n <= t->list_room) return n;
+    memory_free(t->list);
+    t->list = memory_zeroed((size_t)n * sizeof *t->list);
+    t->list_room = t->list ? n : 0;
+    return t->list ? tree_within(&t->tree, x, at, h2, t->list, n) : -1;
+}
+
+int octree_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
+                      struct fault *f)
+{
+    struct octree *t = state;
+    if (!t->by_tree) return t->behind->neighbours(t->direct, i, h2, index, count, f);
+    const struct sources *s = &t->sources;
+    const double *at = t->targets.x[i], eps2 = t->targets.eps2[i];
+    int64_t found = 0, n = 0;
+    if (!t->searchable && octree_build_here(t, f)) return f->code;
+    if (h2[i] >= 0.0) /* a little more than h2 - eps2 might round to */
+        found = within(t, at, eps2 > 0.0 ? h2[i] - eps2 + (h2[i] + eps2) * 0x1p-50 : h2[i]);
+    if (found < 0) return octree_no_memory(f, "neighbours", s->n);
+    for (int64_t k = 0; k < found; k++) {
+        const double *x = s->x[t->list[k]];
+        const double dx = x[0] - at[0], dy = x[1] - at[1], dz = x[2] - at[2];
+        if (eps2 == 0.0 || (dx * dx + dy * dy) + dz * dz + eps2 <= h2[i])
+            t->list[n++] = s->index[t->list[k]];
+    }
+    *index = t->list;
+    *count = n;
+    return 0;
+}

@@ -1,0 +1,190 @@
+/* search.c - neighbours in a tree: a walk from the root that leaves out cells whose boxes are
+ * too far. */
+#include "shared/tree_distance.h"
+
+#include <stddef.h>
+
+#include "tree/tree.h"
+#include "shared/tree_hilbert.h"
+#include "tree/parts.h"
+
+enum { STACK = 8 * (TREE_LEVELS + 3) }; /* a level adds 7 cells at most */
+
+/* What is searched: the particles of a tree, or of a part of one, in which several have a place. */
+struct among {
+    const struct tree *tree;
+    const double (*x)[3];
+    const struct tree_parts *parts; /* NULL: x are the particles */
+    const struct tree_part *part;
+    const int32_t *label; /* of particles; NULL: their numbers */
+    int32_t skip;
+    struct tree_around around;
+};
+
+/* The particles at number n of x. */
+static const int32_t *particles_at(const struct among *a, const int32_t *n, int32_t *count)
+{
+    *count = 1;
+    if (!a->parts) return n;
+    const int32_t first = a->parts->first[a->part->place[*n]];
+    *count = a->parts->first[a->part->place[*n] + 1] - first;
+    return a->parts->particle + first;
+}
+
+/* ---- all within a radius ------------------------------------------------------------------- */
+
+static int64_t keep_within(const struct among *a, int32_t n, struct tree_heap *list, int64_t room)
+{
+    int64_t found = 0;
+    int32_t count;
+    const int32_t *particle = particles_at(a, &n, &count);
+    for (int32_t k = 0; k < count; k++) {
+        if (particle[k] == a->skip) continue;
+        if (room > 0) tree_keep(list, room, particle[k], 0.0);
+        found++;
+    }
+    return found;
+}
+
+static int64_t find_within(const struct among *a, double h2, struct tree_heap *list, int64_t room)
+{
+    const struct tree *t = a->tree;
+    int32_t stack[STACK];
+    int64_t count = 0;
+    int left = 0;
+    if (t->cells) stack[left++] = 0;
+    while (left) {
+        const int32_t id = stack[--left];
+        const struct tree_cell *c = &t->cell[id];
+        double nearest, farthest;
+        tree_distances2(&a->around, &t->moments[id], &nearest, &farthest);
+        if (!(nearest <= h2)) continue;
+        const int all = farthest <= h2;
+        if (c->child >= 0 && !all) {
+            for (int32_t k = c->child; k < c->child_end; k++) stack[left++] = k;
+            continue;
+        }
+        for (int32_t k = c->first; k < c->end; k++) {
+            const int32_t n = t->points.order[k];
+            if (all || tree_distance2(&a->around, a->x[n]) <= h2)
+                count += keep_within(a, n, list, room);
+        }
+    }
+    return count;
+}
+
+/* Of a part without a tree. */
+static int64_t look_within(const struct among *a, double h2, struct tree_heap *list, int64_t room)
+{
+    int64_t count = 0;
+    for (int32_t k = 0; k < a->part->n; k++)
+        if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, room);
+    return count;
+}
+
+static struct among among_part(const struct among *all, const struct tree_part *part,
+                               const double at[3])
+{
+    struct among a = *all;
+    a.part = part;
+    a.tree = &part->tree;
+    a.x = (const double (*)[3])part->x;
+    a.around = tree_around_place(&part->tree.box, at);
+    return a;
+}
+
+int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t skip, int32_t *found, int64_t room)
+{
+    const struct among all = {.tree = t,
+                              .x = x,
+                              .parts = t->parts,
+                              .skip = skip,
+                              .around = tree_around_place(&t->box, at)};
+    struct tree_heap list = {found, NULL, 0};
+    int64_t count = 0;
+    if (!t->parts) count = find_within(&all, h2, &list, room);
+    for (int k = 0; t->parts && k < t->parts->count; k++) {
+        const struct among a = among_part(&all, &t->parts->part[k], at);
+        count += (a.tree->cells ? find_within : look_within)(&a, h2, &list, room);
+    }
+    tree_put_in_order(&list);
+    return count;
+}
+
+int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[3], double h2,
+                    int32_t *found, int64_t room)
+{
+    return tree_others_within(t, x, at, h2, -1, found, room);
+}
+
+/* ---- the nearest ---------------------------------------------------------------------------- */
+
+/* Children of a cell, the nearest last. */
+static int push_children(const struct tree *t, const struct tree_around *around,
+                         const struct tree_cell *c, int32_t *stack, double *distance, int left)
+{
+    const int first = left;
+    for (int32_t child = c->child; child < c->child_end; child++) {
+        double nearest, farthest;
+        tree_distances2(around, &t->moments[child], &nearest, &farthest);
+        int k = left++;
+        for (; k > first && distance[k - 1] < nearest; k--)
+            stack[k] = stack[k - 1], distance[k] = distance[k - 1];
+        stack[k] = child, distance[k] = nearest;
+    }
+    return left;
+}
+
+/* Of particles at one place, which have ascending numbers, no more than k can be among the first.
+ */
+static void keep_nearest(const struct among *a, int32_t n, struct tree_heap *list, int k)
+{
+    const double r2 = tree_distance2(&a->around, a->x[n]);
+    int32_t count;
+    const int32_t *particle = particles_at(a, &n, &count);
+    for (int32_t i = 0, kept = 0; i < count && kept < k; i++) {
+        if ((a->label ? a->label[particle[i]] : particle[i]) == a->skip) continue;
+        tree_keep(list, k, particle[i], r2);
+        kept++;
+    }
+}
+
+static void find_nearest(const struct among *a, struct tree_heap *list, int k)
+{
+    const struct tree *t = a->tree;
+    int32_t stack[STACK];
+    double distance[STACK];
+    int left = 0;
+    if (t->cells) stack[left] = 0, distance[left++] = 0.0;
+    while (left) {
+        const struct tree_cell *c = &t->cell[stack[--left]];
+        if (list->count == k && distance[left] > list->r2[0]) continue;
+        if (c->child >= 0) {
+            left = push_children(t, &a->around, c, stack, distance, left);
+            continue;
+        }
+        for (int32_t p = c->first; p < c->end; p++) keep_nearest(a, t->points.order[p], list, k);
+    }
+}
+
+int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
+                 const double at[3], int k, int32_t *number, double *r2)
+{
+    const struct among all = {.tree = t,
+                              .x = x,
+                              .parts = t->parts,
+                              .label = label,
+                              .skip = skip,
+                              .around = tree_around_place(&t->box, at)};
+    struct tree_heap list = {number, r2, 0};
+    if (k <= 0) return 0;
+    if (!t->parts) find_nearest(&all, &list, k);
+    for (int p = 0; t->parts && p < t->parts->count; p++) {
+        const struct among a = among_part(&all, &t->parts->part[p], at);
+        if (a.tree->cells) find_nearest(&a, &list, k);
+        for (int32_t n = 0; !a.tree->cells && n < a.part->n; n++) keep_nearest(&a, n, &list, k);
+    }
+    tree_put_in_order(&list);
+    return (int)list.count;
+}

@@ -1,0 +1,105 @@
+/* sources.c - see sources.h. */
+#include "tree/sources.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "g6lib.h"
+#include "util/memory.h"
+#include "tree/tree.h"
+
+enum { GRAIN = 4096 };
+
+void sources_free(struct sources *s)
+{
+    memory_free(s->x);
+    memory_free(s->v);
+    memory_free(s->m);
+    memory_free(s->address);
+    memory_free(s->index);
+    memset(s, 0, sizeof *s);
+}
+
+static int make_room(struct sources *s, int64_t n, int velocities)
+{
+    if (n > s->room || !velocities != !s->v) sources_free(s);
+    if (s->room) return 0;
+    const size_t room = (size_t)n;
+    s->x = memory_zeroed(room * sizeof *s->x);
+    if (velocities) s->v = memory_zeroed(room * sizeof *s->v);
+    s->m = memory_zeroed(room * sizeof *s->m);
+    s->address = memory_zeroed(room * sizeof *s->address);
+    s->index = memory_zeroed(room * sizeof *s->index);
+    if (!s->x || (velocities && !s->v) || !s->m || !s->address || !s->index) {
+        sources_free(s);
+        return G6X_E_MEMORY;
+    }
+    s->room = n;
+    return 0;
+}
+
+struct collection {
+    struct sources *s;
+    const struct jmemory *j;
+    double time;
+    int snap;
+    _Atomic int moving, infinite;
+};
+
+static int is_moving(const struct jmemory *j, int64_t a, int snap)
+{
+    const struct jparticle *p = &j->body[a];
+    int moving = 0;
+    for (int k = 0; k < 3; k++) {
+        moving |= p->v[k] != 0.0 || p->a2[k] != 0.0 || p->j6[k] != 0.0;
+        moving |= snap && j->k18 && j->k18[a][k] != 0.0;
+    }
+    return moving;
+}
+
+static void collect(void *context, int64_t first, int64_t end)
+{
+    struct collection *c = context;
+    struct sources *s = c->s;
+    double v[3];
+    int moving = 0, infinite = 0;
+    for (int64_t k = first; k < end; k++) {
+        const int32_t a = s->address[k];
+        jmemory_predict(c->j, a, c->time, c->snap, s->x[k], v);
+        if (s->v) memcpy(s->v[k], v, sizeof v);
+        s->m[k] = c->j->body[a].mass;
+        s->index[k] = c->j->body[a].index;
+        moving |= is_moving(c->j, a, c->snap);
+        for (int d = 0; d < 3; d++) infinite |= !isfinite(s->x[k][d]) || !isfinite(v[d]);
+    }
+    if (moving) c->moving = 1;
+    if (infinite) c->infinite = 1;
+}
+
+int sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time, int snap,
+                    int velocities, int threads)
+{
+    if (make_room(s, nj, velocities)) return G6X_E_MEMORY;
+    struct collection c = {.s = s, .j = j, .time = time, .snap = snap};
+    s->n = 0;
+    for (int64_t a = 0; a < nj; a++)
+        if (j->note[a].state == SLOT_SET) s->address[s->n++] = (int32_t)a;
+    tree_each(threads, s->n, GRAIN, collect, &c);
+    s->moving = c.moving;
+    s->finite = !c.infinite;
+    return 0;
+}
+
+int32_t sources_number(const struct sources *s, int32_t address)
+{
+    int64_t low = 0, high = s->n < (int64_t)address + 1 ? s->n : (int64_t)address + 1;
+    if (high > address && s->address[address] == address) return address; /* all are set */
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (s->address[middle] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->n && s->address[low] == address ? (int32_t)low : -1;
+}

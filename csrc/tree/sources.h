@@ -1,0 +1,23 @@
+/* sources.h - the j particles as a tree takes them: those that are set, in the order of their
+ * addresses, predicted to a time. */
+#ifndef GRAPE6_TREE_SOURCES_H
+#define GRAPE6_TREE_SOURCES_H
+
+#include "core/jmemory.h"
+
+struct sources {
+    int64_t n, room;
+    double (*x)[3], (*v)[3], *m; /* v is NULL if it was not wanted */
+    int32_t *address, *index;
+    int moving; /* another time gives other places */
+    int finite; /* prediction can overflow */
+};
+
+/* Collects the slots below nj; 0 or G6X_E_MEMORY. */
+int sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time, int snap,
+                    int velocities, int threads);
+/* Number of the particle at an address, or -1. */
+int32_t sources_number(const struct sources *s, int32_t address);
+void sources_free(struct sources *s);
+
+#endif

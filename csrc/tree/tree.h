@@ -1,0 +1,113 @@
+/* tree.h - an octree of particles, and forces from it: particles and cells in single precision in
+ * units of the box, so that any units of the caller's do.
+ *
+ * Building: keys along a Hilbert curve, sort, cells level by level, moments from the leaves up.
+ * Forces: targets in groups of 32 along the curve, 16 of them to a super, 8 of those to a hyper; a
+ * walk per hyper, super and group decides which cells act on it as expansions, and what is left to
+ * its parts; in the end leaves act particle by particle.
+ */
+#ifndef GRAPE6_TREE_H
+#define GRAPE6_TREE_H
+
+#include <stdint.h>
+
+#include "core/error.h"
+#include "shared/tree_box.h"
+#include "shared/tree_moments.h"
+
+enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* targets, groups, supers */
+
+/* Places and masses in the order of the keys, in units of the box; velocities in its frame. */
+struct tree_points {
+    int64_t n, room;
+    int32_t *order;                      /* [n]: the caller's number of each */
+    float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
+    float *vx, *vy, *vz;                 /* the same, or NULL: none are known */
+};
+
+struct tree {
+    struct tree_box box;
+    struct tree_points points;
+    uint64_t *key; /* [n] */
+    int32_t *rank; /* [n]: the place of each of the caller's particles among the points */
+    int32_t levels, cells, cell_room, level_first[24];
+    struct tree_cell *cell;
+    struct tree_moments *moments;
+    struct tree_far *far;
+    struct tree_place *place;
+    struct tree_motion *motion; /* of cells; NULL: velocities are not known */
+    int threads;
+    struct tree_parts
+        *parts; /* of particles that one box does not resolve (tree/parts.h), or NULL */
+};
+
+/* A caller's particles. m is NULL for targets; v for all, if no jerk is wanted. */
+struct tree_input {
+    int64_t n;
+    const double (*x)[3], (*v)[3], *m;
+};
+
+enum tree_method { TREE_FMM, TREE_BARNES_HUT };
+struct tree_setting {
+    int method, order;
+    double theta;
+    double bound; /* of a term's error as a share of the last acceleration, or 0 */
+    int isa;
+};
+
+/* What was done, all targets together. */
+struct tree_counts {
+    int64_t pairs, points, locals; /* pairs, cells on targets, cells on groups */
+    int64_t coincidences;          /* pairs at one place with eps = 0, left out */
+};
+
+struct tree_forces {
+    double (*acc)[3], *pot, (*jerk)[3]; /* jerk may be NULL; else all velocities are wanted. Its
+                                           relative error is near ten times that of acc. */
+};
+
+void tree_free(struct tree *t);
+/* Builds the tree of some particles, all of which are finite. 0 or a fault code. */
+int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f);
+/* Forces of the tree on targets, or on its own particles (targets NULL). self[i] is the number of
+ * the particle that target i is, or -1; NULL: none is. eps2: of each target. */
+int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tree_input *targets,
+             const int32_t *self, const double *eps2, const double *last_acc,
+             const struct tree_forces *out, struct tree_counts *counts, struct fault *f);
+
+/* Searches in double precision among the coordinates x that the tree was built of, exact whatever
+ * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
+/* Numbers of the particles with r^2 <= h2, ascending; the first `room` of them are written. How
+ * many there are. */
+int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[3], double h2,
+                    int32_t *found, int64_t room);
+/* The same without particle number `skip`. */
+int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t skip, int32_t *found, int64_t room);
+/* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
+ * `skip` (label NULL: the number is the label, and skip -1 leaves out none). How many there are, k
+ * at most. */
+int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
+                 const double at[3], int k, int32_t *number, double *r2);
+
+/* The box of some particles, all of which are finite. */
+void tree_find_box(struct tree_box *box, const struct tree_input *in, int threads);
+
+/* Internal: sorts keys and the numbers with them, ascending; equal keys keep their order. */
+int tree_sort(int64_t n, uint64_t *key, int32_t *number, int threads);
+/* Calls work(context, first, end) for pieces of 0..n-1 of `grain` at most, on several threads. */
+void tree_each(int threads, int64_t n, int64_t grain,
+               void (*work)(void *context, int64_t first, int64_t end), void *context);
+/* Sorted points of some input within a box; 0 or G6X_E_MEMORY. */
+int tree_take_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
+                     struct tree_points *p, int threads);
+void tree_free_points(struct tree_points *p);
+/* Internal: velocities, for jerks (tree/motion.c). Where v is NULL nothing is done. */
+void tree_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
+/* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
+float tree_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
+int tree_take_velocities(const struct tree_box *box, const struct tree_input *in,
+                         struct tree_points *p, int threads);
+int tree_make_motions(struct tree *t);
+
+#endif

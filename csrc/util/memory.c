@@ -1,0 +1,108 @@
+/* memory.c - see memory.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "util/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+enum { LINE = 64 };
+static const size_t MAPPED = (size_t)1 << 20; /* from here on pieces are mapped, not malloc'ed */
+
+/* In the cache line before a piece. */
+struct header {
+    void *base;
+    size_t total; /* bytes from the base */
+    int mapped;
+};
+
+#ifdef GRAPE6_FAULT_INJECTION
+static long fail_at;
+long memory_fail_at(long n)
+{
+    const long left = fail_at;
+    fail_at = n;
+    return left;
+}
+static int refused(void) { return fail_at && --fail_at == 0; }
+#else
+static int refused(void) { return 0; }
+#endif
+
+static struct header *header_of(void *p) { return (struct header *)(void *)((char *)p - LINE); }
+
+static void *with_header(void *base, size_t total, int mapped)
+{
+    char *p = (char *)(((uintptr_t)base + 2 * LINE - 1) / LINE * LINE);
+    *header_of(p) = (struct header){base, total, mapped};
+    return p;
+}
+
+#ifdef __linux__
+static void want_huge_pages(void *base, size_t total)
+{
+#ifdef MADV_HUGEPAGE
+    (void)madvise(base, total, MADV_HUGEPAGE);
+#endif
+}
+
+static void *map(size_t total)
+{
+    void *base = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) return NULL;
+    want_huge_pages(base, total);
+    return with_header(base, total, 1);
+}
+#endif
+
+void *memory_zeroed(size_t bytes)
+{
+    if (refused() || bytes > SIZE_MAX / 2) return NULL;
+    const size_t total = bytes + 2 * LINE;
+#ifdef __linux__
+    if (total >= MAPPED) return map(total);
+#endif
+    void *base = calloc(1, total);
+    return base ? with_header(base, total, 0) : NULL;
+}
+
+void *memory_grown(void *p, size_t bytes)
+{
+    if (!p) return memory_zeroed(bytes);
+#ifdef __linux__
+    if (header_of(p)->mapped) {
+        const struct header old = *header_of(p);
+        const size_t total = bytes + 2 * LINE;
+        if (refused() || bytes > SIZE_MAX / 2) return NULL;
+        if (total <= old.total) return p;
+        void *base = mremap(old.base, old.total, total, MREMAP_MAYMOVE);
+        if (base == MAP_FAILED) return NULL;
+        want_huge_pages(base, total);
+        return with_header(base, total, 1);
+    }
+#endif
+    void *more = memory_zeroed(bytes);
+    if (!more) return NULL;
+    const size_t kept = header_of(p)->total - 2 * LINE;
+    memcpy(more, p, kept < bytes ? kept : bytes);
+    memory_free(p);
+    return more;
+}
+
+void memory_free(void *p)
+{
+    if (!p) return;
+    const struct header h = *header_of(p);
+#ifdef __linux__
+    if (h.mapped) {
+        (void)munmap(h.base, h.total);
+        return;
+    }
+#endif
+    free(h.base);
+}

@@ -1,0 +1,145 @@
+/* threads.c - see threads.h. A worker spins for a moment before it sleeps, since the next
+ * force call of a block-step integrator comes within tens of microseconds. */
+#include "util/threads.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "util/fpenv.h"
+#include "util/memory.h"
+
+enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 100000 };
+
+enum { IDLE, ASKED, WORKING };
+
+struct worker {
+    _Atomic int state, asleep;
+    pthread_mutex_t mutex;
+    pthread_cond_t wake;
+    char pad[64];
+};
+
+static pthread_mutex_t in_use = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct worker *workers[MOST_WORKERS];
+static int nworkers;
+static int forked;
+
+static void (*current_work)(void *);
+static void *current_argument;
+static int current_flush; /* workers compute in the environment of who asks */
+
+static int64_t now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int is_asked(struct worker *w)
+{
+    return atomic_load_explicit(&w->state, memory_order_acquire) == ASKED;
+}
+
+/* Returns when asked, having said so; the asker may have thought better of it meanwhile. */
+static void wait_to_be_asked(struct worker *w)
+{
+    int64_t start = now();
+    for (int expected = ASKED; !atomic_compare_exchange_strong(&w->state, &expected, WORKING);
+         expected = ASKED) {
+        for (int k = 0; k < 32 && !is_asked(w); k++) threads_pause();
+        if (is_asked(w) || now() - start < SPIN_NANOSECONDS) continue;
+        (void)pthread_mutex_lock(&w->mutex);
+        atomic_store(&w->asleep, 1);
+        while (atomic_load(&w->state) != ASKED) (void)pthread_cond_wait(&w->wake, &w->mutex);
+        atomic_store(&w->asleep, 0);
+        (void)pthread_mutex_unlock(&w->mutex);
+        start = now();
+    }
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    fenv_t host;
+    fpenv_enter(&host);
+    for (;;) {
+        wait_to_be_asked(w);
+        fpenv_flush(current_flush);
+        current_work(current_argument);
+        atomic_store_explicit(&w->state, IDLE, memory_order_release);
+    }
+    return NULL;
+}
+
+static void ask(struct worker *w)
+{
+    atomic_store(&w->state, ASKED);
+    if (atomic_load(&w->asleep)) {
+        (void)pthread_mutex_lock(&w->mutex);
+        (void)pthread_cond_signal(&w->wake);
+        (void)pthread_mutex_unlock(&w->mutex);
+    }
+}
+
+/* Waits for a worker that has begun; one that has not is told not to. */
+static void wait_for(struct worker *w)
+{
+    int expected = ASKED;
+    if (atomic_compare_exchange_strong(&w->state, &expected, IDLE)) return;
+    for (int spins = 0; atomic_load_explicit(&w->state, memory_order_acquire) != IDLE; spins++) {
+        threads_pause();
+        if (spins > 10000) (void)sched_yield();
+    }
+}
+
+/* Workers take no signals: the host's handlers run in the host's threads. */
+static int add_worker(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, old;
+    struct worker *w = memory_zeroed(sizeof *w);
+    if (!w) return 0;
+    (void)pthread_mutex_init(&w->mutex, NULL);
+    (void)pthread_cond_init(&w->wake, NULL);
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int failed = pthread_create(&thread, &attributes, worker_main, w);
+    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    if (failed) {
+        memory_free(w);
+        return 0;
+    }
+    workers[nworkers++] = w;
+    return 1;
+}
+
+static void after_fork(void) { forked = 1; }
+static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
+
+void threads_run(int n, void (*work)(void *argument), void *argument)
+{
+    (void)pthread_once(&once, prepare);
+    if (n <= 1 || forked || pthread_mutex_trylock(&in_use) != 0) {
+        work(argument);
+        return;
+    }
+    while (nworkers < n - 1 && nworkers < MOST_WORKERS && add_worker());
+    const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
+    current_work = work;
+    current_argument = argument;
+    current_flush = fpenv_flushes();
+    for (int k = 0; k < helpers; k++) ask(workers[k]);
+    work(argument);
+    for (int k = 0; k < helpers; k++) wait_for(workers[k]);
+    (void)pthread_mutex_unlock(&in_use);
+}

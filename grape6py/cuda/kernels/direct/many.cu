@@ -1,0 +1,220 @@
+/* many.cu - sums on many i particles: a thread takes two of them through blocks of addresses. */
+
+enum { WIDE_THREADS = 128, PER_THREAD = 2, WIDE_ROWS = WIDE_THREADS * PER_THREAD };
+
+/* Block sums of a thread's rows, in shared memory, and sums of a chunk in mode double, for which
+ * registers are too few. */
+typedef struct block_sum wide_sums[NSUM][PER_THREAD][WIDE_THREADS];
+typedef real chunk_sums[NSUM][PER_THREAD][WIDE_THREADS];
+
+/* Adds groups to the sums of a chunk, one after another. */
+template <bool JERK, bool NEAR, bool SOFT, bool SAME>
+DEVICE_FN void add_groups(const struct target t[PER_THREAD], const real *pairs,
+                          const int32_t *index, int place, int groups,
+                          struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
+                          real r2_min[PER_THREAD], int near_place[PER_THREAD],
+                          unsigned closed[PER_THREAD])
+{
+    enum { UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8 }; /* as registers allow */
+#pragma unroll 1
+    for (int g = 0; g < groups; g++) {
+        struct pair_sum group[PER_THREAD];
+        add_group<JERK, NEAR, SOFT, SAME, PER_THREAD, UNROLL>(
+            t, pairs + g * GROUP_REALS, RUN_REALS, index + g * CUDA_GROUP, place + g * PLACES,
+            group, r2_min, near_place, closed);
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) {
+#if DOUBLE_MODE
+#pragma unroll
+            for (int q = 0; q < NSUM; q++) {
+                real *sum = &waiting[q][k][threadIdx.x];
+                if (is_wanted(JERK, q)) *sum = v_add(*sum, *sum_number(&group[k], q));
+            }
+#else
+            add_sums<JERK>(&chunk[k], group[k]);
+#endif
+        }
+    }
+}
+/* The same, where indices are only compared if they may be equal. */
+template <bool JERK, bool NEAR, bool SOFT>
+DEVICE_FN void add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
+                             const real *pairs, int group, int groups,
+                             struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
+                             real r2_min[PER_THREAD], int near_place[PER_THREAD],
+                             unsigned closed[PER_THREAD])
+{
+    const int32_t *index = &job.sources.index[group * CUDA_GROUP];
+    bool mine = false;
+    for (int g = group; g < group + groups; g++)
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++)
+            mine = mine || may_hold(job.sources.spans[g], t[k].label);
+    if (__any_sync(0xffffffffu, mine))
+        add_groups<JERK, NEAR, SOFT, true>(t, pairs, index, group * PLACES, groups, chunk, waiting,
+                                           r2_min, near_place, closed);
+    else
+        add_groups<JERK, NEAR, SOFT, false>(t, pairs, index, group * PLACES, groups, chunk,
+                                            waiting, r2_min, near_place, closed);
+}
+
+DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting)
+{
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        chunk[k] = no_pairs();
+#pragma unroll
+        for (int q = 0; DOUBLE_MODE && q < NSUM; q++) waiting[q][k][threadIdx.x] = 0;
+    }
+}
+
+DEVICE_FN real chunk_sum(struct pair_sum chunk[PER_THREAD], chunk_sums waiting, int k, int q)
+{
+    return DOUBLE_MODE ? waiting[q][k][threadIdx.x] : *sum_number(&chunk[k], q);
+}
+
+/* Deposits a row's sums of a block and zeroes them, unless they are the host's business. */
+template <bool JERK>
+DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target *t, int row,
+                             int block, wide_sums sums, int k)
+{
+    const int thread = (int)threadIdx.x;
+    const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
+    bool good = in_range(MODE, &t->range, &range);
+#pragma unroll 1
+    for (int q = 0; q < NSUM; q++) {
+        const struct block_sum s = settled(sums[q][k][thread], window_of(q));
+        sums[q][k][thread] = s;
+        good = good && fits_bins(s.hi, job.unit[window_of(q)]);
+    }
+    if (!good) leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+#pragma unroll 1
+    for (int q = 0; q < NSUM; q++) {
+        if (good) deposit(job, row, q, sums[q][k][thread]);
+        sums[q][k][thread] = no_sum();
+    }
+    return good;
+}
+
+/* The lowest address of a place at distance r2, among 16. */
+DEVICE_FN int address_at(const struct cuda_sum_job &job, const struct target *t, int place,
+                         real r2)
+{
+    const real *pairs = (const real *)job.sources.pairs + (size_t)place * (CUDA_PLACE / 2) * PAIR_REALS;
+    int found = -1;
+#pragma unroll 2
+    for (int p = CUDA_PLACE / 2 - 1; p >= 0; p--) {
+        struct pair_j a, b;
+        const int address = place * CUDA_PLACE + 2 * p;
+        load_sources(pairs + p * PAIR_REALS, &a, &b);
+        if (is_at(t, &b, r2) && job.sources.index[address + 1] != t->label) found = address + 1;
+        if (is_at(t, &a, r2) && job.sources.index[address] != t->label) found = address;
+    }
+    return found;
+}
+
+template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda_sum_job &job)
+{
+    alignas(16) __shared__ real staged[CHUNK_REALS];
+    __shared__ wide_sums sums;
+#if DOUBLE_MODE
+    __shared__ chunk_sums waiting;
+#else
+    real (*waiting)[PER_THREAD][WIDE_THREADS] = NULL;
+#endif
+    __shared__ real near_r2[PER_THREAD][WIDE_THREADS]; /* of the blocks so far */
+    __shared__ int near_place[PER_THREAD][WIDE_THREADS];
+    const int thread = (int)threadIdx.x;
+    const int first = (int)blockIdx.y * WIDE_ROWS;
+    const int begin = job.first_block + (int)blockIdx.x * job.step_blocks;
+    const int end = min(job.end_block, begin + job.step_blocks);
+    struct target t[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int row = first + k * WIDE_THREADS + thread;
+        t[k] = load_target(job, NULL, min(row, job.rows - 1));
+        near_r2[k][thread] = v_set1(FAR_S2);
+        near_place[k][thread] = 0;
+        for (int q = 0; q < NSUM; q++) sums[q][k][thread] = no_sum();
+    }
+#pragma unroll 1
+    for (int block = begin; block < end; block++) {
+        const int chunks = chunks_of(job.nj, block);
+        real r2_min[PER_THREAD];
+        int place[PER_THREAD];
+        unsigned closed[PER_THREAD];
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) {
+            r2_min[k] = v_set1(FAR_S2);
+            place[k] = 0;
+            closed[k] = 0;
+        }
+#pragma unroll 1
+        for (int c = 0; c < chunks; c++) {
+            const int chunk = block * CUDA_CHUNKS + c;
+            const quad *from =
+                (const quad *)((const real *)job.sources.pairs + (size_t)chunk * CHUNK_REALS);
+            __syncthreads();
+#pragma unroll 5
+            for (int q = thread; q < (int)(sizeof staged / 16); q += WIDE_THREADS)
+                ((quad *)staged)[q] = from[q];
+            __syncthreads();
+            struct pair_sum sum[PER_THREAD];
+            begin_chunk(sum, waiting);
+            add_groups_of<JERK, NEAR, SOFT>(job, t, staged, 4 * chunk, 4, sum, waiting, r2_min,
+                                            place, closed);
+#pragma unroll
+            for (int k = 0; k < PER_THREAD; k++)
+#pragma unroll
+                for (int q = 0; q < NSUM; q++)
+                    if (is_wanted(JERK, q))
+                        add_chunk(&sums[q][k][thread], chunk_sum(sum, waiting, k, q));
+        }
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) {
+            const int row = first + k * WIDE_THREADS + thread;
+            const bool good =
+                row < job.rows && deposit_block<JERK>(job, &t[k], row, block, sums, k);
+            if (good && NEAR && r2_min[k] < near_r2[k][thread]) {
+                near_r2[k][thread] = r2_min[k];
+                near_place[k][thread] = place[k];
+            }
+            if (__any_sync(0xffffffffu, good && closed[k]))
+                close_rows(job, NULL, {NULL, NULL}, JERK, NEAR ? NEAR_BY_PLACE : NEAR_NOT,
+                           row - thread % 32, block, good ? closed[k] : 0);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        const int row = first + k * WIDE_THREADS + thread;
+        if (NEAR && row < job.rows) offer_nearest(job, row, near_r2[k][thread], near_place[k][thread]);
+    }
+    if (!last_of_tile(job)) return;
+    const int rows = min((int)WIDE_ROWS, job.rows - first);
+    give_sums(job, first, rows);
+#pragma unroll 1
+    for (int k = 0; NEAR && k < PER_THREAD; k++) {
+        const int row = first + k * WIDE_THREADS + thread;
+        if (row >= job.rows) break;
+        real r2;
+        const int at = best_place(job, row, &r2);
+        const struct target own = load_target(job, NULL, row);
+        const int address = at == -1          ? -1
+                            : is_address(at) ? address_of(at)
+                                             : address_at(job, &own, at, r2);
+        give_nearest(job, row, address, r2);
+    }
+    end_tile(job, first, rows);
+}
+
+enum { WIDE_BLOCKS = DOUBLE_MODE ? 3 : 4 };
+#define WIDE(name, jerk, near, soft)                                                               \
+    KERNEL(name, struct cuda_sum_job, WIDE_THREADS, WIDE_BLOCKS) { wide<jerk, near, soft>(job); }
+WIDE(wide_plain, false, false, false)
+WIDE(wide_soft, false, false, true)
+WIDE(wide_near, false, true, false)
+WIDE(wide_near_soft, false, true, true)
+WIDE(wide_jerk, true, false, false)
+WIDE(wide_jerk_soft, true, false, true)
+WIDE(wide_jerk_near, true, true, false)
+WIDE(wide_jerk_near_soft, true, true, true)

@@ -1,0 +1,146 @@
+/* middle.cu - sums on some dozens of i particles: all warps of a CUDA block have the same ones, two a
+ * thread, and each warp takes a chunk of the block of addresses. There is always a nearest neighbour
+ * and always a softening, which may be zero. */
+enum { MIDDLE_ROWS = 32 * PER_THREAD, MIDDLE_HELD = DOUBLE_MODE ? 2 : 4 /* groups, by a warp */ };
+
+struct shared_middle {
+    alignas(16) real held[CUDA_CHUNKS][MIDDLE_HELD * GROUP_REALS];
+    chunk_sums sums; /* thread 32 c + l has those of chunk c on the rows l and 32 + l */
+    real r2_min[PER_THREAD][WIDE_THREADS];
+    int place[PER_THREAD][WIDE_THREADS];
+    unsigned closed[PER_THREAD][WIDE_THREADS]; /* of a chunk, then, below MIDDLE_ROWS, of a block */
+};
+
+#ifndef GRAPE6_ON_CPU
+static_assert(sizeof(struct shared_middle) <= CUDA_MIDDLE_SHARED, "what csrc/cuda/device.c asks for");
+#endif
+
+/* Sums of a warp's chunk. */
+template <bool JERK>
+DEVICE_FN void middle_chunk(const struct cuda_sum_job &job, struct shared_middle *s,
+                            const struct target t[PER_THREAD], int block)
+{
+    const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
+    real *held = s->held[warp], r2_min[PER_THREAD];
+    int place[PER_THREAD];
+    unsigned closed[PER_THREAD];
+    struct pair_sum sum[PER_THREAD];
+    begin_chunk(sum, s->sums);
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        r2_min[k] = v_set1(FAR_S2);
+        place[k] = 0;
+        closed[k] = 0;
+    }
+#pragma unroll 1
+    for (int g = 0; g < 4; g += MIDDLE_HELD) {
+        const int group = 4 * (block * CUDA_CHUNKS + warp) + g;
+        const quad *from =
+            (const quad *)((const real *)job.sources.pairs + (size_t)group * GROUP_REALS);
+        __syncwarp();
+#pragma unroll 10
+        for (int q = lane; q < (int)(sizeof s->held[0] / 16); q += 32) ((quad *)held)[q] = from[q];
+        __syncwarp();
+        add_groups_of<JERK, true, true>(job, t, held, group, MIDDLE_HELD, sum, s->sums, r2_min,
+                                        place, closed);
+    }
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++) {
+        s->r2_min[k][thread] = r2_min[k];
+        s->place[k][thread] = place[k];
+        s->closed[k][thread] = closed[k];
+#pragma unroll
+        for (int q = 0; !DOUBLE_MODE && q < NSUM; q++)
+            s->sums[q][k][thread] = *sum_number(&sum[k], q);
+    }
+}
+
+/* The nearest neighbour of a row so far. */
+struct nearest_place {
+    real r2;
+    int place;
+};
+
+/* Deposits a row's sums of a block, unless they are the host's business: threads 0 to 63. Returns
+ * its closed runs. */
+template <bool JERK>
+DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, const struct shared_middle *s,
+                          const struct target *t, int row, int block, int chunks,
+                          struct nearest_place *nearest)
+{
+    const int k = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
+    struct nearest_place here = {v_set1(FAR_S2), 0};
+    struct block_sum sum[NSUM];
+    unsigned closed = 0;
+    for (int c = 0; c < chunks; c++) {
+        closed |= s->closed[k][32 * c + lane];
+        const real r2 = s->r2_min[k][32 * c + lane];
+        if (r2 < here.r2) {
+            here.r2 = r2;
+            here.place = s->place[k][32 * c + lane];
+        }
+    }
+    bool good = in_range(MODE, &t->range, &range);
+#pragma unroll
+    for (int q = 0; q < NSUM; q++) {
+        sum[q] = no_sum();
+        if (!is_wanted(JERK, q)) continue;
+        for (int c = 0; c < chunks; c++) add_chunk(&sum[q], s->sums[q][k][32 * c + lane]);
+        sum[q] = settled(sum[q], window_of(q));
+        good = good && fits_bins(sum[q].hi, job.unit[window_of(q)]);
+    }
+    if (!good) {
+        leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+        return 0;
+    }
+#pragma unroll
+    for (int q = 0; q < NSUM; q++)
+        if (is_wanted(JERK, q)) deposit(job, row, q, sum[q]);
+    if (here.r2 < nearest->r2) *nearest = here;
+    return closed;
+}
+
+template <bool JERK>
+DEVICE_FN void middle(const struct cuda_sum_job &job, const struct cuda_packed_targets *in_job)
+{
+    SHARED_BY_LAUNCH(struct shared_middle, s);
+    const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int first = (int)blockIdx.y * MIDDLE_ROWS, rows = min((int)MIDDLE_ROWS, job.rows - first);
+    const int begin = job.first_block + (int)blockIdx.x * job.step_blocks;
+    const int end = min(job.end_block, begin + job.step_blocks);
+    struct nearest_place nearest = {v_set1(FAR_S2), 0};
+    struct target t[PER_THREAD];
+#pragma unroll
+    for (int k = 0; k < PER_THREAD; k++)
+        t[k] = load_target(job, in_job, first + min(32 * k + lane, rows - 1));
+    const struct target own = warp ? t[1] : t[0]; /* of row `thread`, if there is one */
+#pragma unroll 1
+    for (int block = begin; block < end; block++) {
+        const int chunks = chunks_of(job.nj, block);
+        if (warp < chunks) middle_chunk<JERK>(job, s, t, block);
+        __syncthreads();
+        const unsigned closed =
+            thread < rows ? middle_row<JERK>(job, s, &own, first + thread, block, chunks, &nearest)
+                          : 0;
+        if (!__syncthreads_or(closed != 0)) continue;
+        if (thread < (int)MIDDLE_ROWS) s->closed[0][thread] = closed;
+        __syncthreads();
+        enum { EACH = MIDDLE_ROWS / (WIDE_THREADS / 32) }; /* rows of a warp */
+        close_rows(job, in_job, {NULL, NULL}, JERK, NEAR_BY_ADDRESS, first + warp * EACH, block,
+                   lane < (int)EACH ? s->closed[0][warp * EACH + lane] : 0);
+        __syncthreads();
+    }
+    if (thread < rows && nearest.r2 < (real)NO_NEIGHBOUR)
+        offer_nearest(job, first + thread, nearest.r2,
+                      address_at(job, &own, nearest.place, nearest.r2));
+    give_tile(job, first, rows);
+}
+
+#define MIDDLE(name, jerk)                                                                         \
+    KERNEL(name, struct cuda_small_job, WIDE_THREADS, WIDE_BLOCKS)                                 \
+    {                                                                                              \
+        middle<jerk>(job.sum, job.sum.targets ? NULL : &job.targets);                              \
+    }
+MIDDLE(middle, false)
+MIDDLE(middle_jerk, true)

@@ -1,0 +1,456 @@
+/* build.cu - box, keys, cells and moments of the octree, as in csrc/tree/build.c. */
+
+/* Doubles as integers of the same order. */
+DEVICE_FN uint64_t ordered_bits(double a)
+{
+    const uint64_t bits = bits_of(a);
+    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+DEVICE_FN double from_ordered_bits(uint64_t bits)
+{
+    return from_bits(bits >> 63 ? bits & ~((uint64_t)1 << 63) : ~bits);
+}
+
+/* The least and largest coordinates and the largest mass, and who is not finite. */
+KERNEL(tree_extent, struct tree_card_job, 256, 1)
+{
+    __shared__ uint64_t column[7][256];
+    const unsigned t = threadIdx.x;
+    const double infinite = from_bits((uint64_t)0x7ff << 52);
+    double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
+    double mass = 0.0;
+    for (int64_t k = blockIdx.x * 256 + t; k < job.n; k += gridDim.x * 256) {
+        const double size = fabs(job.m[k]);
+        bool finite = size < infinite;
+        if (size > mass) mass = size;
+        for (int c = 0; c < 3; c++) {
+            const double x = job.x[3 * k + c];
+            finite &= fabs(x) < infinite;
+            if (x < low[c]) low[c] = x;
+            if (x > high[c]) high[c] = x;
+        }
+        if (!finite)
+            atomicMax(&job.status->bad, job.n - (int)k); /* the lowest number wins */
+    }
+    for (int c = 0; c < 3; c++) {
+        column[c][t] = ordered_bits(low[c]);
+        column[3 + c][t] = ordered_bits(high[c]);
+    }
+    column[6][t] = ordered_bits(mass);
+    for (unsigned half = 128; half; half /= 2) {
+        __syncthreads();
+        if (t >= half) continue;
+        for (int c = 0; c < 7; c++) {
+            const uint64_t a = column[c][t], b = column[c][t + half];
+            column[c][t] = (c < 3) == (a < b) ? a : b;
+        }
+    }
+    __syncthreads();
+    if (t >= 7) return;
+    if (t < 3)
+        atomicMin((unsigned long long *)&job.status->low[t], (unsigned long long)column[t][0]);
+    else if (t < 6)
+        atomicMax((unsigned long long *)&job.status->high[t - 3], (unsigned long long)column[t][0]);
+    else
+        atomicMax((unsigned long long *)&job.status->mass, (unsigned long long)column[t][0]);
+}
+
+/* Before a tree is made, and before a sum: nothing is counted yet; box, opening and eps^2. */
+KERNEL(tree_begin, struct tree_card_job, 32, 1)
+{
+    struct tree_status *s = job.status;
+    const int t = (int)threadIdx.x;
+    for (int k = t; k < TREE_COUNTERS; k += 32)
+        for (int c = 0; c < 4; c++) s->done[k][c] = 0;
+    if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
+    if (t < KINDS) s->again[t] = 0;
+    if (t) return;
+    s->close = 0, s->coincidences = 0;
+    double low[3], high[3];
+    for (int c = 0; c < 3; c++) {
+        low[c] = from_ordered_bits(s->low[c]);
+        high[c] = from_ordered_bits(s->high[c]);
+    }
+    tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
+    *job.opening = tree_opening_of(job.theta, job.order_of_expansion == 0, job.bound);
+    const double *scale = job.box->scale;
+    *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
+}
+
+DEVICE_FN void split_point(const struct tree_box *box, const double *x, float4 *high, float4 *low)
+{
+    tree_split(tree_in_box(box, 0, x[0]), &high->x, &low->x);
+    tree_split(tree_in_box(box, 1, x[1]), &high->y, &low->y);
+    tree_split(tree_in_box(box, 2, x[2]), &high->z, &low->z);
+    high->w = low->w = 0.0f;
+}
+
+DEVICE_FN uint64_t key_of(const struct tree_box *box, float4 high, float4 low)
+{
+    const float at[3] = {high.x, high.y, high.z}, rest[3] = {low.x, low.y, low.z};
+    return tree_key_of(box, at, rest);
+}
+
+/* Keys, and what is gathered in their order: one stretch of memory a particle. */
+KERNEL(tree_keys, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.n) return;
+    const double x[3] = {job.x[3 * (int64_t)k], job.x[3 * (int64_t)k + 1], job.x[3 * (int64_t)k + 2]};
+    float4 high, low;
+    split_point(&box, x, &high, &low);
+    high.w = (float)tree_mass_in_box(&box, job.m[k]);
+    job.key[k] = key_of(&box, high, low);
+    job.packed[2 * (int64_t)k] = high;
+    job.packed[2 * (int64_t)k + 1] = low;
+}
+
+KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.target_count) return;
+    float4 high, low;
+    split_point(&box, job.targets + 3 * (int64_t)k, &high, &low);
+    job.key[k] = key_of(&box, high, low);
+}
+
+/* A key's first 32 digits. */
+DEVICE_FN int front_of(uint64_t key) { return (int)(key >> 31); }
+
+/* Points in order; and keys, which are made again: that is faster than gathering them. */
+KERNEL(tree_gather, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.n) return;
+    const int64_t i = job.order[k];
+    const float4 high = job.packed[2 * i];
+    float4 low = job.packed[2 * i + 1];
+    const uint64_t key = key_of(&box, high, low);
+    low.w = __int_as_float(front_of(key));
+    job.high[k] = high;
+    job.low[k] = low;
+    job.sorted[k] = key;
+}
+
+/* The place of a particle, found by its key; of equal keys, by its number. */
+DEVICE_FN int place_of(const struct tree_card_job &job, const struct tree_box *box, int number)
+{
+    float4 high, low;
+    split_point(box, job.x + 3 * (int64_t)number, &high, &low);
+    const uint64_t key = key_of(box, high, low);
+    int first = 0, end = job.n - 1;
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        const float4 rest = job.low[middle];
+        uint64_t its = (uint64_t)(uint32_t)__float_as_int(rest.w) << 31;
+        if ((int)(its >> 31) == front_of(key)) its = key_of(box, job.high[middle], rest);
+        if (its < key || (its == key && job.order[middle] < number))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* The place of each particle by its number. */
+KERNEL(tree_ranks, struct tree_card_job, 256, 1)
+{
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k < job.n) job.rank[job.order[k]] = k;
+}
+
+/* Last accelerations of the targets in units of the box. */
+KERNEL(tree_gather_last, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.target_count) return;
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const double unit = box.mass_scale[0] * box.mass_scale[1], per = box.scale[0] * box.scale[1];
+    job.last_acc[k] = (float)(job.last[i] * unit / per / per);
+}
+
+KERNEL(tree_gather_targets, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.target_count) return;
+    const int64_t i = job.target_order[k];
+    split_point(&box, job.targets + 3 * i, &job.target_high[k], &job.target_low[k]);
+    const int self = job.self ? job.self[i] : -1;
+    job.target_self[k] = self < 0 ? -1 : job.rank ? job.rank[self] : place_of(job, &box, self);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------
+ *
+ * A particle's leaf lies one level below the deepest cell with more than TREE_LEAF particles that
+ * holds it: the deepest that TREE_LEAF + 1 consecutive keys with this one among them share. Cells
+ * begin with a particle on the levels below those it shares with the particle before, down to its
+ * leaf. So where cells begin and end is known from neighbouring keys, and their numbers, level by
+ * level in the order of keys, from counts. Number n stands for the end of all. */
+
+/* Levels on which two keys lie in one cell. */
+DEVICE_FN int shared_levels(uint64_t a, uint64_t b)
+{
+    return a == b ? TREE_LEVELS : (__clzll((int64_t)(a ^ b)) - 1) / 3;
+}
+
+enum { CELL_BLOCK = 1024, CELL_LEVELS = TREE_LEVELS + 1 };
+
+/* The levels on which cells begin with a particle are above begin and up to leaf; -1: none. */
+DEVICE_FN void levels_at(const struct tree_card_job &job, int k, int *begin, int *leaf)
+{
+    const int levels = k >= 0 && k < job.n ? job.levels[k] : 0;
+    *leaf = (levels & 255) - 1;
+    *begin = (levels >> 8) - 1;
+}
+
+KERNEL(tree_count, struct tree_card_job, 1024, 1)
+{
+    __shared__ uint64_t key[CELL_BLOCK + 2 * TREE_LEAF];
+    __shared__ int common[CELL_BLOCK + TREE_LEAF], begins[CELL_LEVELS];
+    const int t = (int)threadIdx.x, first = (int)blockIdx.x * CELL_BLOCK - TREE_LEAF;
+    for (int k = t; k < CELL_BLOCK + 2 * TREE_LEAF; k += CELL_BLOCK)
+        key[k] = first + k >= 0 && first + k < job.n ? job.sorted[first + k] : 0;
+    if (t < CELL_LEVELS) begins[t] = 0;
+    __syncthreads();
+    for (int k = t; k < CELL_BLOCK + TREE_LEAF; k += CELL_BLOCK)
+        common[k] = first + k >= 0 && first + k + TREE_LEAF < job.n
+                        ? shared_levels(key[k], key[k + TREE_LEAF])
+                        : -1;
+    __syncthreads();
+    const int k = first + TREE_LEAF + t;
+    int leaf = -1, begin = -1;
+    if (k < job.n) {
+        for (int j = 0; j <= TREE_LEAF; j++) leaf = max(leaf, common[t + j]);
+        leaf = min(leaf + 1, (int)TREE_LEVELS);
+        if (k) begin = min(shared_levels(key[t + TREE_LEAF - 1], key[t + TREE_LEAF]), leaf);
+        job.levels[k] = (uint16_t)((leaf + 1) | (begin + 1) << 8);
+    }
+    for (int level = 0; level < CELL_LEVELS; level++) {
+        const unsigned here = __ballot_sync(0xffffffffu, level > begin && level <= leaf);
+        if (t % 32 == 0 && here) atomicAdd(&begins[level], __popc(here));
+    }
+    __syncthreads();
+    if (t < CELL_LEVELS) job.counts[t * job.blocks + (int)blockIdx.x] = begins[t];
+}
+
+/* How many cells there are, and on which levels. */
+KERNEL(tree_levels, struct tree_card_job, 32, 1)
+{
+    const int t = (int)threadIdx.x;
+    if (t >= CELL_LEVELS) return;
+    job.status->level_first[t] = job.summed[t * job.blocks] - job.counts[t * job.blocks];
+    if (t) return;
+    job.status->cells = job.summed[CELL_LEVELS * job.blocks - 1];
+    job.status->level_first[CELL_LEVELS] = job.status->cells;
+}
+
+KERNEL(tree_cells, struct tree_card_job, 1024, 1)
+{
+    __shared__ int before[CELL_LEVELS][32];
+    const int t = (int)threadIdx.x, warp = t / 32, k = (int)blockIdx.x * CELL_BLOCK + t;
+    int leaf, begin, last_leaf, last_begin;
+    levels_at(job, k, &begin, &leaf);
+    levels_at(job, k - 1, &last_begin, &last_leaf);
+    if (k > job.n) last_leaf = -1;
+    /* levels on which some cell begins or ends in this warp */
+    const int deepest = max(leaf, last_leaf);
+    const int low = -__reduce_max_sync(EVERY, deepest > begin ? -begin - 1 : -CELL_LEVELS);
+    const int high = __reduce_max_sync(EVERY, deepest > begin ? deepest : -1);
+    for (int level = t % 32; level < CELL_LEVELS; level += 32) before[level][warp] = 0;
+    __syncwarp();
+    for (int level = low; level <= high; level++) {
+        const unsigned here = __ballot_sync(EVERY, level > begin && level <= leaf);
+        if (t % 32 == 0) before[level][warp] = __popc(here);
+    }
+    __syncthreads();
+    if (t < CELL_LEVELS) {
+        const int at = t * job.blocks + (int)blockIdx.x;
+        int sum = job.summed[at] - job.counts[at];
+        for (int w = 0; w < 32; w++) {
+            const int count = before[t][w];
+            before[t][w] = sum;
+            sum += count;
+        }
+    }
+    __syncthreads();
+    int leaf_id = -1;
+    /* the number of cells of the level above that have begun before */
+    int above = low > 0 && low < CELL_LEVELS ? before[low - 1][warp] : 0;
+    for (int level = low; level <= high; level++) {
+        const bool begins = level > begin && level <= leaf;
+        const unsigned here = __ballot_sync(EVERY, begins);
+        const int id = before[level][warp] + __popc(here & ((1u << t % 32) - 1));
+        if (begins) {
+            job.cell[id].first = k;
+            if (level == leaf) job.cell[id].child = -1, leaf_id = id;
+            if (level - 1 > begin && level) job.cell[above].child = id;
+            job.above[id] = level == 0 ? -1 : level - 1 > begin ? above : above - 1;
+        }
+        /* cells of the particle before that end here, on this level and the one above */
+        if (level > begin && level <= last_leaf) job.cell[id - 1].end = k;
+        if (level - 1 > begin && level - 1 < last_leaf && level && k)
+            job.cell[above - 1].child_end = id;
+        above = id;
+    }
+    if (k < job.n) job.leaf_at[k] = leaf_id;
+}
+
+/* ---- moments ------------------------------------------------------------------------------- */
+
+/* Points of some leaves that lie together, in shared memory; later ones are fetched. */
+enum { LEAF_THREADS = 128, LEAF_SPAN = 1024, LEAF_STAGED = LEAF_SPAN + TREE_LEAF };
+struct staged_points {
+    float4 high[LEAF_STAGED], low[LEAF_STAGED];
+    int first;
+};
+
+DEVICE_FN void point_of(const struct tree_card_job &job, const struct staged_points *p, int k,
+                        double x[3], double *m)
+{
+    const bool near = k - p->first < LEAF_STAGED;
+    const float4 high = near ? p->high[k - p->first] : job.high[k];
+    const float4 low = near ? p->low[k - p->first] : job.low[k];
+    x[0] = (double)high.x + (double)low.x;
+    x[1] = (double)high.y + (double)low.y;
+    x[2] = (double)high.z + (double)low.z;
+    *m = (double)high.w;
+}
+
+DEVICE_FN void leaf_moments(const struct tree_card_job &job, const struct staged_points *p,
+                            int first, int end, struct tree_moments *c)
+{
+    double origin[3], x[3], d[3], m, r2 = 0.0;
+    point_of(job, p, first, origin, &m);
+    for (int k = first; k < end; k++) {
+        point_of(job, p, k, x, &m);
+        tree_add_mass(c, m, x, origin, x, x);
+    }
+    tree_centre(c, origin);
+    for (int k = first; k < end; k++) {
+        point_of(job, p, k, x, &m);
+        for (int a = 0; a < 3; a++) d[a] = x[a] - c->x[a];
+        tree_add_particle(c, m, d);
+        r2 = tree_larger(r2, tree_square(d));
+    }
+    c->radius = sqrt(r2);
+}
+
+DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
+                             struct tree_moments *c)
+{
+    double origin[3], d[3];
+    for (int k = first; k < end; k++) {
+        const struct tree_moments child = whole(&job.moments[k]);
+        for (int a = 0; a < 3 && k == first; a++) origin[a] = child.x[a];
+        tree_add_mass(c, child.m, child.x, origin, child.low, child.high);
+        c->mixed |= child.mixed;
+    }
+    tree_centre(c, origin);
+    for (int k = first; k < end; k++) {
+        const struct tree_moments child = whole(&job.moments[k]);
+        for (int a = 0; a < 3; a++) d[a] = child.x[a] - c->x[a];
+        tree_add_cell(c, &child, d);
+    }
+}
+
+DEVICE_FN void keep_moments(const struct tree_card_job &job, int id, struct tree_moments *c)
+{
+    struct tree_far far;
+    struct tree_place place;
+    tree_close(c);
+    tree_single(c, &far, &place);
+    put_whole(&job.moments[id], *c);
+    put_whole(&job.far[id], far);
+    put_whole(&job.place[id], place);
+}
+
+DEVICE_FN bool stand_together(const struct tree_card_job &job, int i, int j, double *r2)
+{
+    const double *a = job.x + 3 * job.order[i], *b = job.x + 3 * job.order[j];
+    double d[3];
+    for (int c = 0; c < 3; c++) d[c] = (a[c] - b[c]) * job.box->scale[0] * job.box->scale[1];
+    *r2 = tree_square(d);
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
+/* Whether a leaf's particles are kept apart by too few digits, as in csrc/tree/parts.c: many in a
+ * small leaf, or any if there is no other leaf. Those at one place may be there. */
+DEVICE_FN bool is_unresolved(const struct tree_card_job &job, int first, int end, double radius)
+{
+    const bool alone = job.status->cells == 1;
+    double r2, closest = TREE_UNRESOLVED * TREE_UNRESOLVED;
+    if (!alone && (end - first < TREE_CLUMP || radius >= TREE_UNRESOLVED)) return false;
+    for (int k = first + 1; k < end; k++)
+        for (int i = alone ? first : k - 1; i < k; i++)
+            if (!stand_together(job, i, k, &r2) && (!alone || r2 < closest)) return true;
+    return false;
+}
+
+/* A CUDA block takes the leaves that begin in a stretch of particles, a thread each. */
+KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
+{
+    __shared__ struct staged_points points;
+    __shared__ int leaves[LEAF_SPAN], count;
+    const int t = (int)threadIdx.x, first = (int)blockIdx.x * LEAF_SPAN;
+    if (t == 0) points.first = first, count = 0;
+    __syncthreads();
+    for (int k = t; k < LEAF_STAGED && first + k < job.n; k += LEAF_THREADS) {
+        points.high[k] = job.high[first + k];
+        points.low[k] = job.low[first + k];
+        if (k < LEAF_SPAN && job.leaf_at[first + k] >= 0)
+            leaves[atomicAdd(&count, 1)] = job.leaf_at[first + k];
+    }
+    __syncthreads();
+    for (int k = t; k < count; k += LEAF_THREADS) {
+        const struct tree_cell cell = whole(&job.cell[leaves[k]]);
+        struct tree_moments c;
+        tree_begin(&c);
+        leaf_moments(job, &points, cell.first, cell.end, &c);
+        if (is_unresolved(job, cell.first, cell.end, c.radius)) job.status->unresolved = 1;
+        keep_moments(job, leaves[k], &c);
+    }
+}
+
+/* Whether this is the last of a cell's children to be done. What the others have kept can be read
+ * then. */
+DEVICE_FN bool completes(const struct tree_card_job &job, int above, const struct tree_cell *cell)
+{
+    __threadfence();
+    const int before = atomicAdd(&job.complete[above], 1);
+    __threadfence();
+    return before == cell->child_end - cell->child - 1;
+}
+
+/* Inner cells, from below: who completes the children of a cell goes on with that. */
+KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
+{
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells || job.cell[id].child >= 0) return;
+    for (int above = job.above[id]; above >= 0; above = job.above[above]) {
+        const struct tree_cell cell = whole(&job.cell[above]);
+        if (!completes(job, above, &cell)) return;
+        struct tree_moments c;
+        tree_begin(&c);
+        inner_moments(job, cell.child, cell.child_end, &c);
+        keep_moments(job, above, &c);
+    }
+}
+
+/* Places as Barnes and Hut's walk takes them. */
+KERNEL(tree_barnes_hut, struct tree_card_job, 128, 1)
+{
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells) return;
+    int level = 0;
+    while (id >= job.status->level_first[level + 1]) level++;
+    struct tree_place place = job.place[id];
+    place.size = tree_barnes_hut_size(&job.moments[id], job.box->low, ldexp(job.box->side, -level),
+                                      job.theta);
+    job.barnes_hut[id] = place;
+}

@@ -1,0 +1,157 @@
+/* jerk.cu - jerks of cells and particles on each target, a second pass over the lists of
+ * tree/near.cu. See shared/tree_expansion.h. */
+
+/* Cells on a target: 32 at once come to shared memory. */
+template <int OCTUPOLE, int LANES>
+DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree_group *g,
+                              const int32_t *list, int count, float4 *shared,
+                              const struct jerk_body *b, float jerk[3])
+{
+    const int lane = (int)threadIdx.x % 32;
+    for (int first = 0; first < count; first += 32) {
+        const int n = min(32, count - first);
+        __syncwarp();
+        if (lane < n) {
+            const int cell = list[first + lane];
+            const float4 *far = (const float4 *)&job.far[cell];
+            const float4 *motion = (const float4 *)&job.motion[cell];
+            TREE_UNROLL
+            for (int k = 0; k < 5; k++) shared[9 * lane + k] = far[k];
+            TREE_UNROLL
+            for (int k = 0; k < 4; k++) shared[9 * lane + 5 + k] = motion[k];
+        }
+        __syncwarp();
+        for (int k = lane / LANES; k < n; k += 32 / LANES) {
+            const float s = job.flow->speed;
+            const struct tree_multipole c = multipole_of((const struct tree_far *)&shared[9 * k], g, 1.0f);
+            float v[3], unused = 0.0f, change_jerk[3] = {0.0f, 0.0f, 0.0f};
+            const struct tree_multipole change =
+                change_of((const struct tree_motion *)&shared[9 * k + 5], 1.0f, v);
+            const float x = b->at.x + c.x, y = b->at.y + c.y, z = b->at.z + c.z;
+            tree_cell_to_jerk(OCTUPOLE, x, y, z, b->at.vx - s * v[0], b->at.vy - s * v[1],
+                              b->at.vz - s * v[2], g->eps2, &c, jerk);
+            tree_cell_to_point(OCTUPOLE, x, y, z, g->eps2, &change, &unused, change_jerk);
+            TREE_UNROLL
+            for (int a = 0; a < 3; a++) jerk[a] = v_fma(s, change_jerk[a], jerk[a]);
+        }
+    }
+}
+
+/* Particles of leaves on a target: as many as there are lanes come to shared memory. A target's own
+ * pair is none, nor is one that single precision could not sum. */
+template <int LANES>
+DEVICE_FN void jerk_of_leaves(const struct tree_card_job &job, const struct tree_group *g,
+                              const int32_t *list, int count, int direction, float4 *shared,
+                              const struct jerk_body *b, float jerk[3])
+{
+    const int lane = (int)threadIdx.x % 32;
+    const float speed = job.flow->speed, least = job.eps2_given > 0.0 ? 0.0f : TREE_CLOSE;
+    for (int leaf = 0; leaf < count; leaf++) {
+        const struct tree_cell cell = job.cell[list[direction * leaf]];
+        struct pair_sum sum = {};
+        for (int first = cell.first; first < cell.end; first += 32) {
+            const int n = min(32, cell.end - first);
+            __syncwarp();
+            if (lane < n) {
+                const float4 high = job.high[first + lane], low = job.low[first + lane];
+                float4 p, v = job.velocity[first + lane];
+                p.x = (high.x - g->x) + low.x, p.y = (high.y - g->y) + low.y;
+                p.z = (high.z - g->z) + low.z, p.w = high.w;
+                v.x *= speed, v.y *= speed, v.z *= speed;
+                shared[lane] = p, shared[32 + lane] = v;
+            }
+            __syncwarp();
+            for (int k = lane / LANES; k < n; k += 32 / LANES) {
+                const float4 p = shared[k], v = shared[32 + k];
+                const struct pair_j j = {p.x, p.y, p.z, p.w, v.x, v.y, v.z, 0.0f, 0.0f, 0.0f};
+                const struct pair_sep r = pair_separation(0, &b->at, &j);
+                const float s2 = pair_distance2(&r, b->at.eps2);
+                const bool none = first + k == b->self || s2 < least;
+                pair_add(1, &b->at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r, &sum);
+            }
+        }
+        jerk[0] += sum.jx, jerk[1] += sum.jy, jerk[2] += sum.jz;
+    }
+}
+
+/* A target's jerk, back in the caller's units. */
+DEVICE_FN void put_jerk(const struct tree_card_job &job, int k, const double jerk[3])
+{
+    const struct tree_box *box = &job.flow->wide;
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const int exponent = box->mass + box->velocity - 3 * box->length;
+    for (int c = 0; c < 3; c++) job.jerk[3 * i + c] = tree_scaled(jerk[c], exponent);
+}
+
+/* Groups that tree/near.cu has summed again get theirs then, too. */
+template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &job)
+{
+    __shared__ float4 all_shared[4][9 * 32];
+    const struct tree_level_job &in = small_level(job);
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= small_slots(job)) return;
+    const struct tree_group g = in.group[small_group(job, slot)];
+    float4 *const shared = all_shared[threadIdx.x / 32];
+    const int32_t *points = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]) + in.room[0];
+    const int32_t *leaves = points + in.room[1], *count = in.count + 4 * (int64_t)slot;
+    const int target = g.first + lane % LANES;
+    const struct jerk_body b = jerk_body_of(job, &g, min(target, g.first + g.count - 1));
+    float jerk[3] = {0.0f, 0.0f, 0.0f};
+    jerk_of_points<FMM, LANES>(job, &g, points, count[LIST_POINT], shared, &b, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_LEAF], 1, shared, &b, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, jerk);
+    TREE_UNROLL
+    for (int by = LANES; by < 32; by *= 2) {
+        TREE_UNROLL
+        for (int c = 0; c < 3; c++) jerk[c] += __shfl_xor_sync(EVERY, jerk[c], by);
+    }
+    if (lane >= LANES || target >= g.first + g.count) return;
+    double sum[3] = {jerk[0], jerk[1], jerk[2]};
+    if (FMM) {
+        const float4 far = job.far_jerk[target];
+        sum[0] += far.x, sum[1] += far.y, sum[2] += far.z;
+    }
+    put_jerk(job, target, sum);
+}
+
+#define JERKS(name, fmm)                                                                           \
+    KERNEL(name##_groups, struct tree_card_job, 128, 1) { jerks<fmm, 32>(job); }                   \
+    KERNEL(name##_eights, struct tree_card_job, 128, 1) { jerks<fmm, 8>(job); }                    \
+    KERNEL(name##_singles, struct tree_card_job, 128, 1) { jerks<fmm, 1>(job); }
+JERKS(tree_jerk, 1)
+JERKS(tree_jerk_bh, 0)
+
+/* As tree_close_rows. */
+KERNEL(tree_close_jerks, struct tree_card_job, 256, 1)
+{
+    __shared__ double part[3][256];
+    const struct tree_box box = job.flow->wide;
+    const int t = (int)threadIdx.x, k = job.close[blockIdx.x];
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const double *x = (job.targets ? job.targets : job.x) + 3 * i;
+    const double *own = job.targets ? job.target_v : job.v;
+    const int64_t self = job.targets ? (job.self ? (int64_t)job.self[i] : -1) : i;
+    const double eps2 = job.eps2_given * box.scale[0] * box.scale[1] * box.scale[0] * box.scale[1];
+    double sum[3] = {0.0, 0.0, 0.0}, unit[2], mine[3];
+    tree_halves(unit, -box.velocity);
+    for (int c = 0; c < 3; c++) mine[c] = own ? own[3 * i + c] * unit[0] * unit[1] : 0.0;
+    for (int64_t j = t; j < job.n; j += 256) {
+        double d[3], v[3], s2 = eps2, rv = 0.0;
+        for (int c = 0; c < 3; c++) {
+            d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];
+            v[c] = job.v[3 * j + c] * unit[0] * unit[1] - mine[c];
+            s2 += d[c] * d[c], rv += d[c] * v[c];
+        }
+        if (j == self || s2 == 0.0) continue;
+        const double s = 1.0 / sqrt(s2), ms3 = tree_mass_in_box(&box, job.m[j]) * s * s * s;
+        for (int c = 0; c < 3; c++) sum[c] += ms3 * (v[c] - 3.0 * rv * s * s * d[c]);
+    }
+    for (int c = 0; c < 3; c++) part[c][t] = sum[c];
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < 3 && t < half; c++) part[c][t] += part[c][t + half];
+    }
+    if (t) return;
+    for (int c = 0; c < 3; c++) sum[c] = part[c][0];
+    put_jerk(job, k, sum);
+}

@@ -1,0 +1,98 @@
+/* job.h - what the kernels of the tree are told: one structure for all of them. Python fills
+ * it, field by field in this order (tree_job.py). */
+#ifndef GRAPE6_TREE_JOB_H
+#define GRAPE6_TREE_JOB_H
+
+enum { TREE_COUNTERS = 64 };
+
+/* What is summed at once: groups; such of them as need longer lists; eights of the targets of groups
+ * that need still longer ones, or are wide; single targets; such of them as need longer lists. */
+enum { GROUPS, LONG_GROUPS, EIGHTS, SINGLES, LONG_SINGLES, KINDS };
+
+/* What the card finds out on the way, for the host. */
+struct tree_status {
+    uint64_t low[3], high[3], mass; /* as ordered bits; see tree/build.cu */
+    int32_t bad;                    /* one more than the lowest number of a particle that is not finite */
+    int32_t cells;                  /* there are, or would be */
+    int32_t level_first[24];
+    int32_t need_large[3], need_long[3]; /* longest lists: of hypers and supers; of groups taken again */
+    int32_t need_singles[3];             /* of single targets */
+    int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
+    int32_t close;        /* targets with a pair too close for single precision */
+    int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
+    uint64_t coincidences;
+    uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
+};
+
+/* Velocities, for jerks. */
+struct tree_flow {
+    uint64_t fastest, targets_fastest; /* the largest components, as bits */
+    struct tree_box wide;              /* whose unit of velocity holds those of the targets, too */
+    float speed;                       /* the tree's unit of velocity in that */
+};
+
+/* Groups of one size. */
+struct tree_level_job {
+    struct tree_group *group;
+    float *local;   /* [groups][64] expansions */
+    float *rate;    /* [groups][36]: of psi, for jerks (shared/tree_expansion.h) */
+    int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
+    int32_t *count; /* [groups][4]: of the lists, and own leaves; -1 where there was no room */
+    int32_t room[3];
+    int32_t padding;
+};
+
+struct tree_card_job {
+    const double *x, *m; /* [n][3], [n]: the caller's */
+    const double *targets; /* [targets][3], or NULL: the particles themselves */
+    const int32_t *self;   /* number of the particle that a target is, or -1; or NULL */
+    struct tree_status *status;
+    struct tree_box *box;
+    float *eps2; /* in units of the box */
+    struct tree_opening *opening;
+
+    uint64_t *key, *sorted; /* as they come and in order */
+    float4 *packed;         /* high and low of each, as they come */
+    const int64_t *order;   /* from sorting: the caller's number by place */
+    float4 *high, *low;     /* by place: x y z m; x y z and the key's first 32 digits as bits */
+    uint16_t *levels;       /* of the leaf, and from which on cells begin with this particle */
+    int32_t *counts, *summed; /* [22][blocks]: cells that begin, before and after summing up */
+    int32_t *leaf_at; /* number of the leaf that begins with each particle, or -1 */
+    struct tree_cell *cell;
+    int32_t *above, *complete; /* of cells, while moments are summed: the one they are in (-1: none),
+                                  and how many of their own are done */
+    struct tree_moments *moments;
+    struct tree_far *far;
+    struct tree_place *place, *barnes_hut;
+
+    const double *v, *target_v; /* [n][3], [targets][3]: the caller's. v is NULL: no jerks; else
+                                   target_v is NULL: targets are at rest */
+    struct tree_flow *flow;
+    double *momenta;                    /* [256][4]: and mass, of pieces of the particles */
+    float4 *velocity, *target_velocity; /* by place */
+    struct tree_rates *rates;
+    struct tree_motion *motion;
+    float4 *far_jerk; /* by place: of what is far */
+    double *jerk;     /* result */
+
+    const int64_t *target_order;
+    float4 *target_high, *target_low;
+    int32_t *target_self, *rank;
+    float *last_acc; /* by place; or NULL */
+    struct tree_level_job level[4]; /* hypers, supers, groups, other kinds */
+    int32_t *again[KINDS];          /* first targets of what has to be summed as what */
+    float4 *far_sum; /* by place: acc and phi of what is far */
+    int32_t *close;
+
+    double *acc, *pot; /* results */
+    const double *last; /* the caller's last accelerations; or NULL */
+    double eps2_given, theta, bound;
+    int32_t n, target_count, blocks;
+    int32_t hypers, supers, groups, first_group;
+    int32_t kind, again_room;
+    int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
+    int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
+    int32_t from_root; /* groups walk from the root: there are no supers */
+};
+
+#endif

@@ -1,0 +1,93 @@
+/* load.cuh - what the tree's kernels take from its arrays. */
+
+/* Structures that are fetched and put in pieces of 16 bytes. */
+template <class T> union in_pieces {
+    float4 piece[sizeof(T) / sizeof(float4)];
+    T whole;
+};
+
+template <class T> DEVICE_FN T whole(const T *from)
+{
+    union in_pieces<T> copy;
+    TREE_UNROLL
+    for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++) copy.piece[k] = ((const float4 *)from)[k];
+    return copy.whole;
+}
+
+template <class T> DEVICE_FN void put_whole(T *to, const T &what)
+{
+    union in_pieces<T> copy;
+    copy.whole = what;
+    TREE_UNROLL
+    for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++) ((float4 *)to)[k] = copy.piece[k];
+}
+
+/* Slots of small groups that there are: of the kind that is summed. */
+DEVICE_FN int small_slots(const struct tree_card_job &job)
+{
+    if (job.kind == GROUPS) return job.groups;
+    const int left = min(job.status->again[job.kind], job.again_room) - job.first_slot;
+    return min(left, job.slots);
+}
+
+DEVICE_FN const struct tree_level_job &small_level(const struct tree_card_job &job)
+{
+    return job.level[job.kind == GROUPS ? 2 : 3];
+}
+
+DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
+{
+    return job.kind == GROUPS ? job.first_group + slot : slot;
+}
+
+/* A cell's moments in a group's units, the group's centre as seen from it. */
+DEVICE_FN struct tree_multipole multipole_of(const struct tree_far *far, const struct tree_group *g,
+                                             float u)
+{
+    const float4 *p = (const float4 *)far;
+    const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4];
+    const float u2 = u * u, u3 = u2 * u;
+    struct tree_multipole m;
+    m.x = u * ((g->x - a.x) - b.x), m.y = u * ((g->y - a.y) - b.y), m.z = u * ((g->z - a.z) - b.z);
+    m.m = a.w, m.spread = b.w;
+    m.xx = u2 * c.x, m.xy = u2 * c.y, m.xz = u2 * c.z, m.yy = u2 * c.w, m.yz = u2 * d.x;
+    m.xxx = u3 * d.y, m.xxy = u3 * d.z, m.xxz = u3 * d.w, m.xyy = u3 * e.x, m.xyz = u3 * e.y;
+    m.yyy = u3 * e.z, m.yyz = u3 * e.w;
+    return m;
+}
+
+/* How a cell changes: its velocity, and the rates of its moments as if a cell's, in units of 1/u. */
+DEVICE_FN struct tree_multipole change_of(const struct tree_motion *motion, float u, float v[3])
+{
+    const float4 *p = (const float4 *)motion;
+    const float4 a = p[0], b = p[1], c = p[2], d = p[3];
+    const float u2 = u * u, u3 = u2 * u;
+    struct tree_multipole m;
+    v[0] = u * a.x, v[1] = u * a.y, v[2] = u * a.z;
+    m.m = 0.0f, m.spread = u2 * a.w;
+    m.xx = u2 * b.x, m.xy = u2 * b.y, m.xz = u2 * b.z, m.yy = u2 * b.w, m.yz = u2 * c.x;
+    m.xxx = u3 * c.y, m.xxy = u3 * c.z, m.xxz = u3 * c.w, m.xyy = u3 * d.x, m.xyz = u3 * d.y;
+    m.yyy = u3 * d.z, m.yyz = u3 * d.w;
+    return m;
+}
+
+/* ---- through expansions -------------------------------------------------------------------- */
+
+struct jerk_body {
+    struct pair_i at; /* relative to the group */
+    int self;
+};
+
+DEVICE_FN struct jerk_body jerk_body_of(const struct tree_card_job &job, const struct tree_group *g,
+                                        int k)
+{
+    const float4 high = (job.targets ? job.target_high : job.high)[k];
+    const float4 low = (job.targets ? job.target_low : job.low)[k];
+    const float4 v = (job.targets ? job.target_velocity : job.velocity)[k];
+    struct jerk_body b;
+    b.at.x = (high.x - g->x) + low.x, b.at.y = (high.y - g->y) + low.y;
+    b.at.z = (high.z - g->z) + low.z, b.at.xl = b.at.yl = b.at.zl = 0.0f;
+    b.at.vx = v.x, b.at.vy = v.y, b.at.vz = v.z, b.at.eps2 = g->eps2;
+    b.self = job.targets ? job.target_self[k] : k;
+    return b;
+}

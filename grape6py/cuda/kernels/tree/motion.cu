@@ -1,0 +1,179 @@
+/* motion.cu - what jerks need: velocities of particles and targets, and how cells move and
+ * change, as in csrc/tree/motion.c. */
+
+/* The largest component of n velocities, as bits, and who is not finite. 256 threads call it. */
+DEVICE_FN void find_fastest(const double *v, int n, uint64_t *fastest, int *bad)
+{
+    __shared__ uint64_t column[256];
+    const unsigned t = threadIdx.x;
+    const double infinite = from_bits((uint64_t)0x7ff << 52);
+    double most = 0.0;
+    for (int64_t k = blockIdx.x * 256 + t; k < n; k += gridDim.x * 256) {
+        bool finite = true;
+        for (int c = 0; c < 3; c++) {
+            const double size = fabs(v[3 * k + c]);
+            finite &= size < infinite;
+            if (size < infinite && size > most) most = size;
+        }
+        if (!finite && bad) atomicMax(bad, n - (int)k); /* the lowest number wins */
+    }
+    column[t] = bits_of(most);
+    for (unsigned half = 128; half; half /= 2) {
+        __syncthreads();
+        if (t < half && column[t + half] > column[t]) column[t] = column[t + half];
+    }
+    if (t == 0) atomicMax((unsigned long long *)fastest, (unsigned long long)column[0]);
+}
+
+KERNEL(tree_speeds, struct tree_card_job, 256, 1)
+{
+    find_fastest(job.v, job.n, &job.flow->fastest, &job.status->bad);
+}
+
+KERNEL(tree_target_speeds, struct tree_card_job, 256, 1)
+{
+    find_fastest(job.target_v, job.target_count, &job.flow->targets_fastest, 0);
+}
+
+/* ---- the frame ----------------------------------------------------------------------------- */
+
+enum { FLOW_PIECES = 256 };
+
+/* Momentum and mass of a share of the particles. */
+KERNEL(tree_momenta, struct tree_card_job, 256, 1)
+{
+    __shared__ double column[4][256];
+    const struct tree_box box = *job.box;
+    const int t = (int)threadIdx.x;
+    double sum[4] = {0.0, 0.0, 0.0, 0.0}, unit[2];
+    tree_halves(unit, -tree_speed_exponent(from_bits(job.flow->fastest)));
+    for (int64_t k = blockIdx.x * 256 + t; k < job.n; k += FLOW_PIECES * 256) {
+        const double m = tree_mass_in_box(&box, fabs(job.m[k]));
+        for (int c = 0; c < 3; c++) sum[c] += m * (job.v[3 * k + c] * unit[0] * unit[1]);
+        sum[3] += m;
+    }
+    for (int c = 0; c < 4; c++) column[c][t] = sum[c];
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < 4 && t < half; c++) column[c][t] += column[c][t + half];
+    }
+    if (t == 0)
+        for (int c = 0; c < 4; c++) job.momenta[4 * (int)blockIdx.x + c] = column[c][0];
+}
+
+KERNEL(tree_frame, struct tree_card_job, 32, 1)
+{
+    if (threadIdx.x) return;
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int k = 0; k < 4 * FLOW_PIECES; k++) sum[k % 4] += job.momenta[k];
+    job.box->velocity = tree_speed_exponent(from_bits(job.flow->fastest));
+    for (int c = 0; c < 3; c++) job.box->frame[c] = sum[3] > 0.0 ? sum[c] / sum[3] : 0.0;
+}
+
+/* The unit of velocity that holds those of the targets, too. */
+KERNEL(tree_widen_frame, struct tree_card_job, 32, 1)
+{
+    if (threadIdx.x) return;
+    struct tree_flow *flow = job.flow;
+    flow->wide = *job.box;
+    flow->speed = tree_widen(&flow->wide, tree_speed_exponent(from_bits(flow->targets_fastest)));
+    flow->targets_fastest = 0;
+}
+
+DEVICE_FN float4 velocity_in_box(const struct tree_box *box, const double *v)
+{
+    double unit[2], in[3];
+    tree_halves(unit, -box->velocity);
+    for (int c = 0; c < 3; c++) in[c] = (v ? v[c] * unit[0] * unit[1] : 0.0) - box->frame[c];
+    float4 all;
+    all.x = (float)in[0], all.y = (float)in[1], all.z = (float)in[2], all.w = 0.0f;
+    return all;
+}
+
+KERNEL(tree_gather_velocities, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = *job.box;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k < job.n) job.velocity[k] = velocity_in_box(&box, job.v + 3 * job.order[k]);
+}
+
+KERNEL(tree_gather_target_velocities, struct tree_card_job, 256, 1)
+{
+    const struct tree_box box = job.flow->wide;
+    const int k = (int)(blockIdx.x * 256 + threadIdx.x);
+    if (k >= job.target_count) return;
+    const double *v = job.target_v ? job.target_v + 3 * job.target_order[k] : 0;
+    job.target_velocity[k] = velocity_in_box(&box, v);
+}
+
+/* ---- cells --------------------------------------------------------------------------------- */
+
+DEVICE_FN void leaf_rates(const struct tree_card_job &job, const struct tree_cell *cell,
+                          const struct tree_moments *c, struct tree_rates *r)
+{
+    double d[3], w[3], m;
+    for (int k = cell->first; k < cell->end; k++) {
+        const float4 v = job.velocity[k];
+        m = (double)job.high[k].w;
+        r->v[0] += m * (double)v.x, r->v[1] += m * (double)v.y, r->v[2] += m * (double)v.z;
+    }
+    tree_motion_centre(c, r);
+    for (int k = cell->first; k < cell->end; k++) {
+        const float4 v = job.velocity[k];
+        const float4 high = job.high[k], low = job.low[k];
+        m = (double)high.w;
+        d[0] = (double)high.x + (double)low.x - c->x[0];
+        d[1] = (double)high.y + (double)low.y - c->x[1];
+        d[2] = (double)high.z + (double)low.z - c->x[2];
+        w[0] = (double)v.x - r->v[0], w[1] = (double)v.y - r->v[1], w[2] = (double)v.z - r->v[2];
+        tree_add_rates(r, m, 0, 0, d, w);
+    }
+}
+
+DEVICE_FN void inner_rates(const struct tree_card_job &job, const struct tree_cell *cell,
+                           const struct tree_moments *c, struct tree_rates *r)
+{
+    double d[3], w[3];
+    for (int k = cell->child; k < cell->child_end; k++)
+        for (int a = 0; a < 3; a++) r->v[a] += job.moments[k].m * job.rates[k].v[a];
+    tree_motion_centre(c, r);
+    for (int k = cell->child; k < cell->child_end; k++) {
+        const struct tree_moments *child = &job.moments[k];
+        const struct tree_rates *own = &job.rates[k];
+        for (int a = 0; a < 3; a++) d[a] = child->x[a] - c->x[a], w[a] = own->v[a] - r->v[a];
+        tree_add_rates(r, child->m, child, own, d, w);
+    }
+}
+
+DEVICE_FN void keep_rates(const struct tree_card_job &job, int id, const struct tree_rates *r)
+{
+    struct tree_motion motion;
+    tree_motion_single(r, &motion);
+    job.rates[id] = *r;
+    put_whole(&job.motion[id], motion);
+}
+
+KERNEL(tree_leaf_rates, struct tree_card_job, 128, 1)
+{
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells) return;
+    const struct tree_cell cell = whole(&job.cell[id]);
+    if (cell.child >= 0) return;
+    struct tree_rates r = {};
+    leaf_rates(job, &cell, &job.moments[id], &r);
+    keep_rates(job, id, &r);
+}
+
+/* As tree_inner_moments. */
+KERNEL(tree_inner_rates, struct tree_card_job, 128, 1)
+{
+    const int id = (int)(blockIdx.x * 128 + threadIdx.x);
+    if (id >= job.status->cells || job.cell[id].child >= 0) return;
+    for (int above = job.above[id]; above >= 0; above = job.above[above]) {
+        const struct tree_cell cell = whole(&job.cell[above]);
+        if (!completes(job, above, &cell)) return;
+        struct tree_rates r = {};
+        inner_rates(job, &cell, &job.moments[above], &r);
+        keep_rates(job, above, &r);
+    }
+}

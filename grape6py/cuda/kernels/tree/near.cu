@@ -1,0 +1,295 @@
+/* near.cu - what acts on each target by itself: cells by their moments, leaves particle by
+ * particle. A warp takes a group: as many lanes as there are pairs of targets have two of them each,
+ * and a share of what acts on them. */
+
+#define TREE_CLOSE 1e-24f /* s^2 of a pair that single precision could not sum */
+#define TREE_APART 8.0f   /* s^2 of what is in no leaf: where even this is near beside the group's
+                             radius, an expansion about the group is poor, too */
+
+struct near_body {
+    float x, y, z, phi, acc[3];
+    float near; /* the least s^2 */
+};
+
+/* Cells on targets: 32 at once come to shared memory. */
+template <int OCTUPOLE, int TARGETS, int LANES>
+DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_group *g,
+                         const int32_t *list, int count, float4 *shared, struct near_body *b)
+{
+    const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
+    for (int first = 0; first < count; first += 32) {
+        const int n = min(32, count - first);
+        float4 part[5] = {};
+        part[0].x = 4.0f; /* far from everything, without mass */
+        if (lane < n) {
+            const float4 *p = (const float4 *)&job.far[list[first + lane]];
+            TREE_UNROLL
+            for (int k = 0; k < 5; k++) part[k] = p[k];
+            part[0].x = (part[0].x - g->x) + part[1].x, part[0].y = (part[0].y - g->y) + part[1].y;
+            part[0].z = (part[0].z - g->z) + part[1].z;
+            part[1].x = part[1].w;
+        }
+        __syncwarp();
+        TREE_UNROLL
+        for (int k = 0; k < 5; k++) shared[32 * k + lane] = part[k];
+        __syncwarp();
+        for (int k = share; k < n; k += SHARES) {
+            const float4 a = shared[k], c = shared[64 + k], d = shared[96 + k], e = shared[128 + k];
+            struct tree_multipole m;
+            m.m = a.w, m.spread = shared[32 + k].x;
+            m.xx = c.x, m.xy = c.y, m.xz = c.z, m.yy = c.w, m.yz = d.x;
+            m.xxx = d.y, m.xxy = d.z, m.xxz = d.w, m.xyy = e.x, m.xyz = e.y, m.yyy = e.z;
+            m.yyz = e.w;
+            TREE_UNROLL
+            for (int i = 0; i < TARGETS; i++)
+                tree_cell_to_point(OCTUPOLE, b[i].x - a.x, b[i].y - a.y, b[i].z - a.z, g->eps2, &m,
+                                   &b[i].phi, b[i].acc);
+        }
+    }
+}
+
+/* Particles of leaves on targets. `own`: targets are among them. `bare`: eps is too small to keep
+ * pairs apart. */
+template <int OWN, int BARE, int TARGETS, int LANES>
+DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_group *g,
+                         const int32_t *list, int count, int direction, float4 *shared,
+                         const int *self, struct near_body *b, int *sources, int *coincidences)
+{
+    const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
+    bool close = false;
+    for (int first = 0; first < count; first += 32) {
+        int begin = 0, mine = 0;
+        if (first + lane < count) {
+            const struct tree_cell c = whole(&job.cell[list[direction * (first + lane)]]);
+            begin = c.first, mine = c.end - c.first;
+        }
+        int sum = mine;
+        TREE_UNROLL
+        for (int by = 1; by < 32; by *= 2) {
+            const int from = __shfl_up_sync(EVERY, sum, by);
+            if (lane >= by) sum += from;
+        }
+        const int all = __shfl_sync(EVERY, sum, 31), before = sum - mine;
+        begin -= before;
+        *sources += all;
+        for (int at = 0; at < all; at += 64) {
+            float4 p[2];
+            int number[2];
+            TREE_UNROLL
+            for (int half = 0; half < 2; half++) { /* which leaf is particle number q of these in? */
+                const int q = at + 32 * half + lane;
+                int leaf = 0;
+                TREE_UNROLL
+                for (int by = 16; by; by /= 2)
+                    if (__shfl_sync(EVERY, before, leaf + by) <= q) leaf += by;
+                const int place = __shfl_sync(EVERY, begin, leaf) + q;
+                p[half].x = p[half].y = p[half].z = 4.0f, p[half].w = 0.0f;
+                if (q < all) {
+                    const float4 high = job.high[place], low = job.low[place];
+                    p[half].x = (high.x - g->x) + low.x, p[half].y = (high.y - g->y) + low.y;
+                    p[half].z = (high.z - g->z) + low.z, p[half].w = high.w;
+                }
+                number[half] = q < all ? place : -2;
+            }
+            __syncwarp();
+            shared[lane] = p[0], shared[32 + lane] = p[1];
+            int *const numbers = (int *)(shared + 64);
+            if (OWN) numbers[lane] = number[0], numbers[32 + lane] = number[1];
+            __syncwarp();
+            constexpr int TURN = SHARES > 16 ? 64 / SHARES : 4; /* at once */
+            const int n = min(64, all - at), rounds = (n + TURN * SHARES - 1) / (TURN * SHARES);
+            for (int round = 0; round < rounds; round++) {
+                TREE_UNROLL
+                for (int u = 0; u < TURN; u++) {
+                    const int k = (round * TURN + u) * SHARES + share;
+                    const float4 j = shared[k];
+                    TREE_UNROLL
+                    for (int i = 0; i < TARGETS; i++) {
+                        const float x = j.x - b[i].x, y = j.y - b[i].y, z = j.z - b[i].z;
+                        float s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, g->eps2))), m = j.w;
+                        if (OWN && numbers[k] == self[i]) s2 = 1.0f, m = 0.0f;
+                        b[i].near = fminf(b[i].near, s2);
+                        if (BARE && s2 < TREE_CLOSE) {
+                            const bool apart = s2 > 0.0f || job.eps2_given > 0.0;
+                            *coincidences += !apart && lane % LANES + LANES * i < g->count;
+                            close |= apart;
+                            s2 = 1.0f, m = 0.0f;
+                        }
+                        const float s = v_rsqrt(s2), ms = v_mul(m, s), ms3 = v_mul(ms, v_mul(s, s));
+                        b[i].phi = v_add(b[i].phi, ms);
+                        b[i].acc[0] = v_fma(ms3, x, b[i].acc[0]);
+                        b[i].acc[1] = v_fma(ms3, y, b[i].acc[1]);
+                        b[i].acc[2] = v_fma(ms3, z, b[i].acc[2]);
+                    }
+                }
+            }
+        }
+        __syncwarp();
+    }
+    return close;
+}
+
+/* The least s^2 of target k of its own and the particles of leaves that are not at its very place. */
+DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, const int32_t *list,
+                                int count, int direction, int k)
+{
+    const float4 high = job.target_high[k], low = job.target_low[k];
+    float near = TREE_APART;
+    for (int c = 0; c < count; c++) {
+        const struct tree_cell cell = whole(&job.cell[list[direction * c]]);
+        for (int j = cell.first; j < cell.end; j++) {
+            const float4 from = job.high[j], rest = job.low[j];
+            const float x = (from.x - high.x) + (rest.x - low.x);
+            const float y = (from.y - high.y) + (rest.y - low.y);
+            const float z = (from.z - high.z) + (rest.z - low.z);
+            if (x != 0.0f || y != 0.0f || z != 0.0f)
+                near = fminf(near, v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2))));
+        }
+    }
+    return near;
+}
+
+/* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves. */
+DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *box, int64_t i,
+                       const double sum[4])
+{
+    const double *l = box->scale;
+    const double mass[2] = {1.0 / box->mass_scale[0], 1.0 / box->mass_scale[1]};
+    for (int c = 0; c < 3; c++)
+        job.acc[3 * i + c] = sum[c] * mass[0] * l[0] * l[0] * mass[1] * l[1] * l[1];
+    job.pot[i] = -sum[3] * mass[0] * l[0] * mass[1] * l[1];
+}
+
+/* BY_BLOCK: the warps of a CUDA block share one group's targets. */
+template <int FMM, int BARE, int TARGETS, int LANES, int BY_BLOCK>
+DEVICE_FN void near(const struct tree_card_job &job)
+{
+    __shared__ float4 all_shared[4][160];
+    const struct tree_level_job &in = small_level(job);
+    const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int slot = BY_BLOCK ? (int)blockIdx.x : (int)blockIdx.x * 4 + warp;
+    if (slot >= small_slots(job)) return;
+    struct tree_group g = in.group[small_group(job, slot)];
+    if (BY_BLOCK) {
+        g.first += TARGETS * LANES * warp;
+        g.count = min(g.count - TARGETS * LANES * warp, TARGETS * LANES);
+        if (g.count <= 0) return;
+    }
+    float4 *const shared = all_shared[warp];
+    const int32_t *lists = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]);
+    const int32_t *leaves = lists + in.room[0] + in.room[1];
+    const int32_t *count = in.count + 4 * (int64_t)slot;
+    const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
+    if (own < 0) return; /* no room: summed again */
+    /* Closer pairs, places relative to the group do not resolve. */
+    const float resolved = v_mul(0x1p-6f, g.radius);
+    struct near_body b[TARGETS];
+    bool wide = false;
+    int self[TARGETS], sources = 0, coincidences = 0;
+    TREE_UNROLL
+    for (int i = 0; i < TARGETS; i++) {
+        const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
+        const float4 high = (job.targets ? job.target_high : job.high)[k];
+        const float4 low = (job.targets ? job.target_low : job.low)[k];
+        b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
+        b[i].z = (high.z - g.z) + low.z;
+        b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
+        b[i].near = TREE_APART;
+        self[i] = job.targets ? job.target_self[k] : k;
+    }
+    points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
+    __syncwarp();
+    bool close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
+                                                    &sources, &coincidences);
+    close |= leaves_on<1, BARE, TARGETS, LANES>(job, &g, leaves + in.room[2] - 1, own, -1, shared,
+                                                self, b, &sources, &coincidences);
+    TREE_UNROLL
+    for (int i = 0; i < TARGETS; i++) wide |= b[i].near < v_mul(resolved, resolved);
+    if (job.targets && __any_sync(EVERY, wide)) { /* or do they lie at particles' very places? */
+        const int k = g.first + min(lane, g.count - 1);
+        const float other = nearest_apart(job, g.eps2, leaves, others, 1, k);
+        const float its_own = nearest_apart(job, g.eps2, leaves + in.room[2] - 1, own, -1, k);
+        wide = fminf(other, its_own) < v_mul(resolved, resolved);
+    }
+    if (__any_sync(EVERY, wide)) { /* to be summed again */
+        if (lane == 0) sum_again(job, &g, max(job.kind + 1, (int)EIGHTS));
+        return;
+    }
+    const struct tree_box box = *job.box;
+    TREE_UNROLL
+    for (int i = 0; i < TARGETS; i++) {
+        TREE_UNROLL
+        for (int by = LANES; by < 32; by *= 2) {
+            b[i].phi += __shfl_xor_sync(EVERY, b[i].phi, by);
+            TREE_UNROLL
+            for (int c = 0; c < 3; c++) b[i].acc[c] += __shfl_xor_sync(EVERY, b[i].acc[c], by);
+        }
+        const int k = g.first + lane % LANES + LANES * i;
+        if (lane >= LANES || k >= g.first + g.count) continue;
+        double sum[4] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], b[i].phi};
+        if (FMM) {
+            const float4 far = job.far_sum[k];
+            sum[0] += far.x, sum[1] += far.y, sum[2] += far.z, sum[3] += far.w;
+        }
+        put_row(job, &box, (job.targets ? job.target_order : job.order)[k], sum);
+    }
+    if (BARE && __any_sync(EVERY, close || coincidences)) {
+        for (int by = 16; by; by /= 2) coincidences += __shfl_xor_sync(EVERY, coincidences, by);
+        if (lane == 0)
+            atomicAdd((unsigned long long *)&job.status->coincidences,
+                      (unsigned long long)coincidences);
+        for (int i = 0; i < TARGETS && close; i++) {
+            const int k = g.first + lane % LANES + LANES * i;
+            const int at = k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.close_room;
+            if (at < job.close_room) job.close[at] = k;
+        }
+    }
+    if (lane) return;
+    unsigned long long *done = (unsigned long long *)job.status->done[blockIdx.x % TREE_COUNTERS];
+    atomicAdd(&done[0], (unsigned long long)sources * g.count);
+    atomicAdd(&done[1], (unsigned long long)points * g.count);
+    if (!BY_BLOCK || warp == 0) atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
+}
+
+#define NEAR(name, fmm, bare)                                                                      \
+    KERNEL(name##_groups, struct tree_card_job, 128, 7) { near<fmm, bare, 2, 16, 0>(job); }        \
+    KERNEL(name##_blocks, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }         \
+    KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 0>(job); }         \
+    KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1, 0>(job); }
+NEAR(tree_near, 1, 0)
+NEAR(tree_near_bare, 1, 1)
+NEAR(tree_near_bh, 0, 0)
+NEAR(tree_near_bh_bare, 0, 1)
+
+/* Targets with pairs too close for single precision: summed directly, in double, each by a CUDA
+ * block. */
+KERNEL(tree_close_rows, struct tree_card_job, 256, 1)
+{
+    __shared__ double part[4][256];
+    const struct tree_box box = *job.box;
+    const int t = (int)threadIdx.x, k = job.close[blockIdx.x];
+    const int64_t i = (job.targets ? job.target_order : job.order)[k];
+    const double *x = (job.targets ? job.targets : job.x) + 3 * i;
+    const int64_t self = job.targets ? (job.self ? (int64_t)job.self[i] : -1) : i;
+    const double eps2 = job.eps2_given * box.scale[0] * box.scale[1] * box.scale[0] * box.scale[1];
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    for (int64_t j = t; j < job.n; j += 256) {
+        double d[3], s2 = eps2;
+        for (int c = 0; c < 3; c++) {
+            d[c] = (job.x[3 * j + c] - x[c]) * box.scale[0] * box.scale[1];
+            s2 += d[c] * d[c];
+        }
+        if (j == self || s2 == 0.0) continue;
+        const double s = 1.0 / sqrt(s2), ms = tree_mass_in_box(&box, job.m[j]) * s;
+        sum[3] += ms;
+        for (int c = 0; c < 3; c++) sum[c] += ms * s * s * d[c];
+    }
+    for (int c = 0; c < 4; c++) part[c][t] = sum[c];
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < 4 && t < half; c++) part[c][t] += part[c][t + half];
+    }
+    if (t) return;
+    for (int c = 0; c < 4; c++) sum[c] = part[c][0];
+    put_row(job, &box, i, sum);
+}

@@ -1,0 +1,110 @@
+/* rate.cu - the rates of expansions, for jerks: a second pass over the lists of tree/far.cu. */
+
+enum { RATE_TERMS = 36 };
+
+/* Every `step`-th cell of a list from `first` on, to an expansion (if wanted) and its rate. */
+template <int ORDER, int BOTH>
+DEVICE_FN void rate_cells(const struct tree_card_job &job, const struct tree_group *g,
+                          const int32_t *list, int count, int first, int step, float *local, float *rate)
+{
+    const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u, speed = job.flow->speed;
+    TREE_UNROLL
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = rate[k] = 0.0f;
+    for (int k = first; k < count; k += step) {
+        const struct tree_multipole c = multipole_of(&job.far[list[k]], g, u);
+        float own[TREE_TERMS], v[3];
+        const struct tree_multipole change = change_of(&job.motion[list[k]], u, v);
+        TREE_UNROLL
+        for (int t = 0; t < (ORDER + 1) * (ORDER + 1); t++) own[t] = 0.0f;
+        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &c, own);
+        tree_local_along(ORDER, own, -v[0], -v[1], -v[2], rate);
+        tree_cell_to_local(ORDER, c.x, c.y, c.z, eps2, &change, rate);
+        TREE_UNROLL
+        for (int t = 0; BOTH && t < (ORDER + 1) * (ORDER + 1); t++) local[t] += own[t];
+    }
+    TREE_UNROLL
+    for (int by = 16; by; by /= 2) {
+        TREE_UNROLL
+        for (int k = 0; k < ORDER * ORDER; k++) rate[k] += __shfl_xor_sync(EVERY, rate[k], by);
+        TREE_UNROLL
+        for (int k = 0; BOTH && k < (ORDER + 1) * (ORDER + 1); k++)
+            local[k] += __shfl_xor_sync(EVERY, local[k], by);
+    }
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++) rate[k] *= speed;
+}
+
+/* Of hypers or supers: a CUDA block each. */
+template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, const int level)
+{
+    __shared__ float part[4][ORDER * ORDER];
+    const struct tree_level_job &out = job.level[level];
+    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
+    const struct tree_group g = out.group[id];
+    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS], rate[TREE_TERMS];
+    rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local, rate);
+    if (t % 32 == 0) {
+        TREE_UNROLL
+        for (int k = 0; k < ORDER * ORDER; k++) part[t / 32][k] = rate[k];
+    }
+    __syncthreads();
+    if (t) return;
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++)
+        rate[k] = (part[0][k] + part[1][k]) + (part[2][k] + part[3][k]);
+    if (level == 1) {
+        const struct tree_group from = job.level[0].group[id / TREE_HYPER];
+        const float *wide = job.level[0].rate + RATE_TERMS * (int64_t)(id / TREE_HYPER);
+        shift_local<ORDER - 1>(&from, wide, &g, rate);
+    }
+    TREE_UNROLL
+    for (int k = 0; k < ORDER * ORDER; k++) out.rate[RATE_TERMS * (int64_t)id + k] = rate[k];
+}
+
+/* Adds what the expansions of a group or of a larger one do to a target. */
+template <int ORDER>
+DEVICE_FN void rate_on(const struct tree_card_job &job, const struct tree_group *g,
+                       const float *local, float *rate, int target, float4 *sum)
+{
+    const struct pair_i b = jerk_body_of(job, g, target).at;
+    const float u = 1.0f / g->unit;
+    float phi = 0.0f, jerk[3] = {0.0f, 0.0f, 0.0f};
+    tree_local_along(ORDER, local, u * b.vx, u * b.vy, u * b.vz, rate);
+    tree_local_to_point(ORDER - 1, rate, u * b.x, u * b.y, u * b.z, &phi, jerk);
+    sum->x += u * u * jerk[0], sum->y += u * u * jerk[1], sum->z += u * u * jerk[2];
+}
+
+/* Of groups, and on their targets: a warp each. */
+template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
+{
+    const struct tree_level_job &out = small_level(job);
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= small_slots(job)) return;
+    const struct tree_group g = out.group[small_group(job, slot)];
+    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    float local[TREE_TERMS], rate[TREE_TERMS];
+    rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local, rate);
+    if (lane >= g.count) return;
+    float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
+    rate_on<ORDER>(job, &g, local, rate, g.first + lane, &sum);
+    if (!job.from_root) {
+        const int super = g.first / IN_SUPER;
+        const struct tree_level_job &wide = job.level[1];
+        const float *wide_local = wide.local + 64 * (int64_t)super;
+        const float *wide_rate = wide.rate + RATE_TERMS * (int64_t)super;
+        TREE_UNROLL
+        for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide_local[k];
+        TREE_UNROLL
+        for (int k = 0; k < ORDER * ORDER; k++) rate[k] = wide_rate[k];
+        rate_on<ORDER>(job, &wide.group[super], local, rate, g.first + lane, &sum);
+    }
+    job.far_jerk[g.first + lane] = sum;
+}
+
+#define RATE(order) RATE_(order)
+#define RATE_(order)                                                                               \
+    KERNEL(tree_rate_hypers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 0); }  \
+    KERNEL(tree_rate_supers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 1); }  \
+    KERNEL(tree_rate_groups_##order, struct tree_card_job, 128, 1) { rate_groups<order>(job); }
+RATE(TREE_ORDER)

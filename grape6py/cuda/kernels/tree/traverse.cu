@@ -1,0 +1,343 @@
+/* traverse.cu - groups of targets, and which cells act on them: as csrc/tree/kernel.c does it. A
+ * warp takes a group, and looks at 32 cells at once. */
+
+/* Of single precision numbers, as integers of the same order. */
+DEVICE_FN int ordered_int(float a)
+{
+    const int bits = __float_as_int(a);
+    return bits < 0 ? bits ^ 0x7fffffff : bits;
+}
+
+DEVICE_FN float from_ordered_int(int a) { return __int_as_float(a < 0 ? a ^ 0x7fffffff : a); }
+
+DEVICE_FN float most_of_warp(float a) { return from_ordered_int(__reduce_max_sync(EVERY, ordered_int(a))); }
+DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
+
+struct tree_bounds {
+    float low[3], high[3], least_acc;
+    int self_first, self_end;
+};
+
+DEVICE_FN void widen(struct tree_bounds *b, const struct tree_bounds *by)
+{
+    for (int c = 0; c < 3; c++) {
+        b->low[c] = fminf(b->low[c], by->low[c]);
+        b->high[c] = fmaxf(b->high[c], by->high[c]);
+    }
+    b->least_acc = fminf(b->least_acc, by->least_acc);
+    b->self_first = min(b->self_first, by->self_first);
+    b->self_end = max(b->self_end, by->self_end);
+}
+
+DEVICE_FN struct tree_group group_of(const struct tree_card_job &job, const struct tree_bounds *b,
+                                     int first, int count)
+{
+    struct tree_group g;
+    const float x = 0.5f * (b->low[0] + b->high[0]), y = 0.5f * (b->low[1] + b->high[1]);
+    const float z = 0.5f * (b->low[2] + b->high[2]);
+    g.x = x, g.y = y, g.z = z;
+    g.half_x = fmaxf(b->high[0] - x, x - b->low[0]);
+    g.half_y = fmaxf(b->high[1] - y, y - b->low[1]);
+    g.half_z = fmaxf(b->high[2] - z, z - b->low[2]);
+    g.least_acc = b->least_acc;
+    g.eps2 = *job.eps2;
+    g.eps2_spread = g.radius = g.unit = 0.0f;
+    g.first = first, g.count = count;
+    g.self_first = b->self_first, g.self_end = b->self_end;
+    return g;
+}
+
+DEVICE_FN float distance2(const struct tree_group *g, float4 p)
+{
+    const float x = p.x - g->x, y = p.y - g->y, z = p.z - g->z;
+    return v_fma(z, z, v_fma(y, y, v_mul(x, x)));
+}
+
+DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g, float r2)
+{
+    g->radius = __fsqrt_rn(r2);
+    g->unit = tree_unit(job.opening, g);
+}
+
+/* Of the targets of a warp's lanes. */
+DEVICE_FN void bounds_of_warp(const struct tree_card_job &job, int target, float4 *p,
+                              struct tree_bounds *b)
+{
+    *p = (job.targets ? job.target_high : job.high)[target];
+    b->low[0] = least_of_warp(p->x), b->high[0] = most_of_warp(p->x);
+    b->low[1] = least_of_warp(p->y), b->high[1] = most_of_warp(p->y);
+    b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
+    b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
+    const int self = job.targets ? job.target_self[target] : target;
+    b->self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
+    b->self_end = __reduce_max_sync(EVERY, self) + 1;
+}
+
+/* Groups, supers and hypers: a CUDA block takes a hyper, a warp a super. */
+KERNEL(tree_groups, struct tree_card_job, 256, 1)
+{
+    __shared__ struct tree_bounds bounds[TREE_HYPER];
+    __shared__ struct tree_group hyper;
+    __shared__ float farthest[TREE_HYPER];
+    const int n = job.target_count, lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+    const int super = (int)blockIdx.x * TREE_HYPER + warp, first = super * IN_SUPER;
+    const float4 *points = job.targets ? job.target_high : job.high;
+    struct tree_bounds all;
+    for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
+    all.least_acc = INFINITY, all.self_first = 0x7fffffff, all.self_end = 0;
+    for (int g = 0; g < TREE_SUPER && first + g * TREE_GROUP < n; g++) {
+        const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
+        struct tree_bounds b;
+        float4 p;
+        bounds_of_warp(job, k, &p, &b);
+        struct tree_group group = group_of(job, &b, at, min((int)TREE_GROUP, n - at));
+        close_group(job, &group, most_of_warp(distance2(&group, p)));
+        if (lane == 0) job.level[2].group[at / TREE_GROUP] = group;
+        widen(&all, &b);
+    }
+    if (lane == 0) bounds[warp] = all;
+    struct tree_group mine = group_of(job, &all, first, min((int)IN_SUPER, n - first));
+    float r2 = 0.0f;
+    for (int k = first + lane; k < first + IN_SUPER && k < n; k += 32)
+        r2 = fmaxf(r2, distance2(&mine, points[k]));
+    r2 = most_of_warp(r2);
+    if (lane == 0 && first < n) {
+        close_group(job, &mine, r2);
+        job.level[1].group[super] = mine;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int w = 1; w < TREE_HYPER; w++) widen(&all, &bounds[w]);
+        hyper = group_of(job, &all, first, min((int)IN_SUPER * TREE_HYPER, n - first));
+    }
+    __syncthreads();
+    r2 = 0.0f;
+    for (int k = first + lane; k < first + IN_SUPER && k < n; k += 32)
+        r2 = fmaxf(r2, distance2(&hyper, points[k]));
+    r2 = most_of_warp(r2);
+    if (lane == 0) farthest[warp] = r2;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int w = 1; w < TREE_HYPER; w++) r2 = fmaxf(r2, farthest[w]);
+    close_group(job, &hyper, r2);
+    job.level[0].group[blockIdx.x] = hyper;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------ */
+
+enum { WALK_WARPS = 4, WALK_STACK = 1024 }; /* of a CUDA block; of a warp */
+enum { LIST_LOCAL, LIST_POINT, LIST_LEAF, LISTS, LIST_REST = LIST_LEAF };
+
+/* Waits for the warps that walk together. */
+template <int WARPS> DEVICE_FN void meet(void)
+{
+    if (WARPS == 1)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+/* The sum of what the warps before this one have, and that of all. A tally serves again after the
+ * next meeting. */
+template <int WARPS> DEVICE_FN int before_warp(int mine, int *tally, int *all)
+{
+    *all = mine;
+    if (WARPS == 1) return 0;
+    if (threadIdx.x % 32 == 0) tally[threadIdx.x / 32] = mine;
+    __syncthreads();
+    int before = *all = 0;
+    TREE_UNROLL
+    for (int w = 0; w < WARPS; w++) {
+        if (w == (int)threadIdx.x / 32) before = *all;
+        *all += tally[w];
+    }
+    return before;
+}
+
+/* Appends the cells of those lanes that want it; whether they fit or not, they are counted. */
+template <int WARPS>
+DEVICE_FN void append(bool wanted, int cell, int32_t *list, int direction, int room, int *count,
+                      int *tally)
+{
+    const unsigned who = __ballot_sync(EVERY, wanted), below = (1u << threadIdx.x % 32) - 1;
+    if (WARPS == 1 && !who) return;
+    int all;
+    const int at = *count + before_warp<WARPS>(__popc(who), tally, &all) + __popc(who & below);
+    if (wanted && at < room) list[direction * at] = cell;
+    *count += all;
+}
+
+/* Pushes the children of those lanes' cells. They fit: see how many are taken at once. */
+template <int WARPS>
+DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int *top, int *tally)
+{
+    const int lane = (int)threadIdx.x % 32, mine = wanted ? c->child_end - c->child : 0;
+    int sum = mine, all;
+    for (int by = 1; by < 32; by *= 2) {
+        const int from = __shfl_up_sync(EVERY, sum, by);
+        if (lane >= by) sum += from;
+    }
+    const int before = before_warp<WARPS>(__shfl_sync(EVERY, sum, 31), tally, &all);
+    for (int k = 0; k < mine; k++) stack[*top + before + sum - mine + k] = c->child + k;
+    *top += all;
+    meet<WARPS>();
+}
+
+DEVICE_FN int targets_of(int kind) { return kind < EIGHTS ? (int)TREE_GROUP : kind == EIGHTS ? 8 : 1; }
+
+/* Has a group summed as something else. One thread calls it. */
+DEVICE_FN void sum_again(const struct tree_card_job &job, const struct tree_group *g, int kind)
+{
+    const int size = targets_of(kind), parts = (g->count + size - 1) / size;
+    const int at = atomicAdd(&job.status->again[kind], parts);
+    for (int k = 0; k < parts && at + k < job.again_room; k++)
+        job.again[kind][at + k] = g->first + size * k;
+}
+
+/* Groups of one kind, as tree_groups makes groups. */
+KERNEL(tree_groups_of_kind, struct tree_card_job, 128, 1)
+{
+    const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
+    if (slot >= small_slots(job)) return;
+    const int id = small_group(job, slot);
+    const int first =
+        job.kind == GROUPS ? (int)TREE_GROUP * id : job.again[job.kind][job.first_slot + slot];
+    const int count = min(targets_of(job.kind), job.target_count - first);
+    struct tree_bounds b;
+    float4 p;
+    bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
+    struct tree_group group = group_of(job, &b, first, count);
+    close_group(job, &group, most_of_warp(distance2(&group, p)));
+    if (lane == 0) small_level(job).group[id] = group;
+}
+
+DEVICE_FN bool has_room(const int room[LISTS], const int count[LISTS], int own_leaves)
+{
+    return count[LIST_LOCAL] <= room[LIST_LOCAL] && count[LIST_POINT] <= room[LIST_POINT] &&
+           count[LIST_LEAF] + own_leaves <= room[LIST_LEAF];
+}
+
+DEVICE_FN void note_need(int32_t *need, const int count[LISTS], int own_leaves)
+{
+    atomicMax(&need[LIST_LOCAL], count[LIST_LOCAL]);
+    atomicMax(&need[LIST_POINT], count[LIST_POINT]);
+    atomicMax(&need[LIST_LEAF], count[LIST_LEAF] + own_leaves);
+}
+
+/* A group's lists, by a warp, or by all of a CUDA block. */
+template <int WARPS>
+DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack,
+                    int tally[LISTS + 2][WARPS])
+{
+    const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
+    const int LANES = 32 * WARPS, lane = (int)threadIdx.x % LANES, large = level < 2;
+    const struct tree_group g = out.group[level < 2 ? slot : small_group(job, slot)];
+    const struct tree_opening o = *job.opening;
+    const struct tree_place *places = job.order_of_expansion ? job.place : job.barnes_hut;
+    const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
+    int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
+    int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
+    int count[LISTS] = {0, 0, 0}, own_leaves = 0, top = 0, next = 0, end = 0;
+    const int32_t *from = 0;
+    if (level == 0 || job.from_root) {
+        if (lane == 0) stack[0] = 0;
+        top = 1;
+        meet<WARPS>();
+    } else {
+        const int parent = g.first / (level == 1 ? IN_HYPER : IN_SUPER);
+        const struct tree_level_job &above = job.level[level - 1];
+        from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
+               above.room[0] + above.room[1];
+        end = min(above.count[4 * parent + LIST_REST], above.room[2]);
+    }
+    bool room = true;
+    while (room && (top > 0 || next < end)) {
+        /* Each adds 7 at most. In a full stack one is taken at once, which adds 7 a level. */
+        const int left = WARPS * WALK_STACK - 8 * TREE_LEVELS - top;
+        const int taken = min(min(LANES, top), max(1, left / 8));
+        const int more = top > taken ? 0 : LANES - taken;
+        int cell = -1;
+        top -= taken;
+        if (lane < taken)
+            cell = stack[top + lane];
+        else if (more && next + lane - taken < end)
+            cell = from[next + lane - taken];
+        next = min(end, next + more);
+        meet<WARPS>();
+        enum { NOTHING, LOCAL, POINT, LEAF, OWN_LEAF, OPEN } what = NOTHING;
+        struct tree_cell c = {0, 0, 0, 0};
+        if (cell >= 0) {
+            const struct tree_place p = whole(&places[cell]);
+            c = whole(&job.cell[cell]);
+            const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
+            const bool own = c.first < g.self_end && c.end > g.self_first;
+            const float reach = tree_reach_point(&o, &g, p.size);
+            bool point = reach < d.box && !own;
+            bool local = tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
+                         d.box > 0.0f && soft < d.centre && !own;
+            if (o.bound_point > 0.0f) {
+                const float mass = fabsf(job.far[cell].m);
+                local = local && tree_within_local(&o, &g, mass, p.size, d.centre);
+                point = point && tree_within_point(&o, &g, mass, p.size, d.box);
+            }
+            if (local)
+                what = LOCAL;
+            else if (large)
+                what = c.child < 0 || p.size < small ? LEAF : OPEN;
+            else if (point && (c.child >= 0 || c.end - c.first >= o.least_count))
+                what = POINT;
+            else
+                what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
+        }
+        const int *most = out.room;
+        append<WARPS>(what == LOCAL, cell, list[LIST_LOCAL], 1, most[LIST_LOCAL], &count[LIST_LOCAL],
+                      tally[LIST_LOCAL]);
+        append<WARPS>(what == LEAF, cell, list[LIST_LEAF], 1, most[LIST_LEAF], &count[LIST_LEAF],
+                      tally[LIST_LEAF]);
+        if (!large) { /* own leaves stand at the list's other end, downwards */
+            append<WARPS>(what == POINT, cell, list[LIST_POINT], 1, most[LIST_POINT],
+                          &count[LIST_POINT], tally[LIST_POINT]);
+            append<WARPS>(what == OWN_LEAF, cell, list[LIST_LEAF] + most[LIST_LEAF] - 1, -1,
+                          most[LIST_LEAF], &own_leaves, tally[LISTS]);
+        }
+        push<WARPS>(what == OPEN, &c, stack, &top, tally[LISTS + 1]);
+        /* What will be summed again is not walked to its end, unless its need has to be known. */
+        room = large || job.kind >= SINGLES || has_room(out.room, count, own_leaves);
+    }
+    room = large || has_room(out.room, count, own_leaves);
+    if (lane) return;
+    int32_t *const counts = out.count + 4 * (int64_t)slot;
+    counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
+    if (large) {
+        atomicMax(&job.status->need_large[LIST_LOCAL], count[LIST_LOCAL]);
+        atomicMax(&job.status->need_large[LIST_REST], count[LIST_REST]);
+        return;
+    }
+    if (job.kind == LONG_GROUPS) note_need(job.status->need_long, count, own_leaves);
+    if (room) return;
+    counts[0] = counts[1] = counts[2] = 0, counts[3] = -1;
+    if (job.kind == SINGLES) note_need(job.status->need_singles, count, own_leaves);
+    int kind = job.kind + 1;
+    if (kind == LONG_GROUPS && !has_room(job.level[3].room, count, own_leaves)) kind = EIGHTS;
+    sum_again(job, &g, kind);
+}
+
+#define WALK(name, level, number)                                                                  \
+    KERNEL(name, struct tree_card_job, 128, 9)                                                     \
+    {                                                                                              \
+        __shared__ int32_t stack[WALK_WARPS][WALK_STACK];                                          \
+        const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * WALK_WARPS + warp;        \
+        int tally[LISTS + 2][1]; /* a warp alone needs none */                                     \
+        if (slot < (number)) walk<1>(job, level, slot, stack[warp], tally);                        \
+    }
+WALK(tree_walk_hypers, 0, job.hypers)
+WALK(tree_walk_supers, 1, job.supers)
+WALK(tree_walk_groups, 2, small_slots(job))
+
+/* A CUDA block each: of few groups, a warp alone is slow. */
+KERNEL(tree_walk_blocks, struct tree_card_job, 128, 8)
+{
+    __shared__ int32_t stack[WALK_WARPS * WALK_STACK];
+    __shared__ int tally[LISTS + 2][WALK_WARPS];
+    if ((int)blockIdx.x < small_slots(job)) walk<WALK_WARPS>(job, 2, (int)blockIdx.x, stack, tally);
+}

@@ -1,0 +1,16 @@
+/* tree.cu - the tree's kernels, compiled with -DMODE=2: those of an order of expansions by themselves,
+ * with -DTREE_ORDER=5 or so, and all others. */
+#include "base.cuh"
+#include "tree/tree.cuh"
+#include "tree/load.cuh"
+#ifdef TREE_ORDER
+#include "tree/far.cu"
+#include "tree/rate.cu"
+#else
+#include "tree/build.cu"
+#include "tree/traverse.cu"
+#include "tree/near.cu"
+#include "tree/motion.cu"
+#include "tree/jerk.cu"
+#include "tree/search.cu"
+#endif

@@ -1,0 +1,23 @@
+/* tree.cuh - the headers of csrc that describe the tree, in CUDA. */
+#define TREE_FN DEVICE_FN
+#define TREE_UNROLL _Pragma("unroll")
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+
+typedef bool vmask;
+#define v_abs(a) fabsf(a)
+#define v_max(a, b) fmaxf(a, b)
+#define v_lt(a, b) ((a) < (b))
+
+#include "shared/tree_box.h"
+#include "shared/tree_moments.h"
+#include "shared/tree_expansion.h"
+#include "shared/tree_hilbert.h"
+#include "shared/tree_mac.h"
+#include "shared/tree_distance.h"
+#include "tree/job.h"
+
+enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* as in csrc/tree/tree.h */
+enum { IN_SUPER = TREE_GROUP * TREE_SUPER, IN_HYPER = IN_SUPER * TREE_HYPER };
+#define EVERY 0xffffffffu
