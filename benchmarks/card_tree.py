@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from grape6py.cuda import card as on_card
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_job import GROUP
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda import launcher as on_card
+from grape6py.cuda.tree.job import GROUP
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import Grape6Error
 
 HERE = Path(__file__).resolve().parent

@@ -95,7 +95,7 @@ def cuts():
 
 def partial(model, shares):
     """acc of all bodies in mode double from sessions that hold a share each, as integers."""
-    from grape6py._library import check, ffi, lib, pointer
+    from grape6py._lib.library import check, ffi, lib, pointer
 
     n, ids = len(model.mass), range(900, 900 + len(shares) + 1)
     everybody = np.arange(n, dtype=np.int32)

@@ -21,9 +21,9 @@ from cpu import HERE, commit
 from gpu import about
 
 from grape6py import Grape6
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_job import GROUP
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda.tree.job import GROUP
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 
 M = 1 << 20
 

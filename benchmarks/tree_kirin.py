@@ -9,8 +9,8 @@ import time
 import numpy as np
 
 from grape6py import Grape6, Tree, plummer
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 
 SIZES = tuple(4**k for k in range(4, 11))
 EPS, STEP, STEPS = 1 / 256, 1 / 512, 512

@@ -20,7 +20,7 @@ import numpy as np
 from cpu import commit, machine
 
 from grape6py import plummer
-from grape6py._library import check, ffi, lib, pointer, text
+from grape6py._lib.library import check, ffi, lib, pointer, text
 
 EPS2 = 1e-6
 LEAF = 16

@@ -12,12 +12,12 @@ import importlib
 __version__ = "0.1.0"
 
 _HOME = {
-    "Forces": "session",
-    "Grape6": "session",
+    "Forces": "grape6",
+    "Grape6": "grape6",
     "Grape6Error": "errors",
     "Grape6Warning": "errors",
-    "Hermite": "hermite",
-    "Leapfrog": "leapfrog",
+    "Hermite": "integrators.hermite",
+    "Leapfrog": "integrators.leapfrog",
     "Particles": "models",
     "Tree": "tree",
     "galaxy": "models",
@@ -30,20 +30,20 @@ _HOME = {
     "uniform": "models",
     "write_snapshot": "snapshot",
 }
-_MODULES = (
-    "archive",
-    "diagnostics",
-    "errors",
-    "hermite",
-    "leapfrog",
-    "models",
-    "paths",
-    "picture",
-    "reference",
-    "session",
-    "snapshot",
-    "tree",
-)
+_MODULES = {
+    "archive": "archive",
+    "diagnostics": "diagnostics",
+    "errors": "errors",
+    "hermite": "integrators.hermite",
+    "leapfrog": "integrators.leapfrog",
+    "models": "models",
+    "paths": "paths",
+    "picture": "picture",
+    "reference": "reference",
+    "session": "grape6",
+    "snapshot": "snapshot",
+    "tree": "tree",
+}
 
 __all__ = sorted([*_HOME, *_MODULES])
 
@@ -54,7 +54,7 @@ def __getattr__(name):
         globals()[name] = value
         return value
     if name in _MODULES:
-        return importlib.import_module(f"grape6py.{name}")
+        return importlib.import_module(f"grape6py.{_MODULES[name]}")
     raise AttributeError(f"module 'grape6py' has no attribute {name!r}")
 
 

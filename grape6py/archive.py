@@ -1,7 +1,7 @@
 """HDF5 files of a run: one for each output, any of which can be gone on from, and their index.
 
 The outputs of ``cluster.h5`` are ``cluster/000000.hdf5``, ``cluster/000001.hdf5``, ...
-(_output.py). ``cluster.h5`` itself is made anew with each of them. Its groups ``000000``,
+(output_file.py). ``cluster.h5`` itself is made anew with each of them. Its groups ``000000``,
 ``000001``, ... are links to the groups `grape6py` of the outputs, its attributes the settings of
 the integration (:attr:`Hermite.settings`), `integrator` if it is "leapfrog", `precision`,
 `backend`, `initial_energy`, `run` (an id), what the writer adds, and `history`, a row for each
@@ -20,12 +20,13 @@ import warnings
 
 import numpy as np
 
-from grape6py import _files, _inputs, _output, _run
-from grape6py._library import PRECISIONS
+from grape6py._arrays import validate
+from grape6py._io import atomic_files, output_file, run_index
+from grape6py._lib.library import PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
-from grape6py.hermite import Hermite
-from grape6py.leapfrog import Leapfrog
+from grape6py.integrators.hermite import Hermite
+from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
 
 _INTEGRATORS = {"hermite": Hermite, "leapfrog": Leapfrog}
@@ -122,10 +123,10 @@ def restore(path, **options):
         If backend, instruction set or mode differ from the file's: so will the bits. If the last
         output is damaged, and an earlier one is taken.
     """
-    run = _run.find(path)
-    with _output.explained(run.path):
+    run = run_index.find(path)
+    with output_file.explained(run.path):
         mode, backend = str(run.about["precision"]), str(run.about["backend"])
-        _inputs.choice("precision", mode, PRECISIONS)
+        validate.choice("precision", mode, PRECISIONS)
         kind = _INTEGRATORS[str(run.about.get("integrator", "hermite"))]
         settings = kind.settings_from(run.about)
     mass, state, about = _last_whole(run, kind)
@@ -164,9 +165,9 @@ def _last_whole(run, kind):
 
 
 def _read(group, kind):
-    mass = _inputs.floats("mass", group["mass"][()], (None,))
+    mass = validate.floats("mass", group["mass"][()], (None,))
     state = {
-        name: _inputs.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
+        name: validate.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
         for name, shape in kind.STATE.items()
     }
     if not (state["dt"] > 0).all():
@@ -193,7 +194,7 @@ def read_particles(path, which=-1):
     OSError
         If the file cannot be opened.
     """
-    run = _run.find(path)
+    run = run_index.find(path)
     if not -len(run.outputs) <= which < len(run.outputs):
         raise SnapshotError(f"{run.path} has {len(run.outputs)} outputs, and not number {which}")
     with run.read(run.outputs[which]) as group:
@@ -208,7 +209,7 @@ def history(path):
     SnapshotError, OSError
         As :func:`read_particles`.
     """
-    run = _run.find(path)
+    run = run_index.find(path)
     start = float(run.about["initial_energy"])
     return run.about, [record(output.numbers, start) for output in run.outputs]
 
@@ -228,17 +229,17 @@ class Writer:
 
     def __init__(self, path):
         self.path = os.fspath(path)
-        if not _files.is_hdf5_name(self.path):
+        if not atomic_files.is_hdf5_name(self.path):
             raise ArgumentError(
                 f"{self.path}: an integration is saved in a file whose name ends in .h5 or .hdf5 "
                 "(write_snapshot writes text)"
             )
         self._index = os.path.realpath(path)
-        self._folder = _files.outputs_folder(self._index)
-        self._lock = _files.Lock(self._folder, self.path)
-        _files.remove_aside(self._folder, r"\d+\.hdf5")
+        self._folder = atomic_files.outputs_folder(self._index)
+        self._lock = atomic_files.Lock(self._folder, self.path)
+        atomic_files.remove_aside(self._folder, r"\d+\.hdf5")
         folder, name = os.path.split(self._index)
-        _files.remove_aside(folder, re.escape(name))
+        atomic_files.remove_aside(folder, re.escape(name))
         self._run = None  # not looked for yet
 
     def __enter__(self):
@@ -261,22 +262,22 @@ class Writer:
         str or None
             The new name.
         """
-        if not _run.outputs_in(self._folder):
-            return self._shown(_files.keep(self._index))
-        name = _files.backup_name(self._index)
-        folder = _files.outputs_folder(name)
+        if not run_index.outputs_in(self._folder):
+            return self._shown(atomic_files.keep(self._index))
+        name = atomic_files.backup_name(self._index)
+        folder = atomic_files.outputs_folder(name)
         if os.path.lexists(self._index):
             try:
-                index = _run.find(self._index).moved(self._folder, folder).index()
+                index = run_index.find(self._index).moved(self._folder, folder).index()
             except SnapshotError:  # no index of these outputs
                 os.rename(self._index, name)
             else:
-                _files.write_whole(name, index)
+                atomic_files.write_whole(name, index)
         os.rename(self._folder, folder)
         if os.path.lexists(self._index):
             os.unlink(self._index)
         self._lock.release()
-        self._lock = _files.Lock(self._folder, self.path)
+        self._lock = atomic_files.Lock(self._folder, self.path)
         return self._shown(name)
 
     def _shown(self, name):
@@ -295,28 +296,28 @@ class Writer:
             name, before = before[-1].name, before[:-1]
         else:
             name = f"{int(before[-1].name) + 1 if before else 0:06d}"
-        data = _output.written(
+        data = output_file.written(
             run.about, numbers, cluster.ids, cluster.particles()._asdict(), cluster.state()
         )
         self._write(name, data)
         run.outputs = [*before, self._saved(name, numbers)]
-        _files.write_whole(self._index, run.index())
+        atomic_files.write_whole(self._index, run.index())
 
     def _write(self, name, data):
-        _files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
+        atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
 
     def _saved(self, name, numbers):
         file = os.path.join(os.path.basename(self._folder), f"{name}.hdf5")
-        return _run.Saved(name, file, numbers)
+        return run_index.Saved(name, file, numbers)
 
     def _begun(self, cluster, numbers, about):
         """The run that is added to."""
-        if not os.path.lexists(self._index) and not _run.outputs_in(self._folder):
+        if not os.path.lexists(self._index) and not run_index.outputs_in(self._folder):
             start = numbers["kinetic"] + numbers["potential"]
             mode = {"precision": cluster.precision, "backend": cluster.backend}
             about = mode | cluster.settings | {"initial_energy": start} | about
-            return _run.Run(self.path, about | {"run": cluster.run_id})
-        run = _run.find(self.path)
+            return run_index.Run(self.path, about | {"run": cluster.run_id})
+        run = run_index.find(self.path)
         if run.kind == "output":
             raise SnapshotError(f"{self.path} is one output of a run: take another name")
         if run.kind == "old":
@@ -327,21 +328,23 @@ class Writer:
                     break
             except SnapshotError:
                 damaged = run.outputs.pop().file
-                _files.keep(os.path.join(os.path.dirname(self._index), damaged))
+                atomic_files.keep(os.path.join(os.path.dirname(self._index), damaged))
         return run
 
     def _converted(self, old, cluster):
         """A file of version 0.1 as an index and its outputs; it is kept under another name."""
         _check_same(old, cluster)
-        run = _run.Run(self.path, old.about)
+        run = run_index.Run(self.path, old.about)
         for saved in old.outputs:
             with old.read(saved) as group:
                 found = {name: group[name][()] for name in Particles._fields}
                 state = {name: data[()] for name, data in group["state"].items()}
             ids = np.arange(len(found["mass"]))
-            self._write(saved.name, _output.written(run.about, saved.numbers, ids, found, state))
+            self._write(
+                saved.name, output_file.written(run.about, saved.numbers, ids, found, state)
+            )
             run.outputs.append(self._saved(saved.name, saved.numbers))
-        _files.keep(self._index)
+        atomic_files.keep(self._index)
         return run
 
 

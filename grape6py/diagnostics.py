@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py import _inputs
-from grape6py.session import Grape6
+from grape6py._arrays import validate
+from grape6py.grape6 import Grape6
 
 FRACTIONS = (0.1, 0.5, 0.9)
 
@@ -68,24 +68,24 @@ def energy(mass, pos, vel, eps=0.0, *, pot=None, backend="auto", threads=None):
     """
     if pot is None:
         pot = potential(mass, pos, eps, backend=backend, threads=threads)
-    vel = _inputs.any_floats("vel", vel, (None, 3))
-    mass = _inputs.any_floats("mass", mass, (len(vel),))
-    pot = _inputs.any_floats("pot", pot, (len(vel),))
+    vel = validate.any_floats("vel", vel, (None, 3))
+    mass = validate.any_floats("mass", mass, (len(vel),))
+    pot = validate.any_floats("pot", pot, (len(vel),))
     speed2 = (vel**2).sum(axis=1)
     return Energy(0.5 * math.fsum(mass * speed2), 0.5 * math.fsum(mass * pot))
 
 
 def momentum(mass, vel):
     """Total momentum; shape (3,)."""
-    vel = _inputs.any_floats("vel", vel, (None, 3))
-    mass = _inputs.any_floats("mass", mass, (len(vel),))
+    vel = validate.any_floats("vel", vel, (None, 3))
+    mass = validate.any_floats("mass", mass, (len(vel),))
     return np.array([math.fsum(mass * component) for component in vel.T])
 
 
 def centre_of_mass(mass, pos):
     """Centre of mass; shape (3,). NaN without mass."""
-    pos = _inputs.any_floats("pos", pos, (None, 3))
-    mass = _inputs.any_floats("mass", mass, (len(pos),))
+    pos = validate.any_floats("pos", pos, (None, 3))
+    mass = validate.any_floats("mass", mass, (len(pos),))
     total = math.fsum(mass)
     return momentum(mass, pos) / total if total else np.full(3, math.nan)
 
@@ -112,17 +112,17 @@ def lagrangian_radii(mass, pos, fractions=FRACTIONS, centre=None):
     ArgumentError
         (a ValueError) for a fraction out of range.
     """
-    fractions = _inputs.reals("fractions", fractions)
+    fractions = validate.reals("fractions", fractions)
     if not ((fractions > 0) & (fractions <= 1)).all():
-        raise _inputs.ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
-    pos = _inputs.any_floats("pos", pos, (None, 3))
-    mass = _inputs.any_floats("mass", mass, (len(pos),))
+        raise validate.ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
+    pos = validate.any_floats("pos", pos, (None, 3))
+    mass = validate.any_floats("mass", mass, (len(pos),))
     if not len(pos):
         return np.full(fractions.shape, math.nan)
     if centre is None:
         centre = centre_of_mass(mass, pos)
     else:
-        centre = _inputs.any_floats("centre", centre, (3,))
+        centre = validate.any_floats("centre", centre, (3,))
     radius = np.sqrt(((pos - centre) ** 2).sum(axis=1))
     order = np.argsort(radius, kind="stable")
     inside = np.cumsum(mass[order])

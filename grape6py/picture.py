@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from grape6py import _files, archive, diagnostics
+from grape6py import archive, diagnostics
+from grape6py._io import atomic_files
 
 _INK = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True}
 _INK |= {"grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.titlelocation": "left"}
@@ -64,7 +65,7 @@ def draw(path, title, history, fractions, before, after):
             _cluster(axes, when, mass, pos, np.median(before[2], axis=0), size or 1.0)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
-    _files.write_whole(path, drawn.getvalue())
+    atomic_files.write_whole(path, drawn.getvalue())
 
 
 def _energy(axes, time, error):

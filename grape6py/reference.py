@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py import _inputs
+from grape6py._arrays import validate
 
 # Pairs handled at once. The dozen work arrays of a tile then stay in the L2 cache.
 _COLUMNS = 1024
@@ -123,7 +123,7 @@ def direct_sum(
     real = np.longdouble if extended else np.float64
     pos = _vectors("pos", pos, real)
     n = len(pos)
-    mass = np.asarray(_inputs.numbers("mass", mass), dtype=real)
+    mass = np.asarray(validate.numbers("mass", mass), dtype=real)
     if mass.shape != (n,):
         raise ValueError(f"mass has shape {mass.shape}, not ({n},) as pos asks")
     if vel is not None:
@@ -285,7 +285,7 @@ def energy(mass, pos, vel, *, eps2=0.0, extended=False, threads=None):
     Energy
     """
     real = np.longdouble if extended else np.float64
-    m, v = np.asarray(_inputs.numbers("mass", mass), dtype=real), _vectors("vel", vel, real)
+    m, v = np.asarray(validate.numbers("mass", mass), dtype=real), _vectors("vel", vel, real)
     pot = direct_sum(m, pos, eps2=eps2, extended=extended, threads=threads).pot
     kinetic = (m * (v * v).sum(axis=1)).sum() / 2
     potential = (m * pot).sum() / 2
@@ -302,7 +302,7 @@ def usable_cpus():
 
 def _vectors(name, values, real, n=None):
     """`values` as an array of shape (n, 3)."""
-    array = np.asarray(_inputs.numbers(name, values), dtype=real)
+    array = np.asarray(validate.numbers(name, values), dtype=real)
     if array.ndim != 2 or array.shape[1] != 3 or n not in (None, len(array)):
         raise ValueError(f"{name} has shape {array.shape}, not ({'n' if n is None else n}, 3)")
     return array

@@ -12,7 +12,8 @@ import re
 
 import numpy as np
 
-from grape6py import _files, _inputs
+from grape6py._arrays import validate
+from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.models import Particles
 
@@ -77,8 +78,8 @@ def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
     """
     if pos is None and isinstance(mass, tuple) and len(mass) == 3:
         mass, pos, vel = mass
-    mass, pos = _inputs.reals("mass", mass), _inputs.reals("pos", pos)
-    vel = np.zeros_like(pos) if vel is None else _inputs.reals("vel", vel)
+    mass, pos = validate.reals("mass", mass), validate.reals("pos", pos)
+    vel = np.zeros_like(pos) if vel is None else validate.reals("vel", vel)
     n = mass.size
     if mass.shape != (n,) or pos.shape != (n, 3) or vel.shape != (n, 3):
         raise ArgumentError(
@@ -95,7 +96,7 @@ def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
     if hasattr(target, "write"):
         target.writelines(lines)
     else:
-        _files.write_whole(target, "".join(lines).encode())
+        atomic_files.write_whole(target, "".join(lines).encode())
 
 
 def _read(file, name):

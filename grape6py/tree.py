@@ -1,7 +1,7 @@
 """``Tree``: gravity and neighbours of many particles, from an octree.
 
-Nothing is computed here: one object is one tree of libgrape6.so (_host_tree.py), or one on a
-graphics card (_device_tree.py).
+Nothing is computed here: one object is one tree of libgrape6.so (_lib/tree.py), or one on a
+graphics card (cuda/tree/device_tree.py).
 """
 
 import itertools
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py import _inputs
-from grape6py._device_arrays import first_on_device
-from grape6py._host_tree import HostTree
-from grape6py._library import ISAS, lib
+from grape6py._arrays import validate
+from grape6py._arrays.memory_space import first_on_device
+from grape6py._lib.library import ISAS, lib
+from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 
 _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
@@ -124,9 +124,9 @@ class Tree:
     def __init__(self, pos, mass, vel=None, *, threads=None, isa=None):
         options = {}
         if threads is not None:
-            options[lib.G6X_THREADS] = _inputs.integer("threads", threads)
+            options[lib.G6X_THREADS] = validate.integer("threads", threads)
         if isa is not None:
-            options[lib.G6X_ISA] = _inputs.choice("isa", isa, ISAS)
+            options[lib.G6X_ISA] = validate.choice("isa", isa, ISAS)
         given = {"pos": pos, "mass": mass, "vel": vel}
         self._tree, self._warned = _tree_for(given, options), False
         with self._tree.using(given) as place:
@@ -235,10 +235,10 @@ class Tree:
         given = {"targets": targets, "vel": vel, "self_index": self_index, "last_acc": last_acc}
         with self._tree.using(given) as place:
             self._check_open()
-            eps = _inputs.number("eps", eps, negative=False)
-            setting = {"eps2": _inputs.number("eps^2", eps * eps)}
+            eps = validate.number("eps", eps, negative=False)
+            setting = {"eps2": validate.number("eps^2", eps * eps)}
             setting |= walk_setting(method, theta, accuracy, order)
-            setting["bound"] = _inputs.number("bound", bound, negative=False)
+            setting["bound"] = validate.number("bound", bound, negative=False)
             ni, pos, number = self._targets(place, targets, self_index)
             if vel is not None and pos is None:
                 raise ArgumentError("vel describes targets: give their positions too")
@@ -312,7 +312,7 @@ class Tree:
         """
         with self._tree.using({"targets": targets, "self_index": self_index}) as place:
             self._check_open()
-            if _inputs.integer("k", k) < 0:
+            if validate.integer("k", k) < 0:
                 raise ArgumentError(f"k = {k} is negative")
             ni, pos, number = self._targets(place, targets, self_index)
             place.check()
@@ -339,20 +339,20 @@ def _tree_for(given, options):
     found = first_on_device(given)
     if found is None:
         return HostTree(options)
-    from grape6py._device_tree import DeviceTree
+    from grape6py.cuda.tree.device_tree import DeviceTree
 
     return DeviceTree(*found)
 
 
 def walk_setting(method, theta, accuracy, order):
     """Arguments of :meth:`Tree.forces` checked: method, theta and order, by name."""
-    errors_by_angle = _inputs.choice("method", method, _ERRORS_BY_ANGLE)
+    errors_by_angle = validate.choice("method", method, _ERRORS_BY_ANGLE)
     theta = _opening_angle(errors_by_angle, theta, accuracy)
     return {"method": method, "theta": theta, "order": _order(method, order)}
 
 
 def _order(method, order):
-    order = _inputs.integer("order", order)
+    order = validate.integer("order", order)
     if method == "fmm" and not 2 <= order <= 6:
         raise ArgumentError(f"order = {order} is not from 2 to 6")
     return order
@@ -362,11 +362,11 @@ def _opening_angle(errors_by_angle, theta, accuracy):
     if theta is not None:
         if accuracy is not None:
             raise ArgumentError("give theta or accuracy, not both")
-        theta = _inputs.positive("theta", theta)
+        theta = validate.positive("theta", theta)
         if theta > _WIDEST:
             raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
         return theta
-    accuracy = _inputs.positive("accuracy", 1e-3 if accuracy is None else accuracy)
+    accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
     if accuracy < _LEAST_ERROR:
         raise ArgumentError(
             f"accuracy = {accuracy}: pairs are summed in single precision, {_LEAST_ERROR} is the "

@@ -12,9 +12,9 @@ import pytest
 import fake_arrays
 from arrays_on_card import CARD
 from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
-from grape6py._block import HostBlocks
-from grape6py._device_block import DeviceBlocks
-from grape6py._library import ffi, lib
+from grape6py._lib.library import ffi, lib
+from grape6py.integrators.hermite_device import DeviceBlocks
+from grape6py.integrators.hermite_steps import HostBlocks
 
 pytest_plugins = ["arrays_on_card"]  # fixtures
 

@@ -10,8 +10,9 @@ import pytest
 
 import fake_arrays
 from arrays_on_card import CARD
-from grape6py import Leapfrog, _device_tree, plummer
-from grape6py._gravity import CardTrees, HostTrees
+from grape6py import Leapfrog, plummer
+from grape6py.cuda.tree import device_tree
+from grape6py.integrators.gravity import CardTrees, HostTrees
 from test_tree_on_card import Card
 
 pytest_plugins = ["arrays_on_card"]  # fixtures
@@ -23,7 +24,7 @@ BODIES, EPS = plummer(200, 1), 0.05
 def card(cupy, monkeypatch):
     """CuPy, whose device launches the kernels of the trees and of the leapfrog."""
     made = Card(CARD, cupy)
-    monkeypatch.setattr(_device_tree, "card_of", lambda device: made)
+    monkeypatch.setattr(device_tree, "card_of", lambda device: made)
     return cupy
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grape6py.cuda import source
+from grape6py.cuda import compiler
 
 ARCHITECTURES = "sm_75 sm_80 sm_90 sm_100".split()
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
@@ -23,7 +23,7 @@ TABLE_ARCHITECTURE = "sm_90"  # the H200's
 TABLE = [
     (mode, kernel)
     for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
-    for mode in source.MODES
+    for mode in compiler.MODES
     if kernel != "wide_plain" or mode == "single"
 ]
 HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pairs/s"]
@@ -63,7 +63,7 @@ def compile_cubin(text, options):
     Parameters
     ----------
     text : str
-        As source.read gives it.
+        As compiler.read gives it.
     options : iterable of str
 
     Returns
@@ -215,8 +215,8 @@ def read_log(log):
 def machine_code(mode, architecture):
     """The kernels of a mode, by name."""
     # -ftz=true is what CuPy adds.
-    options = (*source.options(mode), f"-arch={architecture}", "-ftz=true", "--ptxas-options=-v")
-    cubin, log = compile_cubin(source.read(), options)
+    options = (*compiler.options(mode), f"-arch={architecture}", "-ftz=true", "--ptxas-options=-v")
+    cubin, log = compile_cubin(compiler.read(), options)
     kernels = read_kernels(disassemble(cubin))
     for name, facts in read_log(log).items():
         for fact, value in facts.items():
@@ -259,7 +259,7 @@ def limit(instructions, in_double):
 
 def table(compiled):
     """Rows of the table, as lines of Markdown."""
-    compiled.begin([(mode, TABLE_ARCHITECTURE) for mode in source.MODES])
+    compiled.begin([(mode, TABLE_ARCHITECTURE) for mode in compiler.MODES])
     lines = [HEADER, ["---"] * len(HEADER)]
     for mode, kernel in TABLE:
         counts = compiled[mode, TABLE_ARCHITECTURE][kernel].per_pair()

@@ -1,6 +1,6 @@
 """Arrays of a CuPy whose device is the card of tests/c/card.h, and so in the host's memory.
 
-As much of CuPy as grape6py._foreign_arrays, _device_arrays, _device_tree and cuda.leapfrog use.
+As much of CuPy as grape6py._arrays.foreign, memory_space, device_tree and leapfrog_device use.
 Like CuPy's, these arrays are none of NumPy's and do not turn into them by themselves.
 `install(monkeypatch)` puts the module in CuPy's place.
 """

@@ -11,7 +11,8 @@ import h5py
 import numpy as np
 
 import capi
-from grape6py import _output, archive
+from grape6py import archive
+from grape6py._io import output_file
 from grape6py.cli import main
 
 COMMAND = [sys.executable, "-m", "grape6py", "run"]
@@ -59,10 +60,10 @@ def last_group(path):
 
 def edited(path, change):
     """Change an index or an output, and give it the checksum of what it is then."""
-    path.write_bytes(path.read_bytes()[: -len(_output.seal(b""))])
+    path.write_bytes(path.read_bytes()[: -len(output_file.seal(b""))])
     with h5py.File(path, "a") as file:
         change(file)
-    path.write_bytes(_output.seal(path.read_bytes()))
+    path.write_bytes(output_file.seal(path.read_bytes()))
 
 
 def of_version_01(path, cluster, *times):

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Hermite, _files, archive, plummer
+from grape6py import Hermite, archive, plummer
+from grape6py._io import atomic_files
 from grape6py.errors import FileInUseError, Grape6Warning, SnapshotError
 from runs import COMMAND, of_version_01, process, run, times
 from test_archive import make
@@ -96,7 +97,7 @@ def logged(folder, monkeypatch, saves):
     """Saves in a folder: calls that changed something, and how many were done after each."""
     log, done = Log(), []
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(_files, "os", log)
+    monkeypatch.setattr(atomic_files, "os", log)
     cluster = make(12)
     for number in range(saves):
         cluster.evolve(number / 8)
@@ -236,7 +237,7 @@ def full_after(monkeypatch, writes):
             return write(number, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_files, "os", Full())
+        patch.setattr(atomic_files, "os", Full())
         yield
 
 
@@ -342,7 +343,7 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
     def none(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(_files.fcntl, "flock", none)
+    monkeypatch.setattr(atomic_files.fcntl, "flock", none)
     make(12).save(tmp_path / "a.h5")
     assert times(tmp_path / "a.h5") == [0.0]
 

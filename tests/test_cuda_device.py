@@ -11,7 +11,8 @@ import pytest
 import capi
 import fake_cupy
 from grape6py import errors
-from grape6py.cuda import faults, source
+from grape6py.cuda import compiler
+from grape6py.cuda import errors as cuda_errors
 
 CODES = {name: capi.CONSTANTS[f"G6X_E_{name}"]
          for name in ("DEVICE_MEMORY", "DEVICE_LOST", "NO_DEVICE", "RUNTIME")}  # fmt: skip
@@ -106,7 +107,7 @@ def test_row02_a_lost_device_is_left_alone(faked):
 
 @pytest.fixture
 def text(monkeypatch):
-    monkeypatch.setattr(source, "read", lambda: "text")
+    monkeypatch.setattr(compiler, "read", lambda: "text")
 
 
 def test_kernels_are_compiled_once_a_precision_and_may_use_all_shared_memory(faked, text):
@@ -115,7 +116,7 @@ def test_kernels_are_compiled_once_a_precision_and_may_use_all_shared_memory(fak
     first = opened.kernels("double", ["one", "two"])
     assert opened.kernels("double", ["two", "one"]) == first[::-1]
     compiled = [call for call in fake.calls if call[0] == "RawModule"]
-    assert compiled == [("RawModule", source.options("double"))]
+    assert compiled == [("RawModule", compiler.options("double"))]
     assert ("shared", first[0], "dynamic", 232448 - 1024) in fake.calls
 
 
@@ -125,18 +126,18 @@ def test_row39_without_a_cache_folder_kernels_are_compiled_in_memory(faked, text
     fake, device = faked
     fake.cache_error = error
     assert len(device.open_device("", 0).kernels("grape", ["one"])) == 1
-    assert ("compile", (*source.options("grape"), "-ftz=true"), True) in fake.calls
+    assert ("compile", (*compiler.options("grape"), "-ftz=true"), True) in fake.calls
     assert ("load", b"cubin") in fake.calls
 
 
 def test_an_include_is_pasted_where_it_stands_and_lines_keep_their_numbers(monkeypatch, tmp_path):
-    monkeypatch.setattr(source, "KERNELS", tmp_path)
+    monkeypatch.setattr(compiler, "KERNELS", tmp_path)
     (tmp_path / "shared").mkdir()
     (tmp_path / "a.cu").write_text('a\n#include "one.cuh" // why\nb\n#include <other.h>\n')
     (tmp_path / "one.cuh").write_text('#pragma once\n# include "shared/two.h"\nc\n')
     (tmp_path / "shared" / "two.h").write_text("d\n")
     numbered, place = {}, None
-    for line in source.read("a.cu").splitlines():
+    for line in compiler.read("a.cu").splitlines():
         if found := re.fullmatch(r'#line (\d+) "(.*)"', line):
             place = (found[2], int(found[1]))
         elif line:
@@ -153,15 +154,15 @@ def test_an_include_is_pasted_where_it_stands_and_lines_keep_their_numbers(monke
     [('#include "no.h"\n', "no.h of grape6py is missing"), ('#include "a.cu"\n', "itself")],
 )
 def test_an_include_that_cannot_be_is_named(monkeypatch, tmp_path, text, why):
-    monkeypatch.setattr(source, "KERNELS", tmp_path)
+    monkeypatch.setattr(compiler, "KERNELS", tmp_path)
     (tmp_path / "a.cu").write_text(text)
     with pytest.raises(FileNotFoundError, match=why):
-        source.read("a.cu")
+        compiler.read("a.cu")
 
 
 def test_the_headers_shared_with_c_are_those_of_csrc():
     for name in ("shared/pair.h", "shared/rsqrt.h"):
-        shared = source.read(name).removeprefix(f'#line 1 "{name}"\n')
+        shared = compiler.read(name).removeprefix(f'#line 1 "{name}"\n')
         assert shared == (capi.ROOT / "csrc" / name).read_text()
 
 
@@ -175,7 +176,7 @@ def test_the_headers_shared_with_c_are_those_of_csrc():
 )  # fmt: skip
 def test_numbers_of_cuda_become_rows_of_the_table(status, code):
     error = fake_cupy.CUDARuntimeError(status, "cudaErrorOfThatNumber: words")
-    assert code_of(faults.explain(error, 13)) == CODES[code]
+    assert code_of(cuda_errors.explain(error, 13)) == CODES[code]
 
 
 @pytest.mark.parametrize(
@@ -191,10 +192,10 @@ def test_numbers_of_cuda_become_rows_of_the_table(status, code):
     ],
 )  # fmt: skip
 def test_row04_a_missing_piece_is_named_with_the_extra_that_brings_it(error, words):
-    code, text = faults.explain(error, 13)
+    code, text = cuda_errors.explain(error, 13)
     assert code == CODES["RUNTIME"]
     assert words in text
 
 
 def test_an_exception_of_nobody_known_is_not_explained():
-    assert faults.explain(ValueError("words"), 13) is None
+    assert cuda_errors.explain(ValueError("words"), 13) is None

@@ -112,8 +112,8 @@ def test_partial_sums_are_those_of_all_devices(card, mode):
     script = f"""
 from capi import Session, call
 import hashlib
-from grape6py import _library
-WORDS = _library.lib.G6X_PARTIAL_WORDS
+from grape6py._lib import library
+WORDS = library.lib.G6X_PARTIAL_WORDS
 POS[77] = POS[5] + 1e-15
 INDEX = np.arange(N, dtype=np.int32)
 with filled({mode!r}) as grape:
@@ -283,11 +283,12 @@ import sys
 sys.path.insert(0, {tests!r})
 import pytest
 import fake_arrays
-from grape6py import Leapfrog, _device_tree
+from grape6py import Leapfrog
+from grape6py.cuda.tree import device_tree
 from test_tree_on_card import Card
 patch = pytest.MonkeyPatch()
 cupy = fake_arrays.install(patch)
-patch.setattr(_device_tree, "card_of", lambda device: Card(CARD, cupy))
+patch.setattr(device_tree, "card_of", lambda device: Card(CARD, cupy))
 made = [Leapfrog(*(cupy.on(0, array[:200]) for array in (MASS, POS, VEL)), backend="cuda", dt=0.1)
         for _ in range(3)]
 print(*(galaxy.pos.device.id for galaxy in made))

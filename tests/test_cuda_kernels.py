@@ -11,7 +11,7 @@ import pytest
 import capi
 import disassembly
 from disassembly import ARCHITECTURES, TABLE, TABLE_ARCHITECTURE
-from grape6py.cuda import source
+from grape6py.cuda import compiler
 
 PAGE = capi.ROOT / "docs" / "benchmarks.md"
 NAMES = re.findall(r'"(\w+)"', re.search(
@@ -56,7 +56,7 @@ def compiled():
         made = disassembly.Compiled()
     except disassembly.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
-    made.begin((mode, architecture) for architecture in ARCHITECTURES for mode in source.MODES)
+    made.begin((mode, architecture) for architecture in ARCHITECTURES for mode in compiler.MODES)
     yield made
     made.close()
 

@@ -11,8 +11,8 @@ import capi
 import samples
 from cards import FLAGS
 from grape6py import Tree, reference
-from grape6py.cuda import tree as card_tree
-from grape6py.cuda import tree_job, tree_setting
+from grape6py.cuda.tree import job, settings
+from grape6py.cuda.tree import octree as card_tree
 from grape6py.errors import NotFiniteError
 from tree_card import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
 from variants import run as compile_with
@@ -21,7 +21,7 @@ from variants import run as compile_with
 def sums(tree_card, pos, mass, theta=0.6, order=5, eps=0.01, **targets):
     """Forces by the kernels."""
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), np.ascontiguousarray(mass))
-    acc, pot, jerk, counts = tree.forces(tree_setting.Setting(theta, order, eps * eps), **targets)
+    acc, pot, jerk, counts = tree.forces(settings.Setting(theta, order, eps * eps), **targets)
     assert jerk is None
     return acc, pot, counts
 
@@ -98,7 +98,7 @@ def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_ca
 def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
     right = sums(tree_card, pos, mass)
-    longest = tree_setting.Rooms.of(tree_setting.Setting(0.6)).longest
+    longest = settings.Rooms.of(settings.Setting(0.6)).longest
     monkeypatch.setattr(card_tree, "LEAST_SLOTS", 3)
     monkeypatch.setattr(card_tree, "LEAST_LISTS", 16)
     monkeypatch.setattr(card_tree, "SLOT_LISTS", 16)
@@ -198,7 +198,7 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
     errors = []
     for bound in (1e-2, 1e-4):
-        setting = tree_setting.Setting(0.8, 5, 1e-4, bound)
+        setting = settings.Setting(0.8, 5, 1e-4, bound)
         errors.append(np.median(relative(tree.forces(setting, last_acc=last)[0], exact)))
     assert errors[1] < errors[0] / 2
 
@@ -212,13 +212,13 @@ def test_a_particle_that_is_not_finite_is_named(tree_card, bad):
 
 
 def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, tmp_path):
-    names = {"tree_cell": tree_job.CELL, "tree_moments": tree_job.MOMENTS,
-             "tree_far": tree_job.FAR, "tree_place": tree_job.PLACE,
-             "tree_group": tree_job.GROUP_BYTES, "tree_box": tree_job.BOX,
-             "tree_opening": tree_job.OPENING, "tree_rates": tree_job.RATES,
-             "tree_motion": tree_job.MOTION, "tree_flow": tree_job.FLOW,
-             "tree_status": ctypes.sizeof(tree_job.Status),
-             "tree_card_job": ctypes.sizeof(tree_job.Job)}  # fmt: skip
+    names = {"tree_cell": job.CELL, "tree_moments": job.MOMENTS,
+             "tree_far": job.FAR, "tree_place": job.PLACE,
+             "tree_group": job.GROUP_BYTES, "tree_box": job.BOX,
+             "tree_opening": job.OPENING, "tree_rates": job.RATES,
+             "tree_motion": job.MOTION, "tree_flow": job.FLOW,
+             "tree_status": ctypes.sizeof(job.Status),
+             "tree_card_job": ctypes.sizeof(job.Job)}  # fmt: skip
     program = tmp_path / "sizes.cc"
     prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
     program.write_text('#include "base.cuh"\n#include "tree/tree.cuh"\n#include <stdio.h>\n'
@@ -259,10 +259,10 @@ def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
     at = np.ascontiguousarray(pos[:700] * 1.1)
     shortened(monkeypatch, tree_card, [8, 0, 8], [40, 4, 4], [99] * 3)
     tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
-    setting = tree_setting.Setting(0.5, 5, 1e-4)
+    setting = settings.Setting(0.5, 5, 1e-4)
     first = tree.forces(setting, at)[0]
     own = tree.forces(setting)[0]
-    tree.forces(tree_setting.Setting(0.2, 6, 1e-4))
+    tree.forces(settings.Setting(0.2, 6, 1e-4))
     assert np.array_equal(tree.forces(setting, at)[0], first)
     assert np.array_equal(tree.forces(setting)[0], own)
     fresh = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)

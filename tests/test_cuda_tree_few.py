@@ -5,9 +5,9 @@ import pytest
 
 import samples
 from grape6py import Tree, reference
-from grape6py.cuda import scratch
-from grape6py.cuda import tree as card_tree
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda import workspace
+from grape6py.cuda.tree import octree as card_tree
+from grape6py.cuda.tree.settings import Setting
 from tree_card import METHODS, WARPS_AND_BLOCKS, relative, shortened
 
 pytestmark = WARPS_AND_BLOCKS
@@ -102,7 +102,7 @@ def test_any_number_of_them(tree_card, count):
 def test_lists_that_are_too_long_lead_to_parts(tree_card, monkeypatch):
     sample, chosen = moving("clustered"), some(N, FEW)
     exact = reference.direct_sum(*sample, eps2=1e-4).acc[chosen]
-    monkeypatch.setattr("grape6py.cuda.tree_setting.LONGEST", (0.2, 0.2, 0.3))
+    monkeypatch.setattr("grape6py.cuda.tree.settings.LONGEST", (0.2, 0.2, 0.3))
     tree_card.rooms.clear()
     tree_card.launched.clear()
     acc, *_ = sums(tree_card, sample, 0.5, 5, 0.01, chosen)
@@ -121,9 +121,9 @@ def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_card, monkey
             raise MemoryError
         return cut(self, **sizes)
 
-    cut = scratch.Scratch.cut
+    cut = workspace.Scratch.cut
     with monkeypatch.context() as patch:
-        patch.setattr(scratch.Scratch, "cut", full)
+        patch.setattr(workspace.Scratch, "cut", full)
         with pytest.raises(MemoryError):
             sums(tree_card, sample, 0.6, 5, 0.01, chosen)
     assert not tree_card.rooms

@@ -6,8 +6,8 @@ import pytest
 
 import samples
 from grape6py import Tree, models, reference
-from grape6py.cuda import tree as card_tree
-from grape6py.cuda import tree_setting
+from grape6py.cuda.tree import octree as card_tree
+from grape6py.cuda.tree import settings
 from grape6py.errors import NotFiniteError
 from tree_card import METHODS, relative, rows, shortened
 
@@ -23,7 +23,7 @@ def made(tree_card, bodies):
 def jerks(tree_card, bodies, theta=0.6, order=5, eps=EPS, **targets):
     """Jerks by the kernels."""
     tree = made(tree_card, bodies)
-    return tree.forces(tree_setting.Setting(theta, order, eps * eps), **targets)[2]
+    return tree.forces(settings.Setting(theta, order, eps * eps), **targets)[2]
 
 
 def direct(bodies, eps=EPS, **targets):
@@ -91,7 +91,7 @@ def test_any_number_of_particles(tree_card, n):
 
 @ORDERS
 def test_repeated_runs_have_equal_bits(tree_card, cluster, order):
-    tree, setting = made(tree_card, cluster), tree_setting.Setting(0.6, order, EPS**2)
+    tree, setting = made(tree_card, cluster), settings.Setting(0.6, order, EPS**2)
     first, again = tree.forces(setting)[2], tree.forces(setting)[2]
     assert np.array_equal(first, again)
     assert np.array_equal(first, jerks(tree_card, cluster, order=order))
@@ -100,7 +100,7 @@ def test_repeated_runs_have_equal_bits(tree_card, cluster, order):
 @ORDERS
 def test_accelerations_do_not_depend_on_whether_there_are_jerks(tree_card, cluster, order):
     mass, pos, _ = cluster
-    setting = tree_setting.Setting(0.6, order, EPS**2)
+    setting = settings.Setting(0.6, order, EPS**2)
     with_jerk, without = made(tree_card, cluster), card_tree.CardTree(tree_card, pos, mass)
     acc, pot, jerk, counts = without.forces(setting)
     assert jerk is None
@@ -183,7 +183,7 @@ def test_targets_of_their_own(tree_card, cluster, order, speed):
 
 def test_fast_targets_leave_the_tree_as_it_was(tree_card, cluster):
     _, pos, vel = cluster
-    tree, setting = made(tree_card, cluster), tree_setting.Setting(0.6, 5, EPS**2)
+    tree, setting = made(tree_card, cluster), settings.Setting(0.6, 5, EPS**2)
     before = tree.forces(setting)[2]
     fast = tree.forces(setting, targets=pos[:100].copy(), vel=1e30 * vel[:100])[2]
     assert rows(fast).min() > 1e20 * rows(before).min()

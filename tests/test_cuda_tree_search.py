@@ -11,8 +11,8 @@ import capi
 import samples
 from cards import FLAGS
 from grape6py import Tree
-from grape6py.cuda import tree_search
-from grape6py.cuda.tree import CardTree
+from grape6py.cuda.tree import search as tree_search
+from grape6py.cuda.tree.octree import CardTree
 from test_tree_search import lists, ranks, squares, typical, without
 from variants import run as compile_with
 

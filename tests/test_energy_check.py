@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, Leapfrog, diagnostics, plummer, two_body
-from grape6py._energy_check import EnergyCheck
 from grape6py.cli import main
 from grape6py.diagnostics import Energy
 from grape6py.errors import AccuracyWarning, Grape6Warning
+from grape6py.integrators.energy_check import EnergyCheck
 
 BODIES = plummer(64, seed=1)
 ORBIT = two_body(0.99999, apocentre=True)  # 2 pi to the next apocentre

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from grape6py import Grape6, Hermite, errors, plummer
-from grape6py._block import HostBlocks
-from grape6py._device_block import DeviceBlocks
+from grape6py.integrators.hermite_device import DeviceBlocks
+from grape6py.integrators.hermite_steps import HostBlocks
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu

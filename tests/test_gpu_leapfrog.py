@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from grape6py import Leapfrog, plummer
-from grape6py._leap import Bodies, HostArrays, Rule
+from grape6py.integrators.leapfrog_steps import Bodies, HostArrays, Rule
 from test_hermite_use import same
 
 cupy = pytest.importorskip("cupy")

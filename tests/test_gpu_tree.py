@@ -46,7 +46,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("blocks", [0, 8192], ids=["warps", "blocks"])  # a group
 @pytest.mark.parametrize("method", ["fmm", "bh"])
 def test_forces_are_as_good_as_the_hosts(pair, method, blocks, monkeypatch):
-    monkeypatch.setattr("grape6py.cuda.tree.BLOCKS", blocks)
+    monkeypatch.setattr("grape6py.cuda.tree.octree.BLOCKS", blocks)
     mass, pos, device, host = pair
     rows = np.arange(0, len(pos), 100)
     exact = reference.direct_sum(mass, pos, rows=rows, eps2=1e-4).acc

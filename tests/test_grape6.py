@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grape6py
-from grape6py import Grape6, Grape6Error, Grape6Warning, _board, errors, paths, plummer, session
-from grape6py._library import lib
+from grape6py import Grape6, Grape6Error, Grape6Warning, errors, paths, plummer
+from grape6py import grape6 as session
+from grape6py._lib import cluster
+from grape6py._lib.library import lib
 from grape6py.reference import direct_sum, predict
 
 MODEL = plummer(300, seed=1)
@@ -152,7 +154,7 @@ def test_nan_radius_means_no_neighbours(grape):
 
 def test_cutting_targets_into_chunks_changes_no_bit(grape, monkeypatch):
     whole = grape.forces(nn=True, h=0.2)
-    monkeypatch.setattr(_board, "CHUNK_ROWS", 7)
+    monkeypatch.setattr(cluster, "CHUNK_ROWS", 7)
     cut = grape.forces(nn=True, h=0.2)
     assert same(whole, cut)
     assert np.array_equal(whole.nearest, cut.nearest)
@@ -314,7 +316,7 @@ def test_row_28_ten_million_bodies_are_announced_with_an_estimate(grape, monkeyp
 
 def test_row_31_ctrl_c_works_between_chunks(grape, monkeypatch):
     """A signal is delivered while the targets are summed; the session stays usable."""
-    monkeypatch.setattr(_board, "CHUNK_ROWS", 1)
+    monkeypatch.setattr(cluster, "CHUNK_ROWS", 1)
     before = grape.forces()
     calls = itertools.count()
 
@@ -323,9 +325,9 @@ def test_row_31_ctrl_c_works_between_chunks(grape, monkeypatch):
             raise KeyboardInterrupt
         return prepare(self, *arguments)
 
-    prepare = _board.Board.prepare
+    prepare = cluster.Board.prepare
     with monkeypatch.context() as patch:
-        patch.setattr(_board.Board, "prepare", interrupted)
+        patch.setattr(cluster.Board, "prepare", interrupted)
         with pytest.raises(KeyboardInterrupt):
             grape.forces()
     assert next(calls) == 6
@@ -435,11 +437,11 @@ def test_ids_are_given_back_even_without_close():
 
 
 def test_a_failed_opening_leaves_no_session_behind():
-    waiting = len(_board._released_ids)
+    waiting = len(cluster._released_ids)
     for _ in range(3):
         with pytest.raises(ValueError, match=r"\w"):
             Grape6(threads=-1)
-    assert len(_board._released_ids) <= max(waiting, 1)
+    assert len(cluster._released_ids) <= max(waiting, 1)
 
 
 def test_a_session_says_what_it_is(grape):

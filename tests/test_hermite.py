@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from grape6py import Hermite, plummer, two_body
-from grape6py._library import ffi, lib, pointer
+from grape6py._lib.library import ffi, lib, pointer
 from grape6py.errors import ArgumentError
 
 N = 1024

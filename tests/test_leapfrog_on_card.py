@@ -13,9 +13,10 @@ import pytest
 import capi
 import disassembly
 import fake_arrays
-from grape6py import Leapfrog, _leap, errors, plummer
-from grape6py.cuda import source
-from grape6py.cuda.leapfrog import KERNELS, CardArrays, Job
+from grape6py import Leapfrog, errors, plummer
+from grape6py.cuda import compiler
+from grape6py.integrators import leapfrog_steps
+from grape6py.integrators.leapfrog_device import KERNELS, CardArrays, Job
 from test_hermite_use import same
 from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
 
@@ -63,12 +64,12 @@ def bodies_of(arrays, shared):
     dt = 2.0 ** rng.integers(-8, -2, N)
     t = STATE["time"] - dt / 2
     own = {} if shared else {"t": arrays.put(t), "dt": arrays.put(dt)}
-    return _leap.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
+    return leapfrog_steps.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
                         vel=arrays.put(vel), acc=arrays.put(acc))  # fmt: skip
 
 
 def test_kernels_have_the_bits_of_the_host(arrays):
-    host, rule = _leap.HostArrays(), _leap.Rule(0.001, 2.0**-20, 0.25)
+    host, rule = leapfrog_steps.HostArrays(), leapfrog_steps.Rule(0.001, 2.0**-20, 0.25)
     acc = np.random.default_rng(6).standard_normal((N, 3)) * 10.0 ** np.linspace(-3, 3, N)[:, None]
     rows = np.arange(0, N, 3, dtype=np.int32)
     found = []
@@ -93,9 +94,9 @@ def test_kernels_have_the_bits_of_the_host(arrays):
 
 @pytest.mark.parametrize("architecture", disassembly.ARCHITECTURES)
 def test_kernels_compile_for_cards(architecture):
-    options = (*source.options("double"), f"-arch={architecture}")
+    options = (*compiler.options("double"), f"-arch={architecture}")
     try:
-        cubin, log = disassembly.compile_cubin(source.read("leapfrog.cu"), options)
+        cubin, log = disassembly.compile_cubin(compiler.read("leapfrog.cu"), options)
     except disassembly.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
     assert all(name.encode() in cubin for name in KERNELS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from grape6py import galaxy, galaxy_merger, king, read_snapshot, uniform
-from grape6py.cli.start import MODELS, OPTIONS
+from grape6py.cli.run_models import MODELS, OPTIONS
 from runs import last_group, process, run
 
 QUICK = ["--t-end", "0.0625", "--dt-out", "0.0625", "--backend", "cpu"]

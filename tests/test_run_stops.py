@@ -59,7 +59,7 @@ def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
 @pytest.fixture
 def signal_at(monkeypatch):
     """Lets a signal come in the block that ends at a time."""
-    from grape6py._block import Blocks
+    from grape6py.integrators.hermite_steps import Blocks
 
     step = Blocks.step
 
@@ -101,7 +101,7 @@ def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, 
 
 
 def test_a_second_ctrl_c_ends_at_once_and_says_so(tmp_path, monkeypatch, capsys):
-    from grape6py._block import Blocks
+    from grape6py.integrators.hermite_steps import Blocks
 
     def interrupted(self, time):
         for _ in range(2):

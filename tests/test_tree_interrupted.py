@@ -9,7 +9,7 @@ import time
 import pytest
 
 import capi
-from grape6py import _patience
+from grape6py._lib import interruptible
 
 BODIES = "import numpy as np; from grape6py import Tree; pos = np.random.default_rng(1).normal("
 CALLS = {
@@ -58,7 +58,7 @@ def test_what_nobody_waited_for_is_undone(monkeypatch, ended):
     wait = threading.Thread.join
     monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _patience.wait_for(call, 7, size=_patience.LONG, undo=undo)
+        interruptible.wait_for(call, 7, size=interruptible.LONG, undo=undo)
     assert undone == ([7] if ended else [])
     going_on.set()
     assert done.wait(10)
@@ -70,4 +70,4 @@ def test_without_threads_the_call_is_made_at_once(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refused)
-    assert _patience.wait_for(abs, -3, size=_patience.LONG) == 3
+    assert interruptible.wait_for(abs, -3, size=interruptible.LONG) == 3

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import fake_arrays
-from grape6py import Grape6Warning, Tree, _device_tree, errors, plummer
+from grape6py import Grape6Warning, Tree, errors, plummer
 from grape6py.cuda import standin
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda.tree import device_tree
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 from tree_card import relative
 
 N = 700
@@ -49,7 +50,7 @@ class Card(standin.Card):
 def cupy(monkeypatch, tree_card):
     module = fake_arrays.install(monkeypatch)
     card = Card(tree_card._library, module)
-    monkeypatch.setattr(_device_tree, "card_of", lambda device: card)
+    monkeypatch.setattr(device_tree, "card_of", lambda device: card)
     return module
 
 

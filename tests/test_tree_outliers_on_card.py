@@ -11,9 +11,9 @@ import pytest
 import capi
 import fake_arrays
 from grape6py import Leapfrog, Tree, plummer
-from grape6py.cuda import host_tree
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda.tree import request as host_tree
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
 
 N = 600
@@ -30,7 +30,7 @@ SETS = {
 
 @pytest.fixture(params=SETS)
 def unresolved(request, monkeypatch):
-    monkeypatch.setattr("grape6py.cuda.tree_cells.CROWD", 32)
+    monkeypatch.setattr("grape6py.cuda.tree.build.CROWD", 32)
     pos = SETS[request.param]
     rng = np.random.default_rng(7)
     return rng.random(len(pos)), pos, rng.normal(size=pos.shape)
@@ -66,9 +66,9 @@ def test_searches_are_the_hosts(put, unresolved):  # noqa: F811
 def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):  # noqa: F811
     """Places of a few particles each, and far bodies that leave the others their digits."""
     pos = np.vstack([POS, POS[:50], POS[:50], [1e4, 0, 0]])
-    from grape6py import _device_tree
+    from grape6py.cuda.tree import device_tree
 
-    tree = CardTree(_device_tree.card_of(0), put(pos), put(np.ones(len(pos))))
+    tree = CardTree(device_tree.card_of(0), put(pos), put(np.ones(len(pos))))
     tree.forces(Setting(0.5, 5, 1e-4))
     assert not tree.unresolved
 

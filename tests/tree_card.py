@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import cards
-from grape6py.cuda import standin, tree, tree_setting
+from grape6py.cuda import standin
+from grape6py.cuda.tree import octree, settings
 from once import made_once
 
 METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
@@ -27,7 +28,7 @@ class StandIn(standin.Card):
 @pytest.fixture(params=[0], ids=["warps"])
 def tree_card(shared_folder, monkeypatch, request):
     """Groups have a warp each, as if there were many; or CUDA blocks, up to the given number."""
-    monkeypatch.setattr(tree, "BLOCKS", request.param)
+    monkeypatch.setattr(octree, "BLOCKS", request.param)
     return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
 
 
@@ -47,6 +48,4 @@ def relative(found, right):
 def shortened(monkeypatch, card, *rooms):
     """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
     card.rooms.clear()
-    monkeypatch.setattr(
-        tree_setting.Rooms, "of", lambda *_: tree_setting.Rooms(*([*r] for r in rooms))
-    )
+    monkeypatch.setattr(settings.Rooms, "of", lambda *_: settings.Rooms(*([*r] for r in rooms)))

@@ -80,9 +80,9 @@ def direct(options):
         What ``--json`` prints. Rates are medians over the samples; with one thread
         they are per second of the process's CPU time, else of wall time.
     """
-    from grape6py._library import ISAS, PRECISIONS, lib
+    from grape6py._lib.library import ISAS, PRECISIONS, lib
     from grape6py.cli import machine
-    from grape6py.session import Grape6
+    from grape6py.grape6 import Grape6
 
     ni = options.ni or min(options.n, 4096)
     model = plummer(options.n, seed=1)
@@ -133,7 +133,7 @@ def direct(options):
 def _prepared_call(session, model, ni, nn):
     """First half + last half on the first ni bodies (over again if there are fewer)."""
     index = np.resize(np.arange(len(model.mass), dtype=np.int32), ni)
-    from grape6py.session import Forces
+    from grape6py.grape6 import Forces
 
     sums = Forces(
         np.empty((ni, 3)),

@@ -5,7 +5,7 @@ import importlib.util
 import os
 
 from grape6py import paths
-from grape6py.cuda import faults
+from grape6py.cuda import errors as cuda_errors
 
 
 def describe():
@@ -52,6 +52,6 @@ def _missing(cuda):
 
         nvrtc.getVersion()  # loads the compiler
     except Exception as error:  # whatever CuPy raises
-        known = faults.explain(error, cuda)
+        known = cuda_errors.explain(error, cuda)
         return known[1] if known else f"CuPy cannot be used: {error}"
     return None

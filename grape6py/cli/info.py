@@ -27,9 +27,9 @@ def run(options):
 def _collect():
     # Here and not on top: these open the library, and the other commands must be
     # able to say that it is missing.
-    from grape6py._library import lib
+    from grape6py._lib.library import lib
     from grape6py.cli import gpu, machine
-    from grape6py.session import Grape6
+    from grape6py.grape6 import Grape6
 
     about = machine.describe() | {"path": str(paths.LIBRARY)}
     with Grape6() as session:

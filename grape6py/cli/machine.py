@@ -6,10 +6,10 @@ import platform
 import numpy as np
 
 from grape6py import __version__
-from grape6py._library import ISAS, lib, text
+from grape6py._lib.library import ISAS, lib, text
 from grape6py.errors import ArgumentError
+from grape6py.grape6 import Grape6
 from grape6py.reference import usable_cpus
-from grape6py.session import Grape6
 
 
 def describe():

@@ -84,7 +84,7 @@ def add_parser(commands):
 
 def run(options):
     """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
-    from grape6py.cli.integration import integrate  # opens the library
+    from grape6py.cli.run_session import integrate  # opens the library
 
     if options.dt and options.dt_max:
         options.parser.error("--dt is a constant step: leave out --dt-max")

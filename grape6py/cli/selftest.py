@@ -66,7 +66,7 @@ def run(options):
 def judge(seed):
     """Yield one dictionary a check: backend, isa, mode, check, value, limit, ok."""
     from grape6py.cli import machine
-    from grape6py.session import Grape6
+    from grape6py.grape6 import Grape6
 
     model = plummer(N, seed)
     truth = Truth(model)

@@ -12,9 +12,10 @@ with warnings.catch_warnings(record=True) as _said, cache.for_import():
     import cupy
 
 from grape6py import errors
-from grape6py.cuda import faults, source
-from grape6py.cuda.card import Card
-from grape6py.cuda.host_tree import HostTree
+from grape6py.cuda import compiler
+from grape6py.cuda import errors as cuda_errors
+from grape6py.cuda.launcher import Card
+from grape6py.cuda.tree.request import HostTree
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
@@ -43,14 +44,14 @@ def open_device(usable, choice):
     """
     for warning in _said:
         if "multiple CuPy packages" in str(warning.message):
-            raise errors.from_code(faults.RUNTIME, faults.TWO_WHEELS)
+            raise errors.from_code(cuda_errors.RUNTIME, cuda_errors.TWO_WHEELS)
     numbers = _usable(usable, cupy.cuda.runtime.getDeviceCount())
     return Device(numbers[choice % len(numbers)], len(numbers))
 
 
 def explain(error):
     """Code and text of an exception of CuPy, or None."""
-    return faults.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
+    return cuda_errors.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
 
 
 def _usable(words, count):
@@ -61,7 +62,7 @@ def _usable(words, count):
         numbers = [-1]
     if not count or not all(0 <= number < count for number in numbers):
         raise errors.from_code(
-            faults.NO_DEVICE,
+            cuda_errors.NO_DEVICE,
             f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
             if count
             else "CUDA sees no device",
@@ -109,7 +110,7 @@ class Device:
         with self._device:
             key = self._device.id, precision
             if key not in _modules:
-                _modules[key] = compiled(source.read(), source.options(precision))
+                _modules[key] = compiled(compiler.read(), compiler.options(precision))
             return [self._function(_modules[key], name) for name in names]
 
     def _function(self, module, name):
@@ -142,16 +143,16 @@ class Device:
         try:
             return allocate(size)
         except Exception as error:
-            if not faults.is_out_of_memory(error):
+            if not cuda_errors.is_out_of_memory(error):
                 raise
         cupy.get_default_memory_pool().free_all_blocks()
         cupy.get_default_pinned_memory_pool().free_all_blocks()
         try:
             return allocate(size)
         except Exception as error:
-            if not faults.is_out_of_memory(error):
+            if not cuda_errors.is_out_of_memory(error):
                 raise
-            raise errors.from_code(faults.MEMORY, self._too_little(pinned, size)) from error
+            raise errors.from_code(cuda_errors.MEMORY, self._too_little(pinned, size)) from error
 
     def _too_little(self, pinned, size):
         if pinned:
@@ -174,7 +175,7 @@ class Device:
             try:
                 self._tree.sum(job, array)
             except Exception as error:
-                if not faults.is_out_of_memory(error):
+                if not cuda_errors.is_out_of_memory(error):
                     raise
                 self._tree.forget()
                 cupy.get_default_memory_pool().free_all_blocks()

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from grape6py.cuda.host_tree import HostTree
+from grape6py.cuda.tree.request import HostTree
 
 DRIVER = """push_context pop_context launch copy_in copy_out fill wait query record follow
     error_text""".split()

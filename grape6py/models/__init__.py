@@ -9,7 +9,7 @@ sampling.py what they share.
 """
 
 from grape6py.models.galaxies import galaxy, galaxy_merger
-from grape6py.models.lowered import KingProfile, king, king_profile
+from grape6py.models.king import KingProfile, king, king_profile
 from grape6py.models.orbits import merger, two_body
 from grape6py.models.sampling import Component, Labelled, Particles
 from grape6py.models.spheres import plummer, uniform

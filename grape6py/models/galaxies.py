@@ -11,7 +11,7 @@ Last bits of these models may differ between processors, as those of sine and lo
 
 import numpy as np
 
-from grape6py import _inputs
+from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
 from grape6py.models.components import Disk, Sphere
 from grape6py.models.orbits import merger
@@ -85,12 +85,12 @@ def galaxy(
              "bulge_mass": bulge_mass, "bulge_scale": bulge_scale,
              "halo_mass": halo_mass, "halo_scale": halo_scale}  # fmt: skip
     for name, value in given.items():
-        _inputs.positive(name, value)
+        validate.positive(name, value)
     if disk_height > 1:
         raise ArgumentError(f"disk_height = {disk_height} is not at most 1: that is no disk")
     if cut < 1:
         raise ArgumentError(f"cut = {cut} is not at least 1")
-    hole = _inputs.number("black_hole", black_hole, negative=False)
+    hole = validate.number("black_hole", black_hole, negative=False)
     random = generator(seed)
     disk = Disk(1.0 if n_disk else 0.0, disk_height, toomre_q, cut)
     bulge = Sphere(bulge_mass if n_bulge else 0.0, bulge_scale, cut)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from grape6py import _inputs
+from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import Component, Labelled, Particles, centred
 
@@ -98,8 +98,8 @@ def merger(
     Binney & Tremaine 2008, section 3.1. Scaled so, the velocity goes as M^(1/4), which is Tully's
     and Fisher's relation.
     """
-    pericentre = _inputs.positive("pericentre", pericentre)
-    eccentricity = _inputs.number("eccentricity", eccentricity, negative=False)
+    pericentre = validate.positive("pericentre", pericentre)
+    eccentricity = validate.number("eccentricity", eccentricity, negative=False)
     farthest = math.inf
     if eccentricity < 1:
         farthest = pericentre * (1 + eccentricity) / (1 - eccentricity)
@@ -113,7 +113,7 @@ def merger(
         raise ArgumentError("both models need mass, to be on an orbit")
     one, two = (_turned(model, angle) for model, angle in zip(models, tilt, strict=True))
     if mass_ratio is not None:
-        wanted = _inputs.positive("mass_ratio", mass_ratio) * math.fsum(one.mass)
+        wanted = validate.positive("mass_ratio", mass_ratio) * math.fsum(one.mass)
         two = _scaled(two, wanted / math.fsum(two.mass))
     masses = math.fsum(one.mass), math.fsum(two.mass)
     total = sum(masses)
@@ -132,9 +132,9 @@ def merger(
 
 def _labelled(model):
     model, component = model if isinstance(model, Labelled) else (model, None)
-    mass = _inputs.floats("mass", model.mass, (None,))
+    mass = validate.floats("mass", model.mass, (None,))
     n = len(mass)
-    pos, vel = (_inputs.floats(name, getattr(model, name), (n, 3)) for name in ("pos", "vel"))
+    pos, vel = (validate.floats(name, getattr(model, name), (n, 3)) for name in ("pos", "vel"))
     return Labelled(
         Particles(mass, pos, vel), np.zeros(n, np.int8) if component is None else component
     )
@@ -142,7 +142,7 @@ def _labelled(model):
 
 def _turned(model, degrees):
     """About the x axis, with the centre of mass brought to rest in the origin."""
-    angle = math.radians(_inputs.number("tilt", degrees))
+    angle = math.radians(validate.number("tilt", degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
     turn = np.array([[1, 0, 0], [0, cosine, -sine], [0, sine, cosine]])
     return centred(model.mass, *((vectors[:, None] * turn).sum(axis=2) for vectors in model[1:]))

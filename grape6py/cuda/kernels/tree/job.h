@@ -1,5 +1,5 @@
 /* job.h - what the kernels of the tree are told: one structure for all of them. Python fills
- * it, field by field in this order (tree_job.py). */
+ * it, field by field in this order (cuda/tree/job.py). */
 #ifndef GRAPE6_TREE_JOB_H
 #define GRAPE6_TREE_JOB_H
 

@@ -2,7 +2,7 @@
  * takes a target, in the order of the keys, and walks down from the root. It keeps what is left of
  * each level above its cell, so that the depth of the tree is all the room it needs. */
 
-/* What these kernels are told; tree_search.py fills it, field by field in this order. */
+/* What these kernels are told; cuda/tree/search.py fills it, field by field in this order. */
 struct tree_search_job {
     const double *x;       /* [n][3]: the caller's */
     const int64_t *order;  /* [n]: the caller's number by place */

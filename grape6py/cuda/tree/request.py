@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_cells import Unresolved
-from grape6py.cuda.tree_setting import Setting
+from grape6py.cuda.tree.build import Unresolved
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 
 
 class HostTree:

@@ -1,7 +1,7 @@
 """Forces for bodies that move: a tree made anew each time, here or on a card, or the direct sum.
 
-Each kind has `arrays`, where the bodies are (:class:`grape6py._leap.HostArrays` or
-:class:`grape6py.cuda.leapfrog.CardArrays`); `backend` and `precision`, as :class:`Grape6`;
+Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
+:class:`~.leapfrog_device.CardArrays`); `backend` and `precision`, as :class:`Grape6`;
 `is_open`, :meth:`close`; and `forces(mass, pos, rows=None)`: accelerations of and potentials at all
 bodies, or those of some rows.
 """
@@ -9,14 +9,15 @@ bodies, or those of some rows.
 import contextlib
 import warnings
 
-from grape6py import _device_arrays, _device_tree
-from grape6py._leap import HostArrays
-from grape6py.cuda.leapfrog import CardArrays
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_cells import Unresolved
-from grape6py.cuda.tree_setting import Setting
+from grape6py._arrays import memory_space
+from grape6py.cuda.tree import device_tree
+from grape6py.cuda.tree.build import Unresolved
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
-from grape6py.session import Grape6
+from grape6py.grape6 import Grape6
+from grape6py.integrators.leapfrog_device import CardArrays
+from grape6py.integrators.leapfrog_steps import HostArrays
 from grape6py.tree import Tree
 
 _TREES_OF_CARDS = ("tree", "cuda-tree")
@@ -41,7 +42,7 @@ def find(given, eps, walk, *, backend, precision, threads):
     -------
     HostTrees, CardTrees or DirectSum
     """
-    found = _device_arrays.first_on_device(given)
+    found = memory_space.first_on_device(given)
     if found is not None and backend in _TREES_OF_CARDS:
         return CardTrees(*_device_under(*found), eps, walk)
     options = {"backend": backend, "precision": precision, "threads": threads, "jerk": False}
@@ -66,8 +67,8 @@ def find(given, eps, walk, *, backend, precision, threads):
 
 def _device_under(name, array):
     """CuPy and the number of the device that an argument of this name lies on."""
-    cupy = _device_arrays.import_cupy(name)
-    return cupy, _device_arrays.take(cupy, name, array).device.id
+    cupy = memory_space.import_cupy(name)
+    return cupy, memory_space.take(cupy, name, array).device.id
 
 
 def _on_device(wanted, session, options):
@@ -170,7 +171,7 @@ class CardTrees(_Gravity):
         self._check_open()
         if not len(mass):
             return pos, mass
-        with _device_tree.turn:
+        with device_tree.turn:
             tree = CardTree(self.arrays.card, pos, mass)
             which = () if rows is None else (pos[rows], rows)
             try:

@@ -6,8 +6,8 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 import numpy as np
 
-from grape6py.cuda.tree_cells import TreeCells, Unresolved, pieces
-from grape6py.cuda.tree_job import (
+from grape6py.cuda.tree.build import TreeCells, Unresolved, pieces
+from grape6py.cuda.tree.job import (
     COUNTERS,
     EIGHTS,
     GROUP,
@@ -23,7 +23,7 @@ from grape6py.cuda.tree_job import (
     SINGLES,
     TERMS,
 )
-from grape6py.cuda.tree_setting import Counts, Rooms, longer
+from grape6py.cuda.tree.settings import Counts, Rooms, longer
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least

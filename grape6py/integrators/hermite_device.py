@@ -9,11 +9,11 @@ import time as clock
 
 import numpy as np
 
-from grape6py._block import STATE, Blocks, HostBlocks
-from grape6py._board import chunks
-from grape6py._device_arrays import cuda_pointer
-from grape6py._library import ffi, lib
+from grape6py._arrays.memory_space import cuda_pointer
+from grape6py._lib.cluster import chunks
+from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
+from grape6py.integrators.hermite_steps import STATE, Blocks, HostBlocks
 
 # Of the bodies of a block, in their first rows.
 _BLOCK = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}

@@ -5,7 +5,8 @@ import ctypes
 
 import numpy as np
 
-from grape6py import _device_arrays, _device_tree
+from grape6py._arrays import memory_space
+from grape6py.cuda.tree import device_tree
 
 KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
 _POINTERS = "x v a t acc rows at new_x new_v new_a new_t dt"
@@ -24,7 +25,7 @@ class Job(ctypes.Structure):
 
 
 class CardArrays:
-    """CuPy's arrays on a device; see :class:`grape6py._leap.HostArrays`, whose shape this is.
+    """CuPy's arrays on a device; see :class:`~.leapfrog_steps.HostArrays`, whose shape this is.
 
     Parameters
     ----------
@@ -40,18 +41,18 @@ class CardArrays:
     def __init__(self, cupy, device):
         self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
         with self.using():
-            self.card = _device_tree.card_of(device)
+            self.card = device_tree.card_of(device)
             self.card.add("leapfrog.cu", "double", KERNELS)
 
     @contextlib.contextmanager
     def using(self):
         """Context in which arrays are made and used; its exceptions are ours."""
-        with self._device, _device_tree.explained(self.xp):
+        with self._device, device_tree.explained(self.xp):
             yield
 
     def place(self):
         """Place of the arguments that bodies are made of."""
-        return _device_arrays.Device(None, self.xp, self._number, "the bodies are on")
+        return memory_space.Device(None, self.xp, self._number, "the bodies are on")
 
     def put(self, host):
         """A copy of NumPy's array."""

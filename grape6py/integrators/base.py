@@ -10,10 +10,11 @@ import warnings
 
 import numpy as np
 
-from grape6py import _inputs, diagnostics
-from grape6py._energy_check import LIMIT, EnergyCheck, remedies
-from grape6py._progress import Bar, multiples
+from grape6py import diagnostics
+from grape6py._arrays import validate
 from grape6py.errors import AccuracyWarning, ArgumentError
+from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
+from grape6py.integrators.progress import Bar, multiples
 from grape6py.models import Particles
 
 # Smallest step, as a fraction of the largest. Times are exact in double precision up to
@@ -39,7 +40,7 @@ class Integration:
 
     A subclass has STATE, shapes by the names of :meth:`state`, and sets `_settings`, `_wishes`
     (backend and threads, for energies), `_forces`, which is closed at the end, and `_blocks`, which
-    moves the bodies: see :class:`grape6py._block.Blocks`.
+    moves the bodies: see :class:`grape6py.integrators.hermite_steps.Blocks`.
     """
 
     def _begin(self, time=0.0):
@@ -51,11 +52,11 @@ class Integration:
         self._energy_check = EnergyCheck()
 
     def _resume(self, time, run_id, ids):
-        self._time = _inputs.number("time", time)
+        self._time = validate.number("time", time)
         if run_id is not None:
             self._run_id = str(run_id)
         if ids is not None:
-            self._ids = _inputs.ints("ids", ids, self.n)
+            self._ids = validate.ints("ids", ids, self.n)
 
     def __enter__(self):
         return self
@@ -193,7 +194,7 @@ class Integration:
         Grape6Error
             Whatever the library reports; the bodies are then left at the last good block.
         """
-        t = _inputs.number("t", t)
+        t = validate.number("t", t)
         if t < self.time:
             raise ArgumentError(f"t = {t} is before the present time {self.time}")
         _, smallest, largest = self._blocks.rule
@@ -204,7 +205,7 @@ class Integration:
                 f"{'dt' if smallest == largest else 'dt_max'}"
             )
         if every is not None:
-            every = _inputs.positive("every", every)
+            every = validate.positive("every", every)
         try:
             with Bar(self.time, t, progress) as shown:
                 for target in [t] if every is None else multiples(self.time, t, every):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grape6py.cuda import source
+from grape6py.cuda import compiler
 
 
 class Card:
@@ -13,7 +13,7 @@ class Card:
 
         self.xp = cupy
         self._kernels, self._modules = {}, {}
-        self.rooms = {}  # of trees' lists, by setting and size: see tree_setting.py
+        self.rooms = {}  # of trees' lists, by setting and size: see cuda/tree/settings.py
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
@@ -21,8 +21,8 @@ class Card:
 
         if order not in self._modules:
             only = (f"-DTREE_ORDER={order}",) if order else ()
-            options = (*source.options("single"), *only)
-            self._modules[order] = device.compiled(source.read("tree/tree.cu"), options)
+            options = (*compiler.options("single"), *only)
+            self._modules[order] = device.compiled(compiler.read("tree/tree.cu"), options)
         return self._modules[order]
 
     def add(self, file, precision, names):
@@ -30,7 +30,7 @@ class Card:
         from grape6py.cuda import device
 
         if names[0] not in self._kernels:
-            module = device.compiled(source.read(file), source.options(precision))
+            module = device.compiled(compiler.read(file), compiler.options(precision))
             self._kernels |= {name: module.get_function(name) for name in names}
 
     def launch(self, name, blocks, threads, job):

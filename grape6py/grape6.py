@@ -10,10 +10,10 @@ import warnings
 
 import numpy as np
 
-from grape6py import _device_arrays, _inputs
-from grape6py._board import Board, Forces
-from grape6py._library import ISAS, PRECISIONS, lib
-from grape6py._roster import Roster
+from grape6py._arrays import memory_space, validate
+from grape6py._lib.address_table import Roster
+from grape6py._lib.cluster import Board, Forces
+from grape6py._lib.library import ISAS, PRECISIONS, lib
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
 from grape6py.reference import usable_cpus
 
@@ -84,21 +84,21 @@ class Grape6:
         verify=None,
         theta=None,
     ):
-        wanted = _inputs.choice("backend", backend, _BACKENDS)
+        wanted = validate.choice("backend", backend, _BACKENDS)
         options = {"THREADS": threads, "JERK": jerk, "SNAP": snap}
         options["NEIGHBOUR_SELF"] = neighbour_self
         if precision is not None:
-            options["PRECISION"] = _inputs.choice("precision", precision, PRECISIONS)
+            options["PRECISION"] = validate.choice("precision", precision, PRECISIONS)
         if isa is not None:
-            options["ISA"] = _inputs.choice("isa", isa, ISAS)
+            options["ISA"] = validate.choice("isa", isa, ISAS)
         self._board = Board(
             {
-                getattr(lib, f"G6X_{key}"): _inputs.integer(key.lower(), value)
+                getattr(lib, f"G6X_{key}"): validate.integer(key.lower(), value)
                 for key, value in options.items()
                 if value is not None
             },
             {
-                getattr(lib, f"G6X_{key}"): _inputs.number(key.lower(), value)
+                getattr(lib, f"G6X_{key}"): validate.number(key.lower(), value)
                 for key, value in (("VERIFY", verify), ("THETA", theta))
                 if value is not None
             },
@@ -148,7 +148,7 @@ class Grape6:
     @threads.setter
     def threads(self, value):
         self._check_open()
-        self._board.set_option("THREADS", _inputs.integer("threads", value))
+        self._board.set_option("THREADS", validate.integer("threads", value))
 
     @property
     def n(self):
@@ -215,15 +215,15 @@ class Grape6:
         self._check_open()
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
         given |= {"time": time, "index": index, "address": address}
-        with self._lock, _device_arrays.choose(self._board, given) as place:
+        with self._lock, memory_space.choose(self._board, given) as place:
             pos = place.any_floats("pos", pos, (None, 3))
             n = len(pos)
             if address is not None:
-                address = _inputs.ints("address", place.on_host("address", address), n)
+                address = validate.ints("address", place.on_host("address", address), n)
                 if n and address.min() < 0:
                     raise AddressError(f"address[{address.argmin()}] = {address.min()} is negative")
             if index is not None:
-                index = _inputs.ints("index", place.on_host("index", index), n)
+                index = validate.ints("index", place.on_host("index", index), n)
             elif address is not None:
                 index = self._roster.labels_of(address)
             else:
@@ -302,17 +302,17 @@ class Grape6:
             nothing), and before a sum that takes long.
         """
         self._check_open()
-        eps = _inputs.number("eps", eps, negative=False)
-        eps2 = _inputs.number("eps^2", eps * eps)
+        eps = validate.number("eps", eps, negative=False)
+        eps2 = validate.number("eps^2", eps * eps)
         with self._lock, contextlib.ExitStack() as stack:
             if time is not None:
-                self._time = _inputs.number("time", time)
+                self._time = validate.number("time", time)
             self._board.set_time(self._time)
             place = stack.enter_context(self._place(pos, vel, index, h))
             pos, vel, index = self._targets(place, pos, vel, index)
             ni, nj = len(pos), len(self._roster)
             radii = -1.0 if h is None else place.on_host("h", h)
-            h2 = _inputs.squared_radii("h", radii, ni)
+            h2 = validate.squared_radii("h", radii, ni)
             if ni >= LARGE:
                 _warn(f"{ni} targets and {nj} particles: {_duration(ni, nj)}")
             result = place.forces(nj, index, pos, vel, eps2, h2, nn, h is not None)
@@ -354,17 +354,17 @@ class Grape6:
         NotOpenError
             after `close`.
         """
-        pos = _inputs.floats("pos", pos, (None, 3))
-        source_pos = _inputs.floats("source_pos", source_pos, (None, 3))
-        mass = _inputs.floats("source_mass", source_mass, (len(source_pos),))
-        chosen = None if chosen is None else _inputs.ints("chosen", chosen)
-        i_start = _inputs.offsets("i_start", i_start, len(pos))
+        pos = validate.floats("pos", pos, (None, 3))
+        source_pos = validate.floats("source_pos", source_pos, (None, 3))
+        mass = validate.floats("source_mass", source_mass, (len(source_pos),))
+        chosen = None if chosen is None else validate.ints("chosen", chosen)
+        i_start = validate.offsets("i_start", i_start, len(pos))
         listed = len(mass) if chosen is None else len(chosen)
-        j_start = _inputs.offsets("j_start", j_start, listed)
+        j_start = validate.offsets("j_start", j_start, listed)
         if len(i_start) != len(j_start):
             raise ArgumentError(f"i_start tells of {len(i_start) - 1} walks, j_start of "
                                 f"{len(j_start) - 1}")  # fmt: skip
-        eps = _inputs.number("eps", eps, negative=False)
+        eps = validate.number("eps", eps, negative=False)
         with self._lock:
             self._check_open()
             return self._board.walks(i_start, pos, j_start, chosen, source_pos, mass, eps * eps)
@@ -377,7 +377,7 @@ class Grape6:
         """Where the targets lie; for the particles themselves, where they came from."""
         last = self._device if pos is None else None
         given = {"pos": pos, "vel": vel, "index": index, "h": h}
-        return _device_arrays.choose(self._board, given, last)
+        return memory_space.choose(self._board, given, last)
 
     def _targets(self, place, pos, vel, index):
         if pos is not None:

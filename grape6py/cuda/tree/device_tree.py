@@ -5,14 +5,15 @@ import threading
 
 import numpy as np
 
-from grape6py import _device_arrays, errors
-from grape6py._host_tree import HostTree
-from grape6py._library import lib
-from grape6py.cuda import faults
-from grape6py.cuda.tree import CardTree
-from grape6py.cuda.tree_cells import Unresolved
-from grape6py.cuda.tree_search import CardSearch
-from grape6py.cuda.tree_setting import Setting
+from grape6py import errors
+from grape6py._arrays import memory_space
+from grape6py._lib.library import lib
+from grape6py._lib.tree import HostTree
+from grape6py.cuda import errors as cuda_errors
+from grape6py.cuda.tree.build import Unresolved
+from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.search import CardSearch
+from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
 # Of whoever uses trees: the state of a call lies in its tree, that of compilation and the lengths
@@ -31,8 +32,8 @@ class DeviceTree:
     """
 
     def __init__(self, name, array):
-        self._cupy = _device_arrays.import_cupy(name)
-        self._device = _device_arrays.take(self._cupy, name, array).device.id
+        self._cupy = memory_space.import_cupy(name)
+        self._device = memory_space.take(self._cupy, name, array).device.id
         self.is_open = True
 
     @contextlib.contextmanager
@@ -42,8 +43,8 @@ class DeviceTree:
         When it is left the results are there, and no kernel reads the tree any more: any stream
         may go on.
         """
-        there = given.get("targets") is None or _device_arrays.first_on_device(given)
-        kind = _device_arrays.Device if there else _device_arrays.ThroughDevice
+        there = given.get("targets") is None or memory_space.first_on_device(given)
+        kind = memory_space.Device if there else memory_space.ThroughDevice
         place = kind(None, self._cupy, self._device, "the tree lies on")
         with turn, place, explained(self._cupy):
             yield place
@@ -143,16 +144,16 @@ def _first(which):
 
 @contextlib.contextmanager
 def explained(cupy):
-    """Turns CuPy's exceptions into those of the table of faults."""
+    """Turns CuPy's exceptions into those of the table of cuda_errors."""
     try:
         yield
     except errors.Grape6Error:
         raise
     except Exception as error:
-        if faults.is_out_of_memory(error):
+        if cuda_errors.is_out_of_memory(error):
             text = f"out of memory for a tree on a graphics card: {error}"
-            raise errors.from_code(faults.MEMORY, text) from error
-        known = faults.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
+            raise errors.from_code(cuda_errors.MEMORY, text) from error
+        known = cuda_errors.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
         if known is None:
             raise
         raise errors.from_code(*known) from error

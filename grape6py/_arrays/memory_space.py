@@ -9,10 +9,10 @@ the results are the device's.
 
 import numpy as np
 
-from grape6py import _inputs
-from grape6py._board import Forces, chunks
-from grape6py._foreign_arrays import first_on_device, import_cupy, is_on_device, take
-from grape6py._library import check, ffi, lib
+from grape6py._arrays import validate
+from grape6py._arrays.foreign import first_on_device, import_cupy, is_on_device, take
+from grape6py._lib.cluster import Forces, chunks
+from grape6py._lib.library import check, ffi, lib
 from grape6py.errors import ArgumentError, NotFiniteError
 
 
@@ -71,20 +71,20 @@ class Host:
         return value
 
     def any_floats(self, name, values, shape):
-        """See ``_inputs.any_floats``."""
-        return _inputs.any_floats(name, self.on_host(name, values), shape)
+        """See ``validate.any_floats``."""
+        return validate.any_floats(name, self.on_host(name, values), shape)
 
     def floats(self, name, values, shape, labels=None):
-        """See ``_inputs.floats``."""
-        return _inputs.floats(name, self.on_host(name, values), shape, labels)
+        """See ``validate.floats``."""
+        return validate.floats(name, self.on_host(name, values), shape, labels)
 
     def ints(self, name, values, n):
-        """See ``_inputs.ints``."""
-        return _inputs.ints(name, self.on_host(name, values), n)
+        """See ``validate.ints``."""
+        return validate.ints(name, self.on_host(name, values), n)
 
     def squared_radii(self, name, values, n):
-        """See ``_inputs.squared_radii``."""
-        return _inputs.squares(self.any_floats(name, values, (n,)))
+        """See ``validate.squared_radii``."""
+        return validate.squares(self.any_floats(name, values, (n,)))
 
     def full(self, shape, value, dtype=float):
         """An array of equal values."""
@@ -168,30 +168,30 @@ class Device:
         return self._cupy.asnumpy(self._take(name, value)) if is_on_device(value) else value
 
     def any_floats(self, name, values, shape):
-        """See ``_inputs.any_floats``."""
+        """See ``validate.any_floats``."""
         if is_on_device(values):
-            return _inputs.any_floats(name, self._take(name, values), shape, self._cupy)
-        return self._cupy.asarray(_inputs.any_floats(name, values, shape))
+            return validate.any_floats(name, self._take(name, values), shape, self._cupy)
+        return self._cupy.asarray(validate.any_floats(name, values, shape))
 
     def floats(self, name, values, shape, labels=None):
-        """See ``_inputs.floats``; what comes from the device is checked later."""
+        """See ``validate.floats``; what comes from the device is checked later."""
         if is_on_device(values):
             array = self.any_floats(name, values, shape)
             self._unchecked.append((name, array, labels))
             return array
         if np.ndim(values) == 0 and len(shape) == 1 and shape[0]:
-            return self.full(shape, _inputs.floats(name, values, (1,), labels)[0])
-        return self._cupy.asarray(_inputs.floats(name, values, shape, labels))
+            return self.full(shape, validate.floats(name, values, (1,), labels)[0])
+        return self._cupy.asarray(validate.floats(name, values, shape, labels))
 
     def ints(self, name, values, n):
-        """See ``_inputs.ints``."""
+        """See ``validate.ints``."""
         if is_on_device(values):
-            return _inputs.ints(name, self._take(name, values), n, self._cupy)
-        return self._cupy.asarray(_inputs.ints(name, values, n))
+            return validate.ints(name, self._take(name, values), n, self._cupy)
+        return self._cupy.asarray(validate.ints(name, values, n))
 
     def squared_radii(self, name, values, n):
-        """See ``_inputs.squared_radii``."""
-        return _inputs.squares(self.any_floats(name, values, (n,)), self._cupy)
+        """See ``validate.squared_radii``."""
+        return validate.squares(self.any_floats(name, values, (n,)), self._cupy)
 
     def full(self, shape, value, dtype=float):
         """An array of equal values."""
@@ -204,7 +204,7 @@ class Device:
     def check(self):
         """Raise what was not checked yet."""
         for name, array, labels in self._unchecked:
-            _inputs.check_finite(name, array, labels, self._cupy)
+            validate.check_finite(name, array, labels, self._cupy)
 
     def _call(self, function, *arguments):
         """Make a call of the library on the current stream."""

@@ -7,8 +7,7 @@ import struct
 import numpy as np
 
 from grape6py import errors
-from grape6py.cuda.scratch import Scratch
-from grape6py.cuda.tree_job import (
+from grape6py.cuda.tree.job import (
     BOX,
     CELL,
     CELL_BLOCK,
@@ -25,6 +24,7 @@ from grape6py.cuda.tree_job import (
     Job,
     Status,
 )
+from grape6py.cuda.workspace import Scratch
 
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
 NOT_FINITE = -6
@@ -47,7 +47,7 @@ def _double_of(bits):
 
 
 class TreeCells:
-    """An octree of particles in a card's memory: what :class:`grape6py.cuda.tree.CardTree` sums.
+    """An octree of particles in a card's memory: what :class:`~.octree.CardTree` sums.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """``Leapfrog``: galaxies integrated with the leapfrog scheme, shared or block steps, by a tree."""
 
-from grape6py import _device_arrays, _gravity, _inputs
-from grape6py._integration import Integration, limits, power_of_two
-from grape6py._leap import STATE, Leaps
+from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError
+from grape6py.integrators import gravity
+from grape6py.integrators.base import Integration, limits, power_of_two
+from grape6py.integrators.leapfrog_steps import STATE, Leaps
 from grape6py.tree import walk_setting
 
 
@@ -99,7 +100,7 @@ class Leapfrog(Integration):
         walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
         self._settings |= _walk(backend, walk, precision)
         if boundary is not None:
-            self._settings["boundary"] = _inputs.positive("boundary", boundary)
+            self._settings["boundary"] = validate.positive("boundary", boundary)
         given = {"mass": mass, "pos": pos, "vel": vel}
         self._open(given, backend, precision, threads)
         with self._forces.arrays.place() as place:
@@ -153,16 +154,16 @@ class Leapfrog(Integration):
         self._settings = dict(settings)
         tree = self._has_tree
         backend = "tree" if tree and backend == "auto" else backend
-        if _gravity.is_tree(backend) != tree:
+        if gravity.is_tree(backend) != tree:
             raise ArgumentError(
                 f"backend = {backend!r}, but these bodies were integrated with "
                 f"{'a tree' if tree else 'the direct sum'}"
             )
         options = {"precision": None, "threads": None} | options
-        mass = _inputs.floats("mass", mass, (None,))
-        own = {k: _inputs.floats(k, state[k], (len(mass), *shape)) for k, shape in STATE.items()}
+        mass = validate.floats("mass", mass, (None,))
+        own = {k: validate.floats(k, state[k], (len(mass), *shape)) for k, shape in STATE.items()}
         self._open({}, backend, None if tree else options["precision"], options["threads"])
-        ids = None if ids is None else _inputs.ints("ids", ids, len(mass))
+        ids = None if ids is None else validate.ints("ids", ids, len(mass))
         self._blocks.put(mass, own, steps, blocks, ids)
         self._resume(time, run_id, None)
         return self
@@ -176,18 +177,18 @@ class Leapfrog(Integration):
             method, order = str(a["method"]), int(a["order"])
             settings |= walk_setting(method, a["theta"], None, order)
         if "boundary" in a:
-            settings["boundary"] = _inputs.positive("boundary", a["boundary"])
+            settings["boundary"] = validate.positive("boundary", a["boundary"])
         return settings
 
     def _open(self, given, backend, precision, threads):
         s = self._settings
         walk = {k: s[k] for k in ("theta", "method", "order")} if self._has_tree else None
         wishes = {"backend": backend, "precision": precision, "threads": threads}
-        self._forces = _gravity.find(given, s["eps"], walk, **wishes)
+        self._forces = gravity.find(given, s["eps"], walk, **wishes)
         self._wishes = {"backend": backend, "threads": threads}
         rule = (s.get("eta"), *limits(s))
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
-        self._given_on_device = _device_arrays.first_on_device(given) is not None
+        self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
 
     @property
@@ -238,22 +239,22 @@ class Leapfrog(Integration):
 
 def _steps(dt, dt_max, eps, eta):
     """Settings of the steps, checked."""
-    eps = _inputs.number("eps", eps, negative=False)
-    _inputs.number("eps^2", eps * eps)
+    eps = validate.number("eps", eps, negative=False)
+    validate.number("eps^2", eps * eps)
     settings = {"integrator": "leapfrog", "eps": eps}
-    eta = _inputs.positive("eta", eta)
+    eta = validate.positive("eta", eta)
     if (dt is None) == (dt_max is None):
         raise ArgumentError("give dt, one step for all, or dt_max, the largest of block steps")
     if dt is not None:
-        return settings | {"dt": _inputs.positive("dt", dt)}
+        return settings | {"dt": validate.positive("dt", dt)}
     if not eps:
         raise ArgumentError("block steps go by the softening: eps = 0 needs dt, one step for all")
-    return settings | {"eta": eta, "dt_max": power_of_two(_inputs.positive("dt_max", dt_max))}
+    return settings | {"eta": eta, "dt_max": power_of_two(validate.positive("dt_max", dt_max))}
 
 
 def _walk(backend, given, precision):
     """Settings of the tree, checked; none for the direct sum."""
-    if not _gravity.is_tree(backend):
+    if not gravity.is_tree(backend):
         wrong = [name for name, value in given.items() if value is not None]
         if wrong:
             raise ArgumentError(f"{wrong[0]} is a tree's, but backend = {backend!r} is none")

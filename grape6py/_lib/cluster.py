@@ -1,7 +1,7 @@
 """One session of libgrape6.so: its C calls, with arrays and exceptions for arguments.
 
-What is handed in has been checked already (``_inputs.py``); which particles there are is
-kept elsewhere (``_roster.py``).
+What is handed in has been checked already (``_arrays/validate.py``); which particles there are is
+kept elsewhere (``_lib/address_table.py``).
 """
 
 import collections
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._library import check, ffi, get_int, lib, pointer, text
+from grape6py._lib.library import check, ffi, get_int, lib, pointer, text
 
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
 CHUNK_PAIRS = 2**31

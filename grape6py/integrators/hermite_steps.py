@@ -3,7 +3,7 @@
 Forces come from a session of the library (``session.py``). :class:`HostBlocks` keeps the bodies in
 NumPy arrays; predictor, corrector and the rule of the steps are the library's ``g6x_hermite_*``
 (csrc/core/hermite.c). Their arguments lie in arrays that are made once, so that a step of a small
-block costs little besides the force. For bodies on a CUDA device see ``_device_block.py``.
+block costs little besides the force. For bodies on a CUDA device see ``hermite_device.py``.
 """
 
 import math
@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from grape6py._library import check, ffi, lib, pointer
+from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import NotOpenError
 
 # Arrays by body, in which the whole state of the integration lies.

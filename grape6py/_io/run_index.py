@@ -9,7 +9,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from grape6py import _files, _output
+from grape6py._io import atomic_files, output_file
 from grape6py.errors import Grape6Warning, SnapshotError
 
 _FORMAT, _OLD_FORMAT = "grape6py run 2", "grape6py run 1"
@@ -74,15 +74,15 @@ class Run:
         """Context with the group of one output; what is wrong with it is a SnapshotError."""
         if saved.file is None:
             old = self._old
-            return _output.Output(f"{self.path}, output {saved.name},", old, saved.name)
+            return output_file.Output(f"{self.path}, output {saved.name},", old, saved.name)
         path = os.path.join(os.path.dirname(os.path.realpath(self.path)), saved.file)
         try:
             data = _bytes(path)
         except OSError as error:
             raise SnapshotError(f"{self.path}: its output {path}: {error.strerror}") from error
-        if not _output.is_sealed(data):
+        if not output_file.is_sealed(data):
             raise SnapshotError(f"{path} is damaged: its checksum is not that of its contents")
-        output = _output.Output(path, data, "grape6py")
+        output = output_file.Output(path, data, "grape6py")
         output.check_run(self.id)
         return output
 
@@ -95,7 +95,7 @@ class Run:
             for output in self.outputs:
                 file[output.name] = h5py.ExternalLink(output.file, "/grape6py")
 
-        return _output.in_memory(fill, libver=("v108", "v110"))  # else attributes end at 64 kB
+        return output_file.in_memory(fill, libver=("v108", "v110"))  # else attributes end at 64 kB
 
 
 def find(path):
@@ -118,8 +118,8 @@ def find(path):
         data = _bytes(path)
     except FileNotFoundError:
         return _from_outputs(path, "is not there", FileNotFoundError)
-    with _output.explained(path):
-        if _output.is_sealed(data):
+    with output_file.explained(path):
+        if output_file.is_sealed(data):
             return _from_sealed(path, data)
         if _OLD_FORMAT.encode() in data:
             return _from_old(path, data)
@@ -138,9 +138,9 @@ def _bytes(path):
 
 
 def _from_sealed(path, data):
-    with _output.opened(data) as file:
+    with output_file.opened(data) as file:
         about = dict(file.attrs)
-        if about["format"] == _output.FORMAT:
+        if about["format"] == output_file.FORMAT:
             name = os.path.basename(os.path.realpath(path))
             return Run(path, about, [Saved(name, name, _numbers(file["grape6py"]))], "output")
         if about["format"] != _FORMAT:
@@ -160,13 +160,13 @@ def _numbers(group):
 
 
 def _from_old(path, data):
-    with _output.opened(data) as file:
+    with output_file.opened(data) as file:
         about = dict(file.attrs) | {"run": hashlib.sha256(data).hexdigest()[:32]}
         outputs = []
         for name in sorted(file):
             try:
                 outputs.append(Saved(name, None, _numbers(file[name])))
-            except _output.DAMAGE as error:
+            except output_file.DAMAGE as error:
                 warnings.warn(
                     f"{path}: output {name} is incomplete ({error}) and left out",
                     Grape6Warning,
@@ -187,14 +187,14 @@ def outputs_in(folder):
 
 def _from_outputs(path, wrong, kind):
     """The run whose outputs are in the folder that belongs to a path, without its index."""
-    folder = _files.outputs_folder(path)
+    folder = atomic_files.outputs_folder(path)
     names = outputs_in(folder)
     found = None
     for name in reversed(names):
         data = _bytes(os.path.join(folder, name))
-        if not _output.is_sealed(data):
+        if not output_file.is_sealed(data):
             continue
-        with _output.opened(data) as file:
+        with output_file.opened(data) as file:
             found = found or Run(path, file.attrs)
             if file.attrs.get("run") == found.id:
                 file_name = os.path.join(os.path.basename(folder), name)

@@ -4,9 +4,9 @@ import weakref
 
 import numpy as np
 
-from grape6py import _device_arrays
-from grape6py._library import check, ffi, lib, pointer, text
-from grape6py._patience import wait_for
+from grape6py._arrays import memory_space
+from grape6py._lib.interruptible import wait_for
+from grape6py._lib.library import check, ffi, lib, pointer, text
 
 _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
@@ -25,7 +25,7 @@ class HostTree:
 
     def using(self, given):
         """The place for arguments of these names: their checks, and where results go."""
-        return _device_arrays.for_host(given)
+        return memory_space.for_host(given)
 
     def build(self, place, pos, mass, vel):
         """Make the tree. Arrays here and below are contiguous and checked."""

@@ -4,12 +4,13 @@ import contextlib
 import math
 import warnings
 
-from grape6py import _device_arrays, _inputs, diagnostics
-from grape6py._block import STATE, HostBlocks
-from grape6py._device_block import DeviceBlocks
-from grape6py._integration import Integration, limits, power_of_two
+from grape6py import diagnostics
+from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
-from grape6py.session import Grape6
+from grape6py.grape6 import Grape6
+from grape6py.integrators.base import Integration, limits, power_of_two
+from grape6py.integrators.hermite_device import DeviceBlocks
+from grape6py.integrators.hermite_steps import STATE, HostBlocks
 
 
 class Hermite(Integration):
@@ -82,29 +83,31 @@ class Hermite(Integration):
         precision=None,
         threads=None,
     ):
-        with _device_arrays.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
+        with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
             mass = place.floats("mass", mass, (None,)).copy()
             n = len(mass)
             pos, vel = (place.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
-        eps = _inputs.number("eps", eps, negative=False)
-        eta = _inputs.positive("eta", eta)
+        eps = validate.number("eps", eps, negative=False)
+        eta = validate.positive("eta", eta)
         self._settings = {
             "eps": eps,
             "eta": eta,
-            "eta_start": _inputs.positive("eta_start", eta / 8 if eta_start is None else eta_start),
-            "passes": _inputs.integer("passes", passes),
+            "eta_start": validate.positive(
+                "eta_start", eta / 8 if eta_start is None else eta_start
+            ),
+            "passes": validate.integer("passes", passes),
         }
         if passes < 1:
             raise ArgumentError(f"passes = {passes} is not at least 1")
         if dt is not None and dt_max is not None:
             raise ArgumentError("dt is one step for all: there is no dt_max then")
         if dt is not None:
-            self._settings["dt"] = _inputs.positive("dt", dt)
+            self._settings["dt"] = validate.positive("dt", dt)
         else:
             if dt_max is None:
                 scale = _time_scale(mass, pos, eps, backend, threads)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
-            self._settings["dt_max"] = power_of_two(_inputs.positive("dt_max", dt_max))
+            self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
         self._open(mass, backend, precision, threads)
         self._blocks.put({"pos": pos, "vel": vel})
         self._blocks.start(self._settings["eta_start"])
@@ -137,12 +140,12 @@ class Hermite(Integration):
         Hermite
         """
         self = cls.__new__(cls)
-        mass = _inputs.floats("mass", mass, (None,)).copy()
+        mass = validate.floats("mass", mass, (None,)).copy()
         self._settings = dict(settings)
         self._open(mass, **{"backend": "auto", "precision": None, "threads": None} | options)
         n = len(mass)
         self._blocks.put(
-            {name: _inputs.floats(name, state[name], (n, *shape)) for name, shape in STATE.items()}
+            {name: validate.floats(name, state[name], (n, *shape)) for name, shape in STATE.items()}
         )
         self._blocks.steps, self._blocks.blocks = steps, blocks
         self._resume(time, run_id, ids)
@@ -152,9 +155,9 @@ class Hermite(Integration):
     def settings_from(attributes):
         """Settings among the attributes of a file."""
         a, step = attributes, "dt" if "dt" in attributes else "dt_max"
-        settings = {"eps": _inputs.number("eps", a["eps"], negative=False)}
-        settings |= {name: _inputs.positive(name, a[name]) for name in ("eta", "eta_start")}
-        return settings | {"passes": int(a["passes"]), step: _inputs.positive(step, a[step])}
+        settings = {"eps": validate.number("eps", a["eps"], negative=False)}
+        settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
+        return settings | {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
 
     def _open(self, mass, backend, precision, threads):
         self._forces = Grape6(backend=backend, precision=precision, threads=threads)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grape6py import _device_arrays
+from grape6py._arrays import memory_space
 
 # Arrays by body, in which the whole state of the integration lies.
 STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
@@ -72,8 +72,8 @@ class HostArrays:
         return contextlib.nullcontext()
 
     def place(self):
-        """Place of the arguments that bodies are made of: see _device_arrays.py."""
-        return _device_arrays.Host(None)
+        """Place of the arguments that bodies are made of: see memory_space.py."""
+        return memory_space.Host(None)
 
     def put(self, host):
         """A copy of NumPy's array."""
@@ -138,7 +138,7 @@ class Leaps:
     Parameters
     ----------
     gravity
-        Gives forces: see _gravity.py.
+        Gives forces: see integrators/gravity.py.
     rule : tuple
         eta of the steps, smallest step, largest step.
     eps : float

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from grape6py.hermite import Hermite
-from grape6py.leapfrog import Leapfrog
+from grape6py.integrators.hermite import Hermite
+from grape6py.integrators.leapfrog import Leapfrog
 
 OPTIONS = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import tqdm
 
-from grape6py import _files, archive, diagnostics, snapshot
-from grape6py.cli import integrators, start
+from grape6py import archive, diagnostics, snapshot
+from grape6py._io import atomic_files
+from grape6py.cli import run_integrators, run_models
 from grape6py.errors import ArgumentError
 
 RESTART_FILE = Path("grape6-restart.h5")
-_FROM_OLD = ["n", "seed", *start.OPTIONS, "eps", "dt_out", "integrator"]
-_FROM_OLD += [name for name in integrators.OPTIONS if name != "threads"]
+_FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "dt_out", "integrator"]
+_FROM_OLD += [name for name in run_integrators.OPTIONS if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
@@ -69,12 +70,14 @@ class _Integration:
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
         files = list(dict.fromkeys(options.out))
-        archives = [path for path in files if _files.is_hdf5_name(path)]
+        archives = [path for path in files if atomic_files.is_hdf5_name(path)]
         self._texts = [path for path in files if path not in archives]
         for path in [*files, *_listed(options.plot)]:
             _check_place(path)
         goes_on = options.restart and not archives
-        if goes_on and _files.is_hdf5_name(options.start):  # else it may be no file of a run at all
+        if goes_on and atomic_files.is_hdf5_name(
+            options.start
+        ):  # else it may be no file of a run at all
             archives, goes_on = [options.start], False
         self._writers = [self._writer(path) for path in archives]
         if options.restart:
@@ -91,8 +94,8 @@ class _Integration:
 
     def _begin(self):
         o = self._options
-        model = start.MODELS.get(o.start)
-        shape = _given(o, start.OPTIONS)
+        model = run_models.MODELS.get(o.start)
+        shape = _given(o, run_models.OPTIONS)
         if model:
             wrong = [name for name in shape if name not in model.options]
             if wrong:
@@ -104,9 +107,9 @@ class _Integration:
             eps = model.softening(n) if o.eps is None else o.eps
         else:
             if not Path(o.start).exists():
-                known = ", ".join(start.MODELS)
+                known = ", ".join(run_models.MODELS)
                 raise ArgumentError(f"{o.start} is no file, and no model: those are {known}")
-            wrong = _given(o, ("n", "seed", *start.OPTIONS))
+            wrong = _given(o, ("n", "seed", *run_models.OPTIONS))
             if wrong:
                 o.parser.error(f"{_spelt(wrong)}: of a model, and {o.start} is a file")
             particles = snapshot.read_snapshot(o.start)
@@ -114,7 +117,7 @@ class _Integration:
             eps = o.eps or 0.0
         if not len(particles.mass):
             raise ArgumentError(f"{o.start} has no bodies")
-        self.cluster = integrators.begin(o, particles, eps)
+        self.cluster = run_integrators.begin(o, particles, eps)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
         self._history = []
@@ -126,7 +129,7 @@ class _Integration:
         given = _given(o, _FROM_OLD)
         if given:
             o.parser.error(f"--restart takes all settings from the file: leave out {_spelt(given)}")
-        if o.start in start.MODELS:
+        if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
         about, records = archive.history(o.start)
@@ -154,7 +157,7 @@ class _Integration:
             self._say_kept(writer.path, writer.keep())
         for path in [*self._texts, *_listed(self._options.plot)]:
             if path.is_file():
-                self._say_kept(path, _files.keep(path))
+                self._say_kept(path, atomic_files.keep(path))
         self._say(_HEADER)
         self._profile_from = None
         self._output(fresh)

@@ -1,0 +1,1 @@
+"""Files of runs: whole at every moment, checksummed, and indexed."""

@@ -1,0 +1,1 @@
+"""The C library as Python sees it: opened, its declarations, one session, one tree."""
