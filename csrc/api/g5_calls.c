@@ -18,27 +18,27 @@
 static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
 
-int grape5_missing(void)
+int api_g5_calls_missing(void)
 {
     return session_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
 }
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-int grape5_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
+int api_g5_calls_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
 
-int grape5_open_special(int n, const int *list)
+int api_g5_calls_open_special(int n, const int *list)
 {
     if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g5_open_special: null pointer");
-    return grape5_open(GRAPE5_CLUSTER(0));
+    return api_g5_calls_open(GRAPE5_CLUSTER(0));
 }
 
-void grape5_free(struct grape5 *g)
+void api_g5_calls_free(struct grape5 *g)
 {
     memory_free(g->eps2_each);
     memory_free(g->acc);
     memory_free(g->pot);
-    grape5_points_free(&g->points);
+    cpu_grape5_points_free(&g->points);
     memset(g, 0, sizeof *g);
 }
 
@@ -58,7 +58,8 @@ static struct session *take(int64_t id, int *code)
     if (!g->prepared) {
         const struct options *o = &s->options;
         s->options.jerk = 0;
-        g->here = s->backend == &backend_direct && o->precision == MODE_GRAPE && o->verify <= 0.0;
+        g->here =
+            s->backend == &cpu_direct_backend && o->precision == MODE_GRAPE && o->verify <= 0.0;
         g->points.kernel = acc_kernel_choose(o->isa);
     }
     if (!g->prepared || g->times_set != times) {
@@ -85,7 +86,7 @@ static double checked_eps2(double eps, int squared)
 
 static const char REFUSED[] = "g5_set_eps: the softening is negative, NaN or too large";
 
-int grape5_set_eps_everywhere(double eps, int squared)
+int api_g5_calls_set_eps_everywhere(double eps, int squared)
 {
     const double eps2 = checked_eps2(eps, squared);
     atomic_store(&eps2_everywhere, eps2);
@@ -93,7 +94,7 @@ int grape5_set_eps_everywhere(double eps, int squared)
     return eps2 < 0.0 ? session_no_session(G6X_E_ARGUMENT, REFUSED) : 0;
 }
 
-int grape5_set_eps_to_all(int64_t id, double eps, int squared)
+int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
 {
     int code;
     struct session *s = take(id, &code);
@@ -115,7 +116,7 @@ static int make_room_for_eps(struct grape5 *g, int ni)
     return 0;
 }
 
-int grape5_set_eps(int64_t id, int ni, const double *eps)
+int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
 {
     int code;
     struct session *s = take(id, &code);
@@ -165,7 +166,7 @@ static int softening(struct session *s, const double **eps2, int *each)
 
 /* ---- j particles ------------------------------------------------------------------ */
 
-int grape5_set_n(int64_t id, int n)
+int api_g5_calls_set_n(int64_t id, int n)
 {
     int code;
     struct session *s = take(id, &code);
@@ -193,14 +194,14 @@ static int set_one(struct session *s, int halves, int address, const double *x, 
     if (halves & GRAPE5_POSITIONS) memcpy(place, x, sizeof place);
     if (halves & GRAPE5_MASSES) m = *mass;
     const int code = jmemory_set(j, address, address, 0.0, m, NULL, NULL, NULL, NULL, place);
-    const int sound = (!(halves & GRAPE5_POSITIONS) || handover_finite(place, 3)) &&
+    const int sound = (!(halves & GRAPE5_POSITIONS) || session_output_finite(place, 3)) &&
                       (!(halves & GRAPE5_MASSES) || is_finite(m));
     if (!code || (code == G6X_E_J_NAN && sound)) return 0;
-    return grape5_here_bad_write(s, code, address, j->capacity);
+    return session_grape5_bad_write(s, code, address, j->capacity);
 }
 
-int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
-                 const double *mass)
+int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
+                       const double *mass)
 {
     int first = 0, code;
     struct session *s = take(id, &code);
@@ -213,10 +214,10 @@ int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3
     else if (n && ((halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass)))
         first = error_set(&s->fault, G6X_E_NULL, "g5_set_xmj: null pointer");
     else
-        force_before_write(s);
+        session_force_before_write(s);
     if (!first && address > INT_MAX - n) {
         if (s->grape5.here)
-            grape5_points_lose(&s->grape5.points, address, (int64_t)address + n);
+            cpu_grape5_points_lose(&s->grape5.points, address, (int64_t)address + n);
         else
             jmemory_lose(&s->j, address, (int64_t)address + n);
         first = error_set(&s->fault, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
@@ -225,8 +226,8 @@ int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3
     const int source = options_process()->g5_source_by_address ? address : 0;
     const int wanted = first ? 0 : n;
     if (s->grape5.here && wanted)
-        first = grape5_here_set(s, halves, address, n, x ? x + source : NULL,
-                                mass ? mass + source : NULL);
+        first = session_grape5_set(s, halves, address, n, x ? x + source : NULL,
+                                   mass ? mass + source : NULL);
     for (int k = 0; !s->grape5.here && k < wanted; k++) {
         const int from = source + k;
         code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
@@ -246,7 +247,7 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
     if (ni < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_xi: ni = %d is negative", ni);
     if (ni && (!x || (each && !eps2)))
         return error_set(&s->fault, G6X_E_NULL, "g5_set_xi: null pointer");
-    if (pipes_grow(p, ni))
+    if (session_ireg_grow(p, ni))
         return error_set(&s->fault, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
     if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
     if (ni && each) memcpy(p->eps2, eps2, (size_t)ni * sizeof *p->eps2);
@@ -266,10 +267,10 @@ static int check(struct session *s)
     if (!g->filled) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run without g5_set_xi");
     if (!g->n_given) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run: call g5_set_n first");
     if (g->n < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
-    if (!g->here) return force_check_particles(s, g->n, LACKS);
+    if (!g->here) return session_force_check_particles(s, g->n, LACKS);
     int lost;
-    const int64_t bad = grape5_points_first_bad(&s->grape5.points, g->n, &lost);
-    return bad < 0 ? 0 : force_bad_particle(s, bad, (int)bad, lost, LACKS);
+    const int64_t bad = cpu_grape5_points_first_bad(&s->grape5.points, g->n, &lost);
+    return bad < 0 ? 0 : session_force_bad_particle(s, bad, (int)bad, lost, LACKS);
 }
 
 static int run(struct session *s)
@@ -280,14 +281,14 @@ static int run(struct session *s)
     int each, code = check(s);
     if (!code) code = softening(s, &eps2, &each);
     if (g->here) {
-        if (!code) code = grape5_here_run(s, eps2, each);
+        if (!code) code = session_grape5_run(s, eps2, each);
         g->ran = 1;
         g->code = code == G6X_E_I_NAN ? 0 : code;
         return code;
     }
     if (!code)
-        code = force_first(s, g->n, p->nip, p->index, (const double (*)[3])p->x,
-                           (const double (*)[3])p->v, eps2, each, p->h2);
+        code = session_force_first(s, g->n, p->nip, p->index, (const double (*)[3])p->x,
+                                   (const double (*)[3])p->v, eps2, each, p->h2);
     else
         s->call.made = 0;
     g->ran = 1;
@@ -303,12 +304,12 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
     double *all_p = memory_zeroed((size_t)c->ni * sizeof *all_p);
     int code = G6X_E_MEMORY;
     if (all_a && all_p) {
-        code = force_last(s, c->nj, c->ni, all_a, NULL, all_p, NULL, NULL);
+        code = session_force_last(s, c->nj, c->ni, all_a, NULL, all_p, NULL, NULL);
         memcpy(a, all_a, (size_t)ni * sizeof *a);
         memcpy(p, all_p, (size_t)ni * sizeof *p);
     } else {
         (void)error_set(&s->fault, code, "g5_get_force: out of memory for %d particles", c->ni);
-        handover_nan(ni, a, NULL, p, NULL, NULL);
+        session_output_nan(ni, a, NULL, p, NULL, NULL);
     }
     memory_free(all_a);
     memory_free(all_p);
@@ -334,18 +335,18 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
         code = error_set(&s->fault, G6X_E_NULL, "g5_get_force: null pointer");
     }
     if (code) {
-        handover_nan(rows, a, NULL, p, NULL, NULL);
+        session_output_nan(rows, a, NULL, p, NULL, NULL);
         return code;
     }
     if (!ni) return 0;
-    code = g->here        ? grape5_here_give(s, ni, a, p)
+    code = g->here        ? session_grape5_output(s, ni, a, p)
            : ni < results ? first_rows(s, ni, a, p)
-                          : force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
+                          : session_force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
     for (int i = 0; options_process()->g5_pot_sign > 0 && i < ni; i++) p[i] = 0.0 - p[i];
     return code;
 }
 
-int grape5_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2)
+int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2)
 {
     int code;
     struct session *s = take(id, &code);
@@ -355,7 +356,7 @@ int grape5_set_xi(int64_t id, int ni, const double (*x)[3], int each, const doub
     return code;
 }
 
-int grape5_run(int64_t id)
+int api_g5_calls_run(int64_t id)
 {
     int code;
     struct session *s = take(id, &code);
@@ -365,7 +366,7 @@ int grape5_run(int64_t id)
     return code;
 }
 
-int grape5_get_force(int64_t id, int ni, double (*a)[3], double *p)
+int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)
 {
     int code;
     struct session *s = take(id, &code);
@@ -373,13 +374,13 @@ int grape5_get_force(int64_t id, int ni, double (*a)[3], double *p)
         code = get_force(s, ni, a, p);
         session_release(s);
     } else {
-        handover_nan(ni, a, NULL, p, NULL, NULL);
+        session_output_nan(ni, a, NULL, p, NULL, NULL);
     }
     return code;
 }
 
-int grape5_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
-                     double (*a)[3], double *p)
+int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
+                           double (*a)[3], double *p)
 {
     int code;
     struct session *s = take(id, &code);
@@ -388,13 +389,13 @@ int grape5_calculate(int64_t id, int ni, const double (*x)[3], int each, const d
         (void)run(s);
         code = get_force(s, ni, a, p);
     } else {
-        handover_nan(ni, a, NULL, p, NULL, NULL);
+        session_output_nan(ni, a, NULL, p, NULL, NULL);
     }
     if (s) session_release(s);
     return code;
 }
 
-int grape5_last_error(int64_t id, char *buffer, int length)
+int api_g5_calls_last_error(int64_t id, char *buffer, int length)
 {
     struct fault fault;
     session_fault(id, &fault);

@@ -17,26 +17,26 @@
  * burden, and the tree of a large set is not made in pieces. */
 enum { GRAPE5_J_MEMORY = 1 << 24 };
 
-int grape5_open(int64_t id);
+int api_g5_calls_open(int64_t id);
 /* What a session's clusters hold, at its close. */
-void grape5_free(struct grape5 *g);
-int grape5_open_special(int n, const int *list);
-int grape5_set_n(int64_t id, int n);
+void api_g5_calls_free(struct grape5 *g);
+int api_g5_calls_open_special(int n, const int *list);
+int api_g5_calls_set_n(int64_t id, int n);
 /* eps or, if `squared`, eps^2, of all clusters or of one. */
-int grape5_set_eps_everywhere(double eps, int squared);
-int grape5_set_eps_to_all(int64_t id, double eps, int squared);
-int grape5_set_eps(int64_t id, int ni, const double *eps);
-int grape5_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
-                 const double *mass);
+int api_g5_calls_set_eps_everywhere(double eps, int squared);
+int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared);
+int api_g5_calls_set_eps(int64_t id, int ni, const double *eps);
+int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double (*x)[3],
+                       const double *mass);
 /* eps2: softening of each, if `each`; else that of g5_set_eps and the like holds. */
-int grape5_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2);
-int grape5_run(int64_t id);
-int grape5_get_force(int64_t id, int ni, double (*a)[3], double *p);
+int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2);
+int api_g5_calls_run(int64_t id);
+int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p);
 /* The last three in one, which no other thread comes between. */
-int grape5_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
-                     double (*a)[3], double *p);
-int grape5_last_error(int64_t id, char *buffer, int length);
+int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
+                           double (*a)[3], double *p);
+int api_g5_calls_last_error(int64_t id, char *buffer, int length);
 /* A scalar argument is a null pointer. */
-int grape5_missing(void);
+int api_g5_calls_missing(void);
 
 #endif

@@ -36,9 +36,9 @@
         return result;                                                                             \
     }
 
-CALLS0(g5_open, grape5_open(CLUSTER))
+CALLS0(g5_open, api_g5_calls_open(CLUSTER))
 CALLS0(g5_close, session_close(CLUSTER))
-int g5_open_special(int ndevice, int *list) { return grape5_open_special(ndevice, list); }
+int g5_open_special(int ndevice, int *list) { return api_g5_calls_open_special(ndevice, list); }
 
 CALLS0(g5_get_number_of_pipelines, options_process()->npipes)
 CALLS0(g5_get_number_of_real_pipelines, 1)
@@ -46,32 +46,39 @@ CALLS0(g5_get_pcibus_freq, 1)
 CALLS0(g5_get_jmemsize, GRAPE5_J_MEMORY)
 CALLS(g5_set_range, ((void)xmin, (void)xmax, (void)mmin, 0), double xmin, double xmax, double mmin)
 
-CALLS(g5_set_n, grape5_set_n(CLUSTER, n), int n)
-CALLS(g5_set_xmj, grape5_set_j(CLUSTER, GRAPE5_BOTH, adr, nj, CONST3(x), m), int adr, int nj,
+CALLS(g5_set_n, api_g5_calls_set_n(CLUSTER, n), int n)
+CALLS(g5_set_xmj, api_g5_calls_set_j(CLUSTER, GRAPE5_BOTH, adr, nj, CONST3(x), m), int adr, int nj,
       double (*x)[3], double *m)
-CALLS(g5_set_jp, grape5_set_j(CLUSTER, GRAPE5_BOTH, adr, nj, CONST3(x), m), int adr, int nj,
+CALLS(g5_set_jp, api_g5_calls_set_j(CLUSTER, GRAPE5_BOTH, adr, nj, CONST3(x), m), int adr, int nj,
       double *m, double (*x)[3])
-CALLS(g5_set_xj, grape5_set_j(CLUSTER, GRAPE5_POSITIONS, adr, nj, CONST3(x), NULL), int adr, int nj,
-      double (*x)[3])
-CALLS(g5_set_mj, grape5_set_j(CLUSTER, GRAPE5_MASSES, adr, nj, NULL, m), int adr, int nj, double *m)
+CALLS(g5_set_xj, api_g5_calls_set_j(CLUSTER, GRAPE5_POSITIONS, adr, nj, CONST3(x), NULL), int adr,
+      int nj, double (*x)[3])
+CALLS(g5_set_mj, api_g5_calls_set_j(CLUSTER, GRAPE5_MASSES, adr, nj, NULL, m), int adr, int nj,
+      double *m)
 
-int g5_set_eps_to_all(double eps) { return grape5_set_eps_everywhere(eps, 0); }
-int g5_set_eps2_to_all(double eps2) { return grape5_set_eps_everywhere(eps2, 1); }
-int g5_set_eps_to_allMC(int devid, double eps) { return grape5_set_eps_to_all(CLUSTER, eps, 0); }
-int g5_set_eps2_to_allMC(int devid, double eps2) { return grape5_set_eps_to_all(CLUSTER, eps2, 1); }
-CALLS(g5_set_eps, grape5_set_eps(CLUSTER, ni, eps), int ni, double *eps)
+int g5_set_eps_to_all(double eps) { return api_g5_calls_set_eps_everywhere(eps, 0); }
+int g5_set_eps2_to_all(double eps2) { return api_g5_calls_set_eps_everywhere(eps2, 1); }
+int g5_set_eps_to_allMC(int devid, double eps)
+{
+    return api_g5_calls_set_eps_to_all(CLUSTER, eps, 0);
+}
+int g5_set_eps2_to_allMC(int devid, double eps2)
+{
+    return api_g5_calls_set_eps_to_all(CLUSTER, eps2, 1);
+}
+CALLS(g5_set_eps, api_g5_calls_set_eps(CLUSTER, ni, eps), int ni, double *eps)
 
-CALLS(g5_set_xi, grape5_set_xi(CLUSTER, ni, CONST3(x), 0, NULL), int ni, double (*x)[3])
-CALLS(g5_set_xei, grape5_set_xi(CLUSTER, ni, CONST3(x), 1, eps2), int ni, double (*x)[3],
+CALLS(g5_set_xi, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), 0, NULL), int ni, double (*x)[3])
+CALLS(g5_set_xei, api_g5_calls_set_xi(CLUSTER, ni, CONST3(x), 1, eps2), int ni, double (*x)[3],
       double *eps2)
-CALLS0(g5_run, grape5_run(CLUSTER))
-CALLS(g5_get_force, grape5_get_force(CLUSTER, ni, a, p), int ni, double (*a)[3], double *p)
-CALLS(g5_calculate_force_on_x, grape5_calculate(CLUSTER, ni, CONST3(x), 0, NULL, a, p),
+CALLS0(g5_run, api_g5_calls_run(CLUSTER))
+CALLS(g5_get_force, api_g5_calls_get_force(CLUSTER, ni, a, p), int ni, double (*a)[3], double *p)
+CALLS(g5_calculate_force_on_x, api_g5_calls_calculate(CLUSTER, ni, CONST3(x), 0, NULL, a, p),
       double (*x)[3], double (*a)[3], double *p, int ni)
-CALLS(g5_calculate_force_on_xe, grape5_calculate(CLUSTER, ni, CONST3(x), 1, eps2, a, p),
+CALLS(g5_calculate_force_on_xe, api_g5_calls_calculate(CLUSTER, ni, CONST3(x), 1, eps2, a, p),
       double (*x)[3], double *eps2, double (*a)[3], double *p, int ni)
 
 int g6x_g5_last_error(int devid, char *buffer, int length)
 {
-    return grape5_last_error(CLUSTER, buffer, length);
+    return api_g5_calls_last_error(CLUSTER, buffer, length);
 }

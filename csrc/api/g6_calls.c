@@ -11,19 +11,19 @@
 #include "session/quick_write.h"
 #include "session/session.h"
 
-int call_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
+int api_g6_calls_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
 
-int call_open_special(int n, const int *list)
+int api_g6_calls_open_special(int n, const int *list)
 {
     if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g6_open_special: null pointer");
     return session_open(0, SESSION_ENVIRONMENT);
 }
 
-int call_close(int64_t id) { return session_close(id); }
-int call_npipes(void) { return options_process()->npipes; }
-int call_device_count(void) { return 1; }
+int api_g6_calls_close(int64_t id) { return session_close(id); }
+int api_g6_calls_npipes(void) { return options_process()->npipes; }
+int api_g6_calls_device_count(void) { return 1; }
 
-int call_idle(int64_t id)
+int api_g6_calls_idle(int64_t id)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -32,11 +32,11 @@ int call_idle(int64_t id)
     return 0;
 }
 
-int call_idle_recent(void) { return call_idle(session_recent()); }
+int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_recent()); }
 
 /* ---- j particles ------------------------------------------------------------------ */
 
-int call_set_ti(int64_t id, double ti)
+int api_g6_calls_set_ti(int64_t id, double ti)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -65,8 +65,9 @@ static int explain(struct session *s, int code, int address, int index)
                      address, (long long)s->j.capacity);
 }
 
-int call_set_j(int64_t id, int address, int index, double tj, double mass, const double *k18,
-               const double *j6, const double *a2, const double *v, const double *x)
+int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mass,
+                       const double *k18, const double *j6, const double *a2, const double *v,
+                       const double *x)
 {
     int code;
     /* While the lock is taken, and what the last call wrote leaves the processor. */
@@ -77,10 +78,10 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
     struct session *s = session_take(id, &code);
     if (!s) return code;
     if (k18 && j6 && a2 && v && x) {
-        force_before_write(s);
+        session_force_before_write(s);
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
-        if (!code && jmemory_last_rests(&s->j)) quick_allow(s);
+        if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);
         if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, address, s->time);
     } else {
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
@@ -89,16 +90,17 @@ int call_set_j(int64_t id, int address, int index, double tj, double mass, const
     return code;
 }
 
-int call_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
+int api_g6_calls_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
 {
     static const double zero[3];
     if (quick_write(id, address, index, 0.0, mass, zero, zero, zero, zero, x)) return 0;
-    return call_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
+    return api_g6_calls_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
 }
 
-int call_set_j_many(int64_t id, int n, const int *address, const int *index, const double *tj,
-                    const double *mass, const double3 *k18, const double3 *j6, const double3 *a2,
-                    const double3 *v, const double3 *x)
+int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *index,
+                            const double *tj, const double *mass, const double3 *k18,
+                            const double3 *j6, const double3 *a2, const double3 *v,
+                            const double3 *x)
 {
     int first = 0, code;
     struct session *s = session_take(id, &code);
@@ -109,7 +111,7 @@ int call_set_j_many(int64_t id, int n, const int *address, const int *index, con
     else if (n && (!mass || !x))
         first = error_set(&s->fault, G6X_E_NULL, "g6x_set_j_particles: null pointer");
     else
-        force_before_write(s);
+        session_force_before_write(s);
     const int wanted = first ? 0 : n;
     for (int k = 0; k < wanted; k++) {
         const int a = address ? address[k] : k, label = index ? index[k] : a;
@@ -156,12 +158,12 @@ static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, si
     return code;
 }
 
-int call_predicted(int64_t id, int n, double3 *x, double3 *v)
+int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v)
 {
     return predict_many(id, 0, n, x, v, 1);
 }
 
-int call_predicted6(int first, int n, double *x6)
+int api_g6_calls_predicted6(int first, int n, double *x6)
 {
     double3 *const xv = (double3 *)x6;
     return predict_many(session_recent(), first, n, xv, xv ? xv + 1 : NULL, 2);
@@ -169,18 +171,18 @@ int call_predicted6(int first, int n, double *x6)
 
 /* ---- forces ----------------------------------------------------------------------- */
 
-int call_first(int64_t id, int nj, int ni, const int *index, const double3 *x, const double3 *v,
-               const double *eps2, int each, const double *h2)
+int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const double3 *x,
+                       const double3 *v, const double *eps2, int each, const double *h2)
 {
     int code;
     struct session *s = session_take(id, &code);
     if (!s) return code;
-    code = force_first(s, nj, ni, index, x, v, eps2, each, h2);
+    code = session_force_first(s, nj, ni, index, x, v, eps2, each, h2);
     session_release(s);
     return code;
 }
 
-int call_first_null(int64_t id)
+int api_g6_calls_first_null(int64_t id)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -197,32 +199,34 @@ static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *je
 {
     int code;
     struct session *s = session_take(id, &code);
-    if (!s || lacks) handover_nan(ni, acc, jerk, pot, nearest, distance);
+    if (!s || lacks) session_output_nan(ni, acc, jerk, pot, nearest, distance);
     if (!s) return code;
     code = lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
-                 : force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
+                 : session_force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
     session_release(s);
     return code;
 }
 
-int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest, float *distance)
+int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                      float *distance)
 {
-    handover_nan(ni, acc, jerk, pot, nearest, distance);
+    session_output_nan(ni, acc, jerk, pot, nearest, distance);
     return session_no_session(G6X_E_NULL, "null pointer in a force call");
 }
 
-int call_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot)
+int api_g6_calls_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot)
 {
     return last(id, nj, ni, 0, acc, jerk, pot, NULL, NULL);
 }
 
-int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest)
+int api_g6_calls_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
+                       int *nearest)
 {
     return last(id, nj, ni, !nearest && ni > 0, acc, jerk, pot, nearest, NULL);
 }
 
-int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                float *distance)
+int api_g6_calls_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
+                        int *nearest, float *distance)
 {
     return last(id, nj, ni, (!nearest || !distance) && ni > 0, acc, jerk, pot, nearest, distance);
 }
@@ -231,15 +235,15 @@ int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double 
 
 static _Atomic int sort_mode;
 
-int call_set_sort_mode(int mode)
+int api_g6_calls_set_sort_mode(int mode)
 {
     atomic_store(&sort_mode, mode);
     return 0;
 }
 
-int call_sort_mode(void) { return atomic_load(&sort_mode); }
+int api_g6_calls_sort_mode(void) { return atomic_load(&sort_mode); }
 
-int call_read_lists(int64_t id)
+int api_g6_calls_read_lists(int64_t id)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -252,7 +256,7 @@ int call_read_lists(int64_t id)
     return code;
 }
 
-int call_list(int64_t id, int pipe, int maxlength, int *length, int *list)
+int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -260,14 +264,14 @@ int call_list(int64_t id, int pipe, int maxlength, int *length, int *list)
         if (length) *length = 0;
         return code;
     }
-    code = force_list(s, pipe, maxlength, length, list);
+    code = session_force_list(s, pipe, maxlength, length, list);
     session_release(s);
     return code;
 }
 
 /* ---- the low-level group ------------------------------------------------------------ */
 
-int call_set_nip(int64_t id, int nip)
+int api_g6_calls_set_nip(int64_t id, int nip)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -277,7 +281,7 @@ int call_set_nip(int64_t id, int nip)
     return 0;
 }
 
-int call_set_njp(int64_t id, int njp)
+int api_g6_calls_set_njp(int64_t id, int njp)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -287,8 +291,8 @@ int call_set_njp(int64_t id, int njp)
     return 0;
 }
 
-int call_set_i(int64_t id, int address, int index, const double *x, const double *v, double eps2,
-               double h2)
+int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, const double *v,
+                       double eps2, double h2)
 {
     int code;
     struct session *s = session_take(id, &code);
@@ -299,7 +303,7 @@ int call_set_i(int64_t id, int address, int index, const double *x, const double
         code = error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
     else if (!x || !v)
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
-    else if (address >= p->room && pipes_grow(p, 2 * address + 48))
+    else if (address >= p->room && session_ireg_grow(p, 2 * address + 48))
         code = error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
                          address);
     if (!code) {
@@ -324,28 +328,29 @@ static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int e
     code = 0;
     if (p->nip > 0 && (!flag || (etc && !nearest)))
         code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
-    else if (pipes_grow(p, p->nip))
+    else if (session_ireg_grow(p, p->nip))
         code = error_set(&s->fault, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
                          p->nip);
     if (!code) {
-        code = force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x,
-                           (const double3 *)p->v, p->eps2, 1, p->h2);
-        if (p->nip >= 0) code = force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
+        code = session_force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x,
+                                   (const double3 *)p->v, p->eps2, 1, p->h2);
+        if (p->nip >= 0)
+            code = session_force_last(s, p->njp, p->nip, acc, jerk, pot, nearest, NULL);
     } else {
-        handover_nan(p->nip, acc, jerk, pot, nearest, NULL);
+        session_output_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
     session_release(s);
     return code;
 }
 
-int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag)
+int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag)
 {
     return get_force(id, acc, jerk, pot, 0, NULL, flag);
 }
 
-int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                       int *flag)
+int api_g6_calls_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                               int *flag)
 {
     return get_force(id, acc, jerk, pot, 1, nearest, flag);
 }

@@ -8,48 +8,52 @@
 
 typedef double double3[3];
 
-int call_open(int64_t id);
-int call_open_special(int n, const int *list);
-int call_close(int64_t id);
-int call_npipes(void);
-int call_device_count(void);
+int api_g6_calls_open(int64_t id);
+int api_g6_calls_open_special(int n, const int *list);
+int api_g6_calls_close(int64_t id);
+int api_g6_calls_npipes(void);
+int api_g6_calls_device_count(void);
 /* Does nothing, on an open cluster. */
-int call_idle(int64_t id);
-int call_idle_recent(void);
+int api_g6_calls_idle(int64_t id);
+int api_g6_calls_idle_recent(void);
 
-int call_set_ti(int64_t id, double ti);
-int call_set_j(int64_t id, int address, int index, double tj, double mass, const double *k18,
-               const double *j6, const double *a2, const double *v, const double *x);
-int call_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x);
-int call_set_j_many(int64_t id, int n, const int *address, const int *index, const double *tj,
-                    const double *mass, const double3 *k18, const double3 *j6, const double3 *a2,
-                    const double3 *v, const double3 *x);
-int call_predicted(int64_t id, int n, double3 *x, double3 *v);
-int call_predicted6(int first, int n, double *x6);
+int api_g6_calls_set_ti(int64_t id, double ti);
+int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mass,
+                       const double *k18, const double *j6, const double *a2, const double *v,
+                       const double *x);
+int api_g6_calls_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x);
+int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *index,
+                            const double *tj, const double *mass, const double3 *k18,
+                            const double3 *j6, const double3 *a2, const double3 *v,
+                            const double3 *x);
+int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v);
+int api_g6_calls_predicted6(int first, int n, double *x6);
 
 /* eps2: one value, or ni of them if `each`. */
-int call_first(int64_t id, int nj, int ni, const int *index, const double3 *x, const double3 *v,
-               const double *eps2, int each, const double *h2);
-int call_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot);
-int call_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest);
-int call_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                float *distance);
+int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const double3 *x,
+                       const double3 *v, const double *eps2, int each, const double *h2);
+int api_g6_calls_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot);
+int api_g6_calls_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
+                       int *nearest);
+int api_g6_calls_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
+                        int *nearest, float *distance);
 /* A firsthalf that lacks a scalar: there is none, then. */
-int call_first_null(int64_t id);
+int api_g6_calls_first_null(int64_t id);
 /* A force call that lacks a pointer: the outputs that are there become NaN. */
-int call_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest, float *distance);
+int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                      float *distance);
 
-int call_read_lists(int64_t id);
-int call_list(int64_t id, int pipe, int maxlength, int *length, int *list);
-int call_set_sort_mode(int mode);
-int call_sort_mode(void);
+int api_g6_calls_read_lists(int64_t id);
+int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list);
+int api_g6_calls_set_sort_mode(int mode);
+int api_g6_calls_sort_mode(void);
 
-int call_set_nip(int64_t id, int nip);
-int call_set_njp(int64_t id, int njp);
-int call_set_i(int64_t id, int address, int index, const double *x, const double *v, double eps2,
-               double h2);
-int call_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag);
-int call_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                       int *flag);
+int api_g6_calls_set_nip(int64_t id, int nip);
+int api_g6_calls_set_njp(int64_t id, int njp);
+int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, const double *v,
+                       double eps2, double h2);
+int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag);
+int api_g6_calls_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
+                               int *flag);
 
 #endif

@@ -26,21 +26,21 @@ static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SES
 FORTRAN(g6_open, int *clusterid)
 {
     if (MISTAKE(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);
-    return call_open(clusterid ? *clusterid : 0);
+    return api_g6_calls_open(clusterid ? *clusterid : 0);
 }
-FORTRAN(g6_close, int *clusterid) { return call_close(clusterid ? *clusterid : 0); }
-FORTRAN(g6_npipes, void) { return call_npipes(); }
-FORTRAN(get_device_count, void) { return call_device_count(); }
+FORTRAN(g6_close, int *clusterid) { return api_g6_calls_close(clusterid ? *clusterid : 0); }
+FORTRAN(g6_npipes, void) { return api_g6_calls_npipes(); }
+FORTRAN(get_device_count, void) { return api_g6_calls_device_count(); }
 
 FORTRAN(g6_open_special, int *ndevice, int *list)
 {
-    return ndevice ? call_open_special(*ndevice, list) : missing();
+    return ndevice ? api_g6_calls_open_special(*ndevice, list) : missing();
 }
 
 FORTRAN(g6_open_special2, int *ndevice, int *list, int *nmax)
 {
     (void)nmax;
-    return ndevice ? call_open_special(*ndevice, list) : missing();
+    return ndevice ? api_g6_calls_open_special(*ndevice, list) : missing();
 }
 
 /* Legal before open, and their arguments are not looked at. */
@@ -64,27 +64,27 @@ FORTRAN(g6_set_overflow_flag_test_mode, int *aflag, int *jflag, int *pflag)
 
 FORTRAN(g6_set_neighbour_list_sort_mode, int *mode)
 {
-    return mode ? call_set_sort_mode(*mode) : missing();
+    return mode ? api_g6_calls_set_sort_mode(*mode) : missing();
 }
-FORTRAN(g6_get_neighbour_list_sort_mode, void) { return call_sort_mode(); }
+FORTRAN(g6_get_neighbour_list_sort_mode, void) { return api_g6_calls_sort_mode(); }
 
 /* No-ops on an open cluster. */
 #define IDLE(name)                                                                                 \
     FORTRAN(name, int *clusterid, int *ignored)                                                    \
     {                                                                                              \
         (void)ignored;                                                                             \
-        return call_idle(id_of(clusterid));                                                        \
+        return api_g6_calls_idle(id_of(clusterid));                                                \
     }
 IDLE(g6_initialize_jp_buffer)
 IDLE(g6_flush_jp_buffer_and_multisend)
 IDLE(g6_setup_njdata)
-FORTRAN(g6_flush_jp_buffer, int *clusterid) { return call_idle(id_of(clusterid)); }
-FORTRAN(g6_print_chip_status, int *clusterid) { return call_idle(id_of(clusterid)); }
-FORTRAN(force_j_particle_send, void) { return call_idle_recent(); }
+FORTRAN(g6_flush_jp_buffer, int *clusterid) { return api_g6_calls_idle(id_of(clusterid)); }
+FORTRAN(g6_print_chip_status, int *clusterid) { return api_g6_calls_idle(id_of(clusterid)); }
+FORTRAN(force_j_particle_send, void) { return api_g6_calls_idle_recent(); }
 
 FORTRAN(g6_set_ti, int *clusterid, double *ti)
 {
-    return ti ? call_set_ti(id_of(clusterid), *ti) : missing();
+    return ti ? api_g6_calls_set_ti(id_of(clusterid), *ti) : missing();
 }
 
 /* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
@@ -94,7 +94,7 @@ static __attribute__((noinline)) int set_j(int *clusterid, int *address, int *in
 {
     (void)dtj;
     if (!address || !index || !tj || !mass) return missing();
-    return call_set_j(id_of(clusterid), *address, *index, *tj, *mass, k18, j6, a2, v, x);
+    return api_g6_calls_set_j(id_of(clusterid), *address, *index, *tj, *mass, k18, j6, a2, v, x);
 }
 
 FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj, double *dtj,
@@ -109,7 +109,7 @@ FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj,
 FORTRAN(g6_set_j_particle_mxonly, int *clusterid, int *address, int *index, double *mass, double *x)
 {
     if (!address || !index || !mass) return missing();
-    return call_set_j_at_rest(id_of(clusterid), *address, *index, *mass, x);
+    return api_g6_calls_set_j_at_rest(id_of(clusterid), *address, *index, *mass, x);
 }
 
 FORTRAN(g6_set_j_particle_multisend_mxfast, int *clusterid, int *nclusters, int *address,
@@ -118,7 +118,8 @@ FORTRAN(g6_set_j_particle_multisend_mxfast, int *clusterid, int *nclusters, int 
     int code = 0;
     if (!clusterid || !nclusters || !address || !index || !mass) return missing();
     for (int k = 0; k < *nclusters; k++) {
-        const int one = call_set_j_at_rest(*clusterid + (int64_t)k, *address, *index, *mass, x);
+        const int one =
+            api_g6_calls_set_j_at_rest(*clusterid + (int64_t)k, *address, *index, *mass, x);
         if (!code) code = one;
     }
     return code;
@@ -126,18 +127,18 @@ FORTRAN(g6_set_j_particle_multisend_mxfast, int *clusterid, int *nclusters, int 
 
 FORTRAN(g6_getnjmax, int *clusterid)
 {
-    const int code = call_idle(id_of(clusterid));
+    const int code = api_g6_calls_idle(id_of(clusterid));
     return code ? code : 0x7fffffff;
 }
 
 FORTRAN(g6_get_predicted_j_particles, int *clusterid, int *nj, double3 *x, double3 *v)
 {
-    return nj ? call_predicted(id_of(clusterid), *nj, x, v) : missing();
+    return nj ? api_g6_calls_predicted(id_of(clusterid), *nj, x, v) : missing();
 }
 
 FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 {
-    return addr && nj ? call_predicted6(*addr, *nj, x6) : missing();
+    return addr && nj ? api_g6_calls_predicted6(*addr, *nj, x6) : missing();
 }
 
 /* The arguments that force calls share; those the hardware alone used have no names. */
@@ -147,8 +148,8 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 #define FIRST(id, each)                                                                            \
     do {                                                                                           \
         (void)aold, (void)j6old, (void)phiold;                                                     \
-        if (!nj || !ni || !eps2) return call_first_null(id);                                       \
-        return call_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);            \
+        if (!nj || !ni || !eps2) return api_g6_calls_first_null(id);                               \
+        return api_g6_calls_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);    \
     } while (0)
 #define LAST_ARGUMENTS                                                                             \
     int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2, double *h2,              \
@@ -156,13 +157,14 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 #define LAST_OF(call, nearest, distance)                                                           \
     do {                                                                                           \
         (void)index, (void)xi, (void)vi, (void)eps2, (void)h2;                                     \
-        if (!nj || !ni) return call_null(ni ? *ni : 0, acc, jerk, pot, nearest, distance);         \
+        if (!nj || !ni) return api_g6_calls_null(ni ? *ni : 0, acc, jerk, pot, nearest, distance); \
         return call;                                                                               \
     } while (0)
-#define LAST(id) LAST_OF(call_last(id, *nj, *ni, acc, jerk, pot), NULL, NULL)
-#define LAST2(id) LAST_OF(call_last2(id, *nj, *ni, acc, jerk, pot, nnbindex), nnbindex, NULL)
+#define LAST(id) LAST_OF(api_g6_calls_last(id, *nj, *ni, acc, jerk, pot), NULL, NULL)
+#define LAST2(id)                                                                                  \
+    LAST_OF(api_g6_calls_last2(id, *nj, *ni, acc, jerk, pot, nnbindex), nnbindex, NULL)
 #define LAST2P(id)                                                                                 \
-    LAST_OF(call_last2p(id, *nj, *ni, acc, jerk, pot, nnbindex, rnnb), nnbindex, rnnb)
+    LAST_OF(api_g6_calls_last2p(id, *nj, *ni, acc, jerk, pot, nnbindex, rnnb), nnbindex, rnnb)
 
 FORTRAN(g6calc_firsthalf, int *clusterid, FIRST_ARGUMENTS) { FIRST(id_of(clusterid), 0); }
 
@@ -202,71 +204,80 @@ FORTRAN(g6calc_lasthalf2np, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float
     LAST2P(id_of(clusterid));
 }
 
-FORTRAN(g6_read_neighbour_list, int *clusterid) { return call_read_lists(id_of(clusterid)); }
-FORTRAN(g6_read_neighbour_list_old, int *clusterid) { return call_read_lists(id_of(clusterid)); }
+FORTRAN(g6_read_neighbour_list, int *clusterid)
+{
+    return api_g6_calls_read_lists(id_of(clusterid));
+}
+FORTRAN(g6_read_neighbour_list_old, int *clusterid)
+{
+    return api_g6_calls_read_lists(id_of(clusterid));
+}
 
 FORTRAN(g6_get_neighbour_list, int *clusterid, int *ipipe, int *maxlength, int *nblen, int *nbl)
 {
     if (!ipipe || !maxlength) return missing();
-    return call_list(id_of(clusterid), *ipipe, *maxlength, nblen, nbl);
+    return api_g6_calls_list(id_of(clusterid), *ipipe, *maxlength, nblen, nbl);
 }
 
 FORTRAN(g6_set_nip, int *clusterid, int *nip)
 {
-    return nip ? call_set_nip(id_of(clusterid), *nip) : missing();
+    return nip ? api_g6_calls_set_nip(id_of(clusterid), *nip) : missing();
 }
 
 FORTRAN(g6_set_njp, int *clusterid, int *njp)
 {
-    return njp ? call_set_njp(id_of(clusterid), *njp) : missing();
+    return njp ? api_g6_calls_set_njp(id_of(clusterid), *njp) : missing();
 }
 
 FORTRAN(g6_set_i_particle_scales_from_real_value, int *clusterid, int *address, double *acc,
         double *jerk, double *phi, double *jfactor, double *ffactor)
 {
     (void)address, (void)acc, (void)jerk, (void)phi, (void)jfactor, (void)ffactor;
-    return call_idle(id_of(clusterid));
+    return api_g6_calls_idle(id_of(clusterid));
 }
 
 FORTRAN(g6_set_i_particle, int *clusterid, int *address, int *index, double *x, double *v,
         double *eps2, double *h2)
 {
     if (!address || !index || !eps2 || !h2) return missing();
-    return call_set_i(id_of(clusterid), *address, *index, x, v, *eps2, *h2);
+    return api_g6_calls_set_i(id_of(clusterid), *address, *index, x, v, *eps2, *h2);
 }
 
 FORTRAN(g6_get_force, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *flag)
 {
-    return call_get_force(id_of(clusterid), acc, jerk, phi, flag);
+    return api_g6_calls_get_force(id_of(clusterid), acc, jerk, phi, flag);
 }
 
 FORTRAN(g6_get_force_etc, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *nnbindex,
         int *flag)
 {
-    return call_get_force_etc(id_of(clusterid), acc, jerk, phi, nnbindex, flag);
+    return api_g6_calls_get_force_etc(id_of(clusterid), acc, jerk, phi, nnbindex, flag);
 }
 
 /* ---- the multi-card library's forms ------------------------------------------------ */
 
-FORTRAN(g6_open_all, void) { return call_open(SESSION_ALL); }
-FORTRAN(g6_close_all, void) { return call_close(SESSION_ALL); }
+FORTRAN(g6_open_all, void) { return api_g6_calls_open(SESSION_ALL); }
+FORTRAN(g6_close_all, void) { return api_g6_calls_close(SESSION_ALL); }
 FORTRAN(g6_reset_all, void) { return 0; }
 FORTRAN(g6_reset_fofpga_all, void) { return 0; }
 
-FORTRAN(g6_set_ti_all, double *ti) { return ti ? call_set_ti(SESSION_ALL, *ti) : missing(); }
+FORTRAN(g6_set_ti_all, double *ti)
+{
+    return ti ? api_g6_calls_set_ti(SESSION_ALL, *ti) : missing();
+}
 
 FORTRAN(g6_set_j_particle_all, int *address, int *index, double *tj, double *dtj, double *mass,
         double *k18, double *j6, double *a2, double *v, double *x)
 {
     (void)dtj;
     if (!address || !index || !tj || !mass) return missing();
-    return call_set_j(SESSION_ALL, *address, *index, *tj, *mass, k18, j6, a2, v, x);
+    return api_g6_calls_set_j(SESSION_ALL, *address, *index, *tj, *mass, k18, j6, a2, v, x);
 }
 
 FORTRAN(g6_set_j_particle_mxonly_all, int *address, int *index, double *mass, double *x)
 {
     if (!address || !index || !mass) return missing();
-    return call_set_j_at_rest(SESSION_ALL, *address, *index, *mass, x);
+    return api_g6_calls_set_j_at_rest(SESSION_ALL, *address, *index, *mass, x);
 }
 
 FORTRAN(g6calc_firsthalf_all, FIRST_ARGUMENTS) { FIRST(SESSION_ALL, 0); }
@@ -290,14 +301,14 @@ FORTRAN(g6calc_lasthalf2_all, LAST_ARGUMENTS, int *nnbindex) { LAST2(SESSION_ALL
 FORTRAN(g6_initialize_jp_buffer_all, int *size)
 {
     (void)size;
-    return call_idle(SESSION_ALL);
+    return api_g6_calls_idle(SESSION_ALL);
 }
 
-FORTRAN(g6_flush_jp_buffer_all, void) { return call_idle(SESSION_ALL); }
-FORTRAN(g6_read_neighbour_list_all, void) { return call_read_lists(SESSION_ALL); }
+FORTRAN(g6_flush_jp_buffer_all, void) { return api_g6_calls_idle(SESSION_ALL); }
+FORTRAN(g6_read_neighbour_list_all, void) { return api_g6_calls_read_lists(SESSION_ALL); }
 
 FORTRAN(g6_get_neighbour_list_all, int *ipipe, int *maxlength, int *nblen, int *nbl)
 {
     if (!ipipe || !maxlength) return missing();
-    return call_list(SESSION_ALL, *ipipe, *maxlength, nblen, nbl);
+    return api_g6_calls_list(SESSION_ALL, *ipipe, *maxlength, nblen, nbl);
 }

@@ -13,7 +13,7 @@ int g6x_set_j_particles_device(int clusterid, int n, const int address[], const 
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = force_device_receive(s, &from);
+    code = session_force_device_receive(s, &from);
     session_release(s);
     return code;
 }
@@ -24,7 +24,7 @@ int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], 
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = force_device_predicted(s, nj, x, v, stream);
+    code = session_force_device_predicted(s, nj, x, v, stream);
     session_release(s);
     return code;
 }
@@ -46,7 +46,7 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = force_device(s, nj, &targets, &to);
+    code = session_force_device(s, nj, &targets, &to);
     session_release(s);
     return code;
 }
@@ -58,7 +58,7 @@ int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = hermite_device_next(s, h, time, stream);
+    code = session_hermite_device_next(s, h, time, stream);
     session_release(s);
     return code;
 }
@@ -69,7 +69,7 @@ int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int n
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = hermite_device_predict(s, h, ni, time, stream);
+    code = session_hermite_device_predict(s, h, ni, time, stream);
     session_release(s);
     return code;
 }
@@ -80,7 +80,7 @@ int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int n
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = hermite_device_correct(s, h, ni, time, what, stream);
+    code = session_hermite_device_correct(s, h, ni, time, what, stream);
     session_release(s);
     return code;
 }

@@ -93,7 +93,7 @@ int g6x_get_int(int clusterid, int key, int *value)
     if (!s) return code;
     code = options_get_int(&s->options, key, value);
     if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
-    if (key == G6X_DEVICE) *value = force_device_number(s);
+    if (key == G6X_DEVICE) *value = session_force_device_number(s);
     session_release(s);
     return code;
 }
@@ -130,7 +130,7 @@ static struct scale scale_of(struct session *s, int nj)
 {
     fenv_t host;
     fpenv_enter(&host);
-    const struct scale scale = force_scale(s, nj);
+    const struct scale scale = session_force_scale(s, nj);
     fpenv_leave(&host);
     return scale;
 }
@@ -191,9 +191,9 @@ static int block_checked(int ni, const int *address, double time, const struct h
     for (int i = 0; i < ni; i++)
         if (address[i] < 0) return step_fault(G6X_E_ADDRESS, "negative address");
     for (int i = 0; i < ni; i++) {
-        if (!handover_finite(&s->t[address[i]], 1))
+        if (!session_output_finite(&s->t[address[i]], 1))
             return step_fault(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
-        if (s->dt && !handover_finite(&s->dt[address[i]], 1))
+        if (s->dt && !session_output_finite(&s->dt[address[i]], 1))
             return step_fault(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
     }
     return 0;
@@ -243,7 +243,7 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
                         const double (*v)[3], const double (*x)[3])
 {
     (void)dtj;
-    return call_set_j_many(clusterid, n, address, index, tj, mass, k18, j6, a2, v, x);
+    return api_g6_calls_set_j_many(clusterid, n, address, index, tj, mass, k18, j6, a2, v, x);
 }
 
 int g6x_get_partial(int clusterid, int ni, long long *words)
@@ -251,7 +251,7 @@ int g6x_get_partial(int clusterid, int ni, long long *words)
     int code;
     struct session *s = session_take(clusterid, &code);
     if (!s) return code;
-    code = exchange_get(s, ni, words);
+    code = session_partial_words_get(s, ni, words);
     session_release(s);
     return code;
 }
@@ -267,7 +267,9 @@ int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
     struct fault f = {0};
     const int code = checked(ni, sum, words);
-    return code ? code : exchange_add(ni, sum, words, &f) ? session_no_session(f.code, f.text) : 0;
+    return code                                            ? code
+           : session_partial_words_add(ni, sum, words, &f) ? session_no_session(f.code, f.text)
+                                                           : 0;
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
@@ -278,11 +280,11 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
     if (code) {
-        handover_nan(ni, acc, jerk, pot, NULL, NULL);
+        session_output_nan(ni, acc, jerk, pot, NULL, NULL);
         return code;
     }
     fpenv_enter(&host);
-    code = exchange_force(ni, words, acc, jerk, pot, &f);
+    code = session_partial_words_force(ni, words, acc, jerk, pot, &f);
     fpenv_leave(&host);
     return code ? session_no_session(f.code, f.text) : 0;
 }

@@ -13,6 +13,7 @@
 #include "core/options.h"
 #include "session/session.h"
 #include "tree/handles.h"
+#include "util/threads.h"
 
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
@@ -33,7 +34,7 @@ static int refused(int code, const char *format, ...)
 /* The tree of a handle, to be released; NULL with *code if there is none. */
 static struct planted *take(int handle, int *code)
 {
-    struct planted *p = tree_registry_take(handle);
+    struct planted *p = tree_handles_acquire(handle);
     *code = p ? 0 : refused(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
     return p;
 }
@@ -43,9 +44,9 @@ static struct planted *take(int handle, int *code)
 /* The first of n rows of some numbers with a NaN or an infinity in it; n if there is none. */
 static int first_bad(int n, const double *a, int columns)
 {
-    if (!a || handover_finite(a, (size_t)n * (size_t)columns)) return n;
+    if (!a || session_output_finite(a, (size_t)n * (size_t)columns)) return n;
     int i = 0;
-    while (handover_finite(a + (size_t)i * (size_t)columns, (size_t)columns)) i++;
+    while (session_output_finite(a + (size_t)i * (size_t)columns, (size_t)columns)) i++;
     return i;
 }
 
@@ -92,10 +93,10 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     p->threads = o.threads;
     p->isa = o.isa;
     if (n && tree_build(&p->tree, &in, threads_of(p), &f)) {
-        tree_registry_free(p);
+        tree_handles_free(p);
         return refused(f.code, "%s", f.text);
     }
-    return tree_registry_add(p);
+    return tree_handles_add(p);
 }
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
@@ -110,7 +111,7 @@ int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const doubl
 
 int g6x_tree_close(int tree)
 {
-    tree_registry_remove(tree);
+    tree_handles_remove(tree);
     return 0;
 }
 
@@ -129,7 +130,7 @@ int g6x_tree_set_int(int tree, int key, int value)
         p->threads = value;
     else
         p->isa = value;
-    tree_registry_release(p);
+    tree_handles_release(p);
     return code;
 }
 
@@ -197,7 +198,7 @@ static void free_readied(struct readied *r)
 
 static int is_bad(const struct wanted *w, int i)
 {
-    return !handover_finite(w->x[i], 3) || (w->v && !handover_finite(w->v[i], 3));
+    return !session_output_finite(w->x[i], 3) || (w->v && !session_output_finite(w->v[i], 3));
 }
 
 static int first_bad_target(const struct wanted *w)
@@ -255,9 +256,10 @@ static int verdict(const struct readied *r, int ni, const struct tree_forces *ou
     int beyond = ni;
     for (int i = 0; i < ni; i++) {
         const int bad = r->bad && r->bad[i];
-        int nan = make_nan(out->acc[i], 3, bad || !handover_finite(out->acc[i], 3));
-        nan |= make_nan(&out->pot[i], 1, bad || !handover_finite(&out->pot[i], 1));
-        if (out->jerk) nan |= make_nan(out->jerk[i], 3, bad || !handover_finite(out->jerk[i], 3));
+        int nan = make_nan(out->acc[i], 3, bad || !session_output_finite(out->acc[i], 3));
+        nan |= make_nan(&out->pot[i], 1, bad || !session_output_finite(&out->pot[i], 1));
+        if (out->jerk)
+            nan |= make_nan(out->jerk[i], 3, bad || !session_output_finite(out->jerk[i], 3));
         if (nan && !bad && beyond == ni) beyond = i;
     }
     if (r->first_bad < ni)
@@ -321,8 +323,8 @@ static int forces(int handle, const struct tree_setting *setting, const struct w
     if (!code && w->ni && !(to->acc && to->pot))
         code = refused(G6X_E_NULL, "g6x_tree_forces: null pointer");
     if (!code && w->ni) code = p->n ? sum(p, &s, w, &out) : no_forces(w, &out);
-    if (!out.jerk) handover_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
-    tree_registry_release(p);
+    if (!out.jerk) session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
+    tree_handles_release(p);
     return code;
 }
 
@@ -339,7 +341,7 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
     fpenv_flush(1);
     const int code = forces(tree, &s, &w, &out);
     if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
-        handover_nan(ni, acc, jerk, pot, NULL, NULL);
+        session_output_nan(ni, acc, jerk, pot, NULL, NULL);
     fpenv_leave(&host);
     return code;
 }
@@ -365,8 +367,8 @@ static void within_of(struct seeking *s, int i, const double at[3], int skip, in
     const int64_t room = s->start ? s->start[i + 1] - s->start[i] : 0;
     int32_t *found = s->start ? s->found + s->start[i] : NULL;
     s->count[i] = bad ? -1
-                      : (int)tree_others_within(&s->p->tree, (const double (*)[3])s->p->x, at,
-                                                s->h2[i], skip, found, room);
+                      : (int)tree_search_others_within(&s->p->tree, (const double (*)[3])s->p->x,
+                                                       at, s->h2[i], skip, found, room);
     if (s->start && s->count[i] > room) s->cut = 1;
 }
 
@@ -375,8 +377,8 @@ static void nearest_of(struct seeking *s, int i, const double at[3], int skip, i
     int *number = s->number + (int64_t)i * s->k;
     double *r2 = s->r2 + (int64_t)i * s->k;
     const int there = bad ? 0
-                          : tree_nearest(&s->p->tree, (const double (*)[3])s->p->x, NULL, skip, at,
-                                         s->k, number, r2);
+                          : tree_search_nearest(&s->p->tree, (const double (*)[3])s->p->x, NULL,
+                                                skip, at, s->k, number, r2);
     for (int k = there; k < s->k; k++) number[k] = -1, r2[k] = bad ? (double)NAN : INFINITY;
 }
 
@@ -388,7 +390,7 @@ static void seek(void *context, int64_t first, int64_t end)
         const int i = s->x ? (int)k : s->p->tree.points.order[k];
         const double *at = s->x ? s->x[i] : s->p->x[i];
         const int skip = !s->x ? i : s->self ? s->self[i] : -1;
-        const int bad = !handover_finite(at, 3);
+        const int bad = !session_output_finite(at, 3);
         for (int seen = s->first_bad; bad && i < seen;)
             if (atomic_compare_exchange_weak(&s->first_bad, &seen, i)) break;
         (s->count ? within_of : nearest_of)(s, i, at, skip, bad);
@@ -398,7 +400,7 @@ static void seek(void *context, int64_t first, int64_t end)
 static int seek_all(int ni, struct seeking *s)
 {
     s->first_bad = ni;
-    tree_each(threads_of(s->p), ni, 64, seek, s);
+    threads_each(threads_of(s->p), ni, 64, seek, s);
     if (s->first_bad < ni)
         return refused(G6X_E_I_NAN, "NaN or Inf in target %d of a tree", s->first_bad);
     return s->cut;
@@ -432,7 +434,7 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
     else
         code = seek_all(ni, &s);
     fpenv_leave(&host);
-    if (p) tree_registry_release(p);
+    if (p) tree_handles_release(p);
     return code;
 }
 
@@ -459,6 +461,6 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
         }
     }
     fpenv_leave(&host);
-    if (p) tree_registry_release(p);
+    if (p) tree_handles_release(p);
     return code;
 }

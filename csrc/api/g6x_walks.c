@@ -9,7 +9,7 @@
 
 static int softening_checked(struct session *s, double eps2)
 {
-    if (handover_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
+    if (session_output_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
     return error_set(&s->fault, G6X_E_ARGUMENT, "walks: eps2 = %g is negative, NaN or Inf", eps2);
 }
 
@@ -52,7 +52,8 @@ static void spoil(const struct arrays *a)
 {
     const int good = in_order(a->nwalks, a->i_start);
     for (long long i = good > 0 ? a->i_start[0] : 0; good > 0 && i < a->i_start[good]; i++)
-        handover_nan(1, a->acc ? &a->acc[i] : NULL, NULL, a->pot ? &a->pot[i] : NULL, NULL, NULL);
+        session_output_nan(1, a->acc ? &a->acc[i] : NULL, NULL, a->pot ? &a->pot[i] : NULL, NULL,
+                           NULL);
 }
 
 static int arrays_checked(struct session *s, const struct arrays *a)
@@ -111,7 +112,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
         spoil(&a);
     } else {
         fill(&a, &w);
-        code = walks_sum(s, &w);
+        code = session_walks_sum(s, &w);
     }
     memory_free(w.group);
     if (s) session_release(s);
@@ -167,7 +168,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
         if (!code) code = part_of(s, k, nj[k], xj, mj, &g->part[0]);
         if (!code && nc) code = part_of(s, k, nc[k], xc, mc, &g->part[1]);
     }
-    code = walks_dispatch(s, tag, &w, code);
+    code = session_walks_dispatch(s, tag, &w, code);
     memory_free(w.group);
     session_release(s);
     return code;
@@ -177,7 +178,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
 static void spoil_each(int nwalks, const int ni[], double (*const acc[])[3], double *const pot[])
 {
     for (int k = 0; ni && k < nwalks; k++)
-        handover_nan(ni[k], acc ? acc[k] : NULL, NULL, pot ? pot[k] : NULL, NULL, NULL);
+        session_output_nan(ni[k], acc ? acc[k] : NULL, NULL, pot ? pot[k] : NULL, NULL, NULL);
 }
 
 int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
@@ -193,7 +194,7 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
     if (code)
         spoil_each(nwalks, ni, acc, pot);
     else
-        code = walks_retrieve(s, tag, &w);
+        code = session_walks_retrieve(s, tag, &w);
     memory_free(w.group);
     if (s) session_release(s);
     return code;

@@ -83,6 +83,6 @@ struct fault;
 /* The bridge, started at the first call; NULL with G6X_E_NO_DEVICE, G6X_E_RUNTIME or
  * G6X_E_PYTHON and a text where there is no device, or no Python that could open it. Calls
  * come one at a time, and from any thread. `wanted`: cuda was asked for, so look closely. */
-const struct bridge *bridge_start(int wanted, struct fault *f);
+const struct bridge *python_bridge_start(int wanted, struct fault *f);
 
 #endif

@@ -41,7 +41,7 @@ int origin_choose(const double (*sample)[3], int n, double origin[3])
     const double size = n ? median(distance, n) : 0.0; /* of the inner half */
     for (int k = 0; k < 3; k++) origin[k] = 0.0;
     if (!(size > 0x1p-900 && size < FARTHEST)) return EXPONENT_NONE;
-    const double step = power_of_two(exponent_of(size) + 1);
+    const double step = scale_power_of_two(exponent_of(size) + 1);
     for (int k = 0; k < 3; k++)
         if (fabs(middle[k]) < 0x1p52 * step) origin[k] = rint(middle[k] / step) * step + 0.0;
     return exponent_of(size);

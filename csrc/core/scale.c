@@ -1,7 +1,7 @@
 /* scale.c - see scale.h. */
 #include "core/scale.h"
 
-double power_of_two(int shift) { return from_bits((uint64_t)(shift + 1023) << 52); }
+double scale_power_of_two(int shift) { return from_bits((uint64_t)(shift + 1023) << 52); }
 
 int scale_exponent(int exponent)
 {
@@ -12,6 +12,6 @@ int scale_exponent(int exponent)
 void scale_factors(int shift, double factor[2])
 {
     const int bounded = shift > 2046 ? 2046 : shift;
-    factor[0] = shift < -2044 ? 0.0 : power_of_two(bounded / 2);
-    factor[1] = shift < -2044 ? 0.0 : power_of_two(bounded - bounded / 2);
+    factor[0] = shift < -2044 ? 0.0 : scale_power_of_two(bounded / 2);
+    factor[1] = shift < -2044 ? 0.0 : scale_power_of_two(bounded - bounded / 2);
 }

@@ -49,7 +49,7 @@ enum { MOST_SCALE = 960 };
 int scale_exponent(int exponent);
 
 /* 2^shift, which must be a normal double. */
-double power_of_two(int shift);
+double scale_power_of_two(int shift);
 /* The same of any shift, in two factors: sums of very small or large terms underflow to 0 or a
  * denormal, or overflow, only after both. */
 void scale_factors(int shift, double factor[2]);

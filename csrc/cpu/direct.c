@@ -395,7 +395,7 @@ static void direct_describe(void *state, const struct options *o, char *buffer, 
     error_copy(text, buffer, length);
 }
 
-const struct backend backend_direct = {
+const struct backend cpu_direct_backend = {
     BACKEND_ABI,
     0,
     "cpu",

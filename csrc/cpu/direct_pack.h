@@ -15,9 +15,10 @@ struct quad_scale {
 
 INLINE struct quad_scale quad_scale(const struct scale *s, const int mode)
 {
-    const double x = power_of_two(length_shift(s, mode)), v = power_of_two(velocity_shift(s));
+    const double x = scale_power_of_two(length_shift(s, mode)),
+                 v = scale_power_of_two(velocity_shift(s));
     return (struct quad_scale){.origin = q_set(s->origin[0], s->origin[1], s->origin[2], 0.0),
-                               .x_unit = q_set(x, x, x, power_of_two(mass_shift(s))),
+                               .x_unit = q_set(x, x, x, scale_power_of_two(mass_shift(s))),
                                .drift = q_set(s->drift[0], s->drift[1], s->drift[2], 0.0),
                                .v_unit = q_set(v, v, v, 0.0)};
 }
@@ -48,7 +49,7 @@ INLINE void pack_chunk(const struct direct_job *job, const int mode, int64_t chu
                        int32_t *index)
 {
     const struct quad_scale scale = quad_scale(&job->scale, mode);
-    const double ms = power_of_two(mass_shift(&job->scale));
+    const double ms = scale_power_of_two(mass_shift(&job->scale));
     const struct jmemory *memory = job->memory;
     const uint64_t least = bits_of(0x1p-100 / ms) << 1;
     unsigned empty = 0, tiny = 0;
@@ -169,8 +170,8 @@ static void pack_blocks(const struct direct_job *job, void *rows, int32_t *index
 static void pack_targets(const struct direct_job *job, void *const fields[I_FIELDS],
                          struct body_range *range, int first, int last)
 {
-    const double xs = power_of_two(length_shift(&job->scale, job->mode));
-    const double vs = power_of_two(velocity_shift(&job->scale));
+    const double xs = scale_power_of_two(length_shift(&job->scale, job->mode));
+    const double vs = scale_power_of_two(velocity_shift(&job->scale));
     for (int i = first; i < last; i++) {
         uint64_t x = 0, v = 0; /* largest magnitudes, as bits */
         for (int k = 0; k < 3; k++) {
@@ -194,6 +195,6 @@ static void pack_targets(const struct direct_job *job, void *const fields[I_FIEL
         range[i] =
             (struct body_range){(int16_t)exponent_of(from_bits(x >> 1)),
                                 (int16_t)exponent_of(from_bits(v >> 1)), (int16_t)exponent_of(e)};
-        ((real *)fields[10])[i] = (real)power_of_two(close_exponent(job->mode, range[i].x));
+        ((real *)fields[10])[i] = (real)scale_power_of_two(close_exponent(job->mode, range[i].x));
     }
 }

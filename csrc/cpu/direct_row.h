@@ -155,7 +155,7 @@ static void close_pairs_exactly(const struct direct_job *job, int i, int64_t blo
                                 int n, double sum[NSUM], struct nearest *nearest)
 {
     if (n > 1) qsort(place, (size_t)n, sizeof *place, by_place);
-    exact_pairs(job, i, block, place, n, sum, nearest);
+    cpu_exact_pairs(job, i, block, place, n, sum, nearest);
 }
 
 /* The sums of a block with many close pairs, in the caller's units. */
@@ -237,7 +237,7 @@ static double separation2(const struct direct_job *job, int i, const real *j, in
 static int neighbours_of_block(const struct direct_job *job, int i, double h2, int64_t block,
                                int32_t address[BLOCK])
 {
-    const double xs = power_of_two(length_shift(&job->scale, job->mode));
+    const double xs = scale_power_of_two(length_shift(&job->scale, job->mode));
     const double limit = h2 * xs * xs, eps2 = job->eps2[i] * xs * xs;
     const real rough = (real)(limit - eps2 + limit * 0x1p-18);
     const int everybody = isinf(h2); /* also whom the kernel's numbers cannot hold */
@@ -279,7 +279,7 @@ INLINE void row_sum(const struct direct_job *job, const int split, const int jer
         struct row_result r;
         if (!in_range(job->mode, &job->body_range[i], &job->ranges[b])) {
             struct nearest n;
-            exact_block(job, i, b, r.sum, &n);
+            cpu_exact_block(job, i, b, r.sum, &n);
             if (nn) nearest_keep(&exact, n.r2, n.address);
         } else {
             if (holds_self(&job->self[i], b))

@@ -45,8 +45,8 @@ static void finish(const struct exact_body *e, double sum[NSUM])
     for (int k = 0; k < NSUM; k++) sum[k] += (double)s[k];
 }
 
-void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
-                 double sum[NSUM], struct nearest *nearest)
+void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place,
+                     int n, double sum[NSUM], struct nearest *nearest)
 {
     const long double unit = ldexpl(1.0L, length_shift(&job->scale, job->mode));
     struct exact_body e;
@@ -63,14 +63,14 @@ void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16
     finish(&e, sum);
 }
 
-void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
-                 struct nearest *nearest)
+void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
+                     struct nearest *nearest)
 {
     for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
-    exact_pairs(job, i, block, NULL, BLOCK, sum, nearest);
+    cpu_exact_pairs(job, i, block, NULL, BLOCK, sum, nearest);
 }
 
-void exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW])
+void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW])
 {
     long double total[NSUM] = {0}, magnitude[NWINDOW] = {0};
     for (int64_t a = 0; a < job->nj; a++) {
@@ -88,7 +88,7 @@ void exact_row(const struct direct_job *job, int i, double sum[NSUM], double siz
     for (int w = 0; w < NWINDOW; w++) size[w] = (double)magnitude[w];
 }
 
-double exact_distance(const struct direct_job *job, int i, int64_t address)
+double cpu_exact_distance(const struct direct_job *job, int i, int64_t address)
 {
     double x[3], v[3];
     long double r2 = 0.0L;

@@ -7,16 +7,16 @@
 
 /* Adds the n pairs with the given places in a block (ascending; NULL: 0..n-1). The nearest of
  * them goes to *nearest, address -1 if there is none. */
-void exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place, int n,
-                 double sum[NSUM], struct nearest *nearest);
+void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place,
+                     int n, double sum[NSUM], struct nearest *nearest);
 /* Sums of a whole block on particle i. */
-void exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
-                 struct nearest *nearest);
+void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
+                     struct nearest *nearest);
 /* Distance of i and the particle at an address. */
-double exact_distance(const struct direct_job *job, int i, int64_t address);
+double cpu_exact_distance(const struct direct_job *job, int i, int64_t address);
 /* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
  * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
  * snap, index, x, v, eps2 and coincidences. */
-void exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);
+void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);
 
 #endif

@@ -17,7 +17,7 @@ enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
 
 static int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
-void grape5_points_free(struct grape5_points *p)
+void cpu_grape5_points_free(struct grape5_points *p)
 {
     memory_free(p->x);
     memory_free(p->m);
@@ -59,7 +59,7 @@ static int grow_to(struct grape5_points *p, int64_t capacity)
     p->nlost = 0;
     for (int k = 0; k < nlost; k++) { /* some of them have places now */
         const struct lost l = p->lost[k];
-        grape5_points_lose(p, l.first, l.end);
+        cpu_grape5_points_lose(p, l.first, l.end);
     }
     return 0;
 }
@@ -75,7 +75,7 @@ static int make_room(struct grape5_points *p, int64_t end)
     return grow_to(p, wanted) && (wanted == needed || grow_to(p, needed)) ? G6X_E_MEMORY : 0;
 }
 
-void grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
+void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
 {
     const int64_t here = end < p->capacity ? end : p->capacity;
     mark(p, first, here, LOST);
@@ -105,15 +105,15 @@ static int set_one(struct grape5_points *p, int halves, int64_t a, const double 
     return (!x || all_numbers(x, 3)) && (!m || is_number(*m));
 }
 
-int grape5_points_set(struct grape5_points *p, int halves, int64_t address, int64_t n,
-                      const double (*x)[3], const double *m, int64_t *which)
+int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, int64_t n,
+                          const double (*x)[3], const double *m, int64_t *which)
 {
     int code = 0;
     if (!n) return 0;
     if (make_room(p, address + n)) {
         code = G6X_E_MEMORY;
         *which = address > p->capacity ? address : p->capacity;
-        grape5_points_lose(p, *which, address + n);
+        cpu_grape5_points_lose(p, *which, address + n);
         n = *which - address;
         if (n <= 0) return code;
     }
@@ -137,7 +137,7 @@ int grape5_points_set(struct grape5_points *p, int halves, int64_t address, int6
     return code;
 }
 
-int64_t grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_lost)
+int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_lost)
 {
     const int64_t end = n < p->capacity ? n : p->capacity;
     int in_order = 1; /* no empty place yet */
@@ -208,8 +208,8 @@ static void find_frame(const struct grape5_points *p, int64_t n, const int given
     if (given[0] != G6X_AUTO) scale->length = scale_exponent(given[0]);
     if (given[1] != G6X_AUTO) scale->mass = scale_exponent(given[1]);
     memcpy(scale->origin, f->origin, sizeof scale->origin);
-    f->x_unit = power_of_two(length_shift(scale, MODE_GRAPE) + ACC_SHIFT);
-    f->m_unit = power_of_two(mass_shift(scale));
+    f->x_unit = scale_power_of_two(length_shift(scale, MODE_GRAPE) + ACC_SHIFT);
+    f->m_unit = scale_power_of_two(mass_shift(scale));
 }
 
 static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
@@ -221,7 +221,7 @@ static void pack_block(struct grape5_points *p, int64_t b, int64_t n)
     p->stale[b] = 0;
 }
 
-void grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3])
+void cpu_grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3])
 {
     struct acc_frame frame;
     const int64_t end = n < p->capacity ? n : p->capacity;

@@ -34,17 +34,17 @@ struct grape5_points {
 /* Which halves of particles come. */
 enum { GRAPE5_POSITIONS = 1, GRAPE5_MASSES = 2, GRAPE5_BOTH = 3 };
 
-void grape5_points_free(struct grape5_points *p);
+void cpu_grape5_points_free(struct grape5_points *p);
 /* Writes n particles, or halves of them. 0 or G6X_E_MEMORY or G6X_E_J_NAN, then with the first
  * address that it is about. */
-int grape5_points_set(struct grape5_points *p, int halves, int64_t address, int64_t n,
-                      const double (*x)[3], const double *m, int64_t *which);
+int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, int64_t n,
+                          const double (*x)[3], const double *m, int64_t *which);
 /* Notes that particles first .. end - 1 were sent and are not here. */
-void grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end);
+void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end);
 /* The first address below n that no force may use, or -1; whether it is because it was lost. */
-int64_t grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_lost);
+int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_lost);
 /* Brings the packed form up to date for the first n; they are sound. Exponents that are not
  * G6X_AUTO are given. */
-void grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3]);
+void cpu_grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3]);
 
 #endif

@@ -180,7 +180,8 @@ static void add_blocks(struct work *w)
     }
 }
 
-int grape5_sum_run(const struct grape5_points *p, int64_t n, int threads, struct grape5_sum *sum)
+int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
+                       struct grape5_sum *sum)
 {
     const int length = length_shift(&p->scale, MODE_GRAPE) + ACC_SHIFT,
               mass = mass_shift(&p->scale);

@@ -15,6 +15,7 @@ struct grape5_sum {
 };
 
 /* n packed points act on the targets. 0 or G6X_E_MEMORY. */
-int grape5_sum_run(const struct grape5_points *p, int64_t n, int threads, struct grape5_sum *sum);
+int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
+                       struct grape5_sum *sum);
 
 #endif

@@ -50,12 +50,12 @@ static void take_tile(struct tiles *t, int64_t tile, struct walk_work *work)
     if (count <= 0) return; /* rounding up has left nothing to the last */
     const enum walk_fault fault = t->kernel->tile(w, g, first, count, work);
     if (fault) {
-        walks_note(fault == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
+        session_walks_note(fault == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
         return;
     }
     for (int i = 0; i < count; i++) {
         const double acc[3] = {work->sum[0][i], work->sum[1][i], work->sum[2][i]};
-        walks_give(w, walk, first + i, acc, work->sum[3][i]);
+        session_walks_output(w, walk, first + i, acc, work->sum[3][i]);
     }
 }
 
@@ -69,7 +69,7 @@ static void take_tiles(void *argument)
     memory_free(work);
 }
 
-int walks_host_sum(struct walks *w, struct fault *f)
+int cpu_walks_sum(struct walks *w, struct fault *f)
 {
     struct tiles t = {.w = w, .kernel = walk_kernel_choose(w->isa, w->precision)};
     int64_t *before = memory_zeroed(((size_t)w->count + 1) * sizeof *before);

@@ -70,7 +70,7 @@ static enum walk_fault find_frame(const struct walks *w, const struct walk_group
                                   int count, struct frame *f)
 {
     double reach = 0.0, mass = 0.0;
-    walks_box(g->x + first, count, f->origin, &f->radius);
+    session_walks_box(g->x + first, count, f->origin, &f->radius);
     for (int p = 0; p < WALK_PARTS; p++) {
         const enum walk_fault fault = reach_out(w, &g->part[p], f, &reach, &mass);
         if (fault) return fault;

@@ -13,31 +13,31 @@ static int64_t blocks(int n) { return ((int64_t)n + THREADS - 1) / THREADS; }
 
 static struct cuda_notes *notes_of(const struct cuda *c) { return cuda_pointer(&c->notes); }
 
-int cuda_clear_notes(struct cuda *c, struct fault *f)
+int cuda_arrays_clear_notes(struct cuda *c, struct fault *f)
 {
-    const int code = cuda_reserve(c, &c->notes, MEMORY_PINNED, sizeof(struct cuda_notes), f);
+    const int code = cuda_device_reserve(c, &c->notes, MEMORY_PINNED, sizeof(struct cuda_notes), f);
     if (!code)
         *notes_of(c) = (struct cuda_notes){.invalid = CUDA_NO_ROW, .out_of_range = CUDA_NO_ROW};
     return code;
 }
 
-int cuda_wait_for_caller(struct cuda *c, void *stream, struct fault *f)
+int cuda_arrays_wait_for_caller(struct cuda *c, void *stream, struct fault *f)
 {
     const int error = c->device.driver.wait(stream);
     if (error == INVALID_HANDLE || error == CONTEXT_DESTROYED)
         return error_set(f, G6X_E_ARGUMENT, "the stream is none of the session's device");
-    return cuda_check(c, error, "caller's stream", f);
+    return cuda_device_check(c, error, "caller's stream", f);
 }
 
 /* ---- the way in ------------------------------------------------------------------------- */
 
-int cuda_take(struct cuda *c, struct fault *f)
+int cuda_arrays_load_targets(struct cuda *c, struct fault *f)
 {
     const struct targets *t = &c->targets;
-    int code =
-        cuda_reserve(c, &c->card_results, MEMORY_DEVICE, (uint64_t)c->stride * BYTES_PER_TARGET, f);
-    if (!code) code = cuda_clear_notes(c, f);
-    if (!code) code = cuda_wait_for_caller(c, t->stream, f);
+    int code = cuda_device_reserve(c, &c->card_results, MEMORY_DEVICE,
+                                   (uint64_t)c->stride * BYTES_PER_TARGET, f);
+    if (!code) code = cuda_arrays_clear_notes(c, f);
+    if (!code) code = cuda_arrays_wait_for_caller(c, t->stream, f);
     c->guess = t->want & WANT_NEAREST;
     if (code || !t->ni) return code;
     struct cuda_take_job job = {.index = t->index,
@@ -48,10 +48,10 @@ int cuda_take(struct cuda *c, struct fault *f)
                                 .notes = notes_of(c),
                                 .rows = t->ni};
     c->unread = 1;
-    return cuda_launch(c, 0, KERNEL_TAKE, blocks(t->ni), 1, &job, f);
+    return cuda_device_launch(c, 0, KERNEL_TAKE, blocks(t->ni), 1, &job, f);
 }
 
-void cuda_keep_on_card(const struct cuda *c, struct cuda_sum_job *job)
+void cuda_arrays_keep_on_device(const struct cuda *c, struct cuda_sum_job *job)
 {
     job->sum = cuda_pointer(&c->card_results);
     job->nearest_r2 = job->sum + NSUM * c->stride;
@@ -67,8 +67,8 @@ static int on_card(const struct cuda *c) { return c->targets.on_device && c->lau
 static int give(struct cuda *c, const struct device_forces *to, int spoilt, struct fault *f)
 {
     struct cuda_sum_job from = {0};
-    cuda_keep_on_card(c, &from);
-    struct cuda_give_job job = {.store = cuda_store(c),
+    cuda_arrays_keep_on_device(c, &from);
+    struct cuda_give_job job = {.store = cuda_jparticles_store(c),
                                 .time = c->time,
                                 .targets = cuda_pointer(&c->card_targets),
                                 .sum = from.sum,
@@ -85,7 +85,7 @@ static int give(struct cuda *c, const struct device_forces *to, int spoilt, stru
                                 .snap = c->snap,
                                 .has_jerk = c->jerk,
                                 .spoilt = spoilt};
-    return to->ni > 0 ? cuda_launch(c, 0, KERNEL_GIVE, blocks(to->ni), 1, &job, f) : 0;
+    return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_GIVE, blocks(to->ni), 1, &job, f) : 0;
 }
 
 /* A row that was noted, with its index. */
@@ -95,8 +95,8 @@ static int noted(struct cuda *c, int row, struct device_row *found, struct fault
     *found = (struct device_row){-1, -1};
     if (row == CUDA_NO_ROW) return 0;
     found->row = row;
-    return cuda_copy_out(c, &found->index, (uint64_t)(uintptr_t)&targets[row].index,
-                         sizeof found->index, f);
+    return cuda_device_copy_out(c, &found->index, (uint64_t)(uintptr_t)&targets[row].index,
+                                sizeof found->index, f);
 }
 
 static int hand_over(struct cuda *c, const struct device_forces *to, struct device_found *found,
@@ -105,13 +105,13 @@ static int hand_over(struct cuda *c, const struct device_forces *to, struct devi
     const struct driver *d = &c->device.driver;
     int code = 0;
     if (!on_card(c) && to->ni)
-        code = cuda_copy_in(c, c->card_results.address, cuda_pointer(&c->results),
-                            (size_t)c->stride * BYTES_PER_TARGET, f);
+        code = cuda_device_copy_in(c, c->card_results.address, cuda_pointer(&c->results),
+                                   (size_t)c->stride * BYTES_PER_TARGET, f);
     notes_of(c)->out_of_range = CUDA_NO_ROW;
-    if (!code && c->busy > 1) code = cuda_wait(c, c->targets.ni, f); /* not only for lane 0 */
+    if (!code && c->busy > 1) code = cuda_sum_wait(c, c->targets.ni, f); /* not only for lane 0 */
     if (!code) code = give(c, to, 0, f);
-    if (!code) code = cuda_check(c, d->wait(c->device.stream[0]), "sum", f);
-    if (!code) code = cuda_wait(c, c->targets.ni, f);
+    if (!code) code = cuda_device_check(c, d->wait(c->device.stream[0]), "sum", f);
+    if (!code) code = cuda_sum_wait(c, c->targets.ni, f);
     if (!code) code = noted(c, notes_of(c)->invalid, &found->invalid, f);
     if (!code) code = noted(c, notes_of(c)->out_of_range, &found->out_of_range, f);
     found->left = on_card(c) && c->any_left;
@@ -123,10 +123,10 @@ static int cuda_hand_over(void *state, const struct device_forces *to, struct de
                           struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = hand_over(c, to, found, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
@@ -134,10 +134,10 @@ static void cuda_spoil(void *state, const struct device_forces *to, void *stream
 {
     struct fault quiet = {.quiet = 1};
     struct cuda *c = state;
-    if (cuda_enter(c, &quiet)) return;
-    if (!cuda_wait_for_caller(c, stream, &quiet) && !give(c, to, 1, &quiet))
-        (void)cuda_check(c, c->device.driver.wait(c->device.stream[0]), "sum", &quiet);
-    cuda_leave(c);
+    if (cuda_device_enter(c, &quiet)) return;
+    if (!cuda_arrays_wait_for_caller(c, stream, &quiet) && !give(c, to, 1, &quiet))
+        (void)cuda_device_check(c, c->device.driver.wait(c->device.stream[0]), "sum", &quiet);
+    cuda_device_leave(c);
 }
 
 /* ---- to the host ------------------------------------------------------------------------ */
@@ -161,12 +161,12 @@ static int fetch(struct cuda *c, const struct fetched_targets *to, struct fault 
     int code = 0;
     for (size_t i = 0; i < ni && !t->h2; i++) to->h2[i] = -1.0;
     if (ni && t->h2)
-        code = cuda_copy_out(c, to->h2, (uint64_t)(uintptr_t)t->h2, ni * sizeof *to->h2, f);
+        code = cuda_device_copy_out(c, to->h2, (uint64_t)(uintptr_t)t->h2, ni * sizeof *to->h2, f);
     if (!code && ni)
-        code = cuda_copy_out(c, pinned, c->card_targets.address, ni * sizeof *pinned, f);
+        code = cuda_device_copy_out(c, pinned, c->card_targets.address, ni * sizeof *pinned, f);
     if (!code && ni && on_card(c))
-        code = cuda_copy_out(c, cuda_pointer(&c->results), c->card_results.address,
-                             (size_t)c->stride * BYTES_PER_TARGET, f);
+        code = cuda_device_copy_out(c, cuda_pointer(&c->results), c->card_results.address,
+                                    (size_t)c->stride * BYTES_PER_TARGET, f);
     if (code) return code;
     unpack(pinned, t->ni, to);
     *t = (struct targets){.ni = t->ni,
@@ -180,10 +180,10 @@ static int fetch(struct cuda *c, const struct fetched_targets *to, struct fault 
 static int cuda_fetch(void *state, const struct fetched_targets *to, struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = fetch(c, to, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
@@ -191,28 +191,28 @@ static int cuda_fetch(void *state, const struct fetched_targets *to, struct faul
 
 static int cuda_shares_device(void *state, int ni, int nj)
 {
-    return cuda_worth_sharing(state, ni, nj) > 1;
+    return cuda_multi_device_count(state, ni, nj) > 1;
 }
 
 static int cuda_to_host(void *state, void *to, const void *from, size_t bytes, void *stream,
                         struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
-    code = cuda_wait_for_caller(c, stream, f);
-    if (!code) code = cuda_copy_out(c, to, (uint64_t)(uintptr_t)from, bytes, f);
-    cuda_leave(c);
+    code = cuda_arrays_wait_for_caller(c, stream, f);
+    if (!code) code = cuda_device_copy_out(c, to, (uint64_t)(uintptr_t)from, bytes, f);
+    cuda_device_leave(c);
     return code;
 }
 
 static int cuda_from_host(void *state, void *to, const void *from, size_t bytes, struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
-    code = cuda_copy_in(c, (uint64_t)(uintptr_t)to, from, bytes, f);
-    cuda_leave(c);
+    code = cuda_device_copy_in(c, (uint64_t)(uintptr_t)to, from, bytes, f);
+    cuda_device_leave(c);
     return code;
 }
 
@@ -224,8 +224,8 @@ static int cuda_number(void *state)
 
 const struct device_arrays cuda_arrays = {
     .number = cuda_number,
-    .receive = cuda_receive,
-    .predicted = cuda_predicted,
+    .receive = cuda_arrays_j_receive,
+    .predicted = cuda_arrays_j_predicted,
     .hand_over = cuda_hand_over,
     .spoil = cuda_spoil,
     .fetch = cuda_fetch,

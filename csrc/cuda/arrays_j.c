@@ -31,7 +31,7 @@ static struct cuda_collect_job job_of(const struct cuda *c, const struct device_
 static int wait(struct cuda *c, struct fault *f)
 {
     c->unread = 0;
-    return cuda_check(c, c->device.driver.wait(c->device.stream[0]), "receive", f);
+    return cuda_device_check(c, c->device.driver.wait(c->device.stream[0]), "receive", f);
 }
 
 /* Value of a row of an int array, or of the one that is counted instead. */
@@ -40,14 +40,15 @@ static int value_of(struct cuda *c, const int32_t *array, int row, int instead, 
 {
     *value = instead;
     if (!array) return 0;
-    return cuda_copy_out(c, value, (uint64_t)(uintptr_t)(array + row), sizeof *value, f);
+    return cuda_device_copy_out(c, value, (uint64_t)(uintptr_t)(array + row), sizeof *value, f);
 }
 
 static int examine(struct cuda *c, const struct device_particles *from, struct fault *f)
 {
     const struct cuda_notes *notes = cuda_pointer(&c->notes);
     struct cuda_collect_job job = job_of(c, from);
-    int address, index, code = cuda_launch(c, 0, KERNEL_EXAMINE, blocks(from->n), 1, &job, f);
+    int address, index,
+        code = cuda_device_launch(c, 0, KERNEL_EXAMINE, blocks(from->n), 1, &job, f);
     if (!code) code = wait(c, f);
     const int bad = notes->invalid;
     if (code || bad == CUDA_NO_ROW) return code;
@@ -74,8 +75,8 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
         *highest = INT32_MAX;
         return error_set(f, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
     }
-    int code =
-        cuda_copy_out(c, address, (uint64_t)(uintptr_t)from->address, n * sizeof *address, f);
+    int code = cuda_device_copy_out(c, address, (uint64_t)(uintptr_t)from->address,
+                                    n * sizeof *address, f);
     int ascending = 1;
     *highest = 0;
     for (size_t k = 0; k < n && !code; k++) {
@@ -125,12 +126,13 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
 {
     struct cuda_collect_job job = job_of(c, from);
     int code = 0;
-    if (direct) job.store = cuda_store(c);
+    if (direct) job.store = cuda_jparticles_store(c);
     for (int first = 0; first < from->n && !code; first += SENT_ROOM) {
         job.first = first;
         job.count = from->n - first < SENT_ROOM ? from->n - first : SENT_ROOM;
         c->unread = 1;
-        code = cuda_launch(c, 0, KERNEL_COLLECT, blocks((int64_t)LANES * job.count), 1, &job, f);
+        code = cuda_device_launch(c, 0, KERNEL_COLLECT, blocks((int64_t)LANES * job.count), 1, &job,
+                                  f);
         if (!code) code = wait(c, f);
         if (!code && write_mirror(j, job.sent, job.count, from->below > 0))
             code = error_set(f, G6X_E_MEMORY, "out of memory for j particles");
@@ -151,9 +153,9 @@ static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18
                          "g6x_set_j_particles_device: out of memory for address %lld; %lld slots "
                          "are in use",
                          (long long)highest, (long long)j->capacity);
-    if (first) code = cuda_grow(c, j->capacity, f);
+    if (first) code = cuda_jparticles_grow(c, j->capacity, f);
     if (!code && k18 && !c->k18.bytes && c->slots >= j->capacity)
-        code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
+        code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
     if (!code && first) {
         c->memory = j;
         cuda_fresh(c, j)->lost = 0;
@@ -169,8 +171,8 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
     const size_t n = (size_t)from->n;
     struct fault quiet = {.quiet = 1};
     int32_t *address = from->address ? memory_zeroed(n * sizeof *address) : NULL;
-    if (address &&
-        !cuda_copy_out(c, address, (uint64_t)(uintptr_t)from->address, n * sizeof *address, &quiet))
+    if (address && !cuda_device_copy_out(c, address, (uint64_t)(uintptr_t)from->address,
+                                         n * sizeof *address, &quiet))
         for (size_t k = 0; k < n; k++) jmemory_lose(j, address[k], (int64_t)address[k] + 1);
     else
         jmemory_lose(j, 0, highest + 1);
@@ -182,10 +184,10 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
 {
     int64_t highest = 0;
     int once_each = 0, direct = 0;
-    int code = cuda_wait_for_caller(c, from->stream, f);
-    if (!code) code = cuda_flush(c, f);
+    int code = cuda_arrays_wait_for_caller(c, from->stream, f);
+    if (!code) code = cuda_jparticles_flush(c, f);
     if (!code) code = wait(c, f);
-    if (!code) code = cuda_clear_notes(c, f);
+    if (!code) code = cuda_arrays_clear_notes(c, f);
     if (!code) code = survey(c, from, &highest, &once_each, f);
     if (!code && !from->below) code = examine(c, from, f);
     if (!code) code = make_room(c, j, highest, from->k18 != NULL, &direct, f);
@@ -206,14 +208,14 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
     return 0;
 }
 
-int cuda_receive(void *state, struct jmemory *memory, const struct device_particles *from,
-                 struct fault *f)
+int cuda_arrays_j_receive(void *state, struct jmemory *memory, const struct device_particles *from,
+                          struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = receive(c, memory, from, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
@@ -222,26 +224,26 @@ int cuda_receive(void *state, struct jmemory *memory, const struct device_partic
 static int predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
                      struct fault *f)
 {
-    struct cuda_predicted_job job = {.store = cuda_store(c),
+    struct cuda_predicted_job job = {.store = cuda_jparticles_store(c),
                                      .time = c->time,
                                      .x = (double *)x,
                                      .v = (double *)v,
                                      .n = n,
                                      .snap = c->snap};
-    int code = cuda_wait_for_caller(c, stream, f);
-    if (!code) code = cuda_flush(c, f);
-    if (!code) code = cuda_launch(c, 0, KERNEL_PREDICTED, blocks(n), 1, &job, f);
+    int code = cuda_arrays_wait_for_caller(c, stream, f);
+    if (!code) code = cuda_jparticles_flush(c, f);
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICTED, blocks(n), 1, &job, f);
     return code ? code : wait(c, f);
 }
 
-int cuda_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
-                   struct fault *f)
+int cuda_arrays_j_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+                            struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_bring_up_to_date(c, &c->upload, f);
-    if (!code) code = cuda_enter(c, f);
+    int code = cuda_jparticles_update(c, &c->upload, f);
+    if (!code) code = cuda_device_enter(c, f);
     if (code) return code;
     code = predicted(c, n, x, v, stream, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }

@@ -157,28 +157,30 @@ static inline int cuda_bins(const struct cuda *c)
 }
 
 /* Makes the card's context current, if the card may be used at all; 0 or a fault code. */
-int cuda_enter(struct cuda *c, struct fault *f);
-void cuda_leave(struct cuda *c);
+int cuda_device_enter(struct cuda *c, struct fault *f);
+void cuda_device_leave(struct cuda *c);
 /* 0, or the fault that an answer of the bridge is. */
-int cuda_answer(struct cuda *c, int64_t answer, struct fault *f);
+int cuda_device_answer(struct cuda *c, int64_t answer, struct fault *f);
 /* Turns a driver's error into a fault; any error means that the card is lost. */
-int cuda_check(struct cuda *c, int error, const char *what, struct fault *f);
+int cuda_device_check(struct cuda *c, int error, const char *what, struct fault *f);
 /* Sees to it that there is room; what was there is lost, and zero, if it has to grow. */
-int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes, struct fault *f);
+int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
+                        struct fault *f);
 /* On one of the device's streams, which are called lanes here. */
-int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
-                struct fault *f);
+int cuda_device_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y,
+                       void *job, struct fault *f);
 /* On a caller's stream. */
-int cuda_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
-                    struct fault *f);
+int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
+                           struct fault *f);
 /* Waits until the card has nothing to do for us. */
-int cuda_idle(struct cuda *c, const char *what, struct fault *f);
+int cuda_device_idle(struct cuda *c, const char *what, struct fault *f);
 /* Compiles the kernels of a mode, if that was not done, and uses them from now on. */
-int cuda_take_mode(struct cuda *c, int mode, struct fault *f);
+int cuda_device_set_mode(struct cuda *c, int mode, struct fault *f);
 /* Zeroes memory; copies it to the host, and from there, on lane 0. */
-int cuda_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
-int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
-int cuda_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes, struct fault *f);
+int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
+int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
+int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
+                        struct fault *f);
 
 static inline void *cuda_pointer(const struct cuda_memory *m)
 {
@@ -198,106 +200,107 @@ static inline int64_t cuda_blocks(const struct cuda *c) { return c->end_block - 
 static inline int64_t cuda_parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
 
 /* cuda/jparticles.c */
-int cuda_grow(void *state, int64_t slots, struct fault *f);
+int cuda_jparticles_grow(void *state, int64_t slots, struct fault *f);
 /* Notes what the next call needs, which each card that takes part brings up to date. */
-int cuda_upload(void *state, const struct upload *u, struct fault *f);
-int cuda_bring_up_to_date(struct cuda *c, const struct upload *u, struct fault *f);
+int cuda_jparticles_upload(void *state, const struct upload *u, struct fault *f);
+int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct fault *f);
 /* j particles that the next call uses */
-int64_t cuda_nj(const struct cuda *c);
-struct cuda_store cuda_store(const struct cuda *c);
-/* Lets the particles that wait for a prediction go to their slots without one; cuda_flush: and
- * waits until `sent` is free. */
-int cuda_send_few(struct cuda *c, struct fault *f);
-int cuda_flush(struct cuda *c, struct fault *f);
+int64_t cuda_jparticles_count(const struct cuda *c);
+struct cuda_store cuda_jparticles_store(const struct cuda *c);
+/* Lets the particles that wait for a prediction go to their slots without one;
+ * cuda_jparticles_flush: and waits until `sent` is free. */
+int cuda_jparticles_send_few(struct cuda *c, struct fault *f);
+int cuda_jparticles_flush(struct cuda *c, struct fault *f);
 /* Particles that wait for the next prediction. */
-struct cuda_arrivals cuda_arrivals(const struct cuda *c);
+struct cuda_arrivals cuda_jparticles_arrivals(const struct cuda *c);
 /* What the prediction that is due, if !c->predicted, needs. */
-void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job);
-struct cuda_sources cuda_sources(const struct cuda *c);
+void cuda_jparticles_prediction(const struct cuda *c, struct cuda_predict_job *job);
+struct cuda_sources cuda_jparticles_sources(const struct cuda *c);
 /* What the kernels' numbers are relative to, and times what. */
-struct cuda_frame cuda_frame(const struct cuda *c);
+struct cuda_frame cuda_jparticles_frame(const struct cuda *c);
 /* To be called when it has been launched. */
-void cuda_has_predicted(struct cuda *c);
+void cuda_jparticles_has_predicted(struct cuda *c);
 
 /* cuda/launch_config.c */
 /* The kernel (KERNEL_FEW, _SOME, _MIDDLE or _WIDE) for so many i particles. */
-int cuda_choose_kernel(const struct cuda *c, int ni);
+int cuda_launch_config_kernel(const struct cuda *c, int ni);
 /* Rows of a tile, and blocks of addresses for a CUDA block. */
-void cuda_cut(const struct cuda *c, int rows, struct cuda_sum_job *job);
+void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
 
 /* cuda/sum.c */
-int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
-               struct fault *f);
-int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
+int cuda_sum_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
+                   struct fault *f);
+int cuda_sum_finish(void *state, unsigned want, int count, struct results *results,
+                    struct fault *f);
 /* The same of one card, and of blocks of addresses [first, end); `rows` of partial sums are wanted.
  */
-int cuda_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
-                      int rows, struct fault *f);
-int cuda_finish_alone(struct cuda *c, unsigned want, int count, struct fault *f);
+int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
+                          int rows, struct fault *f);
+int cuda_sum_finish_here(struct cuda *c, unsigned want, int count, struct fault *f);
 /* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
-void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
+void cuda_sum_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
 /* Blocks of addresses that are to be summed. */
-void cuda_take_blocks(struct cuda *c, int64_t first, int64_t end);
+void cuda_sum_set_blocks(struct cuda *c, int64_t first, int64_t end);
 /* Launches their prediction. */
-int cuda_predict(struct cuda *c, struct fault *f);
+int cuda_sum_predict(struct cuda *c, struct fault *f);
 /* Launches the call's sums, also of rows of partial.h if these are wanted. */
 int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f);
 /* Where these go. */
-struct cuda_sum_job cuda_row_arrays(const struct cuda *c);
+struct cuda_sum_job cuda_sum_row_arrays(const struct cuda *c);
 /* Whether the last rows' results are there. */
-int cuda_is_through(const struct cuda *c);
+int cuda_sum_is_done(const struct cuda *c);
 /* Waits until the results of targets below `count` are there, and notes whether something of them
  * was left to the host. */
-int cuda_wait(struct cuda *c, int count, struct fault *f);
-struct results cuda_results(const struct cuda *c);
+int cuda_sum_wait(struct cuda *c, int count, struct fault *f);
+struct results cuda_sum_results(const struct cuda *c);
 
 /* cuda/iparticles.c */
 /* Brings all targets to pinned memory, and does `meanwhile`, which may wait for those it needs. */
-int cuda_pack_targets(struct cuda *c, int (*meanwhile)(struct cuda *, void *, struct fault *),
-                      void *argument, struct fault *f);
-void cuda_await_targets(struct cuda *c, int count);
+int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, void *, struct fault *),
+                         void *argument, struct fault *f);
+void cuda_iparticles_wait(struct cuda *c, int count);
 
 /* cuda/multi_device.c */
 /* Opens the other cards, if GRAPE6_DEVICES names several and this is no rank of MPI. */
-int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f);
-void cuda_close_others(struct cuda *c);
+int cuda_multi_device_open(struct cuda *c, const struct options *o, int choice, struct fault *f);
+void cuda_multi_device_close(struct cuda *c);
 /* Among how many cards a force call pays to be shared; whether this one is. */
-int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj);
-int cuda_shares(struct cuda *c, const struct targets *targets);
-int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f);
-int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f);
-int cuda_merge_rows(struct cuda *c, struct fault *f);
+int cuda_multi_device_count(const struct cuda *c, int ni, int64_t nj);
+int cuda_multi_device_takes(struct cuda *c, const struct targets *targets);
+int cuda_multi_device_start(struct cuda *c, const struct targets *targets, struct fault *f);
+int cuda_multi_device_finish(struct cuda *c, unsigned want, int count, struct fault *f);
+int cuda_multi_device_merge_rows(struct cuda *c, struct fault *f);
 
 /* cuda/device.c */
-int cuda_open_one(const struct options *o, int choice, int follower, struct cuda **card,
-                  struct fault *f);
-void cuda_close(void *state);
+int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **card,
+                     struct fault *f);
+void cuda_device_close(void *state);
 
 /* cuda/partials.c */
 /* Rows of partial sums of a call that is through and gives them. */
-void cuda_read_rows(const struct cuda *c, int first, int count, struct partial_row *rows);
-int cuda_room_for_rows(struct cuda *c, struct fault *f);
+void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows);
+int cuda_partials_reserve(struct cuda *c, struct fault *f);
 /* Takes a neighbour for a row's if it is nearer than the one that it has. */
-void cuda_take_nearer(struct cuda *c, int row, double r2, int64_t address);
+void cuda_partials_take_nearer(struct cuda *c, int row, double r2, int64_t address);
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);
 /* Fetches the partial sums and adds what was left to the host, also to the results. */
-int cuda_settle(struct cuda *c, struct fault *f);
+int cuda_partials_settle(struct cuda *c, struct fault *f);
 
 /* cuda/arrays.c */
 extern const struct device_arrays cuda_arrays;
 /* Waits for what a caller's stream has been given. */
-int cuda_wait_for_caller(struct cuda *c, void *stream, struct fault *f);
+int cuda_arrays_wait_for_caller(struct cuda *c, void *stream, struct fault *f);
 /* Notes with nothing in them; no kernel may be at work on them. */
-int cuda_clear_notes(struct cuda *c, struct fault *f);
+int cuda_arrays_clear_notes(struct cuda *c, struct fault *f);
 /* Takes the targets of a start from the caller's arrays; their results stay on the card. */
-int cuda_take(struct cuda *c, struct fault *f);
-void cuda_keep_on_card(const struct cuda *c, struct cuda_sum_job *job);
+int cuda_arrays_load_targets(struct cuda *c, struct fault *f);
+void cuda_arrays_keep_on_device(const struct cuda *c, struct cuda_sum_job *job);
 
 /* cuda/arrays_j.c */
-int cuda_receive(void *state, struct jmemory *memory, const struct device_particles *from,
-                 struct fault *f);
-int cuda_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
-                   struct fault *f);
+int cuda_arrays_j_receive(void *state, struct jmemory *memory, const struct device_particles *from,
+                          struct fault *f);
+int cuda_arrays_j_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+                            struct fault *f);
 
 /* cuda/hermite.c: see core/backend_device.h */
 int cuda_hermite_next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,

@@ -43,7 +43,7 @@ static const char *const NAMES[NKERNEL] = {
 
 /* ---- the card ------------------------------------------------------------------- */
 
-int cuda_answer(struct cuda *c, int64_t answer, struct fault *f)
+int cuda_device_answer(struct cuda *c, int64_t answer, struct fault *f)
 {
     if (answer > 0) return 0;
     if (answer == 0)
@@ -53,7 +53,7 @@ int cuda_answer(struct cuda *c, int64_t answer, struct fault *f)
     return error_set(f, (int)answer, "%.240s", c->device.text);
 }
 
-int cuda_check(struct cuda *c, int error, const char *what, struct fault *f)
+int cuda_device_check(struct cuda *c, int error, const char *what, struct fault *f)
 {
     const char *text = NULL;
     if (!error) return 0;
@@ -64,7 +64,7 @@ int cuda_check(struct cuda *c, int error, const char *what, struct fault *f)
                      c->device.name, what, error, text ? text : "unknown");
 }
 
-int cuda_enter(struct cuda *c, struct fault *f)
+int cuda_device_enter(struct cuda *c, struct fault *f)
 {
     if (c->lost)
         return error_set(f, G6X_E_DEVICE_LOST, "the GPU %.60s has failed and is not used any more",
@@ -73,10 +73,10 @@ int cuda_enter(struct cuda *c, struct fault *f)
         return error_set(f, G6X_E_FORK,
                          "this process was forked after g6_open: a GPU cannot be used here; call "
                          "g6_open after the fork");
-    return cuda_check(c, c->device.driver.push_context(c->device.context), "context", f);
+    return cuda_device_check(c, c->device.driver.push_context(c->device.context), "context", f);
 }
 
-void cuda_leave(struct cuda *c)
+void cuda_device_leave(struct cuda *c)
 {
     void *context;
     (void)c->device.driver.pop_context(&context);
@@ -95,70 +95,76 @@ static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int6
     const int error =
         c->device.driver.launch(c->function[c->mode][kernel], (unsigned)grid_x, (unsigned)grid_y, 1,
                                 (unsigned)threads, 1, 1, (unsigned)shared, stream, arguments, NULL);
-    return cuda_check(c, error, NAMES[kernel], f);
+    return cuda_device_check(c, error, NAMES[kernel], f);
 }
 
-int cuda_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y, void *job,
-                struct fault *f)
+int cuda_device_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y,
+                       void *job, struct fault *f)
 {
     if (lane >= c->busy) c->busy = lane + 1;
     return launch(c, c->device.stream[lane], kernel, grid_x, grid_y, job, f);
 }
 
-int cuda_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
-                    struct fault *f)
+int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
+                           struct fault *f)
 {
     return launch(c, stream, kernel, grid_x, 1, job, f);
 }
 
-int cuda_idle(struct cuda *c, const char *what, struct fault *f)
+int cuda_device_idle(struct cuda *c, const char *what, struct fault *f)
 {
     int code = 0;
     for (int lane = 0; lane < c->busy && !code; lane++)
-        code = cuda_check(c, c->device.driver.wait(c->device.stream[lane]), what, f);
+        code = cuda_device_check(c, c->device.driver.wait(c->device.stream[lane]), what, f);
     c->busy = 0;
     return code;
 }
 
-int cuda_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f)
+int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f)
 {
-    return cuda_check(c, c->device.driver.fill(address, 0, bytes, c->device.stream[0]), "fill", f);
+    return cuda_device_check(c, c->device.driver.fill(address, 0, bytes, c->device.stream[0]),
+                             "fill", f);
 }
 
-int cuda_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f)
-{
-    const struct driver *d = &c->device.driver;
-    const int code = cuda_check(c, d->copy_out(to, from, bytes, c->device.stream[0]), "copy", f);
-    return code ? code : cuda_check(c, d->wait(c->device.stream[0]), "copy", f);
-}
-
-int cuda_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes, struct fault *f)
+int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f)
 {
     const struct driver *d = &c->device.driver;
-    const int code = cuda_check(c, d->copy_in(to, from, bytes, c->device.stream[0]), "copy", f);
-    return code ? code : cuda_check(c, d->wait(c->device.stream[0]), "copy", f);
+    const int code =
+        cuda_device_check(c, d->copy_out(to, from, bytes, c->device.stream[0]), "copy", f);
+    return code ? code : cuda_device_check(c, d->wait(c->device.stream[0]), "copy", f);
 }
 
-int cuda_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes, struct fault *f)
+int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
+                        struct fault *f)
+{
+    const struct driver *d = &c->device.driver;
+    const int code =
+        cuda_device_check(c, d->copy_in(to, from, bytes, c->device.stream[0]), "copy", f);
+    return code ? code : cuda_device_check(c, d->wait(c->device.stream[0]), "copy", f);
+}
+
+int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
+                        struct fault *f)
 {
     if (bytes <= m->bytes) return 0;
     struct cuda_memory more = {0,
                                m->bytes + m->bytes / 2 > bytes ? m->bytes + m->bytes / 2 : bytes};
-    int code = cuda_answer(c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), f);
+    int code =
+        cuda_device_answer(c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), f);
     if (code) return code;
     if (m->address) { /* what still uses it has to end first */
-        code = cuda_idle(c, "memory", f);
+        code = cuda_device_idle(c, "memory", f);
         (void)c->bridge->release(&c->device, m->address);
     }
     *m = more;
     return code;
 }
 
-void cuda_close(void *state)
+void cuda_device_close(void *state)
 {
     struct cuda *c = state;
     if (!c) return;
-    cuda_close_others(c);
+    cuda_multi_device_close(c);
     if (getpid() == c->pid) (void)c->bridge->close(&c->device, c->lost);
     memory_free(c->rows);
     memory_free(c->list);
@@ -166,19 +172,19 @@ void cuda_close(void *state)
     memory_free(c);
 }
 
-int cuda_take_mode(struct cuda *c, int mode, struct fault *f)
+int cuda_device_set_mode(struct cuda *c, int mode, struct fault *f)
 {
     c->mode = mode;
     if (c->function[mode][0]) return 0;
-    return cuda_answer(c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]),
-                       f);
+    return cuda_device_answer(
+        c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]), f);
 }
 
-int cuda_open_one(const struct options *o, int choice, int follower, struct cuda **card,
-                  struct fault *f)
+int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **card,
+                     struct fault *f)
 {
     const struct bridge *bridge =
-        bridge_start(o->backend != BACKEND_AUTO && o->backend != BACKEND_TREE, f);
+        python_bridge_start(o->backend != BACKEND_AUTO && o->backend != BACKEND_TREE, f);
     if (!bridge) return f->code;
     struct cuda *c = memory_zeroed(sizeof *c);
     if (!c) return error_set(f, G6X_E_MEMORY, "out of memory at open");
@@ -186,24 +192,24 @@ int cuda_open_one(const struct options *o, int choice, int follower, struct cuda
     c->pid = getpid();
     c->follower = follower;
     c->guess = o->jerk ? WANT_NEAREST : 0;
-    int code = cuda_answer(c, bridge->open(choice, &c->device), f);
+    int code = cuda_device_answer(c, bridge->open(choice, &c->device), f);
     if (code) {
         memory_free(c);
         return code;
     }
-    code = cuda_enter(c, f);
+    code = cuda_device_enter(c, f);
     if (!code) {
-        code = cuda_take_mode(c, o->precision, f);
+        code = cuda_device_set_mode(c, o->precision, f);
         if (!code)
-            code =
-                cuda_reserve(c, &c->sent, MEMORY_PINNED, SENT_ROOM * sizeof(struct cuda_sent), f);
+            code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
+                                       SENT_ROOM * sizeof(struct cuda_sent), f);
         if (!code)
-            code = cuda_reserve(c, &c->left, MEMORY_PINNED,
-                                SMALLEST_LEFT * sizeof(struct cuda_left), f);
-        cuda_leave(c);
+            code = cuda_device_reserve(c, &c->left, MEMORY_PINNED,
+                                       SMALLEST_LEFT * sizeof(struct cuda_left), f);
+        cuda_device_leave(c);
     }
     if (code)
-        cuda_close(c);
+        cuda_device_close(c);
     else
         *card = c;
     return code;
@@ -212,10 +218,10 @@ int cuda_open_one(const struct options *o, int choice, int follower, struct cuda
 static int cuda_open(const struct options *o, int choice, void **state, struct fault *f)
 {
     struct cuda *c = NULL;
-    int code = cuda_open_one(o, choice, 0, &c, f);
-    if (!code) code = cuda_open_others(c, o, choice, f);
+    int code = cuda_device_open(o, choice, 0, &c, f);
+    if (!code) code = cuda_multi_device_open(c, o, choice, f);
     if (code)
-        cuda_close(c);
+        cuda_device_close(c);
     else
         *state = c;
     return code;
@@ -247,20 +253,20 @@ static void cuda_describe(void *state, const struct options *o, char *buffer, in
     error_copy(text, buffer, length);
 }
 
-const struct backend backend_cuda = {
+const struct backend cuda_device_backend = {
     BACKEND_ABI,
     CAN_OVERLAP | CAN_DEVICE_POINTERS,
     "cuda",
     cuda_open,
-    cuda_grow,
-    cuda_upload,
-    cuda_start,
-    cuda_finish,
+    cuda_jparticles_grow,
+    cuda_jparticles_upload,
+    cuda_sum_start,
+    cuda_sum_finish,
     cuda_partials,
     cuda_neighbours,
     cuda_coincidences,
     cuda_describe,
-    cuda_close,
+    cuda_device_close,
     &cuda_arrays,
     &cuda_walks,
 };

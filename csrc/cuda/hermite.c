@@ -9,7 +9,7 @@ static struct cuda_notes *notes_of(const struct cuda *c) { return cuda_pointer(&
 
 static int wait(struct cuda *c, void *stream, struct fault *f)
 {
-    return cuda_wait_for_caller(c, stream, f);
+    return cuda_arrays_wait_for_caller(c, stream, f);
 }
 
 /* ---- the next block --------------------------------------------------------------------- */
@@ -20,8 +20,8 @@ static int next(struct cuda *c, const struct g6x_hermite *h, void *stream, struc
     const int64_t share = cuda_parts(words, CUDA_NEXT_BLOCKS) * 32,
                   blocks = cuda_parts(h->n, share);
     const uint64_t heads = CUDA_NEXT_BLOCKS * (sizeof(double) + sizeof(int32_t));
-    int code = cuda_reserve(c, &c->next, MEMORY_DEVICE, heads + (uint64_t)words * 4, f);
-    if (!code) code = cuda_clear_notes(c, f);
+    int code = cuda_device_reserve(c, &c->next, MEMORY_DEVICE, heads + (uint64_t)words * 4, f);
+    if (!code) code = cuda_arrays_clear_notes(c, f);
     if (code) return code;
     double *earliest = cuda_pointer(&c->next);
     int32_t *counts = (int32_t *)(void *)(earliest + CUDA_NEXT_BLOCKS);
@@ -36,7 +36,7 @@ static int next(struct cuda *c, const struct g6x_hermite *h, void *stream, struc
                                 .address = h->address,
                                 .notes = notes_of(c)};
     for (int kernel = KERNEL_NEXT_TIME; kernel <= KERNEL_NEXT_LIST && !code; kernel++)
-        code = cuda_launch_for(c, stream, kernel, blocks, &job, f);
+        code = cuda_device_launch_for(c, stream, kernel, blocks, &job, f);
     return code ? code : wait(c, stream, f);
 }
 
@@ -44,10 +44,10 @@ int cuda_hermite_next(void *state, const struct g6x_hermite *h, void *stream, in
                       struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = next(c, h, stream, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     if (code) return code;
     *ni = notes_of(c)->count;
     *time = notes_of(c)->time;
@@ -81,10 +81,11 @@ int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, doubl
 {
     struct cuda *c = state;
     struct cuda_hermite_job job = job_of(c, h, ni, time);
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
-    code = cuda_launch_for(c, stream, KERNEL_HERMITE_PREDICT, cuda_parts(ni, THREADS), &job, f);
-    cuda_leave(c);
+    code =
+        cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, cuda_parts(ni, THREADS), &job, f);
+    cuda_device_leave(c);
     return code;
 }
 
@@ -92,7 +93,7 @@ int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, doubl
 static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struct fault *f)
 {
     const int code =
-        cuda_reserve(c, &c->rows_of_j, MEMORY_DEVICE, (uint64_t)ni * 8 * sizeof(double), f);
+        cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE, (uint64_t)ni * 8 * sizeof(double), f);
     double *room = cuda_pointer(&c->rows_of_j);
     job->a2 = (double (*)[3])(void *)room;
     job->j6 = (double (*)[3])(void *)(room + 3 * (int64_t)ni);
@@ -104,12 +105,12 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
 static int correct(struct cuda *c, const struct g6x_hermite *h, struct cuda_hermite_job *job,
                    void *stream, struct device_particles *rows, struct fault *f)
 {
-    int code = cuda_clear_notes(c, f);
+    int code = cuda_arrays_clear_notes(c, f);
     if (!code && rows) code = make_rows(c, job->rows, job, f);
     job->notes = notes_of(c);
     if (!code)
-        code = cuda_launch_for(c, stream, KERNEL_HERMITE_CORRECT, cuda_parts(job->rows, THREADS),
-                               job, f);
+        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
+                                      cuda_parts(job->rows, THREADS), job, f);
     if (!code) code = wait(c, stream, f);
     if (!code && notes_of(c)->invalid != CUDA_NO_ROW)
         code = error_set(f, G6X_E_RANGE,
@@ -136,10 +137,10 @@ int cuda_hermite_correct(void *state, const struct g6x_hermite *h, int ni, doubl
     struct cuda *c = state;
     struct cuda_hermite_job job = job_of(c, h, ni, time);
     if (!move) job.state.dt = NULL;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = correct(c, h, &job, stream, rows, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     if (!code) *held = notes_of(c)->held;
     return code;
 }

@@ -58,7 +58,7 @@ static void pack_task(void *packing)
         while (pack_next(p, p->chunks)) continue;
 }
 
-void cuda_await_targets(struct cuda *c, int count)
+void cuda_iparticles_wait(struct cuda *c, int count)
 {
     struct packing *p = c->packing;
     const int limit = (count + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
@@ -69,8 +69,8 @@ void cuda_await_targets(struct cuda *c, int count)
             threads_pause();
 }
 
-int cuda_pack_targets(struct cuda *c, int (*meanwhile)(struct cuda *, void *, struct fault *),
-                      void *argument, struct fault *f)
+int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, void *, struct fault *),
+                         void *argument, struct fault *f)
 {
     struct packing p = {.c = c,
                         .meanwhile = meanwhile,

@@ -16,30 +16,31 @@ static int grow(struct cuda *c, int64_t slots, struct fault *f)
     if (slots <= c->slots) return 0;
     c->slots = 0;
     c->predicted = 0;
-    int code = cuda_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, f);
-    if (!code && c->k18.bytes) code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, n * 24, f);
-    if (!code)
-        code = cuda_reserve(c, &c->pairs, MEMORY_DEVICE,
-                            n * (c->mode == MODE_DOUBLE ? bytes : source_bytes(MODE_GRAPE)), f);
-    if (!code) code = cuda_reserve(c, &c->index, MEMORY_DEVICE, n * sizeof(int32_t), f);
+    int code = cuda_device_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, f);
+    if (!code && c->k18.bytes) code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, n * 24, f);
     if (!code)
         code =
-            cuda_reserve(c, &c->spans, MEMORY_DEVICE, n / CUDA_GROUP * sizeof(struct cuda_span), f);
+            cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
+                                n * (c->mode == MODE_DOUBLE ? bytes : source_bytes(MODE_GRAPE)), f);
+    if (!code) code = cuda_device_reserve(c, &c->index, MEMORY_DEVICE, n * sizeof(int32_t), f);
     if (!code)
-        code = cuda_reserve(c, &c->ranges, MEMORY_DEVICE,
-                            n / CUDA_QUARTER * sizeof(struct block_range), f);
+        code = cuda_device_reserve(c, &c->spans, MEMORY_DEVICE,
+                                   n / CUDA_GROUP * sizeof(struct cuda_span), f);
+    if (!code)
+        code = cuda_device_reserve(c, &c->ranges, MEMORY_DEVICE,
+                                   n / CUDA_QUARTER * sizeof(struct block_range), f);
     if (!code) c->slots = slots;
     if (c->memory) cuda_fresh(c, c->memory)->lost = 1;
     return code;
 }
 
-int cuda_grow(void *state, int64_t slots, struct fault *f)
+int cuda_jparticles_grow(void *state, int64_t slots, struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = grow(c, slots, f);
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
@@ -61,7 +62,7 @@ static void pack(struct cuda *c, struct cuda_sent *to, int64_t a, const struct u
     }
 }
 
-struct cuda_store cuda_store(const struct cuda *c)
+struct cuda_store cuda_jparticles_store(const struct cuda *c)
 {
     return (struct cuda_store){cuda_pointer(&c->body), c->on_host ? NULL : cuda_pointer(&c->k18),
                                c->slots};
@@ -71,28 +72,29 @@ struct cuda_store cuda_store(const struct cuda *c)
 static int send(struct cuda *c, int count, struct fault *f)
 {
     struct cuda_receive_job job = {
-        .store = cuda_store(c), .sent = cuda_pointer(&c->sent), .count = count};
+        .store = cuda_jparticles_store(c), .sent = cuda_pointer(&c->sent), .count = count};
     c->unread = 1;
-    return cuda_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
+    return cuda_device_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
 }
 
 /* The same of particles at rest. */
 static int send_at_rest(struct cuda *c, struct fault *f)
 {
-    struct cuda_receive_job job = {.store = cuda_store(c), .rest = c->rest};
+    struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .rest = c->rest};
     c->unread = 1;
     c->rest.count = 0;
-    return cuda_launch(c, 0, KERNEL_RECEIVE_AT_REST, cuda_parts(job.rest.count, 256), 1, &job, f);
+    return cuda_device_launch(c, 0, KERNEL_RECEIVE_AT_REST, cuda_parts(job.rest.count, 256), 1,
+                              &job, f);
 }
 
 static int wait_for_sent(struct cuda *c, struct fault *f)
 {
-    const int code = c->unread ? cuda_idle(c, "receive", f) : 0;
+    const int code = c->unread ? cuda_device_idle(c, "receive", f) : 0;
     c->unread = 0;
     return code;
 }
 
-int cuda_send_few(struct cuda *c, struct fault *f)
+int cuda_jparticles_send_few(struct cuda *c, struct fault *f)
 {
     const int count = c->few;
     c->few = 0;
@@ -100,9 +102,9 @@ int cuda_send_few(struct cuda *c, struct fault *f)
     return count ? send(c, count, f) : 0;
 }
 
-int cuda_flush(struct cuda *c, struct fault *f)
+int cuda_jparticles_flush(struct cuda *c, struct fault *f)
 {
-    const int code = cuda_send_few(c, f);
+    const int code = cuda_jparticles_send_few(c, f);
     return code ? code : wait_for_sent(c, f);
 }
 
@@ -112,13 +114,13 @@ static int send_fresh_at_rest(struct cuda *c, const struct at_rest *r, struct fr
 {
     double (*xm)[4] = cuda_pointer(&c->sent);
     int32_t *index = (int32_t *)(void *)(xm + SENT_AT_REST);
-    int code = cuda_flush(c, f);
+    int code = cuda_jparticles_flush(c, f);
     for (int32_t first = fresh->first; first < fresh->end && !code; first += SENT_AT_REST) {
         const int32_t left = fresh->end - first, n = left < SENT_AT_REST ? left : SENT_AT_REST;
         memcpy(xm, r->xm + first, (size_t)n * sizeof *xm);
         memcpy(index, r->index + first, (size_t)n * sizeof *index);
         c->rest = (struct cuda_at_rest){(const double (*)[4])xm, index, r->time, first, n};
-        if (n < left) code = cuda_flush(c, f);
+        if (n < left) code = cuda_jparticles_flush(c, f);
     }
     if (!code) fresh->first = fresh->end = 0;
     return code;
@@ -141,7 +143,7 @@ static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fa
     if (at_rest_any(&j->rest)) jmemory_commit(j);
     const int64_t run = all ? j->capacity : fresh->end - fresh->first;
     const int64_t total = all ? run : run + fresh->count, first = all ? 0 : fresh->first;
-    int n = 0, code = cuda_flush(c, f); /* no prediction took those */
+    int n = 0, code = cuda_jparticles_flush(c, f); /* no prediction took those */
     if (code) return code;
     for (int64_t k = 0; k < total; k++) {
         const int64_t a = k < run ? first + k : fresh->slot[k - run];
@@ -169,13 +171,13 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
 {
     struct jmemory *j = u->memory;
     const struct options *o = u->options;
-    int code = cuda_take_mode(c, o->precision, f);
+    int code = cuda_device_set_mode(c, o->precision, f);
     if (!code && o->precision == MODE_DOUBLE)
-        code = cuda_reserve(c, &c->pairs, MEMORY_DEVICE,
-                            (uint64_t)c->slots * source_bytes(MODE_DOUBLE), f);
+        code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
+                                   (uint64_t)c->slots * source_bytes(MODE_DOUBLE), f);
     const int wants_k18 = j->k18 != NULL;
     if (!code && wants_k18 && !c->k18.bytes) {
-        code = cuda_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
+        code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
         cuda_fresh(c, j)->lost = 1;
     }
     if (!code && jmemory_follow(j, c->follower))
@@ -204,20 +206,20 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     return fresh ? send_fresh(c, u, all, f) : 0;
 }
 
-int cuda_bring_up_to_date(struct cuda *c, const struct upload *u, struct fault *f)
+int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct fault *f)
 {
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     code = grow(c, u->memory->capacity, f);
     if (!code) code = settle_sources(c, u, f);
     if (code) c->predicted = 0;
     c->jerk = u->options->jerk;
     c->threads = u->options->threads;
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
-int cuda_upload(void *state, const struct upload *u, struct fault *f)
+int cuda_jparticles_upload(void *state, const struct upload *u, struct fault *f)
 {
     struct cuda *c = state;
     (void)f;
@@ -227,50 +229,50 @@ int cuda_upload(void *state, const struct upload *u, struct fault *f)
     return 0;
 }
 
-int64_t cuda_nj(const struct cuda *c)
+int64_t cuda_jparticles_count(const struct cuda *c)
 {
     const int64_t there = c->upload.memory->capacity;
     return c->upload.nj < there ? c->upload.nj : there;
 }
 
-struct cuda_sources cuda_sources(const struct cuda *c)
+struct cuda_sources cuda_jparticles_sources(const struct cuda *c)
 {
     return (struct cuda_sources){cuda_pointer(&c->pairs), cuda_pointer(&c->index),
                                  cuda_pointer(&c->spans), cuda_pointer(&c->ranges)};
 }
 
-struct cuda_arrivals cuda_arrivals(const struct cuda *c)
+struct cuda_arrivals cuda_jparticles_arrivals(const struct cuda *c)
 {
     struct cuda_arrivals a = {.sent = cuda_pointer(&c->sent), .few = c->few};
     for (int k = 0; k < c->few; k++) a.address[k] = a.sent[k].address;
     return a;
 }
 
-struct cuda_frame cuda_frame(const struct cuda *c)
+struct cuda_frame cuda_jparticles_frame(const struct cuda *c)
 {
     const struct scale *s = &c->scale;
-    struct cuda_frame frame = {.x_unit = power_of_two(length_shift(s, c->mode)),
-                               .v_unit = power_of_two(velocity_shift(s)),
-                               .m_unit = power_of_two(mass_shift(s))};
+    struct cuda_frame frame = {.x_unit = scale_power_of_two(length_shift(s, c->mode)),
+                               .v_unit = scale_power_of_two(velocity_shift(s)),
+                               .m_unit = scale_power_of_two(mass_shift(s))};
     memcpy(frame.origin, s->origin, sizeof frame.origin);
     memcpy(frame.drift, s->drift, sizeof frame.drift);
     return frame;
 }
 
-void cuda_prediction(const struct cuda *c, struct cuda_predict_job *job)
+void cuda_jparticles_prediction(const struct cuda *c, struct cuda_predict_job *job)
 {
-    job->store = cuda_store(c);
-    job->sources = cuda_sources(c);
+    job->store = cuda_jparticles_store(c);
+    job->sources = cuda_jparticles_sources(c);
     job->time = c->time;
-    job->frame = cuda_frame(c);
+    job->frame = cuda_jparticles_frame(c);
     job->nj = (int32_t)c->nj;
     job->snap = c->snap;
     job->first_block = (int32_t)c->first_block;
-    job->arrivals = cuda_arrivals(c);
+    job->arrivals = cuda_jparticles_arrivals(c);
     job->rest = c->rest;
 }
 
-void cuda_has_predicted(struct cuda *c)
+void cuda_jparticles_has_predicted(struct cuda *c)
 {
     c->few = c->rest.count = 0;
     c->predicted = 1;

@@ -18,7 +18,7 @@ static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
 
 /* Which kernel fills the card: each takes more i particles than the one before, and is faster
  * if there are enough of them. All give the same bits. */
-int cuda_choose_kernel(const struct cuda *c, int ni)
+int cuda_launch_config_kernel(const struct cuda *c, int ni)
 {
     const int64_t places = c->device.multiprocessors;
     if (ni > PIECE || (ni >= WIDE_ROWS && most_blocks(c, KERNEL_WIDE, ni) >= 3 * places))
@@ -42,7 +42,7 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
 }
 
 /* A tile of i particles that takes several rounds keeps its j. */
-void cuda_cut(const struct cuda *c, int rows, struct cuda_sum_job *job)
+void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
     const int at_once = abreast(c, c->kernel);
     const int64_t blocks = cuda_blocks(c), tiles = cuda_parts(rows, at_once);

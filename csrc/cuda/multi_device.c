@@ -15,7 +15,7 @@
  * a j particle being counted as some. */
 enum { WORTH_A_CARD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 
-int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct fault *f)
+int cuda_multi_device_open(struct cuda *c, const struct options *o, int choice, struct fault *f)
 {
     const char *worth = options_variable("GRAPE6_TEST_WORTH_A_CARD");
     int code = 0;
@@ -23,18 +23,18 @@ int cuda_open_others(struct cuda *c, const struct options *o, int choice, struct
     if (!o->all_devices) return 0;
     c->worth_a_card = worth && atoll(worth) > 0 ? atoll(worth) : WORTH_A_CARD;
     for (int k = 1; k < c->device.usable && k < MOST_FOLLOWERS && !code; k++) {
-        code = cuda_open_one(o, choice + k, k, &c->other[c->others], f);
+        code = cuda_device_open(o, choice + k, k, &c->other[c->others], f);
         c->others += !code;
     }
     return code;
 }
 
-void cuda_close_others(struct cuda *c)
+void cuda_multi_device_close(struct cuda *c)
 {
-    while (c->others) cuda_close(c->other[--c->others]);
+    while (c->others) cuda_device_close(c->other[--c->others]);
 }
 
-int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj)
+int cuda_multi_device_count(const struct cuda *c, int ni, int64_t nj)
 {
     if (!c->others || !ni) return 0;
     const int64_t worth = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / c->worth_a_card;
@@ -43,9 +43,10 @@ int cuda_worth_sharing(const struct cuda *c, int ni, int64_t nj)
     return (int)(cards < blocks ? cards : blocks);
 }
 
-int cuda_shares(struct cuda *c, const struct targets *targets)
+int cuda_multi_device_takes(struct cuda *c, const struct targets *targets)
 {
-    const int cards = targets->on_device ? 0 : cuda_worth_sharing(c, targets->ni, cuda_nj(c));
+    const int cards =
+        targets->on_device ? 0 : cuda_multi_device_count(c, targets->ni, cuda_jparticles_count(c));
     c->sharing = cards > 1 ? cards : 0;
     return c->sharing;
 }
@@ -79,7 +80,7 @@ static int drop_lost(struct cuda *c)
     if (c->lost) return 0;
     for (int k = 0; k < c->others; k++) {
         if (!c->other[k]->lost) continue;
-        cuda_close(c->other[k]);
+        cuda_device_close(c->other[k]);
         c->other[k--] = c->other[--c->others];
         dropped = 1;
     }
@@ -92,9 +93,9 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct fau
     s->work = work;
     atomic_store(&s->next, 0);
     for (int k = 0; k < s->c->sharing; k++) s->fault[k].quiet = 1;
-    void *lock = hosted_release(); /* these threads may need Python, which this one may hold */
+    void *lock = python_gil_release(); /* these threads may need Python, which this one may hold */
     threads_run(s->c->sharing, share_task, s);
-    hosted_take(lock);
+    python_gil_acquire(lock);
     for (int k = 0; k < s->c->sharing; k++)
         if (s->code[k]) return error_set(f, s->code[k], "%.250s", s->fault[k].text);
     return 0;
@@ -130,13 +131,14 @@ static void fill_once(void *once, int first, int count)
 static int start_share(struct shares *s, int k, struct fault *f)
 {
     struct cuda *card = card_of(s->c, k);
-    const int64_t blocks = cuda_parts(cuda_nj(s->c), CUDA_BLOCK), n = s->c->sharing;
-    const int code = cuda_bring_up_to_date(card, &s->c->upload, f);
+    const int64_t blocks = cuda_parts(cuda_jparticles_count(s->c), CUDA_BLOCK), n = s->c->sharing;
+    const int code = cuda_jparticles_update(card, &s->c->upload, f);
     return code ? code
-                : cuda_start_blocks(card, &s->targets, blocks * k / n, blocks * (k + 1) / n, 1, f);
+                : cuda_sum_start_blocks(card, &s->targets, blocks * k / n, blocks * (k + 1) / n, 1,
+                                        f);
 }
 
-int cuda_start_shared(struct cuda *c, const struct targets *targets, struct fault *f)
+int cuda_multi_device_start(struct cuda *c, const struct targets *targets, struct fault *f)
 {
     struct shares s = {.c = c, .targets = *targets};
     struct fill_once once = {.targets = *targets};
@@ -150,9 +152,9 @@ int cuda_start_shared(struct cuda *c, const struct targets *targets, struct faul
     }
     int code = on_all(&s, start_share, f);
     while (code && drop_lost(c)) {
-        code = cuda_shares(c, &s.targets)
+        code = cuda_multi_device_takes(c, &s.targets)
                    ? on_all(&s, start_share, f)
-                   : cuda_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
+                   : cuda_sum_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
     }
     memory_free((void *)once.state);
     return code;
@@ -164,15 +166,15 @@ enum { MERGED_AT_ONCE = 64 };
 
 static int finish_share(struct shares *s, int k, struct fault *f)
 {
-    return cuda_finish_alone(card_of(s->c, k), s->want, s->count, f);
+    return cuda_sum_finish_here(card_of(s->c, k), s->want, s->count, f);
 }
 
 static void merge_rows(const struct shares *s, int first, int count, struct partial_row *rows)
 {
     struct partial_row other[MERGED_AT_ONCE];
-    cuda_read_rows(s->c, first, count, rows);
+    cuda_partials_read(s->c, first, count, rows);
     for (int k = 1; k < s->c->sharing; k++) {
-        cuda_read_rows(card_of(s->c, k), first, count, other);
+        cuda_partials_read(card_of(s->c, k), first, count, other);
         for (int i = 0; i < count; i++) partial_merge(&rows[i], &other[i], limbs_of(s->c->mode));
     }
 }
@@ -182,7 +184,7 @@ static void merge_results(struct shares *s, int first, int count)
 {
     struct partial_row rows[MERGED_AT_ONCE];
     double sum[NSUM];
-    const struct results r = cuda_results(s->c);
+    const struct results r = cuda_sum_results(s->c);
     merge_rows(s, first, count, rows);
     for (int i = 0; i < count; i++) {
         partial_value(&rows[i], sum);
@@ -190,9 +192,10 @@ static void merge_results(struct shares *s, int first, int count)
     }
     for (int k = 1; k < s->c->sharing; k++) {
         const struct cuda *card = card_of(s->c, k);
-        const struct results other = cuda_results(card);
+        const struct results other = cuda_sum_results(card);
         for (int i = first; i < first + count; i++)
-            cuda_take_nearer(s->c, i, (other.sum[0] + NSUM * card->stride)[i], other.nearest[i]);
+            cuda_partials_take_nearer(s->c, i, (other.sum[0] + NSUM * card->stride)[i],
+                                      other.nearest[i]);
     }
 }
 
@@ -222,11 +225,11 @@ static void on_rows(struct shares *s, int first,
     threads_run(worth < cores ? worth : cores, rows_task, s);
 }
 
-int cuda_merge_rows(struct cuda *c, struct fault *f)
+int cuda_multi_device_merge_rows(struct cuda *c, struct fault *f)
 {
     struct shares s = {.c = c, .count = c->targets.ni};
     if (c->rows_merged) return 0;
-    const int code = cuda_room_for_rows(c, f);
+    const int code = cuda_partials_reserve(c, f);
     if (code) return code;
     on_rows(&s, 0, keep_rows);
     c->settled = c->rows_merged = 1;
@@ -239,7 +242,7 @@ static int finish_some(struct shares *s)
 {
     struct fault quiet = {.quiet = 1};
     int at_work = s->c->merges_early;
-    for (int k = 0; k < s->c->sharing; k++) at_work |= !cuda_is_through(card_of(s->c, k));
+    for (int k = 0; k < s->c->sharing; k++) at_work |= !cuda_sum_is_done(card_of(s->c, k));
     if (!at_work) return 1;
     for (int k = 0; k < s->c->sharing; k++)
         if (finish_share(s, k, &quiet)) return 1; /* which will be told when all are waited for */
@@ -258,7 +261,7 @@ static int any_settled(const struct cuda *c)
     return any;
 }
 
-int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f)
+int cuda_multi_device_finish(struct cuda *c, unsigned want, int count, struct fault *f)
 {
     struct shares s = {.c = c, .targets = c->targets, .want = want, .count = count};
     const int ni = c->targets.ni;
@@ -268,9 +271,9 @@ int cuda_finish_shared(struct cuda *c, unsigned want, int count, struct fault *f
     int code = on_all(&s, finish_share, f);
     if (code || any_settled(c)) c->merged_rows = 0;
     while (code && drop_lost(c)) {
-        if (!cuda_shares(c, &s.targets)) {
-            code = cuda_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
-            return code ? code : cuda_finish_alone(c, want, count, f);
+        if (!cuda_multi_device_takes(c, &s.targets)) {
+            code = cuda_sum_start_blocks(c, &s.targets, 0, cuda_all_blocks(c), 0, f);
+            return code ? code : cuda_sum_finish_here(c, want, count, f);
         }
         code = on_all(&s, start_share, f);
         if (!code) code = on_all(&s, finish_share, f);

@@ -14,7 +14,7 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
                      struct fault *f)
 {
     unsigned long long count = 0;
-    int code = cuda_fill(c, c->list_count.address, sizeof count, f);
+    int code = cuda_device_fill(c, c->list_count.address, sizeof count, f);
     double *radii = cuda_pointer(&c->list_h2);
     struct cuda_target *targets = cuda_pointer(&c->pinned_targets);
     for (int i = 0; i < rows; i++) {
@@ -24,8 +24,8 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
         targets[i].eps2 = c->targets.eps2[first + i];
     }
     struct cuda_list_job job = {
-        .sources = cuda_sources(c),
-        .frame = cuda_frame(c),
+        .sources = cuda_jparticles_sources(c),
+        .frame = cuda_jparticles_frame(c),
         .nj = (int32_t)c->nj,
         .rows = rows,
         .room = (int32_t)(c->listed.bytes / sizeof(struct cuda_listed)),
@@ -35,8 +35,9 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
         .listed = cuda_pointer(&c->listed),
     };
     if (!code)
-        code = cuda_launch(c, 0, KERNEL_NEIGHBOURS, (c->nj + 255) / 256, (rows + 15) / 16, &job, f);
-    if (!code) code = cuda_copy_out(c, &count, c->list_count.address, sizeof count, f);
+        code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, (c->nj + 255) / 256, (rows + 15) / 16,
+                                  &job, f);
+    if (!code) code = cuda_device_copy_out(c, &count, c->list_count.address, sizeof count, f);
     *total = (int64_t)count;
     return code;
 }
@@ -73,10 +74,10 @@ static int make_lists(struct cuda *c, int i, const double *h2, struct fault *f)
 {
     int rows = c->targets.ni - i < PIECE ? c->targets.ni - i : PIECE;
     int64_t total = 0;
-    int code =
-        cuda_reserve(c, &c->listed, MEMORY_PINNED, LISTED_ROOM * sizeof(struct cuda_listed), f);
-    if (!code) code = cuda_reserve(c, &c->list_count, MEMORY_DEVICE, 64, f);
-    if (!code) code = cuda_reserve(c, &c->list_h2, MEMORY_PINNED, (uint64_t)rows * 8, f);
+    int code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
+                                   LISTED_ROOM * sizeof(struct cuda_listed), f);
+    if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, f);
+    if (!code) code = cuda_device_reserve(c, &c->list_h2, MEMORY_PINNED, (uint64_t)rows * 8, f);
     while (!code) {
         const int64_t room = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
         code = list_rows(c, i, rows, h2, &total, f);
@@ -84,8 +85,8 @@ static int make_lists(struct cuda *c, int i, const double *h2, struct fault *f)
         if (rows > 1 && total > LISTED_MOST)
             rows = (int)most(1, (uint64_t)(rows * (LISTED_MOST / 2) / total));
         else
-            code = cuda_reserve(c, &c->listed, MEMORY_PINNED,
-                                (uint64_t)total * sizeof(struct cuda_listed), f);
+            code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
+                                       (uint64_t)total * sizeof(struct cuda_listed), f);
     }
     return code ? code : sort(c, i, rows, total, f);
 }
@@ -100,14 +101,14 @@ int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index,
     if (!c->nj) return 0;
     if (i < c->list_first || i >= c->list_first + c->list_rows) {
         const int64_t share[2] = {c->first_block, c->end_block};
-        code = cuda_enter(c, f);
+        code = cuda_device_enter(c, f);
         if (code) return code;
-        code = cuda_wait(c, c->targets.ni, f);
-        cuda_take_blocks(c, 0, cuda_all_blocks(c));
-        if (!code && !c->predicted) code = cuda_predict(c, f);
+        code = cuda_sum_wait(c, c->targets.ni, f);
+        cuda_sum_set_blocks(c, 0, cuda_all_blocks(c));
+        if (!code && !c->predicted) code = cuda_sum_predict(c, f);
         if (!code) code = make_lists(c, i, h2, f);
-        cuda_take_blocks(c, share[0], share[1]); /* in case that the call's sums are asked for */
-        cuda_leave(c);
+        cuda_sum_set_blocks(c, share[0], share[1]); /* in case that the call's sums are asked for */
+        cuda_device_leave(c);
     }
     if (code) return code;
     const int r = i - c->list_first;

@@ -10,10 +10,10 @@
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-void cuda_read_rows(const struct cuda *c, int first, int count, struct partial_row *rows)
+void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows)
 {
     const int limbs = limbs_of(c->mode);
-    const struct cuda_sum_job from = cuda_row_arrays(c);
+    const struct cuda_sum_job from = cuda_sum_row_arrays(c);
     if (c->settled) {
         memcpy(rows, c->rows + first, (size_t)count * sizeof *rows);
         return;
@@ -43,9 +43,9 @@ struct exact_tasks {
     atomic_flag lock;
 };
 
-void cuda_take_nearer(struct cuda *c, int row, double near_r2, int64_t near)
+void cuda_partials_take_nearer(struct cuda *c, int row, double near_r2, int64_t near)
 {
-    const struct results r = cuda_results(c);
+    const struct results r = cuda_sum_results(c);
     double *r2 = (double *)(uintptr_t)r.sum[0] + NSUM * c->stride;
     int32_t *address = (int32_t *)(uintptr_t)r.nearest, *index = (int32_t *)(uintptr_t)r.index;
     if (near < 0) return;
@@ -66,7 +66,7 @@ static void exact_runs(const struct direct_job *job, const struct cuda_left *l, 
     for (int p = 0; p < CUDA_BLOCK; p++)
         if ((unsigned)l->runs >> p / run & 1) place[n++] = (int16_t)p;
     for (int k = 0; k < NSUM; k++) sum[k] = 0.0;
-    exact_pairs(job, l->row, l->block, place, n, sum, nearest);
+    cpu_exact_pairs(job, l->row, l->block, place, n, sum, nearest);
 }
 
 static void exact_task(void *argument)
@@ -79,7 +79,7 @@ static void exact_task(void *argument)
         exact_runs(&t->job, l, sum, &n);
         while (atomic_flag_test_and_set(&t->lock)) threads_pause();
         partial_add_block(&t->c->rows[l->row], sum, t->job.limbs);
-        cuda_take_nearer(t->c, l->row, n.r2, n.address);
+        cuda_partials_take_nearer(t->c, l->row, n.r2, n.address);
         atomic_flag_clear(&t->lock);
     }
 }
@@ -107,7 +107,7 @@ static void add_left(struct cuda *c, int64_t count)
     };
     const int threads = c->threads ? c->threads : options_cores();
     threads_run(count < threads ? (int)count : threads, exact_task, &t);
-    const struct results r = cuda_results(c);
+    const struct results r = cuda_sum_results(c);
     for (int64_t k = 0; k < count; k++) {
         double sum[NSUM];
         const int row = t.left[k].row;
@@ -120,15 +120,15 @@ static void add_left(struct cuda *c, int64_t count)
 static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *f)
 {
     const uint64_t size = sizeof(struct cuda_left);
-    int code = cuda_copy_out(c, count, c->left_count.address, sizeof *count, f);
-    if (!code) code = cuda_fill(c, c->left_count.address, sizeof *count, f);
+    int code = cuda_device_copy_out(c, count, c->left_count.address, sizeof *count, f);
+    if (!code) code = cuda_device_fill(c, c->left_count.address, sizeof *count, f);
     *again = (uint64_t)*count * size > c->left.bytes;
     if (!code && *again)
-        code = cuda_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, f);
+        code = cuda_device_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, f);
     return code;
 }
 
-int cuda_room_for_rows(struct cuda *c, struct fault *f)
+int cuda_partials_reserve(struct cuda *c, struct fault *f)
 {
     const int ni = c->targets.ni;
     if (ni <= c->rows_room) return 0;
@@ -139,21 +139,21 @@ int cuda_room_for_rows(struct cuda *c, struct fault *f)
 }
 
 /* The call once more, if its rows were not wanted, or until there is room for what it leaves. */
-int cuda_settle(struct cuda *c, struct fault *f)
+int cuda_partials_settle(struct cuda *c, struct fault *f)
 {
     int32_t left = 0;
     int again = !c->has_rows;
     if (c->settled) return 0;
-    int code = cuda_room_for_rows(c, f);
+    int code = cuda_partials_reserve(c, f);
     for (int round = 0; round < 3 && !code && c->nj; round++) {
         if (again) code = cuda_sum_all(c, c->has, 1, f);
-        if (!code) code = cuda_wait(c, c->targets.ni, f);
+        if (!code) code = cuda_sum_wait(c, c->targets.ni, f);
         if (!code) code = count_left(c, &left, &again, f);
         if (!again) break;
     }
-    if (!code && again && c->nj) code = cuda_check(c, INT_MAX, "repeated sum", f);
+    if (!code && again && c->nj) code = cuda_device_check(c, INT_MAX, "repeated sum", f);
     if (code) return code;
-    cuda_read_rows(c, 0, c->targets.ni, c->rows);
+    cuda_partials_read(c, 0, c->targets.ni, c->rows);
     add_left(c, left);
     c->settled = 1;
     return 0;
@@ -162,11 +162,11 @@ int cuda_settle(struct cuda *c, struct fault *f)
 int cuda_partials(void *state, const struct partial_row **rows, struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     c->rows_guess = ROWS_CALLS;
-    code = c->sharing ? cuda_merge_rows(c, f) : cuda_settle(c, f);
+    code = c->sharing ? cuda_multi_device_merge_rows(c, f) : cuda_partials_settle(c, f);
     *rows = c->rows;
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }

@@ -31,7 +31,7 @@ static int32_t *coincident_of(const struct cuda *c)
     return left_of(c) + c->stride / SMALLEST_TILE;
 }
 
-struct results cuda_results(const struct cuda *c)
+struct results cuda_sum_results(const struct cuda *c)
 {
     struct results r = {.nearest = address_of(c), .index = index_of(c)};
     for (int k = 0; k < NSUM; k++) r.sum[k] = sums_of(c) + k * c->stride;
@@ -42,20 +42,21 @@ static int make_room(struct cuda *c, int ni, struct fault *f)
 {
     const int64_t n = ((int64_t)ni + WIDE_ROWS - 1) / WIDE_ROWS * WIDE_ROWS;
     const uint64_t bytes = (uint64_t)n;
-    int code =
-        cuda_reserve(c, &c->pinned_targets, MEMORY_PINNED, bytes * sizeof(struct cuda_target), f);
+    int code = cuda_device_reserve(c, &c->pinned_targets, MEMORY_PINNED,
+                                   bytes * sizeof(struct cuda_target), f);
     if (!code)
-        code =
-            cuda_reserve(c, &c->card_targets, MEMORY_DEVICE, bytes * sizeof(struct cuda_target), f);
+        code = cuda_device_reserve(c, &c->card_targets, MEMORY_DEVICE,
+                                   bytes * sizeof(struct cuda_target), f);
     if (!code && n > c->stride) {
-        code = cuda_reserve(c, &c->results, MEMORY_PINNED,
-                            bytes * BYTES_PER_TARGET + bytes / SMALLEST_TILE * BYTES_PER_TILE, f);
+        code = cuda_device_reserve(
+            c, &c->results, MEMORY_PINNED,
+            bytes * BYTES_PER_TARGET + bytes / SMALLEST_TILE * BYTES_PER_TILE, f);
         if (!code) {
             c->stride = n; /* no flag may look as if it had been raised already */
             memset(flags_of(c), 0, (size_t)(n / SMALLEST_TILE) * BYTES_PER_TILE);
         }
     }
-    return code ? code : cuda_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), f);
+    return code ? code : cuda_device_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), f);
 }
 
 /* Room for the bins of a launch, which are in its lane's memory. */
@@ -64,12 +65,13 @@ static int make_room_for_bins(struct cuda *c, int lane, int rows, struct fault *
     const uint64_t n = ((uint64_t)rows + 255) / 256 * 256;
     const uint64_t row_bytes =
         (uint64_t)(NSUM * cuda_bins(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see job_of */
-    const int code = cuda_reserve(c, &c->bins[lane], MEMORY_DEVICE, n * row_bytes, f);
-    return code ? code : cuda_reserve(c, &c->ended[lane], MEMORY_DEVICE, n / SMALLEST_TILE * 12, f);
+    const int code = cuda_device_reserve(c, &c->bins[lane], MEMORY_DEVICE, n * row_bytes, f);
+    return code ? code
+                : cuda_device_reserve(c, &c->ended[lane], MEMORY_DEVICE, n / SMALLEST_TILE * 12, f);
 }
 
 /* Where rows of partial.h go: the fields of this alone. */
-struct cuda_sum_job cuda_row_arrays(const struct cuda *c)
+struct cuda_sum_job cuda_sum_row_arrays(const struct cuda *c)
 {
     struct cuda_sum_job job = {.limbs = cuda_pointer(&c->partial)};
     job.tops = (int32_t *)(void *)(job.limbs + NSUM * limbs_of(MODE_DOUBLE) * c->stride);
@@ -79,14 +81,14 @@ struct cuda_sum_job cuda_row_arrays(const struct cuda *c)
 static int make_room_for_rows(struct cuda *c, struct fault *f)
 {
     const uint64_t row_bytes = (uint64_t)(NSUM * limbs_of(MODE_DOUBLE)) * 8 + NWINDOW * 4;
-    return cuda_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, f);
+    return cuda_device_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, f);
 }
 
 /* ---- launching ------------------------------------------------------------------------ */
 
 static int floor_of_40(int e) { return (e + 4000) / BIN_BITS - 100; }
 
-void cuda_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW])
+void cuda_sum_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW])
 {
     const int x = length_shift(&c->scale, c->mode), m = mass_shift(&c->scale);
     const int v = velocity_shift(&c->scale);
@@ -103,9 +105,9 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
 {
     const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
     struct cuda_sum_job job = {
-        .sources = cuda_sources(c),
-        .frame = cuda_frame(c),
-        .store = cuda_store(c),
+        .sources = cuda_jparticles_sources(c),
+        .frame = cuda_jparticles_frame(c),
+        .store = cuda_jparticles_store(c),
         .time = c->time,
         .snap = c->snap,
         .nj = (int32_t)c->nj,
@@ -128,7 +130,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
         .flag = flags_of(c),
         .step = c->step,
     };
-    cuda_units(c, job.unit, job.base);
+    cuda_sum_units(c, job.unit, job.base);
     job.bin = cuda_pointer(&c->bins[lane]);
     job.nearest = (unsigned long long *)(job.bin + NSUM * cuda_bins(c) * stride);
     job.top = (int32_t *)(void *)(job.nearest + stride);
@@ -136,11 +138,11 @@ static struct cuda_sum_job job_of(const struct cuda *c, int lane, int first, int
     job.nearest_lock = job.nearest_place + stride;
     job.ended = cuda_pointer(&c->ended[lane]);
     if (c->has_rows) {
-        const struct cuda_sum_job to = cuda_row_arrays(c);
+        const struct cuda_sum_job to = cuda_sum_row_arrays(c);
         job.limbs = to.limbs;
         job.tops = to.tops;
     }
-    if (c->targets.on_device) cuda_keep_on_card(c, &job);
+    if (c->targets.on_device) cuda_arrays_keep_on_device(c, &job);
     return job;
 }
 
@@ -173,22 +175,22 @@ static int takes_few(const struct cuda *c)
            (first >= c->first_block * CUDA_BLOCK && end <= c->end_block * CUDA_BLOCK);
 }
 
-void cuda_take_blocks(struct cuda *c, int64_t first, int64_t end)
+void cuda_sum_set_blocks(struct cuda *c, int64_t first, int64_t end)
 {
     if (first != c->first_block || end != c->end_block) c->predicted = 0;
     c->first_block = first;
     c->end_block = end;
 }
 
-int cuda_predict(struct cuda *c, struct fault *f)
+int cuda_sum_predict(struct cuda *c, struct fault *f)
 {
     struct cuda_predict_job job;
     const int64_t quarters = cuda_blocks(c) * (CUDA_BLOCK / CUDA_QUARTER);
-    int code = takes_few(c) ? 0 : cuda_send_few(c, f);
-    cuda_prediction(c, &job);
+    int code = takes_few(c) ? 0 : cuda_jparticles_send_few(c, f);
+    cuda_jparticles_prediction(c, &job);
     c->unread |= job.rest.count > 0;
-    if (!code) code = cuda_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
-    if (!code) cuda_has_predicted(c);
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
+    if (!code) cuda_jparticles_has_predicted(c);
     return code;
 }
 
@@ -204,8 +206,8 @@ static int copy_targets(struct cuda *c, int lane, int first, int count, struct f
     const struct driver *d = &c->device.driver;
     const struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
     const uint64_t to = c->card_targets.address + (uint64_t)first * sizeof *pinned;
-    cuda_await_targets(c, first + count);
-    return cuda_check(
+    cuda_iparticles_wait(c, first + count);
+    return cuda_device_check(
         c, d->copy_in(to, pinned + first, (size_t)count * sizeof *pinned, c->device.stream[lane]),
         "copy", f);
 }
@@ -214,9 +216,11 @@ static int copy_targets(struct cuda *c, int lane, int first, int count, struct f
 static int follow(struct cuda *c, int lane, struct fault *f)
 {
     const struct driver *d = &c->device.driver;
-    const int code = cuda_check(c, d->record(c->device.event, c->device.stream[0]), "event", f);
+    const int code =
+        cuda_device_check(c, d->record(c->device.event, c->device.stream[0]), "event", f);
     return code ? code
-                : cuda_check(c, d->follow(c->device.stream[lane], c->device.event, 0), "event", f);
+                : cuda_device_check(c, d->follow(c->device.stream[lane], c->device.event, 0),
+                                    "event", f);
 }
 
 static int sum(struct cuda *c, int lane, int first, int count, unsigned want, struct fault *f)
@@ -226,19 +230,19 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
     int code = make_room_for_bins(c, lane, count, f), kernel = c->kernel + (c->jerk ? 1 : 0);
     if (code) return code;
     job.sum = job_of(c, lane, first, count);
-    cuda_cut(c, count, &job.sum);
+    cuda_launch_config_blocks(c, count, &job.sum);
     const int64_t across = cuda_parts(cuda_blocks(c), job.sum.step_blocks);
     const int64_t tiles = cuda_parts(count, job.sum.tile_rows);
     job.predicts = !c->predicted && predicts_itself(c, across * tiles);
     if (job.predicts) {
-        job.arrivals = cuda_arrivals(c);
+        job.arrivals = cuda_jparticles_arrivals(c);
         if (in_job && count <= CUDA_FEW_IN_JOB && c->few <= CUDA_SENT_IN_JOB) {
             memcpy(job.targets.few.sent, job.arrivals.sent,
                    (size_t)c->few * sizeof *job.arrivals.sent);
             job.arrivals.sent = NULL;
         }
     }
-    if (!c->predicted && !job.predicts) code = cuda_predict(c, f);
+    if (!c->predicted && !job.predicts) code = cuda_sum_predict(c, f);
     if (in_job)
         pack_in_job(c, &job);
     else if (!code && !c->targets.on_device)
@@ -252,8 +256,8 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
     c->tile_rows = job.sum.tile_rows;
     c->unread = 1;
     if (lane) code = follow(c, lane, f);
-    if (!code) code = cuda_launch(c, lane, kernel, across, tiles, &job, f);
-    if (!code && job.predicts) cuda_has_predicted(c);
+    if (!code) code = cuda_device_launch(c, lane, kernel, across, tiles, &job, f);
+    if (!code && job.predicts) cuda_jparticles_has_predicted(c);
     return code;
 }
 
@@ -269,10 +273,10 @@ static int left_behind(const struct cuda *c)
 /* What the last call has left behind: the count of pairs for the host. */
 static int clean_up(struct cuda *c, struct fault *f)
 {
-    int code = c->unread ? cuda_idle(c, "sum", f) : 0;
+    int code = c->unread ? cuda_device_idle(c, "sum", f) : 0;
     c->unread = 0;
     if (!code && (c->cut_short || (!c->settled && left_behind(c))))
-        code = cuda_fill(c, c->left_count.address, sizeof(int32_t), f);
+        code = cuda_device_fill(c, c->left_count.address, sizeof(int32_t), f);
     if (!code) c->cut_short = 0;
     c->settled = 1;
     return code;
@@ -311,17 +315,17 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     if (ni && (are_in_job(c) || c->targets.on_device))
         code = launch_all(c, &want, f);
     else if (ni)
-        code = cuda_pack_targets(c, launch_all, &want, f);
+        code = cuda_iparticles_pack(c, launch_all, &want, f);
     c->targets.fill = NULL; /* all are there, or the call has failed */
     if (code) c->launched = 0;
     c->cut_short = code != 0;
     return code;
 }
 
-int cuda_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
-                      int rows, struct fault *f)
+int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
+                          int rows, struct fault *f)
 {
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (!code) code = clean_up(c, f);
     if (code) return code;
     c->targets = *targets;
@@ -331,12 +335,12 @@ int cuda_start_blocks(struct cuda *c, const struct targets *targets, int64_t fir
         c->soft |= targets->eps2[i] > 0.0;
         c->soft_alike &= targets->eps2[i] == targets->eps2[0];
     }
-    cuda_take_blocks(c, first, end);
-    c->kernel = cuda_choose_kernel(c, targets->ni);
+    cuda_sum_set_blocks(c, first, end);
+    c->kernel = cuda_launch_config_kernel(c, targets->ni);
     c->list_rows = 0;
     c->launched = 0;
     code = make_room(c, targets->ni, f);
-    if (!code && targets->on_device) code = cuda_take(c, f);
+    if (!code && targets->on_device) code = cuda_arrays_load_targets(c, f);
     if (!code && !c->nj) {
         if (targets->fill) targets->fill(targets->context, 0, targets->ni);
         c->settled = 0;
@@ -346,20 +350,21 @@ int cuda_start_blocks(struct cuda *c, const struct targets *targets, int64_t fir
     } else if (!code) {
         code = cuda_sum_all(c, c->guess, rows, f);
     }
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
-int cuda_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
-               struct fault *f)
+int cuda_sum_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
+                   struct fault *f)
 {
     struct cuda *c = state;
     if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != cuda_nj(c))
+        walks->j_count != cuda_jparticles_count(c))
         return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
-    if (cuda_shares(c, targets)) return cuda_start_shared(c, targets, f);
-    const int code = cuda_bring_up_to_date(c, &c->upload, f);
-    return code ? code : cuda_start_blocks(c, targets, 0, cuda_all_blocks(c), c->rows_guess > 0, f);
+    if (cuda_multi_device_takes(c, targets)) return cuda_multi_device_start(c, targets, f);
+    const int code = cuda_jparticles_update(c, &c->upload, f);
+    return code ? code
+                : cuda_sum_start_blocks(c, targets, 0, cuda_all_blocks(c), c->rows_guess > 0, f);
 }
 
 /* ---- the end --------------------------------------------------------------------------- */
@@ -375,18 +380,18 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
         for (int lane = 0; lane < c->busy && !state; lane++)
             state = c->device.driver.query(c->device.stream[lane]);
         if (state == DRIVER_NOT_READY || (state == 0 && *flag == c->step)) continue;
-        return cuda_check(c, state ? state : INT_MAX, "sum", f);
+        return cuda_device_check(c, state ? state : INT_MAX, "sum", f);
     }
     return 0;
 }
 
-int cuda_is_through(const struct cuda *c)
+int cuda_sum_is_done(const struct cuda *c)
 {
     const volatile unsigned long long *flags = flags_of(c);
     return !c->launched || flags[cuda_parts(c->launched, c->tile_rows) - 1] == c->step;
 }
 
-int cuda_wait(struct cuda *c, int count, struct fault *f)
+int cuda_sum_wait(struct cuda *c, int count, struct fault *f)
 {
     const int64_t tiles = c->launched ? cuda_parts(count, c->tile_rows) : 0;
     for (; c->tiles_there < tiles; c->tiles_there++) {
@@ -400,33 +405,33 @@ int cuda_wait(struct cuda *c, int count, struct fault *f)
     return 0;
 }
 
-int cuda_finish_alone(struct cuda *c, unsigned want, int count, struct fault *f)
+int cuda_sum_finish_here(struct cuda *c, unsigned want, int count, struct fault *f)
 {
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
     c->guess = want & WANT_NEAREST;
     if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST))
         code = cuda_sum_all(c, want, c->has_rows, f);
-    if (!code) code = cuda_wait(c, count, f);
+    if (!code) code = cuda_sum_wait(c, count, f);
     if (!code && !c->settled && c->any_left) {
         if (count < c->targets.ni) {
-            cuda_leave(c);
+            cuda_device_leave(c);
             return 1;
         }
         c->rows_guess = ROWS_CALLS; /* it will happen again */
         jmemory_commit(c->memory);
-        code = cuda_settle(c, f);
+        code = cuda_partials_settle(c, f);
     }
     if (c->rows_guess) c->rows_guess--;
-    cuda_leave(c);
+    cuda_device_leave(c);
     return code;
 }
 
-int cuda_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
+int cuda_sum_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
 {
     struct cuda *c = state;
-    const int code =
-        c->sharing ? cuda_finish_shared(c, want, count, f) : cuda_finish_alone(c, want, count, f);
-    *results = cuda_results(c);
+    const int code = c->sharing ? cuda_multi_device_finish(c, want, count, f)
+                                : cuda_sum_finish_here(c, want, count, f);
+    *results = cuda_sum_results(c);
     return code;
 }

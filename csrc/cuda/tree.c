@@ -5,9 +5,9 @@
 int cuda_tree(void *state, struct tree_errand *errand, struct fault *f)
 {
     struct cuda *c = state;
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (code) return code;
-    code = cuda_answer(c, c->bridge->tree(&c->device, errand), f);
-    cuda_leave(c);
+    code = cuda_device_answer(c, c->bridge->tree(&c->device, errand), f);
+    cuda_device_leave(c);
     return code;
 }

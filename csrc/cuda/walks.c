@@ -92,10 +92,10 @@ static int64_t end_of_piece(const struct walks *w, const struct before *b, int64
 static int reserve(struct cuda *c, struct cuda_flight *flight, uint64_t in, uint64_t out,
                    struct fault *f)
 {
-    int code = cuda_reserve(c, &flight->pinned_in, MEMORY_PINNED, in, f);
-    if (!code) code = cuda_reserve(c, &flight->card_in, MEMORY_DEVICE, in, f);
-    if (!code) code = cuda_reserve(c, &flight->pinned_out, MEMORY_PINNED, out, f);
-    if (!code) code = cuda_reserve(c, &flight->card_out, MEMORY_DEVICE, out, f);
+    int code = cuda_device_reserve(c, &flight->pinned_in, MEMORY_PINNED, in, f);
+    if (!code) code = cuda_device_reserve(c, &flight->card_in, MEMORY_DEVICE, in, f);
+    if (!code) code = cuda_device_reserve(c, &flight->pinned_out, MEMORY_PINNED, out, f);
+    if (!code) code = cuda_device_reserve(c, &flight->card_out, MEMORY_DEVICE, out, f);
     return code;
 }
 
@@ -120,7 +120,7 @@ static void pack_tiles(const struct walk_group *g, int64_t target, int64_t entry
                                           .entries = entries_of(g),
                                           .target = (int32_t)(target + first),
                                           .targets = (int32_t)n};
-        walks_box(g->x + first, n, tile[t].centre, &tile[t].radius);
+        session_walks_box(g->x + first, n, tile[t].centre, &tile[t].radius);
     }
 }
 
@@ -161,7 +161,7 @@ static void pack_walk(const struct piece *p, int64_t walk)
             pack_bodies(part->x, part->m, part->n, (double (*)[4])place(p, l.entry_at) + entry);
         else if (!pack_numbers(part->list, part->n, p->w->common,
                                (int32_t *)place(p, l.entry_at) + entry))
-            walks_note(&p->w->bad_number, walk);
+            session_walks_note(&p->w->bad_number, walk);
     }
 }
 
@@ -174,9 +174,9 @@ static void give_walk(const struct piece *p, int64_t walk)
     for (int64_t i = 0; i < p->w->group[walk].ni; i++) {
         const double acc[3] = {out[i], out[n + i], out[2 * n + i]}, pot = out[3 * n + i];
         if (bits_of(pot) == CUDA_WALK_BAD)
-            walks_note(&p->w->bad_entry, walk);
+            session_walks_note(&p->w->bad_entry, walk);
         else
-            walks_give(p->w, walk, i, acc, pot);
+            session_walks_output(p->w, walk, i, acc, pot);
     }
 }
 
@@ -203,7 +203,7 @@ static void on_walks(struct piece *p, void (*task)(void *))
 
 static int wait_for(struct cuda *c, int lane, struct fault *f)
 {
-    return cuda_check(c, c->device.driver.wait(c->device.stream[lane]), "walks", f);
+    return cuda_device_check(c, c->device.driver.wait(c->device.stream[lane]), "walks", f);
 }
 
 /* Packs a piece and sends it off, unless a list of it has a number of no entry. */
@@ -226,13 +226,13 @@ static int send(struct piece *p, struct fault *f)
     job.bodies =
         p->w->common_x ? cuda_pointer(&c->walk_bodies) : (void *)(uintptr_t)(card + l.entry_at);
     if (p->w->common_x) job.list = (void *)(uintptr_t)(card + l.entry_at);
-    int code = cuda_check(c, d->copy_in(card, place(p, 0), l.bytes, stream), "walks", f);
-    if (!code) code = cuda_take_mode(c, p->w->precision, f);
-    if (!code) code = cuda_launch(c, p->lane, KERNEL_WALKS, l.tiles, 1, &job, f);
+    int code = cuda_device_check(c, d->copy_in(card, place(p, 0), l.bytes, stream), "walks", f);
+    if (!code) code = cuda_device_set_mode(c, p->w->precision, f);
+    if (!code) code = cuda_device_launch(c, p->lane, KERNEL_WALKS, l.tiles, 1, &job, f);
     c->mode = mode; /* of a force call that may be in progress */
     if (code) return code;
-    return cuda_check(c, d->copy_out(cuda_pointer(&p->flight->pinned_out), out, out_bytes, stream),
-                      "walks", f);
+    return cuda_device_check(
+        c, d->copy_out(cuda_pointer(&p->flight->pinned_out), out, out_bytes, stream), "walks", f);
 }
 
 /* Waits for a piece that was sent, and hands its results over. */
@@ -266,7 +266,8 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
 {
     const struct driver *d = &c->device.driver;
     const int64_t step = PIECE_BYTES / BODY_BYTES;
-    int code = cuda_reserve(c, &c->walk_bodies, MEMORY_DEVICE, (uint64_t)w->common * BODY_BYTES, f);
+    int code =
+        cuda_device_reserve(c, &c->walk_bodies, MEMORY_DEVICE, (uint64_t)w->common * BODY_BYTES, f);
     int lane = 0;
     for (int64_t k = 0; k < w->common && !code; k += step, lane = (lane + 1) % WALK_PIECES) {
         struct bodies b = {.w = w, .first = k, .next = k};
@@ -276,17 +277,18 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
         if (code) return code;
         const int64_t worth = parts(b.end - k, RUN);
         threads_run(w->threads < worth ? w->threads : (int)worth, pack_run, &b);
-        code = cuda_check(c,
-                          d->copy_in(c->walk_bodies.address + (uint64_t)k * BODY_BYTES, b.to,
-                                     (size_t)(b.end - k) * BODY_BYTES, c->device.stream[lane]),
-                          "walks", f);
+        code =
+            cuda_device_check(c,
+                              d->copy_in(c->walk_bodies.address + (uint64_t)k * BODY_BYTES, b.to,
+                                         (size_t)(b.end - k) * BODY_BYTES, c->device.stream[lane]),
+                              "walks", f);
     }
     for (int a = 0; a < WALK_PIECES && !code; a++) {
-        code = cuda_check(c, d->record(c->device.event, c->device.stream[a]), "walks", f);
+        code = cuda_device_check(c, d->record(c->device.event, c->device.stream[a]), "walks", f);
         for (int b = 0; b < WALK_PIECES && !code; b++)
             if (a != b)
-                code =
-                    cuda_check(c, d->follow(c->device.stream[b], c->device.event, 0), "walks", f);
+                code = cuda_device_check(c, d->follow(c->device.stream[b], c->device.event, 0),
+                                         "walks", f);
     }
     return code;
 }
@@ -337,11 +339,11 @@ static int sum(void *state, struct walks *w, struct fault *f)
     struct cuda *c = state;
     struct before *b = count_up(w);
     if (!b) return no_memory(w, f);
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (!code) {
         c->busy = DEVICE_STREAMS;
         code = sum_in_pieces(c, w, b, f);
-        cuda_leave(c);
+        cuda_device_leave(c);
     }
     memory_free(b);
     return code;
@@ -365,13 +367,13 @@ static int start(void *state, int number, struct walks *w, struct fault *f)
     if (!b) return no_memory(w, f);
     struct piece p = piece_of(c, number, w, b);
     const struct layout l = layout_of(w, b, 0, w->count);
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (!code) {
         c->busy = DEVICE_STREAMS;
         code = wait_for(c, p.lane, f);
         if (!code) code = reserve(c, p.flight, l.bytes, (uint64_t)l.targets * 32, f);
         if (!code) code = send(&p, f);
-        cuda_leave(c);
+        cuda_device_leave(c);
     }
     memory_free(b);
     return code;
@@ -383,10 +385,10 @@ static int finish(void *state, int number, struct walks *w, struct fault *f)
     struct before *b = count_up(w);
     if (!b) return no_memory(w, f);
     struct piece p = piece_of(c, number, w, b);
-    int code = cuda_enter(c, f);
+    int code = cuda_device_enter(c, f);
     if (!code) {
         code = take_back(&p, f);
-        cuda_leave(c);
+        cuda_device_leave(c);
     }
     memory_free(b);
     return code;

@@ -98,16 +98,17 @@ static int load(const char *loaded, embed_starter **starter)
 static int start_python(const char *card, int cuda)
 {
     char site[PLACE], version[VERSION];
-    const char *loaded = hosted_version(version);
+    const char *loaded = python_gil_version(version);
     embed_starter *starter = NULL;
     const struct process_options *options = options_process();
-    const int why = hosted_runs() ? interpreter_find_bridge(&found, loaded)
-                                  : interpreter_find(&found, options->python, loaded, cuda);
+    const int why = python_gil_python_runs()
+                        ? python_find_python_bridge(&found, loaded)
+                        : python_find_python(&found, options->python, loaded, cuda);
     if (why) return refuse(why, found.reason, NULL);
     const int failed = load(loaded, &starter);
     if (failed) return failed;
     error_copy(found.package, site, PLACE);
-    place_up(site, 1);
+    python_site_packages_up(site, 1);
     const char *name = strrchr(site, '/');
     const int shared = name && strstr(name, "-packages");
     struct embed how = {.build = EMBED_BUILD,
@@ -187,7 +188,7 @@ static int64_t enter(struct errand *e)
         error_copy(FORKED, e->device->text, DEVICE_TEXT);
         return G6X_E_FORK;
     }
-    if (!hosted_runs()) { /* the host's own, which has ended before the host */
+    if (!python_gil_python_runs()) { /* the host's own, which has ended before the host */
         error_copy("Python has ended", e->device->text, DEVICE_TEXT);
         return e->what == CLOSE ? 1 : G6X_E_PYTHON;
     }
@@ -239,9 +240,9 @@ static int64_t close_device(struct device *device, int32_t lost)
 static void start_once(void)
 {
     /* if it runs because another thread is just starting it, then it is not the host's */
-    const int hosted = hosted_runs() && !atomic_load(&embedded);
+    const int hosted = python_gil_python_runs() && !atomic_load(&embedded);
     if (!hosted) atomic_store(&embedded, 1);
-    void *state = hosted ? hosted_release() : NULL;
+    void *state = hosted ? python_gil_release() : NULL;
     (void)pthread_mutex_lock(&mutex);
     if (!tried) {
         struct errand start = {.what = START, .card = options_variable("GRAPE6_TEST_CARD")};
@@ -262,12 +263,12 @@ static void start_once(void)
         atomic_store(&tried, 1);
     }
     (void)pthread_mutex_unlock(&mutex);
-    hosted_take(state);
+    python_gil_acquire(state);
 }
 
 static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};
 
-const struct bridge *bridge_start(int wanted, struct fault *f)
+const struct bridge *python_bridge_start(int wanted, struct fault *f)
 {
     const int entered = atomic_load(&process), fine = !entered || entered == (int)getpid();
     if (fine && !atomic_load(&tried)) start_once();

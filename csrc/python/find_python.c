@@ -35,16 +35,17 @@ static int find_package(struct interpreter *found)
 {
     char path[PLACE], *real;
     Dl_info info;
-    if (!dladdr((void *)(uintptr_t)interpreter_find, &info) || !info.dli_fname) return 0;
+    if (!dladdr((void *)(uintptr_t)python_find_python, &info) || !info.dli_fname) return 0;
     error_copy(info.dli_fname, found->package, PLACE);
-    place_up(found->package, 2);
-    if (info.dli_fname[0] == '/' && place_exists(path, "%s/cuda/bridge.py", found->package))
+    python_site_packages_up(found->package, 2);
+    if (info.dli_fname[0] == '/' &&
+        python_site_packages_exists(path, "%s/cuda/bridge.py", found->package))
         return 1;
     real = realpath(info.dli_fname, NULL);
     error_copy(real ? real : "", found->package, PLACE);
     free(real);
-    place_up(found->package, 2);
-    return place_exists(path, "%s/cuda/bridge.py", found->package);
+    python_site_packages_up(found->package, 2);
+    return python_site_packages_exists(path, "%s/cuda/bridge.py", found->package);
 }
 
 /* Version of a bridge's file name, _bridge.cpython-311-x86_64-linux-gnu.so. Other builds of
@@ -72,7 +73,8 @@ static int find_bridge(struct interpreter *found)
         if (version_of_bridge(entry->d_name, version)) {
             error_copy(version, other, VERSION);
             if (found->version[0] && strcmp(version, found->version)) continue;
-            if (!place_exists(found->bridge, "%s/%s", found->package, entry->d_name)) continue;
+            if (!python_site_packages_exists(found->bridge, "%s/%s", found->package, entry->d_name))
+                continue;
             error_copy(version, found->version, VERSION);
             (void)closedir(folder);
             return 0;
@@ -88,7 +90,7 @@ static int find_bridge(struct interpreter *found)
                   other, found->version);
 }
 
-int interpreter_find_bridge(struct interpreter *found, const char *version)
+int python_find_python_bridge(struct interpreter *found, const char *version)
 {
     memset(found, 0, sizeof *found);
     error_copy(version, found->version, VERSION);
@@ -97,9 +99,10 @@ int interpreter_find_bridge(struct interpreter *found, const char *version)
 
 static int find_executable(struct interpreter *found, const char *prefix, const char *version)
 {
-    return (version[0] && place_exists(found->executable, "%s/bin/python%s", prefix, version)) ||
-           place_exists(found->executable, "%s/bin/python3", prefix) ||
-           place_exists(found->executable, "%s/bin/python", prefix);
+    return (version[0] &&
+            python_site_packages_exists(found->executable, "%s/bin/python%s", prefix, version)) ||
+           python_site_packages_exists(found->executable, "%s/bin/python3", prefix) ||
+           python_site_packages_exists(found->executable, "%s/bin/python", prefix);
 }
 
 /* .../lib/python3.11/site-packages/grape6py: the environment is four up, the version in the
@@ -109,15 +112,15 @@ static int find_own_environment(struct interpreter *found)
     char site[PLACE], prefix[PLACE], version[VERSION] = "";
     const char *name;
     error_copy(found->package, site, PLACE);
-    place_up(site, 1);
+    python_site_packages_up(site, 1);
     name = strrchr(site, '/');
     if (!name || (strcmp(name, "/site-packages") && strcmp(name, "/dist-packages"))) return 0;
-    place_up(site, 1);
+    python_site_packages_up(site, 1);
     name = strrchr(site, '/');
     if (!name || strncmp(name, "/python3", 8)) return 0;
     error_copy(name + strlen("/python"), version, VERSION);
     error_copy(site, prefix, PLACE);
-    place_up(prefix, 2);
+    python_site_packages_up(prefix, 2);
     if (find_executable(found, prefix, version)) return 1;
     return !strcmp(prefix, "/usr/local") && find_executable(found, "/usr", version);
 }
@@ -128,9 +131,10 @@ static int choose(struct interpreter *found, const char *wish)
     char file[PLACE], path[PLACE];
     if (*wish) {
         const char *name = strrchr(wish, '/');
-        if (*wish == '/' && (find_executable(found, wish, "") ||
-                             (!strncmp(name, "/python", 7) && !place_exists(path, "%s/.", wish) &&
-                              place_exists(found->executable, "%s", wish))))
+        if (*wish == '/' &&
+            (find_executable(found, wish, "") ||
+             (!strncmp(name, "/python", 7) && !python_site_packages_exists(path, "%s/.", wish) &&
+              python_site_packages_exists(found->executable, "%s", wish))))
             return 0;
         return refuse(found, G6X_E_PYTHON,
                       "GRAPE6_PYTHON=%.120s: it must be the full path of a python, or of the "
@@ -138,13 +142,15 @@ static int choose(struct interpreter *found, const char *wish)
                       wish);
     }
     if (find_own_environment(found)) return 0;
-    if (!place_exists(file, "%s/lib/interpreter", found->package))
+    if (!python_site_packages_exists(file, "%s/lib/interpreter", found->package))
         return refuse(found, G6X_E_PYTHON,
                       "no Python for the GPU side is known to this library; " ADVICE);
-    if (!place_setting(file, "executable", path) || !place_exists(found->executable, "%s", path))
+    if (!python_site_packages_setting(file, "executable", path) ||
+        !python_site_packages_exists(found->executable, "%s", path))
         return refuse(found, G6X_E_PYTHON,
                       "the Python that lib/interpreter of grape6py names is not there; " ADVICE);
-    if (place_setting(file, "libpython", path) && place_exists(found->libpython, "%s", path))
+    if (python_site_packages_setting(file, "libpython", path) &&
+        python_site_packages_exists(found->libpython, "%s", path))
         return 0;
     found->libpython[0] = 0;
     return 0;
@@ -156,24 +162,25 @@ static void survey(const char *executable, char *prefix, char *base, char *versi
 {
     char file[PLACE], value[PLACE], *real;
     error_copy(executable, prefix, PLACE);
-    place_up(prefix, 2);
+    python_site_packages_up(prefix, 2);
     real = realpath(executable, NULL);
     error_copy(real ? real : executable, base, PLACE);
     free(real);
     const char *name = strrchr(base, '/');
     if (name && !strncmp(name, "/python3.", 9) && strlen(name + 7) < VERSION)
         error_copy(name + 7, version, VERSION);
-    place_up(base, 2);
-    if (!place_exists(file, "%s/pyvenv.cfg", prefix)) {
+    python_site_packages_up(base, 2);
+    if (!python_site_packages_exists(file, "%s/pyvenv.cfg", prefix)) {
         error_copy(base, prefix, PLACE);
         return;
     }
-    if (place_setting(file, "home", value)) {
+    if (python_site_packages_setting(file, "home", value)) {
         error_copy(value, base, PLACE);
-        place_up(base, 1);
+        python_site_packages_up(base, 1);
     }
     unsigned major, minor;
-    if ((place_setting(file, "version", value) || place_setting(file, "version_info", value)) &&
+    if ((python_site_packages_setting(file, "version", value) ||
+         python_site_packages_setting(file, "version_info", value)) &&
         sscanf(value, "%1u.%3u", &major, &minor) == 2)
         (void)snprintf(version, VERSION, "%u.%u", major % 10, minor % 1000);
 }
@@ -187,12 +194,12 @@ static int find_libpython(struct interpreter *found, const char *base)
 #endif
     char *to = found->libpython;
     const char *v = found->version;
-    return *to || place_exists(to, "%s/lib/libpython%s.so.1.0", base, v) ||
-           place_exists(to, "%s/lib64/libpython%s.so.1.0", base, v) ||
-           place_exists(to, "%s/lib/%s/libpython%s.so.1.0", base, triplet, v);
+    return *to || python_site_packages_exists(to, "%s/lib/libpython%s.so.1.0", base, v) ||
+           python_site_packages_exists(to, "%s/lib64/libpython%s.so.1.0", base, v) ||
+           python_site_packages_exists(to, "%s/lib/%s/libpython%s.so.1.0", base, triplet, v);
 }
 
-int interpreter_find(struct interpreter *found, const char *wish, const char *loaded, int cuda)
+int python_find_python(struct interpreter *found, const char *wish, const char *loaded, int cuda)
 {
     char prefix[PLACE], base[PLACE], beside[PLACE], path[PLACE];
     int code;
@@ -202,8 +209,8 @@ int interpreter_find(struct interpreter *found, const char *wish, const char *lo
     survey(found->executable, prefix, base, found->version);
     if ((code = find_bridge(found))) return code;
     const char *v = found->version;
-    if (!place_exists(path, "%s/lib/python%s/encodings/__init__.py", base, v) &&
-        !place_exists(path, "%s/lib64/python%s/encodings/__init__.py", base, v))
+    if (!python_site_packages_exists(path, "%s/lib/python%s/encodings/__init__.py", base, v) &&
+        !python_site_packages_exists(path, "%s/lib64/python%s/encodings/__init__.py", base, v))
         return refuse(found, G6X_E_PYTHON, "the standard library of %.100s is not there; " ADVICE,
                       found->executable);
     if (loaded ? strcmp(loaded, v) != 0 : !find_libpython(found, base))
@@ -216,13 +223,13 @@ int interpreter_find(struct interpreter *found, const char *wish, const char *lo
                             v, v, base);
     /* Packages that lie beside grape6py are found, too, if that is a site-packages folder. */
     error_copy(found->package, beside, PLACE);
-    place_up(beside, 1);
+    python_site_packages_up(beside, 1);
     (void)snprintf(path, PLACE, "_cffi_backend.cpython-3%s-", v + 2);
-    const char *missing = !sites_have(prefix, base, v, beside, "numpy/__init__.py") ? "numpy"
-                          : !sites_have(prefix, base, v, beside, path)              ? "cffi"
-                          : cuda && !sites_have(prefix, base, v, beside, "cupy/__init__.py")
-                              ? "cupy"
-                              : NULL;
+    const char *missing =
+        !python_site_packages_have(prefix, base, v, beside, "numpy/__init__.py")          ? "numpy"
+        : !python_site_packages_have(prefix, base, v, beside, path)                       ? "cffi"
+        : cuda && !python_site_packages_have(prefix, base, v, beside, "cupy/__init__.py") ? "cupy"
+                                                                                          : NULL;
     if (!missing) return 0;
     return refuse(found, strcmp(missing, "cupy") ? G6X_E_PYTHON : G6X_E_RUNTIME,
                   "the Python package %s is missing: pip install 'grape6py[cuda%d]' into %.150s",

@@ -19,19 +19,20 @@ struct interpreter {
  * the library is installed in; the file `interpreter` beside the library. `loaded`: version of
  * a libpython that the process has already and that is therefore taken, or NULL. With
  * `cuda`, the version that the driver is good for, CuPy has to be there, too. */
-int interpreter_find(struct interpreter *found, const char *wish, const char *loaded, int cuda);
+int python_find_python(struct interpreter *found, const char *wish, const char *loaded, int cuda);
 /* Only the bridge, for a Python of this version that runs in this process already. */
-int interpreter_find_bridge(struct interpreter *found, const char *version);
+int python_find_python_bridge(struct interpreter *found, const char *version);
 
 /* python/site_packages.c: is a package in the folders that this Python imports from? `base` is
  * where its standard library lies, `prefix` the environment. */
-int sites_have(const char *prefix, const char *base, const char *version, const char *beside,
-               const char *file);
+int python_site_packages_have(const char *prefix, const char *base, const char *version,
+                              const char *beside, const char *file);
 /* Whether this path, put together as printf does it, is there. */
-int place_exists(char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int python_site_packages_exists(char *path, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Value of a line `name = value` of a file, of PLACE characters at most. */
-int place_setting(const char *file, const char *name, char *value);
+int python_site_packages_setting(const char *file, const char *name, char *value);
 /* Takes the last n parts off a path. */
-void place_up(char *path, int n);
+void python_site_packages_up(char *path, int n);
 
 #endif

@@ -12,7 +12,7 @@
 
 static void *symbol(const char *name) { return dlsym(RTLD_DEFAULT, name); }
 
-const char *hosted_version(char *version)
+const char *python_gil_version(char *version)
 {
     const char *(*get)(void);
     unsigned major, minor;
@@ -22,7 +22,7 @@ const char *hosted_version(char *version)
     return version;
 }
 
-int hosted_runs(void)
+int python_gil_python_runs(void)
 {
     int (*is_initialized)(void);
     *(void **)&is_initialized = symbol("Py_IsInitialized");
@@ -30,7 +30,7 @@ int hosted_runs(void)
 }
 
 /* This is what PyGILState_Check does, except that that one is wrong where subinterpreters are. */
-void *hosted_release(void)
+void *python_gil_release(void)
 {
     void *(*mine)(void), *(*current)(void), *(*release)(void);
     *(void **)&mine = symbol("PyGILState_GetThisThreadState");
@@ -40,7 +40,7 @@ void *hosted_release(void)
     return mine && current && release && mine() && mine() == current() ? release() : NULL;
 }
 
-void hosted_take(void *state)
+void python_gil_acquire(void *state)
 {
     void (*take)(void *);
     *(void **)&take = symbol("PyEval_RestoreThread");

@@ -4,11 +4,11 @@
 
 /* Version of the libpython in the process, as 3.11, in a buffer of VERSION characters; NULL if
  * there is none. */
-const char *hosted_version(char *version);
+const char *python_gil_version(char *version);
 /* Whether it has been started, and not ended. */
-int hosted_runs(void);
-/* Gives up the interpreter's lock if this thread has it, which hosted_take takes again. */
-void *hosted_release(void);
-void hosted_take(void *state);
+int python_gil_python_runs(void);
+/* Gives up the interpreter's lock if this thread has it, which python_gil_acquire takes again. */
+void *python_gil_release(void);
+void python_gil_acquire(void *state);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "python/find_python.h"
 
-int place_exists(char *path, const char *format, ...)
+int python_site_packages_exists(char *path, const char *format, ...)
 {
     struct stat status;
     va_list arguments;
@@ -21,7 +21,7 @@ int place_exists(char *path, const char *format, ...)
     return n > 0 && n < PLACE && stat(path, &status) == 0;
 }
 
-void place_up(char *path, int n)
+void python_site_packages_up(char *path, int n)
 {
     for (; n; n--) {
         char *slash = strrchr(path, '/');
@@ -32,7 +32,7 @@ void place_up(char *path, int n)
     }
 }
 
-int place_setting(const char *file, const char *name, char *value)
+int python_site_packages_setting(const char *file, const char *name, char *value)
 {
     char line[PLACE];
     int got = 0;
@@ -59,7 +59,7 @@ static int folder_has(const char *folder, const char *file)
 {
     char path[PLACE];
     const size_t n = strlen(file);
-    if (file[n - 1] != '-') return place_exists(path, "%s/%s", folder, file);
+    if (file[n - 1] != '-') return python_site_packages_exists(path, "%s/%s", folder, file);
     DIR *entries = opendir(folder);
     int has = 0;
     for (struct dirent *entry; entries && !has && (entry = readdir(entries));)
@@ -73,13 +73,14 @@ static int path_file_has(const char *folder, const char *name, const char *file)
 {
     char path[PLACE], line[PLACE];
     int has = 0;
-    if (!place_exists(path, "%s/%s", folder, name)) return 0;
+    if (!python_site_packages_exists(path, "%s/%s", folder, name)) return 0;
     FILE *stream = fopen(path, "re");
     while (stream && !has && fgets(line, sizeof line, stream)) {
         line[strcspn(line, "\r\n")] = 0;
         if (!*line || *line == '#' || !strncmp(line, "import", 6)) continue;
         has = *line == '/' ? folder_has(line, file)
-                           : place_exists(path, "%s/%s", folder, line) && folder_has(path, file);
+                           : python_site_packages_exists(path, "%s/%s", folder, line) &&
+                                 folder_has(path, file);
     }
     if (stream) (void)fclose(stream);
     return has;
@@ -104,14 +105,15 @@ static int prefix_has(const char *prefix, const char *version, const char *file)
     static const char *const forms[] = {"lib", "lib64"};
     char folder[PLACE];
     for (int k = 0; k < 2; k++)
-        if (place_exists(folder, "%s/%s/python%s/site-packages", prefix, forms[k], version) &&
+        if (python_site_packages_exists(folder, "%s/%s/python%s/site-packages", prefix, forms[k],
+                                        version) &&
             site_has(folder, file))
             return 1;
     return 0;
 }
 
-int sites_have(const char *prefix, const char *base, const char *version, const char *beside,
-               const char *file)
+int python_site_packages_have(const char *prefix, const char *base, const char *version,
+                              const char *beside, const char *file)
 {
     char path[PLACE], value[PLACE];
     const char *name = strrchr(beside, '/');
@@ -119,12 +121,15 @@ int sites_have(const char *prefix, const char *base, const char *version, const 
     if (name && (!strcmp(name, "/site-packages") || !strcmp(name, "/dist-packages")) &&
         site_has(beside, file))
         return 1;
-    if (place_exists(path, "%s/pyvenv.cfg", prefix) &&
-        (!place_setting(path, "include-system-site-packages", value) || strcmp(value, "true")))
+    if (python_site_packages_exists(path, "%s/pyvenv.cfg", prefix) &&
+        (!python_site_packages_setting(path, "include-system-site-packages", value) ||
+         strcmp(value, "true")))
         return 0;
     /* the base's own packages; the last two are Debian's */
     return prefix_has(base, version, file) ||
-           (place_exists(path, "%s/local/lib/python%s/dist-packages", base, version) &&
+           (python_site_packages_exists(path, "%s/local/lib/python%s/dist-packages", base,
+                                        version) &&
             site_has(path, file)) ||
-           (place_exists(path, "%s/lib/python3/dist-packages", base) && site_has(path, file));
+           (python_site_packages_exists(path, "%s/lib/python3/dist-packages", base) &&
+            site_has(path, file));
 }

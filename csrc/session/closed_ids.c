@@ -25,7 +25,7 @@ static uint64_t *place_of(uint64_t key)
     return &table[at];
 }
 
-int closed_ids_reserve(int64_t ids)
+int session_closed_ids_reserve(int64_t ids)
 {
     uint64_t *const old = table;
     const int64_t old_places = places;
@@ -42,17 +42,17 @@ int closed_ids_reserve(int64_t ids)
     return 0;
 }
 
-void closed_ids_add(int64_t id)
+void session_closed_ids_add(int64_t id)
 {
     uint64_t *place = place_of(key_of(id));
     count += !*place;
     *place = key_of(id);
 }
 
-int closed_ids_has(int64_t id) { return places && *place_of(key_of(id)) != 0; }
-int64_t closed_ids_count(void) { return count; }
+int session_closed_ids_has(int64_t id) { return places && *place_of(key_of(id)) != 0; }
+int64_t session_closed_ids_count(void) { return count; }
 
-void closed_ids_clear(void)
+void session_closed_ids_clear(void)
 {
     if (count) memset(table, 0, (size_t)places * sizeof *table);
     count = 0;

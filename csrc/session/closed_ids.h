@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* Allocates memory for so many ids, so that to add them cannot fail; 0 or G6X_E_MEMORY. */
-int closed_ids_reserve(int64_t ids);
-void closed_ids_add(int64_t id);
-int closed_ids_has(int64_t id);
+int session_closed_ids_reserve(int64_t ids);
+void session_closed_ids_add(int64_t id);
+int session_closed_ids_has(int64_t id);
 /* How many there are. */
-int64_t closed_ids_count(void);
-void closed_ids_clear(void);
+int64_t session_closed_ids_count(void);
+void session_closed_ids_clear(void);
 
 #endif

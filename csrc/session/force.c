@@ -52,12 +52,12 @@ static void free_arrays(struct force_call *c)
     c->room = 0;
 }
 
-void force_free(struct session *s)
+void session_force_free(struct session *s)
 {
     free_arrays(&s->call);
     memset(&s->call, 0, sizeof s->call);
-    pipes_free(&s->pipes);
-    grape5_free(&s->grape5);
+    session_ireg_free(&s->pipes);
+    api_g5_calls_free(&s->grape5);
     memory_free(s->list);
     s->list = NULL;
     s->list_room = 0;
@@ -86,7 +86,7 @@ static int make_room(struct force_call *c, int ni)
     return 0;
 }
 
-int force_make_room(struct session *s, int ni)
+int session_force_reserve(struct session *s, int ni)
 {
     if (!make_room(&s->call, ni)) return 0;
     return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
@@ -114,7 +114,8 @@ static void copy_targets(void *arrays, int first, int count)
     memcpy(c->x + first, from->x + first, n * sizeof *c->x);
     memcpy(c->v + first, from->v + first, n * sizeof *c->v);
     memset(c->invalid + first, 0, n);
-    if (handover_finite(c->x[first], 3 * n) && handover_finite(c->v[first], 3 * n)) return;
+    if (session_output_finite(c->x[first], 3 * n) && session_output_finite(c->v[first], 3 * n))
+        return;
     for (int i = first; i < first + count; i++) {
         c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
         if (!c->invalid[i]) continue;
@@ -125,7 +126,7 @@ static void copy_targets(void *arrays, int first, int count)
     }
 }
 
-int force_check_softening(struct session *s, int i, double eps2)
+int session_force_check_softening(struct session *s, int i, double eps2)
 {
     if (!is_negative(eps2) && is_finite(eps2)) return 0;
     return error_set(&s->fault, G6X_E_ARGUMENT, "eps2 of i particle %d is negative, NaN or Inf", i);
@@ -136,23 +137,24 @@ static int copy_softening(struct session *s, const double *eps2, int each)
     struct force_call *c = &s->call;
     for (int i = 0; i < c->ni; i++) {
         const double e = eps2[each ? i : 0];
-        const int code = each || !i ? force_check_softening(s, i, e) : 0;
+        const int code = each || !i ? session_force_check_softening(s, i, e) : 0;
         if (code) return code;
         c->eps2[i] = e;
     }
     return 0;
 }
 
-int force_check_particles(struct session *s, int nj, const char *or_what)
+int session_force_check_particles(struct session *s, int nj, const char *or_what)
 {
     int state;
     const int64_t bad = jmemory_first_bad(&s->j, nj, &state);
     if (bad < 0) return 0;
-    return force_bad_particle(s, bad, state == SLOT_LOST ? 0 : s->j.body[bad].index,
-                              state == SLOT_LOST, or_what);
+    return session_force_bad_particle(s, bad, state == SLOT_LOST ? 0 : s->j.body[bad].index,
+                                      state == SLOT_LOST, or_what);
 }
 
-int force_bad_particle(struct session *s, int64_t bad, int index, int lost, const char *or_what)
+int session_force_bad_particle(struct session *s, int64_t bad, int index, int lost,
+                               const char *or_what)
 {
     if (lost)
         return error_set(&s->fault, G6X_E_MEMORY,
@@ -164,7 +166,7 @@ int force_bad_particle(struct session *s, int64_t bad, int index, int lost, cons
                      (long long)bad, index, or_what);
 }
 
-int force_check(struct session *s, int nj, int ni, int lacks)
+int session_force_check(struct session *s, int nj, int ni, int lacks)
 {
     if (nj < 0 || ni < 0)
         return error_set(&s->fault, G6X_E_ARGUMENT,
@@ -172,10 +174,10 @@ int force_check(struct session *s, int nj, int ni, int lacks)
     if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "force call: null pointer");
     if (s->time_bad)
         return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
-    return force_check_particles(s, nj, "");
+    return session_force_check_particles(s, nj, "");
 }
 
-void force_new(struct session *s, int nj, int ni)
+void session_force_new(struct session *s, int nj, int ni)
 {
     struct force_call *c = &s->call;
     c->made = 1;
@@ -186,17 +188,17 @@ void force_new(struct session *s, int nj, int ni)
     c->invalid_rows = 0;
 }
 
-void force_freeze(struct session *s, int nj)
+void session_force_freeze(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
-    c->precision = force_precision(s, nj);
-    c->scale = force_scale_in(s, c->precision);
+    c->precision = session_force_precision(s, nj);
+    c->scale = session_force_scale_in(s, c->precision);
     c->jerk = s->options.jerk;
     c->snap = s->options.snap;
     c->time = s->time;
 }
 
-int force_upload(struct session *s, int nj)
+int session_force_upload(struct session *s, int nj)
 {
     const struct force_call *c = &s->call;
     struct options options = s->options;
@@ -208,11 +210,11 @@ int force_upload(struct session *s, int nj)
     return code ? code : s->backend->upload(s->state, &upload, &s->fault);
 }
 
-int force_start(struct session *s, int nj, const struct targets *targets)
+int session_force_start(struct session *s, int nj, const struct targets *targets)
 {
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
     const struct walk all = {0, targets->ni, 0, present};
-    const int code = force_upload(s, nj);
+    const int code = session_force_upload(s, nj);
     return code ? code : s->backend->start(s->state, targets, &all, 1, &s->fault);
 }
 
@@ -223,9 +225,9 @@ static int begin(struct session *s, int nj, struct arrays *from)
     struct force_call *c = &s->call;
     if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
     if (from)
-        force_freeze(s, nj);
+        session_force_freeze(s, nj);
     else
-        (void)force_scale(s, nj); /* settles the j memory */
+        (void)session_force_scale(s, nj); /* settles the j memory */
     const struct targets targets = {.ni = c->ni,
                                     .fill = from ? copy_targets : NULL,
                                     .context = from,
@@ -233,15 +235,15 @@ static int begin(struct session *s, int nj, struct arrays *from)
                                     .x = (const double (*)[3])c->x,
                                     .v = (const double (*)[3])c->v,
                                     .eps2 = c->eps2};
-    return force_start(s, nj, &targets);
+    return session_force_start(s, nj, &targets);
 }
 
-int force_fall_back(struct session *s, int code)
+int session_force_fall_back(struct session *s, int code)
 {
     const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
                           code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
     const int wanted = s->options.backend;
-    const struct backend *cpu = wanted == BACKEND_TREE ? &backend_cpu_tree : &backend_direct;
+    const struct backend *cpu = wanted == BACKEND_TREE ? &tree_backend_cpu : &cpu_direct_backend;
     char name[SESSION_NAME];
     if (!of_device || (wanted != BACKEND_AUTO && wanted != BACKEND_TREE) || s->backend == cpu)
         return code;
@@ -253,21 +255,21 @@ int force_fall_back(struct session *s, int code)
     return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
 
-int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
-                const double (*v)[3], const double *eps2, int each, const double *h2)
+int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
+                        const double (*v)[3], const double *eps2, int each, const double *h2)
 {
     struct force_call *c = &s->call;
     c->made = 0;
-    int code = force_check(s, nj, ni, !index || !x || !v || !eps2 || !h2);
-    if (!code) code = force_make_room(s, ni);
-    force_new(s, nj, ni);
+    int code = session_force_check(s, nj, ni, !index || !x || !v || !eps2 || !h2);
+    if (!code) code = session_force_reserve(s, ni);
+    session_force_new(s, nj, ni);
     if (!code) code = copy_softening(s, eps2, each);
     struct arrays arrays = {c, index, x, v, h2, INT_MAX};
     if (!code) {
         fenv_t host;
         fpenv_enter(&host);
         code = begin(s, nj, &arrays);
-        if (code && !force_fall_back(s, code)) code = begin(s, nj, &arrays);
+        if (code && !session_force_fall_back(s, code)) code = begin(s, nj, &arrays);
         fpenv_leave(&host);
     }
     const int bad = atomic_load(&arrays.first_bad);
@@ -285,7 +287,7 @@ int force_first(struct session *s, int nj, int ni, const int *index, const doubl
 
 /* ---- lasthalf ------------------------------------------------------------------- */
 
-struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences)
+struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincidences)
 {
     const struct force_call *c = &s->call;
     jmemory_commit(&s->j);
@@ -308,10 +310,10 @@ struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences)
 static void find_distances(struct session *s)
 {
     struct force_call *c = &s->call;
-    const struct direct_job job = force_job(s, NULL);
+    const struct direct_job job = session_force_job(s, NULL);
     for (int i = 0; i < c->ni; i++)
         if (c->results.nearest[i] >= 0)
-            c->distance[i] = exact_distance(&job, i, c->results.nearest[i]);
+            c->distance[i] = cpu_exact_distance(&job, i, c->results.nearest[i]);
 }
 
 static int finish(struct session *s, unsigned want, int count)
@@ -319,17 +321,17 @@ static int finish(struct session *s, unsigned want, int count)
     return s->backend->finish(s->state, want, count, &s->call.results, &s->fault);
 }
 
-int force_resume(struct session *s, int code)
+int session_force_resume(struct session *s, int code)
 {
     struct force_call *c = &s->call;
-    if (c->outdated || force_fall_back(s, code)) return code;
+    if (c->outdated || session_force_fall_back(s, code)) return code;
     code = begin(s, c->nj, NULL);
     if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
     (void)s->backend->coincidences(s->state); /* they were told before */
     return code;
 }
 
-void force_warn(struct session *s, int64_t coincidences)
+void session_force_warn(struct session *s, int64_t coincidences)
 {
     error_warn(&s->fault,
                "%lld pairs of different particles at one place with eps = 0 were "
@@ -337,7 +339,7 @@ void force_warn(struct session *s, int64_t coincidences)
                (long long)coincidences);
 }
 
-int force_complete(struct session *s, unsigned want)
+int session_force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     fenv_t host;
@@ -350,31 +352,31 @@ int force_complete(struct session *s, unsigned want)
                          "again for the nearest neighbours");
     fpenv_enter(&host);
     int code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
-    if (code && !force_fall_back(s, code)) {
+    if (code && !session_force_fall_back(s, code)) {
         code = begin(s, c->nj, NULL);
         if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
     }
     const int64_t coincidences = s->backend->coincidences(s->state);
     spoil(c);
     if (!code && want & WANT_DISTANCE) find_distances(s);
-    if (!code && s->options.verify > 0.0) verified = verify_rows(s, want);
+    if (!code && s->options.verify > 0.0) verified = session_verify_rows(s, want);
     fpenv_leave(&host);
-    if (coincidences && !c->done) force_warn(s, coincidences);
+    if (coincidences && !c->done) session_force_warn(s, coincidences);
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;
 }
 
-void force_before_write(struct session *s)
+void session_force_before_write(struct session *s)
 {
     struct force_call *c = &s->call;
     if (!c->made || c->outdated) return;
-    if (!c->done && !c->code) (void)force_complete(s, WANT_NEAREST | WANT_DISTANCE);
+    if (!c->done && !c->code) (void)session_force_complete(s, WANT_NEAREST | WANT_DISTANCE);
     c->outdated = 1;
 }
 
-int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
-               int *nearest, float *distance)
+int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3],
+                       double *pot, int *nearest, float *distance)
 {
     struct force_call *c = &s->call;
     int code = 0, rows = ni;
@@ -396,16 +398,16 @@ int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jer
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
         const struct backend *backend = s->backend;
-        int handed = handover_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
-        code = force_complete(s, want);
+        int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
+        code = session_force_complete(s, want);
         if (s->backend != backend) handed = 0;
         if (!code) {
-            handover_rows(s, &o, handed, c->ni);
-            code = handover_verdict(s, &o);
+            session_output_rows(s, &o, handed, c->ni);
+            code = session_output_verdict(s, &o);
             rows = 0;
         }
     }
-    if (code && rows) handover_nan(rows, acc, jerk, pot, nearest, distance);
+    if (code && rows) session_output_nan(rows, acc, jerk, pot, nearest, distance);
     fpenv_leave(&host);
     return code;
 }

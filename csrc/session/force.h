@@ -8,59 +8,59 @@
 
 /* Copies the i particles, brings the backend's j memory to the session's time and starts.
  * eps2 has one value, or ni of them if `each`. */
-int force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
-                const double (*v)[3], const double *eps2, int each, const double *h2);
+int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
+                        const double (*v)[3], const double *eps2, int each, const double *h2);
 /* Hands the results over; nearest and distance may be NULL, and jerk if none is computed. */
-int force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3], double *pot,
-               int *nearest, float *distance);
+int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3],
+                       double *pot, int *nearest, float *distance);
 /* To be called before a j particle is written: results that were not fetched yet are
  * computed now, so that the write cannot change them. */
-void force_before_write(struct session *s);
+void session_force_before_write(struct session *s);
 
-int force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
+int session_force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
 
 /* ---- the parts, for force_device.c ---- */
 
 /* Counts that are not negative, no null pointer (`lacks`), a time, no NaN among the j particles. */
-int force_check(struct session *s, int nj, int ni, int lacks);
+int session_force_check(struct session *s, int nj, int ni, int lacks);
 /* 0, or the fault of the first j particle below nj that is bad or lost; what else it may lack. */
-int force_check_particles(struct session *s, int nj, const char *or_what);
+int session_force_check_particles(struct session *s, int nj, const char *or_what);
 /* The fault of one: bad, or lost. */
-int force_bad_particle(struct session *s, int64_t address, int index, int lost,
-                       const char *or_what);
-int force_check_softening(struct session *s, int i, double eps2);
+int session_force_bad_particle(struct session *s, int64_t address, int index, int lost,
+                               const char *or_what);
+int session_force_check_softening(struct session *s, int i, double eps2);
 /* Room in the arrays of the call; what was in them is lost. */
-int force_make_room(struct session *s, int ni);
+int session_force_reserve(struct session *s, int ni);
 /* A call begins: nothing of the last one is left. */
-void force_new(struct session *s, int nj, int ni);
+void session_force_new(struct session *s, int nj, int ni);
 /* Settles the j memory; its scale, the time and the options are now those of the call. */
-void force_freeze(struct session *s, int nj);
+void session_force_freeze(struct session *s, int nj);
 /* Brings the backend's j memory to the call's time; */
-int force_upload(struct session *s, int nj);
+int session_force_upload(struct session *s, int nj);
 /* and starts the sum. */
-int force_start(struct session *s, int nj, const struct targets *targets);
+int session_force_start(struct session *s, int nj, const struct targets *targets);
 /* After a fault of the backend: on to the CPU, if the choice was the library's. The j memory is
  * all there; 0 if the call can be made again. */
-int force_fall_back(struct session *s, int code);
+int session_force_fall_back(struct session *s, int code);
 /* Warns of pairs at one place. */
-void force_warn(struct session *s, int64_t coincidences);
+void session_force_warn(struct session *s, int64_t coincidences);
 
 /* After a fault of the backend when the sums were complete: does them again on the CPU, if it may;
  * then 0. */
-int force_resume(struct session *s, int code);
+int session_force_resume(struct session *s, int code);
 /* Sees to it that the sums are there, and what else is wanted (WANT_*). */
-int force_complete(struct session *s, unsigned want);
+int session_force_complete(struct session *s, unsigned want);
 /* The current call for the functions of exact.h. */
-struct direct_job force_job(struct session *s, _Atomic int64_t *coincidences);
+struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincidences);
 
 /* Scale that a call with nj j particles uses. */
-struct scale force_scale(struct session *s, int nj);
+struct scale session_force_scale(struct session *s, int nj);
 /* The mode whose arithmetic it takes: double, where that of the session's mode would leave most
  * pairs to double. Merged sessions, whose scale was set, keep theirs. And the scale in a mode, of
  * j particles that are settled. */
-int force_precision(struct session *s, int nj);
-struct scale force_scale_in(struct session *s, int precision);
-void force_free(struct session *s);
+int session_force_precision(struct session *s, int nj);
+struct scale session_force_scale_in(struct session *s, int precision);
+void session_force_free(struct session *s);
 
 #ifdef GRAPE6_FAULT_INJECTION
 /* Test builds: from now on the sum of particle i is wrong in a high bit (-1: of none). */

@@ -7,7 +7,7 @@
 #include "util/memory.h"
 #include "session/verify.h"
 
-int force_device_number(const struct session *s)
+int session_force_device_number(const struct session *s)
 {
     return s->backend->arrays ? s->backend->arrays->number(s->state) : -1;
 }
@@ -22,10 +22,10 @@ static int without_device(struct session *s, const char *call)
 
 static int check(struct session *s, int nj, const struct targets *t, const struct device_forces *to)
 {
-    int code = force_check(s, nj, t->ni, !t->index || !t->x || !t->v);
+    int code = session_force_check(s, nj, t->ni, !t->index || !t->x || !t->v);
     if (!code && t->ni && (!to->acc || !to->jerk || !to->pot))
         code = error_set(&s->fault, G6X_E_NULL, "g6x_forces_device: null pointer");
-    return code ? code : force_check_softening(s, 0, t->eps2[0]);
+    return code ? code : session_force_check_softening(s, 0, t->eps2[0]);
 }
 
 static unsigned wanted(const struct force_call *c, const struct device_forces *to)
@@ -43,9 +43,9 @@ static int complete_on_host(struct session *s, const struct device_forces *to)
     if (!code) code = s->backend->finish(s->state, want, c->ni, &c->results, &s->fault);
     if (code) return code;
     const int64_t coincidences = s->backend->coincidences(s->state);
-    if (coincidences) force_warn(s, coincidences);
+    if (coincidences) session_force_warn(s, coincidences);
     c->done = DONE_SUMS | want;
-    return s->options.verify > 0.0 ? verify_rows(s, want) : 0;
+    return s->options.verify > 0.0 ? session_verify_rows(s, want) : 0;
 }
 
 static int compute(struct session *s, int nj, const struct targets *t,
@@ -54,12 +54,12 @@ static int compute(struct session *s, int nj, const struct targets *t,
     const struct device_arrays *arrays = s->backend->arrays;
     struct targets targets = *t;
     targets.want = wanted(&s->call, to);
-    int code = force_start(s, nj, &targets);
+    int code = session_force_start(s, nj, &targets);
     if (!code) code = arrays->hand_over(s->state, to, found, &s->fault);
     const int64_t coincidences = code || found->left ? 0 : s->backend->coincidences(s->state);
-    if (coincidences) force_warn(s, coincidences);
+    if (coincidences) session_force_warn(s, coincidences);
     if (code || (!found->left && !t->h2 && !(s->options.verify > 0.0))) return code;
-    code = force_make_room(s, t->ni);
+    code = session_force_reserve(s, t->ni);
     if (!code) code = complete_on_host(s, to);
     return code || !found->left ? code : arrays->hand_over(s->state, to, found, &s->fault);
 }
@@ -150,28 +150,29 @@ static int shared(struct session *s, int nj, const struct targets *t,
     int code = make_room_on_host(s, t->ni, &h);
     if (!code) code = fetch_targets(s, t, &h);
     if (code) {
-        (void)force_fall_back(s, code);
-        force_new(s, nj, t->ni);
+        (void)session_force_fall_back(s, code);
+        session_force_new(s, nj, t->ni);
         s->call.made = 0;
         s->call.code = code;
         return code;
     }
-    code = force_first(s, nj, t->ni, h.index, (const double (*)[3])h.x, (const double (*)[3])h.v,
-                       t->eps2, 0, h.h2);
-    const int last = force_last(s, nj, t->ni, h.acc, h.jerk, h.pot, to->nearest ? h.nearest : NULL,
-                                to->distance ? h.distance : NULL);
+    code = session_force_first(s, nj, t->ni, h.index, (const double (*)[3])h.x,
+                               (const double (*)[3])h.v, t->eps2, 0, h.h2);
+    const int last =
+        session_force_last(s, nj, t->ni, h.acc, h.jerk, h.pot, to->nearest ? h.nearest : NULL,
+                           to->distance ? h.distance : NULL);
     if (!code || code == G6X_E_I_NAN) code = last;
     s->call.made = t->h2 != NULL;
     if (!s->backend->arrays)
         return error_set(&s->fault, G6X_E_DEVICE_LOST,
                          "g6x_forces_device: the device has failed, which was to have the forces");
     const int there = put_forces(s, to, &h);
-    if (there) (void)force_fall_back(s, there);
+    if (there) (void)session_force_fall_back(s, there);
     return code ? code : there;
 }
 
-int force_device(struct session *s, int nj, const struct targets *targets,
-                 const struct device_forces *to)
+int session_force_device(struct session *s, int nj, const struct targets *targets,
+                         const struct device_forces *to)
 {
     struct force_call *c = &s->call;
     const struct device_arrays *arrays = s->backend->arrays;
@@ -182,14 +183,14 @@ int force_device(struct session *s, int nj, const struct targets *targets,
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
     if (!code && arrays->shares(s->state, targets->ni, (int)present))
         return shared(s, nj, targets, to);
-    force_new(s, nj, targets->ni);
+    session_force_new(s, nj, targets->ni);
     fpenv_enter(&host);
     if (!code) {
-        force_freeze(s, nj);
+        session_force_freeze(s, nj);
         code = compute(s, nj, targets, to, &found);
     }
     if (code && arrays) arrays->spoil(s->state, to, targets->stream);
-    if (code) (void)force_fall_back(s, code);
+    if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     s->calls++;
     s->full_calls += targets->ni == options_process()->npipes;
@@ -201,7 +202,7 @@ int force_device(struct session *s, int nj, const struct targets *targets,
 
 /* ---- j particles ------------------------------------------------------------------------ */
 
-int force_device_receive(struct session *s, const struct device_particles *from)
+int session_force_device_receive(struct session *s, const struct device_particles *from)
 {
     static const char call[] = "g6x_set_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
@@ -211,16 +212,17 @@ int force_device_receive(struct session *s, const struct device_particles *from)
     if (from->n && (!from->mass || !from->x))
         return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
     if (!arrays) return without_device(s, call);
-    force_before_write(s);
+    session_force_before_write(s);
     if (!from->n) return 0;
     fpenv_enter(&host);
     const int code = arrays->receive(s->state, &s->j, from, &s->fault);
-    if (code) (void)force_fall_back(s, code);
+    if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     return code;
 }
 
-int force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3], void *stream)
+int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],
+                                   void *stream)
 {
     static const char call[] = "g6x_get_predicted_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
@@ -233,10 +235,10 @@ int force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v
     s->call.made = 0;
     if (!nj) return 0;
     fpenv_enter(&host);
-    force_freeze(s, nj);
-    int code = force_upload(s, nj);
+    session_force_freeze(s, nj);
+    int code = session_force_upload(s, nj);
     if (!code) code = arrays->predicted(s->state, nj, x, v, stream, &s->fault);
-    if (code) (void)force_fall_back(s, code);
+    if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     return code;
 }

@@ -7,13 +7,14 @@
 #include "session/session.h"
 
 /* CUDA's number of the session's device, -1 if it is the CPU. */
-int force_device_number(const struct session *s);
+int session_force_device_number(const struct session *s);
 /* A whole force call; targets as with on_device. Lists can be read, and it is as any other call
  * afterwards, if there is an h2. */
-int force_device(struct session *s, int nj, const struct targets *targets,
-                 const struct device_forces *to);
-int force_device_receive(struct session *s, const struct device_particles *from);
+int session_force_device(struct session *s, int nj, const struct targets *targets,
+                         const struct device_forces *to);
+int session_force_device_receive(struct session *s, const struct device_particles *from);
 /* Ends the last force call, as a firsthalf does. */
-int force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3], void *stream);
+int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],
+                                   void *stream);
 
 #endif

@@ -13,7 +13,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-int force_list(struct session *s, int pipe, int maxlength, int *length, int *list)
+int session_force_list(struct session *s, int pipe, int maxlength, int *length, int *list)
 {
     struct force_call *c = &s->call;
     const int32_t *index;
@@ -31,7 +31,7 @@ int force_list(struct session *s, int pipe, int maxlength, int *length, int *lis
     fenv_t host;
     fpenv_enter(&host);
     int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
-    if (code && !force_resume(s, code))
+    if (code && !session_force_resume(s, code))
         code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
     fpenv_leave(&host);
     if (code) return code;

@@ -24,7 +24,7 @@ static void forget_origin(double origin[3], int *exponent)
     }
 }
 
-int force_precision(struct session *s, int nj)
+int session_force_precision(struct session *s, int nj)
 {
     const struct options *o = &s->options;
     jmemory_settle(&s->j, nj);
@@ -32,7 +32,7 @@ int force_precision(struct session *s, int nj)
     return may && jmemory_is_crowded(&s->j) ? MODE_DOUBLE : o->precision;
 }
 
-struct scale force_scale_in(struct session *s, int precision)
+struct scale session_force_scale_in(struct session *s, int precision)
 {
     struct scale scale = jmemory_scale(&s->j);
     const struct options *o = &s->options;
@@ -48,7 +48,7 @@ struct scale force_scale_in(struct session *s, int precision)
     return scale;
 }
 
-struct scale force_scale(struct session *s, int nj)
+struct scale session_force_scale(struct session *s, int nj)
 {
-    return force_scale_in(s, force_precision(s, nj));
+    return session_force_scale_in(s, session_force_precision(s, nj));
 }

@@ -10,7 +10,7 @@
 #include "session/output.h"
 #include "util/memory.h"
 
-int grape5_here_bad_write(struct session *s, int code, int64_t address, int64_t slots)
+int session_grape5_bad_write(struct session *s, int code, int64_t address, int64_t slots)
 {
     if (code == G6X_E_J_NAN)
         return error_set(&s->fault, code, "g5_set_xmj: NaN or Inf in the particle at address %lld",
@@ -20,13 +20,13 @@ int grape5_here_bad_write(struct session *s, int code, int64_t address, int64_t 
                      (long long)address, (long long)slots);
 }
 
-int grape5_here_set(struct session *s, int halves, int address, int n, const double (*x)[3],
-                    const double *mass)
+int session_grape5_set(struct session *s, int halves, int address, int n, const double (*x)[3],
+                       const double *mass)
 {
     struct grape5_points *p = &s->grape5.points;
     int64_t which;
-    const int code = grape5_points_set(p, halves, address, n, x, mass, &which);
-    return code ? grape5_here_bad_write(s, code, which, p->capacity) : 0;
+    const int code = cpu_grape5_points_set(p, halves, address, n, x, mass, &which);
+    return code ? session_grape5_bad_write(s, code, which, p->capacity) : 0;
 }
 
 static int make_room_for_results(struct grape5 *g, int ni)
@@ -47,7 +47,7 @@ static int make_room_for_results(struct grape5 *g, int ni)
     return 0;
 }
 
-int grape5_here_run(struct session *s, const double *eps2, int each)
+int session_grape5_run(struct session *s, const double *eps2, int each)
 {
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
@@ -58,8 +58,8 @@ int grape5_here_run(struct session *s, const double *eps2, int each)
     sum.acc = g->acc;
     sum.pot = g->pot;
     fpenv_enter(&host);
-    if (!code) grape5_points_pack(&g->points, g->n, s->options.scale);
-    if (!code) code = grape5_sum_run(&g->points, g->n, threads, &sum);
+    if (!code) cpu_grape5_points_pack(&g->points, g->n, s->options.scale);
+    if (!code) code = cpu_grape5_sum_run(&g->points, g->n, threads, &sum);
     fpenv_leave(&host);
     if (code)
         return error_set(&s->fault, code, "out of memory for the forces on %d particles", p->nip);
@@ -67,13 +67,13 @@ int grape5_here_run(struct session *s, const double *eps2, int each)
     g->invalid = sum.first_bad < p->nip;
     s->calls++;
     s->full_calls += p->nip == options_process()->npipes;
-    if (sum.coincidences) force_warn(s, sum.coincidences);
+    if (sum.coincidences) session_force_warn(s, sum.coincidences);
     if (!g->invalid) return 0;
     return error_set(&s->fault, G6X_E_I_NAN,
                      "NaN or Inf in i particle %d (index -1); its force is NaN", sum.first_bad);
 }
 
-int grape5_here_give(struct session *s, int ni, double (*a)[3], double *p)
+int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
 {
     const struct grape5 *g = &s->grape5;
     const struct pipes *pipes = &s->pipes;
@@ -81,7 +81,7 @@ int grape5_here_give(struct session *s, int ni, double (*a)[3], double *p)
     for (int i = ni - 1; i >= 0; i--) {
         double sum[NSUM] = {g->acc[i][0], g->acc[i][1], g->acc[i][2]};
         sum[SUM_POT] = g->pot[i];
-        if (!handover_fit(sum, 0) && handover_finite(pipes->x[i], 3)) out_of_range = i;
+        if (!session_output_fit(sum, 0) && session_output_finite(pipes->x[i], 3)) out_of_range = i;
         memcpy(a[i], sum + SUM_AX, sizeof a[i]);
         p[i] = 0.0 - sum[SUM_POT];
     }

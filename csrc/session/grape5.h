@@ -6,12 +6,12 @@
 #include "session/session.h"
 
 /* Sets the error of a write that was refused. */
-int grape5_here_bad_write(struct session *s, int code, int64_t address, int64_t slots);
-int grape5_here_set(struct session *s, int halves, int address, int n, const double (*x)[3],
-                    const double *mass);
+int session_grape5_bad_write(struct session *s, int code, int64_t address, int64_t slots);
+int session_grape5_set(struct session *s, int halves, int address, int n, const double (*x)[3],
+                       const double *mass);
 /* The forces at once: what is written later does not change them. */
-int grape5_here_run(struct session *s, const double *eps2, int each);
+int session_grape5_run(struct session *s, const double *eps2, int each);
 /* Hands over results; NaN in place of those beyond a double. */
-int grape5_here_give(struct session *s, int ni, double (*a)[3], double *p);
+int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p);
 
 #endif

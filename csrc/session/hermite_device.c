@@ -37,12 +37,13 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
 /* To be called with what a call of the device has returned. */
 static int leave(struct session *s, int code, const fenv_t *host)
 {
-    if (code) (void)force_fall_back(s, code);
+    if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(host);
     return code;
 }
 
-int hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time, void *stream)
+int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time,
+                                void *stream)
 {
     static const char call[] = "g6x_hermite_next_device";
     int ni = 0, code = check(s, call, time ? h : NULL, 0, 0.0);
@@ -55,8 +56,8 @@ int hermite_device_next(struct session *s, const struct g6x_hermite *h, double *
     return code ? code : ni;
 }
 
-int hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni, double time,
-                           void *stream)
+int session_hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, void *stream)
 {
     const int code = check(s, "g6x_hermite_predict_device", h, ni, time);
     fenv_t host;
@@ -65,8 +66,8 @@ int hermite_device_predict(struct session *s, const struct g6x_hermite *h, int n
     return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->fault), &host);
 }
 
-int hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni, double time,
-                           int what, void *stream)
+int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, int what, void *stream)
 {
     struct device_particles rows;
     int held = 0, code = check(s, "g6x_hermite_correct_device", h, ni, time);
@@ -78,6 +79,6 @@ int hermite_device_correct(struct session *s, const struct g6x_hermite *h, int n
                                              what & G6X_HERMITE_WRITE ? &rows : NULL, &held,
                                              &s->fault),
                  &host);
-    if (!code && what & G6X_HERMITE_WRITE) code = force_device_receive(s, &rows);
+    if (!code && what & G6X_HERMITE_WRITE) code = session_force_device_receive(s, &rows);
     return code ? code : held;
 }

@@ -7,10 +7,11 @@
 
 struct g6x_hermite;
 
-int hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time, void *stream);
-int hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni, double time,
-                           void *stream);
-int hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni, double time,
-                           int what, void *stream);
+int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time,
+                                void *stream);
+int session_hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, void *stream);
+int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, int what, void *stream);
 
 #endif

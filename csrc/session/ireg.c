@@ -6,7 +6,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 
-void pipes_free(struct pipes *p)
+void session_ireg_free(struct pipes *p)
 {
     memory_free(p->index);
     memory_free(p->x);
@@ -16,7 +16,7 @@ void pipes_free(struct pipes *p)
     memset(p, 0, sizeof *p);
 }
 
-int pipes_grow(struct pipes *p, int room)
+int session_ireg_grow(struct pipes *p, int room)
 {
     if (room <= p->room) return 0;
     const size_t n = (size_t)room, old = (size_t)p->room;
@@ -27,7 +27,7 @@ int pipes_grow(struct pipes *p, int room)
     more.eps2 = memory_zeroed(n * sizeof *more.eps2);
     more.h2 = memory_zeroed(n * sizeof *more.h2);
     if (!more.index || !more.x || !more.v || !more.eps2 || !more.h2) {
-        pipes_free(&more);
+        session_ireg_free(&more);
         return G6X_E_MEMORY;
     }
     if (old) {
@@ -39,6 +39,6 @@ int pipes_grow(struct pipes *p, int room)
     }
     struct pipes gone = *p;
     *p = more;
-    pipes_free(&gone);
+    session_ireg_free(&gone);
     return 0;
 }

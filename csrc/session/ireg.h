@@ -11,7 +11,7 @@ struct pipes {
 };
 
 /* Makes room, the new pipes zero; 0 or G6X_E_MEMORY, and then all is as before. */
-int pipes_grow(struct pipes *p, int room);
-void pipes_free(struct pipes *p);
+int session_ireg_grow(struct pipes *p, int room);
+void session_ireg_free(struct pipes *p);
 
 #endif

@@ -11,7 +11,7 @@
 
 static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
-int handover_finite(const double *a, size_t n)
+int session_output_finite(const double *a, size_t n)
 {
     uint64_t any = 0;
     for (size_t k = 0; k < n; k++)
@@ -19,8 +19,8 @@ int handover_finite(const double *a, size_t n)
     return !(any >> 63);
 }
 
-void handover_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
-                  float *distance)
+void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
+                        float *distance)
 {
     if (MISTAKE(stale_outputs)) return;
     if (!acc && !jerk && !pot && !nearest && !distance) return; /* n may be garbage, too */
@@ -35,7 +35,7 @@ void handover_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *
     }
 }
 
-int handover_fit(double sum[NSUM], int jerk)
+int session_output_fit(double sum[NSUM], int jerk)
 {
     unsigned unfit = 0; /* bit per window: a vector is NaN as a whole */
     for (int k = 0; k < NSUM; k++)
@@ -53,7 +53,7 @@ static void careful_rows(struct outputs *o, int first, int end)
     for (int i = first; i < end; i++) {
         double sum[NSUM];
         for (int k = 0; k < NSUM; k++) sum[k] = c->results.sum[k][i];
-        if (!handover_fit(sum, c->jerk) && !c->invalid[i]) {
+        if (!session_output_fit(sum, c->jerk) && !c->invalid[i]) {
             int lowest = atomic_load(&o->out_of_range);
             while (i < lowest && !atomic_compare_exchange_weak(&o->out_of_range, &lowest, i))
                 continue;
@@ -72,7 +72,7 @@ static int is_plain(const struct outputs *o, int first, int count)
     for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
     for (int k = 0; k < NSUM && !invalid; k++)
         if (c->jerk || window_of(k) != WINDOW_JERK)
-            invalid = !handover_finite(c->results.sum[k] + first, (size_t)count);
+            invalid = !session_output_finite(c->results.sum[k] + first, (size_t)count);
     return !invalid;
 }
 
@@ -116,7 +116,7 @@ static int copiers(const struct session *s, int rows)
     return worth < most ? worth : most; /* 0 is as 1 */
 }
 
-void handover_rows(struct session *s, struct outputs *o, int first, int end)
+void session_output_rows(struct session *s, struct outputs *o, int first, int end)
 {
     if (first >= end) return;
     o->end = end;
@@ -157,7 +157,7 @@ static void early_task(void *early)
     }
 }
 
-int handover_early(struct session *s, struct outputs *o, unsigned want)
+int session_output_early(struct session *s, struct outputs *o, unsigned want)
 {
     const struct force_call *c = &s->call;
     struct early e = {.session = s, .outputs = o, .want = want, .turn = ATOMIC_FLAG_INIT};
@@ -168,7 +168,7 @@ int handover_early(struct session *s, struct outputs *o, unsigned want)
     return e.code < 0 ? 0 : e.next;
 }
 
-int handover_verdict(struct session *s, const struct outputs *o)
+int session_output_verdict(struct session *s, const struct outputs *o)
 {
     struct force_call *c = &s->call;
     const int row = atomic_load(&o->out_of_range);

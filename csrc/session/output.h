@@ -16,21 +16,21 @@ struct outputs {
 };
 
 /* Whether none of n numbers is NaN or Inf; a loop that vectors take. */
-int handover_finite(const double *a, size_t n);
+int session_output_finite(const double *a, size_t n);
 /* Fills the outputs of n particles with quiet NaN, and nearest neighbours with -1, which its hosts
  * take for a hardware error. Each pointer may be NULL. */
-void handover_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
-                  float *distance);
+void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
+                        float *distance);
 /* Makes NaN of the jerk unless it was computed, and of what does not fit a double, in which case 0
  * is returned. */
-int handover_fit(double sum[NSUM], int jerk);
+int session_output_fit(double sum[NSUM], int jerk);
 /* Hands over rows while later ones are still being computed, if the backend can do that and there
  * are enough of them; the number of rows that are through. What went wrong will do so again when
  * all are asked for. */
-int handover_early(struct session *s, struct outputs *o, unsigned want);
+int session_output_early(struct session *s, struct outputs *o, unsigned want);
 /* Hands over rows first to end - 1 of the call's results. */
-void handover_rows(struct session *s, struct outputs *o, int first, int end);
+void session_output_rows(struct session *s, struct outputs *o, int first, int end);
 /* The code of a call whose rows were all handed over. */
-int handover_verdict(struct session *s, const struct outputs *o);
+int session_output_verdict(struct session *s, const struct outputs *o);
 
 #endif

@@ -48,7 +48,7 @@ static long long word_of(const struct scale *scale)
            (long long)(scale->velocity + 32768) << 32 | (long long)(mixed >> 49) << 48;
 }
 
-int exchange_get(struct session *s, int ni, long long *words)
+int session_partial_words_get(struct session *s, int ni, long long *words)
 {
     struct force_call *c = &s->call;
     if (!c->made)
@@ -58,10 +58,10 @@ int exchange_get(struct session *s, int ni, long long *words)
                          "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
     if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
     const struct partial_row *rows = NULL;
-    int code = c->code ? c->code : force_complete(s, 0);
+    int code = c->code ? c->code : session_force_complete(s, 0);
     jmemory_commit(&s->j); /* some rows may still lack what is done on the host */
     if (!code) code = s->backend->partials(s->state, &rows, &s->fault);
-    if (code && !c->code && !force_resume(s, code))
+    if (code && !c->code && !session_force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->fault);
     if (code) return code;
     const long long scale = word_of(&s->call.scale);
@@ -76,7 +76,7 @@ int exchange_get(struct session *s, int ni, long long *words)
     return c->invalid_rows ? G6X_E_I_NAN : 0;
 }
 
-int exchange_add(int ni, long long *sum, const long long *words, struct fault *f)
+int session_partial_words_add(int ni, long long *sum, const long long *words, struct fault *f)
 {
     for (int i = 0; i < ni; i++) {
         long long *a = sum + (size_t)i * G6X_PARTIAL_WORDS;
@@ -96,8 +96,8 @@ int exchange_add(int ni, long long *sum, const long long *words, struct fault *f
     return 0;
 }
 
-int exchange_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3], double *pot,
-                   struct fault *f)
+int session_partial_words_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+                                double *pot, struct fault *f)
 {
     int out_of_range = -1;
     for (int i = 0; i < ni; i++) {
@@ -105,12 +105,12 @@ int exchange_force(int ni, const long long *words, double (*acc)[3], double (*je
         struct partial_row row;
         double sum[NSUM];
         if (!is_row(w)) {
-            handover_nan(ni, acc, jerk, pot, NULL, NULL);
+            session_output_nan(ni, acc, jerk, pot, NULL, NULL);
             return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
         }
         from_words(w, &row);
         partial_value(&row, sum);
-        if (!handover_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
+        if (!session_output_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];

@@ -5,10 +5,10 @@
 #include "session/session.h"
 
 /* The rows of the session's force call as G6X_PARTIAL_WORDS words each. */
-int exchange_get(struct session *s, int ni, long long *words);
+int session_partial_words_get(struct session *s, int ni, long long *words);
 /* These two need no session. */
-int exchange_add(int ni, long long *sum, const long long *words, struct fault *f);
-int exchange_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3], double *pot,
-                   struct fault *f);
+int session_partial_words_add(int ni, long long *sum, const long long *words, struct fault *f);
+int session_partial_words_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
+                                double *pot, struct fault *f);
 
 #endif

@@ -27,9 +27,9 @@ static int barrier(int command)
 enum { MOST_DISTURBED = 16 }; /* then threads share the session, and each write takes the lock */
 static int possible;
 
-void quick_prepare(void) { possible = barrier(REGISTER); }
+void session_quick_write_prepare(void) { possible = barrier(REGISTER); }
 
-void quick_allow(struct session *s)
+void session_quick_write_allow(struct session *s)
 {
     struct quick *q = &s->quick;
     const struct at_rest *r = &s->j.rest;
@@ -42,7 +42,7 @@ void quick_allow(struct session *s)
     atomic_store_explicit(&q->thread, quick_thread(), memory_order_release);
 }
 
-void quick_stop(struct session *s)
+void session_quick_write_stop(struct session *s)
 {
     struct quick *q = &s->quick;
     void *thread = atomic_load_explicit(&q->thread, memory_order_relaxed);

@@ -2,10 +2,11 @@
  *
  * An atomic exchange and what it waits for cost more than the rest of such a write. After a write
  * that was made under the lock, its thread may therefore make those of the addresses that follow
- * with plain stores (quick_allow): it says so in `writing`, and then looks again whether it
- * still may. Whoever locks the session ends that first (quick_stop): another thread withdraws the
- * permission, lets the kernel put a memory barrier into all threads (membarrier), and waits while
- * `writing`. So under the lock all is as if each of these writes had been made under it.
+ * with plain stores (session_quick_write_allow): it says so in `writing`, and then looks again
+ * whether it still may. Whoever locks the session ends that first (session_quick_write_stop):
+ * another thread withdraws the permission, lets the kernel put a memory barrier into all threads
+ * (membarrier), and waits while `writing`. So under the lock all is as if each of these writes had
+ * been made under it.
  */
 #ifndef GRAPE6_SESSION_QUICK_WRITE_H
 #define GRAPE6_SESSION_QUICK_WRITE_H
@@ -58,12 +59,12 @@ static inline void quick_end(struct session *s)
 }
 
 /* Once a process, also a forked one: whether the system can do it. */
-void quick_prepare(void);
+void session_quick_write_prepare(void);
 /* After a write to what is at rest, under the lock: this thread may make those that follow without
  * it. */
-void quick_allow(struct session *s);
+void session_quick_write_allow(struct session *s);
 /* Puts an end to that, if a thread may; for who has just locked the session. */
-void quick_stop(struct session *s);
+void session_quick_write_stop(struct session *s);
 
 /* Writes a particle, if that can be done so; 0 if the write has to be made under the lock. */
 static inline int quick_write(int64_t id, int address, int index, double time, double mass,

@@ -16,10 +16,11 @@
 static const char *library(void)
 {
     Dl_info info;
-    return dladdr((void *)(uintptr_t)report_start, &info) && info.dli_fname ? info.dli_fname : "?";
+    return dladdr((void *)(uintptr_t)session_report_start, &info) && info.dli_fname ? info.dli_fname
+                                                                                    : "?";
 }
 
-void report_start(const struct session *s)
+void session_report_start(const struct session *s)
 {
     static const char *const MODES[] = {"grape", "double", "single"};
     static char last[ERROR_LINE]; /* kira opens its cluster again every few hundred blocks */
@@ -43,7 +44,7 @@ void report_start(const struct session *s)
     error_info("%s", text);
 }
 
-void report_calls(struct session *s)
+void session_report_calls(struct session *s)
 {
     char name[SESSION_NAME];
     const int64_t calls = atomic_exchange(&s->calls, 0), full = atomic_exchange(&s->full_calls, 0);

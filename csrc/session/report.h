@@ -6,8 +6,8 @@ struct session;
 
 /* At its open; a line equal to the last one is left out. The registry and
  * the session are locked. */
-void report_start(const struct session *s);
+void session_report_start(const struct session *s);
 /* At its close or at the exit of the process that opened it: once, if there were calls. */
-void report_calls(struct session *s);
+void session_report_calls(struct session *s);
 
 #endif

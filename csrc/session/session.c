@@ -37,7 +37,7 @@ static void lock(struct session *s)
             (void)nanosleep(&moment, NULL);
         }
     }
-    if (atomic_load_explicit(&s->quick.thread, memory_order_relaxed)) quick_stop(s);
+    if (atomic_load_explicit(&s->quick.thread, memory_order_relaxed)) session_quick_write_stop(s);
 }
 
 void session_release(struct session *s)
@@ -55,7 +55,7 @@ static void free_after_fork(struct session *s)
 static void after_fork(void)
 {
     (void)pthread_mutex_init(&registry, NULL);
-    quick_prepare();
+    session_quick_write_prepare();
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
     for (struct session *s = unused; s; s = s->next) free_after_fork(s);
@@ -63,7 +63,7 @@ static void after_fork(void)
 
 static void prepare(void)
 {
-    quick_prepare();
+    session_quick_write_prepare();
     (void)pthread_atfork(NULL, NULL, after_fork);
 }
 
@@ -139,8 +139,8 @@ static int open_cuda(struct session *s, struct fault *f)
 }
 
 /* On the CPU and on a graphics card. */
-static const struct backend *const DIRECT[] = {&backend_direct, &backend_cuda};
-static const struct backend *const TREE[] = {&backend_cpu_tree, &backend_cuda_tree};
+static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_device_backend};
+static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
 
 static int start_backend(struct session *s, int backend)
 {
@@ -166,7 +166,7 @@ static int start_backend(struct session *s, int backend)
 static int open_new(int64_t id, int how, int backend, struct session **out)
 {
     struct session *s = unused ? unused : memory_zeroed(sizeof *s);
-    if (!s || closed_ids_reserve(sessions_open + 1 + closed_ids_count())) {
+    if (!s || session_closed_ids_reserve(sessions_open + 1 + session_closed_ids_count())) {
         if (s != unused) memory_free(s);
         return fault_of_process(G6X_E_MEMORY, "out of memory at open");
     }
@@ -179,7 +179,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     memset(&s->fault, 0, sizeof s->fault);
     s->quick.disturbed = 0;
     const int code = start_backend(s, backend);
-    if (!code) report_start(s);
+    if (!code) session_report_start(s);
     if (!code) s->open = how;
     session_release(s);
     struct session **at = code ? &unused : chain_of(id);
@@ -205,7 +205,7 @@ int session_open(int64_t id, int backend)
         explicitly_open++;
     }
     if (!code) {
-        closed_ids_clear();
+        session_closed_ids_clear();
         atomic_store(&session_used_last, s);
     }
     (void)pthread_mutex_unlock(&registry);
@@ -215,14 +215,14 @@ int session_open(int64_t id, int backend)
 static void shut(struct session *s)
 {
     lock(s);
-    report_calls(s);
-    walks_free(s);
+    session_report_calls(s);
+    session_walks_free(s);
     if (s->state) s->backend->close(s->state);
     s->state = NULL;
     jmemory_free(&s->j);
-    force_free(s);
+    session_force_free(s);
     s->open = 0;
-    closed_ids_add(s->id);
+    session_closed_ids_add(s->id);
     session_release(s);
     sessions_open--;
     struct session **at = chain_of(s->id);
@@ -254,7 +254,7 @@ __attribute__((destructor)) static void at_exit(void)
     if (pthread_mutex_trylock(&registry)) return;
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next)
-            if (s->open) report_calls(s);
+            if (s->open) session_report_calls(s);
     (void)pthread_mutex_unlock(&registry);
 }
 
@@ -270,7 +270,7 @@ static struct session *find_or_open(int64_t id, int *code)
     else if (!explicitly_open)
         *code = error_set(&process_fault, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
                           opening_call(id));
-    else if (closed_ids_has(id))
+    else if (session_closed_ids_has(id))
         *code = error_set(&process_fault, G6X_E_NOT_OPEN, "%s was closed; call %s again",
                           session_name(id, name), opening_call(id));
     else if (!s)

@@ -31,17 +31,17 @@ static int is_nan_row(const struct force_call *c, int i)
     return nan;
 }
 
-int verify_rows(struct session *s, unsigned want)
+int session_verify_rows(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
     _Atomic int64_t coincidences = 0;
-    const struct direct_job job = force_job(s, &coincidences);
+    const struct direct_job job = session_force_job(s, &coincidences);
     const double tolerance =
         s->backend->capabilities & CAN_APPROXIMATE ? TREE_TOLERANCE : TOLERANCE[c->precision];
     for (int i = 0; i < c->ni; i++) {
         double right[NSUM], size[NWINDOW];
         if (!chosen(s) || c->invalid[i] || is_nan_row(c, i)) continue;
-        exact_row(&job, i, right, size);
+        cpu_exact_row(&job, i, right, size);
         for (int k = 0; k < NSUM; k++) {
             const int w = window_of(k);
             if (w == WINDOW_JERK && !(want & WANT_JERK)) continue;

@@ -6,6 +6,6 @@
 
 /* Compares a fraction of the rows of the call that was just computed, others each time;
  * `want` tells whether jerks are there. 0 or G6X_E_VERIFY. */
-int verify_rows(struct session *s, unsigned want);
+int session_verify_rows(struct session *s, unsigned want);
 
 #endif

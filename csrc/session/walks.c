@@ -21,18 +21,18 @@ struct walk_flight {
     int64_t bad_target, bad_entry, out_of_range; /* as in struct walks */
 };
 
-void walks_note(_Atomic int64_t *lowest, int64_t walk)
+void session_walks_note(_Atomic int64_t *lowest, int64_t walk)
 {
     int64_t seen = atomic_load(lowest);
     while (walk < seen && !atomic_compare_exchange_weak(lowest, &seen, walk)) continue;
 }
 
-void walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius)
+void session_walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     double half[3], most = 0.0, sum = 0.0;
     for (int64_t i = 0; i < count; i++) {
-        if (!handover_finite(x[i], 3)) continue;
+        if (!session_output_finite(x[i], 3)) continue;
         for (int c = 0; c < 3; c++) {
             low[c] = x[i][c] < low[c] ? x[i][c] : low[c];
             high[c] = x[i][c] > high[c] ? x[i][c] : high[c];
@@ -48,23 +48,24 @@ void walks_box(const double (*x)[3], int64_t count, double centre[3], double *ra
     *radius = fmin(most * sqrt(sum), DBL_MAX); /* of squares that are in range */
 }
 
-void walks_give(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot)
+void session_walks_output(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot)
 {
     const struct walk_group *g = &w->group[walk];
-    const int acc_fits = handover_finite(acc, 3), pot_fits = handover_finite(&pot, 1);
+    const int acc_fits = session_output_finite(acc, 3), pot_fits = session_output_finite(&pot, 1);
     memcpy(g->acc[i], acc, sizeof g->acc[i]);
     g->pot[i] = pot;
     if (acc_fits && pot_fits) return;
-    walks_note(isnan(pot) ? &w->bad_target : &w->out_of_range, walk);
-    handover_nan(1, acc_fits ? NULL : &g->acc[i], NULL, pot_fits ? NULL : &g->pot[i], NULL, NULL);
+    session_walks_note(isnan(pot) ? &w->bad_target : &w->out_of_range, walk);
+    session_output_nan(1, acc_fits ? NULL : &g->acc[i], NULL, pot_fits ? NULL : &g->pot[i], NULL,
+                       NULL);
 }
 
-void walks_spoil(const struct walks *w)
+void session_walks_fill_nan(const struct walks *w)
 {
     for (int64_t k = 0; k < w->count; k++)
         for (int64_t i = 0; i < w->group[k].ni; i++)
-            handover_nan(1, w->group[k].acc ? &w->group[k].acc[i] : NULL, NULL,
-                         w->group[k].pot ? &w->group[k].pot[i] : NULL, NULL, NULL);
+            session_output_nan(1, w->group[k].acc ? &w->group[k].acc[i] : NULL, NULL,
+                               w->group[k].pot ? &w->group[k].pot[i] : NULL, NULL, NULL);
 }
 
 /* ---- sums --------------------------------------------------------------------------------- */
@@ -97,20 +98,20 @@ static int verdict(const struct walks *w, struct fault *f)
 
 static int spoils_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
 
-int walks_sum(struct session *s, struct walks *w)
+int session_walks_sum(struct session *s, struct walks *w)
 {
     const struct walk_engine *engine = s->backend->walks;
     fenv_t host;
     fpenv_enter(&host);
     fpenv_flush(1);
     prepare(s, w);
-    int code = engine ? engine->sum(s->state, w, &s->fault) : walks_host_sum(w, &s->fault);
-    if (code && !force_fall_back(s, code)) {
+    int code = engine ? engine->sum(s->state, w, &s->fault) : cpu_walks_sum(w, &s->fault);
+    if (code && !session_force_fall_back(s, code)) {
         prepare(s, w);
-        code = walks_host_sum(w, &s->fault);
+        code = cpu_walks_sum(w, &s->fault);
     }
     if (!code) code = verdict(w, &s->fault);
-    if (spoils_all(code)) walks_spoil(w);
+    if (spoils_all(code)) session_walks_fill_nan(w);
     fpenv_leave(&host);
     return code;
 }
@@ -125,7 +126,7 @@ static void forget(struct walk_flight *f)
     *f = (struct walk_flight){0};
 }
 
-void walks_free(struct session *s)
+void session_walks_free(struct session *s)
 {
     for (int k = 0; s->walks && k < WALK_TAGS; k++) forget(&s->walks[k]);
     memory_free(s->walks);
@@ -160,7 +161,7 @@ static int sum_now(struct session *s, struct walks *w, struct walk_flight *f)
         w->group[k].pot = f->pot + at;
     }
     prepare(s, w);
-    const int code = walks_host_sum(w, &s->fault);
+    const int code = cpu_walks_sum(w, &s->fault);
     f->bad_target = w->bad_target;
     f->bad_entry = w->bad_entry;
     f->out_of_range = w->out_of_range;
@@ -174,12 +175,12 @@ static int start(struct session *s, struct walks *w, struct walk_flight *f)
     if (!engine) return sum_now(s, w, f);
     f->on_device = 1;
     const int code = engine->start(s->state, (int)(f - s->walks), w, &s->fault);
-    if (!code || force_fall_back(s, code)) return code;
+    if (!code || session_force_fall_back(s, code)) return code;
     f->on_device = 0;
     return sum_now(s, w, f);
 }
 
-int walks_dispatch(struct session *s, int tag, struct walks *w, int code)
+int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code)
 {
     fenv_t host;
     if (!s->walks) s->walks = memory_zeroed(WALK_TAGS * sizeof *s->walks);
@@ -219,7 +220,7 @@ static int take(struct session *s, struct walk_flight *f, struct walks *w)
     if (f->on_device) {
         prepare(s, w);
         int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->fault);
-        if (code) (void)force_fall_back(s, code);
+        if (code) (void)session_force_fall_back(s, code);
         return code ? code : verdict(w, &s->fault);
     }
     prepare(s, w);
@@ -236,7 +237,7 @@ static int take(struct session *s, struct walk_flight *f, struct walks *w)
     return verdict(w, &s->fault);
 }
 
-int walks_retrieve(struct session *s, int tag, struct walks *w)
+int session_walks_retrieve(struct session *s, int tag, struct walks *w)
 {
     struct walk_flight *f = flight_of(s, tag, 0);
     fenv_t host;
@@ -252,7 +253,7 @@ int walks_retrieve(struct session *s, int tag, struct walks *w)
     else
         code = take(s, f, w);
     if (f && code != G6X_E_MISMATCH) forget(f);
-    if (spoils_all(code)) walks_spoil(w);
+    if (spoils_all(code)) session_walks_fill_nan(w);
     fpenv_leave(&host);
     return code;
 }

@@ -59,25 +59,26 @@ struct walk_engine {
 };
 
 /* walks.c */
-int walks_sum(struct session *s, struct walks *w);
+int session_walks_sum(struct session *s, struct walks *w);
 /* code: what was wrong with the arguments, or 0; the tag's retrieval will say it, too. */
-int walks_dispatch(struct session *s, int tag, struct walks *w, int code);
+int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code);
 /* Of the groups, ni, acc and pot are read. */
-int walks_retrieve(struct session *s, int tag, struct walks *w);
-void walks_free(struct session *s);
+int session_walks_retrieve(struct session *s, int tag, struct walks *w);
+void session_walks_free(struct session *s);
 /* Makes NaN of all results. */
-void walks_spoil(const struct walks *w);
+void session_walks_fill_nan(const struct walks *w);
 /* Notes a walk in one of the places above. */
-void walks_note(_Atomic int64_t *lowest, int64_t walk);
+void session_walks_note(_Atomic int64_t *lowest, int64_t walk);
 /* Centre of the box of a tile's targets, and half its diagonal; of those without a NaN or an
  * infinity.
  */
-void walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius);
+void session_walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius);
 /* Hands over results of a group's target: NaN if the target had one, infinite if they do not fit a
  * double, both of which is noted. */
-void walks_give(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot);
+void session_walks_output(struct walks *w, int64_t walk, int64_t i, const double acc[3],
+                          double pot);
 
 /* cpu/walks.c */
-int walks_host_sum(struct walks *w, struct fault *f);
+int cpu_walks_sum(struct walks *w, struct fault *f);
 
 #endif

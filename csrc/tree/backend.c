@@ -18,6 +18,7 @@
 #include "tree/kernel.h"
 #include "shared/tree_hilbert.h"
 #include "tree/parts.h"
+#include "util/threads.h"
 
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
  * after a change of the j particles the first targets or pairs, as long as which it takes to build
@@ -36,7 +37,7 @@ static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
 
 enum { NOT_SERVED = -2 };
 
-int octree_no_memory(struct fault *f, const char *what, int64_t n)
+int tree_backend_no_memory(struct fault *f, const char *what, int64_t n)
 {
     return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
@@ -57,8 +58,8 @@ static void octree_close(void *state)
     struct octree *t = state;
     if (!t) return;
     t->behind->close(t->direct);
-    tree_free(&t->tree);
-    sources_free(&t->sources);
+    tree_build_free(&t->tree);
+    tree_sources_free(&t->sources);
     free_targets(t);
     memory_free(t->list);
     memory_free(t);
@@ -70,7 +71,7 @@ static int open_before(const struct backend *behind, const struct options *o, in
     struct octree *t = memory_zeroed(sizeof *t);
     if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
     t->behind = behind;
-    t->on_card = behind == &backend_cuda;
+    t->on_card = behind == &cuda_device_backend;
     t->worth = options_variable("GRAPE6_TEST_TREE") ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
     const int code = t->behind->open(o, choice, &t->direct, f);
     if (code)
@@ -82,12 +83,12 @@ static int open_before(const struct backend *behind, const struct options *o, in
 
 static int octree_open(const struct options *o, int choice, void **state, struct fault *f)
 {
-    return open_before(&backend_direct, o, choice, state, f);
+    return open_before(&cpu_direct_backend, o, choice, state, f);
 }
 
 static int octree_open_on_card(const struct options *o, int choice, void **state, struct fault *f)
 {
-    return open_before(&backend_cuda, o, choice, state, f);
+    return open_before(&cuda_device_backend, o, choice, state, f);
 }
 
 static int octree_grow(void *state, int64_t slots, struct fault *f)
@@ -153,7 +154,7 @@ static struct tree_input input_of(const struct sources *s)
     return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
 }
 
-int octree_build_here(struct octree *t, struct fault *f)
+int tree_backend_build_here(struct octree *t, struct fault *f)
 {
     const struct tree_input in = input_of(&t->sources);
     fpenv_flush(1);
@@ -166,10 +167,10 @@ int octree_build_here(struct octree *t, struct fault *f)
 /* A tree on a device is built with its first sum; the device has none of several parts. */
 static int prepare_on_device(struct octree *t, const struct tree_input *in, struct fault *f)
 {
-    tree_free_parts(t->tree.parts);
+    tree_parts_free(t->tree.parts);
     t->tree.parts = NULL;
-    tree_find_box(&t->tree.box, in, threads_of(&t->options));
-    const int code = may_be_crowded(&t->tree.box, &t->sources) ? octree_build_here(t, f) : 0;
+    tree_build_box(&t->tree.box, in, threads_of(&t->options));
+    const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_backend_build_here(t, f) : 0;
     t->in_parts = t->tree.parts != NULL;
     return code;
 }
@@ -180,13 +181,14 @@ static int build(struct octree *t, struct fault *f)
     const int threads = threads_of(&t->options);
     int code = 0;
     jmemory_commit(t->memory);
-    if (sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk, threads))
-        return octree_no_memory(f, "j particles of a tree", t->nj);
+    if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
+                             threads))
+        return tree_backend_no_memory(f, "j particles of a tree", t->nj);
     const struct tree_input in = input_of(s);
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->worth->particles || !s->finite) return 0;
-    code = t->on_card ? prepare_on_device(t, &in, f) : octree_build_here(t, f);
+    code = t->on_card ? prepare_on_device(t, &in, f) : tree_backend_build_here(t, f);
     t->current = t->fresh = t->useful = !code;
     return code;
 }
@@ -204,7 +206,7 @@ static int make_room(struct octree *t, int ni, struct fault *f)
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
     if (!t->row || !room || !t->rows_of_i) {
         free_targets(t);
-        return octree_no_memory(f, "i particles", ni);
+        return tree_backend_no_memory(f, "i particles", ni);
     }
     t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
     t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
@@ -246,7 +248,7 @@ static void look_up(void *context, int64_t first, int64_t end)
     for (int i = (int)first; i < end; i++) {
         int32_t address = -1;
         const int found = jmemory_find(t->memory, t->targets.index[i], t->nj, 1, &address);
-        t->number[i] = found ? sources_number(&t->sources, address) : -1;
+        t->number[i] = found ? tree_sources_number(&t->sources, address) : -1;
         if (found > 1 || !is_served(t, i)) t->number[i] = NOT_SERVED;
     }
 }
@@ -272,9 +274,9 @@ static void sort_out(struct octree *t)
     int odd = ni;
     t->plain = 0;
     jmemory_map(t->memory);
-    tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
+    threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, look_up, t);
     for (int i = 0; i < ni; i++) t->row[t->number[i] == NOT_SERVED ? --odd : t->plain++] = i;
-    tree_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
+    threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
 }
 
 static int octree_start(void *state, const struct targets *targets, const struct walk *walks,
@@ -333,9 +335,9 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         octree_grow,                                                                               \
         octree_upload,                                                                             \
         octree_start,                                                                              \
-        octree_finish,                                                                             \
-        octree_partials,                                                                           \
-        octree_neighbours,                                                                         \
+        tree_results_finish,                                                                       \
+        tree_results_partials,                                                                     \
+        tree_results_neighbours,                                                                   \
         octree_coincidences,                                                                       \
         octree_describe,                                                                           \
         octree_close,                                                                              \
@@ -343,5 +345,5 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         NULL,                                                                                      \
     }
 
-const struct backend backend_cpu_tree = OCTREE("cpu-tree", octree_open);
-const struct backend backend_cuda_tree = OCTREE("cuda-tree", octree_open_on_card);
+const struct backend tree_backend_cpu = OCTREE("cpu-tree", octree_open);
+const struct backend tree_backend_cuda = OCTREE("cuda-tree", octree_open_on_card);

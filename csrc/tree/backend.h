@@ -51,14 +51,15 @@ struct octree {
 };
 
 /* Sets a fault of memory for so many of what. */
-int octree_no_memory(struct fault *f, const char *what, int64_t n);
+int tree_backend_no_memory(struct fault *f, const char *what, int64_t n);
 /* Builds the tree on the CPU. */
-int octree_build_here(struct octree *t, struct fault *f);
+int tree_backend_build_here(struct octree *t, struct fault *f);
 
 /* tree/results.c: see backend.h */
-int octree_finish(void *state, unsigned want, int count, struct results *results, struct fault *f);
-int octree_partials(void *state, const struct partial_row **rows, struct fault *f);
-int octree_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
-                      struct fault *f);
+int tree_results_finish(void *state, unsigned want, int count, struct results *results,
+                        struct fault *f);
+int tree_results_partials(void *state, const struct partial_row **rows, struct fault *f);
+int tree_results_neighbours(void *state, int i, const double *h2, const int32_t **index,
+                            int64_t *count, struct fault *f);
 
 #endif

@@ -10,10 +10,12 @@
 #include "core/scale.h"
 #include "shared/tree_hilbert.h"
 #include "tree/parts.h"
+#include "util/threads.h"
+#include "util/radix_sort.h"
 
 enum { GRAIN = 8192 };
 
-void tree_free_points(struct tree_points *p)
+void tree_build_free_points(struct tree_points *p)
 {
     memory_free(p->order);
     memory_free(p->x);
@@ -21,9 +23,9 @@ void tree_free_points(struct tree_points *p)
     memset(p, 0, sizeof *p);
 }
 
-void tree_free(struct tree *t)
+void tree_build_free(struct tree *t)
 {
-    tree_free_points(&t->points);
+    tree_build_free_points(&t->points);
     memory_free(t->key);
     memory_free(t->rank);
     memory_free(t->cell);
@@ -31,7 +33,7 @@ void tree_free(struct tree *t)
     memory_free(t->far);
     memory_free(t->place);
     memory_free(t->motion);
-    tree_free_parts(t->parts);
+    tree_parts_free(t->parts);
     memset(t, 0, sizeof *t);
 }
 
@@ -64,12 +66,12 @@ static void extent_of(void *context, int64_t first, int64_t end)
     }
 }
 
-void tree_find_box(struct tree_box *box, const struct tree_input *in, int threads)
+void tree_build_box(struct tree_box *box, const struct tree_input *in, int threads)
 {
     struct extent e = {.in = in, .piece = (in->n + 63) / 64};
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     double mass = 0.0;
-    tree_each(threads, 64, 1, extent_of, &e);
+    threads_each(threads, 64, 1, extent_of, &e);
     for (int p = 0; p < 64; p++) {
         for (int c = 0; c < 3; c++) {
             low[c] = e.low[p][c] < low[c] ? e.low[p][c] : low[c];
@@ -114,13 +116,13 @@ static void gather_points(void *context, int64_t first, int64_t end)
     }
 }
 
-int tree_take_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
-                     struct tree_points *p, int threads)
+int tree_build_load_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
+                           struct tree_points *p, int threads)
 {
     const size_t n = (size_t)in->n;
     if (in->n > p->room) {
         const size_t padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
-        tree_free_points(p);
+        tree_build_free_points(p);
         memory_free(*key);
         *key = memory_zeroed(n * sizeof **key);
         p->order = memory_zeroed(n * sizeof *p->order);
@@ -132,16 +134,16 @@ int tree_take_points(const struct tree_box *box, const struct tree_input *in, ui
     }
     p->n = in->n;
     struct taking t = {box, in, *key, p};
-    tree_each(threads, in->n, GRAIN, key_points, &t);
-    const int code = tree_sort(in->n, *key, p->order, threads);
+    threads_each(threads, in->n, GRAIN, key_points, &t);
+    const int code = radix_sort(in->n, *key, p->order, threads);
     if (code) return code;
-    tree_each(threads, in->n, GRAIN, gather_points, &t);
+    threads_each(threads, in->n, GRAIN, gather_points, &t);
     /* behind the last: copies of it without mass */
     float *columns[7] = {p->x, p->y, p->z, p->xl, p->yl, p->zl, p->m};
     for (int c = 0; c < 7 && n; c++)
         for (int k = 0; k < 2 * TREE_GROUP; k++)
             columns[c][n + (size_t)k] = c < 6 ? columns[c][n - 1] : 0.0f;
-    return tree_take_velocities(box, in, p, threads);
+    return tree_motion_load_velocities(box, in, p, threads);
 }
 
 /* ---- cells -------------------------------------------------------------------------- */
@@ -220,7 +222,7 @@ static int split_level(struct tree *t, int level)
     const int32_t first = t->level_first[level], count = t->cells - first;
     struct split s = {t, level, first, memory_zeroed((size_t)count * sizeof *s.end)};
     if (!s.end) return G6X_E_MEMORY;
-    tree_each(t->threads, count, 512, find_octants, &s);
+    threads_each(t->threads, count, 512, find_octants, &s);
     int64_t next = t->cells;
     for (int32_t k = first; k < first + count; k++) {
         struct tree_cell *c = &t->cell[k];
@@ -231,7 +233,7 @@ static int split_level(struct tree *t, int level)
     }
     const int code = next > INT32_MAX ? G6X_E_MEMORY : room_for_cells(t, next);
     if (!code) {
-        tree_each(t->threads, count, 512, write_children, &s);
+        threads_each(t->threads, count, 512, write_children, &s);
         t->level_first[level + 1] = t->cells;
         t->cells = (int32_t)next;
     }
@@ -332,7 +334,7 @@ static int make_moments(struct tree *t)
     for (int level = t->levels - 1; level >= 0; level--) {
         struct level l = {t, t->level_first[level]};
         const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
-        tree_each(t->threads, end - l.first, 256, find_moments, &l);
+        threads_each(t->threads, end - l.first, 256, find_moments, &l);
     }
     t->far[t->cells] = (struct tree_far){.x = 4.0f}; /* far from everything, without mass */
     return 0;
@@ -349,7 +351,7 @@ static int make_ranks(struct tree *t)
     memory_free(t->rank);
     t->rank = memory_zeroed((size_t)t->points.n * sizeof *t->rank);
     if (!t->rank) return G6X_E_MEMORY;
-    tree_each(t->threads, t->points.n, GRAIN, find_ranks, t);
+    threads_each(t->threads, t->points.n, GRAIN, find_ranks, t);
     return 0;
 }
 
@@ -357,21 +359,21 @@ int tree_build_one(struct tree *t, const struct tree_input *in, int threads)
 {
     int code = 0;
     t->threads = threads;
-    tree_find_box(&t->box, in, threads);
-    tree_find_frame(&t->box, in, threads);
-    code = tree_take_points(&t->box, in, &t->key, &t->points, threads);
+    tree_build_box(&t->box, in, threads);
+    tree_motion_find_frame(&t->box, in, threads);
+    code = tree_build_load_points(&t->box, in, &t->key, &t->points, threads);
     if (!code) code = make_ranks(t);
     if (!code) code = make_cells(t);
     if (!code) code = make_moments(t);
-    return code ? code : tree_make_motions(t);
+    return code ? code : tree_motion_make(t);
 }
 
 int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f)
 {
-    tree_free_parts(t->parts);
+    tree_parts_free(t->parts);
     t->parts = NULL;
     int code = tree_build_one(t, in, threads);
-    if (!code && !tree_is_resolved(t, in)) code = tree_make_parts(t, in);
+    if (!code && !tree_parts_is_resolved(t, in)) code = tree_parts_make(t, in);
     if (code)
         return error_set(f, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
                          (long long)in->n);

@@ -31,14 +31,14 @@ static struct planted **find(int handle)
     return at;
 }
 
-void tree_registry_free(struct planted *p)
+void tree_handles_free(struct planted *p)
 {
-    tree_free(&p->tree);
+    tree_build_free(&p->tree);
     memory_free(p->x);
     memory_free(p);
 }
 
-int tree_registry_add(struct planted *p)
+int tree_handles_add(struct planted *p)
 {
     lock();
     do last_handle = last_handle < INT_MAX ? last_handle + 1 : 1;
@@ -50,7 +50,7 @@ int tree_registry_add(struct planted *p)
     return handle;
 }
 
-struct planted *tree_registry_take(int handle)
+struct planted *tree_handles_acquire(int handle)
 {
     lock();
     struct planted *p = *find(handle);
@@ -59,15 +59,15 @@ struct planted *tree_registry_take(int handle)
     return p;
 }
 
-void tree_registry_release(struct planted *p)
+void tree_handles_release(struct planted *p)
 {
     lock();
     const int last = --p->users == 0 && p->closed;
     unlock();
-    if (last) tree_registry_free(p);
+    if (last) tree_handles_free(p);
 }
 
-void tree_registry_remove(int handle)
+void tree_handles_remove(int handle)
 {
     lock();
     struct planted **at = find(handle), *p = *at;
@@ -77,5 +77,5 @@ void tree_registry_remove(int handle)
     }
     const int unused = p && !p->users;
     unlock();
-    if (unused) tree_registry_free(p);
+    if (unused) tree_handles_free(p);
 }

@@ -16,13 +16,13 @@ struct planted {
 };
 
 /* The number that a tree gets: no open tree has it, and no closed one had it lately. */
-int tree_registry_add(struct planted *p);
+int tree_handles_add(struct planted *p);
 /* The tree of a number, which is there until it is released; NULL if there is none. */
-struct planted *tree_registry_take(int handle);
-void tree_registry_release(struct planted *p);
+struct planted *tree_handles_acquire(int handle);
+void tree_handles_release(struct planted *p);
 /* Frees the tree of a number, if there is one, when the last to have taken it releases it. */
-void tree_registry_remove(int handle);
+void tree_handles_remove(int handle);
 /* Frees one that was not added. */
-void tree_registry_free(struct planted *p);
+void tree_handles_free(struct planted *p);
 
 #endif

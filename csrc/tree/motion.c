@@ -6,6 +6,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 #include "tree/tree.h"
+#include "util/threads.h"
 
 enum { GRAIN = 8192, PIECES = 64 };
 
@@ -39,7 +40,7 @@ static int exponent_of_most(const struct tree_input *in, int threads)
 {
     struct flow o = {.in = in};
     double most = 0.0;
-    tree_each(threads, PIECES, 1, most_of, &o);
+    threads_each(threads, PIECES, 1, most_of, &o);
     for (int p = 0; p < PIECES; p++) most = fmax(most, o.most[p]);
     return tree_speed_exponent(most);
 }
@@ -60,7 +61,7 @@ static void momentum_of(void *context, int64_t first, int64_t end)
     }
 }
 
-void tree_find_frame(struct tree_box *box, const struct tree_input *in, int threads)
+void tree_motion_find_frame(struct tree_box *box, const struct tree_input *in, int threads)
 {
     struct flow o = {.in = in, .box = box};
     double mass = 0.0, momentum[3] = {0.0, 0.0, 0.0};
@@ -68,7 +69,7 @@ void tree_find_frame(struct tree_box *box, const struct tree_input *in, int thre
     memset(box->frame, 0, sizeof box->frame);
     if (!in->v) return;
     box->velocity = exponent_of_most(in, threads);
-    tree_each(threads, PIECES, 1, momentum_of, &o);
+    threads_each(threads, PIECES, 1, momentum_of, &o);
     for (int p = 0; p < PIECES; p++) {
         mass += o.mass[p];
         for (int c = 0; c < 3; c++) momentum[c] += o.momentum[p][c];
@@ -76,7 +77,7 @@ void tree_find_frame(struct tree_box *box, const struct tree_input *in, int thre
     for (int c = 0; c < 3 && mass > 0.0; c++) box->frame[c] = momentum[c] / mass;
 }
 
-float tree_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads)
+float tree_motion_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads)
 {
     return targets->v ? tree_widen(box, exponent_of_most(targets, threads)) : 1.0f;
 }
@@ -100,8 +101,8 @@ static void gather(void *context, int64_t first, int64_t end)
         }
 }
 
-int tree_take_velocities(const struct tree_box *box, const struct tree_input *in,
-                         struct tree_points *p, int threads)
+int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
+                                struct tree_points *p, int threads)
 {
     const size_t n = (size_t)in->n, padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
     memory_free(p->vx);
@@ -111,7 +112,7 @@ int tree_take_velocities(const struct tree_box *box, const struct tree_input *in
     if (!p->vx) return G6X_E_MEMORY;
     p->vy = p->vx + padded, p->vz = p->vy + padded;
     struct taking t = {box, in, p};
-    tree_each(threads, in->n, GRAIN, gather, &t);
+    threads_each(threads, in->n, GRAIN, gather, &t);
     return 0;
 }
 
@@ -172,7 +173,7 @@ static void find_motions(void *context, int64_t first, int64_t end)
     }
 }
 
-int tree_make_motions(struct tree *t)
+int tree_motion_make(struct tree *t)
 {
     memory_free(t->motion);
     t->motion = NULL;
@@ -183,7 +184,7 @@ int tree_make_motions(struct tree *t)
     for (int level = t->levels - 1; level >= 0 && !missing; level--) {
         l.first = t->level_first[level];
         const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
-        tree_each(t->threads, end - l.first, 256, find_motions, &l);
+        threads_each(t->threads, end - l.first, 256, find_motions, &l);
     }
     memory_free(l.rates);
     return missing ? G6X_E_MEMORY : 0;

@@ -69,7 +69,7 @@ static int is_spread(const struct tree *t, const struct tree_input *in)
     return closest >= TREE_UNRESOLVED * TREE_UNRESOLVED;
 }
 
-int tree_is_resolved(const struct tree *t, const struct tree_input *in)
+int tree_parts_is_resolved(const struct tree *t, const struct tree_input *in)
 {
     if (t->cells == 1) return is_spread(t, in);
     for (int32_t k = 0; k < t->cells; k++)
@@ -148,7 +148,7 @@ struct sets {
 
 static void free_part(struct tree_part *part)
 {
-    tree_free(&part->tree);
+    tree_build_free(&part->tree);
     memory_free(part->place);
     memory_free(part->x);
     memory_free(part->v);
@@ -276,7 +276,7 @@ static int take_set(struct tree_parts *p, struct sets *sets, int threads)
         const struct tree_input in = {part.n, (const double (*)[3])part.x,
                                       (const double (*)[3])part.v, part.m};
         code = tree_build_one(&part.tree, &in, threads);
-        if (!code && left > 0 && !tree_is_resolved(&part.tree, &in)) {
+        if (!code && left > 0 && !tree_parts_is_resolved(&part.tree, &in)) {
             const int before = sets->count;
             code = divide(&part, sets, left < MOST_AT_ONCE ? left : MOST_AT_ONCE);
             if (code || sets->count > before + 1) {
@@ -315,7 +315,7 @@ static int copy_particles(struct tree_parts *p, const struct tree_input *in)
     return 0;
 }
 
-void tree_free_parts(struct tree_parts *p)
+void tree_parts_free(struct tree_parts *p)
 {
     if (!p) return;
     for (int k = 0; k < p->count; k++) free_part(&p->part[k]);
@@ -331,7 +331,7 @@ void tree_free_parts(struct tree_parts *p)
     memory_free(p);
 }
 
-int tree_make_parts(struct tree *t, const struct tree_input *in)
+int tree_parts_make(struct tree *t, const struct tree_input *in)
 {
     struct tree_parts *p = memory_zeroed(sizeof *p);
     struct sets *sets = memory_zeroed(sizeof *sets);
@@ -348,7 +348,7 @@ int tree_make_parts(struct tree *t, const struct tree_input *in)
     for (int k = 0; sets && k < sets->count; k++) memory_free(sets->set[k].place);
     memory_free(sets);
     if (code)
-        tree_free_parts(p);
+        tree_parts_free(p);
     else
         t->parts = p;
     return code;

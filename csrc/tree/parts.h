@@ -25,13 +25,13 @@ struct tree_parts {
 };
 
 /* Whether a tree resolves its particles, and has no crowded leaf. */
-int tree_is_resolved(const struct tree *t, const struct tree_input *in);
+int tree_parts_is_resolved(const struct tree *t, const struct tree_input *in);
 /* Divides a set; 0 or G6X_E_MEMORY. */
-int tree_make_parts(struct tree *t, const struct tree_input *in);
-void tree_free_parts(struct tree_parts *p);
+int tree_parts_make(struct tree *t, const struct tree_input *in);
+void tree_parts_free(struct tree_parts *p);
 
 /* As tree_sum, on targets, of a tree that has parts. */
-int tree_sum_parts(const struct tree *t, const struct tree_setting *s,
+int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
                    const struct tree_input *targets, const int32_t *self, const double *eps2,
                    const double *last_acc, const struct tree_forces *out,
                    struct tree_counts *counts, struct fault *f);

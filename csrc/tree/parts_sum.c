@@ -8,6 +8,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 #include "tree/parts.h"
+#include "util/threads.h"
 
 /* Of a part's radius: at this distance its quadrupole is 2^-36 of its force. */
 #define AFAR 0x1p18
@@ -210,7 +211,7 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
     return code;
 }
 
-int tree_sum_parts(const struct tree *t, const struct tree_setting *s,
+int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
                    const struct tree_input *targets, const int32_t *self, const double *eps2,
                    const double *last_acc, const struct tree_forces *out,
                    struct tree_counts *counts, struct fault *f)
@@ -236,7 +237,7 @@ int tree_sum_parts(const struct tree *t, const struct tree_setting *s,
     for (a.number = 0; a.number < p->count && !code; a.number++) {
         struct tree_counts counts_of_part = {0};
         a.part = &p->part[a.number];
-        tree_each(t->threads, (int64_t)n, TARGETS_AT_ONCE, act_on, &a);
+        threads_each(t->threads, (int64_t)n, TARGETS_AT_ONCE, act_on, &a);
         if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, last_acc, &counts_of_part, f);
         all.pairs += counts_of_part.pairs;
         all.points += counts_of_part.points;

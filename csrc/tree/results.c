@@ -5,6 +5,7 @@
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "tree/backend.h"
+#include "util/threads.h"
 
 /* Softenings that the targets of one call may have: a sum on the card has one. */
 enum { SOFTENINGS = 32 };
@@ -60,7 +61,7 @@ static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fa
                                   jerk ? (const double (*)[3])t->v : NULL, NULL};
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
-    int code = t->searchable ? 0 : octree_build_here(t, f);
+    int code = t->searchable ? 0 : tree_backend_build_here(t, f);
     fpenv_flush(1);
     if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
     fpenv_flush(0);
@@ -104,7 +105,7 @@ static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
     t->coincidences += coincidences;
     if (code) return code;
     t->with_jerk = jerk;
-    tree_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
+    threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
     return 0;
 }
 
@@ -140,14 +141,15 @@ static void find_nearest(void *context, int64_t first, int64_t end)
         const int i = t->row[k];
         int32_t number = 0;
         double r2;
-        const int found = tree_nearest(&t->tree, (const double (*)[3])s->x, NULL, t->self[k],
-                                       t->x[k], 1, &number, &r2);
+        const int found = tree_search_nearest(&t->tree, (const double (*)[3])s->x, NULL, t->self[k],
+                                              t->x[k], 1, &number, &r2);
         t->nearest_address[i] = found ? s->address[number] : -1;
         t->nearest_index[i] = found ? s->index[number] : 0;
     }
 }
 
-int octree_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
+int tree_results_finish(void *state, unsigned want, int count, struct results *results,
+                        struct fault *f)
 {
     struct octree *t = state;
     if (!t->by_tree) return t->behind->finish(t->direct, want, count, results, f);
@@ -156,9 +158,9 @@ int octree_finish(void *state, unsigned want, int count, struct results *results
     if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
     if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, f);
     if (code) return code;
-    if (missing & WANT_NEAREST && !t->searchable) code = octree_build_here(t, f);
+    if (missing & WANT_NEAREST && !t->searchable) code = tree_backend_build_here(t, f);
     if (code) return code;
-    if (missing & WANT_NEAREST) tree_each(t->tree.threads, t->plain, 64, find_nearest, t);
+    if (missing & WANT_NEAREST) threads_each(t->tree.threads, t->plain, 64, find_nearest, t);
     t->done |= DONE_SUMS | want;
     for (int k = 0; k < NSUM; k++) results->sum[k] = t->sum[k];
     results->nearest = t->nearest_address;
@@ -166,7 +168,7 @@ int octree_finish(void *state, unsigned want, int count, struct results *results
     return 0;
 }
 
-int octree_partials(void *state, const struct partial_row **rows, struct fault *f)
+int tree_results_partials(void *state, const struct partial_row **rows, struct fault *f)
 {
     struct octree *t = state;
     if (!t->by_tree) return t->behind->partials(t->direct, rows, f);
@@ -178,26 +180,26 @@ int octree_partials(void *state, const struct partial_row **rows, struct fault *
 static int64_t within(struct octree *t, const double at[3], double h2)
 {
     const double (*x)[3] = (const double (*)[3])t->sources.x;
-    int64_t n = tree_within(&t->tree, x, at, h2, t->list, t->list_room);
+    int64_t n = tree_search_within(&t->tree, x, at, h2, t->list, t->list_room);
     if (n <= t->list_room) return n;
     memory_free(t->list);
     t->list = memory_zeroed((size_t)n * sizeof *t->list);
     t->list_room = t->list ? n : 0;
-    return t->list ? tree_within(&t->tree, x, at, h2, t->list, n) : -1;
+    return t->list ? tree_search_within(&t->tree, x, at, h2, t->list, n) : -1;
 }
 
-int octree_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
-                      struct fault *f)
+int tree_results_neighbours(void *state, int i, const double *h2, const int32_t **index,
+                            int64_t *count, struct fault *f)
 {
     struct octree *t = state;
     if (!t->by_tree) return t->behind->neighbours(t->direct, i, h2, index, count, f);
     const struct sources *s = &t->sources;
     const double *at = t->targets.x[i], eps2 = t->targets.eps2[i];
     int64_t found = 0, n = 0;
-    if (!t->searchable && octree_build_here(t, f)) return f->code;
+    if (!t->searchable && tree_backend_build_here(t, f)) return f->code;
     if (h2[i] >= 0.0) /* a little more than h2 - eps2 might round to */
         found = within(t, at, eps2 > 0.0 ? h2[i] - eps2 + (h2[i] + eps2) * 0x1p-50 : h2[i]);
-    if (found < 0) return octree_no_memory(f, "neighbours", s->n);
+    if (found < 0) return tree_backend_no_memory(f, "neighbours", s->n);
     for (int64_t k = 0; k < found; k++) {
         const double *x = s->x[t->list[k]];
         const double dx = x[0] - at[0], dy = x[1] - at[1], dz = x[2] - at[2];

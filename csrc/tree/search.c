@@ -93,8 +93,8 @@ static struct among among_part(const struct among *all, const struct tree_part *
     return a;
 }
 
-int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t skip, int32_t *found, int64_t room)
+int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], const double at[3],
+                                  double h2, int32_t skip, int32_t *found, int64_t room)
 {
     const struct among all = {.tree = t,
                               .x = x,
@@ -112,10 +112,10 @@ int64_t tree_others_within(const struct tree *t, const double (*x)[3], const dou
     return count;
 }
 
-int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[3], double h2,
-                    int32_t *found, int64_t room)
+int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t *found, int64_t room)
 {
-    return tree_others_within(t, x, at, h2, -1, found, room);
+    return tree_search_others_within(t, x, at, h2, -1, found, room);
 }
 
 /* ---- the nearest ---------------------------------------------------------------------------- */
@@ -168,8 +168,8 @@ static void find_nearest(const struct among *a, struct tree_heap *list, int k)
     }
 }
 
-int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
-                 const double at[3], int k, int32_t *number, double *r2)
+int tree_search_nearest(const struct tree *t, const double (*x)[3], const int32_t *label,
+                        int32_t skip, const double at[3], int k, int32_t *number, double *r2)
 {
     const struct among all = {.tree = t,
                               .x = x,

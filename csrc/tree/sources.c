@@ -7,10 +7,11 @@
 #include "g6lib.h"
 #include "util/memory.h"
 #include "tree/tree.h"
+#include "util/threads.h"
 
 enum { GRAIN = 4096 };
 
-void sources_free(struct sources *s)
+void tree_sources_free(struct sources *s)
 {
     memory_free(s->x);
     memory_free(s->v);
@@ -22,7 +23,7 @@ void sources_free(struct sources *s)
 
 static int make_room(struct sources *s, int64_t n, int velocities)
 {
-    if (n > s->room || !velocities != !s->v) sources_free(s);
+    if (n > s->room || !velocities != !s->v) tree_sources_free(s);
     if (s->room) return 0;
     const size_t room = (size_t)n;
     s->x = memory_zeroed(room * sizeof *s->x);
@@ -31,7 +32,7 @@ static int make_room(struct sources *s, int64_t n, int velocities)
     s->address = memory_zeroed(room * sizeof *s->address);
     s->index = memory_zeroed(room * sizeof *s->index);
     if (!s->x || (velocities && !s->v) || !s->m || !s->address || !s->index) {
-        sources_free(s);
+        tree_sources_free(s);
         return G6X_E_MEMORY;
     }
     s->room = n;
@@ -76,21 +77,21 @@ static void collect(void *context, int64_t first, int64_t end)
     if (infinite) c->infinite = 1;
 }
 
-int sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time, int snap,
-                    int velocities, int threads)
+int tree_sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time,
+                         int snap, int velocities, int threads)
 {
     if (make_room(s, nj, velocities)) return G6X_E_MEMORY;
     struct collection c = {.s = s, .j = j, .time = time, .snap = snap};
     s->n = 0;
     for (int64_t a = 0; a < nj; a++)
         if (j->note[a].state == SLOT_SET) s->address[s->n++] = (int32_t)a;
-    tree_each(threads, s->n, GRAIN, collect, &c);
+    threads_each(threads, s->n, GRAIN, collect, &c);
     s->moving = c.moving;
     s->finite = !c.infinite;
     return 0;
 }
 
-int32_t sources_number(const struct sources *s, int32_t address)
+int32_t tree_sources_number(const struct sources *s, int32_t address)
 {
     int64_t low = 0, high = s->n < (int64_t)address + 1 ? s->n : (int64_t)address + 1;
     if (high > address && s->address[address] == address) return address; /* all are set */

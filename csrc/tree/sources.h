@@ -14,10 +14,10 @@ struct sources {
 };
 
 /* Collects the slots below nj; 0 or G6X_E_MEMORY. */
-int sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time, int snap,
-                    int velocities, int threads);
+int tree_sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time,
+                         int snap, int velocities, int threads);
 /* Number of the particle at an address, or -1. */
-int32_t sources_number(const struct sources *s, int32_t address);
-void sources_free(struct sources *s);
+int32_t tree_sources_number(const struct sources *s, int32_t address);
+void tree_sources_free(struct sources *s);
 
 #endif

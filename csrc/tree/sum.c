@@ -22,6 +22,7 @@ typedef int vmask;
 #define v_abs(a) fabsf(a)
 #define v_lt(a, b) ((a) < (b))
 #include "shared/tree_mac.h"
+#include "util/threads.h"
 
 enum { HYPER = TREE_GROUP * TREE_SUPER * TREE_HYPER };
 
@@ -160,7 +161,7 @@ struct prepared {
 
 static void free_prepared(struct prepared *p)
 {
-    tree_free_points(&p->points);
+    tree_build_free_points(&p->points);
     memory_free(p->key);
     memory_free(p->self);
     memory_free(p->eps2);
@@ -175,9 +176,9 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     struct tree_input in = targets ? *targets : (struct tree_input){0};
     struct tree_box box = t->box;
     if (!s->job.jerk) in.v = NULL;
-    s->job.speed = tree_widen_frame(&box, &in, t->threads);
+    s->job.speed = tree_motion_widen_frame(&box, &in, t->threads);
     tree_halves(s->jerk_unit, box.mass + box.velocity - 3 * box.length);
-    if (targets && tree_take_points(&box, &in, &p->key, &p->points, t->threads))
+    if (targets && tree_build_load_points(&box, &in, &p->key, &p->points, t->threads))
         return G6X_E_MEMORY;
     const struct tree_points *points = targets ? &p->points : &t->points;
     p->eps2 = memory_zeroed(padded * sizeof *p->eps2);
@@ -210,7 +211,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     if (!n) return 0;
     if (out->jerk && (!t->points.vx || (targets && !targets->v)))
         return error_set(f, G6X_E_NULL, "jerks of a tree without velocities");
-    if (t->parts) return tree_sum_parts(t, setting, targets, self, eps2, last_acc, out, counts, f);
+    if (t->parts) return tree_parts_sum(t, setting, targets, self, eps2, last_acc, out, counts, f);
     s.opening = tree_opening_of(setting->theta, setting->method == TREE_BARNES_HUT, setting->bound);
     s.job.tree = t;
     s.job.place = t->place;
@@ -223,7 +224,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
         if (!place) code = G6X_E_MEMORY;
     }
     if (!code) code = prepare(t, targets, self, eps2, last_acc, &p, &s);
-    if (!code) tree_each(t->threads, (n + HYPER - 1) / HYPER, 1, sum_hypers, &s);
+    if (!code) threads_each(t->threads, (n + HYPER - 1) / HYPER, 1, sum_hypers, &s);
     if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.coincidences};
     free_prepared(&p);
     memory_free(place);

@@ -66,7 +66,7 @@ struct tree_forces {
                                            relative error is near ten times that of acc. */
 };
 
-void tree_free(struct tree *t);
+void tree_build_free(struct tree *t);
 /* Builds the tree of some particles, all of which are finite. 0 or a fault code. */
 int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f);
 /* Forces of the tree on targets, or on its own particles (targets NULL). self[i] is the number of
@@ -79,35 +79,30 @@ int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tr
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
 /* Numbers of the particles with r^2 <= h2, ascending; the first `room` of them are written. How
  * many there are. */
-int64_t tree_within(const struct tree *t, const double (*x)[3], const double at[3], double h2,
-                    int32_t *found, int64_t room);
+int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
+                           double h2, int32_t *found, int64_t room);
 /* The same without particle number `skip`. */
-int64_t tree_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t skip, int32_t *found, int64_t room);
+int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], const double at[3],
+                                  double h2, int32_t skip, int32_t *found, int64_t room);
 /* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
  * `skip` (label NULL: the number is the label, and skip -1 leaves out none). How many there are, k
  * at most. */
-int tree_nearest(const struct tree *t, const double (*x)[3], const int32_t *label, int32_t skip,
-                 const double at[3], int k, int32_t *number, double *r2);
+int tree_search_nearest(const struct tree *t, const double (*x)[3], const int32_t *label,
+                        int32_t skip, const double at[3], int k, int32_t *number, double *r2);
 
 /* The box of some particles, all of which are finite. */
-void tree_find_box(struct tree_box *box, const struct tree_input *in, int threads);
+void tree_build_box(struct tree_box *box, const struct tree_input *in, int threads);
 
-/* Internal: sorts keys and the numbers with them, ascending; equal keys keep their order. */
-int tree_sort(int64_t n, uint64_t *key, int32_t *number, int threads);
-/* Calls work(context, first, end) for pieces of 0..n-1 of `grain` at most, on several threads. */
-void tree_each(int threads, int64_t n, int64_t grain,
-               void (*work)(void *context, int64_t first, int64_t end), void *context);
 /* Sorted points of some input within a box; 0 or G6X_E_MEMORY. */
-int tree_take_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
-                     struct tree_points *p, int threads);
-void tree_free_points(struct tree_points *p);
+int tree_build_load_points(const struct tree_box *box, const struct tree_input *in, uint64_t **key,
+                           struct tree_points *p, int threads);
+void tree_build_free_points(struct tree_points *p);
 /* Internal: velocities, for jerks (tree/motion.c). Where v is NULL nothing is done. */
-void tree_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
+void tree_motion_find_frame(struct tree_box *box, const struct tree_input *in, int threads);
 /* Lets a box's unit of velocity hold the targets' too; what its own come to in the new one. */
-float tree_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
-int tree_take_velocities(const struct tree_box *box, const struct tree_input *in,
-                         struct tree_points *p, int threads);
-int tree_make_motions(struct tree *t);
+float tree_motion_widen_frame(struct tree_box *box, const struct tree_input *targets, int threads);
+int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
+                                struct tree_points *p, int threads);
+int tree_motion_make(struct tree *t);
 
 #endif

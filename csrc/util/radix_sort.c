@@ -1,33 +1,11 @@
-/* radix_sort.c - sharing a loop among threads, and a radix sort. */
-#include <stdatomic.h>
+/* radix_sort.c - see radix_sort.h. */
+#include "util/radix_sort.h"
+
 #include <string.h>
 
 #include "g6lib.h"
 #include "util/memory.h"
 #include "util/threads.h"
-#include "tree/tree.h"
-
-struct each {
-    _Atomic int64_t next;
-    int64_t n, grain;
-    void (*work)(void *context, int64_t first, int64_t end);
-    void *context;
-};
-
-static void take_pieces(void *argument)
-{
-    struct each *e = argument;
-    for (int64_t k; (k = atomic_fetch_add(&e->next, e->grain)) < e->n;)
-        e->work(e->context, k, k + e->grain < e->n ? k + e->grain : e->n);
-}
-
-void tree_each(int threads, int64_t n, int64_t grain,
-               void (*work)(void *context, int64_t first, int64_t end), void *context)
-{
-    struct each e = {.n = n, .grain = grain, .work = work, .context = context};
-    const int64_t pieces = (n + grain - 1) / grain;
-    if (n > 0) threads_run(pieces < threads ? (int)pieces : threads, take_pieces, &e);
-}
 
 enum { DIGIT = 9, DIGITS = 1 << DIGIT, PASSES = 7, MAX_SLICES = 64 };
 
@@ -81,7 +59,7 @@ static int places_of(struct sort *s)
     return 1;
 }
 
-int tree_sort(int64_t n, uint64_t *key, int32_t *number, int threads)
+int radix_sort(int64_t n, uint64_t *key, int32_t *number, int threads)
 {
     struct sort s = {.n = n};
     s.slices = threads < 1 ? 1 : threads > MAX_SLICES ? MAX_SLICES : threads;
@@ -95,9 +73,9 @@ int tree_sort(int64_t n, uint64_t *key, int32_t *number, int threads)
     for (int pass = 0; pass < PASSES && !missing && n > 0; pass++) {
         s.shift = pass * DIGIT;
         s.key = from, s.number = number_from, s.key_out = to, s.number_out = number_to;
-        tree_each(threads, s.slices, 1, count_digits, &s);
+        threads_each(threads, s.slices, 1, count_digits, &s);
         if (!places_of(&s)) continue;
-        tree_each(threads, s.slices, 1, scatter, &s);
+        threads_each(threads, s.slices, 1, scatter, &s);
         to = from, number_to = number_from;
         from = s.key_out, number_from = s.number_out;
     }

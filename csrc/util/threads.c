@@ -143,3 +143,25 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     for (int k = 0; k < helpers; k++) wait_for(workers[k]);
     (void)pthread_mutex_unlock(&in_use);
 }
+
+struct each {
+    _Atomic int64_t next;
+    int64_t n, grain;
+    void (*work)(void *context, int64_t first, int64_t end);
+    void *context;
+};
+
+static void take_pieces(void *argument)
+{
+    struct each *e = argument;
+    for (int64_t k; (k = atomic_fetch_add(&e->next, e->grain)) < e->n;)
+        e->work(e->context, k, k + e->grain < e->n ? k + e->grain : e->n);
+}
+
+void threads_each(int threads, int64_t n, int64_t grain,
+                  void (*work)(void *context, int64_t first, int64_t end), void *context)
+{
+    struct each e = {.n = n, .grain = grain, .work = work, .context = context};
+    const int64_t pieces = (n + grain - 1) / grain;
+    if (n > 0) threads_run(pieces < threads ? (int)pieces : threads, take_pieces, &e);
+}

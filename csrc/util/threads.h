@@ -2,10 +2,16 @@
 #ifndef GRAPE6_THREADS_H
 #define GRAPE6_THREADS_H
 
+#include <stdint.h>
+
 /* Calls work(argument) on up to n threads at once, the caller being one, and returns when
  * all are through. The work must be such that any number of callers, also one alone,
  * get it done: fewer take part if the pool is busy, cannot grow, or after a fork. */
 void threads_run(int n, void (*work)(void *argument), void *argument);
+
+/* Calls work(context, first, end) for pieces of 0..n-1 of `grain` at most, on several threads. */
+void threads_each(int threads, int64_t n, int64_t grain,
+                  void (*work)(void *context, int64_t first, int64_t end), void *context);
 
 /* One processor's hint that it is waiting. */
 static inline void threads_pause(void)

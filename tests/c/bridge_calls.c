@@ -46,7 +46,7 @@ int bridge_calls(int wanted, char *text)
 {
     struct fault fault = {0};
     struct device device = {0};
-    const struct bridge *b = bridge_start(wanted, &fault);
+    const struct bridge *b = python_bridge_start(wanted, &fault);
     (void)snprintf(text, ERROR_TEXT, "%s", fault.text);
     if (!b) return fault.code;
     int64_t code = b->open(3, &device);

@@ -139,7 +139,7 @@ static int forked(void)
 {
     struct fault fault = {0};
     struct device device = {0};
-    const struct bridge *b = bridge_start(1, &fault);
+    const struct bridge *b = python_bridge_start(1, &fault);
     int status = 0;
     if (!b || b->open(0, &device) <= 0) return 94;
     const pid_t child = fork();
@@ -148,7 +148,7 @@ static int forked(void)
         uint64_t address = 0;
         void *function = NULL;
         const char *name = "probe";
-        int bad = bridge_start(0, &fault) != NULL || fault.code != G6X_E_FORK;
+        int bad = python_bridge_start(0, &fault) != NULL || fault.code != G6X_E_FORK;
         bad |= b->open(0, &other) != G6X_E_FORK || !strstr(other.text, "fork");
         bad |= b->kernels(&device, 0, 1, &name, &function) != G6X_E_FORK;
         bad |= b->allocate(&device, 0, 8, &address) != G6X_E_FORK;
@@ -169,7 +169,7 @@ static int codes(void)
     uint64_t address = 0;
     void *function = NULL;
     const char *name = "probe";
-    const struct bridge *b = bridge_start(1, &fault);
+    const struct bridge *b = python_bridge_start(1, &fault);
     if (!b) return printf("start %d %s\n", fault.code, fault.text) < 0;
 #define SAY(call) printf("%s %d %s\n", #call, (int)(b->call), device.text)
     SAY(open(0, &device));
@@ -188,7 +188,7 @@ static int quick(int wanted)
     for (int k = 0; k < 2; k++) {
         struct timespec a, b;
         clock_gettime(CLOCK_MONOTONIC, &a);
-        if (bridge_start(wanted, &fault)) return 96;
+        if (python_bridge_start(wanted, &fault)) return 96;
         clock_gettime(CLOCK_MONOTONIC, &b);
         us[k] = (double)(b.tv_sec - a.tv_sec) * 1e6 + (double)(b.tv_nsec - a.tv_nsec) / 1e3;
     }

@@ -37,7 +37,7 @@ static int forces(const struct head *h, const struct tree_input *in, const struc
         code = code == G6X_E_NULL ? tree_build(&t, in, h->threads, &f) : 1;
     }
     if (!code) code = tree_sum(&t, &s, on, self, eps2, NULL, out, NULL, &f);
-    tree_free(&t);
+    tree_build_free(&t);
     return code;
 }
 
