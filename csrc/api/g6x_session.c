@@ -14,9 +14,6 @@
 #include "core/hermite.h"
 #include "session/session.h"
 
-#define VERSION_MAJOR 0
-#define VERSION_MINOR 1
-#define VERSION_PATCH 0
 #define TEXT_OF(a) #a
 #define TEXT(a) TEXT_OF(a)
 

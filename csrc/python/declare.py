@@ -1,7 +1,10 @@
-"""The bridge module as cffi is to make it: setup.py runs this, where cffi is installed."""
+"""Writes the C source of the bridge module, grape6py._bridge: python declare.py FILE."""
 
 import re
+import sys
 from pathlib import Path
+
+import cffi
 
 CSRC = Path(__file__).resolve().parent.parent
 
@@ -27,8 +30,6 @@ def declarations(header):
 
 def bridge():
     """The FFI object of grape6py._bridge."""
-    import cffi
-
     ffi = cffi.FFI()
     ffi.cdef(declarations("core/device.h") + declarations("python/embed.h") + CALLBACKS)
     ffi.embedding_api("")
@@ -36,3 +37,7 @@ def bridge():
     source = (CSRC / "python/embed.c").read_text(encoding="ascii")
     ffi.set_source("grape6py._bridge", source)
     return ffi
+
+
+if __name__ == "__main__":
+    bridge().emit_c_code(sys.argv[1])
