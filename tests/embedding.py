@@ -28,7 +28,7 @@ COVERAGE = os.environ.get("GRAPE6_TEST_COVERAGE")  # a folder, where covered.py 
 COUNTED = ["--coverage", "-fprofile-update=atomic"]
 RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
 SOURCES = """python/bridge python/gil python/find_python python/site_packages
-    core/error core/options core/environment""".split()
+    core/error core/options core/config core/environment simd/dispatch""".split()
 
 CARD = """
 #include <stdint.h>

@@ -15,9 +15,6 @@
 #define EPS_NEVER_SET (-1.0)
 #define EPS_REFUSED (-2.0)
 
-static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
-static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
-
 int api_g5_calls_missing(void)
 {
     return session_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
@@ -31,15 +28,6 @@ int api_g5_calls_open_special(int n, const int *list)
 {
     if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g5_open_special: null pointer");
     return api_g5_calls_open(GRAPE5_CLUSTER(0));
-}
-
-void api_g5_calls_free(struct grape5 *g)
-{
-    memory_free(g->eps2_each);
-    memory_free(g->acc);
-    memory_free(g->pot);
-    cpu_grape5_points_free(&g->points);
-    memset(g, 0, sizeof *g);
 }
 
 /* ---- softening -------------------------------------------------------------------- */
@@ -60,7 +48,7 @@ static struct session *take(int64_t id, int *code)
         s->options.jerk = 0;
         g->here =
             s->backend == &cpu_direct_backend && o->precision == MODE_GRAPE && o->verify <= 0.0;
-        g->points.kernel = acc_kernel_choose(o->isa);
+        g->points.kernel = cpu_grape5_kernel_choose(o->isa);
     }
     if (!g->prepared || g->times_set != times) {
         g->eps2 = atomic_load(&eps2_everywhere);
@@ -194,7 +182,7 @@ static int set_one(struct session *s, int halves, int address, const double *x, 
     if (halves & GRAPE5_POSITIONS) memcpy(place, x, sizeof place);
     if (halves & GRAPE5_MASSES) m = *mass;
     const int code = jmemory_set(j, address, address, 0.0, m, NULL, NULL, NULL, NULL, place);
-    const int sound = (!(halves & GRAPE5_POSITIONS) || session_output_finite(place, 3)) &&
+    const int sound = (!(halves & GRAPE5_POSITIONS) || all_finite(place, 3)) &&
                       (!(halves & GRAPE5_MASSES) || is_finite(m));
     if (!code || (code == G6X_E_J_NAN && sound)) return 0;
     return session_grape5_bad_write(s, code, address, j->capacity);
@@ -342,7 +330,7 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
     code = g->here        ? session_grape5_output(s, ni, a, p)
            : ni < results ? first_rows(s, ni, a, p)
                           : session_force_last(s, s->call.nj, ni, a, NULL, p, NULL, NULL);
-    for (int i = 0; options_process()->g5_pot_sign > 0 && i < ni; i++) p[i] = 0.0 - p[i];
+    for (int i = 0; options_process()->g5_pot_positive && i < ni; i++) p[i] = 0.0 - p[i];
     return code;
 }
 

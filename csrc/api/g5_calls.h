@@ -18,8 +18,6 @@
 enum { GRAPE5_J_MEMORY = 1 << 24 };
 
 int api_g5_calls_open(int64_t id);
-/* What a session's clusters hold, at its close. */
-void api_g5_calls_free(struct grape5 *g);
 int api_g5_calls_open_special(int n, const int *list);
 int api_g5_calls_set_n(int64_t id, int n);
 /* eps or, if `squared`, eps^2, of all clusters or of one. */

@@ -188,9 +188,9 @@ static int block_checked(int ni, const int *address, double time, const struct h
     for (int i = 0; i < ni; i++)
         if (address[i] < 0) return step_fault(G6X_E_ADDRESS, "negative address");
     for (int i = 0; i < ni; i++) {
-        if (!session_output_finite(&s->t[address[i]], 1))
+        if (!all_finite(&s->t[address[i]], 1))
             return step_fault(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
-        if (s->dt && !session_output_finite(&s->dt[address[i]], 1))
+        if (s->dt && !all_finite(&s->dt[address[i]], 1))
             return step_fault(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
     }
     return 0;
@@ -290,6 +290,6 @@ double g6x_fma_rate(int isa, int mode);
 /* For benchmarks: FMA instructions on full vectors that one thread issues a second. */
 double g6x_fma_rate(int isa, int mode)
 {
-    const struct kernel *k = kernel_choose(isa, mode);
+    const struct direct_kernel *k = cpu_direct_kernel_choose(isa, mode);
     return k ? k->fma_rate() : 0.0;
 }

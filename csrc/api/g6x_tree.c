@@ -44,9 +44,9 @@ static struct planted *take(int handle, int *code)
 /* The first of n rows of some numbers with a NaN or an infinity in it; n if there is none. */
 static int first_bad(int n, const double *a, int columns)
 {
-    if (!a || session_output_finite(a, (size_t)n * (size_t)columns)) return n;
+    if (!a || all_finite(a, (size_t)n * (size_t)columns)) return n;
     int i = 0;
-    while (session_output_finite(a + (size_t)i * (size_t)columns, (size_t)columns)) i++;
+    while (all_finite(a + (size_t)i * (size_t)columns, (size_t)columns)) i++;
     return i;
 }
 
@@ -65,12 +65,6 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
             return refused(G6X_E_J_NAN, "NaN or Inf in %s[%d] of a tree's particles",
                            columns[c].name, columns[c].bad);
     return 0;
-}
-
-static int threads_of(const struct planted *p)
-{
-    const int threads = p->threads;
-    return threads ? threads : options_cores();
 }
 
 static int open_tree(int n, const double (*x)[3], const double (*v)[3], const double mass[])
@@ -92,7 +86,7 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     p->n = n, p->moving = v != NULL;
     p->threads = o.threads;
     p->isa = o.isa;
-    if (n && tree_build(&p->tree, &in, threads_of(p), &f)) {
+    if (n && tree_build(&p->tree, &in, options_threads(p->threads), &f)) {
         tree_handles_free(p);
         return refused(f.code, "%s", f.text);
     }
@@ -198,7 +192,7 @@ static void free_readied(struct readied *r)
 
 static int is_bad(const struct wanted *w, int i)
 {
-    return !session_output_finite(w->x[i], 3) || (w->v && !session_output_finite(w->v[i], 3));
+    return !all_finite(w->x[i], 3) || (w->v && !all_finite(w->v[i], 3));
 }
 
 static int first_bad_target(const struct wanted *w)
@@ -256,10 +250,9 @@ static int verdict(const struct readied *r, int ni, const struct tree_forces *ou
     int beyond = ni;
     for (int i = 0; i < ni; i++) {
         const int bad = r->bad && r->bad[i];
-        int nan = make_nan(out->acc[i], 3, bad || !session_output_finite(out->acc[i], 3));
-        nan |= make_nan(&out->pot[i], 1, bad || !session_output_finite(&out->pot[i], 1));
-        if (out->jerk)
-            nan |= make_nan(out->jerk[i], 3, bad || !session_output_finite(out->jerk[i], 3));
+        int nan = make_nan(out->acc[i], 3, bad || !all_finite(out->acc[i], 3));
+        nan |= make_nan(&out->pot[i], 1, bad || !all_finite(&out->pot[i], 1));
+        if (out->jerk) nan |= make_nan(out->jerk[i], 3, bad || !all_finite(out->jerk[i], 3));
         if (nan && !bad && beyond == ni) beyond = i;
     }
     if (r->first_bad < ni)
@@ -278,7 +271,7 @@ static int sum(const struct planted *p, const struct tree_setting *s, const stru
     struct tree_counts counts = {0};
     struct tree tree = p->tree;
     int code = ready(p, w, out->jerk != NULL, &r);
-    tree.threads = threads_of(p);
+    tree.threads = options_threads(p->threads);
     if (code)
         (void)refused(code, "out of memory for the forces of a tree on %d targets", w->ni);
     else if (tree_sum(&tree, s, w->x ? &r.in : NULL, w->self, r.eps2,
@@ -390,7 +383,7 @@ static void seek(void *context, int64_t first, int64_t end)
         const int i = s->x ? (int)k : s->p->tree.points.order[k];
         const double *at = s->x ? s->x[i] : s->p->x[i];
         const int skip = !s->x ? i : s->self ? s->self[i] : -1;
-        const int bad = !session_output_finite(at, 3);
+        const int bad = !all_finite(at, 3);
         for (int seen = s->first_bad; bad && i < seen;)
             if (atomic_compare_exchange_weak(&s->first_bad, &seen, i)) break;
         (s->count ? within_of : nearest_of)(s, i, at, skip, bad);
@@ -400,7 +393,7 @@ static void seek(void *context, int64_t first, int64_t end)
 static int seek_all(int ni, struct seeking *s)
 {
     s->first_bad = ni;
-    threads_each(threads_of(s->p), ni, 64, seek, s);
+    threads_each(options_threads(s->p->threads), ni, 64, seek, s);
     if (s->first_bad < ni)
         return refused(G6X_E_I_NAN, "NaN or Inf in target %d of a tree", s->first_bad);
     return s->cut;

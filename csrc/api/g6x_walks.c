@@ -9,7 +9,7 @@
 
 static int softening_checked(struct session *s, double eps2)
 {
-    if (session_output_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
+    if (all_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
     return error_set(&s->fault, G6X_E_ARGUMENT, "walks: eps2 = %g is negative, NaN or Inf", eps2);
 }
 

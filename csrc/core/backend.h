@@ -12,7 +12,6 @@
 
 #include "core/error.h"
 #include "core/jmemory.h"
-#include "cpu/direct_kernel.h"
 #include "core/options.h"
 #include "core/partial.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/error.h"
+#include "core/options.h"
 
 enum { PREFIX = sizeof "GRAPE6_" - 1, MOST_KEY = 32, MOST_SHOWN = 60 };
 
@@ -45,35 +46,35 @@ static int distance(const char *a, size_t length, const char *b)
 }
 
 /* The name that was meant; NULL if none is close: one letter in four, and one more. */
-static const char *nearest(const char *key, size_t length, const char *const *names, int n)
+static const char *nearest(const char *key, size_t length)
 {
     const char *found = NULL;
     int best = 0;
-    for (int k = 0; k < n && length < MOST_KEY; k++) {
-        const char *other = names[k] + PREFIX;
+    for (const struct option *p = OPTIONS; p->name && length < MOST_KEY; p++) {
+        const char *other = p->name + PREFIX;
         const int d = strlen(other) > MOST_KEY ? MOST_KEY : distance(key, length, other);
         if (d > 1 + (int)strlen(other) / 4 || (found && d >= best)) continue;
-        found = names[k];
+        found = p->name;
         best = d;
     }
     return found;
 }
 
-static int is_one_of(const char *name, size_t length, const char *const *names, int n)
+static int is_option(const char *name, size_t length)
 {
-    for (int k = 0; k < n; k++)
-        if (strlen(names[k]) == length && !strncmp(names[k], name, length)) return 1;
+    for (const struct option *p = OPTIONS; p->name; p++)
+        if (strlen(p->name) == length && !strncmp(p->name, name, length)) return 1;
     return 0;
 }
 
-void environment_check(const char *const *names, int n)
+void environment_check(void)
 {
     char text[ERROR_TEXT];
     for (char **at = environ; at && *at; at++) {
         const size_t length = strcspn(*at, "=");
         if (strncmp(*at, "GRAPE6_", PREFIX) != 0 || !(*at)[length] || !(*at)[length + 1]) continue;
-        if (is_one_of(*at, length, names, n) || is_foreign(*at + PREFIX, length - PREFIX)) continue;
-        const char *meant = nearest(*at + PREFIX, length - PREFIX, names, n);
+        if (is_option(*at, length) || is_foreign(*at + PREFIX, length - PREFIX)) continue;
+        const char *meant = nearest(*at + PREFIX, length - PREFIX);
         (void)snprintf(text, sizeof text, "warning: %.*s%s is no variable of this library%s%s%s",
                        (int)(length < MOST_SHOWN ? length : MOST_SHOWN), *at,
                        length < MOST_SHOWN ? "" : "...", meant ? "; " : "", meant ? meant : "",

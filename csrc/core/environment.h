@@ -2,8 +2,8 @@
 #ifndef GRAPE6_ENVIRONMENT_H
 #define GRAPE6_ENVIRONMENT_H
 
-/* Prints a warning for each variable GRAPE6_* that is set and is neither one of the n names, nor a
- * test hook, nor one of makefiles. */
-void environment_check(const char *const *names, int n);
+/* Prints a warning for each variable GRAPE6_* that is set and is neither an option, nor a test
+ * hook, nor one of makefiles. */
+void environment_check(void);
 
 #endif

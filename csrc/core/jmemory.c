@@ -9,7 +9,7 @@
 #include "core/mutants.h"
 #include "shared/predictor.h"
 
-enum { SMALLEST_CAPACITY = 1024, MOST_SLOTS = 0x7ffffc00 };
+enum { SMALLEST_CAPACITY = BLOCK, MOST_SLOTS = 0x7ffffc00 };
 
 void jmemory_free(struct jmemory *j)
 {
@@ -39,7 +39,7 @@ static int grow_piece(void *piece, size_t bytes)
 /* Each piece grows by itself, so what there was is intact whichever fails. */
 static int grow_to(struct jmemory *j, int64_t capacity)
 {
-    const size_t slots = (size_t)capacity, blocks = slots / 1024;
+    const size_t slots = (size_t)capacity, blocks = slots / BLOCK;
     uint32_t buckets = SMALLEST_CAPACITY;
     while (buckets < slots && buckets < 0x40000000u) buckets *= 2;
     int32_t *head = NULL;
@@ -58,16 +58,16 @@ static int grow_to(struct jmemory *j, int64_t capacity)
         j->head_mask = buckets - 1;
         j->unmapped = 1; /* until it is asked */
     }
-    memset(j->stale + j->capacity / 1024, 0xff,
-           (blocks - (size_t)(j->capacity / 1024)) * sizeof *j->stale);
+    memset(j->stale + j->capacity / BLOCK, 0xff,
+           (blocks - (size_t)(j->capacity / BLOCK)) * sizeof *j->stale);
     j->capacity = capacity;
     return 0;
 }
 
 static int grow(struct jmemory *j, int64_t address)
 {
-    const int64_t needed = (address / 1024 + 1) * 1024;
-    int64_t wanted = (j->capacity + j->capacity / 2 + 1023) / 1024 * 1024;
+    const int64_t needed = (address / BLOCK + 1) * BLOCK;
+    int64_t wanted = ceil_div(j->capacity + j->capacity / 2, BLOCK) * BLOCK;
     if (wanted > MOST_SLOTS) wanted = MOST_SLOTS;
     if (wanted < needed) wanted = needed;
     if (grow_to(j, wanted) && (wanted == needed || grow_to(j, needed))) return G6X_E_MEMORY;
@@ -272,7 +272,7 @@ int jmemory_follow(struct jmemory *j, int follower)
 
 void jmemory_stale_all(struct jmemory *j)
 {
-    if (j->capacity) memset(j->stale, 0xff, (size_t)(j->capacity / 1024) * sizeof *j->stale);
+    if (j->capacity) memset(j->stale, 0xff, (size_t)(j->capacity / BLOCK) * sizeof *j->stale);
 }
 
 void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
@@ -280,7 +280,7 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
     const int64_t at[2] = {first, last};
     for (int k = 0; k < 2; k++)
         if (at[k] >= 0 && at[k] < j->capacity)
-            j->stale[at[k] / 1024] |= (uint64_t)1 << (at[k] / 16 % 64);
+            j->stale[at[k] / BLOCK] |= (uint64_t)1 << (at[k] / CHUNK % BLOCK_CHUNKS);
 }
 
 /* ---- asking ------------------------------------------------------------------ */

@@ -39,6 +39,9 @@ struct queued {
     int32_t address;
 };
 
+/* Addresses of a chunk and a block: a bit, and a word of `stale`. */
+enum { CHUNK = 16, BLOCK = 1024, BLOCK_CHUNKS = BLOCK / CHUNK };
+
 /* Scattered writes wait here while their slots come into the cache: the session's lock is a
  * memory barrier, so that else every call would wait for the last one's cache miss. */
 enum { QUEUE = 16 };
@@ -57,7 +60,7 @@ struct jmemory {
     int queued;
     int32_t last;                /* address written last */
     struct at_rest rest;         /* what is not in its slots */
-    int64_t capacity;            /* slots, a multiple of 1024 */
+    int64_t capacity;            /* slots, a multiple of BLOCK */
     struct jparticle *body;      /* [capacity] */
     double (*k18)[4];            /* [capacity], or NULL while every k18 is zero */
     int64_t bad;                 /* slots in state SLOT_BAD or SLOT_LOST */

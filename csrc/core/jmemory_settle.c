@@ -98,7 +98,7 @@ static struct slot_note note_of(const struct jmemory *j, const struct jparticle 
 static void tell_of(struct jmemory *j, int64_t a)
 {
     const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
-    j->stale[a / 1024] |= (uint64_t)1 << (a / 16 % 64);
+    j->stale[a / BLOCK] |= (uint64_t)1 << (a / CHUNK % BLOCK_CHUNKS);
     for (struct fresh *f = j->fresh; f < j->fresh + followers; f++)
         if (f->slot && f->count < FRESH_SLOTS)
             f->slot[f->count++] = (int32_t)a;
@@ -290,8 +290,8 @@ static void settle_list(struct jmemory *j, int64_t nj, int v)
 static void tell_of_run(struct jmemory *j, int32_t first, int32_t end)
 {
     const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
-    for (int32_t chunk = first / 16; chunk <= (end - 1) / 16; chunk++)
-        j->stale[chunk / 64] |= (uint64_t)1 << chunk % 64;
+    for (int32_t chunk = first / CHUNK; chunk <= (end - 1) / CHUNK; chunk++)
+        j->stale[chunk / BLOCK_CHUNKS] |= (uint64_t)1 << chunk % BLOCK_CHUNKS;
     for (struct fresh *f = j->fresh; f < j->fresh + followers; f++) {
         const int any = f->first < f->end;
         if (!any || first < f->first) f->first = first;

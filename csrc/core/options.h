@@ -25,13 +25,40 @@ struct options {
 struct process_options {
     int npipes;
     _Atomic int log, on_error; /* any thread may change them */
-    int g5_pot_sign;           /* of the potentials of GRAPE-5 calls */
+    int g5_pot_positive;       /* potentials of GRAPE-5 calls are positive */
     int g5_source_by_address;  /* its j particles are taken from x[adr], not from x[0], on */
     const char *client;        /* of GRAPE6_CLIENT, or NULL */
     char problem[256];         /* what is wrong in the environment, or empty */
     char python[512];          /* to embed: a python or an environment's folder, or empty */
     char devices[64];          /* numbers of the CUDA devices to use, or "all", or empty */
 };
+
+enum option_kind {
+    OPTION_WORD, /* one of `words`, which stand for 0, 1, ... */
+    OPTION_NUMBER,
+    OPTION_FRACTION, /* from 0 to 1 */
+    OPTION_PLACE,    /* a coordinate, or NaN */
+    OPTION_TEXT,     /* of less than `high` bytes, which begins with one of the bytes of `words` */
+    OPTION_SOURCE,   /* says where others come from */
+    OPTION_END
+};
+
+struct option {
+    const char *name; /* in the environment, or NULL */
+    int key;          /* G6X_*, or 0 */
+    int kind, low, high;
+    const char *words;
+    _Atomic int *shared; /* the value, if it is the whole process's and can be changed, */
+    union {              /* or else */
+        int *number;
+        double *real;
+        char *text;
+    };
+};
+/* Those with a name first; the last is of OPTION_END. */
+extern const struct option OPTIONS[];
+/* The largest value of a number or a word. */
+int options_highest(const struct option *p);
 
 /* A variable of the environment, or NULL. A set-uid program has none: they are the user's. */
 const char *options_variable(const char *name);
@@ -48,7 +75,7 @@ int options_get_int(const struct options *o, int key, int *value);
 int options_set_double(struct options *o, int key, double value, struct fault *f);
 int options_get_double(const struct options *o, int key, double *value);
 
-/* Threads that the affinity mask allows. */
-int options_cores(void);
+/* Threads of a force call: as many as asked for, or as the affinity mask allows. */
+int options_threads(int asked);
 
 #endif

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "util/numbers.h"
+
 enum { SUM_AX, SUM_AY, SUM_AZ, SUM_JX, SUM_JY, SUM_JZ, SUM_POT, NSUM };
 enum { WINDOW_ACC, WINDOW_JERK, WINDOW_POT, NWINDOW };
 enum { MAX_LIMBS = 3 };
@@ -29,20 +31,6 @@ struct partial_row {
 };
 
 static inline int window_of(int sum) { return sum / 3; }
-
-static inline uint64_t bits_of(double a)
-{
-    uint64_t u;
-    memcpy(&u, &a, sizeof u);
-    return u;
-}
-
-static inline double from_bits(uint64_t u)
-{
-    double a;
-    memcpy(&a, &u, sizeof a);
-    return a;
-}
 
 /* floor(ilogb(s) / 40), never below BIN_LOWEST; the multiplication divides by 40. */
 static inline int64_t bin_of(double s)

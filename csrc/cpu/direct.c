@@ -5,12 +5,26 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "cpu/direct_kernel.h"
 #include "util/memory.h"
 #include "core/mutants.h"
 #include "util/threads.h"
+#include "simd/dispatch.h"
+
+#define DECLARE(isa, ...)                                                                          \
+    extern const struct direct_kernel cpu_direct_kernel_##isa##_32, cpu_direct_kernel_##isa##_64;
+SIMD_COMPILED(DECLARE)
+#define ROW(isa, ...) {&cpu_direct_kernel_##isa##_32, &cpu_direct_kernel_##isa##_64},
+static const struct direct_kernel *const KERNELS[][2] = {SIMD_COMPILED(ROW)};
+
+const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode)
+{
+    const int k = simd_dispatch(isa);
+    return k < 0 ? NULL : KERNELS[k][mode == MODE_DOUBLE];
+}
 
 struct direct {
-    const struct kernel *kernel;
+    const struct direct_kernel *kernel;
     int isa, mode, threads;
 
     int64_t slots; /* room for j particles */
@@ -69,7 +83,7 @@ static void direct_close(void *state)
 
 static int choose(struct direct *d, const struct options *o, struct fault *f)
 {
-    d->kernel = kernel_choose(o->isa, o->precision);
+    d->kernel = cpu_direct_kernel_choose(o->isa, o->precision);
     if (!d->kernel)
         return error_set(f, G6X_E_ARGUMENT,
                          "this machine lacks the instruction set that GRAPE6_ISA asks for");
@@ -80,7 +94,7 @@ static int choose(struct direct *d, const struct options *o, struct fault *f)
     }
     d->mode = o->precision;
     d->isa = o->isa;
-    d->threads = o->threads ? o->threads : options_cores();
+    d->threads = options_threads(o->threads);
     return 0;
 }
 
@@ -172,32 +186,30 @@ static void sum_tasks(void *argument)
     }
 }
 
-static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
 /* Cuts a force call for a number of threads. Many i: tiles in turn. Few: the grid of i
  * parts times j parts whose largest piece is smallest. */
 static void cut(struct tasks *t, int threads)
 {
     const int tile = t->d->kernel->tile, ni = t->d->job.ni;
     const int vector = tile < 16 ? tile : 16;
-    const int64_t vectors = parts(ni, vector);
+    const int64_t vectors = ceil_div(ni, vector);
     t->i_step = ni;
     t->j_step = t->blocks;
-    if (threads > 1 && parts(ni, tile) >= 8 * threads) {
+    if (threads > 1 && ceil_div(ni, tile) >= 8 * threads) {
         t->i_step = tile;
     } else if (threads > 1) {
         int64_t least = INT64_MAX;
         for (int64_t p = 1; p <= threads && p <= vectors; p++) {
             const int64_t q = threads / p < t->blocks ? threads / p : t->blocks;
-            const int64_t i_step = parts(vectors, p), j_step = parts(t->blocks, q);
+            const int64_t i_step = ceil_div(vectors, p), j_step = ceil_div(t->blocks, q);
             if (i_step * j_step > least) continue; /* of equals, the one that merges less */
             least = i_step * j_step;
             t->i_step = i_step * vector;
             t->j_step = j_step;
         }
     }
-    t->i_parts = parts(ni, t->i_step);
-    t->count = t->i_parts * parts(t->blocks, t->j_step);
+    t->i_parts = ceil_div(ni, t->i_step);
+    t->count = t->i_parts * ceil_div(t->blocks, t->j_step);
     t->d->job.shared = t->j_step < t->blocks;
 }
 
@@ -246,11 +258,11 @@ static int direct_upload(void *state, const struct upload *u, struct fault *f)
     }
     scale_factors(x - m, job->unit[SUM_POT]);
 
-    struct tasks t = {.d = d, .blocks = parts(nj, BLOCK), .j_step = 4};
+    struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;
     for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
     const int64_t worth = stale / CHUNKS_WORTH_A_THREAD + 1;
-    t.count = parts(t.blocks, t.j_step);
+    t.count = ceil_div(t.blocks, t.j_step);
     if (stale) threads_run(worth < d->threads ? (int)worth : d->threads, pack_tasks, &t);
     return 0;
 }
@@ -323,7 +335,7 @@ static int direct_start(void *state, const struct targets *targets, const struct
 
 static void compute(struct direct *d, unsigned want)
 {
-    struct tasks t = {.d = d, .blocks = parts(d->job.nj, BLOCK), .rows = d->rows_of_i};
+    struct tasks t = {.d = d, .blocks = ceil_div(d->job.nj, BLOCK), .rows = d->rows_of_i};
     d->job.jerk = (want & WANT_JERK) != 0;
     d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
     t.nearest = d->job.nearest ? d->nearest : NULL;
@@ -373,7 +385,7 @@ static int direct_neighbours(void *state, int i, const double *h2, const int32_t
     int64_t n = 0;
     (void)f;
     if (h2[i] >= 0.0)
-        for (int64_t b = 0; b < parts(d->job.nj, BLOCK); b++)
+        for (int64_t b = 0; b < ceil_div(d->job.nj, BLOCK); b++)
             n += d->kernel->neighbours(&d->job, i, h2[i], b, d->list + n);
     for (int64_t k = 0; k < n; k++) d->list[k] = d->jindex[d->list[k]];
     *index = d->list;
@@ -391,7 +403,7 @@ static void direct_describe(void *state, const struct options *o, char *buffer, 
 {
     char text[64];
     (void)state;
-    (void)snprintf(text, sizeof text, "cpu %s", kernel_choose(o->isa, o->precision)->name);
+    (void)snprintf(text, sizeof text, "cpu %s", simd_dispatch_name(o->isa));
     error_copy(text, buffer, length);
 }
 

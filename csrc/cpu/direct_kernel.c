@@ -6,6 +6,7 @@
  * lanes hold 16 j of a chunk for one i, for blocks of few i.
  */
 #include "cpu/direct_kernel.h"
+#include "simd/dispatch.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -121,11 +122,7 @@ static double fma_rate(void)
     return best;
 }
 
-#define JOIN4(a, b, c, d) a##b##c##d
-#define KERNEL_NAME(isa, bits) JOIN4(kernel_, isa, _, bits)
-#define TEXT(a) #a
-#define ISA_TEXT(a) TEXT(a)
-
-const struct kernel KERNEL_NAME(ISA, REAL_BITS) = {
-    ISA_TEXT(ISA), TILE, pack_blocks, pack_targets, direct_sum, neighbours_of_block, fma_rate,
+extern const struct direct_kernel SIMD_NAME(cpu_direct_kernel);
+const struct direct_kernel SIMD_NAME(cpu_direct_kernel) = {
+    TILE, pack_blocks, pack_targets, direct_sum, neighbours_of_block, fma_rate,
 };

@@ -19,9 +19,6 @@
 #include "core/scale.h"
 
 enum {
-    CHUNK = 16,
-    BLOCK = 1024,
-    BLOCK_CHUNKS = BLOCK / CHUNK,
     SUB_CHUNKS = 32, /* chunks of a sub-sum */
     MAX_TILE = 32,   /* i particles that a kernel may take in one pass */
     I_FIELDS = 11    /* x y z xl yl zl vx vy vz eps2, and the r^2 below which a pair is close */
@@ -73,11 +70,10 @@ enum { ROW_LOCKS = 64 };
 static inline int chunks_of_block(const struct direct_job *job, int64_t block)
 {
     const int64_t left = job->nj - block * BLOCK;
-    return left >= BLOCK ? BLOCK_CHUNKS : (int)((left + CHUNK - 1) / CHUNK);
+    return left >= BLOCK ? BLOCK_CHUNKS : (int)ceil_div(left, CHUNK);
 }
 
-struct kernel {
-    const char *name;
+struct direct_kernel {
     int tile; /* i particles that fill one pass */
     /* Predicts the stale chunks of blocks first..last-1 and converts them to rows. */
     void (*pack)(const struct direct_job *job, void *rows, int32_t *index,
@@ -98,6 +94,6 @@ struct kernel {
 
 /* The best kernel that the machine has of the wanted instruction set (G6X_ISA_*), NULL if
  * it lacks it. */
-const struct kernel *kernel_choose(int isa, int mode);
+const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode);
 
 #endif

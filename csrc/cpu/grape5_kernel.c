@@ -6,6 +6,7 @@
  * 1/s is begun one vector ahead, and its sums are added one vector later.
  */
 #include "cpu/grape5_kernel.h"
+#include "simd/dispatch.h"
 
 #include <math.h>
 #include <stdalign.h>
@@ -408,7 +409,6 @@ static void pack(const struct acc_points *p, const struct acc_frame *f, int64_t 
         for (int k = 0; k < CHUNK; k++) send_away(chunk, low, k);
 }
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-extern const struct acc_kernel JOIN(acc_kernel_, ISA);
-const struct acc_kernel JOIN(acc_kernel_, ISA) = {copy, pack, block, pairs, correction};
+extern const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel);
+const struct grape5_kernel SIMD_NAME_OF_SET(cpu_grape5_kernel) = {copy, pack, block, pairs,
+                                                                  correction};

@@ -70,7 +70,7 @@ struct acc_close {
     int16_t place[BLOCK];
 };
 
-struct acc_kernel {
+struct grape5_kernel {
     /* Copies n numbers as long as none is NaN or Inf; whether that was all. */
     int (*copy)(double *to, const double *from, int64_t n);
     /* Points first .. end - 1 of a block into chunks, chunk being that of the first; those whose
@@ -90,7 +90,7 @@ struct acc_kernel {
     double (*correction)(void);
 };
 
-/* As kernel_choose. */
-const struct acc_kernel *acc_kernel_choose(int isa);
+/* As cpu_direct_kernel_choose. */
+const struct grape5_kernel *cpu_grape5_kernel_choose(int isa);
 
 #endif

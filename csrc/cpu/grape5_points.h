@@ -27,7 +27,7 @@ struct grape5_points {
     int64_t packed;       /* points that were packed the last time */
     struct acc_frame frame;
     struct scale scale; /* behind the frame */
-    const struct acc_kernel *kernel;
+    const struct grape5_kernel *kernel;
     double correction; /* the kernel's */
 };
 

@@ -8,6 +8,18 @@
 
 #include "util/memory.h"
 #include "util/threads.h"
+#include "simd/dispatch.h"
+
+#define DECLARE(isa, ...) extern const struct grape5_kernel cpu_grape5_kernel_##isa;
+SIMD_COMPILED(DECLARE)
+#define ROW(isa, ...) &cpu_grape5_kernel_##isa,
+static const struct grape5_kernel *const KERNELS[] = {SIMD_COMPILED(ROW)};
+
+const struct grape5_kernel *cpu_grape5_kernel_choose(int isa)
+{
+    const int k = simd_dispatch(isa);
+    return k < 0 ? NULL : KERNELS[k];
+}
 
 /* Targets that a task takes through a block while it is in the cache, and pairs that are worth
  * another thread. */
@@ -147,8 +159,6 @@ static void task(void *work)
     }
 }
 
-static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
 /* Cuts the work for a number of threads: by targets, and by blocks if there are too few of them. */
 static void cut(struct work *w, int threads)
 {
@@ -156,14 +166,14 @@ static void cut(struct work *w, int threads)
     w->i_step = ni;
     w->j_step = w->blocks ? w->blocks : 1;
     if (threads > 1 && ni >= 8 * threads) {
-        w->i_step = parts(ni, 4 * threads) < TILE ? parts(ni, 4 * threads) : TILE;
+        w->i_step = ceil_div(ni, 4 * threads) < TILE ? ceil_div(ni, 4 * threads) : TILE;
     } else if (threads > 1) {
-        const int64_t i_parts = ni < threads ? ni : threads, j_parts = parts(threads, i_parts);
-        w->i_step = parts(ni, i_parts);
-        w->j_step = parts(w->blocks, j_parts < w->blocks ? j_parts : w->blocks);
+        const int64_t i_parts = ni < threads ? ni : threads, j_parts = ceil_div(threads, i_parts);
+        w->i_step = ceil_div(ni, i_parts);
+        w->j_step = ceil_div(w->blocks, j_parts < w->blocks ? j_parts : w->blocks);
     }
-    w->i_parts = parts(ni, w->i_step);
-    w->count = w->i_parts * parts(w->blocks, w->j_step);
+    w->i_parts = ceil_div(ni, w->i_step);
+    w->count = w->i_parts * ceil_div(w->blocks, w->j_step);
     if (!w->blocks) w->count = w->i_parts;
 }
 
@@ -186,7 +196,7 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
     const int length = length_shift(&p->scale, MODE_GRAPE) + ACC_SHIFT,
               mass = mass_shift(&p->scale);
     struct work w = {.p = p, .sum = sum, .n = n < p->capacity ? n : p->capacity};
-    w.blocks = parts(w.n, BLOCK);
+    w.blocks = ceil_div(w.n, BLOCK);
     w.first_bad = sum->ni;
     scale_factors(2 * length - mass, w.acc_unit);
     scale_factors(length - mass, w.pot_unit);

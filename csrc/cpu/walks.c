@@ -1,28 +1,39 @@
-/* walks.c - walks on the CPU: threads take tiles of targets in turn. */
+/* walks.c - see walks.h: threads take tiles of targets in turn. */
+#include "cpu/walks.h"
+
 #include <string.h>
 
 #include "util/memory.h"
 #include "core/options.h"
 #include "util/threads.h"
 #include "cpu/walks_kernel.h"
+#include "simd/dispatch.h"
+#include "util/numbers.h"
+#include "core/scale.h"
+
+#define DECLARE(isa, ...)                                                                          \
+    extern const struct walks_kernel cpu_walks_kernel_##isa##_32, cpu_walks_kernel_##isa##_64;
+SIMD_COMPILED(DECLARE)
+#define ROW(isa, ...) {&cpu_walks_kernel_##isa##_32, &cpu_walks_kernel_##isa##_64},
+static const struct walks_kernel *const KERNELS[][2] = {SIMD_COMPILED(ROW)};
 
 enum { VECTORS = 32, WORTH_A_THREAD = 8192 }; /* targets of the widest vectors; pairs */
 
 struct tiles {
     struct walks *w;
-    const struct walk_kernel *kernel;
+    const struct walks_kernel *kernel;
     const int64_t *before; /* [count + 1] tiles of the walks before each */
     _Atomic int64_t next;
     _Atomic int missing; /* memory */
 };
 
-static int64_t tiles_of(int64_t ni) { return (ni + WALK_ROWS - 1) / WALK_ROWS; }
+static int64_t tiles_of(int64_t ni) { return ceil_div(ni, WALK_ROWS); }
 
 /* Tiles of a group are of one size, but for the last. */
 static int64_t step_of(int64_t ni)
 {
-    const int64_t even = (ni + tiles_of(ni) - 1) / tiles_of(ni);
-    return (even + VECTORS - 1) / VECTORS * VECTORS;
+    const int64_t even = ceil_div(ni, tiles_of(ni));
+    return ceil_div(even, VECTORS) * VECTORS;
 }
 
 /* The walk that a tile belongs to. */
@@ -50,12 +61,12 @@ static void take_tile(struct tiles *t, int64_t tile, struct walk_work *work)
     if (count <= 0) return; /* rounding up has left nothing to the last */
     const enum walk_fault fault = t->kernel->tile(w, g, first, count, work);
     if (fault) {
-        session_walks_note(fault == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
+        walks_note(fault == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
         return;
     }
     for (int i = 0; i < count; i++) {
         const double acc[3] = {work->sum[0][i], work->sum[1][i], work->sum[2][i]};
-        session_walks_output(w, walk, first + i, acc, work->sum[3][i]);
+        walks_output(w, walk, first + i, acc, work->sum[3][i]);
     }
 }
 
@@ -71,14 +82,13 @@ static void take_tiles(void *argument)
 
 int cpu_walks_sum(struct walks *w, struct fault *f)
 {
-    struct tiles t = {.w = w, .kernel = walk_kernel_choose(w->isa, w->precision)};
-    int64_t *before = memory_zeroed(((size_t)w->count + 1) * sizeof *before);
-    double pairs = 0.0;
-    if (!t.kernel) {
-        memory_free(before);
+    const int isa = simd_dispatch(w->isa);
+    if (isa < 0)
         return error_set(f, G6X_E_ARGUMENT,
                          "this machine lacks the instruction set that GRAPE6_ISA asks for");
-    }
+    struct tiles t = {.w = w, .kernel = KERNELS[isa][w->precision == MODE_DOUBLE]};
+    int64_t *before = memory_zeroed(((size_t)w->count + 1) * sizeof *before);
+    double pairs = 0.0;
     for (int64_t k = 0; before && k < w->count; k++) {
         const struct walk_group *g = &w->group[k];
         before[k + 1] = before[k] + tiles_of(g->ni);

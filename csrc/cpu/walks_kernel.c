@@ -1,6 +1,7 @@
 /* walks_kernel.c - the lists of walks for one instruction set and one precision: compiled once for
  * each, like cpu/direct_kernel.c. Lanes hold targets. */
 #include "cpu/walks_kernel.h"
+#include "simd/dispatch.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,8 +26,6 @@ struct frame {
     double eps2; /* in these units */
     real close;  /* s^2 below which a pair is done in double */
 };
-
-static int is_finite(double a) { return exponent_of(a) != EXPONENT_HUGE; }
 
 static int is_good(const double x[3])
 {
@@ -70,7 +69,7 @@ static enum walk_fault find_frame(const struct walks *w, const struct walk_group
                                   int count, struct frame *f)
 {
     double reach = 0.0, mass = 0.0;
-    session_walks_box(g->x + first, count, f->origin, &f->radius);
+    walks_box(g->x + first, count, f->origin, &f->radius);
     for (int p = 0; p < WALK_PARTS; p++) {
         const enum walk_fault fault = reach_out(w, &g->part[p], f, &reach, &mass);
         if (fault) return fault;
@@ -249,7 +248,5 @@ static enum walk_fault tile(const struct walks *w, const struct walk_group *g, i
     return WALK_FINE;
 }
 
-#define JOIN(a, b, c) a##_##b##_##c
-#define NAME(isa, bits) JOIN(walk_kernel, isa, bits)
-extern const struct walk_kernel NAME(ISA, REAL_BITS);
-const struct walk_kernel NAME(ISA, REAL_BITS) = {tile};
+extern const struct walks_kernel SIMD_NAME(cpu_walks_kernel);
+const struct walks_kernel SIMD_NAME(cpu_walks_kernel) = {tile};

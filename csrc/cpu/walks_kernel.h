@@ -2,7 +2,7 @@
 #ifndef GRAPE6_CPU_WALKS_KERNEL_H
 #define GRAPE6_CPU_WALKS_KERNEL_H
 
-#include "session/walks.h"
+#include "core/walks.h"
 
 enum {
     WALK_ROWS = 512, /* targets of a tile */
@@ -19,14 +19,11 @@ struct walk_work {
 
 enum walk_fault { WALK_FINE, WALK_BAD_ENTRY, WALK_BAD_NUMBER };
 
-struct walk_kernel {
+struct walks_kernel {
     /* acc and pot of a group's targets first..first + count - 1 to work->sum: NaN if the target has
      * a NaN or an infinity, infinite if they do not fit a double. */
     enum walk_fault (*tile)(const struct walks *w, const struct walk_group *g, int64_t first,
                             int count, struct walk_work *work);
 };
-
-/* As kernel_choose. */
-const struct walk_kernel *walk_kernel_choose(int isa, int mode);
 
 #endif

@@ -9,8 +9,6 @@ enum { THREADS = 256 };
 /* The driver's numbers for a stream that is none of this device's. */
 enum { INVALID_HANDLE = 400, CONTEXT_DESTROYED = 709 };
 
-static int64_t blocks(int n) { return ((int64_t)n + THREADS - 1) / THREADS; }
-
 static struct cuda_notes *notes_of(const struct cuda *c) { return cuda_pointer(&c->notes); }
 
 int cuda_arrays_clear_notes(struct cuda *c, struct fault *f)
@@ -48,7 +46,7 @@ int cuda_arrays_load_targets(struct cuda *c, struct fault *f)
                                 .notes = notes_of(c),
                                 .rows = t->ni};
     c->unread = 1;
-    return cuda_device_launch(c, 0, KERNEL_TAKE, blocks(t->ni), 1, &job, f);
+    return cuda_device_launch(c, 0, KERNEL_TAKE, ceil_div(t->ni, THREADS), 1, &job, f);
 }
 
 void cuda_arrays_keep_on_device(const struct cuda *c, struct cuda_sum_job *job)
@@ -85,7 +83,8 @@ static int give(struct cuda *c, const struct device_forces *to, int spoilt, stru
                                 .snap = c->snap,
                                 .has_jerk = c->jerk,
                                 .spoilt = spoilt};
-    return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_GIVE, blocks(to->ni), 1, &job, f) : 0;
+    return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_GIVE, ceil_div(to->ni, THREADS), 1, &job, f)
+                      : 0;
 }
 
 /* A row that was noted, with its index. */

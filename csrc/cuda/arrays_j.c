@@ -8,8 +8,6 @@
 
 enum { THREADS = 256, LANES = 16 };
 
-static int64_t blocks(int64_t threads) { return (threads + THREADS - 1) / THREADS; }
-
 static struct cuda_collect_job job_of(const struct cuda *c, const struct device_particles *from)
 {
     return (struct cuda_collect_job){.address = from->address,
@@ -48,7 +46,7 @@ static int examine(struct cuda *c, const struct device_particles *from, struct f
     const struct cuda_notes *notes = cuda_pointer(&c->notes);
     struct cuda_collect_job job = job_of(c, from);
     int address, index,
-        code = cuda_device_launch(c, 0, KERNEL_EXAMINE, blocks(from->n), 1, &job, f);
+        code = cuda_device_launch(c, 0, KERNEL_EXAMINE, ceil_div(from->n, THREADS), 1, &job, f);
     if (!code) code = wait(c, f);
     const int bad = notes->invalid;
     if (code || bad == CUDA_NO_ROW) return code;
@@ -131,8 +129,8 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
         job.first = first;
         job.count = from->n - first < SENT_ROOM ? from->n - first : SENT_ROOM;
         c->unread = 1;
-        code = cuda_device_launch(c, 0, KERNEL_COLLECT, blocks((int64_t)LANES * job.count), 1, &job,
-                                  f);
+        code = cuda_device_launch(c, 0, KERNEL_COLLECT,
+                                  ceil_div((int64_t)LANES * job.count, THREADS), 1, &job, f);
         if (!code) code = wait(c, f);
         if (!code && write_mirror(j, job.sent, job.count, from->below > 0))
             code = error_set(f, G6X_E_MEMORY, "out of memory for j particles");
@@ -232,7 +230,7 @@ static int predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void
                                      .snap = c->snap};
     int code = cuda_arrays_wait_for_caller(c, stream, f);
     if (!code) code = cuda_jparticles_flush(c, f);
-    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICTED, blocks(n), 1, &job, f);
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICTED, ceil_div(n, THREADS), 1, &job, f);
     return code ? code : wait(c, f);
 }
 

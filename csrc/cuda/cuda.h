@@ -21,7 +21,7 @@
 #include "shared/cuda_args.h"
 #include "core/device.h"
 #include "core/backend_device.h"
-#include "session/walks.h"
+#include "core/walks.h"
 
 enum { VARIANTS = 8 }; /* of wide sums: 4 with jerk, 2 with nearest neighbour, 1 with softening */
 /* Of each kernel but the wide ones there is one without and one with jerk. */
@@ -192,13 +192,8 @@ static inline struct fresh *cuda_fresh(const struct cuda *c, struct jmemory *j)
     return &j->fresh[c->follower];
 }
 /* Blocks of addresses that hold all that a force call uses. */
-static inline int64_t cuda_all_blocks(const struct cuda *c)
-{
-    return (c->nj + CUDA_BLOCK - 1) / CUDA_BLOCK;
-}
+static inline int64_t cuda_all_blocks(const struct cuda *c) { return ceil_div(c->nj, CUDA_BLOCK); }
 static inline int64_t cuda_blocks(const struct cuda *c) { return c->end_block - c->first_block; }
-static inline int64_t cuda_parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
 /* cuda/jparticles.c */
 int cuda_jparticles_grow(void *state, int64_t slots, struct fault *f);
 /* Notes what the next call needs, which each card that takes part brings up to date. */

@@ -16,9 +16,8 @@ static int wait(struct cuda *c, void *stream, struct fault *f)
 
 static int next(struct cuda *c, const struct g6x_hermite *h, void *stream, struct fault *f)
 {
-    const int64_t words = cuda_parts(h->n, 32);
-    const int64_t share = cuda_parts(words, CUDA_NEXT_BLOCKS) * 32,
-                  blocks = cuda_parts(h->n, share);
+    const int64_t words = ceil_div(h->n, 32);
+    const int64_t share = ceil_div(words, CUDA_NEXT_BLOCKS) * 32, blocks = ceil_div(h->n, share);
     const uint64_t heads = CUDA_NEXT_BLOCKS * (sizeof(double) + sizeof(int32_t));
     int code = cuda_device_reserve(c, &c->next, MEMORY_DEVICE, heads + (uint64_t)words * 4, f);
     if (!code) code = cuda_arrays_clear_notes(c, f);
@@ -84,7 +83,7 @@ int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, doubl
     int code = cuda_device_enter(c, f);
     if (code) return code;
     code =
-        cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, cuda_parts(ni, THREADS), &job, f);
+        cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job, f);
     cuda_device_leave(c);
     return code;
 }
@@ -110,7 +109,7 @@ static int correct(struct cuda *c, const struct g6x_hermite *h, struct cuda_herm
     job->notes = notes_of(c);
     if (!code)
         code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
-                                      cuda_parts(job->rows, THREADS), job, f);
+                                      ceil_div(job->rows, THREADS), job, f);
     if (!code) code = wait(c, stream, f);
     if (!code && notes_of(c)->invalid != CUDA_NO_ROW)
         code = error_set(f, G6X_E_RANGE,

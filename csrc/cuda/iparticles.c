@@ -78,7 +78,7 @@ int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, void *,
                         .f = f,
                         .chunks = (c->targets.ni + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE,
                         .caller = pthread_self()};
-    const int cores = c->threads ? c->threads : options_cores();
+    const int cores = options_threads(c->threads);
     const int most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
     const int worth = c->targets.ni / ROWS_WORTH_A_THREAD;
     p.done = memory_zeroed((size_t)p.chunks);

@@ -83,8 +83,8 @@ static int send_at_rest(struct cuda *c, struct fault *f)
     struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .rest = c->rest};
     c->unread = 1;
     c->rest.count = 0;
-    return cuda_device_launch(c, 0, KERNEL_RECEIVE_AT_REST, cuda_parts(job.rest.count, 256), 1,
-                              &job, f);
+    return cuda_device_launch(c, 0, KERNEL_RECEIVE_AT_REST, ceil_div(job.rest.count, 256), 1, &job,
+                              f);
 }
 
 static int wait_for_sent(struct cuda *c, struct fault *f)

@@ -13,7 +13,7 @@ static int abreast(const struct cuda *c, int kernel)
 /* CUDA blocks of a kernel if each takes one block of addresses. */
 static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
 {
-    return cuda_blocks(c) * cuda_parts(ni, abreast(c, kernel));
+    return cuda_blocks(c) * ceil_div(ni, abreast(c, kernel));
 }
 
 /* Which kernel fills the card: each takes more i particles than the one before, and is faster
@@ -33,7 +33,7 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
 {
     int64_t best = 1, least = INT64_MAX;
     for (int64_t step = 1; step <= 8 && step <= blocks; step++) {
-        const int64_t rounds = cuda_parts(cuda_parts(blocks, step) * tiles, room) * step;
+        const int64_t rounds = ceil_div(ceil_div(blocks, step) * tiles, room) * step;
         if (rounds > least) continue;
         least = rounds;
         best = step;
@@ -45,18 +45,18 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
     const int at_once = abreast(c, c->kernel);
-    const int64_t blocks = cuda_blocks(c), tiles = cuda_parts(rows, at_once);
+    const int64_t blocks = cuda_blocks(c), tiles = ceil_div(rows, at_once);
     const int64_t places = c->device.multiprocessors;
     job->tile_rows = at_once;
     job->step_blocks = 1;
     if (c->kernel == KERNEL_WIDE) {
-        const int64_t wanted = cuda_parts(32 * places, tiles);
+        const int64_t wanted = ceil_div(32 * places, tiles);
         job->step_blocks = (int32_t)(wanted >= blocks ? 1 : blocks / wanted);
     } else if (c->kernel == KERNEL_MIDDLE) {
         job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
     } else {
-        const int64_t wanted = cuda_parts(8 * places, blocks);
-        job->tile_rows = (int32_t)(cuda_parts(tiles, wanted < tiles ? wanted : tiles) * at_once);
+        const int64_t wanted = ceil_div(8 * places, blocks);
+        job->tile_rows = (int32_t)(ceil_div(tiles, wanted < tiles ? wanted : tiles) * at_once);
     }
 }
 

@@ -39,7 +39,7 @@ int cuda_multi_device_count(const struct cuda *c, int ni, int64_t nj)
     if (!c->others || !ni) return 0;
     const int64_t worth = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / c->worth_a_card;
     const int64_t cards = worth < c->others + 1 ? worth : c->others + 1;
-    const int64_t blocks = cuda_parts(nj, CUDA_BLOCK);
+    const int64_t blocks = ceil_div(nj, CUDA_BLOCK);
     return (int)(cards < blocks ? cards : blocks);
 }
 
@@ -131,7 +131,7 @@ static void fill_once(void *once, int first, int count)
 static int start_share(struct shares *s, int k, struct fault *f)
 {
     struct cuda *card = card_of(s->c, k);
-    const int64_t blocks = cuda_parts(cuda_jparticles_count(s->c), CUDA_BLOCK), n = s->c->sharing;
+    const int64_t blocks = ceil_div(cuda_jparticles_count(s->c), CUDA_BLOCK), n = s->c->sharing;
     const int code = cuda_jparticles_update(card, &s->c->upload, f);
     return code ? code
                 : cuda_sum_start_blocks(card, &s->targets, blocks * k / n, blocks * (k + 1) / n, 1,
@@ -145,7 +145,7 @@ int cuda_multi_device_start(struct cuda *c, const struct targets *targets, struc
     c->merged_rows = c->rows_merged = 0;
     jmemory_commit(c->upload.memory); /* which all cards read at once */
     if (targets->fill) {
-        once.state = memory_zeroed((size_t)cuda_parts(targets->ni, ROWS_AT_ONCE));
+        once.state = memory_zeroed((size_t)ceil_div(targets->ni, ROWS_AT_ONCE));
         if (!once.state) return error_set(f, G6X_E_MEMORY, "out of memory for a force call");
         s.targets.fill = fill_once;
         s.targets.context = &once;
@@ -218,7 +218,7 @@ static void rows_task(void *shares)
 static void on_rows(struct shares *s, int first,
                     void (*work)(struct shares *s, int first, int count))
 {
-    const int cores = s->c->threads ? s->c->threads : options_cores();
+    const int cores = options_threads(s->c->threads);
     const int worth = (s->count - first) / MERGED_AT_ONCE + 1;
     s->rows = work;
     atomic_store(&s->next_row, first);

@@ -105,7 +105,7 @@ static void add_left(struct cuda *c, int64_t count)
                 .coincidences = &c->coincidences},
         .lock = ATOMIC_FLAG_INIT,
     };
-    const int threads = c->threads ? c->threads : options_cores();
+    const int threads = options_threads(c->threads);
     threads_run(count < threads ? (int)count : threads, exact_task, &t);
     const struct results r = cuda_sum_results(c);
     for (int64_t k = 0; k < count; k++) {

@@ -40,7 +40,7 @@ struct results cuda_sum_results(const struct cuda *c)
 
 static int make_room(struct cuda *c, int ni, struct fault *f)
 {
-    const int64_t n = ((int64_t)ni + WIDE_ROWS - 1) / WIDE_ROWS * WIDE_ROWS;
+    const int64_t n = ceil_div(ni, WIDE_ROWS) * WIDE_ROWS;
     const uint64_t bytes = (uint64_t)n;
     int code = cuda_device_reserve(c, &c->pinned_targets, MEMORY_PINNED,
                                    bytes * sizeof(struct cuda_target), f);
@@ -231,8 +231,8 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
     if (code) return code;
     job.sum = job_of(c, lane, first, count);
     cuda_launch_config_blocks(c, count, &job.sum);
-    const int64_t across = cuda_parts(cuda_blocks(c), job.sum.step_blocks);
-    const int64_t tiles = cuda_parts(count, job.sum.tile_rows);
+    const int64_t across = ceil_div(cuda_blocks(c), job.sum.step_blocks);
+    const int64_t tiles = ceil_div(count, job.sum.tile_rows);
     job.predicts = !c->predicted && predicts_itself(c, across * tiles);
     if (job.predicts) {
         job.arrivals = cuda_jparticles_arrivals(c);
@@ -264,7 +264,7 @@ static int sum(struct cuda *c, int lane, int first, int count, unsigned want, st
 /* Whether any launch of the last call may have left pairs to the host. */
 static int left_behind(const struct cuda *c)
 {
-    const int64_t tiles = c->launched ? cuda_parts(c->launched, c->tile_rows) : 0;
+    const int64_t tiles = c->launched ? ceil_div(c->launched, c->tile_rows) : 0;
     int any = 0;
     for (int64_t t = 0; t < tiles; t++) any |= left_of(c)[t];
     return any;
@@ -388,12 +388,12 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
 int cuda_sum_is_done(const struct cuda *c)
 {
     const volatile unsigned long long *flags = flags_of(c);
-    return !c->launched || flags[cuda_parts(c->launched, c->tile_rows) - 1] == c->step;
+    return !c->launched || flags[ceil_div(c->launched, c->tile_rows) - 1] == c->step;
 }
 
 int cuda_sum_wait(struct cuda *c, int count, struct fault *f)
 {
-    const int64_t tiles = c->launched ? cuda_parts(count, c->tile_rows) : 0;
+    const int64_t tiles = c->launched ? ceil_div(count, c->tile_rows) : 0;
     for (; c->tiles_there < tiles; c->tiles_there++) {
         const int code = wait_for_tile(c, c->tiles_there, f);
         if (code) return code;

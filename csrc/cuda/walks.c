@@ -30,9 +30,7 @@ struct piece {
     _Atomic int64_t next;
 };
 
-static int64_t parts(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
-static int64_t tiles_of(int64_t ni) { return parts(ni, CUDA_WALK_ROWS); }
+static int64_t tiles_of(int64_t ni) { return ceil_div(ni, CUDA_WALK_ROWS); }
 
 static int64_t entries_of(const struct walk_group *g)
 {
@@ -59,7 +57,7 @@ static int no_memory(const struct walks *w, struct fault *f)
 
 /* ---- the layout of a piece ------------------------------------------------------------------ */
 
-static uint64_t aligned(int64_t bytes) { return (uint64_t)parts(bytes, ALIGNED) * ALIGNED; }
+static uint64_t aligned(int64_t bytes) { return (uint64_t)ceil_div(bytes, ALIGNED) * ALIGNED; }
 
 static int64_t entry_bytes(const struct walks *w)
 {
@@ -111,7 +109,7 @@ static void *place(const struct piece *p, uint64_t at)
 static void pack_tiles(const struct walk_group *g, int64_t target, int64_t entry,
                        struct cuda_walk_tile *tile)
 {
-    const int64_t units = parts(g->ni, CUDA_WALK_THREADS), tiles = tiles_of(g->ni);
+    const int64_t units = ceil_div(g->ni, CUDA_WALK_THREADS), tiles = tiles_of(g->ni);
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t first = units * t / tiles * CUDA_WALK_THREADS;
         const int64_t beyond = units * (t + 1) / tiles * CUDA_WALK_THREADS;
@@ -120,7 +118,7 @@ static void pack_tiles(const struct walk_group *g, int64_t target, int64_t entry
                                           .entries = entries_of(g),
                                           .target = (int32_t)(target + first),
                                           .targets = (int32_t)n};
-        session_walks_box(g->x + first, n, tile[t].centre, &tile[t].radius);
+        walks_box(g->x + first, n, tile[t].centre, &tile[t].radius);
     }
 }
 
@@ -161,7 +159,7 @@ static void pack_walk(const struct piece *p, int64_t walk)
             pack_bodies(part->x, part->m, part->n, (double (*)[4])place(p, l.entry_at) + entry);
         else if (!pack_numbers(part->list, part->n, p->w->common,
                                (int32_t *)place(p, l.entry_at) + entry))
-            session_walks_note(&p->w->bad_number, walk);
+            walks_note(&p->w->bad_number, walk);
     }
 }
 
@@ -174,9 +172,9 @@ static void give_walk(const struct piece *p, int64_t walk)
     for (int64_t i = 0; i < p->w->group[walk].ni; i++) {
         const double acc[3] = {out[i], out[n + i], out[2 * n + i]}, pot = out[3 * n + i];
         if (bits_of(pot) == CUDA_WALK_BAD)
-            session_walks_note(&p->w->bad_entry, walk);
+            walks_note(&p->w->bad_entry, walk);
         else
-            session_walks_output(p->w, walk, i, acc, pot);
+            walks_output(p->w, walk, i, acc, pot);
     }
 }
 
@@ -275,7 +273,7 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
         b.end = w->common - k < step ? w->common : k + step;
         code = wait_for(c, lane, f);
         if (code) return code;
-        const int64_t worth = parts(b.end - k, RUN);
+        const int64_t worth = ceil_div(b.end - k, RUN);
         threads_run(w->threads < worth ? w->threads : (int)worth, pack_run, &b);
         code =
             cuda_device_check(c,

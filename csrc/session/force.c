@@ -7,14 +7,12 @@
 
 #include "cpu/exact.h"
 #include "util/fpenv.h"
-#include "api/g5_calls.h"
+#include "session/grape5.h"
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/mutants.h"
 #include "util/threads.h"
 #include "session/verify.h"
-
-static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
 static int all_finite3(const double a[3])
 {
@@ -22,7 +20,6 @@ static int all_finite3(const double a[3])
 }
 
 /* Bits are compared, not numbers: the host may trap comparisons with NaN. */
-static int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
 
 #ifdef GRAPE6_FAULT_INJECTION
 static int spoilt_row = -1;
@@ -57,7 +54,7 @@ void session_force_free(struct session *s)
     free_arrays(&s->call);
     memset(&s->call, 0, sizeof s->call);
     session_ireg_free(&s->pipes);
-    api_g5_calls_free(&s->grape5);
+    session_grape5_free(&s->grape5);
     memory_free(s->list);
     s->list = NULL;
     s->list_room = 0;
@@ -114,8 +111,7 @@ static void copy_targets(void *arrays, int first, int count)
     memcpy(c->x + first, from->x + first, n * sizeof *c->x);
     memcpy(c->v + first, from->v + first, n * sizeof *c->v);
     memset(c->invalid + first, 0, n);
-    if (session_output_finite(c->x[first], 3 * n) && session_output_finite(c->v[first], 3 * n))
-        return;
+    if (all_finite(c->x[first], 3 * n) && all_finite(c->v[first], 3 * n)) return;
     for (int i = first; i < first + count; i++) {
         c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
         if (!c->invalid[i]) continue;

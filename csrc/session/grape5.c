@@ -10,6 +10,15 @@
 #include "session/output.h"
 #include "util/memory.h"
 
+void session_grape5_free(struct grape5 *g)
+{
+    memory_free(g->eps2_each);
+    memory_free(g->acc);
+    memory_free(g->pot);
+    cpu_grape5_points_free(&g->points);
+    memset(g, 0, sizeof *g);
+}
+
 int session_grape5_bad_write(struct session *s, int code, int64_t address, int64_t slots)
 {
     if (code == G6X_E_J_NAN)
@@ -51,7 +60,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
 {
     struct grape5 *g = &s->grape5;
     const struct pipes *p = &s->pipes;
-    const int threads = s->options.threads ? s->options.threads : options_cores();
+    const int threads = options_threads(s->options.threads);
     struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
     fenv_t host;
     int code = make_room_for_results(g, p->nip);
@@ -81,7 +90,7 @@ int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
     for (int i = ni - 1; i >= 0; i--) {
         double sum[NSUM] = {g->acc[i][0], g->acc[i][1], g->acc[i][2]};
         sum[SUM_POT] = g->pot[i];
-        if (!session_output_fit(sum, 0) && session_output_finite(pipes->x[i], 3)) out_of_range = i;
+        if (!session_output_fit(sum, 0) && all_finite(pipes->x[i], 3)) out_of_range = i;
         memcpy(a[i], sum + SUM_AX, sizeof a[i]);
         p[i] = 0.0 - sum[SUM_POT];
     }

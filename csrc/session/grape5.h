@@ -5,6 +5,7 @@
 
 #include "session/session.h"
 
+void session_grape5_free(struct grape5 *g);
 /* Sets the error of a write that was refused. */
 int session_grape5_bad_write(struct session *s, int code, int64_t address, int64_t slots);
 int session_grape5_set(struct session *s, int halves, int address, int n, const double (*x)[3],

@@ -9,16 +9,6 @@
 #include "core/mutants.h"
 #include "util/threads.h"
 
-static int is_finite(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
-
-int session_output_finite(const double *a, size_t n)
-{
-    uint64_t any = 0;
-    for (size_t k = 0; k < n; k++)
-        any |= (bits_of(a[k]) & 0x7ff0000000000000u) + 0x0010000000000000u;
-    return !(any >> 63);
-}
-
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
                         float *distance)
 {
@@ -72,7 +62,7 @@ static int is_plain(const struct outputs *o, int first, int count)
     for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
     for (int k = 0; k < NSUM && !invalid; k++)
         if (c->jerk || window_of(k) != WINDOW_JERK)
-            invalid = !session_output_finite(c->results.sum[k] + first, (size_t)count);
+            invalid = !all_finite(c->results.sum[k] + first, (size_t)count);
     return !invalid;
 }
 
@@ -110,7 +100,7 @@ static void task(void *outputs)
 
 static int copiers(const struct session *s, int rows)
 {
-    const int cores = s->options.threads ? s->options.threads : options_cores();
+    const int cores = options_threads(s->options.threads);
     const int worth = rows / ROWS_WORTH_A_THREAD,
               most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
     return worth < most ? worth : most; /* 0 is as 1 */

@@ -15,8 +15,6 @@ struct outputs {
     _Atomic int next, out_of_range;
 };
 
-/* Whether none of n numbers is NaN or Inf; a loop that vectors take. */
-int session_output_finite(const double *a, size_t n);
 /* Fills the outputs of n particles with quiet NaN, and nearest neighbours with -1, which its hosts
  * take for a hardware error. Each pointer may be NULL. */
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,

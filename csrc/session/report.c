@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "session/session.h"
+#include "simd/dispatch.h"
 
 /* File of the library; more than one may be about. */
 static const char *library(void)
@@ -35,10 +36,9 @@ void session_report_start(const struct session *s)
                    "%s: backend %.*s, device %s, mode %s, instruction set %s, %d threads, "
                    "%d pipes%s%s, library %s",
                    session_name(s->id, name), word, about, on_gpu ? about + word + 1 : "CPU",
-                   MODES[o->precision], kernel_choose(o->isa, o->precision)->name,
-                   o->threads ? o->threads : options_cores(), process->npipes,
-                   process->client ? ", client " : "", process->client ? process->client : "",
-                   library());
+                   MODES[o->precision], simd_dispatch_name(o->isa), options_threads(o->threads),
+                   process->npipes, process->client ? ", client " : "",
+                   process->client ? process->client : "", library());
     if (!strcmp(text, last)) return;
     memcpy(last, text, sizeof last);
     error_info("%s", text);

@@ -1,10 +1,9 @@
 /* walks.c - see walks.h. */
 #include "session/walks.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
+#include "cpu/walks.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -21,45 +20,6 @@ struct walk_flight {
     int64_t bad_target, bad_entry, out_of_range; /* as in struct walks */
 };
 
-void session_walks_note(_Atomic int64_t *lowest, int64_t walk)
-{
-    int64_t seen = atomic_load(lowest);
-    while (walk < seen && !atomic_compare_exchange_weak(lowest, &seen, walk)) continue;
-}
-
-void session_walks_box(const double (*x)[3], int64_t count, double centre[3], double *radius)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    double half[3], most = 0.0, sum = 0.0;
-    for (int64_t i = 0; i < count; i++) {
-        if (!session_output_finite(x[i], 3)) continue;
-        for (int c = 0; c < 3; c++) {
-            low[c] = x[i][c] < low[c] ? x[i][c] : low[c];
-            high[c] = x[i][c] > high[c] ? x[i][c] : high[c];
-        }
-    }
-    for (int c = 0; c < 3; c++) {
-        const int any = low[c] <= high[c];
-        centre[c] = any ? 0.5 * low[c] + 0.5 * high[c] : 0.0;
-        half[c] = any ? fmax(high[c] - centre[c], centre[c] - low[c]) : 0.0; /* it was rounded */
-        most = half[c] > most ? half[c] : most;
-    }
-    for (int c = 0; c < 3 && most > 0.0; c++) sum += half[c] / most * (half[c] / most);
-    *radius = fmin(most * sqrt(sum), DBL_MAX); /* of squares that are in range */
-}
-
-void session_walks_output(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot)
-{
-    const struct walk_group *g = &w->group[walk];
-    const int acc_fits = session_output_finite(acc, 3), pot_fits = session_output_finite(&pot, 1);
-    memcpy(g->acc[i], acc, sizeof g->acc[i]);
-    g->pot[i] = pot;
-    if (acc_fits && pot_fits) return;
-    session_walks_note(isnan(pot) ? &w->bad_target : &w->out_of_range, walk);
-    session_output_nan(1, acc_fits ? NULL : &g->acc[i], NULL, pot_fits ? NULL : &g->pot[i], NULL,
-                       NULL);
-}
-
 void session_walks_fill_nan(const struct walks *w)
 {
     for (int64_t k = 0; k < w->count; k++)
@@ -74,7 +34,7 @@ static void prepare(const struct session *s, struct walks *w)
 {
     w->precision = s->options.precision;
     w->isa = s->options.isa;
-    w->threads = s->options.threads ? s->options.threads : options_cores();
+    w->threads = options_threads(s->options.threads);
     w->bad_target = w->bad_entry = w->bad_number = w->out_of_range = NO_WALK;
 }
 

@@ -19,6 +19,7 @@
 #include "shared/tree_hilbert.h"
 #include "tree/parts.h"
 #include "util/threads.h"
+#include "simd/dispatch.h"
 
 /* What is summed directly, since it takes no longer: fewer j particles, calls of fewer pairs, and
  * after a change of the j particles the first targets or pairs, as long as which it takes to build
@@ -104,12 +105,10 @@ static int is_stale(const struct jmemory *j, int64_t nj)
 {
     uint64_t stale = 0;
     for (int64_t b = 0; b < nj / BLOCK; b++) stale |= j->stale[b];
-    const int64_t chunks = (nj % BLOCK + CHUNK - 1) / CHUNK;
+    const int64_t chunks = ceil_div(nj % BLOCK, CHUNK);
     if (chunks) stale |= j->stale[nj / BLOCK] << (BLOCK_CHUNKS - chunks);
     return stale != 0;
 }
-
-static int threads_of(const struct options *o) { return o->threads ? o->threads : options_cores(); }
 
 static int octree_upload(void *state, const struct upload *u, struct fault *f)
 {
@@ -124,7 +123,7 @@ static int octree_upload(void *state, const struct upload *u, struct fault *f)
     t->options = *u->options;
     t->nj = nj;
     t->time = u->time;
-    t->tree.threads = threads_of(u->options);
+    t->tree.threads = options_threads(u->options->threads);
     if (t->on_card) /* which notes by itself what has changed */
         memset(u->memory->stale, 0,
                (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
@@ -158,7 +157,7 @@ int tree_backend_build_here(struct octree *t, struct fault *f)
 {
     const struct tree_input in = input_of(&t->sources);
     fpenv_flush(1);
-    const int code = tree_build(&t->tree, &in, threads_of(&t->options), f);
+    const int code = tree_build(&t->tree, &in, options_threads(t->options.threads), f);
     fpenv_flush(0);
     t->searchable = !code;
     return code;
@@ -169,7 +168,7 @@ static int prepare_on_device(struct octree *t, const struct tree_input *in, stru
 {
     tree_parts_free(t->tree.parts);
     t->tree.parts = NULL;
-    tree_build_box(&t->tree.box, in, threads_of(&t->options));
+    tree_build_box(&t->tree.box, in, options_threads(t->options.threads));
     const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_backend_build_here(t, f) : 0;
     t->in_parts = t->tree.parts != NULL;
     return code;
@@ -178,7 +177,7 @@ static int prepare_on_device(struct octree *t, const struct tree_input *in, stru
 static int build(struct octree *t, struct fault *f)
 {
     struct sources *s = &t->sources;
-    const int threads = threads_of(&t->options);
+    const int threads = options_threads(t->options.threads);
     int code = 0;
     jmemory_commit(t->memory);
     if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
@@ -322,7 +321,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
     char text[DEVICE_TEXT + 64], card[DEVICE_TEXT + 32];
     if (t->on_card) t->behind->describe(t->direct, o, card, sizeof card);
     (void)snprintf(text, sizeof text, t->on_card ? "cuda-tree %s" : "cpu-tree %s",
-                   t->on_card ? card + strlen("cuda ") : tree_kernel_choose(o->isa)->name);
+                   t->on_card ? card + strlen("cuda ") : simd_dispatch_name(o->isa));
     error_copy(text, buffer, length);
 }
 

@@ -2,6 +2,7 @@
  * cpu/direct_kernel.c. Walks look at as many cells at once as a vector holds; expansions are made
  * from as many cells; what acts on targets is in tree/kernel_eval.h. */
 #include "tree/kernel.h"
+#include "simd/dispatch.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -332,9 +333,5 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
 
 #include "tree/kernel_eval.h"
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-#define TEXT_(a) #a
-#define TEXT(a) TEXT_(a)
-const struct tree_kernel JOIN(tree_kernel_, ISA) = {TEXT(ISA), find_group, walk,
-                                                    expand,    shift,      sum};
+extern const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel);
+const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_group, walk, expand, shift, sum};

@@ -48,7 +48,6 @@ struct tree_sums {
 };
 
 struct tree_kernel {
-    const char *name;
     /* The group of `count` targets from `first` on. */
     void (*group)(const struct tree_job *job, const struct tree_opening *o, int32_t first,
                   int32_t count, struct tree_group *g);
@@ -67,8 +66,5 @@ struct tree_kernel {
     void (*sum)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
                 const float (*local)[TREE_SUPER], int at, struct tree_sums *sums);
 };
-
-/* As kernel_choose. */
-const struct tree_kernel *tree_kernel_choose(int isa);
 
 #endif

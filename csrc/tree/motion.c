@@ -7,6 +7,7 @@
 #include "util/memory.h"
 #include "tree/tree.h"
 #include "util/threads.h"
+#include "util/numbers.h"
 
 enum { GRAIN = 8192, PIECES = 64 };
 
@@ -21,7 +22,7 @@ struct flow {
 
 static int64_t piece_start(const struct flow *o, int64_t piece)
 {
-    const int64_t length = (o->in->n + PIECES - 1) / PIECES;
+    const int64_t length = ceil_div(o->in->n, PIECES);
     return piece * length < o->in->n ? piece * length : o->in->n;
 }
 

@@ -23,6 +23,13 @@ typedef int vmask;
 #define v_lt(a, b) ((a) < (b))
 #include "shared/tree_mac.h"
 #include "util/threads.h"
+#include "simd/dispatch.h"
+#include "util/numbers.h"
+
+#define DECLARE(isa, ...) extern const struct tree_kernel tree_kernel_##isa;
+SIMD_COMPILED(DECLARE)
+#define ROW(isa, ...) &tree_kernel_##isa,
+static const struct tree_kernel *const KERNELS[] = {SIMD_COMPILED(ROW)};
 
 enum { HYPER = TREE_GROUP * TREE_SUPER * TREE_HYPER };
 
@@ -204,7 +211,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
              struct fault *f)
 {
     const int64_t n = targets ? targets->n : t->points.n;
-    struct sum s = {.out = out, .kernel = tree_kernel_choose(setting->isa)};
+    struct sum s = {.out = out, .kernel = KERNELS[simd_dispatch(setting->isa)]};
     struct prepared p = {0};
     struct tree_place *place = NULL;
     int code = 0;
@@ -224,7 +231,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
         if (!place) code = G6X_E_MEMORY;
     }
     if (!code) code = prepare(t, targets, self, eps2, last_acc, &p, &s);
-    if (!code) threads_each(t->threads, (n + HYPER - 1) / HYPER, 1, sum_hypers, &s);
+    if (!code) threads_each(t->threads, ceil_div(n, HYPER), 1, sum_hypers, &s);
     if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.coincidences};
     free_prepared(&p);
     memory_free(place);

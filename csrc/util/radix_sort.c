@@ -6,6 +6,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 #include "util/threads.h"
+#include "util/numbers.h"
 
 enum { DIGIT = 9, DIGITS = 1 << DIGIT, PASSES = 7, MAX_SLICES = 64 };
 
@@ -63,7 +64,7 @@ int radix_sort(int64_t n, uint64_t *key, int32_t *number, int threads)
 {
     struct sort s = {.n = n};
     s.slices = threads < 1 ? 1 : threads > MAX_SLICES ? MAX_SLICES : threads;
-    s.slice = (n + s.slices - 1) / s.slices;
+    s.slice = ceil_div(n, s.slices);
     uint64_t *spare_key = memory_zeroed((size_t)n * sizeof *spare_key);
     int32_t *spare_number = memory_zeroed((size_t)n * sizeof *spare_number);
     s.start = memory_zeroed((size_t)s.slices * sizeof *s.start);

@@ -11,6 +11,7 @@
 
 #include "util/fpenv.h"
 #include "util/memory.h"
+#include "util/numbers.h"
 
 enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 100000 };
 
@@ -162,6 +163,6 @@ void threads_each(int threads, int64_t n, int64_t grain,
                   void (*work)(void *context, int64_t first, int64_t end), void *context)
 {
     struct each e = {.n = n, .grain = grain, .work = work, .context = context};
-    const int64_t pieces = (n + grain - 1) / grain;
+    const int64_t pieces = ceil_div(n, grain);
     if (n > 0) threads_run(pieces < threads ? (int)pieces : threads, take_pieces, &e);
 }

@@ -4,15 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/direct_kernel.h"
-
-/* options.c asks; no kernel is wanted here. */
-const struct kernel *kernel_choose(int isa, int mode)
-{
-    (void)isa, (void)mode;
-    return NULL;
-}
-
 static int use_memory(const struct bridge *b, struct device *d, int kind)
 {
     char out[64] = "not zero", in[64] = "something";

@@ -1,0 +1,244 @@
+/* config.c - see config.h. */
+#include "core/config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/environment.h"
+#include "core/options.h"
+
+static struct process_options *process;
+static struct options *initial;
+
+/* One line for each client of docs/environment.md. */
+static const struct client {
+    const char *name;
+    int npipes, neighbour_self, jerk;
+} CLIENTS[] = {
+    {"kira", 1024, 1, 1},    {"phigrape", 16384, 0, 1}, {"ph4", 48, 0, 1},
+    {"bhtree", 16384, 0, 0}, {"nbody4", 48, 0, 1},
+};
+
+static void problem(const char *name, const char *value, const char *wanted)
+{
+    if (!process->problem[0])
+        (void)snprintf(process->problem, sizeof process->problem, "%s=%.60s: it must be %s", name,
+                       value, wanted);
+}
+
+/* ---- values ------------------------------------------------------------------------- */
+
+/* Which of the words, between spaces, a value is; their number if it is none. */
+static int word(const char *words, const char *value)
+{
+    int k = 0;
+    for (const char *at = words; *at; k++) {
+        const size_t n = strcspn(at, " ");
+        if (strlen(value) == n && !strncmp(at, value, n)) return k;
+        at += n + (at[n] == ' ');
+    }
+    return k;
+}
+
+/* "a b c" as "a, b or c". */
+static void alternatives(const char *words, char *to)
+{
+    const char *last = strrchr(words, ' ');
+    for (const char *c = words; *c; c++)
+        to += sprintf(to, *c != ' ' ? "%c" : c == last ? " or%c" : ",%c", *c);
+}
+
+static void take_word(const struct option *p, const char *value)
+{
+    char wanted[80];
+    const int k = word(p->words, value);
+    if (k > options_highest(p)) {
+        alternatives(p->words, wanted);
+        problem(p->name, value, wanted);
+    } else if (p->shared) {
+        *p->shared = k;
+    } else {
+        *p->number = k;
+    }
+}
+
+static void take_number(const struct option *p, const char *value)
+{
+    char *end, wanted[80];
+    const long n = strtol(value, &end, 10);
+    if (*value && !*end && n >= p->low && n <= p->high) {
+        *p->number = (int)n;
+        return;
+    }
+    (void)snprintf(wanted, sizeof wanted, "an integer from %d to %d", p->low, p->high);
+    problem(p->name, value, wanted);
+}
+
+/* A text that begins with one of some characters. */
+static void take_text(const struct option *p, const char *value)
+{
+    const int path = *p->words == '/';
+    if (strlen(value) < (size_t)p->high &&
+        (strchr(p->words, *value) || (!path && !strcmp(value, "all"))))
+        (void)snprintf(p->text, (size_t)p->high, "%s", value);
+    else
+        problem(p->name, value,
+                path ? "the full path of a python or of an environment"
+                     : "numbers of devices, as 0,2, or all");
+}
+
+/* A fraction from 0 to 1, read without the locale's decimal point. */
+static void take_fraction(const struct option *p, const char *value)
+{
+    double number = 0.0, unit = 1.0;
+    int point = 0, digits = 0;
+    for (const char *c = value; *c; c++) {
+        if (*c == '.' && !point) {
+            point = 1;
+        } else if (*c >= '0' && *c <= '9') {
+            digits++;
+            number = 10.0 * number + (*c - '0');
+            if (point) unit *= 10.0;
+        } else {
+            digits = -1000;
+        }
+    }
+    if (digits > 0 && digits < 16 && number <= unit)
+        *p->real = number / unit;
+    else
+        problem(p->name, value, "a fraction from 0 to 1");
+}
+
+static void take(const struct option *p, const char *value)
+{
+    switch (p->kind) {
+    case OPTION_WORD: take_word(p, value); break;
+    case OPTION_NUMBER: take_number(p, value); break;
+    case OPTION_FRACTION: take_fraction(p, value); break;
+    case OPTION_TEXT: take_text(p, value); break;
+    default: break;
+    }
+}
+
+static void take_client(const char *value)
+{
+    for (size_t k = 0; k < sizeof CLIENTS / sizeof *CLIENTS; k++)
+        if (!strcmp(CLIENTS[k].name, value)) {
+            process->client = CLIENTS[k].name;
+            process->npipes = CLIENTS[k].npipes;
+            initial->neighbour_self = CLIENTS[k].neighbour_self;
+            initial->jerk = CLIENTS[k].jerk;
+            return;
+        }
+    problem("GRAPE6_CLIENT", value, "kira, phigrape, ph4, bhtree or nbody4");
+}
+
+/* ---- the file ----------------------------------------------------------------------- */
+
+enum { CONFIG_LINE = 512, MOST_CONFIG = 1 << 16 };
+
+/* A value that TOML takes without quotes: a number or a truth value. */
+static int is_plain(const char *text)
+{
+    return !text[strspn(text, "-+.0123456789")] || !strcmp(text, "true") || !strcmp(text, "false");
+}
+
+/* A small regular file, opened; NULL for what could be anything, or without end. */
+static FILE *open_config(const char *path)
+{
+    struct stat about;
+    const int number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    FILE *file = NULL;
+    if (number < 0) return NULL;
+    if (!fstat(number, &about) && S_ISREG(about.st_mode) && about.st_size <= MOST_CONFIG)
+        file = fdopen(number, "r");
+    if (!file) (void)close(number);
+    return file;
+}
+
+/* What stands there is in no message: the file may be anybody's. */
+static void bad_line(int number, const char *wanted)
+{
+    if (!process->problem[0])
+        (void)snprintf(process->problem, sizeof process->problem,
+                       "GRAPE6_CONFIG, line %d: it must be %s", number, wanted);
+}
+
+/* Reads `name = value` lines, the flat part of TOML: strings in quotes, integers,
+ * fractions, true and false. Names are those of the environment, in either case, with or
+ * without GRAPE6_. Calls `use` for each. */
+static void read_config(const char *path, void (*use)(const char *name, const char *value))
+{
+    char line[CONFIG_LINE];
+    int number = 0;
+    FILE *file = open_config(path);
+    if (!file) {
+        problem("GRAPE6_CONFIG", path, "a regular file of at most 64 kB that can be read");
+        return;
+    }
+    while (number++, fgets(line, sizeof line, file)) {
+        if (!strchr(line, '\n') && strlen(line) == sizeof line - 1) {
+            bad_line(number, "of at most 510 characters");
+            for (int c = 0; c != EOF && c != '\n';) c = getc(file);
+            continue;
+        }
+        char name[CONFIG_LINE] = "GRAPE6_", text[CONFIG_LINE];
+        int end = 0;
+        char *at = line + strspn(line, " \t");
+        if (*at == '#' || *at == '\n' || *at == '\r' || !*at) continue;
+        const size_t n = strcspn(at, " \t=");
+        const int prefixed = n > 7 && !strncasecmp(at, "GRAPE6_", 7);
+        (void)snprintf(name + 7, sizeof name - 7, "%.*s", (int)n - (prefixed ? 7 : 0),
+                       at + (prefixed ? 7 : 0));
+        for (char *c = name; *c; c++)
+            if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+        at += n;
+        if (sscanf(at, " = \"%511[^\"]\" %n", text, &end) == 1 && end &&
+            (!at[end] || at[end] == '#')) {
+            use(name, text);
+        } else if (end = 0, sscanf(at, " = %511[-+.0-9a-z] %n", text, &end) == 1 && end &&
+                                (!at[end] || at[end] == '#') && is_plain(text)) {
+            use(name, !strcmp(text, "true") ? "1" : !strcmp(text, "false") ? "0" : text);
+        } else {
+            bad_line(number, "of the form name = value");
+        }
+    }
+    if (ferror(file)) problem("GRAPE6_CONFIG", path, "a file that can be read");
+    (void)fclose(file);
+}
+
+static void use_client(const char *name, const char *value)
+{
+    if (!strcmp(name, "GRAPE6_CLIENT")) take_client(value);
+}
+
+static void use_other(const char *name, const char *value)
+{
+    if (!strcmp(name, "GRAPE6_CLIENT")) return;
+    for (const struct option *p = OPTIONS; p->name; p++)
+        if (p->kind != OPTION_SOURCE && !strcmp(p->name, name)) {
+            take(p, value);
+            return;
+        }
+    problem("GRAPE6_CONFIG", name + 7, "a name of docs/environment.md");
+}
+
+void config_read(struct process_options *of_process, struct options *of_sessions)
+{
+    const char *config = options_variable("GRAPE6_CONFIG"),
+               *client = options_variable("GRAPE6_CLIENT");
+    process = of_process;
+    initial = of_sessions;
+    if (config && *config) read_config(config, use_client);
+    if (client && *client) take_client(client);
+    if (config && *config) read_config(config, use_other);
+    for (const struct option *p = OPTIONS; p->name; p++) {
+        const char *value = options_variable(p->name);
+        if (value && *value) take(p, value);
+    }
+    if (process->log > LOG_NONE && !options_is_privileged()) environment_check();
+}

@@ -1,0 +1,37 @@
+/* dispatch.h - the instruction sets that kernels are compiled for, and those that this machine has.
+ *
+ * A new one takes a row here, its operations in simd/<name>.h, its number in g6lib.h, g6lib.f90 and
+ * grape6py/_lib/cdef.h, and its flags in CMakeLists.txt. */
+#ifndef GRAPE6_SIMD_DISPATCH_H
+#define GRAPE6_SIMD_DISPATCH_H
+
+/* name, number G6X_ISA_..., what the processor must have; of two that it has, the later is better.
+ */
+#define SIMD_SETS(ANY, X86)                                                                        \
+    ANY(base, BASE, 1)                                                                             \
+    X86(avx2, AVX2, HAS("avx2") && HAS("fma"))                                                     \
+    X86(avx512, AVX512,                                                                            \
+        HAS("avx2") && HAS("fma") && HAS("avx512f") && HAS("avx512dq") && HAS("avx512vl") &&       \
+            HAS("avx512bw"))
+
+/* The rows that a library for this processor's family has kernels of. */
+#define SIMD_NO_ROW(...)
+#ifdef __x86_64__
+#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, ROW)
+#else
+#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, SIMD_NO_ROW)
+#endif
+
+/* In a file that is compiled for each instruction set: the name of what it defines, once for each
+ * set and width, or once for each set. */
+#define SIMD_NAME(family) SIMD_JOIN(SIMD_NAME_OF_SET(family), REAL_BITS)
+#define SIMD_NAME_OF_SET(family) SIMD_JOIN(family, ISA)
+#define SIMD_JOIN(a, b) SIMD_PASTE(a, b)
+#define SIMD_PASTE(a, b) a##_##b
+
+/* Which of SIMD_COMPILED to take for G6X_ISA_*, or -1 if the machine lacks it. */
+int simd_dispatch(int isa);
+/* The name of that one. */
+const char *simd_dispatch_name(int isa);
+
+#endif
