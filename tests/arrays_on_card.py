@@ -1,13 +1,7 @@
-"""What the tests of a CUDA device's arrays on the card of tests/c/card.h share: pairs of sessions,
-one for a device's arrays and one for NumPy's, and comparisons of the two.
-
-The tests are in arrays_on_card_*.py; test_device_arrays.py runs them in processes of their own,
-with the CUDA backend: pytest does not collect them by itself. What is promised: the bits of the
+"""What the tests of a CUDA device's arrays (test_arrays_*.py) share: pairs of sessions, one for a
+device's arrays and one for NumPy's, and comparisons of the two. What is promised: the bits of the
 same call with NumPy's arrays, and the same errors.
 """
-
-import ctypes
-import os
 
 import numpy as np
 import pytest
@@ -20,21 +14,7 @@ MASS, POS, VEL = plummer(N, seed=11)
 RNG = np.random.default_rng(12)
 ACC, JERK, SNAP = (RNG.standard_normal((N, 3)) for _ in range(3))
 TIME = RNG.random(N) / 64
-CARD = ctypes.CDLL(os.environ["GRAPE6_TEST_CARD"])
 NAMES = ("acc", "jerk", "pot", "nearest", "distance")
-
-
-@pytest.fixture(autouse=True)
-def sound():
-    """After each test the card works again."""
-    yield
-    CARD.card_fail(ctypes.c_long(0), 0, 0)
-    CARD.card_stream(None, None, 0)
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    return fake_arrays.install(monkeypatch)
 
 
 @pytest.fixture

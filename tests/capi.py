@@ -7,7 +7,6 @@ expected values (`Cloud`, `direct`) are in particles.py, not here.
 
 import ctypes
 import functools
-import importlib.util
 import os
 import re
 import subprocess
@@ -19,24 +18,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fake_device
 import tools
+from grape6py import paths
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 HEADER = ROOT / "include" / "g6lib.h"
 UNTOUCHED = 777.25  # what outputs hold before a call
 
+# A test may have been told to use another library, and the process that it starts another device.
+paths.LIBRARY = Path(os.environ.get("GRAPE6_TEST_LIBRARY", paths.LIBRARY))
+if "GRAPE6_TEST_CARD" in os.environ:
+    fake_device.install(os.environ["GRAPE6_TEST_CARD"])
+
+
+# Of the backend that a test runs on (backends.py): its library, and the environment of processes.
+chosen_library, chosen_environment = None, {}
+
 
 def library_path():
-    """Path of libgrape6.so: GRAPE6_TEST_LIBRARY, the installed package, or this tree."""
-    if "GRAPE6_TEST_LIBRARY" in os.environ:
-        return Path(os.environ["GRAPE6_TEST_LIBRARY"])
-    spec = importlib.util.find_spec("grape6py")
-    places = list(spec.submodule_search_locations or []) if spec else []
-    for place in [*places, ROOT / "grape6py"]:
-        if (Path(place) / "lib" / "libgrape6.so").exists():
-            return Path(place) / "lib" / "libgrape6.so"
-    raise FileNotFoundError("libgrape6.so is not built: run make, or pip install -e .")
+    """Path of the chosen libgrape6.so: else GRAPE6_TEST_LIBRARY, or that of the package."""
+    return Path(chosen_library or os.environ.get("GRAPE6_TEST_LIBRARY") or paths.LIBRARY)
 
 
 def read_header(path):
@@ -58,8 +61,12 @@ ISAS = {"base": 1, "avx2": 2, "avx512": 3}
 
 
 @functools.cache
+def _opened(path):
+    return ctypes.CDLL(str(path))
+
+
 def library():
-    return ctypes.CDLL(str(library_path()))
+    return _opened(library_path())
 
 
 def _pointer(value):
@@ -71,8 +78,8 @@ def _pointer(value):
 
 
 @functools.cache
-def _function(name, letters):
-    function = library()[name]
+def _function(library, name, letters):
+    function = library[name]
     function.argtypes = [C_TYPES[letter] for letter in letters]
     function.restype = ctypes.c_int
     return function
@@ -82,7 +89,7 @@ def call(name, *args):
     """The by-value C form; numpy arrays, ctypes objects or None where pointers go."""
     letters = SIGNATURES[name]
     assert len(args) == len(letters), (name, letters)
-    return _function(name, letters)(*[_pointer(a) for a in args])
+    return _function(library(), name, letters)(*[_pointer(a) for a in args])
 
 
 def by_pointer(name, *args):
@@ -92,7 +99,7 @@ def by_pointer(name, *args):
     cells = [C_TYPES[x](a) if x != "p" else a for x, a in zip(letters, args, strict=True)]
     pairs = zip(letters, cells, strict=True)
     refs = [ctypes.addressof(c) if x != "p" else _pointer(c) for x, c in pairs]
-    return _function(name, "p" * len(letters))(*refs)
+    return _function(library(), name, "p" * len(letters))(*refs)
 
 
 @dataclass
@@ -208,18 +215,7 @@ def text(name, *args, length=400):
 
 def clean_environment(env):
     base = {k: v for k, v in os.environ.items() if not re.match("GRAPE6_(?!TEST_)", k)}
-    return {**base, **chosen_backend(), "GRAPE6_TEST_LIBRARY": str(library_path()), **env}
-
-
-def chosen_backend():
-    """The backend that GRAPE6_TEST_BACKEND asks the tests to run with, for the environment.
-
-    A tree is to open all its cells, or as many as GRAPE6_TEST_THETA says."""
-    backend = os.environ.get("GRAPE6_TEST_BACKEND")
-    if not backend:
-        return {}
-    theta = {"GRAPE6_THETA": os.environ.get("GRAPE6_TEST_THETA", "0.001")}
-    return {"GRAPE6_BACKEND": backend} | (theta if "tree" in backend else {})
+    return {**base, **chosen_environment, "GRAPE6_TEST_LIBRARY": str(library_path()), **env}
 
 
 PRELUDE = f"""

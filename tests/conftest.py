@@ -1,4 +1,4 @@
-"""Fixtures: fresh sessions, and the modes and instruction sets to run a test in."""
+"""Fixtures: the backend, fresh sessions, and the modes and instruction sets to run a test in."""
 
 import itertools
 import os
@@ -7,27 +7,85 @@ import re
 import pytest
 from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 
+import backends
 import capi
+import fake_arrays
+import fake_device
+from arrays_on_card import pair  # noqa: F401 (fixture)
 from cards import card  # noqa: F401 (fixture)
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from grape5 import board5, boards  # noqa: F401 (fixtures)
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
+from on_card import cpu, make  # noqa: F401 (fixtures)
 from tree_card import tree_card  # noqa: F401 (fixture)
 from variants import Variants
 
 for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:
     del os.environ[name]
-os.environ.update(capi.chosen_backend())
 
 _ids = itertools.count(1000)
 
 
 # A process that begins these last would leave the others waiting.
-LONGEST = "test_sanitizers.py test_cuda_backend.py".split()
+LONGEST = "test_sanitizers.py test_cuda_sums.py".split()
 
 
-def pytest_collection_modifyitems(items):
+def pytest_configure(config):
+    config.for_gpu = "gpu" in config.option.markexpr.split()
+    if not config.for_gpu:
+        backends.install()
+
+
+def pytest_generate_tests(metafunc):
+    names = backends.words(metafunc.definition.get_closest_marker("backends"))
+    params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
+    if list(names) != ["cpu"]:
+        metafunc.parametrize("on_backend", params, indirect=True, scope="module")
+
+
+def pytest_collection_modifyitems(config, items):
+    items[:] = [item for item in items if backends.makes_sense(item)]
     items.sort(key=lambda item: item.path.name not in LONGEST)
+    for item in items:  # the true driver and the fake one do not go together
+        if item.get_closest_marker("gpu") and not config.for_gpu:
+            item.add_marker(pytest.mark.skip(reason="pytest -m gpu runs these"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def on_backend(request):
+    """Name of the backend that sessions are opened with: see backends.py."""
+    name = getattr(request, "param", "cpu")
+    device = request.getfixturevalue("card") if name in backends.FAKE else None
+    with backends.chosen(name, request.getfixturevalue("library_of")(name), device):
+        yield name
+
+
+@pytest.fixture(autouse=True)
+def _sound(on_backend):
+    """After each test the fake device works again."""
+    yield
+    if on_backend in backends.FAKE:
+        fake_device.fail(0)
+        fake_device.driver().card_stream(None, None, 0)
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    """A CuPy whose arrays lie on the fake device."""
+    return fake_arrays.install(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def library_of(shared_folder, request):
+    """Path of a backend's library, in a package of its own."""
+
+    def path(name):
+        hooks = "tree" in name and "GRAPE6_TEST_LIBRARY" not in os.environ
+        built = request.getfixturevalue("variants")["hooks"] if hooks else None
+        library = built.library if hooks else capi.library_path()
+        return None if name == "cpu" else backends.copied(library, shared_folder / f"in-{name}")
+
+    return path
 
 
 @pytest.fixture
@@ -35,11 +93,11 @@ def new_session():
     """Makes sessions on ids that no other test uses, and closes them afterwards."""
     made = []
 
-    def make(**options):
+    def new(**options):
         made.append(capi.Session(next(_ids), **options))
         return made[-1]
 
-    yield make
+    yield new
     for session in made:
         session.close()
 

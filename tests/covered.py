@@ -23,7 +23,8 @@ TESTS = """block_calls block_faults configuration contract_clusters contract_ext
     contract_memory contract_partial contract_pointers contract_self faults_codes faults_corners
     faults_host faults_output g5_clusters g5_faults g5_forces g5_names log
     tree_backend tree_faults tree_search walks walks_faults""".split()
-ON_CARDS = "cuda_backend cuda_devices cuda_walks device_arrays g5_backends".split()
+ON_CARDS = """arrays_bits arrays_calls arrays_hermite arrays_leapfrog arrays_writing cuda_close
+    cuda_devices cuda_faults cuda_lists cuda_sums cuda_walks g5_backends""".split()
 # Instruction sets share their lines, and walk.c takes them all; the verified tree sums every pair.
 CHOSEN = "not avx2 and not avx512 and not row29_every and not verify_does_not"
 
@@ -43,13 +44,6 @@ def run_pytest(*arguments, **env):
         *arguments, **env)  # fmt: skip
 
 
-def in_a_package(library, folder):
-    """A copy of the package with this library in it: the bridge to Python lies beside its own."""
-    package = folder / "package/grape6py"
-    shutil.copytree(capi.ROOT / "grape6py", package)
-    return shutil.copy(library, package / "lib/libgrape6.so")
-
-
 def files_of(names):
     return [capi.TESTS / f"test_{name}.py" for name in names]
 
@@ -67,7 +61,7 @@ def run_others(built, folder):
         clean([built.program("tree_memory"), particles], printed=True)
     clean([built.program("spoilt_row")], printed=True, GRAPE6_VERIFY="1")
     run_pytest("tests/test_bridge.py", GRAPE6_TEST_COVERAGE=str(folder / "bridge"))
-    run_pytest(*files_of(ON_CARDS), GRAPE6_TEST_LIBRARY=str(in_a_package(built.library, folder)))
+    run_pytest(*files_of(ON_CARDS), GRAPE6_TEST_LIBRARY=str(built.library))
 
 
 def main(folder):

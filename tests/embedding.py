@@ -1,5 +1,5 @@
 """Environments with the package in them, as an installation makes them, but within a moment: numpy
-and cffi are links to those of this Python, and a C library stands in for the graphics card.
+and cffi are links to those of this Python, and the device is that of fake_device.py.
 
 `bridge_parts` (a fixture) has the programs; `Environment` is a virtual environment.
 """
@@ -48,6 +48,10 @@ int card_record(void *event, void *stream) { return !event || !stream; }
 int card_follow(void *stream, void *event, unsigned nothing)
 { return !event || !stream || nothing; }
 int card_error_text(int error, const char **text) { return *text = "text", error < 0; }
+int cuInit(unsigned flags) { return flags != 0; }
+int cuDeviceGetCount(int *count) { return *count = 1, 0; }
+int cuDriverGetVersion(int *version) { return *version = 0, 0; }
+int cuGetErrorString(int error, const char **text) { return card_error_text(error, text); }
 void probe_grape(void) {}
 void probe_double(void) {}
 void probe_single(void) {}
@@ -62,7 +66,7 @@ def packages():
 
 
 class Parts:
-    """A folder with the library, the programs, and the stand-in card, compiled once."""
+    """A folder with the library, the programs and the driver, compiled once."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -72,8 +76,7 @@ class Parts:
         self.library = self._gcc("libgrape6.so", *sources, calls, *link)
         link = [self.library, RPATH]
         self.program = self._gcc("open_device", capi.TESTS / "c/open_device.c", *link)
-        (folder / "card.c").write_text(CARD)
-        self.card = self._gcc("card.so", folder / "card.c", "-shared")
+        self.driver = self.fake("libcuda.so.1", CARD)
 
     def _gcc(self, name, *arguments):
         flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()
@@ -90,6 +93,10 @@ class Parts:
             source = capi.TESTS / "fortran/open_device.f90"
             run(tools.need("gfortran"), *flags, source, self.library, RPATH, "-o", out)
         return out
+
+    def with_driver(self, folder):
+        """For LD_LIBRARY_PATH."""
+        return f"{folder}:{self.driver}"
 
     def fake(self, name, code):
         """A shared library of this name, in a folder of its own."""
@@ -114,14 +121,17 @@ class Environment:
         shutil.copytree(paths.PREFIX, self.package, ignore=ignored)
         (self.package / "lib").mkdir()
         self.library = Path(shutil.copy(parts.library, self.package / "lib"))
+        self.device = Path(
+            shutil.copy(capi.TESTS / "fake_device.py", self.package / "cuda/device.py")
+        )
         self.python = folder / "bin/python"
 
     def start(self, how="plain", program=None, env=(), **options):
-        """Runs a program with nothing in its environment but the stand-in's name and `env`."""
+        """Runs a program with nothing in its environment but the driver's place and `env`."""
         copy = self.package / (program or self.parts.program).name
         if not copy.exists():
             shutil.copy(program or self.parts.program, copy)
-        found = {"GRAPE6_TEST_CARD": self.parts.card, **dict(env)}
+        found = {"LD_LIBRARY_PATH": self.parts.driver, **dict(env)}
         options = {"capture_output": True, "text": True, "timeout": 60, **options}
         return subprocess.run(
             [copy, how],

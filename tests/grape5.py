@@ -21,8 +21,8 @@ _ids = itertools.count(100)
 
 
 @functools.cache
-def _function(name, letters):
-    function = capi.library()[name]
+def _function(library, name, letters):
+    function = library[name]
     function.argtypes = [capi.C_TYPES[letter] for letter in letters]
     function.restype = capi.ctypes.c_int
     return function
@@ -39,7 +39,7 @@ def _pointer(value):
 def value(name, *args):
     """A call by value."""
     assert len(args) == len(SIGNATURES[name]), name
-    return _function(name, SIGNATURES[name])(*map(_pointer, args))
+    return _function(capi.library(), name, SIGNATURES[name])(*map(_pointer, args))
 
 
 def multi(name, cluster, *args):
@@ -56,7 +56,7 @@ def fortran(name, *args, underscores="_"):
         c if c is None else _pointer(c) if x == "p" else capi.ctypes.addressof(c)
         for x, c in zip(letters, cells, strict=True)
     ]
-    return _function(name.lower() + underscores, "p" * len(letters))(*refs)
+    return _function(capi.library(), name.lower() + underscores, "p" * len(letters))(*refs)
 
 
 class Board:

@@ -1,11 +1,10 @@
-"""Sessions of the backend cpu-tree, or cuda-tree if GRAPE6_TEST_BACKEND says so; what they are
-compared with, and sets that get a tree.
+"""Sessions of the backend cpu-tree, or cuda-tree where a test runs on that; what they are compared
+with, and sets that get a tree.
 
 Fixtures: `tree`, `board`, `oracle`; conftest.py hands them to the tests.
 """
 
 import itertools
-import os
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from capi import CONSTANTS, call
 from particles import cloud
 
 N = 6000
-ON_CARD = os.environ.get("GRAPE6_TEST_BACKEND") == "cuda-tree"
-TREE, BOARD = ("CUDA_TREE", "CUDA") if ON_CARD else ("CPU_TREE", "CPU")
 EPS2 = 1e-4
 _ids = itertools.count(500_000)
 
@@ -28,20 +25,26 @@ def new_id():
 def opened(backend, **options):
     cluster = new_id()
     assert call("g6x_open", cluster, CONSTANTS[f"G6X_BACKEND_{backend}"]) == 0
-    return capi.Session(cluster, **options)
+    session = capi.Session(cluster, **options)
+    set_double(session, "G6X_THETA", 0.5)
+    return session
+
+
+def tree_of(backend):
+    return "CUDA_TREE" if backend == "cuda-tree" else "CPU_TREE"
 
 
 @pytest.fixture
-def tree():
-    session = opened(TREE)
+def tree(on_backend):
+    session = opened(tree_of(on_backend))
     yield session
     session.close()
 
 
 @pytest.fixture
-def board():
+def board(on_backend):
     """The direct sum with the bits that the tree's own direct sums have."""
-    session = opened(BOARD)
+    session = opened("CUDA" if on_backend == "cuda-tree" else "CPU")
     yield session
     session.close()
 

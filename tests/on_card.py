@@ -1,20 +1,14 @@
-"""What the tests on the card of tests/c/card.h share: its sessions, and those of the CPU beside.
-
-The tests are in on_card_*.py; test_cuda_backend.py runs them in processes of their own, with the
-CUDA backend: pytest does not collect them by itself.
-"""
+"""What tests of the CUDA backend share: its sessions, and those of the CPU beside."""
 
 import contextlib
-import ctypes
-import functools
-import os
-import shutil
 
 import numpy as np
 import pytest
 
+import backends
 import capi
 import particles
+from fake_device import driver
 from particles import cloud
 
 N = 3000
@@ -23,51 +17,21 @@ SOURCE = cloud(N, seed=71, moving=True)
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
 
 
-@functools.cache
-def stand_in():
-    library = ctypes.CDLL(os.environ["GRAPE6_TEST_CARD"])
-    library.card_calls.restype = ctypes.c_char_p
-    return library
-
-
-def fail(n, code=719, for_ever=True):
-    """The n-th call of the driver from now on fails, and those after it."""
-    stand_in().card_fail(ctypes.c_long(n), code, int(for_ever))
-
-
-@pytest.fixture(autouse=True)
-def sound():
-    """After each test the card works again."""
-    yield
-    fail(0, 0)
-
-
 def on_card(session):
     return capi.text("g6x_backend", session.cluster)[1].startswith("cuda ")
 
 
-@pytest.fixture(scope="session")
-def library_of_the_cpu(tmp_path_factory):
-    """A copy of the library that has opened sessions on the CPU: it has a life of its own."""
-    copy = shutil.copy(capi.library_path(), tmp_path_factory.mktemp("cpu") / "libcpu.so")
-    return ctypes.CDLL(str(copy))
-
-
 @pytest.fixture
-def cpu(library_of_the_cpu, monkeypatch):
+def cpu():
     """A context in which sessions are made by the CPU backend."""
 
     @contextlib.contextmanager
     def context(**options):
-        with monkeypatch.context() as patch:
-            patch.setattr(capi, "library", lambda: library_of_the_cpu)
-            patch.setenv("GRAPE6_BACKEND", "cpu")
-            capi._function.cache_clear()
+        with backends.chosen("cpu"):
             session = capi.Session(1, **options)
             assert not on_card(session)
             yield session
             session.close()
-        capi._function.cache_clear()
 
     return context
 
@@ -131,6 +95,6 @@ def calls_of_the_driver(session, source, ni):
     session.put_cloud(source)
     x, v = (a[:ni].astype(float) for a in source.at(TIME))
     for _ in range(2):
-        stand_in().card_calls()
+        driver().card_calls()
         assert session.force(N, x, v, source.index[:ni]).code == 0
-    return stand_in().card_calls()
+    return driver().card_calls()

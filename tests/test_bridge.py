@@ -1,5 +1,5 @@
 """The bridge to Python, from hosts that are no Python: started from any environment, refused with
-the piece that is missing, and nothing of the host's own changed. A card's stand-in is opened.
+the piece that is missing, and nothing of the host's own changed. The device is fake_device.py's.
 """
 
 import os
@@ -81,10 +81,10 @@ SITUATIONS = {
     "c-locale": lambda e, folder: {"env": {"LC_ALL": "C"}},
     "unknown-locale": lambda e, folder: {"env": {"LC_ALL": "tlh_KX.UTF-8", "LANG": "xx"}},
     "library-path": lambda e, folder: {
-        "env": {"LD_LIBRARY_PATH": e.parts.fake(
+        "env": {"LD_LIBRARY_PATH": e.parts.with_driver(e.parts.fake(
             f"libpython3.{sys.version_info.minor}.so.1.0",
             "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { _exit(66); }",
-        )}
+        ))}
     },
     "grape6-python": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.python}},
     "grape6-python-folder": lambda e, folder: {"env": {"GRAPE6_PYTHON": e.folder}},
@@ -196,9 +196,8 @@ def test_row30_a_forked_child_is_refused_by_every_call_and_the_parent_goes_on(in
 
 
 def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
-    standin = environment.package / "cuda/standin.py"
-    standin.write_text(standin.read_text() + "\nimport os, sys\nprint('said')\n"
-                       "sys.__stdout__.write('more')\n")  # fmt: skip
+    text = environment.device.read_text()
+    environment.device.write_text(f"{text}\nprint('said')\nsys.__stdout__.write('more')\n")
     done = environment.start()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "said\nmore")
 
@@ -219,8 +218,7 @@ overflow(int)()
 
 
 def test_row32_python_computes_without_the_hosts_traps(environment):
-    standin = environment.package / "cuda/standin.py"
-    standin.write_text(standin.read_text() + OVERFLOW)
+    environment.device.write_text(environment.device.read_text() + OVERFLOW)
     done = environment.start("traps")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
@@ -309,7 +307,7 @@ def test_row03_row04_without_a_device_or_cupy_no_interpreter_starts(installed, i
                                                                     words):  # fmt: skip
     source = DRIVER.replace("INIT", str(init)).replace("COUNT", str(count))
     folder = installed.parts.fake("libcuda.so.1", source)
-    env = {"GRAPE6_TEST_CARD": None, "LD_LIBRARY_PATH": folder}
+    env = {"LD_LIBRARY_PATH": folder}
     for how, line in (("auto", ""), ("refused", "grape6: {}")):
         done = installed.start(how, env=env)
         found, _, _, text = done.stdout.split(" ", 3)
@@ -320,7 +318,7 @@ def test_row03_row04_without_a_device_or_cupy_no_interpreter_starts(installed, i
 
 
 def test_row03_without_a_driver_auto_costs_less_than_a_millisecond(installed):
-    env = {"GRAPE6_TEST_CARD": None}
+    env = {"LD_LIBRARY_PATH": None}
     runs = [installed.start("auto", env=env) for _ in range(8)]
     if runs[0].returncode == 96:
         pytest.skip("this machine has a driver")
@@ -348,7 +346,7 @@ def answers(environment):
                                    "MemoryError()", "None.nothing"])  # fmt: skip
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_that_raises_gives_a_code_and_a_text(environment, call, error):
-    where = environment.package / "cuda/standin.py"
+    where = environment.device
     define = "open_device" if call == "open" else f"Device.{call}"
     where.write_text(where.read_text() + f"""
 def fail(*arguments):
@@ -374,10 +372,11 @@ def test_a_failure_of_the_failure_handling_is_no_success(environment):
     assert "Traceback" in printed
 
 
-def test_a_side_that_cannot_be_imported_is_named(environment):
-    (environment.package / "cuda/standin.py").write_text("import no_such_package\n")
+@pytest.mark.parametrize(("module", "code"), [("bridge", PYTHON), ("device", RUNTIME)])
+def test_a_side_that_cannot_be_imported_is_named(environment, module, code):
+    (environment.package / f"cuda/{module}.py").write_text("import no_such_package\n")
     done = environment.start("codes")
-    assert re.match(rf"start {PYTHON} .*no_such_package", done.stdout)
+    assert re.match(rf"start {code} .*no_such_package", done.stdout)
     assert done.stderr.count("\n") == 1
 
 
@@ -385,7 +384,7 @@ def test_a_side_that_cannot_be_imported_is_named(environment):
 
 
 def run_script(environment, script):
-    env = {"GRAPE6_TEST_CARD": str(environment.parts.card)}
+    env = {"LD_LIBRARY_PATH": str(environment.parts.driver)}
     return subprocess.run([environment.python, "-c", script], capture_output=True, text=True,
                           env=env, timeout=20, check=False)  # fmt: skip
 
@@ -441,7 +440,8 @@ def test_a_host_linked_to_another_python_is_told_so(installed):
     fake = installed.parts.fake("libfake.so", code) / "libfake.so"
     copy = installed.package / "libfake.so"  # LD_PRELOAD takes no blank
     done = installed.start("codes", env={"LD_PRELOAD": shutil.copy(fake, copy).name,
-                                         "LD_LIBRARY_PATH": installed.package})  # fmt: skip
+                                         "LD_LIBRARY_PATH": installed.parts.with_driver(
+                                             installed.package)})  # fmt: skip
     assert re.match(f"start {PYTHON} this program has loaded Python 3.99", done.stdout)
 
 

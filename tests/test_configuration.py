@@ -153,8 +153,7 @@ def test_a_set_uid_program_believes_no_variable():
         python.write_text(f"#!/bin/sh\ntouch {stolen}\n")
         python.chmod(0o755)
         env = {"GRAPE6_CONFIG": str(secret), "GRAPE6_PYTHON": str(python), "GRAPE6_NPIPES": "64",
-               "GRAPE6_TEST_CARD": str(folder / "card.so"), "GRAPE6_BACKEND": "cuda",
-               "GRAPE6_PRESICION": "double"}  # fmt: skip
+               "GRAPE6_BACKEND": "cuda", "GRAPE6_PRESICION": "double"}  # fmt: skip
         done = subprocess.run([program], env=env, check=True, capture_output=True, text=True,
                               user=65534, group=65534, extra_groups=[], timeout=20)  # fmt: skip
         if "uid 0" not in done.stdout:

@@ -6,6 +6,8 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
+pytestmark = pytest.mark.backends("cpu cuda")
+
 SOURCE = cloud(64, seed=11)
 X, V, INDEX = SOURCE.x[:20].copy(), SOURCE.v[:20].copy(), SOURCE.index[:20].copy()
 EXPECTED = direct(X, V, INDEX, SOURCE, eps2=1e-4)

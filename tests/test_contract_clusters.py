@@ -6,10 +6,13 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
+pytestmark = pytest.mark.backends("cpu cpu-tree cuda-tree")
+
 ORIGIN = np.zeros((1, 3))
 IDS = [32652, -1, 2147483647, -2147483648, 0, 48]
 
 
+@pytest.mark.backends("cpu")
 def test_2_12_clusters_have_their_own_memory_time_and_results(new_session):
     first, second = new_session(precision="double"), new_session(precision="double")
     a, b = cloud(50, seed=1, moving=True), cloud(70, seed=2, moving=True)
@@ -157,6 +160,7 @@ def test_2_9_kiras_recovery_sequence(session):
     assert_force(found, direct(source.x, source.v, source.index, source), 1e-3)
 
 
+@pytest.mark.backends("cpu")
 def test_2_12_forces_of_several_clusters_add_up(new_session):
     source, parts = cloud(90, seed=4), [new_session(precision="double") for _ in range(3)]
     total = np.zeros((90, 3))

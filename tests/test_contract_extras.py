@@ -8,6 +8,8 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
+pytestmark = pytest.mark.backends("cpu cuda")
+
 ORIGIN = np.zeros((1, 3))
 SOURCE = cloud(40, seed=21)
 X, V, INDEX = SOURCE.x[:5].copy(), SOURCE.v[:5].copy(), SOURCE.index[:5].copy()

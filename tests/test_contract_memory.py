@@ -6,6 +6,8 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape")
+
 ORIGIN = np.zeros((1, 3))
 
 

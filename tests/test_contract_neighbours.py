@@ -6,6 +6,8 @@ import pytest
 import capi
 from particles import cloud, direct, lists
 
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
+
 ORIGIN = np.zeros((1, 3))
 
 

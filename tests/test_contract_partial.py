@@ -8,6 +8,8 @@ import pytest
 import capi
 from particles import cloud
 
+pytestmark = pytest.mark.backends("cpu cuda")
+
 WORDS = capi.CONSTANTS["G6X_PARTIAL_WORDS"]
 N = 3500
 SOURCE = cloud(N, seed=31, moving=True)

@@ -6,6 +6,8 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
+pytestmark = pytest.mark.backends("cpu cuda")
+
 MOVING = cloud(37, seed=5, moving=True)
 
 

@@ -50,45 +50,50 @@ print(digest(*found))
 """
 
 
-def run(card, script, devices, **env):
-    worth = {"GRAPE6_TEST_WORTH_A_CARD": "100000"} | env  # pairs; truly some ten millions
-    return capi.run_python(SCRIPT + script, timeout=300, GRAPE6_TEST_CARD=str(card),
-                           GRAPE6_DEVICES=devices, **worth).stdout.split("\n")  # fmt: skip
+@pytest.fixture(scope="module")
+def run(card, library_of):
+    """What a script prints, by lines, with the library that reads variables for tests."""
+    made = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree"))}
+    made["GRAPE6_TEST_WORTH_A_CARD"] = "100000"  # pairs; truly some ten millions
+
+    def run(script, devices, **env):
+        env = made | {"GRAPE6_DEVICES": devices} | env
+        return capi.run_python(SCRIPT + script, timeout=300, **env).stdout.split("\n")
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def on_one(card):
-    return {mode: run(card, STEPS.format(mode=mode), "0")[1] for mode in capi.MODES}
+def on_one(run):
+    return {mode: run(STEPS.format(mode=mode), "0")[1] for mode in capi.MODES}
 
 
 @pytest.mark.parametrize("devices", ["0,1", "0,1,2,3,4"])
-def test_bits_do_not_depend_on_the_number_of_devices(card, on_one, mode, devices):
-    name, bits, _ = run(card, STEPS.format(mode=mode), devices)
+def test_bits_do_not_depend_on_the_number_of_devices(run, on_one, mode, devices):
+    name, bits, _ = run(STEPS.format(mode=mode), devices)
     assert name.endswith(f", {len(devices.split(','))} of them")
     assert bits == on_one[mode]
 
 
-def test_bits_of_rows_that_are_merged_while_devices_work(card, on_one, mode):
-    found = run(card, STEPS.format(mode=mode), "0,1,2", GRAPE6_TEST_MERGES_EARLY="1")
+def test_bits_of_rows_that_are_merged_while_devices_work(run, on_one, mode):
+    found = run(STEPS.format(mode=mode), "0,1,2", GRAPE6_TEST_MERGES_EARLY="1")
     assert found[1] == on_one[mode]
 
 
-def test_small_calls_are_one_devices(card, on_one):
-    name, bits, _ = run(
-        card, STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_WORTH_A_CARD="10000000"
-    )
+def test_small_calls_are_one_devices(run, on_one):
+    name, bits, _ = run(STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_WORTH_A_CARD="10000000")
     assert name.endswith("2 of them")
     assert bits == on_one["grape"]
 
 
-def test_a_rank_of_mpi_takes_its_own_device(card):
-    name = run(card, STEPS.format(mode="grape"), "0,1", SLURM_LOCALID="1")[0]
+def test_a_rank_of_mpi_takes_its_own_device(run):
+    name = run(STEPS.format(mode="grape"), "0,1", SLURM_LOCALID="1")[0]
     assert name == "cuda stand-in for a graphics card"
 
 
-def test_row02_other_devices_go_on(card):
+def test_row02_other_devices_go_on(run):
     """Whichever driver call fails: the forces are right, or the first device has failed."""
-    outcomes = run(card, """
+    outcomes = run("""
 with filled("grape") as grape:
     expected = digest(grape.forces(nn=True, time=0.5))
 for call in range(1, 60):
@@ -107,7 +112,7 @@ for call in range(1, 60):
     assert outcomes.count("3 of them True") > 3  # there are not that many calls
 
 
-def test_partial_sums_are_those_of_all_devices(card, mode):
+def test_partial_sums_are_those_of_all_devices(run, mode):
     """Asked for once or twice, before the results or after, and with a pair left to the host."""
     script = f"""
 from capi import Session, call
@@ -130,10 +135,10 @@ with filled({mode!r}) as grape:
     assert np.array_equal(acc, forces.acc) and np.array_equal(pot, forces.pot)
     print(hashlib.sha256(found[0]).hexdigest())
 """
-    assert run(card, script, "0") == run(card, script, "0,1,2")
+    assert run(script, "0") == run(script, "0,1,2")
 
 
-def test_a_host_that_keeps_pythons_lock_is_not_held_up(card):
+def test_a_host_that_keeps_pythons_lock_is_not_held_up(run):
     """An extension module (f2py's, say) that calls the library and does not release the lock."""
     script = """
 library = ctypes.PyDLL(os.environ["GRAPE6_TEST_LIBRARY"])
@@ -155,10 +160,10 @@ assert library.g6calc_lasthalf(*start, number(0), pointer(h2), pointer(acc), poi
 with filled("grape") as grape:
     print(np.array_equal(acc, grape.forces(POS[:90], VEL[:90], index).acc))
 """
-    assert run(card, script, "0,1", GRAPE6_BACKEND="cuda")[0] == "True"
+    assert run(script, "0,1", GRAPE6_BACKEND="cuda")[0] == "True"
 
 
-def test_nearest_neighbours_after_the_lists_of_a_call_without_them(card, mode):
+def test_nearest_neighbours_after_the_lists_of_a_call_without_them(run, mode):
     """The lists are the first device's alone; what is asked for then is again that of all."""
     script = f"""
 from capi import Session
@@ -175,14 +180,14 @@ found = session.last(*arguments)
 assert np.array_equal(plain.acc, found.acc)
 print(hashlib.sha256(found.bits() + found.nearest.tobytes() + repr(listed).encode()).hexdigest())
 """
-    on_one, on_three = (run(card, script, d, GRAPE6_BACKEND="cuda") for d in ("0", "0,1,2"))
+    on_one, on_three = (run(script, d, GRAPE6_BACKEND="cuda") for d in ("0", "0,1,2"))
     assert on_one == on_three
     assert len(on_one[0]) == 64
 
 
-def test_row02_devices_that_are_left_follow_the_particles(card):
+def test_row02_devices_that_are_left_follow_the_particles(run):
     """Also if the one that failed had not yet taken part."""
-    outcomes = run(card, """
+    outcomes = run("""
 for use in range(1, 16):
     with filled("grape") as grape, Grape6(backend="cpu") as cpu:
         CARD.card_vanish(ctypes.c_long(use))
@@ -211,7 +216,7 @@ cupy = sys.modules["cupy"] = fake_arrays.Module()
 """
 
 
-def test_arrays_of_the_first_device(card, mode):
+def test_arrays_of_the_first_device(run, mode):
     """Calls that are shared go by the host, with NaN rows, nearest neighbours and lists."""
     script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
 rows = np.arange(90, dtype=np.int32)
@@ -229,10 +234,10 @@ with filled({mode!r}) as grape:
     except errors.NotFiniteError as error:
         print(error)
 """
-    assert run(card, script, "0") == run(card, script, "0,1,2")
+    assert run(script, "0") == run(script, "0,1,2")
 
 
-def test_bodies_of_an_integration_are_on_the_first_device(card):
+def test_bodies_of_an_integration_are_on_the_first_device(run):
     script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
 from grape6py import Hermite
 cluster = Hermite(*plummer(2500, seed=3), eps=0.01, backend="cuda")
@@ -240,10 +245,10 @@ cluster.evolve(1 / 256)
 assert type(cluster._blocks).__name__ == "DeviceBlocks"
 print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes()).hexdigest())
 """
-    assert run(card, script, "0") == run(card, script, "0,1,2")
+    assert run(script, "0") == run(script, "0,1,2")
 
 
-def test_auto_row02_a_shared_call_with_arrays_of_the_device(card):
+def test_auto_row02_a_shared_call_with_arrays_of_the_device(run):
     script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
 rows = np.arange(90, dtype=np.int32)
 outcomes = set()
@@ -264,10 +269,10 @@ for call in range(1, 40):
         assert np.isfinite(grape.forces(*given).acc.memory).all()
 print(*sorted(outcomes))
 """
-    assert run(card, script, "0,1,2", GRAPE6_BACKEND="auto")[0] == "failed found"
+    assert run(script, "0,1,2", GRAPE6_BACKEND="auto")[0] == "failed found"
 
 
-def test_no_targets_are_no_call_to_share(card):
+def test_no_targets_are_no_call_to_share(run):
     """Though the prediction of many particles alone would be worth it."""
     script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
 with filled("grape") as grape:
@@ -275,7 +280,7 @@ with filled("grape") as grape:
     none = cupy.on(number, np.zeros((0, 3)))
     print(len(grape.forces(np.zeros((0, 3))).pot), len(grape.forces(none).pot.memory))
 """
-    assert run(card, script, "0,1", GRAPE6_TEST_WORTH_A_CARD="1000")[0] == "0 0"
+    assert run(script, "0,1", GRAPE6_TEST_WORTH_A_CARD="1000")[0] == "0 0"
 
 
 LEAPFROGS = """
@@ -295,6 +300,6 @@ print(*(galaxy.pos.device.id for galaxy in made))
 """
 
 
-def test_leapfrogs_of_arrays_compute_where_these_lie(card):
+def test_leapfrogs_of_arrays_compute_where_these_lie(run):
     """Though sessions take turns of the devices."""
-    assert run(card, LEAPFROGS.format(tests=str(capi.TESTS)), "0,1") == ["0 0 0", ""]
+    assert run(LEAPFROGS.format(tests=str(capi.TESTS)), "0,1") == ["0 0 0", ""]

@@ -1,6 +1,5 @@
-"""Arrays of a CUDA device in the calls of Grape6: with the kernels run on the CPU, in processes
-with that backend (arrays_on_card_*.py), and here with sessions on the CPU.
-"""
+"""Arrays of a CUDA device in the calls of Grape6, with sessions on the CPU; test_arrays_*.py have
+them on the device."""
 
 import re
 import subprocess
@@ -11,29 +10,9 @@ import pytest
 
 import capi
 import fake_arrays
-from cards import assert_passed, names_of, outcomes_on
 from grape6py import Grape6, errors, plummer
 
-FILES = sorted(capi.TESTS.glob("arrays_on_card_*.py"))
 MASS, POS, VEL = plummer(60, seed=1)
-
-
-@pytest.fixture(scope="module")
-def outcomes(card):
-    return outcomes_on(card, FILES)
-
-
-@pytest.mark.parametrize("name", names_of(FILES))
-def test_on_a_card(outcomes, name):
-    assert_passed(outcomes, name)
-
-
-# ---- sessions on the CPU ---------------------------------------------------------------
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    return fake_arrays.install(monkeypatch)
 
 
 def test_on_the_cpu_they_are_copied_there_and_back(cupy):

@@ -10,6 +10,8 @@ import capi
 from capi import CONSTANTS, by_pointer, call
 from particles import cloud
 
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape")
+
 INT_MAX = 2147483647
 SOURCE = cloud(40, seed=77)
 X, V, INDEX = SOURCE.x[:5].copy(), SOURCE.v[:5].copy(), SOURCE.index[:5].copy()

@@ -6,6 +6,8 @@ import pytest
 
 import capi
 
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
+
 FAULTS = """
 s = Session(0)
 source = cloud(20); s.put_cloud(source)
@@ -238,6 +240,7 @@ assert s.force(300, *i).bits() == before.bits()
     )
 
 
+@pytest.mark.backends("cpu cpu-tree")
 def test_row29_out_of_memory_in_a_force_call_gives_nan_and_a_code():
     capi.run_python("""
 import resource

@@ -10,6 +10,7 @@ M, XJ = stars(300)
 XI = stars(70, seed=2)[1]
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 @pytest.mark.parametrize("n", [1, 2, 17, 300])
 def test_forces_are_those_of_a_direct_sum(board5, n):
     board5.load(M, XJ, n)
@@ -28,6 +29,7 @@ assert_force(board.calculate(x[:70]), direct(x[:70], m, x), {tolerance})
 """, GRAPE6_PRECISION=mode)  # fmt: skip
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_a_particle_feels_itself_in_the_potential_only(board5):
     board5.load(M, XJ)
     code, a, p = board5.calculate(XJ)
@@ -51,12 +53,14 @@ def test_without_softening_a_pair_at_one_place_adds_nothing(board5):
     assert (code, *a[0], p[0]) == (0, 0, 0, 0, 0)
 
 
+@pytest.mark.backends("cpu cuda")
 def test_i_particles_need_not_be_j_particles_and_may_be_many(board5):
     x = stars(5000, seed=3)[1]
     board5.load(M, XJ)
     assert_force(board5.calculate(x), direct(x, M, XJ))
 
 
+@pytest.mark.backends("cpu cuda")
 def test_pieces_give_the_bits_of_the_whole(board5):
     board5.load(M, XJ)
     _, a, p = board5.calculate(XI)
@@ -66,6 +70,7 @@ def test_pieces_give_the_bits_of_the_whole(board5):
         assert (parts[0].tobytes(), parts[1].tobytes()) == (a.tobytes(), p.tobytes())
 
 
+@pytest.mark.backends("cpu cuda")
 def test_one_array_may_serve_for_positions_and_forces(board5):
     board5.load(M, XJ)
     _, a, p = board5.calculate(XI)
@@ -75,6 +80,7 @@ def test_one_array_may_serve_for_positions_and_forces(board5):
     assert (q == p).all()
 
 
+@pytest.mark.backends("cpu cuda")
 def test_fewer_rows_than_were_set_may_be_got(board5):
     board5.load(M, XJ)
     board5("set_xi", len(XI), XI)
@@ -91,6 +97,7 @@ def test_fewer_rows_than_were_set_may_be_got(board5):
 # ---- j particles -------------------------------------------------------------
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_j_particles_may_be_written_in_parts_and_in_any_order(board5):
     board5.load(np.zeros(300), XJ)
     for first, end in [(200, 300), (0, 50), (50, 200)]:
@@ -104,6 +111,7 @@ def test_mass_may_come_before_position(board5):
     assert_force(board5.calculate(XI), direct(XI, M, XJ))
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 @pytest.mark.parametrize("order", ["xm", "mx"])
 def test_positions_and_masses_may_come_apart(board5, order):
     for half in order:
@@ -155,6 +163,7 @@ for name, args in [("set_xmj", (x, m)), ("set_jp", (m, x)), ("set_xj", (x,)), ("
 """, GRAPE6_G5_SOURCE=source)  # fmt: skip
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_runs_may_be_repeated_with_other_j_particles(board5):
     board5.load(M[:100], XJ[:100])
     assert board5("set_xi", len(XI), XI) == 0
@@ -170,6 +179,7 @@ def test_runs_may_be_repeated_with_other_j_particles(board5):
     assert_force((0, *total), direct(XI, M, XJ))
 
 
+@pytest.mark.backends("cpu cuda")
 def test_what_changes_after_the_run_does_not_change_its_result(board5):
     board5.load(M, XJ)
     expected = board5.calculate(XI)
@@ -188,12 +198,14 @@ def test_what_changes_after_the_run_does_not_change_its_result(board5):
 # ---- softening ---------------------------------------------------------------
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_softening_may_be_given_squared(board5):
     board5.load(M, XJ)
     assert board5("set_eps2_to_all", 0.09) == 0
     assert_force(board5.calculate(XI), direct(XI, M, XJ, 0.3))
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_softening_per_i_particle_holds_until_one_for_all(board5):
     board5.load(M, XJ)
     eps = np.linspace(0.01, 0.7, len(XI))
@@ -207,6 +219,7 @@ def test_softening_per_i_particle_holds_until_one_for_all(board5):
     assert_force(board5.calculate(XI), direct(XI, M, XJ, 0.3))
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_softening_may_be_set_between_set_xi_and_run(board5):
     board5.load(M, XJ)
     board5("set_xi", len(XI), XI)
@@ -216,6 +229,7 @@ def test_softening_may_be_set_between_set_xi_and_run(board5):
         assert_force(board5.get(len(XI)), direct(XI, M, XJ, eps))
 
 
+@pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
 def test_softening_may_come_with_the_i_particles(board5):
     board5.load(M, XJ)
     eps = np.linspace(0.0, 0.7, len(XI))

@@ -7,6 +7,8 @@ import pytest
 
 import capi
 
+pytestmark = pytest.mark.backends("cpu cuda")
+
 ZERO = np.zeros(3)
 MOST = 2600
 
@@ -176,6 +178,7 @@ def test_two_lists_at_once(board):
     other.check(1200)
 
 
+@pytest.mark.backends("cpu")
 def test_a_list_longer_than_fits(board):
     b = board(5)
     n = 65536 + 1500
@@ -260,6 +263,7 @@ def test_a_list_ends_with_its_session(new_session):
     assert force.bits() == b.session.force(300, np.ones((1, 3))).bits()
 
 
+@pytest.mark.backends("cpu")
 @pytest.mark.skipif("GRAPE6_TEST_BACKEND" in capi.os.environ, reason="a child has no device")
 def test_threads_and_a_fork_in_the_middle_of_a_list():
     capi.run_c("list_threads", timeout=100)

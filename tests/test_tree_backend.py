@@ -5,11 +5,13 @@ import ctypes
 
 import numpy as np
 import pytest
-from octrees import EPS2, TREE, N, force_of, new_id, opened, sample, set_double
+from octrees import EPS2, N, force_of, new_id, opened, sample, set_double, tree_of
 
 import capi
 from capi import CONSTANTS, call
 from particles import cloud, lists, relative
+
+pytestmark = pytest.mark.backends("cpu cuda-tree")
 
 
 def same_neighbours(tree, board, source, targets, h2, eps2):
@@ -76,6 +78,7 @@ def test_theta_zero_is_the_direct_sum(tree, board):
     assert force_of(tree, source, eps2=EPS2).bits() == force_of(board, source, eps2=EPS2).bits()
 
 
+@pytest.mark.backends("cpu")
 def test_few_particles_few_pairs_and_few_targets_are_summed_directly(tree, board):
     """And a tree is built once more targets have asked."""
     few = sample("plummer", 4096)
@@ -93,6 +96,7 @@ def test_few_particles_few_pairs_and_few_targets_are_summed_directly(tree, board
     assert force_of(tree, source, calls[0]).bits() == force_of(board, source, calls[0]).bits()
 
 
+@pytest.mark.backends("cpu")
 def test_bits_are_those_of_any_run_and_of_any_number_of_threads(tree):
     source = cloud(N, seed=3, moving=True)
     tree.put_cloud(source)
@@ -304,13 +308,13 @@ def test_verify_does_not_take_the_error_of_a_tree_for_a_fault(tree):
         assert force_of(tree, source, eps2=EPS2).code == 0
 
 
-def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle):
+def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle, on_backend):
     """Two clusters with half of the particles each."""
     source = sample("plummer", 12288)
     oracle.put_cloud(source)
     rows = np.arange(3000)
     expected = force_of(oracle, source, rows, eps2=EPS2)
-    other, words = opened(TREE), []
+    other, words = opened(tree_of(on_backend)), []
     for session, half in ((tree, slice(0, 6144)), (other, slice(6144, None))):
         for key in ("LENGTH", "MASS", "VELOCITY"):
             session.set_int(f"G6X_SCALE_{key}", 0)
@@ -330,6 +334,7 @@ def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle):
     assert np.median(relative(found.acc, expected.acc)) < 3e-4
 
 
+@pytest.mark.backends("cpu")
 def test_the_backends_names():
     for name in ("TREE", "CPU_TREE"):
         session = opened(name, isa="base")
@@ -340,3 +345,10 @@ def test_the_backends_names():
         session.close()
     cluster = new_id()
     assert call("g6x_open", cluster, 6) == call("g6x_open", cluster, -1) == -11
+
+
+@pytest.mark.backends("auto")
+def test_a_tree_is_on_the_device_where_there_is_one():
+    session = opened("TREE")
+    assert capi.text("g6x_backend", session.cluster)[1] == "cuda-tree stand-in for a graphics card"
+    session.close()

@@ -1,16 +1,11 @@
 """The contract holds for the backend cpu-tree: sequences of calls, addresses, faults.
 
-Its own tests are of sets that get a tree. The tests of the other backends are run again, in a
-process of their own, where a tree is built for any number of particles and all of its cells are
-opened.
+Of sets that get a tree, here; the tests of the contract itself run on a tree of any size, too.
 """
-
-import subprocess
-import sys
 
 import numpy as np
 import pytest
-from octrees import EPS2, TREE, N, force_of, opened, sample
+from octrees import EPS2, N, force_of, opened, sample
 
 import capi
 from particles import cloud, direct, relative
@@ -276,44 +271,8 @@ def test_a_closed_cluster_opens_empty(tree):
     tree.put_cloud(source)
     force_of(tree, source)
     for _ in range(3):
-        again = opened(TREE)
+        again = opened("CPU_TREE")
         assert not force_of(again, source).acc.any()
         again.put_cloud(source)
         assert force_of(again, source).acc.any()
         assert again.close() == 0
-
-
-# ---- the other backends' tests --------------------------------------------------------------
-
-# Left out: bits that do not depend on the company, mode double, and what goes beyond the range of
-# single precision within one set.
-FILES = {
-    "test_contract_neighbours": "test",
-    "test_contract_self": "grape",
-    "test_contract_memory": "grape",
-    "test_contract_clusters": "not own_memory and not add_up",
-    "test_faults_codes": "grape and not own_row_only and not fits_no_double",
-    "test_faults_corners": "grape or not single and not double",
-    "test_faults_scaling": "grape and not beyond_the_range and not massless and not underflows",
-    "test_faults_output": "test",
-}
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_contract_holds_for_a_tree_of_any_size(name):
-    chosen = f"({FILES[name]}) and not base and not avx512"
-    environment = {
-        "GRAPE6_TEST_TREE": "always",
-        "GRAPE6_TEST_BACKEND": "cpu-tree",
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen]
-    done = subprocess.run(
-        [*command, f"tests/{name}.py"],
-        cwd=capi.ROOT,
-        env=capi.clean_environment(environment),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert " passed" in done.stdout

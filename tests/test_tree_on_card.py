@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fake_arrays
+import fake_device
 from grape6py import Grape6Warning, Tree, errors, plummer
-from grape6py.cuda import standin
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.octree import CardTree
 from grape6py.cuda.tree.settings import Setting
@@ -23,7 +23,7 @@ N = 700
 MASS, POS, VEL = plummer(N, seed=31)
 
 
-class Card(standin.Card):
+class Card(fake_device.Card):
     """The same card for that CuPy's arrays."""
 
     def __init__(self, library, module):

@@ -16,6 +16,8 @@ from walking import (
 
 import capi
 
+pytestmark = pytest.mark.backends("cpu cuda gpu")
+
 LIMITS = {"grape": 2e-6, "single": 2e-6, "double": 1e-13}
 FORMS = [by_numbers, by_copies, by_pointers]
 

@@ -6,6 +6,8 @@ from walking import Flight, Found, by_copies, by_numbers, by_pointers, pointers,
 
 import capi
 
+pytestmark = pytest.mark.backends("cpu cuda gpu")
+
 
 @pytest.fixture
 def board(new_session):

@@ -5,15 +5,13 @@ import ctypes
 import numpy as np
 import pytest
 
-import cards
-from grape6py.cuda import standin
+import fake_device
 from grape6py.cuda.tree import octree, settings
-from once import made_once
 
 METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
 
 
-class StandIn(standin.Card):
+class StandIn(fake_device.Card):
     """One that notes which kernels were launched."""
 
     def __init__(self, path):
@@ -26,10 +24,10 @@ class StandIn(standin.Card):
 
 
 @pytest.fixture(params=[0], ids=["warps"])
-def tree_card(shared_folder, monkeypatch, request):
+def tree_card(card, monkeypatch, request):
     """Groups have a warp each, as if there were many; or CUDA blocks, up to the given number."""
     monkeypatch.setattr(octree, "BLOCKS", request.param)
-    return StandIn(made_once(shared_folder / "card", cards.build) / "libcard.so")
+    return StandIn(card)
 
 
 WARPS_AND_BLOCKS = pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 /* mutants.c - see mutants.h. Empty but in a test build. */
-#ifdef GRAPE6_MISTAKES
+#ifdef GRAPE6_TEST_HOOKS
 #include "core/mutants.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void choose(void)
 {
-    const char *name = options_variable("GRAPE6_TEST_MISTAKE");
+    const char *name = TEST_VARIABLE(MISTAKE);
     if (name) chosen = name;
 }
 

@@ -1,19 +1,21 @@
-/* mutants.h - mistakes that libraries of this API have made or may well make, to see that a
- * test notices each of them (tests/test_mistakes.py).
+/* mutants.h - what a build for tests (-DGRAPE6_TEST_HOOKS) does and no other: it reads some
+ * variables, and makes the mistake that GRAPE6_TEST_MISTAKE names, one that libraries of this API
+ * have made or may well make, to see that a test notices it (tests/test_mistakes.py).
  *
- * A test build (-DGRAPE6_MISTAKES) makes the one that GRAPE6_TEST_MISTAKE names. In every
- * other build MISTAKE(...) is 0, and of the lines that ask for it no code is left.
+ * In every other build MISTAKE(...) is 0, and of the lines that ask for it no code is left.
  */
 #ifndef GRAPE6_MUTANTS_H
 #define GRAPE6_MUTANTS_H
 
 #include <stdint.h>
 
-#ifdef GRAPE6_MISTAKES
+#ifdef GRAPE6_TEST_HOOKS
 #define MISTAKE(name) mistakes_made(#name)
+#define TEST_VARIABLE(name) options_variable("GRAPE6_TEST_" #name)
 int mistakes_made(const char *name);
 #else
 #define MISTAKE(name) 0
+#define TEST_VARIABLE(name) ((const char *)0)
 #endif
 
 /* The longer ones; defined in test builds only. */

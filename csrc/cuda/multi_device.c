@@ -8,6 +8,7 @@
 #include "cuda/cuda.h"
 #include "python/gil.h"
 #include "util/memory.h"
+#include "core/mutants.h"
 #include "core/options.h"
 #include "util/threads.h"
 
@@ -17,9 +18,9 @@ enum { WORTH_A_CARD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 
 int cuda_multi_device_open(struct cuda *c, const struct options *o, int choice, struct fault *f)
 {
-    const char *worth = options_variable("GRAPE6_TEST_WORTH_A_CARD");
+    const char *worth = TEST_VARIABLE(WORTH_A_CARD);
     int code = 0;
-    c->merges_early = options_variable("GRAPE6_TEST_MERGES_EARLY") != NULL;
+    c->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
     if (!o->all_devices) return 0;
     c->worth_a_card = worth && atoll(worth) > 0 ? atoll(worth) : WORTH_A_CARD;
     for (int k = 1; k < c->device.usable && k < MOST_FOLLOWERS && !code; k++) {

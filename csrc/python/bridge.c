@@ -47,7 +47,6 @@ struct errand {
     uint64_t bytes, *address;
     struct tree_errand *tree;
     void *library;
-    const char *card;
     int64_t result;
 };
 
@@ -95,7 +94,7 @@ static int load(const char *loaded, embed_starter **starter)
     return *starter ? 0 : refuse(G6X_E_PYTHON, "the bridge is none of grape6py: ", found.bridge);
 }
 
-static int start_python(const char *card, int cuda)
+static int start_python(int cuda)
 {
     char site[PLACE], version[VERSION];
     const char *loaded = python_gil_version(version);
@@ -115,20 +114,18 @@ static int start_python(const char *card, int cuda)
                         .executable = found.executable,
                         .package = found.package,
                         .site = shared ? site : NULL,
-                        .devices = options->devices,
-                        .card = card};
+                        .devices = options->devices};
     const int result = starter(&how, &python);
     if (result > 0 && python) return 0;
     python = NULL;
     return refuse(result < 0 ? result : G6X_E_PYTHON, how.text[0] ? how.text : FAILED, NULL);
 }
 
-/* With the driver, or the stand-in for a card that tests ask for. */
-static int try_to_start(void *library, const char *card)
+static int try_to_start(void *library)
 {
     int cuda = 0;
-    const int why = library ? use_driver(library, &cuda) : 0;
-    return why ? why : start_python(card, cuda);
+    const int why = use_driver(library, &cuda);
+    return why ? why : start_python(cuda);
 }
 
 /* ---- calls ---- */
@@ -146,7 +143,7 @@ static void *perform(void *argument)
     case RELEASE: e->result = python->release(e->device, *e->address); break;
     case TREE: e->result = python->tree(e->device, e->tree); break;
     case CLOSE: e->result = python->close(e->device, e->count); break;
-    default: e->result = try_to_start(e->library, e->card);
+    default: e->result = try_to_start(e->library);
     }
     return NULL;
 }
@@ -245,15 +242,14 @@ static void start_once(void)
     void *state = hosted ? python_gil_release() : NULL;
     (void)pthread_mutex_lock(&mutex);
     if (!tried) {
-        struct errand start = {.what = START, .card = options_variable("GRAPE6_TEST_CARD")};
-        if (!start.card) start.card = "";
-        if (!*start.card) start.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        struct errand start = {.what = START,
+                               .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
         if (options_is_privileged()) {
             start.result = refuse(G6X_E_NO_DEVICE,
                                   "a set-uid program uses no GPU: Python and CuPy "
                                   "would read files of the user's",
                                   NULL);
-        } else if (*start.card || start.library) {
+        } else if (start.library) {
             atomic_store(&process, (int)getpid());
             run(&start, !hosted);
         } else {

@@ -11,7 +11,6 @@ struct embed {
     const char *package;    /* folder grape6py */
     const char *site;       /* folder to import from after all others, or NULL */
     const char *devices;    /* GRAPE6_DEVICES, or empty */
-    const char *card;       /* GRAPE6_TEST_CARD: the stand-in for a graphics card, or empty */
     char text[DEVICE_TEXT]; /* why it failed */
 };
 
@@ -20,6 +19,6 @@ typedef int embed_starter(struct embed *how, const struct bridge **bridge);
 
 #define EMBED_STARTER "grape6_bridge_start"
 
-enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 2 };
+enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 3 };
 
 #endif

@@ -31,7 +31,7 @@ def grape6_prepare(how):
         _load_package(_text(how.package))
         from grape6py.cuda import bridge
 
-        bridge.register(_module, _text(how.devices), _text(how.card))
+        bridge.register(_module, _text(how.devices))
     except BaseException as error:  # a host is no Python: nobody else would catch it
         code = getattr(error, "code", None)  # of a Grape6Error
         known = isinstance(code, int) and code < 0

@@ -13,6 +13,7 @@
 #include "core/device.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
+#include "core/mutants.h"
 #include "core/options.h"
 #include "tree/backend.h"
 #include "tree/kernel.h"
@@ -73,7 +74,7 @@ static int open_before(const struct backend *behind, const struct options *o, in
     if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
     t->behind = behind;
     t->on_card = behind == &cuda_device_backend;
-    t->worth = options_variable("GRAPE6_TEST_TREE") ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
+    t->worth = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
     const int code = t->behind->open(o, choice, &t->direct, f);
     if (code)
         memory_free(t);

@@ -3,8 +3,6 @@
 ``ffi`` and ``lib`` are made once, when this module is first imported.
 """
 
-import os
-
 import cffi
 
 from grape6py import errors, paths
@@ -22,8 +20,8 @@ def _open():
             "Install the package again (pip install .), or run: "
             "python setup.py build_ext --inplace"
         )
-    try:  # tests may name another, built in their way
-        return ffi.dlopen(os.environ.get("GRAPE6_TEST_LIBRARY") or str(paths.LIBRARY))
+    try:
+        return ffi.dlopen(str(paths.LIBRARY))
     except OSError as error:
         raise errors.LibraryError(f"{paths.LIBRARY} cannot be opened: {error}") from error
 

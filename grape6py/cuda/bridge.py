@@ -1,7 +1,6 @@
 """The calls of struct bridge (csrc/core/device.h), as the C core makes them.
 
-Each returns a positive number, or minus a fault's row with device.text; no exception leaves. A
-device is an object of device.py or, in tests, of standin.py; `open_device` of either makes one.
+Each returns a positive number, or minus a fault's row with device.text; no exception leaves.
 """
 
 import functools
@@ -19,7 +18,7 @@ RUNTIME, PYTHON_BROKEN = -4, -5
 TEXT = 256  # DEVICE_TEXT
 
 
-def register(module, usable, card):
+def register(module, usable):
     """Put a Bridge behind the callbacks of the bridge module.
 
     Parameters
@@ -28,12 +27,12 @@ def register(module, usable, card):
         ``grape6py._bridge``.
     usable : str
         GRAPE6_DEVICES: numbers of CUDA devices with commas between; empty or "all" for all.
-    card : str
-        File of the library that stands in for a graphics card; empty for a true one.
     """
-    kind = _kind(card)
-    where = (card, usable) if card else (usable,)
-    bridge = Bridge(module.ffi, functools.partial(kind.open_device, *where), kind.explain)
+    try:
+        from grape6py.cuda import device
+    except (ImportError, OSError) as error:
+        raise errors.from_code(RUNTIME, f"CuPy cannot be imported: {error}") from error
+    bridge = Bridge(module.ffi, functools.partial(device.open_device, usable), device.explain)
 
     def define(name, function):
         module.ffi.def_extern(name=f"grape6_{name}")(function)
@@ -43,20 +42,14 @@ def register(module, usable, card):
         define(call.__name__, functools.partial(bridge.answer, call))
 
 
-def _kind(card):
-    if card:
-        from grape6py.cuda import standin
-
-        return standin
-    try:
-        from grape6py.cuda import device
-    except (ImportError, OSError) as error:
-        raise errors.from_code(RUNTIME, f"CuPy cannot be imported: {error}") from error
-    return device
+# By cookie; a device and its memory live as long as it is here. All libraries of the process that
+# start the bridge share them.
+_devices = {}
+_cookies = itertools.count(1)
 
 
 class Bridge:
-    """The calls, over one kind of device.
+    """The calls.
 
     Parameters
     ----------
@@ -65,15 +58,13 @@ class Bridge:
     open_device : callable
         Makes a device from the number that the core chose.
     explain : callable
-        Code and text of an exception of that kind of device, or None if it is another's.
+        Code and text of an exception of CuPy, or None if it is another's.
     """
 
     def __init__(self, ffi, open_device, explain):
         self._ffi = ffi
         self._open_device = open_device
         self._explain = explain
-        self._devices = {}  # by cookie; a device and its memory live as long as it is here
-        self._cookies = itertools.count(1)
 
     def answer(self, call, device, *arguments):
         """Make a call for C: its number, or a negative code with the text in the device."""
@@ -111,14 +102,14 @@ class Bridge:
         device.number = opened.number
         device.usable = opened.usable
         device.name = opened.name.encode("ascii", "replace")[: TEXT - 1]
-        device.cookie = next(self._cookies)
-        self._devices[device.cookie] = opened
+        device.cookie = next(_cookies)
+        _devices[device.cookie] = opened
         return device.cookie
 
     def _of(self, device):
-        if device.cookie not in self._devices:
+        if device.cookie not in _devices:
             raise errors.from_code(PYTHON_BROKEN, "the device is not open")
-        return self._devices[device.cookie]
+        return _devices[device.cookie]
 
     def kernels(self, device, mode, count, names, functions):
         """Find compiled kernels by their names."""
@@ -154,7 +145,7 @@ class Bridge:
 
     def close(self, device, lost):
         """Close a device with all that it has allocated. It is fine if it is closed already."""
-        opened = self._devices.pop(device.cookie, None)
+        opened = _devices.pop(device.cookie, None)
         if opened:
             opened.close(bool(lost))
         device.cookie = 0

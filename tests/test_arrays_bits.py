@@ -10,9 +10,9 @@ import pytest
 
 import capi
 import fake_arrays
+import fake_device
 from arrays_on_card import (
     ACC,
-    CARD,
     JERK,
     MASS,
     POS,
@@ -25,11 +25,13 @@ from arrays_on_card import (
     compare,
     fill,
 )
+from fake_device import driver
 from grape6py import errors
-from grape6py.cuda import standin
 
-pytest_plugins = ["arrays_on_card"]  # fixtures
-pytestmark = pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+    pytest.mark.backends("cuda"),
+]
 
 
 # ---- equal bits ------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def test_pairs_at_one_place_are_warned_of(cupy, pair):
 
 
 def test_row40_verified_rows(cupy, pair, monkeypatch):
-    memory, allocate = [], standin.Device.allocate
+    memory, allocate = [], fake_device.Device.allocate
 
     def allocated(self, pinned, size):
         address = allocate(self, pinned, size)
@@ -138,7 +140,7 @@ def test_row40_verified_rows(cupy, pair, monkeypatch):
         return address
 
     device, host = pair(verify=1.0)
-    monkeypatch.setattr(standin.Device, "allocate", allocated)
+    monkeypatch.setattr(fake_device.Device, "allocate", allocated)
     fill(cupy, device, host)
     slots = next(m for m in memory if m.size >= 15 * 8 * N)  # word by word: csrc/shared/cuda_args.h
     compare(cupy, device, host, np.arange(40), nn=True)
@@ -178,7 +180,7 @@ def test_other_libraries_arrays(cupy, pair, how):
 def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, current):
     device, host = pair()
     cupy.stream = current
-    CARD.card_stream(ctypes.c_void_p(4321), None, 0)
+    driver().card_stream(ctypes.c_void_p(4321), None, 0)
     host.set_particles(MASS, POS, VEL)
     device.set_particles(*(fake_arrays.Late(cupy, a, how) for a in (MASS, POS, VEL)))
     targets, index = (fake_arrays.Late(cupy, a, how) for a in (POS[:50], np.arange(50)))
@@ -251,7 +253,7 @@ def test_what_the_current_stream_has_to_do_comes_first(cupy, pair):
         for array, values in late:
             array.memory[:] = values
 
-    CARD.card_stream(ctypes.c_void_p(4321), work, 0)
+    driver().card_stream(ctypes.c_void_p(4321), work, 0)
     device.set_particles(*(array for array, _ in late[:3]))
     late[3][0].memory[:] = np.nan
     assert_same(device.forces(late[3][0], nn=True), host.forces(POS[:70], nn=True))
@@ -261,7 +263,7 @@ def test_a_stream_of_another_device_is_refused(cupy, pair):
     device, host = pair()
     fill(cupy, device, host)
     cupy.stream = 4321
-    CARD.card_stream(ctypes.c_void_p(4321), None, 400)
+    driver().card_stream(ctypes.c_void_p(4321), None, 400)
     for call in (lambda: device.forces(cupy.on(0, POS)), device.forces,
                  lambda: device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))):  # fmt: skip
         with pytest.raises(errors.ArgumentError, match="the stream is none of the session's"):

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 import capi
-from on_card import fail, on_card, stand_in
+from fake_device import driver, fail
+from on_card import on_card
 from test_lists_at_rest import Board
 
-pytest_plugins = ["on_card"]  # fixtures
+pytestmark = pytest.mark.backends("cuda")
 SENT_AT_REST = 32768  # csrc/cuda/cuda.h
 
 
@@ -21,9 +22,9 @@ def force(board, nj, ni=5):
 
 def calls_of(board, nj, ni=5):
     """Letters of the driver's calls in a force call, without its looking for the end."""
-    stand_in().card_calls()
+    driver().card_calls()
     force(board, nj, ni)
-    return stand_in().card_calls().decode().replace("q", "")
+    return driver().card_calls().decode().replace("q", "")
 
 
 def test_a_list_needs_no_launch_of_its_own(new_session):
@@ -67,6 +68,7 @@ def test_prediction_on_the_host(new_session, monkeypatch):
         board.check(n)
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", range(1, 7))
 def test_auto_a_card_that_fails_loses_no_particle(new_session, n):
     board = Board(new_session, 5)
@@ -76,7 +78,7 @@ def test_auto_a_card_that_fails_loses_no_particle(new_session, n):
     board.list(0, 1200)
     fail(n)
     found = force(board, 1300)
-    fail(0, 0)
+    fail(0)
     expected = board.twin()
     x = np.arange(15.0).reshape(5, 3)
     right = expected.force(1300, x, None, np.arange(5), 1e-2)

@@ -9,8 +9,10 @@ import capi
 from arrays_on_card import ACC, JERK, MASS, POS, RNG, SNAP, TIME, VEL, N, assert_same, compare, fill
 from grape6py import errors
 
-pytest_plugins = ["arrays_on_card"]  # fixtures
-pytestmark = pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+    pytest.mark.backends("cuda"),
+]
 
 
 # ---- writing ---------------------------------------------------------------------------

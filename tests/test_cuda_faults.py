@@ -11,12 +11,13 @@ import pytest
 from walking import by_copies, by_numbers, by_pointers, random_walks
 
 import capi
+import fake_device
+from fake_device import driver, fail
 from grape6py import errors
-from grape6py.cuda import standin
-from on_card import SOURCE, TIME, N, V, X, bits, fail, on_card, run, stand_in
+from on_card import SOURCE, TIME, N, V, X, bits, on_card, run
 from particles import cloud
 
-pytest_plugins = ["on_card"]  # fixtures
+pytestmark = pytest.mark.backends("cuda")
 
 DEVICE_MEMORY, DEVICE_LOST, FORKED = (
     capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK")
@@ -30,14 +31,14 @@ NEVER = 1 << 40
 
 def refuse_memory(monkeypatch, fits):
     """Allocations fail unless `fits(size)`."""
-    allocate = standin.Device.allocate
+    allocate = fake_device.Device.allocate
 
     def checked(self, pinned, size):
         if not fits(size):
             raise NO_MEMORY
         return allocate(self, pinned, size)
 
-    monkeypatch.setattr(standin.Device, "allocate", checked)
+    monkeypatch.setattr(fake_device.Device, "allocate", checked)
 
 
 def assert_refused(found, code):
@@ -143,11 +144,11 @@ def test_row02_a_result_that_never_comes_is_a_lost_card(make, monkeypatch):
     receive = SOURCE.take(np.arange(3))
     run(session, slice(0, 40))
     session.put_cloud(receive)
-    stand_in().card_skip(1)
+    driver().card_skip(1)
     try:
         found = session.force(N, X[:40], V[:40])
     finally:
-        stand_in().card_skip(0)
+        driver().card_skip(0)
     assert_refused(found, DEVICE_LOST)
 
 
@@ -183,10 +184,12 @@ def cpu_bits(cpu, mode, rows, lists=None):
         return found if lists is None else (found, [session.neighbours(i) for i in lists])
 
 
+@pytest.mark.backends("auto")
 def test_auto_takes_a_card(make):
     assert run(make(), slice(0, 10)).code == 0
 
 
+@pytest.mark.backends("auto")
 def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
     refuse_memory(monkeypatch, lambda size: False)
     session = new_session(precision=mode)
@@ -197,6 +200,7 @@ def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
     assert bits(found) == cpu_bits(cpu, mode, slice(0, 20))
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", range(1, 11))
 def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
     count = iter(range(1, NEVER))
@@ -212,6 +216,7 @@ def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
         assert next(count) <= n
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", range(1, 9))
 @pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
 def test_auto_row02_the_cpu_finishes_what_a_card_began(make, cpu, mode, n, rows):
@@ -232,6 +237,7 @@ def test_auto_row02_the_cpu_finishes_what_a_card_began(make, cpu, mode, n, rows)
     assert run(other, rows).code == 0
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_auto_row02_a_card_lost_at_the_lists(make, cpu, mode, n):
     session = make()
@@ -241,6 +247,7 @@ def test_auto_row02_a_card_lost_at_the_lists(make, cpu, mode, n):
     assert [session.neighbours(3)] == expected
 
 
+@pytest.mark.backends("auto")
 def test_auto_row02_what_was_set_meanwhile_does_not_reach_the_call(make, cpu, mode):
     session, out = make(), capi.Force.blank(40)
     expected = cpu_bits(cpu, mode, slice(0, 40))
@@ -258,6 +265,7 @@ def test_auto_row02_what_was_set_meanwhile_does_not_reach_the_call(make, cpu, mo
     assert bits(session.last(*args, eps2=1e-6, out=out)) == expected
 
 
+@pytest.mark.backends("auto")
 def test_auto_row02_a_card_lost_at_the_partial_sums(make, cpu, mode):
     def partial(session):
         words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
@@ -273,6 +281,7 @@ def test_auto_row02_a_card_lost_at_the_partial_sums(make, cpu, mode):
         assert partial(session) == found
 
 
+@pytest.mark.backends("auto")
 def test_auto_row30_a_forked_child_goes_on_with_the_cpu(make, cpu, mode):
     session = make()
     run(session, slice(0, 10))
@@ -282,6 +291,7 @@ def test_auto_row30_a_forked_child_goes_on_with_the_cpu(make, cpu, mode):
     assert run(session, slice(0, 10)).code == 0
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("form", [by_numbers, by_copies, by_pointers])
 def test_auto_row01_walks_without_memory_go_on_with_the_cpu(make, cpu, mode, monkeypatch, form):
     job, session = random_walks(sizes=(5, 70)), make()
@@ -293,6 +303,7 @@ def test_auto_row01_walks_without_memory_go_on_with_the_cpu(make, cpu, mode, mon
     assert not on_card(session)
 
 
+@pytest.mark.backends("auto")
 def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_card_is_lost(new_session):
     session, source = new_session(), cloud(1100, seed=32)
     source.x[[100, 1050]] = source.x[3]

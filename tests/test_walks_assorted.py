@@ -14,6 +14,8 @@ import capi
 from grape6py import Grape6
 from particles import cloud
 
+pytestmark = pytest.mark.backends("cuda gpu")
+
 # Errors as shares of the sizes of the terms: of 99 in a hundred forces, and of any. Places have an
 # error of 2^-24 of the group's radius, and pairs as far apart as a 64th of it are summed so: two
 # places, and the square of their distance, make 2 * 2 * 64 * 2^-24 of a pair's force.

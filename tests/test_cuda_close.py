@@ -8,7 +8,7 @@ from grape6py import reference
 from on_card import RESTING, N, against_the_oracle, assert_close, calls_of_the_driver, like_source
 from particles import cloud
 
-pytest_plugins = ["on_card"]  # fixtures
+pytestmark = pytest.mark.backends("cuda")
 
 
 def with_partners(separation, n=1500, seed=9):

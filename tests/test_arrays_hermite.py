@@ -1,22 +1,20 @@
-"""Hermite integrations whose bodies live on the card of tests/c/card.h: run by
-test_device_arrays.py in processes with the CUDA backend. What is promised: the bits of the same
-integration with bodies on the host and forces of the card, and files that either reads.
+"""Hermite integrations whose bodies live on a device. What is promised: the bits of the same
+integration with bodies on the host and forces of the device, and files that either reads.
 """
 
-import ctypes
 import sys
 
 import numpy as np
 import pytest
 
 import fake_arrays
-from arrays_on_card import CARD
+from fake_device import fail
 from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
 from grape6py._lib.library import ffi, lib
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
 
-pytest_plugins = ["arrays_on_card"]  # fixtures
+pytestmark = pytest.mark.backends("cuda")
 
 N = 200
 
@@ -137,12 +135,13 @@ def test_an_interrupted_block_does_no_harm(cupy, monkeypatch, call):
 # ---- cards that fail -------------------------------------------------------------------
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", [1, 3, 4, 7, 10, 12, 15, 18, 20, 50])
 def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
     cluster, whole = (on_card(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
     whole.evolve(0.1)
     cluster.evolve(0.02)
-    CARD.card_fail(ctypes.c_long(n), 719, 0)
+    fail(n, for_ever=False)
     cluster.evolve(0.1)
     assert isinstance(cluster._blocks, HostBlocks)
     assert cluster.backend.startswith("cpu ")
@@ -154,12 +153,13 @@ def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
 @pytest.mark.parametrize("n", [1, 4, 12])
 def test_row02_a_card_that_fails(cupy, n):
     cluster = on_card(Hermite, *plummer(100, 3), eps=0.04)
-    CARD.card_fail(ctypes.c_long(n), 719, 0)
+    fail(n, for_ever=False)
     with pytest.raises(errors.BackendError, match="is not used any more"):
         cluster.evolve(0.1)
     assert (cluster.state()["t"] < 0.1).all()
 
 
+@pytest.mark.backends("auto")
 def test_auto_row02_bodies_that_cannot_be_read_any_more(cupy, monkeypatch):
     cluster = on_card(Hermite, *plummer(100, 3), eps=0.04)
 
@@ -167,16 +167,17 @@ def test_auto_row02_bodies_that_cannot_be_read_any_more(cupy, monkeypatch):
         raise RuntimeError("cudaErrorIllegalAddress")
 
     monkeypatch.setattr(fake_arrays.Module, "asnumpy", refused)
-    CARD.card_fail(ctypes.c_long(5), 719, 0)
+    fail(5, for_ever=False)
     with pytest.raises(errors.BackendError, match=r"cannot be read any more .* last file"):
         cluster.evolve(0.1)
 
 
+@pytest.mark.backends("auto")
 def test_auto_row02_a_look_at_the_bodies(cupy):
     cluster, whole = (on_card(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
     for one in (cluster, whole):
         one.evolve(0.0101)
-    CARD.card_fail(ctypes.c_long(2), 719, 0)
+    fail(2, for_ever=False)
     assert np.abs(cluster.pos - whole.pos).max() < 1e-9
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import capi
+import fake_device
 import particles
 from grape6py import models, reference
-from grape6py.cuda import standin
 from on_card import (
     MASSLESS,
     ORDINARY,
@@ -31,7 +31,7 @@ from particles import cloud
 from test_accuracy import as_cloud
 from test_accuracy import errors as errors_of
 
-pytest_plugins = ["on_card"]  # fixtures
+pytestmark = pytest.mark.backends("cuda")
 
 
 # ---- accuracy ----------------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_repeated_calls_give_the_same_bits(make):
 @pytest.mark.parametrize("places", [1, 4, 132])
 @pytest.mark.parametrize("ni", [300, 20000, 45000])
 def test_many_i_particles_in_pieces(new_session, monkeypatch, places, ni):
-    monkeypatch.setattr(standin.Device, "multiprocessors", places)
+    monkeypatch.setattr(fake_device.Device, "multiprocessors", places)
     session, source, targets = new_session(), cloud(600, seed=2), cloud(ni, seed=3)
     session.put_cloud(source)
     close = np.arange(77, ni, 5000)  # the card leaves these to the host

@@ -1,6 +1,8 @@
-"""A device for tests: memory from NumPy, driver and kernels from a C library (tests/c/card.c)."""
+"""A CUDA device for tests, in the place of grape6py.cuda.device: memory from NumPy, the driver and
+the kernels from a C library (tests/c/card.cc, or that of embedding.py)."""
 
 import ctypes
+import sys
 
 import numpy as np
 
@@ -8,12 +10,35 @@ from grape6py.cuda.tree.request import HostTree
 
 DRIVER = """push_context pop_context launch copy_in copy_out fill wait query record follow
     error_text""".split()
+library = "libcuda.so.1"
 
 
-def open_device(card, usable, choice):
-    """One of the devices that the library with this path stands in for, as many as are named."""
+def install(path):
+    """Has the libraries of this process find the driver in this C library, and this device."""
+    global library
+    import grape6py.cuda
+
+    library = str(path)
+    ctypes.CDLL(library)  # its name is then libcuda.so.1 to everybody
+    grape6py.cuda.device = sys.modules["grape6py.cuda.device"] = sys.modules[__name__]
+
+
+def driver():
+    """The C library, which has some calls for tests."""
+    loaded = ctypes.CDLL(library)
+    loaded.card_calls.restype = ctypes.c_char_p
+    return loaded
+
+
+def fail(n, code=719, for_ever=True):
+    """The n-th call of the driver from now on fails, and if for ever those after it; 0: none."""
+    driver().card_fail(ctypes.c_long(n), code, int(for_ever))
+
+
+def open_device(usable, choice):
+    """One of as many devices as are named."""
     count = len(usable.split(","))
-    return Device(card, choice % count, count)
+    return Device(choice % count, count)
 
 
 def explain(error):
@@ -29,9 +54,9 @@ class Device:
     streams = (1, 1, 1, 1)
     name = "stand-in for a graphics card"
 
-    def __init__(self, card, number=0, usable=1):
+    def __init__(self, number=0, usable=1):
         self.number, self.usable = number, usable
-        self._card = ctypes.CDLL(card)
+        self._card = ctypes.CDLL(library)
         self.driver = [self._address(f"card_{name}") for name in DRIVER]
         self._memory = {}
         self._tree = HostTree(Card(self._card))

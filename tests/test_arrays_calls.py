@@ -1,14 +1,12 @@
 """The C calls for arrays of a CUDA device, and faults in them. See arrays_on_card.py."""
 
-import ctypes
-
 import numpy as np
 import pytest
 
 import capi
 import fake_arrays
+import fake_device
 from arrays_on_card import (
-    CARD,
     MASS,
     POS,
     VEL,
@@ -16,11 +14,13 @@ from arrays_on_card import (
     compare,
     fill,
 )
+from fake_device import fail
 from grape6py import Grape6, errors
-from grape6py.cuda import standin
 
-pytest_plugins = ["arrays_on_card"]  # fixtures
-pytestmark = pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.* pairs of different particles at one place"),
+    pytest.mark.backends("cuda"),
+]
 
 
 # ---- the C calls -----------------------------------------------------------------------
@@ -201,7 +201,7 @@ def refuse_memory(monkeypatch):
     def refused(self, pinned, size):
         raise errors.from_code(-1, "the device is out of memory: a test says so")
 
-    monkeypatch.setattr(standin.Device, "allocate", refused)
+    monkeypatch.setattr(fake_device.Device, "allocate", refused)
 
 
 def assert_lost(use):
@@ -219,14 +219,14 @@ def assert_lost(use):
 def test_row02_a_card_that_fails(cupy, pair, n):
     device, host = pair()
     fill(cupy, device, host)
-    CARD.card_fail(ctypes.c_long(n), 719, 0)
+    fail(n, for_ever=False)
 
     def use():
         device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
         device.forces(nn=True, h=0.1)
 
     assert_lost(use)
-    CARD.card_fail(ctypes.c_long(0), 0, 0)
+    fail(0)
     with pytest.raises(errors.BackendError):
         device.forces(cupy.on(0, POS[:9]))
     host.forces()
@@ -252,12 +252,13 @@ def test_row01_no_memory(cupy, pair, monkeypatch):
     compare(fake, empty, host, np.arange(40))
 
 
+@pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", range(1, 12))
 def test_auto_row02_the_session_goes_on_with_the_cpu(cupy, n):
     with Grape6() as device, Grape6(backend="cpu") as host:
         fill(cupy, device, host)
         assert device.backend.startswith("cuda ")
-        CARD.card_fail(ctypes.c_long(n), 719, 0)
+        fail(n, for_ever=False)
         assert_lost(lambda: device.forces(nn=True))
         assert device.backend == host.backend
         assert device._board.option("DEVICE") == -1
