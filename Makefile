@@ -7,7 +7,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py $(wildcard csrc/*/* include/*)
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+# What builds the package; of CMake and Ninja, what the machine has not.
+BUILDERS := scikit-build-core cffi $(foreach tool,cmake ninja,$(if $(shell command -v $(tool)),,$(tool)))
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
 CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
 
@@ -33,15 +36,18 @@ coverage: $(VENV)/tested
 fuzz: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/fuzzing.py $(FUZZ_ARGS)
 
-$(VENV)/bin/python:
+$(VENV)/builders:
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --quiet $(BUILDERS)
+	@touch $@
 
-$(VENV)/installed: $(SOURCES) | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+# Says what it compiles. What is compiled stays in build/editable.
+$(VENV)/installed: $(SOURCES) | $(VENV)/builders
+	$(PIP) --verbose --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$(PIP) --quiet --no-build-isolation --editable '.[test]'
 	@touch $@
 
 C_SOURCES := $(wildcard csrc/*/*.[ch] include/*.h legacy_examples/*.[ch] legacy_examples/*.cc \
@@ -58,5 +64,5 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf build dist out *.egg-info grape6py/lib grape6py/include grape6py/cuda/kernels/shared \
+	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/cuda/kernels/shared \
 	    grape6py/_bridge*.so

@@ -570,7 +570,7 @@ module g6lib
          integer(c_int), value :: clusterid
       end function
 
-      ! "grape6py 0.1.0"; returns 10000 major + 100 minor + patch.
+      ! "grape6py MAJOR.MINOR.PATCH"; returns 10000 major + 100 minor + patch.
       integer(c_int) function g6x_version(buffer, length) bind(c)
          import :: c_int, c_char
          character(kind=c_char), intent(out) :: buffer(*)

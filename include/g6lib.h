@@ -218,7 +218,7 @@ int g6x_last_error(int clusterid, char *buffer, int length);
 int g6x_last_warning(int clusterid, char *buffer, int length);
 /* Forgets both. */
 int g6x_clear_error(int clusterid);
-/* "grape6py 0.1.0"; returns 10000 major + 100 minor + patch. */
+/* "grape6py MAJOR.MINOR.PATCH"; returns 10000 major + 100 minor + patch. */
 int g6x_version(char *buffer, int length);
 /* g6_open on a given backend (G6X_BACKEND_*), whatever GRAPE6_BACKEND says; of no effect on a
  * cluster that is open. */

@@ -9,7 +9,6 @@ import pytest
 import capi
 import tools
 from once import made_once
-from variants import rules
 from variants import run as compile_with
 
 DRIVER = "libcuda.so.1"
@@ -22,8 +21,7 @@ FLAGS = """-std=c++17 -O2 -march=native -ffp-contract=off -fno-tree-slp-vectoriz
 def build(folder):
     """Compiles the kernels in all modes, as a library of the driver's name."""
     compiler = tools.need("g++")
-    if rules().missing_for_bridge():
-        pytest.skip(f"SKIP: no bridge to Python: {rules().missing_for_bridge()} is missing")
+    tools.need_bridge()
     folder.mkdir(parents=True, exist_ok=True)
     kernels, card = capi.ROOT / "grape6py/cuda/kernels", capi.TESTS / "c/card.cc"
     paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{kernels}", f"-I{capi.TESTS / 'c'}"]

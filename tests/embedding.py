@@ -150,8 +150,7 @@ def run(*command):
 @pytest.fixture(scope="session")
 def bridge_parts(tmp_path_factory):
     """The programs of these tests. Their folder's name is not one that every tool likes."""
-    if not list(paths.PREFIX.glob("_bridge*.so")):
-        pytest.skip("SKIP: the bridge was not built: apt-get install python3-dev")
+    tools.need_bridge()
     if not LIBPYTHON.exists():
         pytest.skip(f"SKIP: {LIBPYTHON} not found: take a Python with a shared library")
     folder = tmp_path_factory.mktemp("bridge") / "Übung 1"

@@ -1,88 +1,156 @@
-"""The build: clean compilers, a wheel that links anywhere, no way to end the host, other machines.
+"""The build: clean compilers, an sdist that is whole, what is installed, no way to end the host,
+other machines.
 
 The names that the library exports, its SONAME and NODELETE: test_contract_symbols.py.
 """
 
+import ctypes
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from platform import machine
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import capi
+import grape6py
 import tools
-from variants import VARIANTS, rules, run
+from variants import configure, run
 
 ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
+STRICT = {"-Wall", "-Wextra", "-Wconversion", "-Wstrict-prototypes"}
+CSRC = capi.ROOT / "csrc"
+KERNELS = {"direct_kernel": (32, 64), "walks_kernel": (32, 64), "grape5_kernel": (32,),
+           "kernel": (32,)}  # fmt: skip
+NO_HEADERS = ["-C", "cmake.define.Python_INCLUDE_DIR=/nowhere"]
+USER = """
+cmake_minimum_required(VERSION 3.13)
+project(maps C)
+find_package(grape6 0.1 REQUIRED)
+add_executable(maps maps.c)
+target_link_libraries(maps grape6::grape6)
+"""
+
+
+def pip(*arguments, code=0, **env):
+    """Runs pip, which must end with this code, and returns what it printed."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
+    done = subprocess.run(command, env={**os.environ, **env}, check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    assert done.returncode == code, done.stdout
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """What a wheel is made of, copied, and built by gcc with warnings as errors."""
-    folder = tmp_path_factory.mktemp("build") / "tree"
-    shutil.copytree(capi.ROOT / "grape6py", folder / "grape6py",
-                    ignore=shutil.ignore_patterns("lib", "include", "__pycache__"))  # fmt: skip
-    for name in ("csrc", "include"):
-        shutil.copytree(capi.ROOT / name, folder / name)
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(capi.ROOT / name, folder)
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation",
-               "--disable-pip-version-check", "-w", folder / "dist", folder]  # fmt: skip
-    env = {**os.environ, "CC": tools.need("gcc"), "CFLAGS": "-Werror"}
-    done = subprocess.run(command, env=env, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    """The unpacked sdist; wheel() builds it."""
+    folder = tmp_path_factory.mktemp("build")
+    script = "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])"
+    run([sys.executable, "-c", script, folder], cwd=capi.ROOT)
+    (archive,) = folder.glob("grape6py-*.tar.gz")
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+    return folder / archive.name.removesuffix(".tar.gz")
+
+
+def wheel(tree, folder, *options, **env):
+    """Builds a wheel by gcc, warnings as errors, with the objects that are there: (path, text)."""
+    text = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", folder, *options,
+               "-C", "build-dir=objects", tree, CC="gcc", CFLAGS="-Werror", **env)  # fmt: skip
+    (path,) = folder.glob("*.whl")
+    return path, text
 
 
 @pytest.fixture(scope="module")
-def objects(tree):
-    return sorted(tree.glob("build/temp*/core/*.o"))
+def built(tree):
+    """The wheel with a bridge."""
+    tools.need("gcc")
+    return wheel(tree, tree / "dist")[0]
 
 
 @pytest.fixture(scope="module")
-def installed(tree):
-    """A fresh virtual environment with the wheel, and what it needs, in it."""
-    (wheel,) = tree.glob("dist/*.whl")
+def installed(built, tree):
+    """The package in a fresh virtual environment with the wheel, and what it needs, in it."""
     folder = tree.parent / "venv"
     venv.create(folder, symlinks=True)
-    run([sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--quiet",
-         "--disable-pip-version-check", wheel])  # fmt: skip
+    pip("--python", folder / "bin/python", "install", "--quiet", built)
+    (package,) = folder.glob("lib/python*/site-packages/grape6py")
+    return package
+
+
+@pytest.fixture(scope="module")
+def prefix(variants, tmp_path_factory):
+    """Where cmake --install has put a library that CMake built alone."""
+    folder = tmp_path_factory.mktemp("prefix")
+    run(["cmake", "--install", variants["internals"].folder, "--prefix", folder])
     return folder
 
 
-def start(folder, *flags):
-    """tests/c/maps.c, built with these flags and run elsewhere with an empty environment."""
-    program = folder / "maps"
-    run([tools.need("gcc"), capi.TESTS / "c" / "maps.c", "-o", program, *flags])
+@pytest.fixture(params=["pip", "pip, moved", "cmake --install"])
+def anywhere(request, tmp_path):
+    """A folder with lib/ and include/, however installed."""
+    if request.param == "cmake --install":
+        return request.getfixturevalue("prefix")
+    package = request.getfixturevalue("installed")
+    return shutil.copytree(package, tmp_path / "moved") if "moved" in request.param else package
+
+
+def start(program):
+    """tests/c/maps.c, run elsewhere with an empty environment: the library's folder, the maps."""
     done = subprocess.run([program], env={}, cwd="/", check=True, capture_output=True, text=True)
     assert done.stderr == ""
-    return done.stdout
+    return Path(re.search(r"(/\S*)/libgrape6.so", done.stdout)[1]), done.stdout
+
+
+def compile_maps(folder, *flags):
+    program = folder / "maps"
+    run([tools.need("gcc"), capi.TESTS / "c" / "maps.c", "-o", program, *flags])
+    return program
 
 
 # ---- compilers ---------------------------------------------------------------------
 
 
-def test_gcc_and_the_strict_warnings_have_nothing_to_say(objects):
-    expected = {job[0] for job in rules().compilations(machine())}
-    assert {path.stem for path in objects} == expected
-    strict = "-Wall -Wextra -Wconversion -Wstrict-prototypes".split()
-    assert set(strict) <= set(rules().FLAGS)
+def commands(folder):
+    """(source below csrc, words of the command) of all that CMake compiles there."""
+    entries = json.loads((folder / "compile_commands.json").read_text())
+    for entry in entries:
+        path = Path(entry["file"])
+        if "csrc" in path.parts:
+            name = "/".join(path.parts[len(path.parts) - path.parts[::-1].index("csrc") :])
+            yield name, shlex.split(entry["command"])
 
 
-def test_clang_has_nothing_to_say():
-    clang = [tools.need("clang")]
-    flags = ["-Werror", "-fsyntax-only"]
-    jobs = rules().compilations(machine())
-    commands = [rules().compile_command(clang, job, flags, os.devnull) for job in jobs]
+def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, tree):
+    found = list(commands(tree / "objects"))
+    assert all({*STRICT, "-Werror"} <= set(words) for _, words in found)
+    sources = {str(path.relative_to(CSRC)) for path in CSRC.rglob("*.c")}
+    assert {name for name, _ in found} == sources - {"python/embed.c"}
+    variants = [(Path(name).stem, word) for name, words in found for word in words
+                if word.startswith("-DISA=") or word.startswith("-DREAL_BITS=")]  # fmt: skip
+    isas = capi.ISAS if os.uname().machine == "x86_64" else ["base"]
+    for kernel, widths in KERNELS.items():
+        expected = sorted([f"-DISA={i}" for i in isas for _ in widths] +
+                          [f"-DREAL_BITS={w}" for _ in isas for w in widths])  # fmt: skip
+        assert sorted(word for stem, word in variants if stem == kernel) == expected
+
+
+def test_clang_has_nothing_to_say(tmp_path):
+    tools.need("clang")
+    configure("clang", tmp_path)
+    jobs = [[*words, "-fsyntax-only"] for _, words in commands(tmp_path)]
+    assert all("-Werror" in job for job in jobs)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(run, commands))
+        list(pool.map(run, jobs))
 
 
 # ---- the host lives on -------------------------------------------------------------
@@ -92,13 +160,11 @@ def undefined(path):
     return set(re.findall(r"U (\w+)", run([tools.need("nm"), "-u", path]).stdout))
 
 
-def test_one_object_alone_can_end_the_host(objects):
-    found = {path.stem: undefined(path) & ENDINGS for path in objects}
-    assert {stem: names for stem, names in found.items() if names} == {"core_error": {"abort"}}
-
-
-def test_one_function_alone_calls_abort(objects):
-    (error,) = [path for path in objects if path.stem == "core_error"]
+def test_one_function_alone_can_end_the_host(built, tree):
+    objects = tree.glob("objects/CMakeFiles/*/csrc/**/*.o")
+    found = {path: undefined(path) & ENDINGS for path in objects}
+    ((error, names),) = [(path, names) for path, names in found.items() if names]
+    assert (error.name, names) == ("error.c.o", {"abort"})
     callers, function = set(), None
     for line in run([tools.need("objdump"), "-dr", error]).stdout.splitlines():
         if head := re.match(r"[0-9a-f]+ <(\w+)", line):
@@ -108,41 +174,71 @@ def test_one_function_alone_calls_abort(objects):
     assert callers == {"error_set"}
 
 
-# ---- the wheel ---------------------------------------------------------------------
+# ---- the package -------------------------------------------------------------------
 
 
-def test_the_wheel_with_a_bridge_is_for_this_python(tree):
-    (wheel,) = tree.glob("dist/*.whl")
+def test_the_sdist_has_what_git_has_and_nothing_built(tree):
+    files = run(["git", "ls-files"], cwd=capi.ROOT).stdout.split()
+    wanted = {name for name in files if name.startswith(("csrc/", "include/", "grape6py/"))}
+    there = {str(path.relative_to(tree)) for top in ("csrc", "include", "grape6py")
+             for path in (tree / top).rglob("*.*")}  # fmt: skip
+    assert wanted == there
+
+
+def test_the_wheel_with_a_bridge_is_for_this_python(built):
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    assert re.fullmatch(rf"grape6py-[\d.]+-{version}-{version}-linux_\w+\.whl", wheel.name)
-    names = zipfile.ZipFile(wheel).namelist()
-    assert f"grape6py/{rules().BRIDGE}" in names
+    assert re.fullmatch(rf"grape6py-[\d.]+-{version}-{version}-linux_\w+\.whl", built.name)
+    names = zipfile.ZipFile(built).namelist()
+    assert len([name for name in names if re.fullmatch(r"grape6py/_bridge\..*\.so", name)]) == 1
     assert "grape6py/lib/interpreter" not in names
-    for name in rules().SHARED_HEADERS:
-        assert f"grape6py/cuda/kernels/shared/{name}" in names
+    for path in (CSRC / "shared").iterdir():
+        assert f"grape6py/cuda/kernels/shared/{path.name}" in names
     kernels = (capi.ROOT / "grape6py/cuda/kernels").rglob("*.*")
     assert {str(path.relative_to(capi.ROOT)) for path in kernels} <= set(names)
 
 
-def test_without_cffi_the_build_goes_on_and_the_wheel_fits_every_python(tree, tmp_path):
-    copy = shutil.copytree(tree, tmp_path / "tree", ignore=shutil.ignore_patterns("*.so", "dist"))
-    script = (
-        "import runpy, sys\n"
-        "sys.modules['cffi'] = None\n"
-        "sys.argv = ['setup.py', 'bdist_wheel']\n"
-        "runpy.run_path('setup.py', run_name='__main__')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=copy, check=False,
-                          capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "no cffi: building without the bridge" in done.stdout + done.stderr
-    (wheel,) = copy.glob("dist/*.whl")
-    assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", wheel.name)
-    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "_bridge" in name]
+@pytest.mark.parametrize("missing", ["Python.h", "cffi"])
+def test_without_a_bridge_the_build_goes_on_and_the_wheel_fits_every_python(
+    built, tree, missing, tmp_path
+):
+    options, env = NO_HEADERS, {}
+    if missing == "cffi":
+        (tmp_path / "cffi.py").write_text("raise ImportError")
+        options, env = [], {"PYTHONPATH": str(tmp_path)}
+    path, text = wheel(tree, tmp_path / "dist", *options, **env)
+    assert f"no {missing}" in text
+    assert "built without the bridge to Python" in text
+    assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", path.name)
+    assert not [name for name in zipfile.ZipFile(path).namelist() if "_bridge" in name]
+
+
+def test_a_missing_compiler_is_one_clear_line(tree):
+    text = pip("wheel", "--no-deps", "--no-build-isolation", tree, code=1, CC="no-such-compiler")
+    assert len(re.findall(r"libgrape6\.so was not built: .* needs a C compiler", text)) == 1
+
+
+def test_an_old_python_is_refused_in_one_line(built, tree, tmp_path):
+    path, _ = wheel(tree, tmp_path, *NO_HEADERS)
+    text = pip("install", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
+               "--target", tmp_path, path, code=1)  # fmt: skip
+    assert "requires a different Python: 3.10.0 not in '>=3.11'" in text
+
+
+def test_the_version_stands_once(built, prefix):
+    version = grape6py.__version__
+    cmake = prefix / "lib/cmake/grape6/grape6ConfigVersion.cmake"
+    assert f'"{version}"' in cmake.read_text()
+    assert f"\nVersion: {version}\n" in (prefix / "lib/pkgconfig/grape6.pc").read_text()
+    assert built.name.startswith(f"grape6py-{version}-")
+    assert f"\nversion: {version}\n" in (capi.ROOT / "CITATION.cff").read_text()
+    text = ctypes.create_string_buffer(32)
+    major, minor, patch = map(int, version.split("."))
+    assert capi.call("g6x_version", text, 32) == 10000 * major + 100 * minor + patch
+    assert text.value.decode() == f"grape6py {version}"
 
 
 def test_the_bridge_is_not_linked_to_a_python(installed):
-    (bridge,) = installed.glob("lib/python*/site-packages/grape6py/_bridge*.so")
+    (bridge,) = installed.glob("_bridge*.so")
     needed = re.findall(r"NEEDED.*\[(.*)\]", run([tools.need("readelf"), "-d", bridge]).stdout)
     assert "libc.so.6" in needed
     assert [name for name in needed if "python" in name] == []
@@ -150,38 +246,67 @@ def test_the_bridge_is_not_linked_to_a_python(installed):
     assert set(re.findall(r" T (\w+)", exported)) == {"PyInit__bridge", "grape6_bridge_start"}
 
 
-def test_a_program_links_by_grape6_config_and_maps_no_python(installed):
-    config = [installed / "bin/grape6", "config", "--cflags", "--libs"]
-    maps = start(installed, *run(config).stdout.split())
-    assert re.search(rf"{installed}/lib/python[\d.]+/site-packages/grape6py/lib/libgrape6.so", maps)
-    assert "libpython" not in maps
-
-
-def test_the_installed_library_needs_no_python(installed):
-    (library,) = installed.glob("lib/python*/site-packages/grape6py/lib/libgrape6.so")
+def test_the_installed_library_is_stripped_and_needs_no_python(installed):
+    library = installed / "lib/libgrape6.so"
     needed = run([tools.need("ldd"), library]).stdout
     assert "libc.so" in needed
     assert "python" not in needed
+    assert ".debug_info" not in run([tools.need("readelf"), "-S", library]).stdout
+    assert library.stat().st_size < 3e6
 
 
 def test_the_installed_package_computes(installed):
     script = "import grape6py as g\nwith g.Grape6() as b: print(b)"
-    done = subprocess.run([installed / "bin/python", "-I", "-c", script], cwd="/", check=False,
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run([installed.parents[3] / "bin/python", "-I", "-c", script], cwd="/",
+                          check=False, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("moved", [False, True], ids=["in-place", "moved"])
-def test_a_program_links_by_pkg_config(installed, moved, tmp_path):
-    (package,) = installed.glob("lib/python*/site-packages/grape6py")
-    if moved:
-        package = shutil.copytree(package, tmp_path / "elsewhere")
-    env = {**os.environ, "PKG_CONFIG_PATH": str(package / "lib/pkgconfig")}
-    command = [tools.need("pkg-config"), "--cflags", "--libs", "grape6"]
-    flags = subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
-    maps = start(tmp_path, *flags.split())
-    mapped = re.search(r"(/\S*)/libgrape6.so", maps)[1]
-    assert os.path.samefile(mapped, package / "lib")
+# ---- programs that use it ----------------------------------------------------------
+
+
+def config(installed, *options):
+    return run([installed.parents[3] / "bin/grape6", "config", *options]).stdout.split()
+
+
+def test_a_program_links_by_grape6_config_and_maps_no_python(installed, tmp_path):
+    found, maps = start(compile_maps(tmp_path, *config(installed, "--cflags", "--libs")))
+    assert found == installed / "lib"
+    assert "libpython" not in maps
+
+
+def test_the_two_body_program_runs_without_the_clone(installed, tmp_path):
+    program = tmp_path / "two_body"
+    run([tools.need("gfortran"), *config(installed, "--fsource"),
+         capi.TESTS / "fortran/two_body.f90", "-o", program, *config(installed, "--libs")],
+        cwd=tmp_path)  # fmt: skip
+    run([program], env={}, cwd="/")
+
+
+def test_a_program_links_by_pkg_config(anywhere, tmp_path):
+    env = {**os.environ, "PKG_CONFIG_PATH": str(anywhere / "lib/pkgconfig")}
+    flags = run([tools.need("pkg-config"), "--cflags", "--libs", "grape6"], env=env).stdout.split()
+    found, _ = start(compile_maps(tmp_path, *flags))
+    assert os.path.samefile(found, anywhere / "lib")
+
+
+def test_a_program_links_by_find_package(anywhere, tmp_path):
+    shutil.copy(capi.TESTS / "c/maps.c", tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text(USER)
+    place = f"-Dgrape6_DIR={anywhere}/lib/cmake/grape6"
+    run([tools.need("cmake"), "-S", tmp_path, "-B", tmp_path / "b", place])
+    run(["cmake", "--build", tmp_path / "b"])
+    found, _ = start(tmp_path / "b/maps")
+    assert os.path.samefile(found, anywhere / "lib")
+
+
+def test_cmake_asks_for_no_python(variants, prefix):
+    assert "Python_" not in (variants["internals"].folder / "CMakeCache.txt").read_text()
+    files = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+    cmake = ["grape6Config.cmake", "grape6Config-debug.cmake", "grape6ConfigVersion.cmake"]
+    assert files == {"lib/libgrape6.so", "lib/pkgconfig/grape6.pc", "include/g6lib.h",
+                     "include/g5lib.h", "include/g6lib.f90",
+                     *(f"lib/cmake/grape6/{name}" for name in cmake)}  # fmt: skip
 
 
 # ---- another machine ---------------------------------------------------------------
@@ -192,9 +317,10 @@ def table(text):
 
 
 def test_aarch64_gives_the_forces_of_this_machine(variants):
-    for tool in (VARIANTS["aarch64"].cc, "qemu-aarch64"):
+    for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
         tools.need(tool)
     program = variants["aarch64"].program("forces")
+    assert (variants["aarch64"].folder / "libgrape6.so.debug").exists()
     there = table(run(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", program]).stdout)
     here = table(capi.run_c("forces").stdout)
     assert there.shape == here.shape == (900, 8)

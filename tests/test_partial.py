@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import capi
-import variants as rules
+from variants import run
 
 WINDOWS = [slice(0, 3), slice(3, 6), slice(6, 7)]
+SANITIZED = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SPREAD = np.array([1, -1, 0.5, 1, -1, 0.5, 1])
 LOWEST = Fraction(2) ** -1000  # below it nothing is promised in relative terms
 RNG = np.random.default_rng(7)
@@ -22,10 +23,10 @@ RNG = np.random.default_rng(7)
 @pytest.fixture(scope="module", params=["plain", "sanitized"])
 def program(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("bins")
-    flags = ["-O2"] if request.param == "plain" else ["-O1", *rules.ADDRESS]
-    rules.run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror", *flags,
-               "-ffp-contract=off", f"-I{capi.ROOT}/csrc", f"{capi.TESTS}/c/bins.c",
-               f"{capi.ROOT}/csrc/partial.c", "-lm", "-o", folder / "bins"])  # fmt: skip
+    flags = ["-O2"] if request.param == "plain" else ["-O1", *SANITIZED]
+    run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror", *flags,
+         "-ffp-contract=off", f"-I{capi.ROOT}/csrc", f"{capi.TESTS}/c/bins.c",
+         f"{capi.ROOT}/csrc/partial.c", "-lm", "-o", folder / "bins"])  # fmt: skip
     return folder / "bins"
 
 
@@ -34,7 +35,7 @@ def accumulate(program, values, limbs, rounds=20):
     path = program.parent / "values"
     np.ascontiguousarray(values, dtype=float).tofile(path)
     columns = 1 if np.ndim(values) == 1 else 7
-    done = rules.run([program, path, limbs, columns, rounds])
+    done = run([program, path, limbs, columns, rounds])
     head, *lines = [line.split() for line in done.stdout.splitlines()]
     top, invalid = list(map(int, head[:3])), int(head[3])
     found = [float.fromhex(line[0]) for line in lines]

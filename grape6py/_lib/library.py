@@ -17,8 +17,7 @@ def _open():
     if not paths.LIBRARY.exists():
         raise errors.LibraryError(
             f"{paths.LIBRARY} does not exist: the C library was not built. "
-            "Install the package again (pip install .), or run: "
-            "python setup.py build_ext --inplace"
+            "Install the package again: pip install ."
         )
     try:
         return ffi.dlopen(str(paths.LIBRARY))

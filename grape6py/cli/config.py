@@ -84,6 +84,7 @@ def _table():
         "includedir": (include, "where g6lib.h and g6lib.f90 lie"),
         "libdir": (lib, "where libgrape6.so lies"),
         "pkgconfig": (_word(paths.PKGCONFIG_DIR), "where grape6.pc lies, for PKG_CONFIG_PATH"),
+        "cmakedir": (_word(paths.CMAKE_DIR), "where grape6Config.cmake lies, for grape6_DIR"),
         "version": (__version__, "version of the package"),
     }
 
