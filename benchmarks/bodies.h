@@ -1,22 +1,13 @@
-/* bodies.h - what the benchmarks in C share: a Plummer sphere, complaints. */
+/* bodies.h - a Plummer sphere for the benchmarks, and a check of return codes. */
 #ifndef BODIES_H
 #define BODIES_H
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "g6lib.h"
-#include "median.h"
+#include "measure.h"
 
-static unsigned long long state = 1;
-static double uniform(void)
-{
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    return (double)(state >> 11) * 0x1p-53;
-}
-
-static void direction(double length, double out[3])
+static inline void direction(double length, double out[3])
 {
     const double c = 2.0 * uniform() - 1.0, phi = 6.283185307179586 * uniform();
     const double s = sqrt(1.0 - c * c);
@@ -30,7 +21,7 @@ struct bodies {
 };
 
 /* Plummer sphere in Henon units, cut at 0.999 of the mass. */
-static struct bodies plummer(int n)
+static inline struct bodies plummer(int n)
 {
     const size_t size = (size_t)n;
     struct bodies b = {n, malloc(size * 8), malloc(size * 24), malloc(size * 24), malloc(size * 4)};
@@ -49,7 +40,7 @@ static struct bodies plummer(int n)
     return b;
 }
 
-static void check(int code)
+static inline void check(int code)
 {
     char text[256];
     if (!code) return;

@@ -5,21 +5,17 @@
 
 240 002 bodies with steps of 1/64 and a softening of 0.1: wall time, the energy and the black
 holes' distance against time, density profiles, and pictures of the stars. Writes
-results/merger-SETTING-NAME.json and pictures as .npz beside it, now and then and at the end;
-merger_figures.py draws them, and tables.py makes the table. With --backend cuda forces are direct
-sums, to compare with. A trial without a card: --backend cpu-tree --bodies 400 --t-end 60.
+results/merger-SETTING-NAME.json, and curves and pictures as .npz beside it, now and then and at the
+end. With --backend cuda forces are direct sums, to compare with. A trial without a GPU:
+--backend cpu-tree --bodies 400 --t-end 60.
 """
 
-import argparse
 import itertools
-import json
 import math
 import time
-from pathlib import Path
 
 import numpy as np
-from cpu import HERE, commit, machine
-from gpu import about
+from harness import command_line, origin, write
 
 from grape6py import Leapfrog
 from grape6py.models import galaxy_merger
@@ -93,7 +89,7 @@ class Witness:
         self.holes = [int(np.flatnonzero(component == which)[0]) for which in HOLES]
         self.stars = np.isin(component, STARS)
         self.times, self.distance, self.errors = [], [], []
-        self.pictures, self.profiles = {}, {}
+        self.seen = {}  # pictures and profiles
         self.start = galaxies.energy().total
         self.look_at_all()
 
@@ -108,24 +104,22 @@ class Witness:
         self.errors.append([now, self.galaxies.energy().total / self.start - 1])
         if now in PICTURES or last:
             mass, pos, _ = self.galaxies.particles()
-            self.pictures[f"{now:g}"] = picture(pos[self.stars])
-            self.profiles[f"{now:g}"] = rounded(profile(mass, pos))
+            self.seen[f"stars {now:g}"] = picture(pos[self.stars])
+            self.seen[f"density {now:g}"] = profile(mass, pos)
 
     def figure(self):
-        """All but the pictures."""
         return {
             "bodies": self.galaxies.n, "time": self.galaxies.time, "steps": self.galaxies.blocks,
             "backend": self.galaxies.backend, "settings": self.galaxies.settings,
             "largest_error": max(abs(error) for _, error in self.errors),
             "pericentres": passages(self.times, self.distance),
-            "errors": [rounded(pair) for pair in self.errors],
-            "times": self.times, "distance": rounded(self.distance),
-            "radii": rounded(np.sqrt(EDGES[1:] * EDGES[:-1])), "profiles": self.profiles,
         }  # fmt: skip
 
-
-def rounded(values):
-    return [float(f"{value:.6g}") for value in values]
+    def curves(self):
+        return self.seen | {
+            "errors": self.errors, "times": self.times, "distance": self.distance,
+            "radii": np.sqrt(EDGES[1:] * EDGES[:-1]),
+        }  # fmt: skip
 
 
 def run(witness, t_end, keep):
@@ -139,7 +133,7 @@ def run(witness, t_end, keep):
         looks = (end - start) * LOOKS if apart else 1
         for look in range(1, looks + 1):
             galaxies.evolve(start + (end - start) * look / looks)
-            witness.look_at_holes()  # which waits for a card, too
+            witness.look_at_holes()  # which waits for a GPU, too
         ended = time.perf_counter()
         seconds += ended - began
         witness.look_at_all(end == t_end)
@@ -149,8 +143,8 @@ def run(witness, t_end, keep):
             keep({"seconds": seconds, "looking": looking})
 
 
-def on_card(particles, backend):
-    """The bodies in the memory of a card that is used: looks then fetch only what they look at."""
+def on_gpu(particles, backend):
+    """The bodies in the memory of a GPU that is used: looks then fetch only what they look at."""
     if backend not in ("tree", "cuda-tree", "cuda"):
         return particles
     import cupy
@@ -158,45 +152,33 @@ def on_card(particles, backend):
     return map(cupy.asarray, particles)
 
 
-def renew(path, write):
-    """Write a file anew; a run that is ended meanwhile leaves the one before."""
-    new = path.with_name(f"new-{path.name}")
-    write(new)
-    new.replace(path)
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default="here")
-    parser.add_argument("--commit", default=None)
-    parser.add_argument("--out", type=Path, default=HERE / "results")
-    parser.add_argument("--t-end", type=int, default=1000)
-    parser.add_argument("--backend", default="tree")
-    parser.add_argument("--theta", type=float, default=0.75)
-    parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--bodies", type=int, default=None, help="of a trial: stars of a galaxy")
-    options = parser.parse_args()
+    options = command_line(
+        __doc__,
+        t_end={"type": int, "default": 1000},
+        backend={"default": "tree"},
+        theta={"type": float, "default": 0.75},
+        order={"type": int, "default": 5},
+        bodies={"type": int, "help": "of a trial: stars of a galaxy"},
+    )
     few = {"n_halo": 5 * options.bodies, "n_stars": options.bodies} if options.bodies else {}
     particles, component = galaxy_merger(seed=SEED, **few)
     tree = "tree" in options.backend
     how = {"theta": options.theta, "order": options.order} if tree else {"precision": "single"}
-    particles = on_card(particles, options.backend)
+    particles = on_gpu(particles, options.backend)
     galaxies = Leapfrog(*particles, dt=STEP, eps=EPS, backend=options.backend, **how)
     witness = Witness(galaxies, component)
-    host = about() if galaxies.backend.startswith("cuda") else machine()
-    about_it = {"machine": host, "commit": options.commit or commit()}
+    result = origin(options, galaxies.backend.startswith("cuda"))
     setting = f"theta{options.theta:g}" if tree else "direct"
     path = options.out / f"merger-{setting}-{options.name}.json"
 
     def keep(clock):
-        figure = witness.figure() | clock
+        curves = path.with_suffix(".npz")
+        figure = witness.figure() | clock | {"curves": curves.name}
         figure["ms_a_step"] = 1e3 * clock["seconds"] / figure["steps"]
-        text = json.dumps(about_it | {"figures": [figure]}, indent=1) + "\n"
-        images = path.with_suffix(".npz")
-        renew(path, lambda new: new.write_text(text))
-        renew(images, lambda new: np.savez_compressed(new, **witness.pictures))
-        shown = "time steps seconds looking ms_a_step largest_error pericentres".split()
-        print({name: figure[name] for name in shown}, flush=True)
+        np.savez_compressed(curves, **witness.curves())
+        write(path, result | {"figures": [figure]})
+        print(figure, flush=True)
 
     run(witness, options.t_end, keep)
 

@@ -1,18 +1,17 @@
-"""Times unchanged programs with builds of the library beside one another; figures go to JSON.
+"""Times unchanged programs, and close pairs, with builds of the library taking turns.
 
-    python benchmarks/programs.py OUT.json NAME=TREE... [--backends cpu cuda cuda-tree]
-                                  [--only treecode] [--n 262144] [--budget 330] [--limit 120]
-                                  [--quick]
+    python benchmarks/programs.py [programs] [close] --builds NAME=TREE... [--name NAME]
+                                  [--backends cpu cuda cuda-tree] [--only treecode] [--n 262144]
+                                  [--budget 330] [--limit 120] [--quick]
 
 TREE is a folder with the package of a build, grape6py/lib/libgrape6.so in it. The last one runs
-everything, those before it what is not too slow. The programs of legacy_examples/ are compiled
-once, against the first one, and find each library by LD_LIBRARY_PATH; binaries.py finds its package
-by PYTHONPATH. Seconds are those of the steps, the median of three runs if these are short; `wall`
-is that of the whole process. `off` compares the last energy with that of the same program in the
-first row that has it. Each row is printed, and the file written anew, as soon as it is known.
+everything, those before it what is not too slow. The programs of legacy_examples/ and close_pairs.c
+are compiled once, against the first one, and find each library by LD_LIBRARY_PATH; binaries.py
+finds its package by PYTHONPATH. Seconds are those of the steps, the median of three runs if these
+are short; `wall` is that of the whole process. `off` compares the last energy with that of the same
+program in the first row that has it.
 """
 
-import argparse
 import json
 import os
 import re
@@ -24,20 +23,33 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cpu import HERE, commit, machine
+from harness import HERE, ROOT, compile_c, figures, run
 
 from grape6py import plummer, write_snapshot
 
-ROOT = HERE.parent
 SEED = 1
 TAKES, SHORT = 3, 2.0  # runs, and the seconds below which there are so many
 CORES = len(os.sched_getaffinity(0))
 PARTS = ("seconds", "tree", "walks", "forces", "exchange")
-FLAGS = {
+PROGRAMS = {
     "hermite": ("hermite.c",),
     "treecode": ("treecode.c",),
     "treecode_walks": ("treecode.c", "-DMANY_WALKS"),
     "treecode_g5": ("treecode.c", "-DGRAPE5", "-fopenmp"),
+}
+# Commands of close_pairs.c by mode.
+CLOSE = {
+    "grape": """
+step 16384 64 1e-5 10, step 16384 64 1e-6 10, step 16384 64 1e-9 100, step 16384 64 0 1
+step 65536 1024 1e-5 10, step 65536 1024 1e-7 10, step 65536 1024 1e-7 100
+step 1024 48 1e-4 10, step 1024 48 1e-7 10, step 1024 48 1e-7 100, step 1024 48 1e-7 1
+step 1024 4 1e-4 10, step 1024 4 1e-7 100, bare 1024, bare 16384, bare 131072
+far 4096 0, far 4096 1e4, far 4096 1e6, far 4096 1e8, far 4096 1e6 hole
+far 65536 0, far 65536 1e4, far 65536 1e8, far 65536 1e6 hole, far 131072 0
+list 7000 585 match, list 7000 585 other, list 7000 585 some, list 7000 585 near
+""",
+    "double": "far 65536 0, list 7000 585 other",
+    "single": "list 7000 585 match, list 7000 585 other",
 }
 
 
@@ -96,16 +108,6 @@ def cases(quick):
     yield treecode((1 << 20) // small, 2, 1024, beside=False)
 
 
-def compiled(folder, library):
-    for name, (source, *flags) in FLAGS.items():
-        file = ROOT / "legacy_examples" / source
-        link = [f"-L{library}", "-lgrape6", "-lm"]
-        subprocess.run(
-            ["gcc", "-std=c11", "-O2", *flags, f"-I{ROOT / 'include'}", file,
-             "-o", folder / name, *link], check=True,
-        )  # fmt: skip
-
-
 def snapshot(folder, n):
     file = folder / f"plummer{n}.dat"
     if not file.exists():
@@ -113,11 +115,16 @@ def snapshot(folder, n):
     return file
 
 
+def times_of(text):
+    """The line of times that treecode.c prints, and what it says."""
+    found = re.search("".join(rf"\s+{part}\s+(\S+)" for part in PARTS), text)
+    return found[0], dict(zip(PARTS, map(float, found.groups()), strict=True))
+
+
 def from_treecode(text):
-    times = re.search("".join(rf"\s+{part}\s+(\S+)" for part in PARTS), text)
-    length = re.search(r"mean length (\S+)", text)[1]
-    figure = dict(zip(PARTS, map(float, times.groups()), strict=True))
+    _, figure = times_of(text)
     del figure["exchange"]
+    length = re.search(r"mean length (\S+)", text)[1]
     return [figure | {"mean_length": float(length)} | energies(text)]
 
 
@@ -136,11 +143,11 @@ def energies(text):
 
 def from_binaries(text):
     """A figure a line; blocks are counted, not the seconds that they were given."""
-    figures = [json.loads(line) for line in text.splitlines()]
-    for f in figures:
+    found = [json.loads(line) for line in text.splitlines()]
+    for f in found:
         name = f"binaries, d = {f['d']:g}" if f["d"] else f"cluster at D = {f['D']:g}"
         f |= {"what": f"Hermite (Python), {name}", "on": f.pop("backend")}
-    return figures
+    return found
 
 
 READERS = {"hermite": from_hermite, "binaries": from_binaries}
@@ -148,9 +155,9 @@ READERS = {"hermite": from_hermite, "binaries": from_binaries}
 
 def ran(case, tree, backend, folder, limit):
     """Figures of one run of a program."""
-    library = tree / "grape6py" / "lib"
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GRAPE6_", "OMP_"))}
-    env |= {"LD_LIBRARY_PATH": str(library), "PYTHONPATH": str(tree), "GRAPE6_BACKEND": backend}
+    env |= {"LD_LIBRARY_PATH": str(library_of(tree)), "PYTHONPATH": str(tree)}
+    env |= {"GRAPE6_BACKEND": backend}
     env |= {"GRAPE6_PYTHON": os.environ.get("GRAPE6_PYTHON", sys.executable)}
     env |= {name: str(value) for name, value in case.environment}
     if case.program == "binaries":
@@ -161,20 +168,19 @@ def ran(case, tree, backend, folder, limit):
     command = [str(word) for word in (*command, *case.arguments)]
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=limit)
-        failed = (
-            f"status {done.returncode}: {done.stderr.strip()[-300:]}" if done.returncode else ""
-        )
+        end = done.stderr.strip()[-300:]
+        failed = f"status {done.returncode}: {end}" if done.returncode else ""
     except subprocess.TimeoutExpired:
         failed = f"more than {limit} s"
     wall = round(time.perf_counter() - began, 3)
     if failed:
         return [case.row() | {"failed": failed, "wall": wall}]
-    figures = READERS.get(case.program, from_treecode)(done.stdout)
-    for f in figures:
+    found = READERS.get(case.program, from_treecode)(done.stdout)
+    for f in found:
         f["wall"] = wall
-        if done.stderr:
-            f["said"] = done.stderr.strip()[-300:]
-    return [case.row() | f for f in figures]
+        if end:
+            f["said"] = end
+    return [case.row() | f for f in found]
 
 
 def median_of(takes):
@@ -207,41 +213,22 @@ def compare(row, rows):
         row["off"] = abs(row["energies"][1] / first["energies"][1] - 1)
 
 
-def about(backends):
-    host = machine()
-    if any(b.startswith("cuda") for b in backends):
-        from gpu import about
-
-        host = about()
-    return host | {"cores": CORES}
+def library_of(tree):
+    return tree / "grape6py" / "lib"
 
 
-def options_of():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
-    parser.add_argument(
-        "trees", nargs="+", metavar="NAME=TREE", type=lambda text: text.split("=", 1)
-    )
-    parser.add_argument("--backends", nargs="+", default=["cpu", "cuda", "cuda-tree"])
-    parser.add_argument("--only", nargs="+", default=[""], help="beginnings of rows' names: "
-                        "Hermite, binaries, GRAPE-5, treecode")  # fmt: skip
-    parser.add_argument("--n", type=int, nargs="+", help="and these N alone")
-    parser.add_argument("--budget", type=float, default=330, help="seconds; then no more is begun")
-    parser.add_argument("--limit", type=float, default=120, help="seconds of a run")
-    parser.add_argument("--quick", action="store_true", help="small, to see whether all works")
-    parser.add_argument("--commit", default=commit(), help="of the programs")
-    return parser.parse_args()
+def builds_of(options):
+    """{name: tree}, of which the first is linked with."""
+    return {name: Path(tree).resolve() for name, tree in options.builds}
 
 
-def main():
-    options = options_of()
-    trees = {name: Path(tree).resolve() for name, tree in options.trees}
-    result = {"machine": about(options.backends), "commit": options.commit,
-              "date": time.strftime("%F"), "libraries": list(trees), "figures": []}  # fmt: skip
-    rows, began = result["figures"], time.perf_counter()
+def programs(options):
+    trees, rows, began = builds_of(options), [], time.perf_counter()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        compiled(folder, next(iter(trees.values())) / "grape6py" / "lib")
+        folder, library = Path(name), library_of(next(iter(trees.values())))
+        for program, (source, *flags) in PROGRAMS.items():
+            compile_c(ROOT / "legacy_examples" / source, folder, "-std=c11", *flags, name=program,
+                      library=library)  # fmt: skip
         for case in cases(options.quick):
             if not case.what.startswith(tuple(options.only)):
                 continue
@@ -254,10 +241,36 @@ def main():
                 for row in measured(case, trees, backend, folder, options.limit):
                     compare(row, rows)
                     rows.append(row)
-                    print(json.dumps(row), flush=True)
-                Path(options.out).write_text(json.dumps(result, indent=1) + "\n")
-    print(f"took {time.perf_counter() - began:.0f} s", flush=True)
+                    yield row
+
+
+def close(options):
+    trees = builds_of(options)
+    with tempfile.TemporaryDirectory() as folder:
+        library = library_of(next(iter(trees.values())))
+        program = compile_c(HERE / "close_pairs.c", folder, library=library)
+        for mode, commands in CLOSE.items():
+            for words in map(str.split, re.split("[,\n]", commands.strip())):
+                if options.quick and int(words[1]) > 4096:
+                    continue
+                for backend in options.backends:
+                    for name, tree in trees.items():
+                        for figure in figures(program, mode, *words, library=library_of(tree),
+                                              GRAPE6_BACKEND=backend):  # fmt: skip
+                            figure["what"] += f"; {backend}"
+                            yield {"library": name} | figure
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, {"programs": programs, "close": close},
+        gpu=lambda part, options: any(b.startswith("cuda") for b in options.backends),
+        about=lambda options: {"libraries": [name for name, _ in options.builds]},
+        builds={"nargs": "+", "required": True, "metavar": "NAME=TREE",
+                "type": lambda text: text.split("=", 1)},
+        backends={"nargs": "+", "default": ["cpu", "cuda", "cuda-tree"]},
+        only={"nargs": "+", "default": [""],
+              "help": "beginnings of rows' names: Hermite, binaries, GRAPE-5, treecode"},
+        n={"type": int, "nargs": "+", "help": "and these N alone"},
+        budget={"type": float, "default": 330, "help": "seconds; then no more is begun"},
+        limit={"type": float, "default": 120, "help": "seconds of a run"},
+        quick={"action": "store_true", "help": "small, to see whether all works"})  # fmt: skip

@@ -5,19 +5,16 @@ benchmarks/results/NAME.json; the text around it is written by hand. With a * in
 is made from the figures of all files that match.
 """
 
-import json
 import re
-from pathlib import Path
 
-import close_tables
-import merger_tables
-import programs_tables
-import thesis_tables
-import tree_tables
-from thesis_tables import row
+import tables_merger
+import tables_programs
+import tables_thesis
+import tables_tree
+from harness import ROOT, read
+from tables_markdown import head, row
 
-HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs/benchmarks.md"
+PAGE = ROOT / "docs/benchmarks.md"
 
 
 def heading(results):
@@ -29,13 +26,13 @@ def heading(results):
 
 
 def speeds(result):
-    lines = row(["command", "G pairs/s", "per call", "slot share"]) + row(["---"] * 4)
+    lines = head("command", "G pairs/s", "per call", "slot share")
     for f in result["figures"]:
         if f["what"] in ("force", "step"):
             call = f"{1e6 * f['seconds_per_call']:.4g} us"
             cells = [f"`{f['command']}`", f"{f['pairs_per_s'] / 1e9:.2f}", call]
             lines += row([*cells, f"{f['slot_share']:.2f}"])
-    lines += "\n" + row(["command", "figures"]) + row(["---"] * 2)
+    lines += "\n" + head("command", "figures")
     for f in result["figures"]:
         if f["what"] not in ("force", "step"):
             values = ", ".join(
@@ -46,7 +43,7 @@ def speeds(result):
 
 
 def accuracies(result):
-    lines = row(["mode", "instruction set", "acc", "jerk", "pot", "bias"]) + row(["---"] * 6)
+    lines = head("mode", "instruction set", "acc", "jerk", "pot", "bias")
     table = {}
     for f in result["figures"]:
         table.setdefault((f["mode"], f["isa"]), {})[f["what"]] = f
@@ -59,18 +56,18 @@ def accuracies(result):
 
 
 def integrations(result):
-    lines = row(["figure", "value", "goal"]) + row(["---"] * 3)
+    lines = head("figure", "value", "goal")
     for f in result["figures"]:
         lines += row([f["what"], f"{f['value']:.3g}", f["goal"]])
     return lines
 
 
-def cards(result):
+def devices(result):
     about = result["machine"]
     lines = (
         f"{about['cpu']}, driver {about['driver']}, CuPy {about['cupy']}, CUDA {about['cuda']}\n\n"
     )
-    lines += row(["command", "figure", "goal"]) + row(["---"] * 3)
+    lines += head("command", "figure", "goal")
     rest = []
     for f in result["figures"]:
         goal = f.get("goal") or ""
@@ -84,22 +81,21 @@ def cards(result):
             lines += row([f"`{f['command']}`", both, goal])
         else:
             rest.append(f)
-    lines += "\n" + row(["mode", "N", "acc", "jerk", "pot", "mean along acc"]) + row(["---"] * 6)
+    lines += "\n" + head("mode", "N", "acc", "jerk", "pot", "mean along acc")
     for f in rest:
         errors = [f"{f[k][0]:.1e} / {f[k][1]:.1e}" for k in ("acc", "jerk", "pot")]
         lines += row([f["mode"], f["n"], *errors, f"{f['mean_along_acc']:.0e}"])
     return lines
 
 
-MAKERS = {"accuracy": accuracies, "integration": integrations, "gpu": cards}
-MAKERS |= close_tables.MAKERS | thesis_tables.MAKERS | tree_tables.MAKERS | merger_tables.MAKERS
-MAKERS |= programs_tables.MAKERS
+MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations}
+MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS
 
 
 def maker_of(name):
     """By the longest beginning of the name."""
     found = [key for key in MAKERS if name.startswith(f"{key}-")]
-    return MAKERS[max(found, key=len)] if found else speeds
+    return MAKERS[max(found, key=len)]
 
 
 def main():
@@ -107,11 +103,10 @@ def main():
     for name in re.findall(r"<!-- ([\w.*-]+) -->", page):
         if name == "end":
             continue
-        paths = sorted((HERE / "results").glob(f"{name}.json"))
-        if not paths:
+        results = read(name)
+        if not results:
             print(f"{name}.json is not there yet: its table stays as it is")
             continue
-        results = [json.loads(path.read_text()) for path in paths]
         result = results[0] | {"figures": [f for r in results for f in r["figures"]]}
         table = maker_of(name)(result)
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"

@@ -1,75 +1,69 @@
-"""What the scripts of the tables of Bedorf's thesis (2007) share: one of them a table.
+"""Measures the tables and figures of Bedorf's thesis (2007), which ran kirin, this library's
+forerunner, on a GeForce 8800GTX and GRAPE-6Af boards.
 
-The thesis ran kirin, this library's forerunner, on a GeForce 8800GTX, beside GRAPE-6Af boards.
+    python benchmarks/thesis.py [4.1] [4.1-4.3] [4.2] [4.4] [4.5-4.6] [5.1] [--name NAME]
+                                [--smallest N] [--largest N] [--backend cuda|cpu]
+
+4.1      all pairs, ni = N, through the C API in mode grape with jerk and nearest neighbour, copies
+         included: G pairs/s, Gflop/s, and pairs a joule where the driver tells the power
+4.1-4.3  block steps by N and block size: with the j particles of the block rewritten, and the call
+         alone; copies by themselves as `Grape6` does them for CuPy
+4.2      block-step Hermite from t = 0.25 to 0.5, eps = 1/256, by `grape6 run` and by
+         legacy_examples/hermite.c: seconds without outputs, relative energy error
+4.4      a Plummer sphere over a time unit by the tree: leapfrog with the constant step of
+         legacy_examples/treecode.c; energies at both ends are direct sums, not timed
+4.5-4.6  energy error and time of block-step Hermite over 0.25 time units against the accuracy
+         parameter, kira's, whose square is Aarseth's eta; energies are sums in mode double
+5.1      calls with ni = N and block steps with GRAPE6_DEVICES = 0; 0,1; ... and their ratio to one
+         device in the same rounds
 """
 
-import argparse
 import contextlib
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
-from pathlib import Path
+import time
 
-from cpu import HERE, commit
-from gpu import about, build
+import numpy as np
+from harness import HERE, ROOT, compile_c, environment, figures, machine, run
+
+from grape6py import Grape6, Hermite, Leapfrog, plummer, write_snapshot
 
 FLOPS_PER_PAIR = 60  # as the thesis counts
-GRAPE6 = [sys.executable, "-m", "grape6py"]
+EPS = 1 / 256
+ENOUGH_FOR_WATTS = 32768  # smaller calls do not keep a GPU at work
 
 
-def options_of(text, **more):
-    """Command line of a table's script: --name, --commit, --out, --largest, and more."""
-    parser = argparse.ArgumentParser(description=text.splitlines()[0])
-    parser.add_argument("--name", default="card", help="of the machine, in the file's name")
-    parser.add_argument("--commit", default=commit())
-    parser.add_argument("--out", default=str(HERE / "results"))
-    parser.add_argument("--largest", type=int, default=1 << 20, help="N")
-    for name, settings in more.items():
-        parser.add_argument(f"--{name}", **settings)
-    return parser.parse_args()
-
-
-def keep(table, options, figures):
-    """Write results/thesis-TABLE-NAME.json."""
-    result = {"machine": about(), "commit": options.commit, "figures": figures}
-    path = Path(options.out, f"thesis-{table}-{options.name}.json")
-    path.write_text(json.dumps(result, indent=1) + "\n")
+def sizes(options, least, most, factor=4):
+    """N from least to most, or what the command line says."""
+    n, most = options.smallest or least, min(options.largest, most)
+    while n <= most:
+        yield n
+        n *= factor
 
 
 @contextlib.contextmanager
-def card_program():
-    """Runs benchmarks/card.c: a function from its arguments to the figure that it prints."""
+def calls(options):
+    """gpu_calls.c, as a function from its arguments to the figure that it prints."""
     with tempfile.TemporaryDirectory() as folder:
-        card = build(folder)
+        program = compile_c(HERE / "gpu_calls.c", folder)
 
-        def run(*arguments, **environment):
-            env = os.environ | {"GRAPE6_BACKEND": "cuda"} | environment
-            done = subprocess.run([card, *map(str, arguments)], capture_output=True, text=True,
-                                  env=env, check=True)  # fmt: skip
-            figure = json.loads(done.stdout)
-            print(done.stdout.strip(), flush=True)
-            return figure
+        def figure(*arguments, **more):
+            return figures(program, *arguments, GRAPE6_BACKEND=options.backend, **more)[0]
 
-        yield run
+        yield figure
 
 
 @contextlib.contextmanager
 def watts():
     """A list that fills with the power that the driver reports while the context is open."""
-    command = [
-        "nvidia-smi",
-        "--query-gpu=power.draw",
-        "--format=csv,noheader,nounits",
-        "-lms",
-        "50",
-    ]
+    query = "nvidia-smi --query-gpu=power.draw --format=csv,noheader,nounits -lms 50"
     seen = []
     try:
-        meter = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        meter = subprocess.Popen(query.split(), stdout=subprocess.PIPE, text=True)
     except FileNotFoundError:
         yield seen
         return
@@ -88,14 +82,162 @@ def watts():
         reader.join()
 
 
-def busy_watts(seen):
-    """Power at work: the median of the upper half, None if the driver tells none."""
-    upper = sorted(seen)[len(seen) // 2 :]
-    return statistics.median(upper) if upper else None
+def all_pairs(options):
+    with calls(options) as call:
+        for n in sizes(options, 256, 1 << 20, 2):
+            with watts() as seen:
+                figure = call("force", "grape", 1, 1, n)
+            figure["gflops"] = figure["gpairs_per_s"] * FLOPS_PER_PAIR
+            if seen and n >= ENOUGH_FOR_WATTS:  # at work: the median of the upper half
+                power = statistics.median(sorted(seen)[len(seen) // 2 :])
+                figure |= {"watts": power, "gpairs_per_joule": figure["gpairs_per_s"] / power}
+            yield figure
 
 
-def grape6_run(n, *arguments):
-    """The JSON log of `grape6 run` on a Plummer sphere."""
-    command = [*GRAPE6, "run", "plummer", "--n", str(n), "--json", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+def block_steps(options):
+    with calls(options) as call:
+        for n in (1024, 16384, 262144, 1048576):
+            if n > options.largest:
+                continue
+            if options.backend != "cpu":
+                yield copies(n)
+            for size in (1, 16, 64, 256, 1024, 4096, 16384):
+                if size <= n:
+                    yield call("step", "grape", n, size)
+
+
+def copies(n, takes=9):
+    """Microseconds to write n j particles to the GPU, to send n i particles, to fetch forces."""
+    import cupy
+
+    pinned = cupy.cuda.alloc_pinned_memory(128 * n)
+    host = np.frombuffer(pinned, np.uint8, 128 * n)
+    device = cupy.empty(128 * n, np.uint8)
+    stream = cupy.cuda.get_current_stream()
+    found = {"what": "copies", "n": n}
+    for name, size, there in (
+        ("j_us", 128 * n, True),  # a j particle
+        ("i_us", 64 * n, True),  # an i particle
+        ("forces_us", 72 * n, False),  # seven sums and the nearest neighbour
+    ):
+        taken = []
+        for _ in range(takes):
+            stream.synchronize()
+            began = time.perf_counter()
+            if there:
+                device[:size].set(host[:size])
+            else:
+                device[:size].get(out=host[:size])
+            stream.synchronize()
+            taken.append(1e6 * (time.perf_counter() - began))
+        found[name] = float(np.median(taken))
+    return found
+
+
+def hermite(options, eta=0.03, most_by_program=65536):
+    with tempfile.TemporaryDirectory() as folder:
+        program = compile_c(ROOT / "legacy_examples/hermite.c", folder)
+        for n in sizes(options, 1024, 1 << 20):
+            yield by_run(n, eta, options.backend)
+            if n <= most_by_program:
+                file = f"{folder}/plummer{n}.dat"
+                write_snapshot(file, *plummer(n, 1))
+                yield by_program(program, file, n, eta, options.backend)
+
+
+def by_run(n, eta, backend):
+    words = (f"run plummer --n {n} --json --t-end 0.5 --dt-out 0.25 --eps {EPS} --eta {eta} "
+             f"--eta-start {eta / 3} --backend {backend}")  # fmt: skip
+    done = subprocess.run([sys.executable, "-m", "grape6py", *words.split()], capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    log = json.loads(done.stdout)
+    middle, end = log["history"][1:]
+    return {
+        "what": "grape6 run", "n": n, "backend": log["backend"],
+        "seconds": log["seconds"][2] - log["seconds"][1], "first_half_seconds": log["seconds"][1],
+        "error": end["error"], "steps": end["steps"] - middle["steps"],
+        "blocks": end["blocks"] - middle["blocks"],
+    }  # fmt: skip
+
+
+def by_program(program, file, n, eta, backend, pipes=16384):
+    """hermite.c asks the board how many pipes it has."""
+    command = [program, file, "-e", str(EPS), "-a", str(eta), "-t", "0.5", "-w"]
+    env = environment(GRAPE6_NPIPES=pipes, GRAPE6_BACKEND=backend)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    seconds = [float(line.split()[1]) for line in done.stdout.splitlines() if " seconds " in line]
+    return {"what": "hermite.c", "n": n, "pipes": pipes, "seconds": seconds[2] - seconds[1],
+            "error": float(done.stdout.split()[-1])}  # fmt: skip
+
+
+def tree_leapfrog(options, steps=512, theta=0.75, order=5):
+    backend = f"{options.backend}-tree"
+    for n in sizes(options, 256, 1 << 20):
+        with Leapfrog(*plummer(n, 1), dt=1 / steps, eps=EPS, backend=backend, theta=theta,
+                      order=order) as sphere:  # fmt: skip
+            start = direct_energy(sphere, options.backend)
+            sphere.evolve(1 / steps)  # compiles what is not compiled yet
+            began = time.perf_counter()
+            sphere.evolve(1 + 1 / steps)
+            seconds = time.perf_counter() - began
+            error = abs(direct_energy(sphere, options.backend) / start - 1)
+            yield {"what": sphere.backend, "n": n, "seconds": seconds, "error": error, "eps": EPS,
+                   "step": 1 / steps, "steps": steps, "theta": theta, "order": order}  # fmt: skip
+
+
+def direct_energy(sphere, backend):
+    mass, pos, vel = sphere.particles()
+    with Grape6(backend=backend, precision="double", jerk=False) as board:
+        board.set_particles(mass, pos)
+        pot = board.forces(eps=EPS).pot
+    return float(0.5 * (mass * ((vel**2).sum(axis=1) + pot)).sum())
+
+
+def energy_errors(options, seeds=3):
+    for n in sizes(options, 256, 65536):
+        for name, eps in (("1/256", EPS), ("0", 0.0)):
+            for accuracy in (0.05, 0.1, 0.2, 0.4):
+                for seed in range(1, seeds + 1):
+                    figure = {"n": n, "eps": name, "accuracy": accuracy, "seed": seed}
+                    yield figure | integrated(plummer(n, seed), eps, accuracy, options.backend)
+
+
+def integrated(model, eps, accuracy, backend):
+    with Hermite(*model, eps=eps, eta=accuracy**2, backend=backend) as cluster:
+        start = cluster.energy().total
+        began = time.perf_counter()
+        cluster.evolve(0.25)
+        seconds = time.perf_counter() - began
+        error = abs(cluster.energy().total / start - 1)
+        return {"error": error, "seconds": seconds, "steps": cluster.steps,
+                "backend": cluster.backend}  # fmt: skip
+
+
+def devices(options):
+    count = machine(gpu=options.backend == "cuda").get("gpus", 1)
+    counts = [k for k in (1, 2, 4, 8) if k <= count]
+    force, step = ("force", "grape", 1, 1), ("step", "grape")
+    commands = [(*force, n) for n in (65536, 262144, 524288, 1048576)]
+    commands += [(*step, 65536, 64), (*step, 65536, 1024), (*step, 262144, 1024)]
+    commands += [(*step, 1048576, ni) for ni in (64, 256, 1024, 16384)]
+    with calls(options) as call:
+        for command in commands:
+            if max(command[2:]) > options.largest:
+                continue
+            taken = {k: [] for k in counts}
+            for _ in range(1 if command == (*force, 1048576) else 3):
+                for k in counts:
+                    figure = call(*command, GRAPE6_DEVICES=",".join(map(str, range(k))))
+                    taken[k].append(figure.get("seconds") or 1e-6 * figure["us"])
+            middle = {k: statistics.median(times) for k, times in taken.items()}
+            yield {"command": "card " + " ".join(map(str, command)), "seconds": middle,
+                   "times_one": {k: middle[1] / middle[k] for k in counts}}  # fmt: skip
+
+
+if __name__ == "__main__":
+    run(__doc__, {"4.1": all_pairs, "4.1-4.3": block_steps, "4.2": hermite, "4.4": tree_leapfrog,
+                  "4.5-4.6": energy_errors, "5.1": devices},
+        prefix="thesis-", gpu=lambda part, options: options.backend == "cuda",
+        smallest={"type": int, "help": "N"},
+        largest={"type": int, "default": 1 << 20, "help": "N"},
+        backend={"choices": ["cuda", "cpu"], "default": "cuda"})  # fmt: skip

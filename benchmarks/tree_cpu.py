@@ -1,25 +1,16 @@
-"""Times the octree on the CPU, and keeps the figures as JSON.
+"""Times the octree on the CPU: build and walk of Plummer spheres, configurations alternating, and
+errors; medians and best of the rounds.
 
-    python benchmarks/tree_cpu.py [--part speed|kirin|all] [--name NAME] [--rounds 5]
-
-Part speed: build and walk of Plummer spheres, configurations alternating, medians and best of the
-rounds; results/tree-cpu-NAME.json. Part kirin: one time unit by leapfrog, for small N;
-results/tree-cpu-kirin-NAME.json.
+    python benchmarks/tree_cpu.py [--name NAME] [--rounds 5] [--largest N]
 """
 
-import argparse
 import ctypes
-import json
-import platform
 import statistics
 import time
-from pathlib import Path
 
 import numpy as np
-import tree_kirin
-from accuracy import relative
-from card_tree import EPS, summary
-from cpu import HERE, commit, machine
+from harness import relative, run
+from tree_timing import EPS, summary
 
 from grape6py import Grape6, Tree, paths, plummer
 
@@ -31,7 +22,6 @@ SETTINGS = (
 )  # fmt: skip
 SIZES = ((100_000, (1,)), (1_000_000, (1, 2)))  # N, threads
 TARGETS = 4000
-KIRIN_LARGEST = 16384
 
 
 def exact(model, rows):
@@ -60,16 +50,17 @@ def fma_rate():
                 if rate(isa, 0) > 0)  # fmt: skip
 
 
-def speeds(rounds):
+def speeds(options):
     """Figures of all configurations; rounds take every one in turn."""
-    models = {n: plummer(n, seed=7) for n, _ in SIZES}
-    keys = [(n, t, s) for n, counts in SIZES for s in SETTINGS for t in counts]
+    sizes = [(n, threads) for n, threads in SIZES if n <= options.largest]
+    models = {n: plummer(n, seed=7) for n, _ in sizes}
+    keys = [(n, t, s) for n, counts in sizes for s in SETTINGS for t in counts]
     times, errors = {key: [] for key in keys}, {}
     right = {}
     for n, model in models.items():
         rows = np.random.default_rng(n).choice(n, TARGETS, False).astype(np.int32)
         right[n] = rows, exact(model, rows)
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         rate = fma_rate()
         for key in keys:
             n, threads, setting = key
@@ -80,41 +71,15 @@ def speeds(rounds):
         print(f"FMA rate {rate:.2f} G/s", flush=True)
     for (n, threads, (method, theta, order)), taken in times.items():
         seconds, build, busy, rate = map(statistics.median, zip(*taken, strict=True))
-        figure = {
+        yield {
             "n": n, "threads": threads, "method": method, "theta": theta, "order": order,
             "seconds": seconds, "least": min(taken)[0], "cpu_seconds": busy, "build": build,
             "million_per_s": n / seconds / 1e6, "fma_rate": rate,
             "error": errors[n, (method, theta, order)],
         }  # fmt: skip
-        print(json.dumps(figure), flush=True)
-        yield figure
-
-
-def kirin(largest):
-    for n in (n for n in tree_kirin.SIZES if n <= largest):
-        figure = tree_kirin.on_cpu(n, threads=0)
-        print(json.dumps(figure), flush=True)
-        yield figure
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", default="all", choices=("speed", "kirin", "all"))
-    parser.add_argument("--name", default=platform.node())
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--largest", type=int, default=KIRIN_LARGEST, help="N of part kirin")
-    parser.add_argument("--commit", default=commit())
-    parser.add_argument("--out", default=str(HERE / "results"))
-    options = parser.parse_args()
-    parts = {"speed": ("cpu", lambda: speeds(options.rounds)),
-             "kirin": ("cpu-kirin", lambda: kirin(options.largest))}  # fmt: skip
-    for part, (name, figures) in parts.items():
-        if options.part in (part, "all"):
-            result = {"machine": machine(), "commit": options.commit, "eps": EPS}
-            result["figures"] = list(figures())
-            path = Path(options.out, f"tree-{name}-{options.name}.json")
-            path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, {"cpu": speeds}, prefix="tree-", about=lambda options: {"eps": EPS},
+        rounds={"type": int, "default": 5},
+        largest={"type": int, "default": 1_000_000, "help": "N"})  # fmt: skip

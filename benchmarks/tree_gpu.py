@@ -1,24 +1,20 @@
-"""Times the octree on a card, measures its errors, and keeps both as JSON.
+"""Times the octree on a GPU, and measures its errors.
 
-    python benchmarks/tree_gpu.py [--part table|cdf|stages|lattice|flat|plot|active|kirin|all]
-                                  [--name NAME] [--commit COMMIT] [--out DIR] [--largest N]
+    python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active]
+                                  [--name NAME] [--largest N]
 
-Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tree_tables.py`
-and `tree_figures.py` say what is made of them.
+Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tables_tree.py`
+and `figures_tree.py` say what is made of them.
 """
 
-import argparse
-import json
+import functools
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
-import tree_kirin
 import tree_models as models
-from card_tree import EPS, PERCENTILES, Card, Model, measure, median_ms, summary
-from cpu import HERE, commit
-from gpu import about
+from harness import run
+from tree_timing import EPS, PERCENTILES, Card, Model, measure, median_ms, summary
 
 from grape6py import Grape6
 from grape6py.cuda.tree.job import GROUP
@@ -65,7 +61,7 @@ PLOT_ORDERS = (4, 5, 6, 0)
 ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
 
 
-def part_table(card, largest):
+def table(card, largest):
     """Time and memory against N; then every row on two Plummer spheres and a clustered model, whose
     longer lists other trees keep."""
     setting, sizes = SCALING
@@ -80,7 +76,7 @@ def part_table(card, largest):
                     yield {"what": "row", "goal": asdict(row)} | measure(model, setting)
 
 
-def part_cdf(card, largest):
+def cdf(card, largest):
     """Distributions of errors on 32768 targets, as in figures 4.8 and 4.9 of Bonsai's paper."""
     for n in (n for n in CDF_SIZES if n <= largest):
         model = Model(card, models.plummer, n, 21, targets=1 << 15)
@@ -89,7 +85,7 @@ def part_cdf(card, largest):
                 yield measure(model, (theta, order), distribution=True, seconds=0.1)
 
 
-def part_stages(card, largest):
+def stages(card, largest):
     """Stage times against N, as in figure 4.6 of Bonsai's paper."""
     settings, sizes = STAGES
     for n in (n for n in sizes if n <= largest):
@@ -98,20 +94,20 @@ def part_stages(card, largest):
             yield measure(model, setting, stages=True, memory=True)
 
 
-def part_lattice(card, largest):
+def lattice(card, largest):
     """A cube lattice in order and shuffled, theta by theta, and the direct sum."""
     n = min(LATTICE, largest)
     ordered, shuffled = (
         Model(card, models.lattice, n, seed, targets=100_000) for seed in (None, 41)
     )
-    yield direct(ordered)
+    yield direct_sum(ordered)
     for order in LATTICE_ORDERS:
         for theta in LATTICE_ANGLES:
             for model in (ordered, shuffled):
                 yield {"what": "tree"} | measure(model, (theta, order))
 
 
-def part_flat(card, largest):
+def flat(card, largest):
     """Very many particles without thickness."""
     for make, seed in ((models.sheet, 51), (models.disk, 52)):
         model = Model(card, make, min(FLAT, largest), seed)
@@ -121,27 +117,26 @@ def part_flat(card, largest):
         card.xp.get_default_memory_pool().free_all_blocks()
 
 
-def part_plot(card, largest):
+def plot(card, largest):
     """Time against error."""
     rate = None
     for n in (n for n in PLOT_SIZES if n <= largest):
         model = Model(card, models.plummer, n, 61)
-        yield (figure := direct(model, rate))
+        yield (figure := direct_sum(model, rate))
         rate = rate or n * n / figure["ms"]
         for order in PLOT_ORDERS:
             for theta in PLOT_ANGLES:
                 yield {"what": "tree"} | measure(model, (theta, order), seconds=0.1)
 
 
-def part_active(card, largest):
+def active(card, largest):
     """Steps of few: a hundredth of the groups are targets, drawn at random or the densest."""
     for n in (n for n in ACTIVE_SIZES if n <= largest):
         model = Model(card, models.plummer, n, 71)
-        yield (figure := active(model))
-        print(json.dumps(figure), flush=True)
+        yield few_targets(model)
 
 
-def active(model):
+def few_targets(model):
     card, setting = model.card, Setting(*ACTIVE_SETTING, EPS * EPS)
     tree = CardTree(card, model.pos, model.mass)
     groups = tree.order[: model.n // GROUP * GROUP].reshape(-1, GROUP)
@@ -164,15 +159,7 @@ def active(model):
     return figure
 
 
-def part_kirin(card, largest):
-    """A Plummer sphere over one time unit, positions kept on the card."""
-    for n in (n for n in tree_kirin.SIZES if n <= largest):
-        figure = tree_kirin.on_card(card, n)
-        print(json.dumps(figure), flush=True)
-        yield figure
-
-
-def direct(model, pairs_per_ms=None):
+def direct_sum(model, pairs_per_ms=None):
     """The fastest direct sum, mode single without jerk; estimated if pairs a millisecond are given,
     since it takes a time that goes with N^2."""
     figure = {"what": "direct", "model": model.name, "n": model.n}
@@ -188,42 +175,20 @@ def direct(model, pairs_per_ms=None):
             model.card.wait()
         figure |= {"ms": 1e3 * (time.perf_counter() - began), "estimated": False,
                    "error": summary(model.relative_errors(acc))}  # fmt: skip
-    print(json.dumps(figure), flush=True)
     return figure
 
 
-PARTS = {
-    name.removeprefix("part_"): part
-    for name, part in globals().items() if name.startswith("part_")
-}  # fmt: skip
+card_of_all = functools.cache(Card)  # which keeps the kernels that it has compiled
 
 
-def measure_part(name, card, options, machine):
-    """Measure a part; its JSON has what there is so far, should it be cut short."""
-    path = Path(options.out, f"tree-{name}-{options.name}.json")
-    result = {"machine": machine, "commit": options.commit, "eps": EPS, "figures": []}
-    if name == "cdf":
-        result["percentiles"] = PERCENTILES
-    began = time.perf_counter()
-    for figure in PARTS[name](card, options.largest):
-        result["figures"].append(figure)
-        result["seconds"] = round(time.perf_counter() - began, 1)
-        path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"{path}: {result['seconds']} s", flush=True)
+def on_gpu(part):
+    return lambda options: part(card_of_all(), options.largest)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default="card", help="of the machine, in the file's name")
-    parser.add_argument("--part", default="all", choices=[*PARTS, "all"])
-    parser.add_argument("--commit", default=commit())
-    parser.add_argument("--out", default=str(HERE / "results"))
-    parser.add_argument("--largest", type=int, default=10**9, help="N")
-    options = parser.parse_args()
-    card, machine = Card(), about()
-    for name in PARTS if options.part == "all" else [options.part]:
-        measure_part(name, card, options, machine)
-
+PARTS = (table, cdf, stages, lattice, flat, plot, active)
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, {part.__name__: on_gpu(part) for part in PARTS},
+        prefix="tree-", gpu=lambda part, options: True,
+        about=lambda options: {"eps": EPS, "percentiles": PERCENTILES},
+        largest={"type": int, "default": 10**9, "help": "N"})  # fmt: skip

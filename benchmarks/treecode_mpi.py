@@ -1,7 +1,7 @@
-"""Times legacy_examples/treecode.c on ranks of MPI, a GPU each, and keeps the figures as JSON.
+"""Times legacy_examples/treecode.c on ranks of MPI, a GPU each.
 
-    python benchmarks/treecode_mpi.py [--name NAME] [--commit COMMIT] [--n 1048576] [--ranks 1 2 4]
-                                      [--most 512 2048] [--t-end 1] [--backend cuda]
+    python benchmarks/treecode_mpi.py [--name NAME] [--n 1048576] [--ranks 1 2 4] [--most 512 2048]
+                                      [--t-end 1] [--backend cuda]
 
 Builds treecode_mpi by the Makefile of the examples with the library that Python finds, and runs it
 over a Plummer sphere with eps = 1/256 and dt = 1/64, for each number of bodies that may share a
@@ -9,8 +9,6 @@ list. A rank has as many threads on one rank as on the most of them. Seconds are
 on rank 0, without the energies; whether all numbers of ranks print the same is kept beside.
 """
 
-import argparse
-import json
 import os
 import re
 import subprocess
@@ -19,13 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from cpu import HERE, commit, machine
-from gpu import about
+from harness import ROOT, run
+from programs import times_of
 
 import grape6py
 
 EPS, STEP = 1 / 256, 1 / 64
-PARTS = ("seconds", "tree", "walks", "forces", "exchange")
 MPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -34,24 +31,18 @@ MPI = {
 }
 
 
-def gpus():
-    import cupy
-
-    return cupy.cuda.runtime.getDeviceCount()
-
-
 def build(folder):
     program = Path(folder, "treecode_mpi")
     place = Path(grape6py.__file__).parent.parent
     subprocess.run(
-        ["make", "-s", "-C", HERE.parent / "legacy_examples", program, f"BUILD={folder}",
+        ["make", "-s", "-C", ROOT / "legacy_examples", program, f"BUILD={folder}",
          f"GRAPE6=env PYTHONPATH='{place}' '{sys.executable}' -m grape6py"],
         check=True,
     )  # fmt: skip
     return program
 
 
-def run(program, file, ranks, most, threads, options):
+def take(program, file, ranks, most, threads, options):
     """A figure, and the program's output without its times."""
     command = ["mpirun", "-n", ranks, program, file, "-e", EPS, "-d", STEP, "-t", options.t_end,
                "-g", most, "-w"]  # fmt: skip
@@ -60,62 +51,39 @@ def run(program, file, ranks, most, threads, options):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env)
     if done.returncode:
         sys.exit(f"{ranks} ranks: {done.stderr.strip()}")
-    times = re.search("".join(rf"\s+{part}\s+(\S+)" for part in PARTS), done.stdout)
+    line, times = times_of(done.stdout)
     steps, lists, length = re.search(
         r"steps (\d+)\s+lists (\d+)\s+mean length (\S+)", done.stdout
     ).groups()
     figure = {"n": options.n, "ranks": ranks, "most": most, "threads": threads,
               "steps": int(steps), "lists": int(lists), "mean_length": float(length),
-              **dict(zip(PARTS, map(float, times.groups()), strict=True)),
+              **times,
               "error": float(done.stdout.split()[-1]),
               "wall": time.perf_counter() - began}  # fmt: skip
-    return figure, done.stdout.replace(times[0], "")
+    return figure, done.stdout.replace(line, "")
 
 
-def measured(program, file, options, keep):
+def measured(options):
     threads = max(1, len(os.sched_getaffinity(0)) // max(options.ranks))
-    figures = []
-    for most in options.most:
-        one = text = None
-        for ranks in options.ranks:
-            figure, printed = run(program, file, ranks, most, threads, options)
-            one, text = one or figure, text or printed
-            figure["speedup"] = one["seconds"] / figure["seconds"]
-            figure["equal"] = printed == text
-            figures.append(figure)
-            print(json.dumps(figure), flush=True)
-            keep(figures)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default="card", help="of the machine, in the file's name")
-    parser.add_argument("--commit", default=commit())
-    parser.add_argument("--out", default=str(HERE / "results"))
-    parser.add_argument("--n", type=int, default=1 << 20)
-    parser.add_argument(
-        "--ranks", type=int, nargs="+", default=[1, 2, 4], help="the first: to compare with"
-    )
-    parser.add_argument("--most", type=int, nargs="+", default=[512, 2048], help="of a group")
-    parser.add_argument("--t-end", type=float, default=1.0)
-    parser.add_argument("--backend", choices=["auto", "cpu", "cuda"], default="cuda")
-    options = parser.parse_args()
-    host = machine() if options.backend == "cpu" else about() | {"gpus": gpus()}
-    host["cores"] = len(os.sched_getaffinity(0))
-
-    def keep(figures):
-        result = {"machine": host, "commit": options.commit, "backend": options.backend,
-                  "eps": EPS, "step": STEP, "t_end": options.t_end, "theta": 0.5,
-                  "figures": figures}  # fmt: skip
-        path = Path(options.out, f"treecode-mpi-{options.name}.json")
-        path.write_text(json.dumps(result, indent=1) + "\n")
-
     with tempfile.TemporaryDirectory() as folder:
         program, file = build(folder), Path(folder, "plummer.dat")
-        print(f"writing {options.n} bodies", flush=True)
         grape6py.write_snapshot(file, *grape6py.plummer(options.n, seed=1))
-        measured(program, file, options, keep)
+        for most in options.most:
+            one = text = None
+            for ranks in options.ranks:
+                figure, printed = take(program, file, ranks, most, threads, options)
+                one, text = one or figure, text or printed
+                figure["speedup"] = one["seconds"] / figure["seconds"]
+                figure["equal"] = printed == text
+                yield figure
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, {"treecode-mpi": measured}, gpu=lambda part, options: options.backend == "cuda",
+        about=lambda options: {"backend": options.backend, "eps": EPS, "step": STEP,
+                               "t_end": options.t_end, "theta": 0.5},
+        n={"type": int, "default": 1 << 20},
+        ranks={"type": int, "nargs": "+", "default": [1, 2, 4], "help": "first: to compare with"},
+        most={"type": int, "nargs": "+", "default": [512, 2048], "help": "of a group"},
+        t_end={"type": float, "default": 1.0},
+        backend={"choices": ["cpu", "cuda"], "default": "cuda"})  # fmt: skip

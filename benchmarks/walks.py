@@ -1,7 +1,7 @@
-"""Times many walks a call against one call a group, and prints the figures as JSON.
+"""Times many walks a call against one call a group.
 
-    python benchmarks/walks.py [--n 4000000] [--group 2000] [--theta 0.5] [--rounds 5]
-                               [--commit COMMIT] [--out FILE]
+    python benchmarks/walks.py [--name NAME] [--n 4000000] [--group 2000] [--theta 0.5] [--rounds 5]
+                               [--backend cuda]
 
 Lists are those of Barnes and Hut's walk over an octree of a Plummer sphere, with monopoles, for
 groups of cells of at most so many bodies; making them is not timed. A list once is numbers of
@@ -10,14 +10,12 @@ groups). `plain` writes a group's list to addresses 0.. and asks for its forces 
 last half, group by group.
 """
 
-import argparse
-import json
 import statistics
 import time
 from dataclasses import dataclass
 
 import numpy as np
-from cpu import commit, machine
+from harness import relative, run
 
 from grape6py import plummer
 from grape6py._lib.library import check, ffi, lib, pointer, text
@@ -220,12 +218,7 @@ def summary(job, seconds):
             "interactions_per_second": job.interactions / statistics.median(seconds)}  # fmt: skip
 
 
-def median_error(found, exact):
-    error = np.linalg.norm(found - exact, axis=1) / np.linalg.norm(exact, axis=1)
-    return float(np.median(error))
-
-
-def measured(job, rounds):
+def timed(job, rounds):
     acc, pot = np.empty((job.ni, 3)), np.empty(job.ni)
     walk(job, acc, pot)  # compiles, and finds memory
     numbers = summary(job, [walk(job, acc, pot) for _ in range(rounds)])
@@ -243,40 +236,30 @@ def measured(job, rounds):
     gain /= grouped["interactions_per_second"]
     return {
         "numbers": numbers, "copies": copied, "plain": grouped,
-        "median_error": median_error(acc[: part.ni], exact),
-        "median_error_plain": median_error(one_by_one, exact),
+        "median_error": float(np.median(relative(acc[: part.ni], exact))),
+        "median_error_plain": float(np.median(relative(one_by_one, exact))),
         "time_over_goal": GOAL_RATE / rate, "gain": gain,
         "met": bool(rate >= GOAL_RATE / GOAL_SLACK and gain >= GOAL_GAIN),
     }  # fmt: skip
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--n", type=int, default=4_000_000)
-    parser.add_argument("--group", type=int, default=2000)
-    parser.add_argument("--theta", type=float, default=0.5)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--backend", choices=["auto", "cpu", "cuda"], default="auto")
-    parser.add_argument("--commit", default=commit())
-    parser.add_argument("--out")
-    wanted = parser.parse_args()
-    job = job_of(wanted.n, wanted.group, wanted.theta)
-    check(lib.g6x_open(CLUSTER, getattr(lib, f"G6X_BACKEND_{wanted.backend.upper()}")))
-    found = {
-        "machine": machine(), "commit": wanted.commit, "backend": text(lib.g6x_backend, CLUSTER),
-        "n": wanted.n, "theta": wanted.theta, "eps2": EPS2,
-        "mean_group": job.ni / (len(job.i_start) - 1),
+def walks(options):
+    job = job_of(options.n, options.group, options.theta)
+    check(lib.g6x_open(CLUSTER, getattr(lib, f"G6X_BACKEND_{options.backend.upper()}")))
+    groups = len(job.i_start) - 1
+    yield {
+        "backend": text(lib.g6x_backend, CLUSTER), "n": options.n, "theta": options.theta,
+        "eps2": EPS2, "mean_group": job.ni / groups,
         "mean_group_of_a_body": float((np.diff(job.i_start) ** 2).sum() / job.ni),
-        "mean_list": len(job.chosen) / (len(job.i_start) - 1),
-        "mean_list_of_a_body": job.interactions / job.ni,
-        **measured(job, wanted.rounds),
+        "mean_list": len(job.chosen) / groups, "mean_list_of_a_body": job.interactions / job.ni,
+        **timed(job, options.rounds),
     }  # fmt: skip
-    print(json.dumps(found, indent=1))
-    if wanted.out:
-        with open(wanted.out, "w", encoding="ascii") as file:
-            json.dump(found, file, indent=1)
-            file.write("\n")
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, {"walks": walks}, gpu=lambda part, options: options.backend == "cuda",
+        n={"type": int, "default": 4_000_000},
+        group={"type": int, "default": 2000, "help": "most bodies"},
+        theta={"type": float, "default": 0.5},
+        rounds={"type": int, "default": 5},
+        backend={"choices": ["cpu", "cuda"], "default": "cuda"})  # fmt: skip

@@ -127,18 +127,18 @@ def test_the_first_open_prints_nothing_and_is_quick():
     script = "import time; start = time.perf_counter(); from capi import call\n"
     script += "assert call('g6_open', 0) == 0; print(time.perf_counter() - start)"
     seconds = float(capi.run_python(script, GRAPE6_BACKEND="cuda").stdout)
-    assert seconds < 10  # half a second with a warm cache: benchmarks/card.c
+    assert seconds < 10  # half a second with a warm cache: benchmarks/gpu_calls.c
 
 
 def test_memory_checker_finds_nothing(tmp_path):
     checker = shutil.which("compute-sanitizer")
     if not checker:
         pytest.skip("compute-sanitizer is not here")
-    program = tmp_path / "card"
+    program, source = tmp_path / "gpu_calls", capi.ROOT / "benchmarks/gpu_calls.c"
     library = capi.library_path().parent
     subprocess.run(
-        ["gcc", "-O2", f"-I{capi.ROOT / 'include'}", capi.ROOT / "benchmarks/card.c", "-o", program,
-         f"-L{library}", f"-Wl,-rpath,{library}", "-lgrape6", "-lm"],
+        ["gcc", "-O2", f"-I{capi.ROOT / 'include'}", source, "-o", program, f"-L{library}",
+         f"-Wl,-rpath,{library}", "-lgrape6", "-lm"],
         check=True,
     )  # fmt: skip
     steps = [program, *"step grape 2000 1 40".split()]

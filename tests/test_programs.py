@@ -18,15 +18,15 @@ BUILDS = ("one", "two")
 def result(tmp_path_factory):
     """What it writes, for this build under two names."""
     tools.need("gcc")
-    out = tmp_path_factory.mktemp("programs") / "programs.json"
+    out = tmp_path_factory.mktemp("programs")
     tree = paths.LIBRARY.parents[2]
     builds = [f"{name}={tree}" for name in BUILDS]
     subprocess.run(
-        [sys.executable, HERE / "programs.py", out, *builds, "--backends", "cpu", "--quick",
-         "--n", "0", "1024", "2048", "--commit", "this"],
+        [sys.executable, HERE / "programs.py", "programs", "--builds", *builds, "--backends", "cpu",
+         "--quick", "--n", "0", "1024", "2048", "--out", out, "--name", "here"],
         check=True, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    return json.loads(out.read_text())
+    return json.loads((out / "programs-here.json").read_text())
 
 
 def test_every_program_runs_with_every_build(result):
@@ -49,10 +49,10 @@ def test_energies_are_kept_and_are_those_of_the_first_build(result):
 
 def test_the_table_has_a_row_for_each_program_and_a_column_for_each_build(result, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
-    import programs_tables
+    import tables_programs
 
     missing = [f for f in result["figures"] if (f["what"], f["library"]) != ("Hermite", "two")]
-    lines = programs_tables.programs(result | {"figures": missing}).splitlines()
+    lines = tables_programs.programs(result | {"figures": missing}).splitlines()
     treecodes, others = (i for i, line in enumerate(lines) if line.startswith("| ---"))
     assert lines[treecodes - 1] == "| seconds | N | steps | group | cpu one | cpu two |"
     assert lines[others - 1] == "| us a block | N | cpu one | cpu two |"

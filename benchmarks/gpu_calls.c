@@ -1,29 +1,20 @@
-/* card.c - times a graphics card through the C API, as an old program calls it, by the clock.
+/* gpu_calls.c - times a GPU through the C API, as an old program calls it, by the clock.
  *
- *   card force MODE JERK NN N...       force calls with ni = N, j unchanged, copies included
- *   card step MODE N NI...             block steps: the block's particles written, the time moved,
- *                                      first half, last half with nearest neighbour
- *   card scatter MODE N NI...          the same with addresses drawn at random
- *   card cut MODE N NI PIPES           one step of NI particles in calls of PIPES at one time
- *   card open                          g6_open, the first time and again
+ *   gpu_calls force MODE JERK NN N...       force calls with ni = N, j unchanged, copies included
+ *   gpu_calls step MODE N NI...             block steps: the block's particles written, the time
+ * moved, first half, last half with nearest neighbour gpu_calls scatter MODE N NI...          the
+ * same with addresses drawn at random gpu_calls cut MODE N NI PIPES           one step of NI
+ * particles in calls of PIPES at one time gpu_calls open                          g6_open, the
+ * first time and again
  *
  * Prints a line of JSON per figure: medians; for steps also with the writes, and how soon
  * firsthalf returns.
  */
-#include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include "bodies.h"
 
 enum { MOST_TAKES = 2001 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static struct bodies b;
 static int *block; /* addresses of all particles, in the order of the blocks */
@@ -41,13 +32,8 @@ static void write_particle(int i)
 /* A block is a run of the particles in this order: as they are, or shuffled. */
 static void order_blocks(int n, int shuffled)
 {
-    uint64_t state = 88172645463325252u; /* xorshift (Marsaglia 2003) */
     for (int i = 0; i < n; i++) block[i] = i;
-    for (int i = n - 1; i > 0 && shuffled; i--) {
-        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-        const int other = (int)(state % (uint64_t)(i + 1)), kept = block[i];
-        block[i] = block[other], block[other] = kept;
-    }
+    if (shuffled) shuffle(block, n);
     for (int i = 0; i < n; i++) {
         memcpy(block_x[i], b.x[block[i]], 24);
         memcpy(block_v[i], b.v[block[i]], 24);
@@ -185,7 +171,7 @@ static int mode_of(const char *word)
 {
     for (int k = 0; k < 3; k++)
         if (!strcmp(word, MODES[k])) return k;
-    fprintf(stderr, "card: unknown mode %s\n", word);
+    fprintf(stderr, "gpu_calls: unknown mode %s\n", word);
     exit(2);
 }
 
@@ -204,7 +190,7 @@ int main(int count, char **word)
     else if (count == 2 && !strcmp(word[1], "open"))
         opening();
     else {
-        fputs("usage: card force MODE JERK NN N... | step MODE N NI... | scatter MODE N "
+        fputs("usage: gpu_calls force MODE JERK NN N... | step MODE N NI... | scatter MODE N "
               "NI... | cut MODE N NI PIPES | open\n",
               stderr);
         return 2;

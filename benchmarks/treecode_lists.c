@@ -1,26 +1,23 @@
-/* plain.c - times a treecode's plain calls: for each group of particles a list of its own, written
- * one entry a call to addresses 0.., then the time, first half and last half. Several builds of the
- * library are timed in one run, each in a process of its own, by turns.
+/* treecode_lists.c - times a treecode's plain calls: for each group of particles a list of its own,
+ * written one entry a call to addresses 0.., then the time, first half and last half. Several
+ * builds of the library are timed in one run, each in a process of its own, by turns.
  *
- *   plain LIBRARY...        the backend is GRAPE6_BACKEND's; PLAIN_ROUNDS groups each (default 41)
+ *   treecode_lists LIBRARY...   the backend is GRAPE6_BACKEND's; ROUNDS groups each (default 41)
  *
- * Compile without the library: cc -O2 -Iinclude benchmarks/plain.c -o plain -ldl -lm
+ * Compile without the library: cc -O2 benchmarks/treecode_lists.c -o treecode_lists -ldl -lm
  *
  * Prints a line of JSON per library, kind of labels and size: medians of nanoseconds per entry of
  * the writes and of the first half, of microseconds of the last half and of the whole group, and
  * the pairs per second of the latter. `same`: the forces have the bits of the first library's.
  */
 #include <dlfcn.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "median.h"
+#include "measure.h"
 
 enum { LISTS = 16, MOST_ROUNDS = 1001, MOST_LIBRARIES = 8, BODIES = 4000000 };
 enum { WRITE, FIRST, LAST, WHOLE, NTIME };
@@ -43,31 +40,18 @@ static int (*first_half)(int *, int *, int *, int *, double (*)[3], double (*)[3
 static int (*last_half)(int *, int *, int *, int *, double (*)[3], double (*)[3], double *,
                         double *, double (*)[3], double (*)[3], double *);
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void *need(void *place)
 {
     if (place) return place;
-    fprintf(stderr, "plain: %s\n", dlerror());
+    fprintf(stderr, "treecode_lists: %s\n", dlerror());
     exit(1);
-}
-
-static uint64_t state = 1;
-static double uniform(void)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(state >> 11) * 0x1p-53;
 }
 
 /* A list like that of a group: most entries near it, masses of bodies and of ever larger cells. */
 static void make_list(struct list *l, int nj, int ni, int labels)
 {
-    l->x = malloc((size_t)nj * 24), l->m = malloc((size_t)nj * 8), l->label = malloc((size_t)nj * 4);
+    l->x = malloc((size_t)nj * 24), l->m = malloc((size_t)nj * 8),
+    l->label = malloc((size_t)nj * 4);
     l->first = (int)(uniform() * (nj - ni));
     const int step = BODIES / nj;
     for (int k = 0; k < nj; k++) {
@@ -76,24 +60,19 @@ static void make_list(struct list *l, int nj, int ni, int labels)
         l->m[k] = exp2(floor(10.0 * uniform())) / BODIES;
         l->label[k] = labels < 2 ? k : k * step + (int)(uniform() * step);
     }
-    for (int k = nj - 1; k > 0 && labels == 1; k--) {
-        const int other = (int)(uniform() * (k + 1)), kept = l->label[k];
-        l->label[k] = l->label[other], l->label[other] = kept;
-    }
+    if (labels == 1) shuffle(l->label, nj);
 }
 
 static void take_library(const char *path)
 {
     void *library = need(dlopen(path, RTLD_NOW));
     int (*open)(int *) = (int (*)(int *))need(dlsym(library, "g6_open_"));
-    int (*set_int)(int, int, int) = (int (*)(int, int, int))need(dlsym(library, "g6x_set_int"));
     *(void **)&set_j = need(dlsym(library, "g6_set_j_particle_"));
     *(void **)&set_ti = need(dlsym(library, "g6_set_ti_"));
     *(void **)&first_half = need(dlsym(library, "g6calc_firsthalf_"));
     *(void **)&last_half = need(dlsym(library, "g6calc_lasthalf_"));
     int cluster = 0;
     if (open(&cluster)) exit(1);
-    (void)set_int; /* jerk, nearest neighbours: as an old program leaves them */
 }
 
 /* One group; bits: of its forces. */
@@ -105,8 +84,8 @@ static void group(const struct list *l, int nj, int ni, double time[NTIME], uint
     double (*x)[3] = l->x + l->first;
     const double start = now();
     for (int k = 0; k < nj; k++)
-        code |= set_j(&cluster, &k, &l->label[k], &t, &step, &l->m[k], zero, zero, zero, zero,
-                      l->x[k]);
+        code |=
+            set_j(&cluster, &k, &l->label[k], &t, &step, &l->m[k], zero, zero, zero, zero, l->x[k]);
     const double written = now();
     code |= set_ti(&cluster, &t);
     code |= first_half(&cluster, &nj, &ni, index, x, none, none, none, pot, &eps2, h2);
@@ -114,7 +93,7 @@ static void group(const struct list *l, int nj, int ni, double time[NTIME], uint
     code |= last_half(&cluster, &nj, &ni, index, x, none, &eps2, h2, acc, jerk, pot);
     const double end = now();
     if (code) {
-        fprintf(stderr, "plain: code %d\n", code);
+        fprintf(stderr, "treecode_lists: code %d\n", code);
         exit(1);
     }
     time[WRITE] = (written - start) / nj, time[FIRST] = (begun - written) / nj;
@@ -138,7 +117,7 @@ static void serve(const char *path, int in, int out)
                 double time[NTIME];
                 uint64_t bits;
             } answer = {.bits = 0};
-            state = 1;
+            random_state = 1;
             for (int k = 0; k < LISTS; k++) make_list(&list[k], s->nj, s->ni, labels);
             for (int k = 0; read(in, &word, 1) == 1 && word; k++) {
                 group(&list[k % LISTS], s->nj, s->ni, answer.time, &answer.bits);
@@ -153,10 +132,10 @@ int main(int count, char **path)
 {
     static double take[MOST_LIBRARIES][NTIME][MOST_ROUNDS];
     int ask[MOST_LIBRARIES], answers[MOST_LIBRARIES], libraries = count - 1;
-    const char *wanted = getenv("PLAIN_ROUNDS");
+    const char *wanted = getenv("ROUNDS");
     int rounds = wanted ? atoi(wanted) : 41;
     if (rounds < 1 || rounds > MOST_ROUNDS || libraries < 1 || libraries > MOST_LIBRARIES) {
-        fputs("usage: plain LIBRARY...\n", stderr);
+        fputs("usage: treecode_lists LIBRARY...\n", stderr);
         return 2;
     }
     for (int l = 0; l < libraries; l++) {

@@ -1,6 +1,22 @@
-"""The tables of benchmarks/programs.py: backends and builds of the library side by side."""
+"""Tables of builds of the library side by side, measured by programs.py; for tables.py."""
 
-from thesis_tables import row
+from tables_markdown import head, row
+
+
+def close_pairs(result):
+    """Lines of a table: a row per case, wall microseconds and those of all processors."""
+    libraries = list(dict.fromkeys(f["library"] for f in result["figures"]))
+    cases = {}
+    for f in result["figures"]:
+        cases.setdefault((f["what"], f["mode"], f["nj"], f["ni"]), {})[f["library"]] = f
+    lines = head("case", "mode", "nj", "ni", *(f"{name}, us (cores)" for name in libraries))
+    for case, made in cases.items():
+        cells = [
+            f"{made[name]['all_us']:.4g} ({made[name]['processor_us']:.3g})" if name in made else ""
+            for name in libraries
+        ]
+        lines += row([*case, *cells])
+    return lines
 
 
 def seconds(figure):
@@ -13,7 +29,7 @@ def per_block(figure):
     return f"{figure['us_per_block']:.4g}"
 
 
-def table(figures, head, names, cell):
+def by_build(figures, first, names, cell):
     """A row for each program, a column for each backend and build."""
     columns = list(dict.fromkeys((f["backend"], f["library"]) for f in figures))
     columns.sort(key=lambda c: c[0])  # stable: builds keep their order
@@ -21,8 +37,7 @@ def table(figures, head, names, cell):
     for f in figures:
         made = found.setdefault(tuple(f[name] or "" for name in names), {})
         made[f["backend"], f["library"]] = "failed" if "failed" in f else cell(f)
-    lines = row([*head, *(" ".join(c) for c in columns)])
-    lines += row(["---"] * (len(head) + len(columns)))
+    lines = head(*first, *(" ".join(c) for c in columns))
     for case, made in found.items():
         lines += row([*case, *(made.get(c, "") for c in columns)])
     return lines
@@ -36,13 +51,13 @@ def programs(result):
     others = [f for f in result["figures"] if not f["group"]]
     tables = []
     if treecodes:
-        head, names = ["seconds", "N", "steps", "group"], ["what", "n", "steps", "group"]
-        tables.append(table(treecodes, head, names, seconds))
+        first, names = ["seconds", "N", "steps", "group"], ["what", "n", "steps", "group"]
+        tables.append(by_build(treecodes, first, names, seconds))
     if others:
-        tables.append(table(others, ["us a block", "N"], ["what", "n"], per_block))
+        tables.append(by_build(others, ["us a block", "N"], ["what", "n"], per_block))
     off = max((f["off"] for f in result["figures"] if "off" in f), default=0)
     lines += f"Last energies of one row differ by {off:.0e} of them at most.\n\n"
     return lines + "\n".join(tables)
 
 
-MAKERS = {"programs": programs}
+MAKERS = {"close": close_pairs, "programs": programs}

@@ -1,17 +1,15 @@
-/* board.c - times the library through its C API, as an old program calls it.
+/* cpu_calls.c - times the library through its C API, as an old program calls it.
  *
- *   board force  N NI NN THREADS MODE ISA   force calls, j unchanged (MODE grape, double, single;
- *   board step   N NI NN THREADS MODE ISA   ISA best, base, avx2, avx512); with the block's
- *                                           particles rewritten and the time moved before each
- *   board write  N                          g6_set_j_particle in order and at random addresses
- *   board open                              g6_open, the first time and again
- *   board tiny                              firsthalf + lasthalf with ni = nj = 1
+ *   cpu_calls force  N NI NN THREADS MODE ISA   force calls, j unchanged (MODE grape, double,
+ * single; cpu_calls step   N NI NN THREADS MODE ISA   ISA best, base, avx2, avx512); with the
+ * block's particles rewritten and the time moved before each cpu_calls write  N g6_set_j_particle
+ * in order and at random addresses cpu_calls open                              g6_open, the first
+ * time and again cpu_calls tiny                              firsthalf + lasthalf with ni = nj = 1
  *
  * Prints one line of JSON. One thread is timed by CPU time, several by the clock; each
  * figure is the median of 15.
  */
 #include <string.h>
-#include <time.h>
 
 #include "bodies.h"
 
@@ -20,7 +18,8 @@ enum { TAKES = 15 };
 static double clock_of(int threads)
 {
     struct timespec t;
-    clock_gettime(threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    if (threads > 1) return now();
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -28,7 +27,7 @@ static int word(const char *text, const char *const words[], const char *what)
 {
     for (int k = 0; words[k]; k++)
         if (!strcmp(text, words[k])) return k;
-    fprintf(stderr, "board: unknown %s %s\n", what, text);
+    fprintf(stderr, "cpu_calls: unknown %s %s\n", what, text);
     exit(2);
 }
 
@@ -100,11 +99,7 @@ static void writes(int n)
     double in_order[TAKES], at_random[TAKES], first = 0.0;
     check(g6_open(0));
     for (int i = 0; i < n; i++) order[i] = i;
-    for (int i = n - 1; i > 0; i--) {
-        const int k = (int)(uniform() * (i + 1)), kept = order[i];
-        order[i] = order[k];
-        order[k] = kept;
-    }
+    shuffle(order, n);
     for (int k = -1; k < TAKES; k++) {
         double start = clock_of(1);
         for (int i = 0; i < n; i++) send(&b, i, 0.0);
@@ -124,16 +119,16 @@ static void writes(int n)
 static void opening(void)
 {
     enum { AGAIN = 1000 };
-    double take[TAKES], start = clock_of(2);
+    double take[TAKES], start = now();
     check(g6_open(0));
-    const double first = clock_of(2) - start;
+    const double first = now() - start;
     for (int k = 0; k < TAKES; k++) {
-        start = clock_of(2);
+        start = now();
         for (int c = 0; c < AGAIN; c++) {
             g6_close(0);
             g6_open(0);
         }
-        take[k] = (clock_of(2) - start) / AGAIN;
+        take[k] = (now() - start) / AGAIN;
     }
     printf("{\"what\": \"open\", \"first_us\": %.1f, \"again_us\": %.2f}\n", 1e6 * first,
            1e6 * median(take, TAKES));
@@ -148,13 +143,13 @@ static void tiny(void)
     send(&b, 0, 0.0);
     g6_set_ti(0, 0.0);
     for (int k = 0; k < TAKES; k++) {
-        const double start = clock_of(2);
+        const double start = now();
         for (int c = 0; c < CALLS; c++) {
             g6calc_firsthalf(0, 1, 1, b.index + 1, b.x + 1, b.v + 1, &acc, &jerk, &pot, 0.0, &h2);
             check(g6calc_lasthalf(0, 1, 1, b.index + 1, b.x + 1, b.v + 1, 0.0, &h2, &acc, &jerk,
                                   &pot));
         }
-        take[k] = (clock_of(2) - start) / CALLS;
+        take[k] = (now() - start) / CALLS;
     }
     printf("{\"what\": \"tiny\", \"us\": %.2f}\n", 1e6 * median(take, TAKES));
 }
@@ -172,7 +167,8 @@ int main(int count, char **argument)
     else if (count == 2 && !strcmp(argument[1], "tiny"))
         tiny();
     else {
-        fputs("usage: board force|step N NI NN THREADS MODE ISA | write N | open | tiny\n", stderr);
+        fputs("usage: cpu_calls force|step N NI NN THREADS MODE ISA | write N | open | tiny\n",
+              stderr);
         return 2;
     }
     return 0;

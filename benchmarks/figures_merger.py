@@ -1,28 +1,20 @@
-"""Draws the merger from benchmarks/results/merger-*-NAME.json and .npz into docs/figures.
-
-python benchmarks/merger_figures.py [--name NAME]
-
-merger-stars.png: pictures of the stars; merger-curves.png: energy error, distance of the black
-holes, density of the remnant. What has no file is not drawn.
-"""
-
-import argparse
-import json
+"""The merger's pictures, for figures.py: the stars; energy error, distance of the black holes and
+density of the remnant."""
 
 import numpy as np
-from figures import COLOURS, HERE, PICTURES
+from harness import RESULTS
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from merger import EDGES, EPS, PASSAGES, WIDTH
-from merger_tables import ERROR, setting_of
+from tables_merger import ERROR, setting_of
 
 ROWS, COLUMNS = 2, 4
 BAR = 10  # length of the bar in the first picture
 DARK = 0.2  # bodies in a black pixel, so that one is seen
 STYLES = {
     "direct sum": {"color": "0.75", "lw": 4},
-    "theta 0.5": {"color": COLOURS["grape"], "lw": 1.4},
-    "theta 0.75": {"color": COLOURS["single"], "lw": 1.4, "ls": "--"},
+    "theta 0.5": {"color": "#1f4e79", "lw": 1.4},
+    "theta 0.75": {"color": "#e07a1f", "lw": 1.4, "ls": "--"},
 }
 # The model's units: mass and scale length of the first galaxy's disk, and G = 1.
 TIME, LENGTH = "time [$(R_d^3 / G M_d)^{1/2}$]", "$R_d$"
@@ -42,7 +34,7 @@ def strip(pictures):
                     origin="lower", extent=(-WIDTH, WIDTH, -WIDTH, WIDTH))  # fmt: skip
         axes.text(0.04, 0.96, f"t = {time}", color="white", va="top", transform=axes.transAxes)
     bar(panels[0])
-    figure.savefig(PICTURES / "merger-stars.png")
+    return figure
 
 
 def bar(axes):
@@ -75,8 +67,9 @@ def separation(axes, figures):
 
 def density(axes, figures, time):
     for f in figures:
-        if values := f["profiles"].get(f"{time:g}"):
-            shown = np.where(np.array(values) > 0, values, np.nan)
+        values = f.get(f"density {time:g}")
+        if values is not None:
+            shown = np.where(values > 0, values, np.nan)
             axes.plot(f["radii"], shown, **STYLES[setting_of(f)])
     axes.axvline(EPS, color="0.3", ls="-.", lw=1)
     axes.text(EPS, 0.05, " softening", color="0.3", transform=axes.get_xaxis_transform())
@@ -101,23 +94,19 @@ def curves(figures):
     else:
         panels[3].set_visible(False)
     figure.legend(loc="outside upper center", ncols=len(STYLES) + 1, frameon=False)
-    figure.savefig(PICTURES / "merger-curves.png")
+    return figure
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default="h200")
-    name = parser.parse_args().name
-    results = HERE / "results"
-    found = [json.loads(path.read_text()) for path in results.glob(f"merger-*-{name}.json")]
-    if found:
-        figures = [f for result in found for f in result["figures"]]
-        curves(sorted(figures, key=lambda f: list(STYLES).index(setting_of(f))))
-    images = results / f"merger-theta0.75-{name}.npz"
-    if images.exists():
-        with np.load(images) as pictures:
-            strip(dict(pictures))
+def merger(result):
+    found = []
+    for f in result["figures"]:
+        with np.load(RESULTS / f["curves"]) as arrays:
+            found.append(f | dict(arrays))
+    found.sort(key=lambda f: list(STYLES).index(setting_of(f)))
+    yield "merger-curves", curves(found)
+    yield "merger-stars", strip(by_time(found[-1], "stars"))
 
 
-if __name__ == "__main__":
-    main()
+def by_time(figure, what):
+    return {key.removeprefix(f"{what} "): values for key, values in figure.items()
+            if key.startswith(f"{what} ")}  # fmt: skip

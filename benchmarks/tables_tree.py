@@ -1,16 +1,14 @@
 """The octree's tables as Markdown, with goals and other programs' figures beside; for tables.py.
 
-Below them stand the pictures that tree_figures.py draws from the same JSON.
+Below them stand the pictures that figures_tree.py draws of the same results.
 """
 
 import math
 from collections import defaultdict
 
-from thesis_tables import head, number, row
+from tables_markdown import head, number, row
 
 STAGES = ("keys", "sort", "cells", "moments", "walk", "far", "near", "other")
-# Seconds of a time unit by treecode (thesis, table 4.4): kirin on a GeForce 8800GTX, GRAPE-6Af.
-KIRIN = {65536: (25.4, 109), 1048576: (733, 2004)}
 GASPHIA = {0.5: "5.9 ms, 5.3e-4 / 7e-2"}  # N = 10^6: time, mean and largest error
 # FDPS with Phantom-GRAPE G5: (N, threads): millions a second at median errors near 1e-3 and 1e-4,
 # on cores that issue 2 multiply-adds of 512 bits a cycle of 3.84 GHz.
@@ -178,15 +176,6 @@ def flat(result):
     return lines
 
 
-def kirin(result):
-    lines = head("N", "s", "s a step", "energy error", "kirin, s", "GRAPE-6Af, s")
-    for f in result["figures"]:
-        then = KIRIN.get(f["n"], (None, None))
-        lines += row([f["n"], number(f["seconds"]), number(f["seconds"] / f["steps"]),
-                      f"{f['error']:.1e}", *then])  # fmt: skip
-    return lines
-
-
 def cpu(result):
     times = {"seconds": "s", "least": "best, s", "cpu_seconds": "CPU time, s", "build": "build, s"}
     lines = head("N", "threads", "setting", "median / 99 % / largest error", *times.values(),
@@ -245,8 +234,6 @@ MAKERS = {
     "tree-flat": flat,
     "tree-plot": time_against_error,
     "tree-active": active,
-    "tree-kirin": kirin,
     "tree-cpu": cpu,
-    "tree-cpu-kirin": kirin,
     "treecode-mpi": treecode_mpi,
 }

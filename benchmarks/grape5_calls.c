@@ -1,7 +1,8 @@
-/* grape5.c - speed and accuracy of GRAPE-5 calls of one library, or of several beside each other:
+/* grape5_calls.c - speed and accuracy of GRAPE-5 calls of one library, or of several beside each
+ * other:
  *
- *     cc -O2 $(grape6 config --cflags) grape5.c -o grape5 -ldl -lm
- *     GRAPE6_THREADS=1 GRAPE6_ISA=avx2 taskset -c 0 ./grape5 old.so new.so libpg5.so
+ *     cc -O2 $(grape6 config --cflags) grape5_calls.c -o grape5_calls -ldl -lm
+ *     GRAPE6_THREADS=1 GRAPE6_ISA=avx2 taskset -c 0 ./grape5_calls old.so new.so libpg5.so
  *
  * A line for each shape: writing nj particles, and the forces on ni; billions of pairs a second by
  * the median of many calls, the libraries taking turns. In the first half the i particles are
@@ -12,7 +13,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "bodies.h"
 
@@ -58,13 +58,6 @@ static struct board load(const char *name)
     return b;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The whole sum, as most callers make it: a list is sent and used once. */
 static double one_turn(const struct board *b, int ni, int nj, double (*xi)[3], int calls)
 {
@@ -108,8 +101,7 @@ static void compare(struct board *board, int boards, int ni, int nj, double (*xi
     double seconds[LIBRARIES][TURNS];
     const int calls = (int)(2e7 / ((double)ni * nj)) + 1;
     for (int t = 0; t < TURNS; t++)
-        for (int k = 0; k < boards; k++)
-            seconds[k][t] = one_turn(&board[k], ni, nj, xi, calls);
+        for (int k = 0; k < boards; k++) seconds[k][t] = one_turn(&board[k], ni, nj, xi, calls);
     printf("%5d/%-6d", ni, nj);
     for (int k = 0; k < boards; k++) {
         double middle, largest;
@@ -124,7 +116,8 @@ int main(int argc, char **argv)
 {
     struct board board[LIBRARIES];
     int boards = 0;
-    for (; boards < argc - 1 && boards < LIBRARIES; boards++) board[boards] = load(argv[boards + 1]);
+    for (; boards < argc - 1 && boards < LIBRARIES; boards++)
+        board[boards] = load(argv[boards + 1]);
     const struct bodies b = plummer(MOST);
     x = b.x, m = b.mass;
     for (int i = 0; i < MOST; i++)

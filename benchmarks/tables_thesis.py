@@ -3,24 +3,16 @@
 import statistics
 from collections import defaultdict
 
+from tables_markdown import head, number, row
+
 # Seconds of block-step Hermite from t = 0.25 to 0.5: kirin on a GeForce 8800GTX, GRAPE-6Af.
 HERMITE_THEN = {
     1024: (0.297, 0.333), 16384: (14.28, 16.32), 65536: (129.8, 178.2), 1048576: (19975, None),
 }  # fmt: skip
+# Seconds of a time unit by treecode: kirin on a GeForce 8800GTX, GRAPE-6Af.
+TREE_THEN = {65536: (25.4, 109), 1048576: (733, 2004)}
 # Relative energy error over 0.25 time units at accuracy 0.1, mean over N = 256 to 65536.
 ERRORS_THEN = {"1/256": (1.6e-8, 1.45e-9), "0": (1.0e-8, 1.1e-9)}
-
-
-def row(cells):
-    return "| " + " | ".join("" if c is None else str(c) for c in cells) + " |\n"
-
-
-def head(*cells):
-    return row(cells) + row(["---"] * len(cells))
-
-
-def number(value, digits=3):
-    return None if value is None else f"{value:.{digits}g}"
 
 
 def all_pairs(result):
@@ -59,6 +51,15 @@ def hermite(result):
         run, then = found[names[0]], HERMITE_THEN.get(n, (None, None))
         seconds = [number(found[name]["seconds"]) if name in found else None for name in names]
         lines += row([n, *seconds, run["steps"], run["blocks"], f"{run['error']:.1e}", *then])
+    return lines
+
+
+def tree_leapfrog(result):
+    lines = head("N", "s", "s a step", "energy error", "kirin, s", "GRAPE-6Af, s")
+    for f in result["figures"]:
+        then = TREE_THEN.get(f["n"], (None, None))
+        lines += row([f["n"], number(f["seconds"]), number(f["seconds"] / f["steps"]),
+                      f"{f['error']:.1e}", *then])  # fmt: skip
     return lines
 
 
@@ -104,6 +105,7 @@ MAKERS = {
     "thesis-4.1-4.3": steps,
     "thesis-4.1": all_pairs,
     "thesis-4.2": hermite,
+    "thesis-4.4": tree_leapfrog,
     "thesis-4.5-4.6": errors,
     "thesis-5.1": devices,
 }

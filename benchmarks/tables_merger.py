@@ -1,9 +1,6 @@
-"""The merger's table as Markdown, with its goals beside; for tables.py.
+"""The merger's table, with its goals beside; for tables.py."""
 
-Below it stand the pictures that merger_figures.py draws from the same JSON.
-"""
-
-from thesis_tables import head, number, row
+from tables_markdown import head, number, row
 
 STEPS = 64000
 THETA, SECONDS, ERROR = 0.75, 150, 2.8e-4  # the goals: ERROR is Bonsai's own (2012)
@@ -25,7 +22,9 @@ def merger(result):
                  "goal", "missed", *passages)  # fmt: skip
     for f in sorted(result["figures"], key=setting_of, reverse=True):
         aimed = f["settings"].get("theta") == THETA and f["steps"] == STEPS
-        goals = (SECONDS, BONSAI_SECONDS, f"{ERROR:.1e}", missed(f)) if aimed else [None] * 4
+        goals = [None] * 4
+        if aimed:
+            goals = SECONDS, BONSAI_SECONDS, f"{ERROR:.1e}", missed(f)
         when = [f"{time:.2f}, {distance:.3g}" for time, distance in f["pericentres"]]
         when += [None] * (len(passages) - len(when))
         lines += row([setting_of(f), f["steps"], number(f["ms_a_step"]), number(f["seconds"]),

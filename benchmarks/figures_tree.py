@@ -1,17 +1,8 @@
-"""Draws the octree's figures from benchmarks/results/tree-*-NAME.json into docs/figures.
-
-python benchmarks/tree_figures.py [--name NAME]
-
-What has no JSON is not drawn.
-"""
-
-import argparse
-import json
+"""The octree's pictures; for figures.py."""
 
 import numpy as np
-from figures import HERE, PICTURES
 from matplotlib.figure import Figure
-from tree_tables import STAGES
+from tables_tree import STAGES
 
 METHODS = {4: "fmm, order 4", 5: "fmm, order 5", 6: "fmm, order 6", 0: "bh"}
 
@@ -27,11 +18,11 @@ def panels(count, same=True, **labels):
     return figure, found
 
 
-def save(figure, name):
+def labelled(figure):
     """What the first panel's lines are stands beside the panels."""
     lines = figure.axes[0].get_legend_handles_labels()
     figure.legend(*lines, loc="outside right upper", frameon=False, fontsize="small")
-    figure.savefig(PICTURES / f"tree-{name}.png")
+    return figure
 
 
 def cdf(result):
@@ -48,7 +39,7 @@ def cdf(result):
                 axes.plot(f["percentiles"], np.maximum(percent, 1e-3), color=colour,
                           label=f"theta = {f['theta']:g}")  # fmt: skip
         found[0].set_ylabel("% of the particles with a larger error")
-        save(figure, f"cdf-{'fmm' if order else 'bh'}")
+        yield f"tree-cdf-{'fmm' if order else 'bh'}", labelled(figure)
 
 
 def stages(result):
@@ -69,8 +60,8 @@ def stages(result):
         for name, label in (("pairs", "particles"), ("points", "cells"),
                             ("locals", "cells on its group")):  # fmt: skip
             below.plot(n, [f[name] or np.nan for f in of], ".-", label=label)
-    save(figure, "stages")
-    save(counted, "terms")
+    yield "tree-stages", labelled(figure)
+    yield "tree-terms", labelled(counted)
 
 
 def plot(result):
@@ -87,7 +78,7 @@ def plot(result):
                           label=method)  # fmt: skip
             estimated = ", estimated" if direct["estimated"] else ""
             axes.axhline(direct["ms"], color="0.5", ls=":", label=f"direct sum{estimated}")
-        save(figure, f"time-error-{n >> 20}M")
+        yield f"tree-time-error-{n >> 20}M", labelled(figure)
 
 
 def lattice(result):
@@ -111,18 +102,4 @@ def lattice(result):
     left.set(ylabel="relative error", xscale="linear")
     right.set(ylabel="times faster than the direct sum", xscale="linear")
     right.legend(frameon=False, fontsize="small")
-    save(figure, "lattice")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--name", default="h200")
-    name = parser.parse_args().name
-    for part in (cdf, stages, plot, lattice):
-        path = HERE / "results" / f"tree-{part.__name__}-{name}.json"
-        if path.exists():
-            part(json.loads(path.read_text()))
-
-
-if __name__ == "__main__":
-    main()
+    yield "tree-lattice", labelled(figure)

@@ -1,34 +1,28 @@
-/* close.c - times force calls whose i particles lie on or near j particles, or far from the origin.
+/* close_pairs.c - times force calls whose i particles lie on or near j particles, or far from the
+ * origin. MODE is grape, double or single.
  *
- *   close list N NI CASE          a list written anew for each group, as a treecode does: first NI
- *                                 entries are the group's own particles, the others scattered.
- *                                 CASE: match (indices match), other (each i particle lies on an
- *                                 entry of another index), some (one entry in twenty lies on an i
- *                                 particle), near (i particles in pairs 1e-7 apart)
- *   close step N NI SEPARATION PERCENT   block steps at scattered addresses; so many of a hundred
- *                                 particles are in pairs of that separation, eps = 0
- *   close far N D [hole]          forces of all N on each other, the cluster's centre being at D;
- *                                 hole: particle 7 lies at the origin
- *   close bare N                  the same without indices: each particle lies on itself
+ *   close_pairs MODE list N NI CASE   a list written anew for each group, as a treecode does: first
+ *                                     NI entries are the group's own particles, the others
+ *                                     scattered. CASE: match (indices match), other (each i
+ *                                     particle lies on an entry of another index), some (one entry
+ *                                     in twenty lies on an i particle), near (i particles in pairs
+ *                                     1e-7 apart)
+ *   close_pairs MODE step N NI SEPARATION PERCENT   block steps at scattered addresses; so many of
+ *                                     a hundred particles are in pairs of that separation, eps = 0
+ *   close_pairs MODE far N D [hole]   forces of all N on each other, the cluster's centre being at
+ *                                     D; hole: particle 7 lies at the origin
+ *   close_pairs MODE bare N           the same without indices: each particle lies on itself
  *
  * Prints a line of JSON: medians in microseconds, the processor time of the whole call, and
  * the sum of the absolute values of pot, which tells whether two libraries agree.
  */
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "bodies.h"
 
 enum { MOST_TAKES = 400, LEAST_TAKES = 5 };
 static const double SECONDS = 1.5; /* for a figure */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double processor(void)
 {
@@ -40,7 +34,12 @@ static double processor(void)
 
 static struct bodies b;
 static double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot, *h2;
-static int *index_of, ni, nj;
+static int *index_of, ni, nj, mode;
+static const char *const MODES[] = {"grape", "double", "single"};
+static const char *const CASES[][2] = {{"match", "list, indices match"},
+                                       {"other", "list, each i on a j of another index"},
+                                       {"some", "list, one entry in 20 on an i"},
+                                       {"near", "list, i in pairs 1e-7 apart"}};
 static double eps2, t;
 
 static void make_arrays(int n)
@@ -96,12 +95,12 @@ static void measure(const char *name, void (*prepare)(int), int writes, const in
     used = (processor() - used) / takes;
     check(g6x_last_error(0, backend, sizeof backend));
     check(g6x_backend(0, backend, sizeof backend));
-    printf("{\"case\": \"%s\", \"backend\": \"%s\", \"nj\": %d, \"ni\": %d, \"write\": %.1f, "
-           "\"first\": %.1f, \"last\": %.1f, \"all\": %.1f, \"processor\": %.0f, \"takes\": %d, "
-           "\"pot\": %.9e}\n",
-           name, backend, nj, ni, 1e6 * median(part[0], takes), 1e6 * median(part[1], takes),
-           1e6 * median(part[2], takes), 1e6 * median(part[3], takes), 1e6 * used, takes,
-           size_of_results());
+    printf("{\"what\": \"%s\", \"mode\": \"%s\", \"backend\": \"%s\", \"nj\": %d, \"ni\": %d, "
+           "\"write_us\": %.1f, \"first_us\": %.1f, \"last_us\": %.1f, \"all_us\": %.1f, "
+           "\"processor_us\": %.0f, \"takes\": %d, \"sum_of_pot\": %.9e}\n",
+           name, MODES[mode], backend, nj, ni, 1e6 * median(part[0], takes),
+           1e6 * median(part[1], takes), 1e6 * median(part[2], takes), 1e6 * median(part[3], takes),
+           1e6 * used, takes, size_of_results());
 }
 
 static int *in_order(int n, int from)
@@ -117,7 +116,7 @@ static void list(int n, const char *which)
     b = plummer(n);
     nj = n;
     memset(b.v, 0, (size_t)n * sizeof *b.v); /* a treecode sends none */
-    for (int i = 0; i < ni; i++) { /* a group: a small ball */
+    for (int i = 0; i < ni; i++) {           /* a group: a small ball */
         direction(0.05 * cbrt(uniform()), b.x[i]);
         b.x[i][0] += 1.0;
         if (!strcmp(which, "near") && i % 2)
@@ -129,7 +128,8 @@ static void list(int n, const char *which)
     if (!strcmp(which, "some"))
         for (int k = ni; k < n; k += 20) memcpy(b.x[k], b.x[(k / 20) % ni], 24);
     eps2 = 1e-8;
-    measure(which, NULL, n, NULL, index);
+    for (int k = 0; k < 4; k++)
+        if (!strcmp(which, CASES[k][0])) measure(CASES[k][1], NULL, n, NULL, index);
 }
 
 static int *order;
@@ -158,10 +158,7 @@ static void step(int n, double separation, double percent)
         direction(separation, apart);
         for (int k = 0; k < 3; k++) b.x[n - 1 - i][k] += apart[k];
     }
-    for (int i = n - 1; i > 0; i--) {
-        const int other = (int)(uniform() * (i + 1)), kept = order[i];
-        order[i] = order[other], order[other] = kept;
-    }
+    shuffle(order, n);
     for (int i = 0; i < n; i++) write_particle(i, i);
     snprintf(name, sizeof name, "step %g %g %%", separation, percent);
     measure(name, next_block, ni, index_of, index_of);
@@ -187,25 +184,26 @@ static void far(int n, double distance, int hole, int bare)
 
 int main(int argc, char **argv)
 {
-    const char *what = argc > 2 ? argv[1] : "";
-    const int n = argc > 2 ? atoi(argv[2]) : 0;
-    const char *mode = getenv("MODE");
-    const int steps = !strcmp(what, "step") && argc == 6, lists = !strcmp(what, "list") && argc == 5;
-    ni = steps || lists ? atoi(argv[3]) : n;
-    if (n < 1 || ni < 1 || ni > n) {
-        fprintf(stderr, "usage: see the head of close.c\n");
+    const char *what = argc > 3 ? argv[2] : "";
+    const int n = argc > 3 ? atoi(argv[3]) : 0;
+    const int steps = !strcmp(what, "step") && argc == 7,
+              lists = !strcmp(what, "list") && argc == 6;
+    ni = steps || lists ? atoi(argv[4]) : n;
+    while (argc > 1 && mode < 3 && strcmp(argv[1], MODES[mode])) mode++;
+    if (n < 1 || ni < 1 || ni > n || mode == 3) {
+        fprintf(stderr, "usage: see the head of close_pairs.c\n");
         return 2;
     }
     make_arrays(n);
     check(g6_open(0));
-    check(g6x_set_int(0, G6X_PRECISION, mode ? atoi(mode) : G6X_GRAPE));
+    check(g6x_set_int(0, G6X_PRECISION, mode));
     if (steps)
-        step(n, atof(argv[4]), atof(argv[5]));
+        step(n, atof(argv[5]), atof(argv[6]));
     else if (lists)
-        list(n, argv[4]);
+        list(n, argv[5]);
     else if (!strcmp(what, "bare"))
         far(n, 0.0, 0, 1);
     else
-        far(n, argc > 3 ? atof(argv[3]) : 0.0, argc > 4, 0);
+        far(n, argc > 4 ? atof(argv[4]) : 0.0, argc > 5, 0);
     return g6_close(0);
 }

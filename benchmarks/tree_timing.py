@@ -1,17 +1,16 @@
-"""What the benchmarks of the octree on a card share: times, stages, memory, errors.
+"""Times, stages, memory and errors of the octree on a GPU; for tree_gpu.py.
 
-A run is the whole evaluation: sort, cells, moments, walk, sums; arrays are on the card before and
-after it. Times are medians by the clock, the card having come to rest before and after each.
+A run is the whole evaluation: sort, cells, moments, walk, sums; arrays are on the GPU before and
+after it. Times are medians by the clock, the GPU having come to rest before and after each.
 """
 
 import functools
-import json
 import statistics
 import time
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
+from harness import HERE
 
 from grape6py.cuda import launcher as on_card
 from grape6py.cuda.tree.job import GROUP
@@ -19,7 +18,6 @@ from grape6py.cuda.tree.octree import CardTree
 from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import Grape6Error
 
-HERE = Path(__file__).resolve().parent
 EPS = 1e-4  # softening, in units of the models' size
 TARGETS = 1 << 15  # whose errors are found: the largest depends on how many there are
 PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9, 99.99, 100)
@@ -89,14 +87,14 @@ class Card(on_card.Card):
     def _exact(self):
         return self.xp.RawKernel((HERE / "tree_exact.cu").read_text(), "tree_exact")
 
-    def exact(self, pos, mass, rows, eps=EPS):
+    def exact(self, pos, mass, rows):
         """Acceleration and potential of some particles, shape (k, 4)."""
         xp, n = self.xp, len(mass)
         found = xp.zeros((len(rows), 4))
         blocks = -(-len(rows) // 256)
         shares = max(1, min(-(-n // 256), 4096 // blocks))
         self._exact((blocks, shares), (256,), (pos, mass, np.int32(n), rows, np.int32(len(rows)),
-                                               np.float64(eps * eps), found))  # fmt: skip
+                                               np.float64(EPS * EPS), found))  # fmt: skip
         return found
 
 
@@ -179,6 +177,4 @@ def measure(model, setting, *, stages=False, memory=False, distribution=False, s
             figure["bytes"] = model.card.bytes_taken(run) / model.n
     except (Grape6Error, MemoryError) as error:  # a figure less, and the part goes on
         figure["failed"] = str(error)
-    show = {k: v for k, v in figure.items() if k != "percentiles"}
-    print(json.dumps(show), flush=True)
     return figure

@@ -1,0 +1,136 @@
+"""What the scripts that measure share: command line, machine, programs in C, results.
+
+A result is benchmarks/results/PART-NAME.json: machine, versions, commit and date, and the figures,
+one a line, so that a changed row is a changed line. tables.py and figures.py make docs/ of them.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from grape6py import paths
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+RESULTS = HERE / "results"
+
+
+def machine(gpu=False):
+    cpu = platform.processor()
+    if Path("/proc/cpuinfo").exists():
+        cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())[1]
+    host = {"cpu": cpu, "cores": len(os.sched_getaffinity(0)), "system": platform.system(),
+            "kernel": platform.release(), "python": platform.python_version(),
+            "numpy": np.__version__}  # fmt: skip
+    return host | device() if gpu else host
+
+
+def device():
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    driver = subprocess.run(query, capture_output=True, text=True, check=False)
+    return {
+        "gpu": runtime.getDeviceProperties(0)["name"].decode(), "gpus": runtime.getDeviceCount(),
+        "driver": driver.stdout.split("\n")[0].strip(), "cupy": cupy.__version__,
+        "cuda": runtime.runtimeGetVersion(),
+    }  # fmt: skip
+
+
+def commit():
+    shown = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"],
+                           capture_output=True, text=True, check=False)  # fmt: skip
+    return shown.stdout.strip()
+
+
+def command_line(text, parts=(), **arguments):
+    """Options of a script: parts, --name, --commit, --out, and more by their names."""
+    parser = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    if parts:
+        parser.add_argument("part", nargs="*", default=[*parts], help="default: all")
+    parser.add_argument("--name", default=platform.node(), help="of the machine, for files' names")
+    parser.add_argument("--commit", default=commit(), help="of the library")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the results")
+    for name, settings in arguments.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", **settings)
+    options = parser.parse_args()
+    if parts and (unknown := set(options.part) - set(parts)):
+        parser.error(f"unknown part {', '.join(unknown)}; there are {', '.join(parts)}")
+    return options
+
+
+def origin(options, gpu):
+    """Where and of what a result is."""
+    return {"machine": machine(gpu), "commit": options.commit,
+            "date": datetime.date.today().isoformat()}  # fmt: skip
+
+
+def write(path, result):
+    """Write a result anew; a run that is ended meanwhile leaves the one before."""
+    figures = ",\n".join(json.dumps(figure) for figure in result["figures"])
+    lines = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in result.items() if k != "figures"]
+    new = path.with_name(f"new-{path.name}")
+    new.write_text("{" + ",\n".join([*lines, f'"figures": [\n{figures}\n]']) + "}\n")
+    new.replace(path)
+
+
+def read(pattern):
+    """The results whose names match."""
+    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{pattern}.json"))]
+
+
+def run(text, parts, *, prefix="", gpu=lambda part, options: False,
+        about=lambda options: {}, **arguments):  # fmt: skip
+    """Measure the parts on the command line: {name: generator of figures, from the options}.
+
+    The file has the figures there are so far. `gpu`: whether a part runs on one; `about`: what a
+    result says besides its figures.
+    """
+    options = command_line(text, parts, **arguments)
+    for part in options.part:
+        result = origin(options, gpu(part, options)) | about(options) | {"figures": []}
+        for figure in parts[part](options):
+            print(json.dumps(figure), flush=True)
+            result["figures"].append(figure)
+            write(options.out / f"{prefix}{part}-{options.name}.json", result)
+
+
+def compile_c(source, folder, *flags, name=None, library=paths.LIBRARY.parent):
+    """A program, linked with a build of the library, which environment() lets it find."""
+    program = Path(folder, name or Path(source).stem)
+    subprocess.run(["gcc", "-O2", *flags, source, "-o", program, f"-I{ROOT / 'include'}",
+                    f"-L{library}", "-lgrape6", "-lm"], check=True)  # fmt: skip
+    return program
+
+
+def environment(library=paths.LIBRARY.parent, **more):
+    """For a program that is linked with a build of the library."""
+    more = {name: str(value) for name, value in more.items()}
+    return os.environ | {"LD_LIBRARY_PATH": str(library)} | more
+
+
+def figures(program, *arguments, **more):
+    """The lines of JSON that a program in C prints; none if it fails."""
+    command, env = [str(program), *map(str, arguments)], environment(**more)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    if done.returncode:
+        print(f"{' '.join(command)}: {done.stderr.strip()}", file=sys.stderr)
+        return []
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def relative(found, true):
+    """Relative errors of vectors or numbers."""
+    found, true = np.atleast_2d(found.T).T, np.atleast_2d(true.T).T
+    return np.sqrt(((found - true) ** 2).sum(1) / (true**2).sum(1)).astype(float)
