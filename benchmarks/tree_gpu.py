@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import tree_models as models
 from harness import run
-from tree_timing import EPS, PERCENTILES, Card, Model, measure, median_ms, summary
+from tree_timing import EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
 
 from grape6py import Grape6
 from grape6py.cuda.tree.job import GROUP
@@ -61,44 +61,44 @@ PLOT_ORDERS = (4, 5, 6, 0)
 ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
 
 
-def table(card, largest):
+def table(gpu, largest):
     """Time and memory against N; then every row on two Plummer spheres and a clustered model, whose
     longer lists other trees keep."""
     setting, sizes = SCALING
     for n in (n for n in sizes if n <= largest):
-        model = Model(card, models.plummer, n, 14)
+        model = Model(gpu, models.plummer, n, 14)
         yield {"what": "scaling"} | measure(model, setting, stages=True, memory=True, seconds=0.6)
     for make, seed in TABLE_MODELS:
         for n in sorted({row.n for row in ROWS if row.n <= largest}):
-            model = Model(card, make, n, seed)
+            model = Model(gpu, make, n, seed)
             for row in (row for row in ROWS if row.n == n):
                 for setting in row.settings:
                     yield {"what": "row", "goal": asdict(row)} | measure(model, setting)
 
 
-def cdf(card, largest):
+def cdf(gpu, largest):
     """Distributions of errors on 32768 targets, as in figures 4.8 and 4.9 of Bonsai's paper."""
     for n in (n for n in CDF_SIZES if n <= largest):
-        model = Model(card, models.plummer, n, 21, targets=1 << 15)
+        model = Model(gpu, models.plummer, n, 21, targets=1 << 15)
         for order in CDF_ORDERS:
             for theta in CDF_ANGLES:
                 yield measure(model, (theta, order), distribution=True, seconds=0.1)
 
 
-def stages(card, largest):
+def stages(gpu, largest):
     """Stage times against N, as in figure 4.6 of Bonsai's paper."""
     settings, sizes = STAGES
     for n in (n for n in sizes if n <= largest):
-        model = Model(card, models.plummer, n, 31)
+        model = Model(gpu, models.plummer, n, 31)
         for setting in settings:
             yield measure(model, setting, stages=True, memory=True)
 
 
-def lattice(card, largest):
+def lattice(gpu, largest):
     """A cube lattice in order and shuffled, theta by theta, and the direct sum."""
     n = min(LATTICE, largest)
     ordered, shuffled = (
-        Model(card, models.lattice, n, seed, targets=100_000) for seed in (None, 41)
+        Model(gpu, models.lattice, n, seed, targets=100_000) for seed in (None, 41)
     )
     yield direct_sum(ordered)
     for order in LATTICE_ORDERS:
@@ -107,21 +107,21 @@ def lattice(card, largest):
                 yield {"what": "tree"} | measure(model, (theta, order))
 
 
-def flat(card, largest):
+def flat(gpu, largest):
     """Very many particles without thickness."""
     for make, seed in ((models.sheet, 51), (models.disk, 52)):
-        model = Model(card, make, min(FLAT, largest), seed)
+        model = Model(gpu, make, min(FLAT, largest), seed)
         for setting in FLAT_SETTINGS:
             yield measure(model, setting, stages=True, memory=setting == FLAT_SETTINGS[-1])
         del model
-        card.xp.get_default_memory_pool().free_all_blocks()
+        gpu.xp.get_default_memory_pool().free_all_blocks()
 
 
-def plot(card, largest):
+def plot(gpu, largest):
     """Time against error."""
     rate = None
     for n in (n for n in PLOT_SIZES if n <= largest):
-        model = Model(card, models.plummer, n, 61)
+        model = Model(gpu, models.plummer, n, 61)
         yield (figure := direct_sum(model, rate))
         rate = rate or n * n / figure["ms"]
         for order in PLOT_ORDERS:
@@ -129,32 +129,32 @@ def plot(card, largest):
                 yield {"what": "tree"} | measure(model, (theta, order), seconds=0.1)
 
 
-def active(card, largest):
+def active(gpu, largest):
     """Steps of few: a hundredth of the groups are targets, drawn at random or the densest."""
     for n in (n for n in ACTIVE_SIZES if n <= largest):
-        model = Model(card, models.plummer, n, 71)
+        model = Model(gpu, models.plummer, n, 71)
         yield few_targets(model)
 
 
 def few_targets(model):
-    card, setting = model.card, Setting(*ACTIVE_SETTING, EPS * EPS)
-    tree = CardTree(card, model.pos, model.mass)
+    gpu, setting = model.gpu, Setting(*ACTIVE_SETTING, EPS * EPS)
+    tree = CardTree(gpu, model.pos, model.mass)
     groups = tree.order[: model.n // GROUP * GROUP].reshape(-1, GROUP)
     count = int(ACTIVE_SHARE * len(groups))
-    spread = card.xp.linalg.norm(card.xp.ptp(model.pos[groups], axis=1), axis=1)
+    spread = gpu.xp.linalg.norm(gpu.xp.ptp(model.pos[groups], axis=1), axis=1)
     chosen = {
         "random": np.random.default_rng(model.seed).choice(len(groups), count, False),
-        "densest": card.take(card.xp.argsort(spread)[:count]),
+        "densest": gpu.take(gpu.xp.argsort(spread)[:count]),
     }
     figure = {
         "n": model.n, "theta": setting.theta, "order": setting.order, "active": count * GROUP,
-        "build": median_ms(card, lambda: CardTree(card, model.pos, model.mass)),
-        "walk": median_ms(card, lambda: tree.forces(setting)),
+        "build": median_ms(gpu, lambda: CardTree(gpu, model.pos, model.mass)),
+        "walk": median_ms(gpu, lambda: tree.forces(setting)),
     }  # fmt: skip
     for name, which in chosen.items():
-        rows = card.xp.sort(groups[card.put(which)].ravel()).astype(np.int32)
+        rows = gpu.xp.sort(groups[gpu.put(which)].ravel()).astype(np.int32)
         at = model.pos[rows]
-        ms = median_ms(card, lambda at=at, rows=rows: tree.forces(setting, at, rows))
+        ms = median_ms(gpu, lambda at=at, rows=rows: tree.forces(setting, at, rows))
         figure[name] = {"ms": ms, "share_of_walk": ms / figure["walk"]}
     return figure
 
@@ -166,23 +166,23 @@ def direct_sum(model, pairs_per_ms=None):
     if pairs_per_ms:
         figure |= {"ms": model.n**2 / pairs_per_ms, "estimated": True}
     else:
-        with Grape6(backend=model.card.backend, precision="single", jerk=False) as board:
+        with Grape6(backend=model.gpu.backend, precision="single", jerk=False) as board:
             board.set_particles(model.mass, model.pos)
             board.forces(eps=EPS)
-            model.card.wait()
+            model.gpu.wait()
             began = time.perf_counter()
             acc = board.forces(eps=EPS).acc
-            model.card.wait()
+            model.gpu.wait()
         figure |= {"ms": 1e3 * (time.perf_counter() - began), "estimated": False,
                    "error": summary(model.relative_errors(acc))}  # fmt: skip
     return figure
 
 
-card_of_all = functools.cache(Card)  # which keeps the kernels that it has compiled
+one_gpu = functools.cache(Gpu)  # which keeps the kernels that it has compiled
 
 
 def on_gpu(part):
-    return lambda options: part(card_of_all(), options.largest)
+    return lambda options: part(one_gpu(), options.largest)
 
 
 PARTS = (table, cdf, stages, lattice, flat, plot, active)

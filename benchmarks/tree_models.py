@@ -1,7 +1,7 @@
 """Positions and masses for the octree's benchmarks, drawn where they are needed.
 
 Each model is a function of xp (NumPy or CuPy), the number of particles, and a seed. The masses add
-up to 1. They are drawn on the card, since a host needs longer for 10^8 particles than the card has
+up to 1. They are drawn on the GPU, since a host needs longer for 10^8 particles than the GPU has
 for all its benchmarks; the same seed gives other particles on the host.
 """
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 import numpy as np
 from harness import HERE
 
-from grape6py.cuda import launcher as on_card
+from grape6py.cuda import launcher
 from grape6py.cuda.tree.job import GROUP
 from grape6py.cuda.tree.octree import CardTree
 from grape6py.cuda.tree.settings import Setting
@@ -30,8 +30,8 @@ STAGES = {
 }  # fmt: skip
 
 
-class Card(on_card.Card):
-    """A card with a clock and a direct sum in double precision."""
+class Gpu(launcher.Card):
+    """A GPU with a clock and a direct sum in double precision."""
 
     backend = "cuda"
 
@@ -72,7 +72,7 @@ class Card(on_card.Card):
         return dict(found)
 
     def bytes_taken(self, run):
-        """Memory that a run takes from the card beside what it gives back."""
+        """Memory that a run takes from the GPU beside what it gives back."""
         pool = self.xp.get_default_memory_pool()
         pool.free_all_blocks()
         before = pool.total_bytes()
@@ -104,37 +104,37 @@ def stage_of(kernel):
 
 
 class Model:
-    """A model on a card, with exact forces on some of its particles, drawn at random."""
+    """A model on a GPU, with exact forces on some of its particles, drawn at random."""
 
-    def __init__(self, card, make, n, seed, targets=TARGETS):
-        self.card, self.name, self.seed = card, make.__name__, seed
-        pos, self.mass = make(card.xp, n, seed)
-        self.pos = card.xp.ascontiguousarray(pos)
+    def __init__(self, gpu, make, n, seed, targets=TARGETS):
+        self.gpu, self.name, self.seed = gpu, make.__name__, seed
+        pos, self.mass = make(gpu.xp, n, seed)
+        self.pos = gpu.xp.ascontiguousarray(pos)
         self.n = len(self.mass)
         rows = np.random.default_rng((seed or 0, 4)).choice(self.n, min(targets, self.n), False)
-        self.rows = card.xp.asarray(rows.astype(np.int32))
-        self.exact = card.exact(self.pos, self.mass, self.rows)[:, :3]
+        self.rows = gpu.xp.asarray(rows.astype(np.int32))
+        self.exact = gpu.exact(self.pos, self.mass, self.rows)[:, :3]
 
     def relative_errors(self, acc):
         """Errors of the targets' accelerations, ascending."""
-        norm = self.card.xp.linalg.norm
-        return self.card.xp.sort(norm(acc[self.rows] - self.exact, axis=1)
+        norm = self.gpu.xp.linalg.norm
+        return self.gpu.xp.sort(norm(acc[self.rows] - self.exact, axis=1)
                                  / norm(self.exact, axis=1))  # fmt: skip
 
     def run(self, theta, order, bound=0.0, last_acc=None):
         """One whole evaluation: what CardTree.forces gives."""
-        grown = CardTree(self.card, self.pos, self.mass)
+        grown = CardTree(self.gpu, self.pos, self.mass)
         return grown.forces(Setting(theta, order, EPS * EPS, bound), last_acc=last_acc)
 
 
-def median_ms(card, run, seconds=0.3, most=15):
+def median_ms(gpu, run, seconds=0.3, most=15):
     """Median of as many times as there is time for, from 3 to `most`."""
 
     def take():
-        card.wait()
+        gpu.wait()
         began = time.perf_counter()
         run()
-        card.wait()
+        gpu.wait()
         return 1e3 * (time.perf_counter() - began)
 
     times = [take()]
@@ -160,7 +160,7 @@ def measure(model, setting, *, stages=False, memory=False, distribution=False, s
     try:
         last_acc = None
         if figure["bound"]:
-            last_acc = model.card.xp.linalg.norm(model.run(*setting[:2])[0], axis=1)
+            last_acc = model.gpu.xp.linalg.norm(model.run(*setting[:2])[0], axis=1)
         run = functools.partial(model.run, *setting, last_acc=last_acc)
         acc, *_, counts = run()  # compiles the kernels, and lets lists grow
         errors = model.relative_errors(acc)
@@ -170,11 +170,11 @@ def measure(model, setting, *, stages=False, memory=False, distribution=False, s
             figure["percentiles"] = [_percentile(errors, p) for p in PERCENTILES]
         figure |= {"pairs": counts.pairs / model.n, "points": counts.points / model.n,
                    "locals": counts.locals * GROUP / model.n}  # fmt: skip
-        figure["ms"] = median_ms(model.card, run, seconds)
+        figure["ms"] = median_ms(model.gpu, run, seconds)
         if stages:
-            figure["stages"] = model.card.stages(run)
+            figure["stages"] = model.gpu.stages(run)
         if memory:
-            figure["bytes"] = model.card.bytes_taken(run) / model.n
+            figure["bytes"] = model.gpu.bytes_taken(run) / model.n
     except (Grape6Error, MemoryError) as error:  # a figure less, and the part goes on
         figure["failed"] = str(error)
     return figure
