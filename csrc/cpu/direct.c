@@ -118,7 +118,7 @@ static int no_memory(struct fault *f, const char *what, int64_t n)
     return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
 
-static int direct_grow(void *state, int64_t slots, struct fault *f)
+static int direct_reserve(void *state, int64_t slots, struct fault *f)
 {
     struct direct *d = state;
     if (slots <= d->slots && d->rows) return 0;
@@ -218,13 +218,13 @@ enum { PAIRS_WORTH_A_THREAD = 8192, CHUNKS_WORTH_A_THREAD = 128 };
 
 /* ---- one force call ------------------------------------------------------------- */
 
-static int direct_upload(void *state, const struct upload *u, struct fault *f)
+static int direct_set_j(void *state, const struct upload *u, struct fault *f)
 {
     struct direct *d = state;
     struct direct_job *job = &d->job;
     jmemory_commit(u->memory);
     int code = choose(d, u->options, f);
-    if (!code) code = direct_grow(d, u->memory->capacity, f);
+    if (!code) code = direct_reserve(d, u->memory->capacity, f);
     if (code) return code;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
     const int same = d->packed && d->memory == u->memory && d->packed_time == u->time &&
@@ -299,14 +299,10 @@ static int make_room(struct direct *d, int ni, struct fault *f)
     return missing ? no_memory(f, "i particles", ni) : 0;
 }
 
-static int direct_start(void *state, const struct targets *targets, const struct walk *walks,
-                        int nwalks, struct fault *f)
+static int direct_submit(void *state, const struct targets *targets, struct fault *f)
 {
     struct direct *d = state;
     struct direct_job *job = &d->job;
-    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != job->nj || targets->on_device)
-        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
     const int code = make_room(d, targets->ni, f);
     if (code) return code;
     job->ni = targets->ni;
@@ -357,8 +353,8 @@ static void compute(struct direct *d, unsigned want)
     }
 }
 
-static int direct_finish(void *state, unsigned want, int count, struct results *results,
-                         struct fault *f)
+static int direct_collect(void *state, unsigned want, int count, struct results *results,
+                          struct fault *f)
 {
     struct direct *d = state;
     (void)count;
@@ -408,19 +404,15 @@ static void direct_describe(void *state, const struct options *o, char *buffer, 
 }
 
 const struct backend cpu_direct_backend = {
-    BACKEND_ABI,
-    0,
-    "cpu",
-    direct_open,
-    direct_grow,
-    direct_upload,
-    direct_start,
-    direct_finish,
-    direct_partials,
-    direct_neighbours,
-    direct_coincidences,
-    direct_describe,
-    direct_close,
-    NULL,
-    NULL,
+    .name = "cpu",
+    .open = direct_open,
+    .reserve = direct_reserve,
+    .set_j = direct_set_j,
+    .submit = direct_submit,
+    .collect = direct_collect,
+    .partials = direct_partials,
+    .neighbours = direct_neighbours,
+    .coincidences = direct_coincidences,
+    .describe = direct_describe,
+    .close = direct_close,
 };

@@ -223,8 +223,7 @@ int cuda_launch_config_kernel(const struct cuda *c, int ni);
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
 
 /* cuda/sum.c */
-int cuda_sum_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
-                   struct fault *f);
+int cuda_sum_start(void *state, const struct targets *targets, struct fault *f);
 int cuda_sum_finish(void *state, unsigned want, int count, struct results *results,
                     struct fault *f);
 /* The same of one card, and of blocks of addresses [first, end); `rows` of partial sums are wanted.

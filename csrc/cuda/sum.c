@@ -354,13 +354,9 @@ int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t
     return code;
 }
 
-int cuda_sum_start(void *state, const struct targets *targets, const struct walk *walks, int nwalks,
-                   struct fault *f)
+int cuda_sum_start(void *state, const struct targets *targets, struct fault *f)
 {
     struct cuda *c = state;
-    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != cuda_jparticles_count(c))
-        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
     if (cuda_multi_device_takes(c, targets)) return cuda_multi_device_start(c, targets, f);
     const int code = cuda_jparticles_update(c, &c->upload, f);
     return code ? code

@@ -202,16 +202,14 @@ int session_force_upload(struct session *s, int nj)
     options.jerk = c->jerk;
     options.snap = c->snap;
     const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
-    const int code = s->backend->grow(s->state, s->j.capacity, &s->fault);
-    return code ? code : s->backend->upload(s->state, &upload, &s->fault);
+    const int code = s->backend->reserve(s->state, s->j.capacity, &s->fault);
+    return code ? code : s->backend->set_j(s->state, &upload, &s->fault);
 }
 
 int session_force_start(struct session *s, int nj, const struct targets *targets)
 {
-    const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
-    const struct walk all = {0, targets->ni, 0, present};
     const int code = session_force_upload(s, nj);
-    return code ? code : s->backend->start(s->state, targets, &all, 1, &s->fault);
+    return code ? code : s->backend->submit(s->state, targets, &s->fault);
 }
 
 /* `from` is NULL if the i particles were copied before: then time and options are those of the
@@ -314,7 +312,7 @@ static void find_distances(struct session *s)
 
 static int finish(struct session *s, unsigned want, int count)
 {
-    return s->backend->finish(s->state, want, count, &s->call.results, &s->fault);
+    return s->backend->collect(s->state, want, count, &s->call.results, &s->fault);
 }
 
 int session_force_resume(struct session *s, int code)

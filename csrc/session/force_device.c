@@ -40,7 +40,7 @@ static int complete_on_host(struct session *s, const struct device_forces *to)
     const struct fetched_targets host = {c->index, c->x, c->v, c->eps2, c->h2, c->invalid};
     const unsigned want = wanted(c, to);
     int code = s->backend->arrays->fetch(s->state, &host, &s->fault);
-    if (!code) code = s->backend->finish(s->state, want, c->ni, &c->results, &s->fault);
+    if (!code) code = s->backend->collect(s->state, want, c->ni, &c->results, &s->fault);
     if (code) return code;
     const int64_t coincidences = s->backend->coincidences(s->state);
     if (coincidences) session_force_warn(s, coincidences);

@@ -128,7 +128,7 @@ static int early_rows(struct early *e)
     struct session *s = e->session;
     const int end = e->next + ROWS_AT_ONCE;
     if (e->code || end >= s->call.ni) return 0;
-    e->code = s->backend->finish(s->state, e->want, end, &s->call.results, &s->fault);
+    e->code = s->backend->collect(s->state, e->want, end, &s->call.results, &s->fault);
     if (!e->code) e->next = end;
     return e->code ? 0 : end;
 }

@@ -93,10 +93,10 @@ static int octree_open_on_card(const struct options *o, int choice, void **state
     return open_before(&cuda_device_backend, o, choice, state, f);
 }
 
-static int octree_grow(void *state, int64_t slots, struct fault *f)
+static int octree_reserve(void *state, int64_t slots, struct fault *f)
 {
     struct octree *t = state;
-    return t->behind->grow(t->direct, slots, f);
+    return t->behind->reserve(t->direct, slots, f);
 }
 
 /* ---- j particles ---------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static int is_stale(const struct jmemory *j, int64_t nj)
     return stale != 0;
 }
 
-static int octree_upload(void *state, const struct upload *u, struct fault *f)
+static int octree_set_j(void *state, const struct upload *u, struct fault *f)
 {
     struct octree *t = state;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
@@ -128,7 +128,7 @@ static int octree_upload(void *state, const struct upload *u, struct fault *f)
     if (t->on_card) /* which notes by itself what has changed */
         memset(u->memory->stale, 0,
                (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
-    return t->behind->upload(t->direct, u, f);
+    return t->behind->set_j(t->direct, u, f);
 }
 
 /* Whether a tree in one box may have leaves with very many particles, judged by the cells of some:
@@ -279,8 +279,7 @@ static void sort_out(struct octree *t)
     threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
 }
 
-static int octree_start(void *state, const struct targets *targets, const struct walk *walks,
-                        int nwalks, struct fault *f)
+static int octree_submit(void *state, const struct targets *targets, struct fault *f)
 {
     struct octree *t = state;
     int code = 0;
@@ -294,10 +293,7 @@ static int octree_start(void *state, const struct targets *targets, const struct
         t->by_tree = t->current && t->useful;
     }
     if (code) return code;
-    if (!t->by_tree) return t->behind->start(t->direct, targets, walks, nwalks, f);
-    if (nwalks != 1 || walks->i_first || walks->j_first || walks->i_count != targets->ni ||
-        walks->j_count != t->nj || targets->on_device)
-        return error_set(f, G6X_E_ARGUMENT, "this backend takes one plain walk at a time");
+    if (!t->by_tree) return t->behind->submit(t->direct, targets, f);
     code = make_room(t, targets->ni, f);
     if (code) return code;
     t->targets = *targets;
@@ -326,23 +322,20 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
     error_copy(text, buffer, length);
 }
 
-#define OCTREE(name, open)                                                                         \
+#define OCTREE(name_of, open_of)                                                                   \
     {                                                                                              \
-        BACKEND_ABI,                                                                               \
-        CAN_APPROXIMATE,                                                                           \
-        name,                                                                                      \
-        open,                                                                                      \
-        octree_grow,                                                                               \
-        octree_upload,                                                                             \
-        octree_start,                                                                              \
-        tree_results_finish,                                                                       \
-        tree_results_partials,                                                                     \
-        tree_results_neighbours,                                                                   \
-        octree_coincidences,                                                                       \
-        octree_describe,                                                                           \
-        octree_close,                                                                              \
-        NULL,                                                                                      \
-        NULL,                                                                                      \
+        .capabilities = CAN_APPROXIMATE,                                                           \
+        .name = name_of,                                                                           \
+        .open = open_of,                                                                           \
+        .reserve = octree_reserve,                                                                 \
+        .set_j = octree_set_j,                                                                     \
+        .submit = octree_submit,                                                                   \
+        .collect = tree_results_finish,                                                            \
+        .partials = tree_results_partials,                                                         \
+        .neighbours = tree_results_neighbours,                                                     \
+        .coincidences = octree_coincidences,                                                       \
+        .describe = octree_describe,                                                               \
+        .close = octree_close,                                                                     \
     }
 
 const struct backend tree_backend_cpu = OCTREE("cpu-tree", octree_open);

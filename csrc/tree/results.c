@@ -118,12 +118,11 @@ static int sum_directly(struct octree *t, unsigned want, struct fault *f)
                                 .x = (const double (*)[3])(t->x + first),
                                 .v = (const double (*)[3])(t->v + first),
                                 .eps2 = t->eps2 + first};
-    const struct walk all = {0, n, 0, t->nj};
     const struct partial_row *rows;
     struct results r;
     if (!n) return 0;
-    int code = t->behind->start(t->direct, &odd, &all, 1, f);
-    if (!code) code = t->behind->finish(t->direct, want, n, &r, f);
+    int code = t->behind->submit(t->direct, &odd, f);
+    if (!code) code = t->behind->collect(t->direct, want, n, &r, f);
     if (!code) code = t->behind->partials(t->direct, &rows, f);
     for (int k = 0; k < n && !code; k++) {
         keep_row(t, first + k, &rows[k]);
@@ -152,7 +151,7 @@ int tree_results_finish(void *state, unsigned want, int count, struct results *r
                         struct fault *f)
 {
     struct octree *t = state;
-    if (!t->by_tree) return t->behind->finish(t->direct, want, count, results, f);
+    if (!t->by_tree) return t->behind->collect(t->direct, want, count, results, f);
     const unsigned missing = want & ~t->done;
     int code = 0;
     if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
