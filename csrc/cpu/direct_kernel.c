@@ -30,7 +30,7 @@
 enum { TILE = VL };
 
 /* Every s^2 of a close pair is below this, however it was rounded. */
-PAIR_FN vec maybe_close(vec eps2, vec close)
+HOST_DEVICE vec maybe_close(vec eps2, vec close)
 {
     const vec slack = v_set1(1.0 + (REAL_BITS == 32 ? 0x1p-22 : 0x1p-51));
     return v_mul(v_add(eps2, close), slack);

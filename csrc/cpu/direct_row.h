@@ -1,6 +1,8 @@
 /* direct_row.h - the row arrangement of cpu/direct_kernel.c: lanes hold 16 j of a chunk for one i.
  */
 
+#include "shared/neighbour.h"
+
 /* Chunks that are read into the cache before they are needed. */
 enum { AHEAD = 6 };
 
@@ -209,11 +211,11 @@ static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t blo
     return -1;
 }
 
-/* Keeps the nearer of two; the lower address if they are equally near. */
+/* Keeps the nearer of two. */
 static void nearest_keep(struct nearest *n, double r2, int64_t address)
 {
     if (address < 0) return;
-    if (n->address < 0 || r2 < n->r2 || (r2 == n->r2 && address < n->address)) {
+    if (neighbour_is_nearer(r2, address, n->r2, n->address)) {
         n->r2 = r2;
         n->address = address;
     }

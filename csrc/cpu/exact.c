@@ -3,6 +3,7 @@
 
 #include "simd/long_double.h"
 #include "shared/pair.h"
+#include "shared/neighbour.h"
 
 struct exact_body {
     struct pair_i i;
@@ -55,10 +56,8 @@ void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const i
     for (int k = 0; k < n; k++) {
         const int64_t a = block * BLOCK + (place ? place[k] : k);
         const long double r2 = add(job, i, a, &e) * unit * unit;
-        if (r2 >= 0.0L && (nearest->address < 0 || (double)r2 < nearest->r2)) {
-            nearest->r2 = (double)r2;
-            nearest->address = a;
-        }
+        if (r2 >= 0.0L && neighbour_is_nearer((double)r2, a, nearest->r2, nearest->address))
+            *nearest = (struct nearest){(double)r2, a};
     }
     finish(&e, sum);
 }

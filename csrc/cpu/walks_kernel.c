@@ -12,6 +12,7 @@
 #define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
 #endif
 #include "shared/pair.h"
+#include "shared/pair_double.h"
 #include "core/scale.h"
 #include "shared/walk_close.h"
 
@@ -110,7 +111,7 @@ static void take_chunk(const struct walk_part *p, int64_t first, int count, cons
     }
 }
 
-PAIR_FN struct pair_i body_of(const struct walk_work *work, const struct frame *f, int row)
+HOST_DEVICE struct pair_i body_of(const struct walk_work *work, const struct frame *f, int row)
 {
     const real *x = (const real *)(const void *)work->row[0];
     const real *y = (const real *)(const void *)work->row[1];
@@ -121,7 +122,7 @@ PAIR_FN struct pair_i body_of(const struct walk_work *work, const struct frame *
                            .eps2 = v_set1((real)f->eps2)};
 }
 
-PAIR_FN struct pair_j source_of(const struct walk_work *work, int k)
+HOST_DEVICE struct pair_j source_of(const struct walk_work *work, int k)
 {
     return (struct pair_j){.x = v_set1(((const real *)(const void *)work->source[0])[k]),
                            .y = v_set1(((const real *)(const void *)work->source[1])[k]),
@@ -142,15 +143,15 @@ static void add_up(struct walk_work *work, int row, const struct pair_sum *sum)
 static void careful_pair(const struct walk_group *g, int64_t i, int row, int k,
                          const struct frame *f, struct walk_work *work)
 {
-    double r[3], r2 = 0.0;
+    double r[3], acc[3];
     for (int c = 0; c < 3; c++) {
         r[c] = (g->x[i][c] - work->place[c][k]) * f->unit;
-        r2 += r[c] * r[c];
+        acc[c] = work->sum[c][row];
     }
     if ((r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0) || work->place[3][k] == 0.0) return;
-    const double y = 1.0 / sqrt(r2 + f->eps2), my = ldexp(work->place[3][k], -f->mass) * y;
-    for (int c = 0; c < 3; c++) work->sum[c][row] -= my * y * y * r[c];
-    work->sum[3][row] += my;
+    const double m = ldexp(work->place[3][k], -f->mass);
+    (void)pair_add_double(r, f->eps2, m, acc, &work->sum[3][row]);
+    for (int c = 0; c < 3; c++) work->sum[c][row] = acc[c];
 }
 
 /* A chunk on one vector of targets, of which some are close to an entry. */
@@ -175,8 +176,8 @@ static void careful_chunk(const struct walk_group *g, int64_t first, int row, in
 }
 
 /* A chunk on some vectors of targets. */
-PAIR_FN void chunk_on(const int vectors, const struct walk_group *g, int64_t first, int row,
-                      int rows, int count, const struct frame *f, struct walk_work *work)
+HOST_DEVICE void chunk_on(const int vectors, const struct walk_group *g, int64_t first, int row,
+                          int rows, int count, const struct frame *f, struct walk_work *work)
 {
     struct pair_i i[2];
     const vec zero = v_set1(0);

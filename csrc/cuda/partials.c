@@ -7,6 +7,7 @@
 #include "cpu/exact.h"
 #include "util/memory.h"
 #include "util/threads.h"
+#include "shared/neighbour.h"
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
@@ -48,9 +49,7 @@ void cuda_partials_take_nearer(struct cuda *c, int row, double near_r2, int64_t 
     const struct results r = cuda_sum_results(c);
     double *r2 = (double *)(uintptr_t)r.sum[0] + NSUM * c->stride;
     int32_t *address = (int32_t *)(uintptr_t)r.nearest, *index = (int32_t *)(uintptr_t)r.index;
-    if (near < 0) return;
-    if (address[row] >= 0 && !(near_r2 < r2[row] || (near_r2 == r2[row] && near < address[row])))
-        return;
+    if (near < 0 || !neighbour_is_nearer(near_r2, near, r2[row], address[row])) return;
     r2[row] = near_r2;
     address[row] = (int32_t)near;
     index[row] = c->memory->body[near].index;

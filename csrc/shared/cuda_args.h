@@ -3,10 +3,7 @@
 #ifndef GRAPE6_CUDA_ARGS_H
 #define GRAPE6_CUDA_ARGS_H
 
-#ifndef __CUDACC__
-#include <stdint.h>
-#endif
-
+#include "shared/host_device.h"
 #include "shared/hermite_step.h"
 #include "shared/particle.h"
 #include "shared/range.h"

@@ -4,10 +4,7 @@
 #ifndef GRAPE6_HERMITE_STEP_H
 #define GRAPE6_HERMITE_STEP_H
 
-#ifndef HERMITE_FN
-#include <math.h>
-#define HERMITE_FN static inline
-#endif
+#include "shared/host_device.h"
 #include "shared/predictor.h"
 
 /* Particles of an integrator: each at its own time t, with its step dt (NULL if steps are not to
@@ -22,24 +19,24 @@ struct hermite_rule {
     double eta, dt_min, dt_max;
 };
 
-HERMITE_FN void hermite_predict_one(const struct hermite_state *s, int p, double time, double x[3],
-                                    double v[3])
+HOST_DEVICE void hermite_predict_one(const struct hermite_state *s, int p, double time, double x[3],
+                                     double v[3])
 {
     for (int k = 0; k < 3; k++)
         predict_component(time - s->t[p], 0.0, s->j[p][k] / 6.0, s->a[p][k] / 2.0, s->v[p][k],
                           s->x[p][k], &x[k], &v[k]);
 }
 
-HERMITE_FN double hermite_norm(const double a[3])
+HOST_DEVICE double hermite_norm(const double a[3])
 {
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
 }
 
 /* Adds the third and fourth order to the prediction x, v (Makino and Aarseth, equations 4 to
  * 8). Returns in a2 and a3 the second and third derivative of a at the end of the step. */
-HERMITE_FN void hermite_add_orders(double dt, const double a0[3], const double j0[3],
-                                   const double a1[3], const double j1[3], double x[3], double v[3],
-                                   double a2[3], double a3[3])
+HOST_DEVICE void hermite_add_orders(double dt, const double a0[3], const double j0[3],
+                                    const double a1[3], const double j1[3], double x[3],
+                                    double v[3], double a2[3], double a3[3])
 {
     const double dt2 = dt * dt, dt3 = dt2 * dt;
     for (int k = 0; k < 3; k++) {
@@ -52,8 +49,8 @@ HERMITE_FN void hermite_add_orders(double dt, const double a0[3], const double j
 }
 
 /* Aarseth's criterion (Makino and Aarseth, equation 9) for a and its three derivatives. */
-HERMITE_FN double hermite_criterion(const struct hermite_rule *rule, const double a[3],
-                                    const double j[3], const double a2[3], const double a3[3])
+HOST_DEVICE double hermite_criterion(const struct hermite_rule *rule, const double a[3],
+                                     const double j[3], const double a2[3], const double a3[3])
 {
     const double a_ = hermite_norm(a), j_ = hermite_norm(j);
     const double s = hermite_norm(a2), c = hermite_norm(a3);
@@ -67,8 +64,9 @@ HERMITE_FN double hermite_criterion(const struct hermite_rule *rule, const doubl
  * Not further than |a2| / |a3|: beyond, the series says nothing but that it has ended, and in a
  * million softened bodies, where steps are as long as encounters, steps would be too short.
  */
-HERMITE_FN double hermite_wanted_step(const struct hermite_rule *rule, double dt, const double a[3],
-                                      const double j[3], const double a2[3], const double a3[3])
+HOST_DEVICE double hermite_wanted_step(const struct hermite_rule *rule, double dt,
+                                       const double a[3], const double j[3], const double a2[3],
+                                       const double a3[3])
 {
     const double now = hermite_criterion(rule, a, j, a2, a3);
     const double s = hermite_norm(a2), c = hermite_norm(a3);
@@ -85,8 +83,8 @@ HERMITE_FN double hermite_wanted_step(const struct hermite_rule *rule, double dt
 
 /* Halved as often as need be; doubled once, and only where the doubled step's grid has a
  * point, so that particles of equal step stay together. */
-HERMITE_FN double hermite_next_step(const struct hermite_rule *rule, double time, double dt,
-                                    double wanted)
+HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double time, double dt,
+                                     double wanted)
 {
     if (wanted < dt) {
         while (dt > wanted && dt > rule->dt_min && 0.5 * dt < dt) dt *= 0.5; /* not for Inf */
@@ -99,7 +97,7 @@ HERMITE_FN double hermite_next_step(const struct hermite_rule *rule, double time
 /* Whether the differences that a2 and a3 are made of could come from errors of a0 and a1 alone.
  * A body whose forces cancel, like a star in a ring of planets, would get ever shorter steps from
  * them: errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
-HERMITE_FN int hermite_is_noise(double dt, double noise, const double a2[3], const double a3[3])
+HOST_DEVICE int hermite_is_noise(double dt, double noise, const double a2[3], const double a3[3])
 {
     return dt * dt * hermite_norm(a2) <= 36.0 * noise &&
            dt * dt * dt * hermite_norm(a3) <= 24.0 * noise;
@@ -108,9 +106,9 @@ HERMITE_FN int hermite_is_noise(double dt, double noise, const double a2[3], con
 /* Particle p corrected with acc and jerk at its predicted (or last corrected) place: x, v, which
  * may be acc, jerk. noise: the error of acc; negative if it is not known. With s->dt it is moved
  * there, and gets its next step; 1 if it wants one below dt_min, else 0. */
-HERMITE_FN int hermite_correct_one(const struct hermite_rule *rule, const struct hermite_state *s,
-                                   int p, double time, const double acc[3], const double jerk[3],
-                                   double noise, double x[3], double v[3])
+HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struct hermite_state *s,
+                                    int p, double time, const double acc[3], const double jerk[3],
+                                    double noise, double x[3], double v[3])
 {
     const double dt = time - s->t[p];
     double a1[3], j1[3], a2[3], a3[3];

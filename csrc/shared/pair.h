@@ -2,7 +2,6 @@
  *
  * Included after a header that supplies, for a type `vec` of one or more lanes:
  *   v_set1 v_add v_sub v_mul v_fma (a b + c) v_fnma (c - a b)
- *   PAIR_FN         how an inlined function is declared (C or CUDA)
  *
  * Gives, for r = x_i - x_j, v = v_i - v_j, s^2 = r^2 + eps^2 (Makino and Aarseth
  * 1992, eqs. 1 and 2):
@@ -27,8 +26,8 @@ struct pair_sum {
 
 /* Separation x_i - x_j, j being the operand that may come from memory in all lanes. The
  * difference of the high halves is exact on the grid, so the sum rounds once. */
-PAIR_FN struct pair_sep pair_separation(const int split, const struct pair_i *i,
-                                        const struct pair_j *j)
+HOST_DEVICE struct pair_sep pair_separation(const int split, const struct pair_i *i,
+                                            const struct pair_j *j)
 {
     struct pair_sep r;
     if (split) {
@@ -44,15 +43,15 @@ PAIR_FN struct pair_sep pair_separation(const int split, const struct pair_i *i,
 }
 
 /* r^2 + eps2 */
-PAIR_FN vec pair_distance2(const struct pair_sep *r, vec eps2)
+HOST_DEVICE vec pair_distance2(const struct pair_sep *r, vec eps2)
 {
     return v_fma(r->z, r->z, v_fma(r->y, r->y, v_fma(r->x, r->x, eps2)));
 }
 
 /* Adds one pair, y being 1/s. m is given apart from j so that a caller can mask it:
  * m = 0 with any finite y adds exact zeros. */
-PAIR_FN void pair_add(const int jerk, const struct pair_i *i, const struct pair_j *j, vec m, vec y,
-                      const struct pair_sep *r, struct pair_sum *sum)
+HOST_DEVICE void pair_add(const int jerk, const struct pair_i *i, const struct pair_j *j, vec m,
+                          vec y, const struct pair_sep *r, struct pair_sum *sum)
 {
     const vec my = v_mul(m, y);
     const vec y2 = v_mul(y, y);

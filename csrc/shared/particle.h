@@ -2,9 +2,7 @@
 #ifndef GRAPE6_PARTICLE_H
 #define GRAPE6_PARTICLE_H
 
-#ifndef __CUDACC__
-#include <stdint.h>
-#endif
+#include "shared/host_device.h"
 
 /* Bad: written with a NaN. Lost: a write was refused by lack of memory. No force uses either. */
 enum slot_state { SLOT_EMPTY = 0, SLOT_SET = 1, SLOT_BAD = 2, SLOT_LOST = 3 };

@@ -4,17 +4,15 @@
 #ifndef GRAPE6_PREDICTOR_H
 #define GRAPE6_PREDICTOR_H
 
-#ifndef PREDICTOR_FN
-#include <math.h>
-#define PREDICTOR_FN static inline
-#endif
+#include "shared/host_device.h"
+
 #ifndef MISTAKE
 #define MISTAKE(name) 0 /* see core/mutants.h, which those who make mistakes include before */
 #endif
 
 /* Component by component; cpu/direct_pack.h takes the same fused steps, four components at once. */
-PREDICTOR_FN void predict_component(double dt, double k18, double j6, double a2, double v, double x,
-                                    double *xp, double *vp)
+HOST_DEVICE void predict_component(double dt, double k18, double j6, double a2, double v, double x,
+                                   double *xp, double *vp)
 {
     const double x3 = fma(dt, 0.75 * k18, j6);
     double v2 = 3.0 * fma(dt, k18, j6);

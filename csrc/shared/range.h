@@ -2,12 +2,7 @@
 #ifndef GRAPE6_RANGE_H
 #define GRAPE6_RANGE_H
 
-#ifndef __CUDACC__
-#include <stdint.h>
-#endif
-#ifndef RANGE_FN
-#define RANGE_FN static inline
-#endif
+#include "shared/host_device.h"
 
 enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE };
 enum { SCALED_MASS_EXPONENT = 60 };
@@ -17,7 +12,7 @@ enum { SCALED_MASS_EXPONENT = 60 };
  * separation of one to single precision near the origin; beyond 2^23 their places grow coarser, and
  * so do the places of what is close there. x is the exponent of the i particle's coordinates. */
 enum { CLOSE_EXPONENT_DOUBLE = -80 };
-RANGE_FN int close_exponent(int mode, int x)
+HOST_DEVICE int close_exponent(int mode, int x)
 {
     if (mode == MODE_DOUBLE) return CLOSE_EXPONENT_DOUBLE;
     return x <= 23 ? 1 : 1 + 2 * ((x > 60 ? 60 : x) - 23);
@@ -41,7 +36,7 @@ struct body_range {
 };
 enum { EXPONENT_NONE = -20000, EXPONENT_HUGE = 20000 };
 
-RANGE_FN int range_larger(int a, int b) { return a > b ? a : b; }
+HOST_DEVICE int range_larger(int a, int b) { return a > b ? a : b; }
 
 /* Whether every term of body i with the block stays in the normal range of the kernels'
  * arithmetic; otherwise that row of that block is summed exactly. Larger x and eps2 only make
@@ -51,7 +46,7 @@ RANGE_FN int range_larger(int a, int b) { return a > b ? a : b; }
  * velocity, `moving` that of what has mass. A term of acc is m / s^2 or less, of jerk
  * 4 m v / s^3 or less, s^2 not being close. Below, 24 bits of a term must stay above the smallest
  * normal number. */
-RANGE_FN int in_range(int mode, const struct body_range *i, const struct block_range *block)
+HOST_DEVICE int in_range(int mode, const struct body_range *i, const struct block_range *block)
 {
     const int tiny = mode == MODE_DOUBLE ? -1000 : -126, huge = mode == MODE_DOUBLE ? 1000 : 120;
     const int r = range_larger(range_larger(i->x, block->x) + 2, (i->eps2 + 3) / 2);

@@ -10,7 +10,7 @@
 #ifndef GRAPE6_RSQRT_H
 #define GRAPE6_RSQRT_H
 
-PAIR_FN vec rsqrt_refine(vec x, vec y)
+HOST_DEVICE vec rsqrt_refine(vec x, vec y)
 {
     const vec h = v_fnma(v_mul(x, y), y, v_set1(1.0));
     vec p = v_set1(0.375);

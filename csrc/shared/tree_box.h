@@ -3,10 +3,7 @@
 #ifndef GRAPE6_TREE_BOX_H
 #define GRAPE6_TREE_BOX_H
 
-#ifndef TREE_FN
-#include <math.h>
-#define TREE_FN static inline __attribute__((always_inline))
-#endif
+#include "shared/host_device.h"
 
 /* Exponent of the unit of velocity where nothing moves: below that of any velocity. */
 #define TREE_AT_REST -1100
@@ -19,14 +16,14 @@ struct tree_box {
     int length, mass, velocity;
 };
 
-TREE_FN void tree_halves(double factor[2], int exponent)
+HOST_DEVICE void tree_halves(double factor[2], int exponent)
 {
     factor[0] = ldexp(1.0, exponent / 2);
     factor[1] = ldexp(1.0, exponent - exponent / 2);
 }
 
 /* a 2^exponent, in two steps: the power alone could overflow. */
-TREE_FN double tree_scaled(double a, int exponent)
+HOST_DEVICE double tree_scaled(double a, int exponent)
 {
     double factor[2];
     tree_halves(factor, exponent);
@@ -34,8 +31,8 @@ TREE_FN double tree_scaled(double a, int exponent)
 }
 
 /* Of n particles whose coordinates lie from low to high and masses between -mass and mass. */
-TREE_FN void tree_box_of(struct tree_box *box, const double low[3], const double high[3],
-                         double mass, double n)
+HOST_DEVICE void tree_box_of(struct tree_box *box, const double low[3], const double high[3],
+                             double mass, double n)
 {
     double extent = 0.0;
     for (int c = 0; c < 3; c++) {
@@ -56,31 +53,31 @@ TREE_FN void tree_box_of(struct tree_box *box, const double low[3], const double
 }
 
 /* A coordinate in units of the box. */
-TREE_FN double tree_in_box(const struct tree_box *box, int c, double x)
+HOST_DEVICE double tree_in_box(const struct tree_box *box, int c, double x)
 {
     return (x - box->centre[c]) * box->scale[0] * box->scale[1];
 }
 
 /* The same in two parts of single precision: what the tree works with. */
-TREE_FN void tree_split(double at, float *high, float *low)
+HOST_DEVICE void tree_split(double at, float *high, float *low)
 {
     *high = (float)at;
     *low = (float)(at - (double)*high);
 }
 
-TREE_FN double tree_mass_in_box(const struct tree_box *box, double m)
+HOST_DEVICE double tree_mass_in_box(const struct tree_box *box, double m)
 {
     return m * box->mass_scale[0] * box->mass_scale[1];
 }
 
 /* Of the unit that holds velocities up to the largest. */
-TREE_FN int tree_speed_exponent(double largest)
+HOST_DEVICE int tree_speed_exponent(double largest)
 {
     return largest > 0.0 ? ilogb(largest) + 1 : TREE_AT_REST;
 }
 
 /* Lets a box's unit of velocity be 2^exponent, if that is larger; what its own comes to in it. */
-TREE_FN float tree_widen(struct tree_box *box, int exponent)
+HOST_DEVICE float tree_widen(struct tree_box *box, int exponent)
 {
     const int own = box->velocity;
     if (exponent <= own) return 1.0f;

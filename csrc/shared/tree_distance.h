@@ -16,7 +16,7 @@ struct tree_around {
     double at[3], centre[3], unit[2];
 };
 
-TREE_FN struct tree_around tree_around_place(const struct tree_box *box, const double at[3])
+HOST_DEVICE struct tree_around tree_around_place(const struct tree_box *box, const double at[3])
 {
     struct tree_around a;
     for (int k = 0; k < 3; k++) a.at[k] = at[k], a.centre[k] = box->centre[k];
@@ -24,17 +24,20 @@ TREE_FN struct tree_around tree_around_place(const struct tree_box *box, const d
     return a;
 }
 
-TREE_FN double tree_squared(const double d[3]) { return (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2]; }
+HOST_DEVICE double tree_squared(const double d[3])
+{
+    return (d[0] * d[0] + d[1] * d[1]) + d[2] * d[2];
+}
 
-TREE_FN double tree_distance2(const struct tree_around *a, const double x[3])
+HOST_DEVICE double tree_distance2(const struct tree_around *a, const double x[3])
 {
     const double d[3] = {x[0] - a->at[0], x[1] - a->at[1], x[2] - a->at[2]};
     return tree_squared(d);
 }
 
 /* No particle of a cell is nearer than the first, or farther than the second; both squared. */
-TREE_FN void tree_distances2(const struct tree_around *a, const struct tree_moments *c,
-                             double *nearest, double *farthest)
+HOST_DEVICE void tree_distances2(const struct tree_around *a, const struct tree_moments *c,
+                                 double *nearest, double *farthest)
 {
     double near[3], far[3];
     for (int k = 0; k < 3; k++) {
@@ -57,13 +60,13 @@ struct tree_heap {
     int64_t count;
 };
 
-TREE_FN int tree_is_after(const struct tree_heap *h, int64_t a, int64_t b)
+HOST_DEVICE int tree_is_after(const struct tree_heap *h, int64_t a, int64_t b)
 {
     if (h->r2 && h->r2[a] != h->r2[b]) return h->r2[a] > h->r2[b];
     return h->number[a] > h->number[b];
 }
 
-TREE_FN void tree_exchange(struct tree_heap *h, int64_t a, int64_t b)
+HOST_DEVICE void tree_exchange(struct tree_heap *h, int64_t a, int64_t b)
 {
     const int32_t number = h->number[a];
     h->number[a] = h->number[b], h->number[b] = number;
@@ -72,7 +75,7 @@ TREE_FN void tree_exchange(struct tree_heap *h, int64_t a, int64_t b)
     h->r2[a] = h->r2[b], h->r2[b] = r2;
 }
 
-TREE_FN void tree_sink(struct tree_heap *h, int64_t at, int64_t end)
+HOST_DEVICE void tree_sink(struct tree_heap *h, int64_t at, int64_t end)
 {
     for (int64_t child; (child = 2 * at + 1) < end; at = child) {
         if (child + 1 < end && tree_is_after(h, child + 1, child)) child++;
@@ -81,14 +84,14 @@ TREE_FN void tree_sink(struct tree_heap *h, int64_t at, int64_t end)
     }
 }
 
-TREE_FN void tree_rise(struct tree_heap *h, int64_t at)
+HOST_DEVICE void tree_rise(struct tree_heap *h, int64_t at)
 {
     for (int64_t above; at && tree_is_after(h, at, above = (at - 1) / 2); at = above)
         tree_exchange(h, at, above);
 }
 
 /* Keeps the first `room` of all that are put in; room > 0. */
-TREE_FN void tree_keep(struct tree_heap *h, int64_t room, int32_t number, double r2)
+HOST_DEVICE void tree_keep(struct tree_heap *h, int64_t room, int32_t number, double r2)
 {
     const int full = h->count == room;
     if (full) {
@@ -104,7 +107,7 @@ TREE_FN void tree_keep(struct tree_heap *h, int64_t room, int32_t number, double
         tree_rise(h, at);
 }
 
-TREE_FN void tree_put_in_order(struct tree_heap *h)
+HOST_DEVICE void tree_put_in_order(struct tree_heap *h)
 {
     for (int64_t end = h->count; end-- > 1;) {
         tree_exchange(h, 0, end);

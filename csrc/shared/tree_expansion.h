@@ -36,7 +36,7 @@ struct tree_multipole {
 };
 
 /* Term (a, b, c) of a set, c up to 2. */
-PAIR_FN vec tree_term(const vec *t, int a, int b, int c)
+HOST_DEVICE vec tree_term(const vec *t, int a, int b, int c)
 {
     return c < 2 ? t[TREE_TERM(a, b, c)]
                  : v_sub(v_sub(v_set1(0), t[TREE_TERM(a + 2, b, 0)]), t[TREE_TERM(a, b + 2, 0)]);
@@ -44,7 +44,7 @@ PAIR_FN vec tree_term(const vec *t, int a, int b, int c)
 
 /* All derivatives of 1/s up to an order, by recursion over the derivatives g of 1/s for s^2/2:
  * D(g_m)_{n + e_x} = x D(g_{m+1})_n + n_x D(g_{m+1})_{n - e_x}. */
-PAIR_FN void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2, vec d[TREE_TERMS])
+HOST_DEVICE void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2, vec d[TREE_TERMS])
 {
     const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
     const vec s = v_rsqrt(s2), i2 = v_mul(s, s);
@@ -84,8 +84,8 @@ PAIR_FN void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2, ve
 }
 
 /* Adds to the local expansion at distance x, y, z from a cell. */
-PAIR_FN void tree_cell_to_local(const int order, vec x, vec y, vec z, vec eps2,
-                                const struct tree_multipole *c, vec local[TREE_TERMS])
+HOST_DEVICE void tree_cell_to_local(const int order, vec x, vec y, vec z, vec eps2,
+                                    const struct tree_multipole *c, vec local[TREE_TERMS])
 {
     vec d[TREE_TERMS];
     tree_derivatives(order, x, y, z, eps2, d);
@@ -133,7 +133,7 @@ PAIR_FN void tree_cell_to_local(const int order, vec x, vec y, vec z, vec eps2,
 }
 
 /* Terms of order n of (y . t_{n+1}) times f, added to those of `local`, into t. */
-PAIR_FN void tree_contract(const int n, vec f, const vec *local, vec x, vec y, vec z, vec *t)
+HOST_DEVICE void tree_contract(const int n, vec f, const vec *local, vec x, vec y, vec z, vec *t)
 {
     const vec fx = v_mul(f, x), fy = v_mul(f, y), fz = v_mul(f, z);
     TREE_UNROLL
@@ -150,8 +150,8 @@ PAIR_FN void tree_contract(const int n, vec f, const vec *local, vec x, vec y, v
 }
 
 /* phi and its gradient at x, y, z from the centre of a local expansion. */
-PAIR_FN void tree_local_to_point(const int order, const vec *local, vec x, vec y, vec z, vec *phi,
-                                 vec acc[3])
+HOST_DEVICE void tree_local_to_point(const int order, const vec *local, vec x, vec y, vec z,
+                                     vec *phi, vec acc[3])
 {
     vec t[TREE_TERMS];
     TREE_UNROLL
@@ -173,7 +173,7 @@ PAIR_FN void tree_local_to_point(const int order, const vec *local, vec x, vec y
 }
 
 /* Adds an expansion to that about a centre at x, y, z from its own: exactly, but for rounding. */
-PAIR_FN void tree_local_to_local(const int order, const vec *from, vec x, vec y, vec z, vec *to)
+HOST_DEVICE void tree_local_to_local(const int order, const vec *from, vec x, vec y, vec z, vec *to)
 {
     TREE_UNROLL
     for (int n = 0; n <= order; n++) {
@@ -189,8 +189,8 @@ PAIR_FN void tree_local_to_local(const int order, const vec *from, vec x, vec y,
 }
 
 /* Adds phi and its gradient at x, y, z from a cell. `octupole`: whether its third moments count. */
-PAIR_FN void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec eps2,
-                                const struct tree_multipole *c, vec *phi, vec acc[3])
+HOST_DEVICE void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec eps2,
+                                    const struct tree_multipole *c, vec *phi, vec acc[3])
 {
     const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
     const vec s = v_rsqrt(s2), i2 = v_mul(s, s), s3 = v_mul(s, i2);
@@ -228,7 +228,8 @@ PAIR_FN void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec eps
 }
 
 /* Adds the derivative of an expansion along x, y, z: of orders up to order - 1. */
-PAIR_FN void tree_local_along(const int order, const vec *local, vec x, vec y, vec z, vec *along)
+HOST_DEVICE void tree_local_along(const int order, const vec *local, vec x, vec y, vec z,
+                                  vec *along)
 {
     TREE_UNROLL
     for (int n = 0; n < order; n++) {
@@ -247,8 +248,8 @@ PAIR_FN void tree_local_along(const int order, const vec *local, vec x, vec y, v
 
 /* Adds the rate of change of the gradient of phi at x, y, z from a cell, where this moves with
  * velocity vx, vy, vz while the moments stay. */
-PAIR_FN void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec vx, vec vy, vec vz,
-                               vec eps2, const struct tree_multipole *c, vec jerk[3])
+HOST_DEVICE void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec vx, vec vy, vec vz,
+                                   vec eps2, const struct tree_multipole *c, vec jerk[3])
 {
     const vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2)));
     const vec s = v_rsqrt(s2), i2 = v_mul(s, s), s3 = v_mul(s, i2), i4 = v_mul(i2, i2);

@@ -4,20 +4,13 @@
 #ifndef GRAPE6_TREE_HILBERT_H
 #define GRAPE6_TREE_HILBERT_H
 
-#ifndef __CUDACC__
-#include <stdint.h>
-#endif
-
+#include "shared/host_device.h"
 #include "shared/tree_box.h"
-
-#ifndef TREE_FN
-#define TREE_FN static inline __attribute__((always_inline))
-#endif
 
 enum { TREE_LEVELS = 21 }; /* binary digits of a coordinate; a key has three times as many */
 
 /* Bit k of v at bit 3 k. */
-TREE_FN uint64_t tree_spread(uint32_t v)
+HOST_DEVICE uint64_t tree_spread(uint32_t v)
 {
     uint64_t s = v & 0x1fffff;
     s = (s | s << 32) & 0x001f00000000ffffULL;
@@ -29,7 +22,7 @@ TREE_FN uint64_t tree_spread(uint32_t v)
 
 /* Where the bit of `from` is set, inverts the bits of *x below; else exchanges those of *x and *y.
  */
-TREE_FN void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y)
+HOST_DEVICE void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y)
 {
     const uint32_t below = (1u << bit) - 1, set = 0u - (from >> bit & 1);
     const uint32_t change = (*x ^ *y) & below & ~set;
@@ -38,7 +31,7 @@ TREE_FN void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y)
 }
 
 /* The key of the cell with these whole coordinates below 2^TREE_LEVELS. */
-TREE_FN uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
+HOST_DEVICE uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
 {
     for (uint32_t bit = TREE_LEVELS - 1; bit > 0; bit--) {
         uint32_t itself = x;
@@ -60,14 +53,15 @@ TREE_FN uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
 
 /* A coordinate's cell: `at` in units of the box's side, its low edge being 0; what lies outside
  * counts with the cells at the edge. */
-TREE_FN uint32_t tree_place(double at)
+HOST_DEVICE uint32_t tree_place(double at)
 {
     const double cells = (double)(1 << TREE_LEVELS), place = at * cells;
     return place > 0.0 ? (uint32_t)(place < cells - 1.0 ? place : cells - 1.0) : 0u;
 }
 
 /* Of a place in the box, in two parts. */
-TREE_FN uint64_t tree_key_of(const struct tree_box *box, const float high[3], const float low[3])
+HOST_DEVICE uint64_t tree_key_of(const struct tree_box *box, const float high[3],
+                                 const float low[3])
 {
     uint32_t at[3];
     for (int c = 0; c < 3; c++)

@@ -35,7 +35,7 @@ struct tree_opening {
  * box, is chosen such that both give like errors; larger groups are kept a little stricter, since
  * all below have their terms. Barnes-Hut has particle-cell terms alone, its sizes being such that
  * s/theta is l/theta + delta. bound: see tree_error_below. (Found by trial on Plummer spheres.) */
-PAIR_FN struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
+HOST_DEVICE struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
 {
     struct tree_opening o;
     o.by_theta_point = (float)(barnes_hut ? 1.0 / theta : 1.0 / (0.93 * theta));
@@ -54,7 +54,7 @@ PAIR_FN struct tree_opening tree_opening_of(double theta, int barnes_hut, double
 /* Not below 2^-13 of the box, however small the group is: expansions take s^-13 on the way, of
  * cells from the guard's distance to the box's width, and single precision has to hold it; nor of
  * targets far outside the box below 2^-22 of their distance, for the same reason. */
-PAIR_FN float tree_unit(const struct tree_opening *o, const struct tree_group *g)
+HOST_DEVICE float tree_unit(const struct tree_opening *o, const struct tree_group *g)
 {
     const float far = 0x1p-22f * (fabsf(g->x) + fabsf(g->y) + fabsf(g->z));
     float length = 256.0f * o->guard;
@@ -68,7 +68,7 @@ struct tree_distance {
     vec centre, box;
 };
 
-PAIR_FN struct tree_distance tree_distance_of(const struct tree_group *g, vec x, vec y, vec z)
+HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_group *g, vec x, vec y, vec z)
 {
     const vec dx = v_abs(v_sub(x, v_set1(g->x))), dy = v_abs(v_sub(y, v_set1(g->y)));
     const vec dz = v_abs(v_sub(z, v_set1(g->z))), zero = v_set1(0);
@@ -83,7 +83,7 @@ PAIR_FN struct tree_distance tree_distance_of(const struct tree_group *g, vec x,
 
 /* The least squared distance at which a cell of this size may act on a point of the group's box:
  * not as near that places in single precision relative to the group's centre would not do. */
-PAIR_FN vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size)
+HOST_DEVICE vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size)
 {
     const vec guard = v_set1(o->guard + 0x1p-6f * g->radius);
     const vec r = v_fma(size, v_set1(o->by_theta_point), guard);
@@ -91,8 +91,8 @@ PAIR_FN vec tree_reach_point(const struct tree_opening *o, const struct tree_gro
 }
 
 /* The same between centres for its expansion about the group's; never where the two overlap. */
-PAIR_FN vec tree_reach_local(const struct tree_opening *o, int level, const struct tree_group *g,
-                             vec size)
+HOST_DEVICE vec tree_reach_local(const struct tree_opening *o, int level,
+                                 const struct tree_group *g, vec size)
 {
     const vec radius = v_set1(g->radius), both = v_fma(size, v_set1(o->size_weight), radius);
     const vec r = v_fma(both, v_set1(o->by_theta_local[level]), v_set1(o->guard));
@@ -102,27 +102,27 @@ PAIR_FN vec tree_reach_local(const struct tree_opening *o, int level, const stru
 
 /* Cell-cell terms are of harmonic functions: not where softening still tells. Where the targets'
  * eps differ, that of the group is taken for all. */
-PAIR_FN float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
+HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
 {
     return o->least_distance2 * (g->eps2 + 100.0f * g->eps2_spread);
 }
 
 /* Whether the error of a term, m/d^2 times (size/d)^4, is below the wanted share of the least
  * acceleration; distances are squared. */
-PAIR_FN vmask tree_error_below(vec mass, vec size2, vec distance2, float most)
+HOST_DEVICE vmask tree_error_below(vec mass, vec size2, vec distance2, float most)
 {
     const vec d4 = v_mul(distance2, distance2);
     return v_lt(v_mul(mass, v_mul(size2, size2)), v_mul(v_set1(most), v_mul(d4, distance2)));
 }
 
-PAIR_FN vmask tree_within_point(const struct tree_opening *o, const struct tree_group *g, vec mass,
-                                vec size, vec distance2)
+HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct tree_group *g,
+                                    vec mass, vec size, vec distance2)
 {
     return tree_error_below(mass, v_mul(size, size), distance2, o->bound_point * g->least_acc);
 }
 
-PAIR_FN vmask tree_within_local(const struct tree_opening *o, const struct tree_group *g, vec mass,
-                                vec size, vec distance2)
+HOST_DEVICE vmask tree_within_local(const struct tree_opening *o, const struct tree_group *g,
+                                    vec mass, vec size, vec distance2)
 {
     const vec both = v_add(size, v_set1(g->radius));
     return tree_error_below(mass, v_mul(both, both), distance2, o->bound_local * g->least_acc);

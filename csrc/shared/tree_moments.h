@@ -4,14 +4,7 @@
 #ifndef GRAPE6_TREE_MOMENTS_H
 #define GRAPE6_TREE_MOMENTS_H
 
-#ifndef __CUDACC__
-#include <stdint.h>
-#endif
-
-#ifndef TREE_FN
-#include <math.h>
-#define TREE_FN static inline __attribute__((always_inline))
-#endif
+#include "shared/host_device.h"
 
 /* Particles of a leaf, at most, but for those that share a key. */
 enum { TREE_LEAF = 32 };
@@ -63,7 +56,7 @@ struct tree_motion {
     float xyy, xyz, yyy, yyz;
 };
 
-TREE_FN void tree_begin(struct tree_moments *c)
+HOST_DEVICE void tree_begin(struct tree_moments *c)
 {
     c->m = c->radius = 0.0;
     c->mixed = 0;
@@ -73,8 +66,8 @@ TREE_FN void tree_begin(struct tree_moments *c)
 }
 
 /* First pass: mass and box of a particle or a cell. */
-TREE_FN void tree_add_mass(struct tree_moments *c, double m, const double x[3],
-                           const double origin[3], const double low[3], const double high[3])
+HOST_DEVICE void tree_add_mass(struct tree_moments *c, double m, const double x[3],
+                               const double origin[3], const double low[3], const double high[3])
 {
     c->mixed |= (m < 0.0) != (c->m < 0.0) && m != 0.0 && c->m != 0.0;
     c->m += m;
@@ -86,19 +79,22 @@ TREE_FN void tree_add_mass(struct tree_moments *c, double m, const double x[3],
 }
 
 /* After it: the centre of mass. */
-TREE_FN void tree_centre(struct tree_moments *c, const double origin[3])
+HOST_DEVICE void tree_centre(struct tree_moments *c, const double origin[3])
 {
     for (int k = 0; k < 3; k++)
         c->x[k] =
             c->m != 0.0 && !c->mixed ? origin[k] + c->x[k] / c->m : 0.5 * (c->low[k] + c->high[k]);
 }
 
-TREE_FN double tree_larger(double a, double b) { return a > b ? a : b; }
+HOST_DEVICE double tree_larger(double a, double b) { return a > b ? a : b; }
 
-TREE_FN double tree_square(const double d[3]) { return d[0] * d[0] + d[1] * d[1] + d[2] * d[2]; }
+HOST_DEVICE double tree_square(const double d[3])
+{
+    return d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+}
 
 /* Second pass: the moments of mass m at distance d; the radius is the caller's to find. */
-TREE_FN void tree_add_particle(struct tree_moments *c, double m, const double d[3])
+HOST_DEVICE void tree_add_particle(struct tree_moments *c, double m, const double d[3])
 {
     const double x = m * d[0], y = m * d[1], z = m * d[2];
     const double xx = x * d[0], xy = x * d[1], xz = x * d[2], yy = y * d[1], yz = y * d[2];
@@ -112,8 +108,8 @@ TREE_FN void tree_add_particle(struct tree_moments *c, double m, const double d[
 }
 
 /* The same of a child cell whose centre is at distance d, and the radius. */
-TREE_FN void tree_add_cell(struct tree_moments *c, const struct tree_moments *child,
-                           const double d[3])
+HOST_DEVICE void tree_add_cell(struct tree_moments *c, const struct tree_moments *child,
+                               const double d[3])
 {
     const double *q = child->second, *o = child->third, x = d[0], y = d[1], z = d[2];
     tree_add_particle(c, child->m, d);
@@ -133,7 +129,7 @@ TREE_FN void tree_add_cell(struct tree_moments *c, const struct tree_moments *ch
 }
 
 /* The radius is no larger than the distance to the box's farthest corner. */
-TREE_FN void tree_close(struct tree_moments *c)
+HOST_DEVICE void tree_close(struct tree_moments *c)
 {
     double r2 = 0.0;
     for (int k = 0; k < 3; k++) {
@@ -146,13 +142,13 @@ TREE_FN void tree_close(struct tree_moments *c)
 }
 
 /* The least single precision number that is not below a. */
-TREE_FN float tree_above(double a)
+HOST_DEVICE float tree_above(double a)
 {
     const float f = (float)a;
     return (double)f < a ? f * (1.0f + 0x1p-23f) : f;
 }
 
-TREE_FN void tree_single(const struct tree_moments *c, struct tree_far *f, struct tree_place *p)
+HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_far *f, struct tree_place *p)
 {
     const double *q = c->second, *o = c->third, third = 1.0 / 3.0, fifth = 0.2;
     const double trace = (q[0] + q[3] + q[5]) * third;
@@ -173,15 +169,15 @@ TREE_FN void tree_single(const struct tree_moments *c, struct tree_far *f, struc
 }
 
 /* After all momenta are summed: the velocity of the centre of mass. */
-TREE_FN void tree_motion_centre(const struct tree_moments *c, struct tree_rates *r)
+HOST_DEVICE void tree_motion_centre(const struct tree_moments *c, struct tree_rates *r)
 {
     for (int k = 0; k < 3; k++) r->v[k] = c->m != 0.0 && !c->mixed ? r->v[k] / c->m : 0.0;
 }
 
 /* The rates of the moments of mass m at distance d, whose velocity relative to the centre is w; of
  * a cell (NULL: it is a particle) with its own. */
-TREE_FN void tree_add_rates(struct tree_rates *r, double m, const struct tree_moments *cell,
-                            const struct tree_rates *own, const double d[3], const double w[3])
+HOST_DEVICE void tree_add_rates(struct tree_rates *r, double m, const struct tree_moments *cell,
+                                const struct tree_rates *own, const double d[3], const double w[3])
 {
     static const int pair[6][2] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
     static const int at[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
@@ -206,7 +202,7 @@ TREE_FN void tree_add_rates(struct tree_rates *r, double m, const struct tree_mo
     }
 }
 
-TREE_FN void tree_motion_single(const struct tree_rates *r, struct tree_motion *s)
+HOST_DEVICE void tree_motion_single(const struct tree_rates *r, struct tree_motion *s)
 {
     struct tree_moments c = {0}; /* traces are taken out of rates as of moments */
     struct tree_far f;
@@ -223,8 +219,8 @@ TREE_FN void tree_motion_single(const struct tree_rates *r, struct tree_motion *
 /* What a cell of side l is taken for in Barnes and Hut's walk, d > l/theta + delta, delta being the
  * distance of the centre of mass from the cube's centre (Bedorf, Gaburov and Portegies Zwart 2012).
  * low: of the box. */
-TREE_FN float tree_barnes_hut_size(const struct tree_moments *c, const double low[3], double side,
-                                   double theta)
+HOST_DEVICE float tree_barnes_hut_size(const struct tree_moments *c, const double low[3],
+                                       double side, double theta)
 {
     double delta2 = 0.0;
     for (int k = 0; k < 3; k++) {

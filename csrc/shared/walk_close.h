@@ -7,7 +7,7 @@
  * the tile's radius, relative places leave its distance an error of 2^-18 in single; terms could
  * leave the range of single; and at distance zero it adds nothing. Every s^2 with such an r^2 is
  * below this, however it was rounded. */
-PAIR_FN real walk_close(real eps2, real radius)
+HOST_DEVICE real walk_close(real eps2, real radius)
 {
     const real share = radius * (real)0x1p-6, least = (real)1e-24;
     const real slack = (real)(1 + (REAL_BITS == 32 ? 0x1p-22 : 0x1p-51));

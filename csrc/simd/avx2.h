@@ -1,7 +1,7 @@
 /* avx2.h - the operations of the kernels in AVX2 with FMA. */
 #include <immintrin.h>
 #define VEC_REGISTER(a) "+x"(a)
-#define PAIR_FN static inline __attribute__((always_inline))
+#include "shared/host_device.h"
 
 #if REAL_BITS == 32
 #define VL 8
@@ -12,8 +12,8 @@ typedef __m256 vmask;
 #define vmask_index(p, j)                                                                          \
     _mm256_castsi256_ps(                                                                           \
         _mm256_cmpeq_epi32(_mm256_loadu_si256((const void *)(p)), _mm256_set1_epi32(j)))
-PAIR_FN vec v_rsqrt_seed(vec x) { return _mm256_rsqrt_ps(x); }
-PAIR_FN void v_accumulate(double *d, vec s)
+HOST_DEVICE vec v_rsqrt_seed(vec x) { return _mm256_rsqrt_ps(x); }
+HOST_DEVICE void v_accumulate(double *d, vec s)
 {
     const __m256d lo = _mm256_cvtps_pd(_mm256_castps256_ps128(s));
     const __m256d hi = _mm256_cvtps_pd(_mm256_extractf128_ps(s, 1));
@@ -23,17 +23,17 @@ PAIR_FN void v_accumulate(double *d, vec s)
 /* Integers, and differences of them (modulo 2^32) as numbers. */
 typedef __m256i vint;
 #define v_set1_int _mm256_set1_epi32
-PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
 {
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_loadu_si256((const void *)a), b));
 }
 /* The sums of the lanes of each, in double. */
-PAIR_FN __m256d v_halves(vec a)
+HOST_DEVICE __m256d v_halves(vec a)
 {
     return _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(a)),
                          _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)));
 }
-PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
 {
     const __m256d ab = _mm256_hadd_pd(v_halves(a), v_halves(b));
     const __m256d cd = _mm256_hadd_pd(v_halves(c), v_halves(d));
@@ -41,7 +41,7 @@ PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
                                         _mm256_permute2f128_pd(ab, cd, 0x31)));
 }
 /* Row k of four numbers at p[k]; the columns. */
-PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     __m256 r[4];
     for (int k = 0; k < 4; k++)
@@ -62,8 +62,8 @@ typedef __m256d vmask;
     _mm256_castsi256_pd(_mm256_cvtepi32_epi64(                                                     \
         _mm_cmpeq_epi32(_mm_loadu_si128((const void *)(p)), _mm_set1_epi32(j))))
 #define RSQRT_SEED_BITS 11
-PAIR_FN vec v_rsqrt_seed(vec x) { return _mm256_cvtps_pd(_mm_rsqrt_ps(_mm256_cvtpd_ps(x))); }
-PAIR_FN void v_accumulate(double *d, vec s)
+HOST_DEVICE vec v_rsqrt_seed(vec x) { return _mm256_cvtps_pd(_mm_rsqrt_ps(_mm256_cvtpd_ps(x))); }
+HOST_DEVICE void v_accumulate(double *d, vec s)
 {
     _mm256_storeu_pd(d, _mm256_add_pd(_mm256_loadu_pd(d), s));
 }

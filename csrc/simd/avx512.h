@@ -1,7 +1,7 @@
 /* avx512.h - the operations of the kernels in AVX-512 (F, DQ, VL, BW). */
 #include <immintrin.h>
 #define VEC_REGISTER(a) "+v"(a)
-#define PAIR_FN static inline __attribute__((always_inline))
+#include "shared/host_device.h"
 
 #if REAL_BITS == 32
 #define VL 16
@@ -10,8 +10,8 @@ typedef __m512 vec;
 typedef __mmask16 vmask;
 #define V(op) _mm512_##op##_ps
 #define vmask_index(p, j) _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(p), _mm512_set1_epi32(j))
-PAIR_FN vec v_rsqrt_seed(vec x) { return _mm512_rsqrt14_ps(x); }
-PAIR_FN void v_accumulate(double *d, vec s)
+HOST_DEVICE vec v_rsqrt_seed(vec x) { return _mm512_rsqrt14_ps(x); }
+HOST_DEVICE void v_accumulate(double *d, vec s)
 {
     const __m512d lo = _mm512_cvtps_pd(_mm512_castps512_ps256(s));
     const __m512d hi = _mm512_cvtps_pd(_mm512_extractf32x8_ps(s, 1));
@@ -23,18 +23,18 @@ PAIR_FN void v_accumulate(double *d, vec s)
 /* Integers, and differences of them (modulo 2^32) as numbers. */
 typedef __m512i vint;
 #define v_set1_int _mm512_set1_epi32
-PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
 {
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(a), b));
 }
 /* The sums of the lanes of each, in double. */
-PAIR_FN __m256d v_quarters(vec a)
+HOST_DEVICE __m256d v_quarters(vec a)
 {
     const __m512d half = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)),
                                        _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)));
     return _mm256_add_pd(_mm512_castpd512_pd256(half), _mm512_extractf64x4_pd(half, 1));
 }
-PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
 {
     const __m256d ab = _mm256_hadd_pd(v_quarters(a), v_quarters(b));
     const __m256d cd = _mm256_hadd_pd(v_quarters(c), v_quarters(d));
@@ -42,7 +42,7 @@ PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
                                         _mm256_permute2f128_pd(ab, cd, 0x31)));
 }
 /* Row k of four numbers at p[k]; the columns. */
-PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     __m512 r[4];
     for (int k = 0; k < 4; k++) {
@@ -65,8 +65,8 @@ typedef __mmask8 vmask;
 #define vmask_index(p, j)                                                                          \
     _mm256_cmpeq_epi32_mask(_mm256_loadu_si256((const void *)(p)), _mm256_set1_epi32(j))
 #define RSQRT_SEED_BITS 14
-PAIR_FN vec v_rsqrt_seed(vec x) { return _mm512_rsqrt14_pd(x); }
-PAIR_FN void v_accumulate(double *d, vec s)
+HOST_DEVICE vec v_rsqrt_seed(vec x) { return _mm512_rsqrt14_pd(x); }
+HOST_DEVICE void v_accumulate(double *d, vec s)
 {
     _mm512_storeu_pd(d, _mm512_add_pd(_mm512_loadu_pd(d), s));
 }

@@ -1,6 +1,6 @@
 /* base.h - the operations of the kernels on what every machine has: SSE2 on x86-64,
  * NEON on aarch64, and the compiler's vector types elsewhere. */
-#define PAIR_FN static inline __attribute__((always_inline))
+#include "shared/host_device.h"
 #include <math.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -28,14 +28,14 @@ typedef lane_int vmask __attribute__((vector_size(16)));
 #define VEC_REGISTER(a) "+m"(a)
 #endif
 
-PAIR_FN vec v_load(const real *p)
+HOST_DEVICE vec v_load(const real *p)
 {
     vec a;
     memcpy(&a, p, sizeof a);
     return a;
 }
-PAIR_FN void v_store(real *p, vec a) { memcpy(p, &a, sizeof a); }
-PAIR_FN vec v_fill(real a)
+HOST_DEVICE void v_store(real *p, vec a) { memcpy(p, &a, sizeof a); }
+HOST_DEVICE vec v_fill(real a)
 {
 #if REAL_BITS == 32
     return (vec){a, a, a, a};
@@ -58,18 +58,18 @@ PAIR_FN vec v_fill(real a)
 #define v_fnma(a, b, c) ((c) - (a) * (b))
 #endif
 #define v_lt(a, b) ((vmask)((a) < (b)))
-PAIR_FN vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | ((vmask)b & ~m)); }
+HOST_DEVICE vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | ((vmask)b & ~m)); }
 #define v_min(a, b) v_select(v_lt(a, b), a, b)
 #define v_max(a, b) v_select(v_lt(b, a), a, b)
 #define v_abs(a) ((vec)((vmask)(a) & ~(vmask)v_set1(-0.0)))
 
-PAIR_FN unsigned vmask_bits(vmask m)
+HOST_DEVICE unsigned vmask_bits(vmask m)
 {
     unsigned bits = 0;
     for (int l = 0; l < VL; l++) bits |= m[l] ? 1u << l : 0;
     return bits;
 }
-PAIR_FN vmask vmask_index(const int32_t *p, int32_t j)
+HOST_DEVICE vmask vmask_index(const int32_t *p, int32_t j)
 {
     vmask m = {0};
     for (int l = 0; l < VL; l++) m[l] = -(lane_int)(p[l] == j);
@@ -79,7 +79,7 @@ PAIR_FN vmask vmask_index(const int32_t *p, int32_t j)
 /* 1/sqrt: an 11-bit seed to refine on x86, else the correctly rounded operations. */
 #if defined(__SSE2__)
 #define RSQRT_SEED_BITS 11
-PAIR_FN vec v_rsqrt_seed(vec x)
+HOST_DEVICE vec v_rsqrt_seed(vec x)
 {
 #if REAL_BITS == 32
     return (vec)_mm_rsqrt_ps((__m128)x);
@@ -89,7 +89,7 @@ PAIR_FN vec v_rsqrt_seed(vec x)
 }
 #else
 #define RSQRT_SEED_BITS 11
-PAIR_FN vec v_rsqrt_exact(vec x)
+HOST_DEVICE vec v_rsqrt_exact(vec x)
 {
     for (int l = 0; l < VL; l++) x[l] = (real)(1.0 / sqrt((double)x[l]));
     return x;
@@ -98,7 +98,7 @@ PAIR_FN vec v_rsqrt_exact(vec x)
 #define v_rsqrt_seed v_rsqrt_exact
 #endif
 
-PAIR_FN void v_accumulate(double *d, vec s)
+HOST_DEVICE void v_accumulate(double *d, vec s)
 {
     for (int l = 0; l < VL; l++) d[l] += (double)s[l];
 }
@@ -106,26 +106,26 @@ PAIR_FN void v_accumulate(double *d, vec s)
 #if REAL_BITS == 32
 /* Integers, and differences of them (modulo 2^32) as numbers. */
 typedef uint32_t vint __attribute__((vector_size(16)));
-PAIR_FN vint v_set1_int(int32_t a)
+HOST_DEVICE vint v_set1_int(int32_t a)
 {
     const uint32_t b = (uint32_t)a;
     return (vint){b, b, b, b};
 }
-PAIR_FN vec v_int_difference(const int32_t *a, vint b)
+HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
 {
     vint c;
     memcpy(&c, a, sizeof c);
     return __builtin_convertvector((vmask)(c - b), vec);
 }
 /* The sums of the lanes of each, in double. */
-PAIR_FN void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
 {
     const vec v[4] = {a, b, c, d};
     for (int k = 0; k < 4; k++)
         sum[k] = ((double)v[k][0] + (double)v[k][2]) + ((double)v[k][1] + (double)v[k][3]);
 }
 /* Row k of four numbers at p[k]; the columns. */
-PAIR_FN void v_columns(const float *const p[VL], vec column[4])
+HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     for (int c = 0; c < 4; c++) column[c] = (vec){p[0][c], p[1][c], p[2][c], p[3][c]};
 }
@@ -135,17 +135,17 @@ PAIR_FN void v_columns(const float *const p[VL], vec column[4])
 typedef struct {
     double lane[4];
 } quad;
-PAIR_FN quad q_load(const double *p)
+HOST_DEVICE quad q_load(const double *p)
 {
     quad a;
     memcpy(&a, p, sizeof a);
     return a;
 }
-PAIR_FN quad q_set(double a, double b, double c, double d) { return (quad){{a, b, c, d}}; }
+HOST_DEVICE quad q_set(double a, double b, double c, double d) { return (quad){{a, b, c, d}}; }
 #define q_set1(a) q_set(a, a, a, a)
 #define q_zero() q_set(0, 0, 0, 0)
 #define QUAD_OP(name, expression)                                                                  \
-    PAIR_FN quad name(quad a, quad b)                                                              \
+    HOST_DEVICE quad name(quad a, quad b)                                                          \
     {                                                                                              \
         for (int k = 0; k < 4; k++) a.lane[k] = expression;                                        \
         return a;                                                                                  \
@@ -153,7 +153,7 @@ PAIR_FN quad q_set(double a, double b, double c, double d) { return (quad){{a, b
 QUAD_OP(q_add, a.lane[k] + b.lane[k])
 QUAD_OP(q_sub, a.lane[k] - b.lane[k])
 QUAD_OP(q_mul, a.lane[k] * b.lane[k])
-PAIR_FN quad q_fma(quad a, quad b, quad c)
+HOST_DEVICE quad q_fma(quad a, quad b, quad c)
 {
     for (int k = 0; k < 4; k++) {
 #if defined(__aarch64__)
@@ -165,7 +165,7 @@ PAIR_FN quad q_fma(quad a, quad b, quad c)
     return a;
 }
 /* Rounds by a magic number: beyond 2^51 everything is an integer. */
-PAIR_FN void q_split(quad a, quad *hi, quad *lo)
+HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
 {
     for (int k = 0; k < 4; k++) {
         const double magic = 6755399441055744.0, x = a.lane[k];
@@ -174,7 +174,7 @@ PAIR_FN void q_split(quad a, quad *hi, quad *lo)
         lo->lane[k] = x - hi->lane[k];
     }
 }
-PAIR_FN void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, quad d)
+HOST_DEVICE void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, quad d)
 {
     for (int k = 0; k < nrow; k++) {
         real *r = row + 16 * k;
@@ -182,13 +182,13 @@ PAIR_FN void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, 
         r[3] = (real)d.lane[k];
     }
 }
-PAIR_FN void q_store_single(float *p, quad a)
+HOST_DEVICE void q_store_single(float *p, quad a)
 {
     for (int k = 0; k < 4; k++) p[k] = (float)a.lane[k];
 }
 /* Four points, as in simd/quad_avx.h. */
-PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
-                           float *low)
+HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
+                               float *low)
 {
     const double magic = 6755399441055744.0;
     for (int k = 0; k < 12; k++) {

@@ -1,6 +1,6 @@
 /* long_double.h - the operations of pair.h on one long double. */
 #include <math.h>
-#define PAIR_FN static inline
+#include "shared/host_device.h"
 typedef long double vec;
 #define v_set1(a) ((long double)(a))
 #define v_add(a, b) ((a) + (b))

@@ -9,18 +9,18 @@ typedef __m256d quad;
 #define q_mul _mm256_mul_pd
 #define q_fma _mm256_fmadd_pd
 /* Splits x, y, z on the grid of integers; the fourth lane stays whole in hi. */
-PAIR_FN void q_split(quad a, quad *hi, quad *lo)
+HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
 {
     const quad r = _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     *hi = _mm256_cvtps_pd(_mm256_cvtpd_ps(_mm256_blend_pd(r, a, 8)));
     *lo = _mm256_sub_pd(a, *hi);
 }
 #if REAL_BITS == 32
-PAIR_FN void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
+HOST_DEVICE void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
 #endif
 #if REAL_BITS == 32
 /* x y z x, y z x y, z x y z as rows of x, y and z, 16 apart. */
-PAIR_FN void q_store_points(float *row, const __m128 part[3])
+HOST_DEVICE void q_store_points(float *row, const __m128 part[3])
 {
     const __m128 a = part[0], b = part[1], c = part[2];
     const __m128 ab = _mm_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 2, 1)); /* y z y z */
@@ -33,8 +33,8 @@ PAIR_FN void q_store_points(float *row, const __m128 part[3])
 /* Four points, three coordinates each, less an origin that comes as three quads of coordinates in
  * turn, and times a unit, as integers and what is beside them, a row of each coordinate; INT32_MIN
  * where they do not fit. */
-PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
-                           float *low)
+HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
+                               float *low)
 {
     __m128 part[3], beside[3];
     for (int k = 0; k < 3; k++) {
@@ -49,7 +49,7 @@ PAIR_FN void q_pack_points(const double *x, const quad origin[3], quad unit, int
 #endif
 /* Writes the quads of four records as columns of up to four rows, each 16 apart. */
 #if REAL_BITS == 32
-PAIR_FN void q_store_columns(float *row, const int nrow, quad a, quad b, quad c, quad d)
+HOST_DEVICE void q_store_columns(float *row, const int nrow, quad a, quad b, quad c, quad d)
 {
     __m128 r0 = _mm256_cvtpd_ps(a), r1 = _mm256_cvtpd_ps(b);
     __m128 r2 = _mm256_cvtpd_ps(c), r3 = _mm256_cvtpd_ps(d);
@@ -60,7 +60,7 @@ PAIR_FN void q_store_columns(float *row, const int nrow, quad a, quad b, quad c,
     if (nrow == 4) _mm_storeu_ps(row + 48, r3);
 }
 #else
-PAIR_FN void q_store_columns(double *row, const int nrow, quad a, quad b, quad c, quad d)
+HOST_DEVICE void q_store_columns(double *row, const int nrow, quad a, quad b, quad c, quad d)
 {
     const quad t0 = _mm256_unpacklo_pd(a, b), t1 = _mm256_unpackhi_pd(a, b);
     const quad t2 = _mm256_unpacklo_pd(c, d), t3 = _mm256_unpackhi_pd(c, d);

@@ -18,6 +18,8 @@
 #define TREE_UNROLL _Pragma("GCC unroll 16")
 #include "shared/tree_expansion.h"
 #include "shared/tree_mac.h"
+#include "shared/pair.h"
+#include "shared/pair_double.h"
 
 static int reserve(struct tree_list *list, int64_t more, struct tree_work *w)
 {
@@ -184,7 +186,7 @@ static void walk(const struct tree_job *job, const struct tree_opening *o,
 /* ---- cells to expansions -------------------------------------------------------- */
 
 /* Moments of cells, from `spread` on as in tree_far, in the units of a group. */
-PAIR_FN void take_moments(const struct tree_group *g, const vec q[13], struct tree_multipole *c)
+HOST_DEVICE void take_moments(const struct tree_group *g, const vec q[13], struct tree_multipole *c)
 {
     const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), u3 = v_mul(u2, u);
     c->spread = v_mul(u2, q[0]);
@@ -196,8 +198,8 @@ PAIR_FN void take_moments(const struct tree_group *g, const vec q[13], struct tr
 }
 
 /* A vector of cells, as seen from the centre of a group, in its units. */
-PAIR_FN void take_cells(const struct tree_far *far, const int32_t *cell, const struct tree_group *g,
-                        struct tree_multipole *c)
+HOST_DEVICE void take_cells(const struct tree_far *far, const int32_t *cell,
+                            const struct tree_group *g, struct tree_multipole *c)
 {
     const float *row[VL];
     vec v[20];
@@ -214,8 +216,8 @@ PAIR_FN void take_cells(const struct tree_far *far, const int32_t *cell, const s
 }
 
 /* How they change: minus their velocities, and the rates of their moments as if a cell's. */
-PAIR_FN void take_motions(const struct tree_motion *motion, const int32_t *cell,
-                          const struct tree_group *g, vec back[3], struct tree_multipole *c)
+HOST_DEVICE void take_motions(const struct tree_motion *motion, const int32_t *cell,
+                              const struct tree_group *g, vec back[3], struct tree_multipole *c)
 {
     const float *row[VL];
     vec v[16];
@@ -238,7 +240,7 @@ PAIR_FN void take_motions(const struct tree_motion *motion, const int32_t *cell,
     }
 
 /* Adds sums over the lanes to terms of an expansion. */
-PAIR_FN void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_SUPER], int at)
+HOST_DEVICE void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_SUPER], int at)
 {
     for (int k = 0; k < terms; k++) {
         real lane[VL];
@@ -249,9 +251,9 @@ PAIR_FN void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_S
     }
 }
 
-PAIR_FN void expand_order(const int order, const int jerk, const struct tree_job *job,
-                          const struct tree_group *g, struct tree_work *w,
-                          float (*local)[TREE_SUPER], int at)
+HOST_DEVICE void expand_order(const int order, const int jerk, const struct tree_job *job,
+                              const struct tree_group *g, struct tree_work *w,
+                              float (*local)[TREE_SUPER], int at)
 {
     const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
     const int terms = (order + 1) * (order + 1);
@@ -294,9 +296,9 @@ static void expand(const struct tree_job *job, const struct tree_group *g, struc
 #undef CALL_JERK
 }
 
-PAIR_FN void shift_order(const int order, const struct tree_group *from,
-                         const float (*local)[TREE_SUPER], int at, const struct tree_group *to,
-                         int count, float (*shifted)[TREE_SUPER])
+HOST_DEVICE void shift_order(const int order, const struct tree_group *from,
+                             const float (*local)[TREE_SUPER], int at, const struct tree_group *to,
+                             int count, float (*shifted)[TREE_SUPER])
 {
     vec all[TREE_TERMS], sum[TREE_TERMS];
     for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);

@@ -14,8 +14,8 @@ struct bodies {
     vec v[3], jerk[3]; /* where that is wanted */
 };
 
-PAIR_FN void local_on(const int order, const int jerk, const struct tree_group *g,
-                      const float (*local)[TREE_SUPER], int at, struct bodies *b)
+HOST_DEVICE void local_on(const int order, const int jerk, const struct tree_group *g,
+                          const float (*local)[TREE_SUPER], int at, struct bodies *b)
 {
     const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), zero = v_set1(0);
     vec all[TREE_TERMS], phi = zero, acc[3] = {zero, zero, zero};
@@ -32,7 +32,7 @@ PAIR_FN void local_on(const int order, const int jerk, const struct tree_group *
 }
 
 /* One cell for all lanes: its moments, from `spread` on as in tree_far, times a scale. */
-PAIR_FN struct tree_multipole one_cell(float m, float scale, const float *q)
+HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
 {
     vec v[13];
     for (int k = 0; k < 13; k++) v[k] = v_set1(scale * q[k]);
@@ -52,9 +52,9 @@ PAIR_FN struct tree_multipole one_cell(float m, float scale, const float *q)
                                    .yyz = v[12]};
 }
 
-PAIR_FN void points_on(const int octupole, const int jerk, const struct tree_job *job,
-                       const struct tree_group *g, const struct tree_list *list, struct bodies b[],
-                       int vectors)
+HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree_job *job,
+                           const struct tree_group *g, const struct tree_list *list,
+                           struct bodies b[], int vectors)
 {
     for (int32_t k = 0; k < list->count; k++) {
         const struct tree_far *f = &job->tree->far[list->cell[k]];
@@ -81,38 +81,35 @@ PAIR_FN void points_on(const int octupole, const int jerk, const struct tree_job
 
 /* Pairs of `n` sources with two vectors of targets; near: the least s^2 of each. `own`: some of
  * them are targets themselves, number self after the first. */
-PAIR_FN void pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first,
-                      int n, struct bodies b[2], const vec self[2], vec near[2])
+HOST_DEVICE void pairs_on(const struct tree_work *w, const int own, const int jerk, int32_t first,
+                          int n, const struct bodies b[2], const vec self[2], vec near[2],
+                          struct pair_sum sum[2])
 {
     near[0] = near[1] = v_set1(8); /* farther than the box is wide */
     for (int k = 0; k < n; k++) {
-        const vec m = v_set1(w->source[3][k]), at = v_set1(own ? w->source_at[k] - first : 0);
+        const vec at = v_set1(own ? w->source_at[k] - first : 0);
+        struct pair_j j = {.x = v_set1(w->source[0][k]),
+                           .y = v_set1(w->source[1][k]),
+                           .z = v_set1(w->source[2][k]),
+                           .m = v_set1(w->source[3][k])};
+        if (jerk) {
+            j.vx = v_set1(w->motion[0][k]);
+            j.vy = v_set1(w->motion[1][k]);
+            j.vz = v_set1(w->motion[2][k]);
+        }
         TREE_UNROLL
         for (int v = 0; v < 2; v++) {
-            const vec x = v_sub(v_set1(w->source[0][k]), b[v].x);
-            const vec y = v_sub(v_set1(w->source[1][k]), b[v].y);
-            const vec z = v_sub(v_set1(w->source[2][k]), b[v].z);
-            vec s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, b[v].eps2))), mass = m;
+            const struct pair_i i = {b[v].x,          b[v].y,          b[v].z,
+                                     .vx = b[v].v[0], .vy = b[v].v[1], .vz = b[v].v[2]};
+            const struct pair_sep r = pair_separation(0, &i, &j);
+            vec s2 = pair_distance2(&r, b[v].eps2), m = j.m;
             if (own) {
                 const vmask same = v_lt(v_abs(v_sub(at, self[v])), v_set1(0.5));
                 s2 = v_select(same, v_set1(1), s2);
-                mass = v_select(same, v_set1(0), m);
+                m = v_select(same, v_set1(0), m);
             }
-            const vec s = v_rsqrt(s2), ms = v_mul(mass, s), ms3 = v_mul(ms, v_mul(s, s));
             near[v] = v_min(near[v], s2);
-            b[v].phi = v_add(b[v].phi, ms);
-            b[v].acc[0] = v_fma(ms3, x, b[v].acc[0]);
-            b[v].acc[1] = v_fma(ms3, y, b[v].acc[1]);
-            b[v].acc[2] = v_fma(ms3, z, b[v].acc[2]);
-            if (!jerk) continue;
-            const vec vx = v_sub(v_set1(w->motion[0][k]), b[v].v[0]);
-            const vec vy = v_sub(v_set1(w->motion[1][k]), b[v].v[1]);
-            const vec vz = v_sub(v_set1(w->motion[2][k]), b[v].v[2]);
-            const vec rv = v_fma(z, vz, v_fma(y, vy, v_mul(x, vx)));
-            const vec along = v_mul(v_mul(rv, v_set1(3)), v_mul(s, s));
-            b[v].jerk[0] = v_fma(ms3, v_fnma(along, x, vx), b[v].jerk[0]);
-            b[v].jerk[1] = v_fma(ms3, v_fnma(along, y, vy), b[v].jerk[1]);
-            b[v].jerk[2] = v_fma(ms3, v_fnma(along, z, vz), b[v].jerk[2]);
+            pair_add(jerk, &i, &j, m, v_rsqrt(s2), &r, &sum[v]);
         }
     }
 }
@@ -129,23 +126,23 @@ static void careful_pairs(const struct tree_job *job, const struct tree_group *g
         for (int k = 0; k < n; k++) {
             const int32_t at = w->source_at[k];
             if (at == self) continue;
-            const double x = ((double)from->x[at] - to->x[t]) + ((double)from->xl[at] - to->xl[t]);
-            const double y = ((double)from->y[at] - to->y[t]) + ((double)from->yl[at] - to->yl[t]);
-            const double z = ((double)from->z[at] - to->z[t]) + ((double)from->zl[at] - to->zl[t]);
-            const double s2 = x * x + y * y + z * z + (double)job->eps2[t];
-            w->counts.coincidences += s2 == 0.0;
-            if (s2 == 0.0) continue;
-            const double s = 1.0 / sqrt(s2), ms = (double)from->m[at] * s, ms3 = ms * s * s;
-            sums->phi[i] += ms;
-            sums->acc[0][i] += ms3 * x, sums->acc[1][i] += ms3 * y, sums->acc[2][i] += ms3 * z;
+            const double r[3] = {
+                ((double)to->x[t] - from->x[at]) + ((double)to->xl[t] - from->xl[at]),
+                ((double)to->y[t] - from->y[at]) + ((double)to->yl[t] - from->yl[at]),
+                ((double)to->z[t] - from->z[at]) + ((double)to->zl[t] - from->zl[at])};
+            const double eps2 = (double)job->eps2[t], m = (double)from->m[at];
+            const int at_one_place = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + eps2 == 0.0;
+            w->counts.coincidences += at_one_place;
+            if (at_one_place) continue;
+            double acc[3] = {sums->acc[0][i], sums->acc[1][i], sums->acc[2][i]};
+            const double y = pair_add_double(r, eps2, m, acc, &sums->phi[i]);
+            for (int c = 0; c < 3; c++) sums->acc[c][i] = acc[c];
             if (!job->jerk) continue;
-            const double vx = (double)(job->speed * from->vx[at]) - (double)to->vx[t];
-            const double vy = (double)(job->speed * from->vy[at]) - (double)to->vy[t];
-            const double vz = (double)(job->speed * from->vz[at]) - (double)to->vz[t];
-            const double along = 3.0 * (x * vx + y * vy + z * vz) * s * s;
-            sums->jerk[0][i] += ms3 * (vx - along * x);
-            sums->jerk[1][i] += ms3 * (vy - along * y);
-            sums->jerk[2][i] += ms3 * (vz - along * z);
+            const double v[3] = {(double)to->vx[t] - (double)(job->speed * from->vx[at]),
+                                 (double)to->vy[t] - (double)(job->speed * from->vy[at]),
+                                 (double)to->vz[t] - (double)(job->speed * from->vz[at])};
+            const double along = 3.0 * (r[0] * v[0] + r[1] * v[1] + r[2] * v[2]) * y * y;
+            for (int c = 0; c < 3; c++) sums->jerk[c][i] -= m * y * y * y * (v[c] - along * r[c]);
         }
     }
 }
@@ -160,6 +157,14 @@ static void add_up(const struct bodies *b, int v, int jerk, struct tree_sums *su
     v_accumulate(sums->phi + v * VL, b->phi);
     for (int c = 0; c < 3; c++) v_accumulate(sums->acc[c] + v * VL, b->acc[c]);
     for (int c = 0; c < 3 && jerk; c++) v_accumulate(sums->jerk[c] + v * VL, b->jerk[c]);
+}
+
+static void add_pairs(const struct pair_sum *sum, int v, int jerk, struct tree_sums *sums)
+{
+    const vec acc[3] = {sum->ax, sum->ay, sum->az}, rate[3] = {sum->jx, sum->jy, sum->jz};
+    v_accumulate(sums->phi + v * VL, sum->pot);
+    for (int c = 0; c < 3; c++) v_accumulate(sums->acc[c] + v * VL, acc[c]);
+    for (int c = 0; c < 3 && jerk; c++) v_accumulate(sums->jerk[c] + v * VL, rate[c]);
 }
 
 enum { VECTORS = TREE_GROUP / VL };
@@ -194,24 +199,21 @@ static void flush(const struct tree_job *job, const struct tree_group *g, struct
     w->counts.pairs += (int64_t)n * g->count;
     clear(&found, jerk);
     for (int v = 0; v < VECTORS && !far_apart; v += 2) {
-        struct bodies two[2] = {b[v], b[v + 1]};
+        const struct pair_sum none = {zero, zero, zero, zero, zero, zero, zero};
+        struct pair_sum sum[2] = {none, none};
         vec self[2] = {zero, zero}, near[2];
-        for (int k = 0; k < 2; k++) {
-            two[k].phi = zero;
-            for (int c = 0; c < 3; c++) two[k].acc[c] = two[k].jerk[c] = zero;
-        }
         if (own) number_selves(job, g, v, self);
         if (own && jerk)
-            pairs_on(w, 1, 1, g->self_first, n, two, self, near);
+            pairs_on(w, 1, 1, g->self_first, n, b + v, self, near, sum);
         else if (own)
-            pairs_on(w, 1, 0, g->self_first, n, two, self, near);
+            pairs_on(w, 1, 0, g->self_first, n, b + v, self, near, sum);
         else if (jerk)
-            pairs_on(w, 0, 1, 0, n, two, self, near);
+            pairs_on(w, 0, 1, 0, n, b + v, self, near, sum);
         else
-            pairs_on(w, 0, 0, 0, n, two, self, near);
+            pairs_on(w, 0, 0, 0, n, b + v, self, near, sum);
         for (int k = 0; k < 2; k++) {
             careful |= (uint32_t)vmask_bits(v_lt(near[k], close)) << (v + k) * VL;
-            add_up(&two[k], v + k, jerk, &found);
+            add_pairs(&sum[k], v + k, jerk, &found);
         }
     }
     if (careful) careful_pairs(job, g, w, careful, n, sums);
@@ -255,8 +257,8 @@ static void leaves_on(const struct tree_job *job, const struct tree_group *g, st
 }
 
 /* A vector of targets from the t-th on. */
-PAIR_FN void take_bodies(const int jerk, const struct tree_job *job, const struct tree_group *g,
-                         int32_t t, struct bodies *b)
+HOST_DEVICE void take_bodies(const int jerk, const struct tree_job *job, const struct tree_group *g,
+                             int32_t t, struct bodies *b)
 {
     const struct tree_points *p = job->targets;
     const vec zero = v_set1(0);
@@ -269,9 +271,9 @@ PAIR_FN void take_bodies(const int jerk, const struct tree_job *job, const struc
     if (jerk) b->v[0] = v_load(p->vx + t), b->v[1] = v_load(p->vy + t), b->v[2] = v_load(p->vz + t);
 }
 
-PAIR_FN void sum_of(const int jerk, const struct tree_job *job, const struct tree_group *g,
-                    struct tree_work *w, const float (*local)[TREE_SUPER], int at,
-                    struct tree_sums *sums)
+HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct tree_group *g,
+                        struct tree_work *w, const float (*local)[TREE_SUPER], int at,
+                        struct tree_sums *sums)
 {
     struct bodies b[VECTORS];
     for (int v = 0; v < VECTORS; v++) {

@@ -10,7 +10,7 @@
 #include "tree/kernel.h"
 #include "tree/parts.h"
 
-#define PAIR_FN static inline
+#include "shared/host_device.h"
 typedef float vec; /* shared/tree_mac.h is wanted for its structures */
 typedef int vmask;
 #define v_set1(a) ((float)(a))

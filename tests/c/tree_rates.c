@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIR_FN static inline
+#include "shared/host_device.h"
 #define TREE_UNROLL
 typedef double vec;
 #define v_set1(a) ((double)(a))

@@ -23,12 +23,9 @@ typedef unsigned long long uint64_t;
     type *const name = (type *)shared_by_launch
 #endif
 
-#define DEVICE_FN __device__ __forceinline__
+#include "shared/host_device.h"
+#define DEVICE_FN HOST_DEVICE
 #define DEVICE_CALL __device__ __noinline__ /* what is seldom done, and must not cost registers */
-#define PAIR_FN DEVICE_FN
-#define RANGE_FN DEVICE_FN
-#define PREDICTOR_FN DEVICE_FN
-#define HERMITE_FN DEVICE_FN
 
 #include "shared/cuda_args.h"
 #include "shared/hermite_step.h"

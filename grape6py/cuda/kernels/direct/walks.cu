@@ -1,6 +1,7 @@
 /* walks.cu - the lists of walks: a CUDA block sums one on a tile of targets, of which each thread
  * has up to four. Places are relative to the tile's box, in units of a power of two that the tile
  * and its list decide. */
+#include "shared/pair_double.h"
 #include "shared/walk_close.h"
 
 enum { WALK_THREADS = CUDA_WALK_THREADS, WALK_CHUNK = WALK_THREADS };
@@ -107,11 +108,10 @@ DEVICE_CALL void careful_pair(const struct cuda_walks_job &job, const struct cud
     const double2 *body = walk_body(job, tile, entry), xy = body[0], zm = body[1];
     const double *x = job.targets + 3 * (int64_t)row;
     const double r[3] = {(x[0] - xy.x) * f.unit, (x[1] - xy.y) * f.unit, (x[2] - zm.x) * f.unit};
-    const double r2 = r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
-    if ((r2 == 0.0 && r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0) || zm.y == 0.0) return;
-    const double y = 1.0 / sqrt(r2 + f.eps2), my = zm.y * f.mass_unit * y;
-    for (int c = 0; c < 3; c++) job.out[c * job.stride + row] -= my * y * y * r[c];
-    job.out[3 * job.stride + row] += my;
+    if ((r[0] == 0.0 && r[1] == 0.0 && r[2] == 0.0) || zm.y == 0.0) return;
+    double *out = job.out + row, acc[3] = {out[0], out[job.stride], out[2 * job.stride]};
+    (void)pair_add_double(r, f.eps2, zm.y * f.mass_unit, acc, &out[3 * job.stride]);
+    for (int c = 0; c < 3; c++) out[c * job.stride] = acc[c];
 }
 
 /* A chunk on a target that is close to some of it. */

@@ -57,6 +57,13 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
 {
     const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
     bool close = false;
+    struct pair_i at_i[TARGETS];
+    struct pair_sum pairs[TARGETS];
+    TREE_UNROLL
+    for (int i = 0; i < TARGETS; i++) {
+        at_i[i] = {b[i].x, b[i].y, b[i].z};
+        pairs[i] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], 0.0f, 0.0f, 0.0f, b[i].phi};
+    }
     for (int first = 0; first < count; first += 32) {
         int begin = 0, mine = 0;
         if (first + lane < count) {
@@ -102,11 +109,12 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                 TREE_UNROLL
                 for (int u = 0; u < TURN; u++) {
                     const int k = (round * TURN + u) * SHARES + share;
-                    const float4 j = shared[k];
+                    const float4 p = shared[k];
+                    const struct pair_j j = {p.x, p.y, p.z, p.w};
                     TREE_UNROLL
                     for (int i = 0; i < TARGETS; i++) {
-                        const float x = j.x - b[i].x, y = j.y - b[i].y, z = j.z - b[i].z;
-                        float s2 = v_fma(z, z, v_fma(y, y, v_fma(x, x, g->eps2))), m = j.w;
+                        const struct pair_sep r = pair_separation(0, &at_i[i], &j);
+                        float s2 = pair_distance2(&r, g->eps2), m = p.w;
                         if (OWN && numbers[k] == self[i]) s2 = 1.0f, m = 0.0f;
                         b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
@@ -115,16 +123,17 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                             close |= apart;
                             s2 = 1.0f, m = 0.0f;
                         }
-                        const float s = v_rsqrt(s2), ms = v_mul(m, s), ms3 = v_mul(ms, v_mul(s, s));
-                        b[i].phi = v_add(b[i].phi, ms);
-                        b[i].acc[0] = v_fma(ms3, x, b[i].acc[0]);
-                        b[i].acc[1] = v_fma(ms3, y, b[i].acc[1]);
-                        b[i].acc[2] = v_fma(ms3, z, b[i].acc[2]);
+                        pair_add(0, &at_i[i], &j, m, v_rsqrt(s2), &r, &pairs[i]);
                     }
                 }
             }
         }
         __syncwarp();
+    }
+    TREE_UNROLL
+    for (int i = 0; i < TARGETS; i++) {
+        b[i].acc[0] = pairs[i].ax, b[i].acc[1] = pairs[i].ay, b[i].acc[2] = pairs[i].az;
+        b[i].phi = pairs[i].pot;
     }
     return close;
 }

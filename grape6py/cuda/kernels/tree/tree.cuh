@@ -1,5 +1,4 @@
 /* tree.cuh - the headers of csrc that describe the tree, in CUDA. */
-#define TREE_FN DEVICE_FN
 #define TREE_UNROLL _Pragma("unroll")
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
