@@ -219,8 +219,8 @@ def test_a_missing_compiler_is_one_clear_line(tree):
 
 def test_an_old_python_is_refused_in_one_line(built, tree, tmp_path):
     path, _ = wheel(tree, tmp_path, *NO_HEADERS)
-    text = pip("install", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
-               "--target", tmp_path, path, code=1)  # fmt: skip
+    text = pip("download", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
+               "-d", tmp_path / "none", path, code=1)  # fmt: skip
     assert "requires a different Python: 3.10.0 not in '>=3.11'" in text
 
 
@@ -231,6 +231,7 @@ def test_the_version_stands_once(built, prefix):
     assert f"\nVersion: {version}\n" in (prefix / "lib/pkgconfig/grape6.pc").read_text()
     assert built.name.startswith(f"grape6py-{version}-")
     assert f"\nversion: {version}\n" in (capi.ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"## \[({version}|Unreleased)\]", (capi.ROOT / "CHANGELOG.md").read_text())
     text = ctypes.create_string_buffer(32)
     major, minor, patch = map(int, version.split("."))
     assert capi.call("g6x_version", text, 32) == 10000 * major + 100 * minor + patch

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 import capi
-import grape6py
 from grape6py import errors
 from tools import need
 
@@ -320,10 +319,3 @@ def test_the_words_of_a_partial_sum_are_where_the_document_says():
     assert "enum { PARTIAL_VERSION = 1 };" in read("csrc/session/partial_words.c")
     table = [row[0] for row in rows(read("docs/reproducibility.md"), 2)]
     assert table == ["Words", "0", "1", "2", "3 to 5", "6 to 26", "27 to 31"]
-
-
-def test_the_version_is_the_same_everywhere():
-    version = grape6py.__version__
-    assert re.search(r"^version: (.*)$", read("CITATION.cff"), re.MULTILINE)[1] == version
-    assert f"## [{version}]" in read("CHANGELOG.md") or "## [Unreleased]" in read("CHANGELOG.md")
-    assert f'"grape6py {version}"' in read("docs/api.md")

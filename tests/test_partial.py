@@ -26,7 +26,7 @@ def program(request, tmp_path_factory):
     flags = ["-O2"] if request.param == "plain" else ["-O1", *SANITIZED]
     run(["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Wconversion", "-Werror", *flags,
          "-ffp-contract=off", f"-I{capi.ROOT}/csrc", f"{capi.TESTS}/c/bins.c",
-         f"{capi.ROOT}/csrc/partial.c", "-lm", "-o", folder / "bins"])  # fmt: skip
+         f"{capi.ROOT}/csrc/core/partial.c", "-lm", "-o", folder / "bins"])  # fmt: skip
     return folder / "bins"
 
 
