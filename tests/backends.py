@@ -49,12 +49,14 @@ def _opened(path):
     return library.ffi.dlopen(str(path))
 
 
-def install():
+def install(has_device):
     """Has grape6py follow the choice, and the CPU's library find out that there is no device."""
     true = library.lib
     for module in list(sys.modules.values()):
         if getattr(module, "lib", None) is true:
             module.lib = Library()
+    if has_device:
+        return
     with mock.patch.dict(os.environ, GRAPE6_BACKEND="cpu"):
         capi.call("g6x_open", 0, capi.CONSTANTS["G6X_BACKEND_TREE"])
     capi.call("g6_close", 0)

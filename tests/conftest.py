@@ -32,13 +32,13 @@ LONGEST = "test_sanitizers.py test_cuda_sums.py".split()
 
 def pytest_configure(config):
     config.for_gpu = "gpu" in config.option.markexpr.split()
-    if not config.for_gpu:
-        backends.install()
+    backends.install(has_device=config.for_gpu)
 
 
 def pytest_generate_tests(metafunc):
     names = backends.words(metafunc.definition.get_closest_marker("backends"))
-    params = [pytest.param(n, marks=pytest.mark.gpu if n == "gpu" else ()) for n in names]
+    params = [pytest.param(name, marks=pytest.mark.gpu if name == "gpu" else ()) for name in names
+              if name != "gpu" or metafunc.config.for_gpu]  # fmt: skip
     if list(names) != ["cpu"]:
         metafunc.parametrize("on_backend", params, indirect=True, scope="module")
 

@@ -17,6 +17,8 @@ TIME = 0.375
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
 ROWS = np.r_[0:70, 1000:1100, 2900:3000]
 
+pytestmark = pytest.mark.backends("cpu gpu")
+
 
 def digest(force, rows=slice(None)):
     parts = (force.acc[rows], force.jerk[rows], force.pot[rows], force.nearest[rows])
@@ -47,7 +49,7 @@ def reference(make):
     return digest(run(make(threads=1)))
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 @pytest.mark.parametrize("block", [1, 7, 48, 16384])
 def test_the_size_of_the_callers_blocks_does_not_matter(make, reference, block):
     assert digest(run(make(), block=block)) == reference
@@ -60,13 +62,13 @@ def test_the_number_of_threads_does_not_matter(make, reference, threads):
     assert digest(run(session, block=3)) == reference
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_all_particles_at_once_or_a_few_rows_alone(make, reference):
     everything = run(make(), rows=np.arange(N))
     assert digest(everything, ROWS) == reference
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_the_order_of_writing_does_not_matter(make, reference, new_session, mode, isa):
     for order in (np.arange(N)[::-1], np.random.default_rng(1).permutation(N)):
         session = new_session(precision=mode, isa=isa)
@@ -78,7 +80,7 @@ def test_the_order_of_writing_does_not_matter(make, reference, new_session, mode
         assert digest(run(session)) == reference
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_a_detour_of_the_particles_leaves_no_trace(make, reference):
     session = make()
     moved = SOURCE.take(np.arange(N))
@@ -94,7 +96,7 @@ def test_a_detour_of_the_particles_leaves_no_trace(make, reference):
     assert digest(run(session)) == reference
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_the_order_of_the_i_particles_does_not_matter(make, reference):
     order = np.random.default_rng(2).permutation(len(ROWS))
     back = np.argsort(order)
@@ -102,7 +104,7 @@ def test_the_order_of_the_i_particles_does_not_matter(make, reference):
         assert digest(run(make(), rows=ROWS[order], block=block), back) == reference
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_the_company_of_other_i_particles_does_not_matter(make, reference):
     rng = np.random.default_rng(3)
     x, v = np.repeat(X[ROWS], 2, axis=0), np.repeat(V[ROWS], 2, axis=0)
@@ -121,7 +123,7 @@ def test_asking_for_lists_does_not_matter(make, reference):
         assert digest(run(make(), h2=h2, block=1)) == reference
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_unset_slots_above_do_not_matter(make, reference):
     session = make()
     found = session.force(N + 5000, X[ROWS], V[ROWS], SOURCE.index[ROWS], eps2=1e-6)
@@ -159,7 +161,7 @@ def test_at_block_edges_nearest_neighbours_blocks_and_threads_do_not_matter(make
     assert len({f.nearest.tobytes() for f in found if f.nearest[0] != -777}) == 1
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_close_pairs_and_wide_ranges_keep_the_promise_too(new_session, mode, isa):
     rng = np.random.default_rng(5)
     source = cloud(N, seed=63)

@@ -6,7 +6,7 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
-pytestmark = pytest.mark.backends("cpu cuda")
+pytestmark = pytest.mark.backends("cpu cuda gpu")
 
 SOURCE = cloud(64, seed=11)
 X, V, INDEX = SOURCE.x[:20].copy(), SOURCE.v[:20].copy(), SOURCE.index[:20].copy()

@@ -8,7 +8,7 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
-pytestmark = pytest.mark.backends("cpu cuda")
+pytestmark = pytest.mark.backends("cpu cuda gpu")
 
 ORIGIN = np.zeros((1, 3))
 SOURCE = cloud(40, seed=21)

@@ -6,7 +6,7 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
-pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape")
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
 
 ORIGIN = np.zeros((1, 3))
 

@@ -6,7 +6,7 @@ import pytest
 import capi
 from particles import cloud, direct, lists
 
-pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree")
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree cuda-tree gpu")
 
 ORIGIN = np.zeros((1, 3))
 

@@ -8,7 +8,7 @@ import pytest
 import capi
 from particles import cloud
 
-pytestmark = pytest.mark.backends("cpu cuda")
+pytestmark = pytest.mark.backends("cpu cuda gpu")
 
 WORDS = capi.CONSTANTS["G6X_PARTIAL_WORDS"]
 N = 3500

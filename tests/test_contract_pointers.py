@@ -14,7 +14,7 @@ from test_contract_extras import *  # noqa: F403
 from test_contract_symbols import HISTORICAL
 from test_faults_codes import test_a_null_pointer_is_named_not_followed  # noqa: F401
 
-pytestmark = pytest.mark.backends("cpu cuda")
+pytestmark = pytest.mark.backends("cpu cuda gpu")
 
 by_value = capi.call
 
@@ -78,7 +78,7 @@ def scalars():
                 yield pytest.param(name, k, id=f"row26-{name}-{k}")
 
 
-@pytest.mark.backends("cpu")
+@pytest.mark.backends("cpu gpu")
 @pytest.mark.parametrize(("name", "null"), list(scalars()))
 def test_a_scalar_by_null_pointer_is_named_unless_it_is_ignored(plain, name, null):
     plain.put(0, 1, 1.0, (1, 1, 1))

@@ -6,7 +6,7 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
-pytestmark = pytest.mark.backends("cpu cuda")
+pytestmark = pytest.mark.backends("cpu cuda gpu")
 
 MOVING = cloud(37, seed=5, moving=True)
 

@@ -8,7 +8,7 @@ import pytest
 import capi
 from particles import assert_force, cloud, direct
 
-pytestmark = pytest.mark.backends("cpu cuda:grape cpu-tree:grape")
+pytestmark = pytest.mark.backends("cpu cuda:grape cpu-tree:grape gpu")
 
 ORIGIN = np.zeros((1, 3))
 BAD = [np.nan, np.inf, -np.inf]
@@ -66,7 +66,7 @@ def test_row06_mxonly_is_checked_too(filled):
     assert filled.force(50, X, V, INDEX).code == -6
 
 
-@pytest.mark.backends("cpu cuda:grape")
+@pytest.mark.backends("cpu cuda:grape gpu")
 @pytest.mark.parametrize("bad", BAD, ids=str)
 @pytest.mark.parametrize("field", ["x", "v"], ids=lambda f: f"row07-{f}")
 def test_an_i_particle_with_nan_spoils_its_own_row_only(filled, field, bad):
@@ -193,7 +193,7 @@ def test_row18_nearest_neighbours_are_not_made_up_after_a_write(filled):
     assert (found.nearest == -1).all()
 
 
-@pytest.mark.backends("cpu cuda:grape")
+@pytest.mark.backends("cpu cuda:grape gpu")
 @pytest.mark.parametrize("block", [None, 1], ids=["together", "one-by-one"])
 def test_a_force_that_fits_no_double_is_nan_and_named(session, block):
     for address, x in enumerate((1e-40, 1.0)):
@@ -242,7 +242,7 @@ def null_calls():
                 yield pytest.param(name, k, id=f"row26-{name}-{k}")
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 @pytest.mark.parametrize(("name", "null"), list(null_calls()))
 def test_a_null_pointer_is_named_not_followed(plain, name, null):
     plain.put_cloud(SOURCE)
@@ -278,7 +278,7 @@ def test_a_null_pointer_is_named_not_followed(plain, name, null):
     capi.call("g6_close_all")
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_row26_a_null_id_or_count_in_a_pointer_form(plain):
     harmless = ("g6_close_", "g6_reset_")
     for name, args in (("g6_set_ti_", 2), ("g6_flush_jp_buffer_", 1), ("g6calc_firsthalf_", 11),

@@ -10,7 +10,7 @@ import capi
 from capi import CONSTANTS, by_pointer, call
 from particles import cloud
 
-pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape")
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
 
 INT_MAX = 2147483647
 SOURCE = cloud(40, seed=77)

@@ -7,7 +7,7 @@ import pytest
 
 from particles import LONG, assert_force, cloud, direct, pair_terms
 
-pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape")
+pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
 
 N = 1500
 SOURCE = cloud(N, seed=51)
@@ -36,7 +36,7 @@ def base(new_session, mode, isa):
     return scaled_force(new_session(precision=mode, isa=isa), 0, 0, 0)
 
 
-@pytest.mark.backends("cpu cuda:grape cpu-tree:grape cuda-tree:grape")
+@pytest.mark.backends("cpu cuda:grape cpu-tree:grape cuda-tree:grape gpu")
 @pytest.mark.parametrize("b", sorted(UNIT), ids=lambda b: f"row08-mass2^{b}")
 def test_units_by_multiples_of_forty_keep_every_mantissa(session, base, b):
     for a, c in itertools.product(sorted(UNIT), repeat=2):
@@ -101,7 +101,7 @@ def two_bodies(session, separation, mass, speed=1.0, offset=0.0):
     return session.force(2, x, v, index), direct(x, v, index, source)
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 @pytest.mark.parametrize("mass", [1.0, 1e-30, 1e30, 1e-100, 1e100], ids=lambda m: f"row08-m{m}")
 @pytest.mark.parametrize("separation", [1e-3, 1e-14, 1e-19, 1e-30, 1e12, 1e19, 1e30, 1e60])
 def test_pairs_beyond_the_range_of_single_are_neither_lost_nor_infinite(
@@ -140,7 +140,7 @@ def test_row08_masses_over_fifteen_decades(session, mode):
     assert_force(session.force(400, *args), direct(*args, source), limit)
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 def test_row08_a_massless_particle_of_any_speed_leaves_the_jerk_alone(session, mode):
     """Five particles: their 7/8 quantile, and so the scale of velocities, is the fastest."""
     few = cloud(5, seed=3)
@@ -162,7 +162,7 @@ TINY = [(0, -996, 0), (0, -1040, 0), (-996, -996, -1000), (-1030, -1070, 0), (30
         (340, -20, 0), (500, 0, 0), (1000, 900, 0), (990, -1000, -700), (0, 0, -1060)]  # fmt: skip
 
 
-@pytest.mark.backends("cpu cuda")
+@pytest.mark.backends("cpu cuda gpu")
 @pytest.mark.parametrize("powers", TINY, ids=lambda p: f"row08-2^{p}")
 @pytest.mark.parametrize("moving", [True, False])
 def test_row08_what_underflows_is_the_nearest_double(new_session, mode, powers, moving):

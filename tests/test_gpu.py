@@ -7,7 +7,6 @@ bridge to Python in test_bridge.py.
 import re
 import shutil
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -105,22 +104,6 @@ def test_a_treecode_finds_the_direct_sum_on_the_card(run, stars):
     assert np.median(acc) <= 8e-8  # published, for 16 times as many pairs, is a quarter
     assert acc.max() <= 1.3e-6
     assert np.median(pot) <= 4e-8
-
-
-CONTRACT = """test_contract_neighbours test_contract_self test_contract_predictor
-    test_contract_memory test_contract_partial test_contract_calls test_contract_extras
-    test_contract_pointers test_faults_codes test_faults_corners test_faults_scaling
-    test_bits""".split()
-
-
-def test_the_contract_holds_on_the_card():
-    """The library's default takes the card, if there is one."""
-    files = [str(capi.TESTS / f"{name}.py") for name in CONTRACT]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-k", "not base and not avx2", *files]
-    done = subprocess.run(command, cwd=capi.ROOT, check=False, capture_output=True, text=True,
-                          timeout=600)  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:]
 
 
 def test_the_first_open_prints_nothing_and_is_quick():
