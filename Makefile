@@ -31,10 +31,10 @@ test: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) $(PYTEST_ARGS)
 
 coverage: $(VENV)/tested
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/covered.py build/coverage
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/covered.py build/coverage
 
 fuzz: $(VENV)/tested
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/fuzzing.py $(FUZZ_ARGS)
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/fuzzing.py $(FUZZ_ARGS)
 
 $(VENV)/builders:
 	$(PYTHON) -m venv $(VENV)

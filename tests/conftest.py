@@ -5,7 +5,6 @@ import os
 import re
 
 import pytest
-from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 
 import backends
 import capi
@@ -16,6 +15,7 @@ from cards import card  # noqa: F401 (fixture)
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from grape5 import board5, boards  # noqa: F401 (fixtures)
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
+from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 from on_card import cpu, make  # noqa: F401 (fixtures)
 from tree_card import tree_card  # noqa: F401 (fixture)
 from variants import Variants

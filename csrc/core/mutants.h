@@ -1,6 +1,6 @@
 /* mutants.h - what a build for tests (-DGRAPE6_TEST_HOOKS) does and no other: it reads some
  * variables, and makes the mistake that GRAPE6_TEST_MISTAKE names, one that libraries of this API
- * have made or may well make, to see that a test notices it (tests/test_mistakes.py).
+ * have made or may well make, to see that a test notices it (tests/api/test_mistakes.py).
  *
  * In every other build MISTAKE(...) is 0, and of the lines that ask for it no code is left.
  */

@@ -1,6 +1,6 @@
 """Machine code of the kernels for graphics cards, made and looked at without a card.
 
-    python tests/disassembly.py     # the table of docs/benchmarks.md
+    python tests/support/disassembly.py     # the table of docs/benchmarks.md
 
 NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
 """

@@ -5,9 +5,9 @@ Of sets that get a tree, here; the tests of the contract itself run on a tree of
 
 import numpy as np
 import pytest
-from octrees import EPS2, N, force_of, opened, sample
 
 import capi
+from octrees import EPS2, N, force_of, opened, sample
 from particles import cloud, direct, relative
 
 ROWS = slice(0, 1100)  # more than are summed directly

@@ -210,7 +210,6 @@ for use in range(1, 16):
 
 ARRAYS = """
 import sys
-sys.path.insert(0, {tests!r})
 import fake_arrays
 cupy = sys.modules["cupy"] = fake_arrays.Module()
 """
@@ -218,7 +217,7 @@ cupy = sys.modules["cupy"] = fake_arrays.Module()
 
 def test_arrays_of_the_first_device(run, mode):
     """Calls that are shared go by the host, with NaN rows, nearest neighbours and lists."""
-    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+    script = f"""{ARRAYS}
 rows = np.arange(90, dtype=np.int32)
 with filled({mode!r}) as grape:
     number = grape._board.option("DEVICE")
@@ -238,7 +237,7 @@ with filled({mode!r}) as grape:
 
 
 def test_bodies_of_an_integration_are_on_the_first_device(run):
-    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+    script = f"""{ARRAYS}
 from grape6py import Hermite
 cluster = Hermite(*plummer(2500, seed=3), eps=0.01, backend="cuda")
 cluster.evolve(1 / 256)
@@ -249,7 +248,7 @@ print(cluster.steps, hashlib.sha256(cluster.pos.tobytes() + cluster.vel.tobytes(
 
 
 def test_auto_row02_a_shared_call_with_arrays_of_the_device(run):
-    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+    script = f"""{ARRAYS}
 rows = np.arange(90, dtype=np.int32)
 outcomes = set()
 for call in range(1, 40):
@@ -274,7 +273,7 @@ print(*sorted(outcomes))
 
 def test_no_targets_are_no_call_to_share(run):
     """Though the prediction of many particles alone would be worth it."""
-    script = f"""{ARRAYS.format(tests=str(capi.TESTS))}
+    script = f"""{ARRAYS}
 with filled("grape") as grape:
     number = grape._board.option("DEVICE")
     none = cupy.on(number, np.zeros((0, 3)))
@@ -285,7 +284,6 @@ with filled("grape") as grape:
 
 LEAPFROGS = """
 import sys
-sys.path.insert(0, {tests!r})
 import pytest
 import fake_arrays
 from grape6py import Leapfrog
@@ -302,4 +300,4 @@ print(*(galaxy.pos.device.id for galaxy in made))
 
 def test_leapfrogs_of_arrays_compute_where_these_lie(run):
     """Though sessions take turns of the devices."""
-    assert run(LEAPFROGS.format(tests=str(capi.TESTS)), "0,1") == ["0 0 0", ""]
+    assert run(LEAPFROGS, "0,1") == ["0 0 0", ""]

@@ -8,11 +8,11 @@ test_gpu_walks.py on a true one.
 
 import numpy as np
 import pytest
-from walking import Flight, Walks, by_copies, by_numbers, by_pointers, starts, together
 
 import capi
 from grape6py import Grape6
 from particles import cloud
+from walking import Flight, Walks, by_copies, by_numbers, by_pointers, starts, together
 
 pytestmark = pytest.mark.backends("cuda gpu")
 

@@ -2,7 +2,7 @@
 
 As a program, `make fuzz`: builds the library with sanitizers and runs many sequences,
 
-    python tests/fuzzing.py [sequences [seed]]
+    python tests/support/fuzzing.py [sequences [seed]]
 
 prints how it goes on, and ends with 1 and the calls of the first sequence that went wrong. Before
 that, libFuzzer tries the two readers of snapshots for a minute each.
@@ -91,7 +91,7 @@ def run_snapshots(seconds, seed):
     for reader in ("python", "c"):
         with tempfile.TemporaryDirectory(prefix="grape6-fuzz-") as name:
             folder = Path(name)
-            python = [sys.executable, capi.TESTS / "fuzz_snapshot.py"]
+            python = [sys.executable, capi.SUPPORT / "fuzz_snapshot.py"]
             command = python if reader == "python" else [snapshot_program(folder)]
             options = [f"-max_total_time={seconds}", f"-seed={seed}", f"-artifact_prefix={folder}/"]
             done = subprocess.run([*command, *options, snapshot_corpus(folder)], check=False,

@@ -5,10 +5,10 @@ import ctypes
 
 import numpy as np
 import pytest
-from octrees import EPS2, N, force_of, new_id, opened, sample, set_double, tree_of
 
 import capi
 from capi import CONSTANTS, call
+from octrees import EPS2, N, force_of, new_id, opened, sample, set_double, tree_of
 from particles import cloud, lists, relative
 
 pytestmark = pytest.mark.backends("cpu cuda-tree")

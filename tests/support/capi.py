@@ -22,7 +22,8 @@ import fake_device
 import tools
 from grape6py import paths
 
-TESTS = Path(__file__).resolve().parent
+SUPPORT = Path(__file__).resolve().parent
+TESTS = SUPPORT.parent
 ROOT = TESTS.parent
 HEADER = ROOT / "include" / "g6lib.h"
 UNTOUCHED = 777.25  # what outputs hold before a call
@@ -220,7 +221,7 @@ def clean_environment(env):
 
 PRELUDE = f"""
 import sys
-sys.path[:0] = [{str(TESTS)!r}, {str(ROOT)!r}]
+sys.path[:0] = {[*map(str, TESTS.iterdir()), str(ROOT)]!r}
 import numpy as np
 from capi import *
 from particles import *

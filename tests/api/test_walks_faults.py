@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from walking import Flight, Found, by_copies, by_numbers, by_pointers, pointers, random_walks
 
 import capi
+from walking import Flight, Found, by_copies, by_numbers, by_pointers, pointers, random_walks
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 

@@ -1,6 +1,6 @@
 """libFuzzer on grape6py.snapshot, by atheris: any bytes give Particles or a SnapshotError.
 
-    python tests/fuzz_snapshot.py [libFuzzer's options] corpus
+    python tests/support/fuzz_snapshot.py [libFuzzer's options] corpus
 
 Particles have finite numbers, as many of each, and are the same bits when written and read back.
 """

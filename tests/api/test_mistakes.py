@@ -62,11 +62,11 @@ def outcomes(variants):
             "-k",
             "not avx and not double and not single and not cuda and not tree",
         ]
-        command += [f"tests/{test}" for test in tests]
+        command += [f"tests/api/{test}" for test in tests]
         done = subprocess.run(command, cwd=capi.ROOT, env=capi.clean_environment(switches),
                               check=False, capture_output=True, text=True, timeout=240)  # fmt: skip
         assert done.returncode in (0, 1), done.stdout + done.stderr
-        lines = re.findall(r"^([A-Z]+) tests/([^[ \n]+)", done.stdout, re.MULTILINE)
+        lines = re.findall(r"^([A-Z]+) tests/api/([^[ \n]+)", done.stdout, re.MULTILINE)
         return {test: {what for what, name in lines if name == test} for test in tests}
 
     return run

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from walking import Flight, by_copies, by_numbers, by_pointers, expected, random_walks
 
 import capi
 from fake_device import fail
 from on_card import on_card
 from particles import cloud
+from walking import Flight, by_copies, by_numbers, by_pointers, expected, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
 FORMS = pytest.mark.parametrize("form", [by_numbers, by_copies])

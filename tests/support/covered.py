@@ -1,6 +1,6 @@
 """Which lines of csrc the tests run: builds variants["coverage"], runs tests on it, prints a table.
 
-    python tests/covered.py folder
+    python tests/support/covered.py folder
 
 The folder is made anew. Fails if a test fails or if fewer than LEAST percent of the lines were run.
 Lines count once though kernels are compiled for several instruction sets; those for other machines
@@ -45,7 +45,7 @@ def run_pytest(*arguments, **env):
 
 
 def files_of(names):
-    return [capi.TESTS / f"test_{name}.py" for name in names]
+    return [path for name in names for path in capi.TESTS.glob(f"*/test_{name}.py")]
 
 
 def run_contract(built):
@@ -60,7 +60,7 @@ def run_others(built, folder):
     for particles in ("ordinary", "parts"):
         clean([built.program("tree_memory"), particles], printed=True)
     clean([built.program("spoilt_row")], printed=True, GRAPE6_VERIFY="1")
-    run_pytest("tests/test_bridge.py", GRAPE6_TEST_COVERAGE=str(folder / "bridge"))
+    run_pytest("tests/cuda/test_bridge.py", GRAPE6_TEST_COVERAGE=str(folder / "bridge"))
     run_pytest(*files_of(ON_CARDS), GRAPE6_TEST_LIBRARY=str(built.library))
 
 

@@ -122,7 +122,7 @@ class Environment:
         (self.package / "lib").mkdir()
         self.library = Path(shutil.copy(parts.library, self.package / "lib"))
         self.device = Path(
-            shutil.copy(capi.TESTS / "fake_device.py", self.package / "cuda/device.py")
+            shutil.copy(capi.SUPPORT / "fake_device.py", self.package / "cuda/device.py")
         )
         self.python = folder / "bin/python"
 

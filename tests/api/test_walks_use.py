@@ -4,12 +4,12 @@ import subprocess
 
 import numpy as np
 import pytest
-from walking import expected, random_walks
 
 import capi
 import tools
 from grape6py import Grape6
 from grape6py.errors import AddressError, ArgumentError, NotFiniteError, NotOpenError
+from walking import expected, random_walks
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@ forces depend on that walk alone."""
 
 import numpy as np
 import pytest
+
+import capi
 from walking import (
     Flight,
     Walks,
@@ -13,8 +15,6 @@ from walking import (
     random_walks,
     together,
 )
-
-import capi
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 

@@ -8,7 +8,6 @@ import signal
 
 import numpy as np
 import pytest
-from walking import by_copies, by_numbers, by_pointers, random_walks
 
 import capi
 import fake_device
@@ -16,6 +15,7 @@ from fake_device import driver, fail
 from grape6py import errors
 from on_card import SOURCE, TIME, N, V, X, bits, on_card, run
 from particles import cloud
+from walking import by_copies, by_numbers, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
 
