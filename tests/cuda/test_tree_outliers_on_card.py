@@ -104,9 +104,10 @@ print(found.code, np.median(relative(found.acc[::9], right[0])))
 """
 
 
-def test_a_session_is_as_good_as_on_the_cpu(card):
-    env = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_BACKEND": "cuda-tree",
+def test_a_session_is_as_good_as_on_the_cpu(card, library_of):
+    env = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
            "GRAPE6_TEST_TREE": "always"}  # fmt: skip
-    code, error = capi.run_python(SESSION, **env).stdout.split()
-    cpu = capi.run_python(SESSION, GRAPE6_BACKEND="cpu-tree", GRAPE6_TEST_TREE="always").stdout
-    assert (int(code), float(error)) == (0, pytest.approx(float(cpu.split()[1]), rel=0.01))
+    found = [capi.run_python(SESSION, GRAPE6_BACKEND=backend, **env).stdout.split()
+             for backend in ("cuda-tree", "cpu-tree")]  # fmt: skip
+    (code, error), (_, expected) = found
+    assert (int(code), float(error)) == (0, pytest.approx(float(expected), rel=0.01))
