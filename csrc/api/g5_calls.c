@@ -10,6 +10,8 @@
 #include "session/grape5.h"
 #include "session/output.h"
 #include "util/memory.h"
+#include "session/registry.h"
+#include "cpu/grape5_sum.h"
 
 /* In place of a softening squared. */
 #define EPS_NEVER_SET (-1.0)
@@ -17,16 +19,17 @@
 
 int api_g5_calls_missing(void)
 {
-    return session_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
+    return session_registry_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
 }
 
 /* ---- opening ---------------------------------------------------------------------- */
 
-int api_g5_calls_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
+int api_g5_calls_open(int64_t id) { return session_registry_open(id, SESSION_ENVIRONMENT); }
 
 int api_g5_calls_open_special(int n, const int *list)
 {
-    if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g5_open_special: null pointer");
+    if (n > 0 && !list)
+        return session_registry_no_session(G6X_E_NULL, "g5_open_special: null pointer");
     return api_g5_calls_open(GRAPE5_CLUSTER(0));
 }
 
@@ -39,7 +42,7 @@ static _Atomic int64_t times_set;
 /* The open session of an id, locked, that knows the softening set for all clusters. */
 static struct session *take(int64_t id, int *code)
 {
-    struct session *s = session_take(id, code);
+    struct session *s = session_registry_take(id, code);
     if (!s) return NULL;
     struct grape5 *g = &s->grape5;
     const int64_t times = atomic_load(&times_set);
@@ -48,7 +51,7 @@ static struct session *take(int64_t id, int *code)
         s->options.jerk = 0;
         g->here =
             s->backend == &cpu_direct_backend && o->precision == MODE_GRAPE && o->verify <= 0.0;
-        g->points.kernel = cpu_grape5_kernel_choose(o->isa);
+        g->points.kernel = cpu_grape5_sum_kernel(o->isa);
     }
     if (!g->prepared || g->times_set != times) {
         g->eps2 = atomic_load(&eps2_everywhere);
@@ -79,7 +82,7 @@ int api_g5_calls_set_eps_everywhere(double eps, int squared)
     const double eps2 = checked_eps2(eps, squared);
     atomic_store(&eps2_everywhere, eps2);
     atomic_fetch_add(&times_set, 1);
-    return eps2 < 0.0 ? session_no_session(G6X_E_ARGUMENT, REFUSED) : 0;
+    return eps2 < 0.0 ? session_registry_no_session(G6X_E_ARGUMENT, REFUSED) : 0;
 }
 
 int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
@@ -90,7 +93,7 @@ int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
     s->grape5.eps2 = checked_eps2(eps, squared);
     s->grape5.n_each = 0;
     code = s->grape5.eps2 < 0.0 ? error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED) : 0;
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -126,7 +129,7 @@ int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
         g->eps2_each[i] = checked_eps2(eps[i], 0);
         if (g->eps2_each[i] < 0.0) code = error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED);
     }
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -162,7 +165,7 @@ int api_g5_calls_set_n(int64_t id, int n)
     s->grape5.n = n;
     s->grape5.n_given = 1;
     code = n < 0 ? error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0;
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -221,7 +224,7 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
         code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
         if (!first) first = code;
     }
-    session_release(s);
+    session_registry_release(s);
     return first;
 }
 
@@ -340,7 +343,7 @@ int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, cons
     struct session *s = take(id, &code);
     if (!s) return code;
     code = set_xi(s, ni, x, each, eps2);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -350,7 +353,7 @@ int api_g5_calls_run(int64_t id)
     struct session *s = take(id, &code);
     if (!s) return code;
     code = run(s);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -360,7 +363,7 @@ int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)
     struct session *s = take(id, &code);
     if (s) {
         code = get_force(s, ni, a, p);
-        session_release(s);
+        session_registry_release(s);
     } else {
         session_output_nan(ni, a, NULL, p, NULL, NULL);
     }
@@ -379,14 +382,14 @@ int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, c
     } else {
         session_output_nan(ni, a, NULL, p, NULL, NULL);
     }
-    if (s) session_release(s);
+    if (s) session_registry_release(s);
     return code;
 }
 
 int api_g5_calls_last_error(int64_t id, char *buffer, int length)
 {
     struct fault fault;
-    session_fault(id, &fault);
+    session_registry_fault(id, &fault);
     error_copy(fault.text, buffer, length);
     return fault.code;
 }

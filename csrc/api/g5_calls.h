@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "session/session.h"
+#include "session/registry.h"
 
 #define GRAPE5_CLUSTER(devid) (SESSION_GRAPE5 + (int64_t)(devid))
 

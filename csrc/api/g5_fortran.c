@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "api/g5_calls.h"
+#include "session/registry.h"
 
 typedef double double3[3];
 #define CONST3(p) ((const double3 *)(p))
@@ -43,7 +44,7 @@ static int zero;
     }
 
 CALLS0(g5_open, devid ? api_g5_calls_open(CLUSTER) : api_g5_calls_missing())
-CALLS0(g5_close, session_close(CLUSTER))
+CALLS0(g5_close, session_registry_close(CLUSTER))
 FORTRAN(g5_open_special, int *ndevice, int *list)
 {
     return ndevice ? api_g5_calls_open_special(*ndevice, list) : api_g5_calls_missing();

@@ -5,6 +5,7 @@
 
 #include "g5lib.h"
 #include "api/g5_calls.h"
+#include "session/registry.h"
 
 #define CONST3(p) ((const double (*)[3])(p))
 #define CLUSTER GRAPE5_CLUSTER(devid)
@@ -37,7 +38,7 @@
     }
 
 CALLS0(g5_open, api_g5_calls_open(CLUSTER))
-CALLS0(g5_close, session_close(CLUSTER))
+CALLS0(g5_close, session_registry_close(CLUSTER))
 int g5_open_special(int ndevice, int *list) { return api_g5_calls_open_special(ndevice, list); }
 
 CALLS0(g5_get_number_of_pipelines, options_process()->npipes)

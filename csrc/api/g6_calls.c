@@ -9,46 +9,47 @@
 #include "util/fpenv.h"
 #include "core/mutants.h"
 #include "session/quick_write.h"
-#include "session/session.h"
+#include "session/registry.h"
 
-int api_g6_calls_open(int64_t id) { return session_open(id, SESSION_ENVIRONMENT); }
+int api_g6_calls_open(int64_t id) { return session_registry_open(id, SESSION_ENVIRONMENT); }
 
 int api_g6_calls_open_special(int n, const int *list)
 {
-    if (n > 0 && !list) return session_no_session(G6X_E_NULL, "g6_open_special: null pointer");
-    return session_open(0, SESSION_ENVIRONMENT);
+    if (n > 0 && !list)
+        return session_registry_no_session(G6X_E_NULL, "g6_open_special: null pointer");
+    return session_registry_open(0, SESSION_ENVIRONMENT);
 }
 
-int api_g6_calls_close(int64_t id) { return session_close(id); }
+int api_g6_calls_close(int64_t id) { return session_registry_close(id); }
 int api_g6_calls_npipes(void) { return options_process()->npipes; }
 int api_g6_calls_device_count(void) { return 1; }
 
 int api_g6_calls_idle(int64_t id)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
-    session_release(s);
+    session_registry_release(s);
     return 0;
 }
 
-int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_recent()); }
+int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_recent()); }
 
 /* ---- j particles ------------------------------------------------------------------ */
 
 int api_g6_calls_set_ti(int64_t id, double ti)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->time = ti;
-    if (MISTAKE(predict_in_set_ti)) mistakes_let_go(&s->j);
+    if (MISTAKE(predict_in_set_ti)) mutants_let_go(&s->j);
     s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
     if (s->time_bad)
         code = error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
     else
         code = 0;
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -75,18 +76,18 @@ int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mas
     __builtin_prefetch(v);
     __builtin_prefetch(a2);
     __builtin_prefetch(j6);
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     if (k18 && j6 && a2 && v && x) {
         session_force_before_write(s);
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
         if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);
-        if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, address, s->time);
+        if (!code && MISTAKE(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);
     } else {
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
     }
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -103,7 +104,7 @@ int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *in
                             const double3 *x)
 {
     int first = 0, code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     code = 0;
     if (n < 0)
@@ -118,9 +119,9 @@ int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *in
         code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
                            j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);
         if (code && !first) first = explain(s, code, a, label);
-        if (!code && MISTAKE(predict_in_set_ti)) mistakes_hold(&s->j, a, s->time);
+        if (!code && MISTAKE(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);
     }
-    session_release(s);
+    session_registry_release(s);
     return first;
 }
 
@@ -139,7 +140,7 @@ static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, si
 {
     int code;
     fenv_t host;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     code = 0;
     if (n < 0 || s->time_bad)
@@ -154,7 +155,7 @@ static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, si
     for (int k = 0; !code && k < n; k++)
         (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
     fpenv_leave(&host);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -166,7 +167,7 @@ int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v)
 int api_g6_calls_predicted6(int first, int n, double *x6)
 {
     double3 *const xv = (double3 *)x6;
-    return predict_many(session_recent(), first, n, xv, xv ? xv + 1 : NULL, 2);
+    return predict_many(session_registry_recent(), first, n, xv, xv ? xv + 1 : NULL, 2);
 }
 
 /* ---- forces ----------------------------------------------------------------------- */
@@ -175,21 +176,21 @@ int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const doubl
                        const double3 *v, const double *eps2, int each, const double *h2)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     code = session_force_first(s, nj, ni, index, x, v, eps2, each, h2);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 int api_g6_calls_first_null(int64_t id)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->call.made = 0;
     code = error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -198,12 +199,12 @@ static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *je
                 int *nearest, float *distance)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s || lacks) session_output_nan(ni, acc, jerk, pot, nearest, distance);
     if (!s) return code;
     code = lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
                  : session_force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -211,7 +212,7 @@ int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nea
                       float *distance)
 {
     session_output_nan(ni, acc, jerk, pot, nearest, distance);
-    return session_no_session(G6X_E_NULL, "null pointer in a force call");
+    return session_registry_no_session(G6X_E_NULL, "null pointer in a force call");
 }
 
 int api_g6_calls_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot)
@@ -246,26 +247,26 @@ int api_g6_calls_sort_mode(void) { return atomic_load(&sort_mode); }
 int api_g6_calls_read_lists(int64_t id)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     if (!s->call.made)
         code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
     else
         code = s->call.code;
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) {
         if (length) *length = 0;
         return code;
     }
     code = session_force_list(s, pipe, maxlength, length, list);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -274,20 +275,20 @@ int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *lis
 int api_g6_calls_set_nip(int64_t id, int nip)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->pipes.nip = nip;
-    session_release(s);
+    session_registry_release(s);
     return 0;
 }
 
 int api_g6_calls_set_njp(int64_t id, int njp)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->pipes.njp = njp;
-    session_release(s);
+    session_registry_release(s);
     return 0;
 }
 
@@ -295,7 +296,7 @@ int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, cons
                        double eps2, double h2)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     struct pipes *p = &s->pipes;
     code = 0;
@@ -313,7 +314,7 @@ int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, cons
         p->eps2[address] = eps2;
         p->h2[address] = h2;
     }
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -322,7 +323,7 @@ static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int e
                      int *flag)
 {
     int code;
-    struct session *s = session_take(id, &code);
+    struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     struct pipes *p = &s->pipes;
     code = 0;
@@ -340,7 +341,7 @@ static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int e
         session_output_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 

@@ -5,7 +5,7 @@
 #include "api/g6_calls.h"
 #include "core/mutants.h"
 #include "session/quick_write.h"
-#include "session/session.h"
+#include "session/registry.h"
 
 #define CONST3(p) ((const double3 *)(p))
 
@@ -17,7 +17,7 @@
 
 static int missing(void)
 {
-    return session_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
+    return session_registry_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
 }
 
 static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SESSION_NONE; }

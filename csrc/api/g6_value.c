@@ -5,7 +5,7 @@
 #include "api/g6_calls.h"
 #include "g6lib.h"
 #include "session/quick_write.h"
-#include "session/session.h"
+#include "session/registry.h"
 
 #define CONST3(p) ((const double3 *)(p))
 /* Arguments that only the hardware had a use for. */

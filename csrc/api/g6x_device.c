@@ -2,6 +2,7 @@
 #include "session/force_device.h"
 #include "g6lib.h"
 #include "session/hermite_device.h"
+#include "session/registry.h"
 
 int g6x_set_j_particles_device(int clusterid, int n, const int address[], const int index[],
                                const double tj[], const double mass[], const double (*k18)[3],
@@ -11,10 +12,10 @@ int g6x_set_j_particles_device(int clusterid, int n, const int address[], const 
     const struct device_particles from = {n,   0,  address, index, tj, mass,
                                           k18, j6, a2,      v,     x,  stream};
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_force_device_receive(s, &from);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -22,10 +23,10 @@ int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], 
                                          void *stream)
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_force_device_predicted(s, nj, x, v, stream);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -44,10 +45,10 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
                                     .stream = stream};
     const struct device_forces to = {ni, acc, jerk, pot, nearest, distance};
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_force_device(s, nj, &targets, &to);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -56,10 +57,10 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream)
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_hermite_device_next(s, h, time, stream);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -67,10 +68,10 @@ int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int n
                                void *stream)
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_hermite_device_predict(s, h, ni, time, stream);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -78,9 +79,9 @@ int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int n
                                int what, void *stream)
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_hermite_device_correct(s, h, ni, time, what, stream);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }

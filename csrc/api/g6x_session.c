@@ -12,7 +12,7 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "core/hermite.h"
-#include "session/session.h"
+#include "session/registry.h"
 
 #define TEXT_OF(a) #a
 #define TEXT(a) TEXT_OF(a)
@@ -27,7 +27,7 @@ int g6x_version(char *buffer, int length)
 int g6x_last_error(int clusterid, char *buffer, int length)
 {
     struct fault f;
-    session_fault(clusterid, &f);
+    session_registry_fault(clusterid, &f);
     error_copy(f.text, buffer, length);
     return f.code;
 }
@@ -35,31 +35,31 @@ int g6x_last_error(int clusterid, char *buffer, int length)
 int g6x_last_warning(int clusterid, char *buffer, int length)
 {
     struct fault f;
-    session_fault(clusterid, &f);
+    session_registry_fault(clusterid, &f);
     error_copy(f.warning, buffer, length);
     return f.warnings;
 }
 
 int g6x_clear_error(int clusterid)
 {
-    session_clear_fault(clusterid);
+    session_registry_clear_fault(clusterid);
     return 0;
 }
 
 int g6x_open(int clusterid, int backend)
 {
     if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA_TREE)
-        return session_no_session(G6X_E_ARGUMENT, "g6x_open: no such backend");
-    return session_open(clusterid, backend);
+        return session_registry_no_session(G6X_E_ARGUMENT, "g6x_open: no such backend");
+    return session_registry_open(clusterid, backend);
 }
 
 int g6x_backend(int clusterid, char *buffer, int length)
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     s->backend->describe(s->state, &s->options, buffer, length);
-    session_release(s);
+    session_registry_release(s);
     return 0;
 }
 
@@ -69,57 +69,57 @@ int g6x_backend(int clusterid, char *buffer, int length)
 int g6x_set_int(int clusterid, int key, int value)
 {
     int code;
-    if (!session_any_open()) return session_set_initial(key, value);
-    struct session *s = session_take(clusterid, &code);
+    if (!session_registry_any_open()) return session_registry_set_initial(key, value);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = options_set_int(&s->options, key, value, &s->fault);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 int g6x_get_int(int clusterid, int key, int *value)
 {
     int code;
-    if (!value) return session_no_session(G6X_E_NULL, "g6x_get_int: null pointer");
-    if (!session_any_open()) {
-        const struct options first = session_initial();
+    if (!value) return session_registry_no_session(G6X_E_NULL, "g6x_get_int: null pointer");
+    if (!session_registry_any_open()) {
+        const struct options first = session_registry_initial();
         code = options_get_int(&first, key, value);
-        return code ? session_no_session(code, "g6x_get_int: no such integer option") : 0;
+        return code ? session_registry_no_session(code, "g6x_get_int: no such integer option") : 0;
     }
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = options_get_int(&s->options, key, value);
     if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
     if (key == G6X_DEVICE) *value = session_force_device_number(s);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 int g6x_set_double(int clusterid, int key, double value)
 {
     int code;
-    if (!session_any_open()) return session_set_initial_double(key, value);
-    struct session *s = session_take(clusterid, &code);
+    if (!session_registry_any_open()) return session_registry_set_initial_double(key, value);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = options_set_double(&s->options, key, value, &s->fault);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 int g6x_get_double(int clusterid, int key, double *value)
 {
     int code;
-    if (!value) return session_no_session(G6X_E_NULL, "g6x_get_double: null pointer");
-    if (!session_any_open()) {
-        const struct options first = session_initial();
+    if (!value) return session_registry_no_session(G6X_E_NULL, "g6x_get_double: null pointer");
+    if (!session_registry_any_open()) {
+        const struct options first = session_registry_initial();
         code = options_get_double(&first, key, value);
-        return code ? session_no_session(code, "g6x_get_double: no such option") : 0;
+        return code ? session_registry_no_session(code, "g6x_get_double: no such option") : 0;
     }
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = options_get_double(&s->options, key, value);
     if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -135,7 +135,7 @@ static struct scale scale_of(struct session *s, int nj)
 int g6x_get_scale(int clusterid, int nj, int exponent[3])
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     if (!exponent || nj < 0) {
         code = error_set(&s->fault, exponent ? G6X_E_ARGUMENT : G6X_E_NULL,
@@ -147,14 +147,14 @@ int g6x_get_scale(int clusterid, int nj, int exponent[3])
         exponent[2] = scale.velocity;
         code = 0;
     }
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     if (!origin || !drift || nj < 0) {
         code = error_set(&s->fault, origin && drift ? G6X_E_ARGUMENT : G6X_E_NULL,
@@ -165,7 +165,7 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
         memcpy(drift, scale.drift, sizeof scale.drift);
         code = 0;
     }
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -175,7 +175,7 @@ static int step_fault(int code, const char *what)
 {
     char text[100];
     snprintf(text, sizeof text, "block step: %s", what);
-    return session_no_session(code, text);
+    return session_registry_no_session(code, text);
 }
 
 static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
@@ -246,17 +246,18 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
 int g6x_get_partial(int clusterid, int ni, long long *words)
 {
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = session_partial_words_get(s, ni, words);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
 static int checked(int ni, const void *a, const void *b)
 {
-    if (ni < 0) return session_no_session(G6X_E_ARGUMENT, "partial sums: ni is negative");
-    if (ni && (!a || !b)) return session_no_session(G6X_E_NULL, "partial sums: null pointer");
+    if (ni < 0) return session_registry_no_session(G6X_E_ARGUMENT, "partial sums: ni is negative");
+    if (ni && (!a || !b))
+        return session_registry_no_session(G6X_E_NULL, "partial sums: null pointer");
     return 0;
 }
 
@@ -264,9 +265,10 @@ int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
     struct fault f = {0};
     const int code = checked(ni, sum, words);
-    return code                                            ? code
-           : session_partial_words_add(ni, sum, words, &f) ? session_no_session(f.code, f.text)
-                                                           : 0;
+    return code ? code
+           : session_partial_words_add(ni, sum, words, &f)
+               ? session_registry_no_session(f.code, f.text)
+               : 0;
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
@@ -283,7 +285,7 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     fpenv_enter(&host);
     code = session_partial_words_force(ni, words, acc, jerk, pot, &f);
     fpenv_leave(&host);
-    return code ? session_no_session(f.code, f.text) : 0;
+    return code ? session_registry_no_session(f.code, f.text) : 0;
 }
 
 double g6x_fma_rate(int isa, int mode);

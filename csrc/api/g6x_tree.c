@@ -11,7 +11,7 @@
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/options.h"
-#include "session/session.h"
+#include "session/registry.h"
 #include "tree/handles.h"
 #include "util/threads.h"
 
@@ -28,7 +28,7 @@ static int refused(int code, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return session_no_session(code, text);
+    return session_registry_no_session(code, text);
 }
 
 /* The tree of a handle, to be released; NULL with *code if there is none. */
@@ -69,7 +69,7 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
 
 static int open_tree(int n, const double (*x)[3], const double (*v)[3], const double mass[])
 {
-    const struct options o = session_initial();
+    const struct options o = session_registry_initial();
     const struct tree_input in = {n, x, v, mass};
     struct fault f = {0};
     if (options_process()->problem[0])
@@ -281,8 +281,8 @@ static int sum(const struct planted *p, const struct tree_setting *s, const stru
         code = verdict(&r, w->ni, out);
     free_readied(&r);
     if (counts.coincidences && !code)
-        session_warn("%lld pairs of a tree at one place with eps = 0: they add nothing",
-                     (long long)counts.coincidences);
+        session_registry_warn("%lld pairs of a tree at one place with eps = 0: they add nothing",
+                              (long long)counts.coincidences);
     return code;
 }
 

@@ -4,7 +4,7 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "util/memory.h"
-#include "session/session.h"
+#include "session/registry.h"
 #include "session/walks.h"
 
 static int softening_checked(struct session *s, double eps2)
@@ -104,7 +104,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
     const struct arrays a = {nwalks, i_start, j_start, xi, xj, mj, j_list, nj, acc, pot};
     struct walks w = {.eps2 = eps2};
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (s) code = arrays_checked(s, &a);
     if (!code) code = softening_checked(s, eps2);
     if (!code) code = make_groups(s, nwalks, &w);
@@ -115,7 +115,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
         code = session_walks_sum(s, &w);
     }
     memory_free(w.group);
-    if (s) session_release(s);
+    if (s) session_registry_release(s);
     return code;
 }
 
@@ -156,7 +156,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
 {
     struct walks w = {.eps2 = eps2};
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     code = softening_checked(s, eps2);
     if (!code) code = make_groups(s, nwalks, &w);
@@ -170,7 +170,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
     }
     code = session_walks_dispatch(s, tag, &w, code);
     memory_free(w.group);
-    session_release(s);
+    session_registry_release(s);
     return code;
 }
 
@@ -186,7 +186,7 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
 {
     struct walks w = {0};
     int code;
-    struct session *s = session_take(clusterid, &code);
+    struct session *s = session_registry_take(clusterid, &code);
     if (s) code = make_groups(s, nwalks, &w);
     if (!code) code = targets_of(s, ni, acc, pot, &w);
     for (int64_t k = 0; k < w.count && !code; k++)
@@ -196,6 +196,6 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
     else
         code = session_walks_retrieve(s, tag, &w);
     memory_free(w.group);
-    if (s) session_release(s);
+    if (s) session_registry_release(s);
     return code;
 }

@@ -219,7 +219,7 @@ static void use_client(const char *name, const char *value)
 static void use_other(const char *name, const char *value)
 {
     if (!strcmp(name, "GRAPE6_CLIENT")) return;
-    for (const struct option *p = OPTIONS; p->name; p++)
+    for (const struct option *p = options_table; p->name; p++)
         if (p->kind != OPTION_SOURCE && !strcmp(p->name, name)) {
             take(p, value);
             return;
@@ -236,7 +236,7 @@ void config_read(struct process_options *of_process, struct options *of_sessions
     if (config && *config) read_config(config, use_client);
     if (client && *client) take_client(client);
     if (config && *config) read_config(config, use_other);
-    for (const struct option *p = OPTIONS; p->name; p++) {
+    for (const struct option *p = options_table; p->name; p++) {
         const char *value = options_variable(p->name);
         if (value && *value) take(p, value);
     }

@@ -50,7 +50,7 @@ static const char *nearest(const char *key, size_t length)
 {
     const char *found = NULL;
     int best = 0;
-    for (const struct option *p = OPTIONS; p->name && length < MOST_KEY; p++) {
+    for (const struct option *p = options_table; p->name && length < MOST_KEY; p++) {
         const char *other = p->name + PREFIX;
         const int d = strlen(other) > MOST_KEY ? MOST_KEY : distance(key, length, other);
         if (d > 1 + (int)strlen(other) / 4 || (found && d >= best)) continue;
@@ -62,7 +62,7 @@ static const char *nearest(const char *key, size_t length)
 
 static int is_option(const char *name, size_t length)
 {
-    for (const struct option *p = OPTIONS; p->name; p++)
+    for (const struct option *p = options_table; p->name; p++)
         if (strlen(p->name) == length && !strncmp(p->name, name, length)) return 1;
     return 0;
 }

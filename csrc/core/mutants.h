@@ -10,25 +10,20 @@
 #include <stdint.h>
 
 #ifdef GRAPE6_TEST_HOOKS
-#define MISTAKE(name) mistakes_made(#name)
+#define MISTAKE(name) mutants_made(#name)
 #define TEST_VARIABLE(name) options_variable("GRAPE6_TEST_" #name)
-int mistakes_made(const char *name);
+int mutants_made(const char *name);
 #else
 #define MISTAKE(name) 0
 #define TEST_VARIABLE(name) ((const char *)0)
 #endif
 
 /* The longer ones; defined in test builds only. */
-struct direct_job;
 struct jmemory;
 /* A particle just written stays where it is until the next g6_set_ti. */
-void mistakes_hold(struct jmemory *j, int64_t address, double time);
-/* Lets go what mistakes_hold held. */
-void mistakes_let_go(struct jmemory *j);
-/* Replaces the indices of the i particles by that of the j particle at the same place, or at the
- * address that equals the index: it is left out then, and nobody else. */
-void mistakes_self_by_distance(const struct direct_job *job, int32_t *index);
-void mistakes_self_by_address(const struct direct_job *job, int32_t *index);
+void mutants_hold(struct jmemory *j, int64_t address, double time);
+/* Lets go what mutants_hold held. */
+void mutants_let_go(struct jmemory *j);
 int g6_open(int clusterid); /* the exported one, or the host's */
 
 #endif

@@ -48,7 +48,7 @@ int options_is_privileged(void)
 #define TEXT(to, first) .kind = OPTION_TEXT, .text = to, .words = first, .high = (int)sizeof(to)
 
 /* Session options point to their initial value. Words stand for 0, 1, ... */
-const struct option OPTIONS[] = {
+const struct option options_table[] = {
     {"GRAPE6_BACKEND", 0, WORDS(initial.backend, "auto cpu cuda tree cpu-tree cuda-tree")},
     {"GRAPE6_PRECISION", G6X_PRECISION, WORDS(initial.precision, "grape double single")},
     {"GRAPE6_ISA", G6X_ISA, WORDS(initial.isa, "best" SIMD_SETS(SET, SET))},
@@ -125,7 +125,7 @@ int options_threads(int asked) { return asked ? asked : cores(); }
 /* The option of a key with a whole number, or with a real one; NULL if there is none. */
 static const struct option *find(int key, int whole)
 {
-    const struct option *p = OPTIONS;
+    const struct option *p = options_table;
     while (p->kind != OPTION_END && (p->key != key || !key)) p++;
     const int is_whole = p->kind == OPTION_WORD || p->kind == OPTION_NUMBER;
     return p->kind != OPTION_END && is_whole == whole ? p : NULL;

@@ -56,7 +56,7 @@ struct option {
     };
 };
 /* Those with a name first; the last is of OPTION_END. */
-extern const struct option OPTIONS[];
+extern const struct option options_table[];
 /* The largest value of a number or a word. */
 int options_highest(const struct option *p);
 

@@ -90,7 +90,4 @@ struct grape5_kernel {
     double (*correction)(void);
 };
 
-/* As cpu_direct_kernel_choose. */
-const struct grape5_kernel *cpu_grape5_kernel_choose(int isa);
-
 #endif

@@ -15,7 +15,7 @@ SIMD_COMPILED(DECLARE)
 #define ROW(isa, ...) &cpu_grape5_kernel_##isa,
 static const struct grape5_kernel *const KERNELS[] = {SIMD_COMPILED(ROW)};
 
-const struct grape5_kernel *cpu_grape5_kernel_choose(int isa)
+const struct grape5_kernel *cpu_grape5_sum_kernel(int isa)
 {
     const int k = simd_dispatch(isa);
     return k < 0 ? NULL : KERNELS[k];

@@ -17,5 +17,7 @@ struct grape5_sum {
 /* n packed points act on the targets. 0 or G6X_E_MEMORY. */
 int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
                        struct grape5_sum *sum);
+/* As cpu_direct_kernel_choose. */
+const struct grape5_kernel *cpu_grape5_sum_kernel(int isa);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "cpu/exact.h"
 #include "util/fpenv.h"
-#include "session/grape5.h"
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/mutants.h"
@@ -53,8 +52,6 @@ void session_force_free(struct session *s)
 {
     free_arrays(&s->call);
     memset(&s->call, 0, sizeof s->call);
-    session_ireg_free(&s->pipes);
-    session_grape5_free(&s->grape5);
     memory_free(s->list);
     s->list = NULL;
     s->list_room = 0;
@@ -301,6 +298,14 @@ struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincide
     };
 }
 
+int session_force_verify(struct session *s, unsigned want)
+{
+    _Atomic int64_t coincidences = 0;
+    if (!(s->options.verify > 0.0)) return 0;
+    const struct direct_job job = session_force_job(s, &coincidences);
+    return session_verify_rows(s, &job, want);
+}
+
 static void find_distances(struct session *s)
 {
     struct force_call *c = &s->call;
@@ -353,7 +358,7 @@ int session_force_complete(struct session *s, unsigned want)
     const int64_t coincidences = s->backend->coincidences(s->state);
     spoil(c);
     if (!code && want & WANT_DISTANCE) find_distances(s);
-    if (!code && s->options.verify > 0.0) verified = session_verify_rows(s, want);
+    if (!code) verified = session_force_verify(s, want);
     fpenv_leave(&host);
     if (coincidences && !c->done) session_force_warn(s, coincidences);
     c->done = DONE_SUMS | want;

@@ -52,6 +52,8 @@ int session_force_resume(struct session *s, int code);
 int session_force_complete(struct session *s, unsigned want);
 /* The current call for the functions of exact.h. */
 struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincidences);
+/* Checks rows of a call that was just computed, as GRAPE6_VERIFY asks. 0 or G6X_E_VERIFY. */
+int session_force_verify(struct session *s, unsigned want);
 
 /* Scale that a call with nj j particles uses. */
 struct scale session_force_scale(struct session *s, int nj);

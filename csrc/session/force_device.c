@@ -5,7 +5,6 @@
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
-#include "session/verify.h"
 
 int session_force_device_number(const struct session *s)
 {
@@ -45,7 +44,7 @@ static int complete_on_host(struct session *s, const struct device_forces *to)
     const int64_t coincidences = s->backend->coincidences(s->state);
     if (coincidences) session_force_warn(s, coincidences);
     c->done = DONE_SUMS | want;
-    return s->options.verify > 0.0 ? session_verify_rows(s, want) : 0;
+    return session_force_verify(s, want);
 }
 
 static int compute(struct session *s, int nj, const struct targets *t,

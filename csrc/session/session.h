@@ -1,5 +1,5 @@
 /* session.h - a session is what a cluster id stands for: j memory, time, options, and the
- * force call in progress. The registry finds it by id, or opens it.
+ * force call in progress. registry.h finds it by id, or opens it.
  *
  * Sessions are never freed, only reused, so that a thread that holds a pointer while
  * another closes the session finds it closed, not gone.
@@ -99,32 +99,12 @@ struct session {
     struct fault fault;
 };
 
-/* Opens, or is content with, an id. 0 or a fault code. The backend: BACKEND_*, or what the
- * environment says. */
-enum { SESSION_ENVIRONMENT = -1 };
-int session_open(int64_t id, int backend);
-int session_close(int64_t id);
-/* The open session of an id, locked; NULL with *code if there is none. */
-struct session *session_take(int64_t id, int *code);
-void session_release(struct session *s);
-/* A guess that saves the registry's lock. */
-extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));
-/* Fault record of an id, or of the process; copied under lock. */
-void session_fault(int64_t id, struct fault *copy);
-void session_clear_fault(int64_t id);
-/* Records a fault that belongs to no session. */
-int session_no_session(int code, const char *text);
-/* The same of a warning. */
-void session_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Whether some id is open; before that, options set the first values of sessions to come. */
-int session_any_open(void);
-struct options session_initial(void);
-int session_set_initial(int key, int value);
-int session_set_initial_double(int key, double value);
+/* Of GRAPE-5's calls. */
+static inline int session_is_grape5(int64_t id) { return id > SESSION_NONE; }
 /* How messages call an id, in `name`. */
 enum { SESSION_NAME = 48 };
 const char *session_name(int64_t id, char name[SESSION_NAME]);
-/* Id of the session that was used last. */
-int64_t session_recent(void);
+/* The session that was used last: a guess that saves the registry's lock. */
+extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));
 
 #endif

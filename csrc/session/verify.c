@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "cpu/exact.h"
-#include "session/force.h"
 
 /* Differences beyond these, in units of the sum of the terms' magnitudes, are no
  * rounding: a broken memory or card. Single loses the separation of close pairs. */
@@ -31,17 +30,15 @@ static int is_nan_row(const struct force_call *c, int i)
     return nan;
 }
 
-int session_verify_rows(struct session *s, unsigned want)
+int session_verify_rows(struct session *s, const struct direct_job *job, unsigned want)
 {
     struct force_call *c = &s->call;
-    _Atomic int64_t coincidences = 0;
-    const struct direct_job job = session_force_job(s, &coincidences);
     const double tolerance =
         s->backend->capabilities & CAN_APPROXIMATE ? TREE_TOLERANCE : TOLERANCE[c->precision];
     for (int i = 0; i < c->ni; i++) {
         double right[NSUM], size[NWINDOW];
         if (!chosen(s) || c->invalid[i] || is_nan_row(c, i)) continue;
-        cpu_exact_row(&job, i, right, size);
+        cpu_exact_row(job, i, right, size);
         for (int k = 0; k < NSUM; k++) {
             const int w = window_of(k);
             if (w == WINDOW_JERK && !(want & WANT_JERK)) continue;

@@ -4,8 +4,10 @@
 
 #include "session/session.h"
 
-/* Compares a fraction of the rows of the call that was just computed, others each time;
- * `want` tells whether jerks are there. 0 or G6X_E_VERIFY. */
-int session_verify_rows(struct session *s, unsigned want);
+struct direct_job;
+
+/* Compares a fraction of the rows of the call that was just computed, others each time; `job` is
+ * the call, `want` says whether jerks are there. 0 or G6X_E_VERIFY. */
+int session_verify_rows(struct session *s, const struct direct_job *job, unsigned want);
 
 #endif

@@ -1,0 +1,355 @@
+/* registry.c - see registry.h. */
+#include "session/registry.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/closed_ids.h"
+#include "session/force.h"
+#include "session/grape5.h"
+#include "util/memory.h"
+#include "core/options.h"
+#include "session/quick_write.h"
+#include "session/report.h"
+#include "util/threads.h"
+#include "session/walks.h"
+
+enum { CHAINS = 256 };
+
+static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct session *chains[CHAINS], *unused;
+static _Atomic int explicitly_open;
+static int64_t sessions_open; /* by a call or by use */
+static struct fault process_fault;
+
+static void lock(struct session *s)
+{
+    for (int spins = 0; atomic_exchange_explicit(&s->lock, 1, memory_order_acquire); spins++) {
+        threads_pause();
+        if (spins > 1000) {
+            const struct timespec moment = {0, 20000};
+            (void)nanosleep(&moment, NULL);
+        }
+    }
+    if (atomic_load_explicit(&s->quick.thread, memory_order_relaxed)) session_quick_write_stop(s);
+}
+
+void session_registry_release(struct session *s)
+{
+    atomic_store_explicit(&s->lock, 0, memory_order_release);
+}
+
+static void free_after_fork(struct session *s)
+{
+    atomic_store(&s->lock, 0);
+    atomic_store(&s->quick.writing, 0);
+}
+
+/* In a forked child no other thread lives that could hold a lock. */
+static void after_fork(void)
+{
+    (void)pthread_mutex_init(&registry, NULL);
+    session_quick_write_prepare();
+    for (int c = 0; c < CHAINS; c++)
+        for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
+    for (struct session *s = unused; s; s = s->next) free_after_fork(s);
+}
+
+static void prepare(void)
+{
+    session_quick_write_prepare();
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+static struct session **chain_of(int64_t id)
+{
+    return &chains[((uint64_t)id * 0x9e3779b97f4a7c15u) >> 56];
+}
+
+static struct session *find(int64_t id)
+{
+    struct session *s = *chain_of(id);
+    while (s && s->id != id) s = s->next;
+    return s;
+}
+
+static int fault_of_process(int code, const char *text)
+{
+    return error_set(&process_fault, code, "%s", text);
+}
+
+int session_registry_no_session(int code, const char *text)
+{
+    (void)pthread_mutex_lock(&registry);
+    (void)fault_of_process(code, text);
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+void session_registry_warn(const char *format, ...)
+{
+    char text[ERROR_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)pthread_mutex_lock(&registry);
+    error_warn(&process_fault, "%s", text);
+    (void)pthread_mutex_unlock(&registry);
+}
+
+static const char *opening_call(int64_t id)
+{
+    return session_is_grape5(id) ? "g5_open" : "g6_open";
+}
+
+/* The local rank where a launcher tells it, or -1. */
+static int local_rank(void)
+{
+    static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"};
+    for (size_t k = 0; k < sizeof RANKS / sizeof *RANKS; k++) {
+        const char *rank = options_variable(RANKS[k]);
+        if (rank && *rank >= '0' && *rank <= '9') return (int)(strtol(rank, NULL, 10) & 0xffffff);
+    }
+    return -1;
+}
+
+/* Ranks of MPI take a device each; else a session takes all that are named, or one. */
+static int open_cuda(struct session *s, struct fault *f)
+{
+    const char *named = options_process()->devices;
+    const int rank = local_rank();
+    s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
+    return s->backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, &s->state, f);
+}
+
+/* On the CPU and on a graphics card. */
+static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_device_backend};
+static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
+
+static int start_backend(struct session *s, int backend)
+{
+    struct fault quiet = {.quiet = 1};
+    s->options = *options_initial_values();
+    if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
+    const int wanted = s->options.backend;
+    const struct backend *const *kind = wanted >= BACKEND_TREE ? TREE : DIRECT;
+    const int any = wanted == BACKEND_AUTO || wanted == BACKEND_TREE;
+    if (options_process()->problem[0])
+        return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
+    s->backend = kind[1];
+    if (any || wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE) {
+        const int code = open_cuda(s, any ? &quiet : &process_fault);
+        if (!code || !any) return code;
+        error_info("no GPU is used: %.200s", quiet.text);
+    }
+    s->backend = kind[0];
+    return s->backend->open(&s->options, 0, &s->state, &process_fault);
+}
+
+/* Opens an id that is not open; the registry is locked. */
+static int open_new(int64_t id, int how, int backend, struct session **out)
+{
+    struct session *s = unused ? unused : memory_zeroed(sizeof *s);
+    if (!s || session_closed_ids_reserve(sessions_open + 1 + session_closed_ids_count())) {
+        if (s != unused) memory_free(s);
+        return fault_of_process(G6X_E_MEMORY, "out of memory at open");
+    }
+    if (s == unused) unused = s->next;
+    lock(s);
+    s->id = id;
+    s->process = getpid();
+    s->time = 0.0;
+    s->time_bad = 0;
+    memset(&s->fault, 0, sizeof s->fault);
+    s->quick.disturbed = 0;
+    const int code = start_backend(s, backend);
+    if (!code) session_report_start(s);
+    if (!code) s->open = how;
+    session_registry_release(s);
+    struct session **at = code ? &unused : chain_of(id);
+    s->next = *at;
+    *at = s;
+    if (code) return code;
+    sessions_open++;
+    explicitly_open += how == 1;
+    *out = s;
+    return 0;
+}
+
+int session_registry_open(int64_t id, int backend)
+{
+    int code = 0;
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (!s) {
+        code = open_new(id, 1, backend, &s);
+    } else if (s->open == 2) {
+        s->open = 1;
+        explicitly_open++;
+    }
+    if (!code) {
+        session_closed_ids_clear();
+        atomic_store(&session_used_last, s);
+    }
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+static void shut(struct session *s)
+{
+    lock(s);
+    session_report_calls(s);
+    session_walks_free(s);
+    if (s->state) s->backend->close(s->state);
+    s->state = NULL;
+    jmemory_free(&s->j);
+    session_force_free(s);
+    session_ireg_free(&s->pipes);
+    session_grape5_free(&s->grape5);
+    s->open = 0;
+    session_closed_ids_add(s->id);
+    session_registry_release(s);
+    sessions_open--;
+    struct session **at = chain_of(s->id);
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+    s->next = unused;
+    unused = s;
+}
+
+int session_registry_close(int64_t id)
+{
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (s) {
+        explicitly_open -= s->open == 1;
+        shut(s);
+        for (int c = 0; c < CHAINS && !explicitly_open; c++)
+            while (chains[c]) shut(chains[c]);
+    }
+    (void)pthread_mutex_unlock(&registry);
+    return 0;
+}
+
+/* Most old programs close nothing. At exit no lock is waited for: the thread that holds it may
+ * never go on. Nor is anything freed, as other threads may be in their calls. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (pthread_mutex_trylock(&registry)) return;
+    for (int c = 0; c < CHAINS; c++)
+        for (struct session *s = chains[c]; s; s = s->next)
+            if (s->open) session_report_calls(s);
+    (void)pthread_mutex_unlock(&registry);
+}
+
+/* The open session of an id, opened if need be and allowed; else NULL and the code. */
+static struct session *find_or_open(int64_t id, int *code)
+{
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    char name[SESSION_NAME];
+    *code = 0;
+    if (id == SESSION_NONE)
+        *code = fault_of_process(G6X_E_NULL, "the cluster id is a null pointer");
+    else if (!explicitly_open)
+        *code = error_set(&process_fault, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
+                          opening_call(id));
+    else if (session_closed_ids_has(id))
+        *code = error_set(&process_fault, G6X_E_NOT_OPEN, "%s was closed; call %s again",
+                          session_name(id, name), opening_call(id));
+    else if (!s)
+        *code = open_new(id, 2, SESSION_ENVIRONMENT, &s);
+    (void)pthread_mutex_unlock(&registry);
+    return *code ? NULL : s;
+}
+
+struct session *session_registry_take(int64_t id, int *code)
+{
+    struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
+    if (s && s->id == id) {
+        lock(s);
+        if (s->open && s->id == id) return s;
+        session_registry_release(s);
+    }
+    (void)pthread_once(&once, prepare);
+    for (;;) {
+        s = find_or_open(id, code);
+        if (!s) return NULL;
+        lock(s); /* without the registry's lock: another thread may be computing there */
+        if (s->open && s->id == id) break;
+        session_registry_release(s);
+    }
+    atomic_store_explicit(&session_used_last, s, memory_order_release);
+    return s;
+}
+
+/* Runs on the fault record of an id under its lock, or on the process's. */
+static void with_fault(int64_t id, void (*use)(struct fault *f, void *argument), void *argument)
+{
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    if (!s) use(&process_fault, argument);
+    (void)pthread_mutex_unlock(&registry);
+    if (!s) return;
+    lock(s);
+    if (s->id == id) use(&s->fault, argument);
+    session_registry_release(s);
+}
+
+static void copy_fault(struct fault *f, void *copy) { *(struct fault *)copy = *f; }
+
+static void clear_fault(struct fault *f, void *unused_argument)
+{
+    (void)unused_argument;
+    memset(f, 0, sizeof *f);
+}
+
+void session_registry_fault(int64_t id, struct fault *copy)
+{
+    memset(copy, 0, sizeof *copy);
+    with_fault(id, copy_fault, copy);
+}
+
+void session_registry_clear_fault(int64_t id) { with_fault(id, clear_fault, NULL); }
+
+int session_registry_any_open(void) { return explicitly_open > 0; }
+
+struct options session_registry_initial(void)
+{
+    (void)pthread_mutex_lock(&registry);
+    const struct options copy = *options_initial_values();
+    (void)pthread_mutex_unlock(&registry);
+    return copy;
+}
+
+int session_registry_set_initial(int key, int value)
+{
+    (void)pthread_mutex_lock(&registry);
+    const int code = options_set_int(options_initial_values(), key, value, &process_fault);
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+int session_registry_set_initial_double(int key, double value)
+{
+    (void)pthread_mutex_lock(&registry);
+    const int code = options_set_double(options_initial_values(), key, value, &process_fault);
+    (void)pthread_mutex_unlock(&registry);
+    return code;
+}
+
+int64_t session_registry_recent(void)
+{
+    const struct session *s = atomic_load(&session_used_last);
+    return s ? s->id : 0;
+}

@@ -1,0 +1,31 @@
+/* registry.h - the open sessions by their ids: opened, found, locked and closed, and what belongs
+ * to no session: its error, and the options of those to come. */
+#ifndef GRAPE6_SESSION_REGISTRY_H
+#define GRAPE6_SESSION_REGISTRY_H
+
+#include "session/session.h"
+
+/* Opens, or is content with, an id. 0 or a fault code. The backend: BACKEND_*, or what the
+ * environment says. */
+enum { SESSION_ENVIRONMENT = -1 };
+int session_registry_open(int64_t id, int backend);
+int session_registry_close(int64_t id);
+/* The open session of an id, locked; NULL with *code if there is none. */
+struct session *session_registry_take(int64_t id, int *code);
+void session_registry_release(struct session *s);
+/* Fault record of an id, or of the process; copied under lock. */
+void session_registry_fault(int64_t id, struct fault *copy);
+void session_registry_clear_fault(int64_t id);
+/* Records a fault that belongs to no session. */
+int session_registry_no_session(int code, const char *text);
+/* The same of a warning. */
+void session_registry_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether some id is open; before that, options set the first values of sessions to come. */
+int session_registry_any_open(void);
+struct options session_registry_initial(void);
+int session_registry_set_initial(int key, int value);
+int session_registry_set_initial_double(int key, double value);
+/* Id of the session that was used last. */
+int64_t session_registry_recent(void);
+
+#endif
