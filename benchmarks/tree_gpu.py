@@ -17,10 +17,11 @@ from harness import run
 from tree_timing import EPS, PERCENTILES, Gpu, Model, measure, median_ms, summary
 
 from grape6py import Grape6
-from grape6py.cuda.tree.job import GROUP
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree import build
+from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 
+GROUP = build.numbers.TREE_GROUP  # targets
 M = 1 << 20
 
 
@@ -138,7 +139,7 @@ def active(gpu, largest):
 
 def few_targets(model):
     gpu, setting = model.gpu, Setting(*ACTIVE_SETTING, EPS * EPS)
-    tree = CardTree(gpu, model.pos, model.mass)
+    tree = Octree(gpu, model.pos, model.mass)
     groups = tree.order[: model.n // GROUP * GROUP].reshape(-1, GROUP)
     count = int(ACTIVE_SHARE * len(groups))
     spread = gpu.xp.linalg.norm(gpu.xp.ptp(model.pos[groups], axis=1), axis=1)
@@ -148,7 +149,7 @@ def few_targets(model):
     }
     figure = {
         "n": model.n, "theta": setting.theta, "order": setting.order, "active": count * GROUP,
-        "build": median_ms(gpu, lambda: CardTree(gpu, model.pos, model.mass)),
+        "build": median_ms(gpu, lambda: Octree(gpu, model.pos, model.mass)),
         "walk": median_ms(gpu, lambda: tree.forces(setting)),
     }  # fmt: skip
     for name, which in chosen.items():

@@ -13,8 +13,8 @@ import numpy as np
 from harness import HERE
 
 from grape6py.cuda import launcher
-from grape6py.cuda.tree.job import GROUP
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.build import numbers
+from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import Grape6Error
 
@@ -30,7 +30,7 @@ STAGES = {
 }  # fmt: skip
 
 
-class Gpu(launcher.Card):
+class Gpu(launcher.GPU):
     """A GPU with a clock and a direct sum in double precision."""
 
     backend = "cuda"
@@ -122,8 +122,8 @@ class Model:
                                  / norm(self.exact, axis=1))  # fmt: skip
 
     def run(self, theta, order, bound=0.0, last_acc=None):
-        """One whole evaluation: what CardTree.forces gives."""
-        grown = CardTree(self.gpu, self.pos, self.mass)
+        """One whole evaluation: what Octree.forces gives."""
+        grown = Octree(self.gpu, self.pos, self.mass)
         return grown.forces(Setting(theta, order, EPS * EPS, bound), last_acc=last_acc)
 
 
@@ -169,7 +169,7 @@ def measure(model, setting, *, stages=False, memory=False, distribution=False, s
         if distribution:
             figure["percentiles"] = [_percentile(errors, p) for p in PERCENTILES]
         figure |= {"pairs": counts.pairs / model.n, "points": counts.points / model.n,
-                   "locals": counts.locals * GROUP / model.n}  # fmt: skip
+                   "locals": counts.locals * numbers.TREE_GROUP / model.n}  # fmt: skip
         figure["ms"] = median_ms(model.gpu, run, seconds)
         if stages:
             figure["stages"] = model.gpu.stages(run)

@@ -22,7 +22,7 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._io import atomic_files, output_file, run_index
-from grape6py._lib.library import PRECISIONS
+from grape6py._lib.declarations import PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.integrators.hermite import Hermite

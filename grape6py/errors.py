@@ -4,6 +4,11 @@ Every exception is a :class:`Grape6Error` and also what a Python programmer woul
 (ValueError, IndexError, ...), so both ways of catching work.
 """
 
+import functools
+import re
+
+from grape6py import paths
+
 
 class Grape6Error(Exception):
     """Base of all errors raised by grape6py.
@@ -75,28 +80,25 @@ class AccuracyWarning(Grape6Warning):
     """An integration does not keep its energy: its result is wrong."""
 
 
-# By row of the table of faults, which is minus the code.
-_BY_CODE = {
-    -1: OutOfMemoryError,
-    -2: BackendError,
-    -3: BackendError,
-    -4: BackendError,
-    -5: BackendError,
-    -6: NotFiniteError,
-    -7: NotFiniteError,
-    -8: RangeError,
-    -11: ArgumentError,
-    -13: AddressError,
-    -18: CallOrderError,
-    -20: CallOrderError,
-    -21: NotOpenError,
-    -25: AddressError,
-    -26: ArgumentError,
-    -27: SizeError,
-    -29: OutOfMemoryError,
-    -30: CallOrderError,
-    -40: BackendError,
+# By the names G6X_E_* of g6lib.h.
+_KINDS = {
+    OutOfMemoryError: "DEVICE_MEMORY MEMORY",
+    BackendError: "DEVICE_LOST NO_DEVICE RUNTIME PYTHON VERIFY",
+    NotFiniteError: "J_NAN I_NAN",
+    RangeError: "RANGE",
+    ArgumentError: "ARGUMENT NULL",
+    AddressError: "ADDRESS PIPE",
+    CallOrderError: "NO_FIRSTHALF MISMATCH FORK",
+    NotOpenError: "NOT_OPEN",
+    SizeError: "OVERFLOW",
 }
+
+
+@functools.cache
+def codes():
+    """The codes by name, without G6X_E_."""
+    text = paths.HEADER.read_text(encoding="ascii")
+    return {name: int(number) for name, number in re.findall(r"G6X_E_(\w+) = (-\d+)", text)}
 
 
 def from_code(code, message):
@@ -104,8 +106,8 @@ def from_code(code, message):
 
     Parameters
     ----------
-    code : int
-        A G6X_E_* code.
+    code : int or str
+        A G6X_E_* code, or its name without that.
     message : str
         Its text.
 
@@ -113,5 +115,7 @@ def from_code(code, message):
     -------
     Grape6Error
     """
-    kind = _BY_CODE.get(code, Grape6Error)
+    code = codes().get(code, code)
+    name = next((name for name, number in codes().items() if number == code), None)
+    kind = next((kind for kind, names in _KINDS.items() if name in names.split()), Grape6Error)
     return kind(message or f"the library returned code {code} without a text", code)

@@ -13,15 +13,12 @@ import numpy as np
 from grape6py._arrays import memory_space, validate
 from grape6py._lib.address_table import Roster
 from grape6py._lib.cluster import Board, Forces
-from grape6py._lib.library import ISAS, PRECISIONS, lib
+from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
+from grape6py._lib.library import lib
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
 from grape6py.reference import usable_cpus
 
 __all__ = ["Forces", "Grape6"]
-
-_BACKENDS = {"auto": None}
-for _name in ("cpu", "cuda", "tree", "cpu-tree", "cuda-tree"):
-    _BACKENDS[_name] = getattr(lib, f"G6X_BACKEND_{_name.upper().replace('-', '_')}")
 
 # Sizes worth a word before the wait.
 LARGE = 10_000_000
@@ -84,7 +81,7 @@ class Grape6:
         verify=None,
         theta=None,
     ):
-        wanted = validate.choice("backend", backend, _BACKENDS)
+        wanted = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
         options = {"THREADS": threads, "JERK": jerk, "SNAP": snap}
         options["NEIGHBOUR_SELF"] = neighbour_self
         if precision is not None:

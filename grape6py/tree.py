@@ -12,7 +12,8 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._arrays.memory_space import first_on_device
-from grape6py._lib.library import ISAS, lib
+from grape6py._lib.declarations import ISAS
+from grape6py._lib.library import lib
 from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 

@@ -1,7 +1,7 @@
 /* dispatch.h - the instruction sets that kernels are compiled for, and those that this machine has.
  *
- * A new one takes a row here, its operations in simd/<name>.h, its number in g6lib.h, g6lib.f90 and
- * grape6py/_lib/cdef.h, and its flags in CMakeLists.txt. */
+ * A new one takes a row here, its operations in simd/<name>.h, its number in g6lib.h and g6lib.f90,
+ * and its flags in CMakeLists.txt. */
 #ifndef GRAPE6_SIMD_DISPATCH_H
 #define GRAPE6_SIMD_DISPATCH_H
 

@@ -12,7 +12,6 @@ from grape6py.errors import ArgumentError
 
 _OF_HOST = (type(None), np.ndarray, np.generic, int, float, list, tuple)
 _CUDA, _CUDA_MANAGED = 2, 13  # DLPack's kinds of devices
-_NO_RUNTIME = -4
 
 
 def is_on_device(value):
@@ -35,7 +34,7 @@ def import_cupy(name):
         import cupy
     except ImportError as error:
         raise errors.from_code(
-            _NO_RUNTIME,
+            "RUNTIME",
             f"{name} lies on a CUDA device, and CuPy, which is needed for it, cannot be imported: "
             f"{error}",
         ) from error

@@ -1,14 +1,10 @@
 """Opens libgrape6.so through cffi, and turns its return codes into exceptions.
 
-``ffi`` and ``lib`` are made once, when this module is first imported.
+``lib`` is made once, when this module is first imported.
 """
 
-import cffi
-
 from grape6py import errors, paths
-
-PRECISIONS = {"grape": 0, "double": 1, "single": 2}
-ISAS = {"best": 0, "base": 1, "avx2": 2, "avx512": 3}
+from grape6py._lib.declarations import ffi
 
 _TEXT = 1024
 
@@ -25,8 +21,6 @@ def _open():
         raise errors.LibraryError(f"{paths.LIBRARY} cannot be opened: {error}") from error
 
 
-ffi = cffi.FFI()
-ffi.cdef(paths.DECLARATIONS.read_text(encoding="ascii"))
 lib = _open()
 
 

@@ -80,7 +80,8 @@ def direct(options):
         What ``--json`` prints. Rates are medians over the samples; with one thread
         they are per second of the process's CPU time, else of wall time.
     """
-    from grape6py._lib.library import ISAS, PRECISIONS, lib
+    from grape6py._lib.declarations import ISAS, PRECISIONS
+    from grape6py._lib.library import lib
     from grape6py.cli import machine
     from grape6py.grape6 import Grape6
 

@@ -6,7 +6,8 @@ import platform
 import numpy as np
 
 from grape6py import __version__
-from grape6py._lib.library import ISAS, lib, text
+from grape6py._lib.declarations import ISAS
+from grape6py._lib.library import lib, text
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.reference import usable_cpus

@@ -10,12 +10,7 @@ import math
 import numpy as np
 
 from grape6py import errors
-
-PINNED = 1  # MEMORY_PINNED
-PRECISIONS = ("grape", "double", "single")  # by MODE_*
-NO_MEMORY = -29  # of the host
-RUNTIME, PYTHON_BROKEN = -4, -5
-TEXT = 256  # DEVICE_TEXT
+from grape6py.cuda import compiler
 
 
 def register(module, usable):
@@ -31,8 +26,8 @@ def register(module, usable):
     try:
         from grape6py.cuda import device
     except (ImportError, OSError) as error:
-        raise errors.from_code(RUNTIME, f"CuPy cannot be imported: {error}") from error
-    bridge = Bridge(module.ffi, functools.partial(device.open_device, usable), device.explain)
+        raise errors.from_code("RUNTIME", f"CuPy cannot be imported: {error}") from error
+    bridge = Bridge(module, functools.partial(device.open_device, usable), device.explain)
 
     def define(name, function):
         module.ffi.def_extern(name=f"grape6_{name}")(function)
@@ -53,16 +48,16 @@ class Bridge:
 
     Parameters
     ----------
-    ffi : FFI
-        That of the bridge module.
+    module : module
+        ``grape6py._bridge``.
     open_device : callable
         Makes a device from the number that the core chose.
     explain : callable
         Code and text of an exception of CuPy, or None if it is another's.
     """
 
-    def __init__(self, ffi, open_device, explain):
-        self._ffi = ffi
+    def __init__(self, module, open_device, explain):
+        self._ffi, self._numbers = module.ffi, module.lib  # of csrc/core/device.h
         self._open_device = open_device
         self._explain = explain
 
@@ -72,7 +67,7 @@ class Bridge:
             return call(device, *arguments)
         except BaseException as error:  # a signal's, too: the host is no Python
             code, text = self._code_and_text(error)
-            line = text.encode("utf-8", "replace")[: TEXT - 1]
+            line = text.encode("utf-8", "replace")[: len(device.text) - 1]
             self._ffi.memmove(device.text, line + b"\0", len(line) + 1)
             return code
 
@@ -83,8 +78,8 @@ class Bridge:
         if known:
             return known
         if isinstance(error, MemoryError):
-            return NO_MEMORY, "Python is out of the host's memory"
-        return PYTHON_BROKEN, f"the Python side failed: {type(error).__name__}: {error}"
+            return errors.codes()["MEMORY"], "Python is out of the host's memory"
+        return errors.codes()["PYTHON"], f"the Python side failed: {type(error).__name__}: {error}"
 
     def open(self, device, choice):
         """Open a device and write what the core needs of it."""
@@ -101,27 +96,27 @@ class Bridge:
         device.shared_bytes = opened.shared_bytes
         device.number = opened.number
         device.usable = opened.usable
-        device.name = opened.name.encode("ascii", "replace")[: TEXT - 1]
+        device.name = opened.name.encode("ascii", "replace")[: len(device.name) - 1]
         device.cookie = next(_cookies)
         _devices[device.cookie] = opened
         return device.cookie
 
     def _of(self, device):
         if device.cookie not in _devices:
-            raise errors.from_code(PYTHON_BROKEN, "the device is not open")
+            raise errors.from_code("PYTHON", "the device is not open")
         return _devices[device.cookie]
 
     def kernels(self, device, mode, count, names, functions):
         """Find compiled kernels by their names."""
         wanted = [self._ffi.string(names[k]).decode("ascii") for k in range(count)]
-        found = self._of(device).kernels(PRECISIONS[mode], wanted)
+        found = self._of(device).kernels(compiler.PRECISIONS[mode], wanted)
         for k, function in enumerate(found):
             functions[k] = self._ffi.cast("void *", function)
         return 1
 
     def allocate(self, device, kind, size, address):
         """Allocate zeroed memory."""
-        address[0] = self._of(device).allocate(kind == PINNED, size)
+        address[0] = self._of(device).allocate(kind == self._numbers.MEMORY_PINNED, size)
         return 1
 
     def release(self, device, address):

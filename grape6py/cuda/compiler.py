@@ -11,7 +11,7 @@ KERNELS = Path(__file__).resolve().parent / "kernels"  # the build copies csrc/s
 
 # Contraction is written out, as in C. CuPy adds -ftz=true, which nothing can take back.
 OPTIONS = ("-std=c++17", "--fmad=false")
-MODES = {"grape": 0, "double": 1, "single": 2}
+PRECISIONS = ("grape", "double", "single")  # by G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE)
 _DEPTH = 16
@@ -45,4 +45,4 @@ def read(name="direct/direct.cu", depth=0):
 
 def options(precision):
     """Options of the compiler for a precision."""
-    return (*OPTIONS, f"-DMODE={MODES[precision]}")
+    return (*OPTIONS, f"-DMODE={PRECISIONS.index(precision)}")

@@ -14,8 +14,7 @@ with warnings.catch_warnings(record=True) as _said, cache.for_import():
 from grape6py import errors
 from grape6py.cuda import compiler
 from grape6py.cuda import errors as cuda_errors
-from grape6py.cuda.launcher import Card
-from grape6py.cuda.tree.request import HostTree
+from grape6py.cuda.launcher import GPU
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
@@ -44,7 +43,7 @@ def open_device(usable, choice):
     """
     for warning in _said:
         if "multiple CuPy packages" in str(warning.message):
-            raise errors.from_code(cuda_errors.RUNTIME, cuda_errors.TWO_WHEELS)
+            raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
     numbers = _usable(usable, cupy.cuda.runtime.getDeviceCount())
     return Device(numbers[choice % len(numbers)], len(numbers))
 
@@ -62,7 +61,7 @@ def _usable(words, count):
         numbers = [-1]
     if not count or not all(0 <= number < count for number in numbers):
         raise errors.from_code(
-            cuda_errors.NO_DEVICE,
+            "NO_DEVICE",
             f"GRAPE6_DEVICES={words}: the devices here are 0 to {count - 1}"
             if count
             else "CUDA sees no device",
@@ -102,7 +101,7 @@ class Device:
         library = ctypes.CDLL("libcuda.so.1")
         self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
         self._memory = {}
-        self._tree = HostTree(tree_card(number))
+        self._tree = None  # not asked for yet
         _open.add(self)
 
     def kernels(self, precision, names):
@@ -152,7 +151,7 @@ class Device:
         except Exception as error:
             if not cuda_errors.is_out_of_memory(error):
                 raise
-            raise errors.from_code(cuda_errors.MEMORY, self._too_little(pinned, size)) from error
+            raise errors.from_code("DEVICE_MEMORY", self._too_little(pinned, size)) from error
 
     def _too_little(self, pinned, size):
         if pinned:
@@ -171,7 +170,10 @@ class Device:
 
     def tree(self, job, array):
         """Forces of an octree: see struct tree_errand of csrc/core/device.h."""
+        from grape6py.cuda.tree.request import SessionTree  # reads headers: only when needed
+
         with self._device, self._streams[0]:
+            self._tree = self._tree or SessionTree(tree_gpu(self.number))
             try:
                 self._tree.sum(job, array)
             except Exception as error:
@@ -194,15 +196,15 @@ class Device:
         with self._device:
             self._synchronize()
             self._memory.clear()
-            self._tree.forget()
+            self._tree = None
             if not _open:  # pinned memory is slow to get, and little
                 cupy.get_default_memory_pool().free_all_blocks()
 
 
 @functools.cache  # its kernels are compiled once
-def tree_card(number):
+def tree_gpu(number):
     """What trees work on: the device of this number, which is the current one."""
-    return Card()
+    return GPU()
 
 
 @functools.cache  # the driver takes a millisecond to tell them

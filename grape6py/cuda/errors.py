@@ -2,7 +2,11 @@
 
 import re
 
-MEMORY, LOST, NO_DEVICE, RUNTIME = -1, -2, -3, -4
+from grape6py.errors import codes
+
+MEMORY, LOST, NO_DEVICE, RUNTIME = map(
+    codes().get, ("DEVICE_MEMORY", "DEVICE_LOST", "NO_DEVICE", "RUNTIME")
+)
 
 TWO_WHEELS = (
     "two CuPy packages are installed: pip uninstall both, then pip install 'grape6py[cuda13]' "
@@ -13,7 +17,7 @@ TWO_WHEELS = (
 _OUT_OF_MEMORY = {2}
 _NO_DEVICE = {100, 101}
 _OTHER_DRIVER = {35, 36, 803, 804}
-_OTHER_CODE = {209, 218, 222, 223}  # the card or the driver does not know what was compiled
+_OTHER_CODE = {209, 218, 222, 223}  # the device or the driver does not know what was compiled
 # After these every call of CUDA in the process fails.
 _STICKY = {4, 201, 214, 220, 226, *range(700, 704), 709, 710, *range(714, 722), 999}
 

@@ -1,11 +1,11 @@
-"""A graphics card as the octree uses it: arrays of CuPy, kernels launched by name."""
+"""A GPU as the octree uses it: arrays of CuPy, kernels launched by name."""
 
 import numpy as np
 
 from grape6py.cuda import compiler
 
 
-class Card:
+class GPU:
     """CuPy on the current device."""
 
     def __init__(self):
@@ -34,13 +34,12 @@ class Card:
             self._kernels |= {name: module.get_function(name) for name in names}
 
     def launch(self, name, blocks, threads, job):
-        """Start a kernel on CuPy's current stream; the job is copied."""
+        """Start a kernel on CuPy's current stream, with a copy of the buffer `job`."""
         if name not in self._kernels:
             order = name.rpartition("_")[2]
             module = self._module(order if order.isdigit() else None)
             self._kernels[name] = module.get_function(name)
-        told = bytes(job)
-        by_value = np.frombuffer(told, np.dtype((np.void, len(told))))
+        by_value = np.frombuffer(job, np.dtype((np.void, len(job))))
         self._kernels[name]((blocks,), (threads,), (by_value,))
 
     def address(self, array):

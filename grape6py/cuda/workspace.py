@@ -1,22 +1,22 @@
-"""Memory of a card that is used for one thing after another."""
+"""Memory of a GPU that is used for one thing after another."""
 
 import numpy as np
 
 
-class Scratch:
+class Workspace:
     """One piece of memory that each phase of the work cuts up anew: what a memory pool gets back in
     small pieces does not serve where a large one is asked for.
 
     Parameters
     ----------
-    card : Card
+    gpu : GPU
     size : int
         Bytes that it has at least.
     """
 
-    def __init__(self, card, size):
-        self._card, self._least = card, size
-        self._memory = card.xp.empty(0, np.uint8)
+    def __init__(self, gpu, size):
+        self._gpu, self._least = gpu, size
+        self._memory = gpu.xp.empty(0, np.uint8)
         self._pieces = {}
 
     def cut(self, **sizes):
@@ -27,10 +27,10 @@ class Scratch:
             start[name] = end
             end += -(-size // 256) * 256
         if end > len(self._memory):
-            self._memory = self._card.xp.empty(0, np.uint8)  # gives back the old one first
-            self._memory = self._card.xp.empty(max(end, self._least), np.uint8)
+            self._memory = self._gpu.xp.empty(0, np.uint8)  # gives back the old one first
+            self._memory = self._gpu.xp.empty(max(end, self._least), np.uint8)
         self._pieces = {name: (at, at + sizes[name]) for name, at in start.items()}
-        address = self._card.address(self._memory)
+        address = self._gpu.address(self._memory)
         return {name: address + at for name, at in start.items()}
 
     def view(self, name, dtype):

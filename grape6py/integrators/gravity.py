@@ -1,7 +1,7 @@
-"""Forces for bodies that move: a tree made anew each time, here or on a card, or the direct sum.
+"""Forces for bodies that move: a tree made anew each time, on the host or a GPU, or the direct sum.
 
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
-:class:`~.leapfrog_device.CardArrays`); `backend` and `precision`, as :class:`Grape6`;
+:class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
 `is_open`, :meth:`close`; and `forces(mass, pos, rows=None)`: accelerations of and potentials at all
 bodies, or those of some rows.
 """
@@ -12,15 +12,15 @@ import warnings
 from grape6py._arrays import memory_space
 from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.build import Unresolved
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
-from grape6py.integrators.leapfrog_device import CardArrays
+from grape6py.integrators.leapfrog_device import DeviceArrays
 from grape6py.integrators.leapfrog_steps import HostArrays
 from grape6py.tree import Tree
 
-_TREES_OF_CARDS = ("tree", "cuda-tree")
+_TREES_OF_DEVICES = ("tree", "cuda-tree")
 _TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no other's turn comes
 
 
@@ -40,11 +40,11 @@ def find(given, eps, walk, *, backend, precision, threads):
 
     Returns
     -------
-    HostTrees, CardTrees or DirectSum
+    HostTrees, DeviceTrees or DirectSum
     """
     found = memory_space.first_on_device(given)
-    if found is not None and backend in _TREES_OF_CARDS:
-        return CardTrees(*_device_under(*found), eps, walk)
+    if found is not None and backend in _TREES_OF_DEVICES:
+        return DeviceTrees(*_device_under(*found), eps, walk)
     options = {"backend": backend, "precision": precision, "threads": threads, "jerk": False}
     session = Grape6(**options)
     device = _device_of(session)
@@ -57,10 +57,10 @@ def find(given, eps, walk, *, backend, precision, threads):
             "NumPy's arrays, or another backend"
         )
     if walk is None:
-        return DirectSum(session, eps, HostArrays() if device is None else CardArrays(*device))
+        return DirectSum(session, eps, HostArrays() if device is None else DeviceArrays(*device))
     session.close()
     if device is not None:
-        return CardTrees(*device, eps, walk)
+        return DeviceTrees(*device, eps, walk)
     with Grape6(backend="cpu-tree") as session:
         return HostTrees(session.backend, threads, eps, walk)
 
@@ -154,13 +154,13 @@ class HostTrees(_Gravity):
         return found.acc, found.pot
 
 
-class CardTrees(_Gravity):
-    """Trees on a card. Nothing comes to the host but what their making and their walks need."""
+class DeviceTrees(_Gravity):
+    """Trees on a gpu. Nothing comes to the host but what their making and their walks need."""
 
     precision = "single"
 
     def __init__(self, cupy, device, eps, walk):
-        self.arrays, self._warned = CardArrays(cupy, device), False
+        self.arrays, self._warned = DeviceArrays(cupy, device), False
         name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
         self.backend = f"cuda-tree {name}"
         self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
@@ -172,7 +172,7 @@ class CardTrees(_Gravity):
         if not len(mass):
             return pos, mass
         with device_tree.turn:
-            tree = CardTree(self.arrays.card, pos, mass)
+            tree = Octree(self.arrays.gpu, pos, mass)
             which = () if rows is None else (pos[rows], rows)
             try:
                 acc, pot, _, counts = tree.forces(self._setting, *which)
@@ -185,6 +185,6 @@ class CardTrees(_Gravity):
         return acc, pot
 
     def _through_host(self, mass, pos, rows):
-        card = self.arrays.card
-        here = [None if array is None else card.take(array) for array in (mass, pos, rows)]
-        return tuple(card.put(array) for array in self._host.forces(*here))
+        gpu = self.arrays.gpu
+        here = [None if array is None else gpu.take(array) for array in (mass, pos, rows)]
+        return tuple(gpu.put(array) for array in self._host.forces(*here))

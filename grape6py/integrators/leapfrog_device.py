@@ -1,30 +1,17 @@
 """A leapfrog integration's arrays on a CUDA device, and the order of its kernels (leapfrog.cu)."""
 
 import contextlib
-import ctypes
 
 import numpy as np
 
 from grape6py._arrays import memory_space
+from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
 
 KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
-_POINTERS = "x v a t acc rows at new_x new_v new_a new_t dt"
-_DOUBLES = "time step scale smallest largest"
-_THREADS = 256
 
 
-class Job(ctypes.Structure):
-    """As struct leap_job."""
-
-    _fields_ = (
-        *((name, ctypes.c_void_p) for name in _POINTERS.split()),
-        *((name, ctypes.c_double) for name in _DOUBLES.split()),
-        *((name, ctypes.c_int32) for name in ("n", "count")),
-    )
-
-
-class CardArrays:
+class DeviceArrays:
     """CuPy's arrays on a device; see :class:`~.leapfrog_steps.HostArrays`, whose shape this is.
 
     Parameters
@@ -34,15 +21,15 @@ class CardArrays:
 
     Attributes
     ----------
-    card : Card
+    gpu : GPU
         Which launches kernels there.
     """
 
     def __init__(self, cupy, device):
         self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
         with self.using():
-            self.card = device_tree.card_of(device)
-            self.card.add("leapfrog.cu", "double", KERNELS)
+            self.gpu = device_tree.gpu_of(device)
+            self.gpu.add("leapfrog.cu", "double", KERNELS)
 
     @contextlib.contextmanager
     def using(self):
@@ -98,10 +85,9 @@ class CardArrays:
 
     def _start(self, name, threads, **given):
         """Start a kernel; numbers and arrays of its job are given by name."""
-        job = Job()
-        for field, value in given.items():
-            if value is not None:
-                on_card = isinstance(value, self.xp.ndarray)
-                setattr(job, field, self.card.address(value) if on_card else value)
+        arrays = {n: v for n, v in given.items() if v is None or isinstance(v, self.xp.ndarray)}
+        numbers = {n: v for n, v in given.items() if n not in arrays}
+        job = Job(self.gpu, declared("leapfrog.cu")[0], "leap_job", **numbers)
+        job.set(**arrays)
         if threads:
-            self.card.launch(name, -(-threads // _THREADS), _THREADS, job)
+            job.launch(name, threads, 256)

@@ -11,7 +11,7 @@ import fake_arrays
 from fake_device import driver
 from grape6py import Leapfrog, plummer
 from grape6py.cuda.tree import device_tree
-from grape6py.integrators.gravity import CardTrees, HostTrees
+from grape6py.integrators.gravity import DeviceTrees, HostTrees
 from test_tree_on_card import Card
 
 pytestmark = pytest.mark.backends("cuda")
@@ -23,7 +23,7 @@ BODIES, EPS = plummer(200, 1), 0.05
 def device(cupy, monkeypatch):
     """CuPy, whose device launches the kernels of the trees and of the leapfrog."""
     made = Card(driver(), cupy)
-    monkeypatch.setattr(device_tree, "card_of", lambda device: made)
+    monkeypatch.setattr(device_tree, "gpu_of", lambda device: made)
     return cupy
 
 
@@ -53,7 +53,7 @@ def test_leapfrogs_of_trees_go_to_the_card_by_themselves(device, backend):
     given, put = (Leapfrog(*map(to, BODIES), **options)
                   for to in (lambda array: device.on(0, array), np.asarray))  # fmt: skip
     for galaxy in (given, put):
-        assert isinstance(galaxy._forces, CardTrees)
+        assert isinstance(galaxy._forces, DeviceTrees)
         galaxy.evolve(0.1)
     assert isinstance(put.pos, np.ndarray)
     assert np.array_equal(put.pos, given.pos.memory)

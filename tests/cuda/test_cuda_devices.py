@@ -291,7 +291,7 @@ from grape6py.cuda.tree import device_tree
 from test_tree_on_card import Card
 patch = pytest.MonkeyPatch()
 cupy = fake_arrays.install(patch)
-patch.setattr(device_tree, "card_of", lambda device: Card(CARD, cupy))
+patch.setattr(device_tree, "gpu_of", lambda device: Card(CARD, cupy))
 made = [Leapfrog(*(cupy.on(0, array[:200]) for array in (MASS, POS, VEL)), backend="cuda", dt=0.1)
         for _ in range(3)]
 print(*(galaxy.pos.device.id for galaxy in made))

@@ -56,7 +56,9 @@ def compiled():
         made = disassembly.Compiled()
     except disassembly.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
-    made.begin((mode, architecture) for architecture in ARCHITECTURES for mode in compiler.MODES)
+    made.begin(
+        (mode, architecture) for architecture in ARCHITECTURES for mode in compiler.PRECISIONS
+    )
     yield made
     made.close()
 

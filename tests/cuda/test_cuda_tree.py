@@ -1,6 +1,5 @@
 """The tree's kernels on the stand-in for a card: the same forces as the tree on the CPU."""
 
-import ctypes
 import re
 import subprocess
 
@@ -11,7 +10,7 @@ import capi
 import samples
 from cards import FLAGS
 from grape6py import Tree, reference
-from grape6py.cuda.tree import job, settings
+from grape6py.cuda.tree import build, settings
 from grape6py.cuda.tree import octree as card_tree
 from grape6py.errors import NotFiniteError
 from tree_card import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
@@ -20,7 +19,7 @@ from variants import run as compile_with
 
 def sums(tree_card, pos, mass, theta=0.6, order=5, eps=0.01, **targets):
     """Forces by the kernels."""
-    tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), np.ascontiguousarray(mass))
+    tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), np.ascontiguousarray(mass))
     acc, pot, jerk, counts = tree.forces(settings.Setting(theta, order, eps * eps), **targets)
     assert jerk is None
     return acc, pot, counts
@@ -195,7 +194,7 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
     mass, pos = samples.plummer(1500, 15)
     exact = sums(tree_card, pos, mass, theta=1e-3)[0]
     last = rows(exact)
-    tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
+    tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
     errors = []
     for bound in (1e-2, 1e-4):
         setting = settings.Setting(0.8, 5, 1e-4, bound)
@@ -212,17 +211,12 @@ def test_a_particle_that_is_not_finite_is_named(tree_card, bad):
 
 
 def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, tmp_path):
-    names = {"tree_cell": job.CELL, "tree_moments": job.MOMENTS,
-             "tree_far": job.FAR, "tree_place": job.PLACE,
-             "tree_group": job.GROUP_BYTES, "tree_box": job.BOX,
-             "tree_opening": job.OPENING, "tree_rates": job.RATES,
-             "tree_motion": job.MOTION, "tree_flow": job.FLOW,
-             "tree_status": ctypes.sizeof(job.Status),
-             "tree_card_job": ctypes.sizeof(job.Job)}  # fmt: skip
+    names = {"tree_cell", "tree_moments", "tree_far", "tree_place", "tree_group", "tree_box",
+             "tree_opening", "tree_rates", "tree_motion", "tree_flow", "tree_status",
+             "tree_card_job", "tree_search_job"}  # fmt: skip
     program = tmp_path / "sizes.cc"
     prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
-    program.write_text('#include "base.cuh"\n#include "tree/tree.cuh"\n#include <stdio.h>\n'
-                       f"int main() {{ {prints} }}\n")  # fmt: skip
+    program.write_text(f'#include "tree/tree.cu"\n#include <stdio.h>\nint main() {{ {prints} }}\n')
     paths = [
         f"-I{capi.ROOT / 'csrc'}",
         f"-I{capi.ROOT / 'grape6py/cuda/kernels'}",
@@ -232,7 +226,8 @@ def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, t
     made = shared_folder / "card" / "card.o"
     compile_with([*command, program, made, "-o", tmp_path / "sizes"])
     told = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
-    assert {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)} == names
+    sizes = {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)}
+    assert sizes == {name: build.ffi.sizeof(f"struct {name}") for name in names}
 
 
 @pytest.mark.parametrize("n", [4, 40])
@@ -258,14 +253,14 @@ def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
     mass, pos = samples.plummer(1500, 25)
     at = np.ascontiguousarray(pos[:700] * 1.1)
     shortened(monkeypatch, tree_card, [8, 0, 8], [40, 4, 4], [99] * 3)
-    tree = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
+    tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
     setting = settings.Setting(0.5, 5, 1e-4)
     first = tree.forces(setting, at)[0]
     own = tree.forces(setting)[0]
     tree.forces(settings.Setting(0.2, 6, 1e-4))
     assert np.array_equal(tree.forces(setting, at)[0], first)
     assert np.array_equal(tree.forces(setting)[0], own)
-    fresh = card_tree.CardTree(tree_card, np.ascontiguousarray(pos), mass)
+    fresh = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
     assert np.array_equal(fresh.forces(setting)[0], own)
 
 

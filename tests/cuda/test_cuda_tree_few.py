@@ -18,7 +18,7 @@ N, FEW = 3000, 300
 def sums(tree_card, sample, theta, order, eps, chosen=None, targets=None):
     """Forces on all particles, on some of them, or at places."""
     mass, pos, vel = sample
-    tree = card_tree.CardTree(tree_card, pos, mass, vel)
+    tree = card_tree.Octree(tree_card, pos, mass, vel)
     setting = Setting(theta, order, eps * eps)
     if chosen is not None:
         places = np.ascontiguousarray(pos[chosen])
@@ -121,9 +121,9 @@ def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_card, monkey
             raise MemoryError
         return cut(self, **sizes)
 
-    cut = workspace.Scratch.cut
+    cut = workspace.Workspace.cut
     with monkeypatch.context() as patch:
-        patch.setattr(workspace.Scratch, "cut", full)
+        patch.setattr(workspace.Workspace, "cut", full)
         with pytest.raises(MemoryError):
             sums(tree_card, sample, 0.6, 5, 0.01, chosen)
     assert not tree_card.rooms

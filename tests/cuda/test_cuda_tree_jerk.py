@@ -17,7 +17,7 @@ ORDERS = pytest.mark.parametrize("order", [0, 5], ids=["bh", "fmm"])
 
 def made(tree_card, bodies):
     mass, pos, vel = map(np.ascontiguousarray, bodies)
-    return card_tree.CardTree(tree_card, pos, mass, vel)
+    return card_tree.Octree(tree_card, pos, mass, vel)
 
 
 def jerks(tree_card, bodies, theta=0.6, order=5, eps=EPS, **targets):
@@ -101,7 +101,7 @@ def test_repeated_runs_have_equal_bits(tree_card, cluster, order):
 def test_accelerations_do_not_depend_on_whether_there_are_jerks(tree_card, cluster, order):
     mass, pos, _ = cluster
     setting = settings.Setting(0.6, order, EPS**2)
-    with_jerk, without = made(tree_card, cluster), card_tree.CardTree(tree_card, pos, mass)
+    with_jerk, without = made(tree_card, cluster), card_tree.Octree(tree_card, pos, mass)
     acc, pot, jerk, counts = without.forces(setting)
     assert jerk is None
     same = with_jerk.forces(setting)

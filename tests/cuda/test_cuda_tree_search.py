@@ -1,20 +1,14 @@
 """The tree's searches on the stand-in for a card: the numbers and squared distances that the tree
 on the CPU finds, to the last bit."""
 
-import ctypes
-import subprocess
-
 import numpy as np
 import pytest
 
-import capi
 import samples
-from cards import FLAGS
 from grape6py import Tree
 from grape6py.cuda.tree import search as tree_search
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.octree import Octree
 from test_tree_search import lists, ranks, squares, typical, without
-from variants import run as compile_with
 
 N = 1200
 
@@ -31,7 +25,7 @@ def search(tree_card):
     """Makes searches in a tree of some places."""
 
     def make(pos, *targets):
-        return tree_search.CardSearch(CardTree(tree_card, pos, np.ones(len(pos))), *targets)
+        return tree_search.Search(Octree(tree_card, pos, np.ones(len(pos))), *targets)
 
     return make
 
@@ -164,20 +158,3 @@ def test_the_deepest_tree_fits(search):
         assert_same_ranks(search(pos).nearest(50), tree.nearest(50))
         found = search(pos).within(np.full(1600, 1e-12))
         assert_same_rows(found, tree.neighbours(1e-6, csr=True))
-
-
-def test_the_structure_has_the_size_that_python_takes(tree_card, shared_folder, tmp_path):
-    program = tmp_path / "size.cc"
-    includes = "tree/tree.cu", "stdio.h"
-    main = 'int main() { printf("%zu", sizeof(struct tree_search_job)); }'
-    program.write_text("".join(f'#include "{name}"\n' for name in includes) + main)
-    paths = [
-        f"-I{capi.ROOT / 'csrc'}",
-        f"-I{capi.ROOT / 'grape6py/cuda/kernels'}",
-        f"-I{capi.TESTS / 'c'}",
-    ]
-    command = ["g++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', "-DMODE=2", "-DCARD_MODE=tree", *paths]
-    made = shared_folder / "card" / "card.o"
-    compile_with([*command, program, made, "-o", tmp_path / "size"])
-    told = subprocess.run([tmp_path / "size"], check=True, capture_output=True, text=True).stdout
-    assert int(told) == ctypes.sizeof(tree_search.Job)

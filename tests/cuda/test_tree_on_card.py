@@ -15,7 +15,7 @@ import fake_arrays
 import fake_device
 from grape6py import Grape6Warning, Tree, errors, plummer
 from grape6py.cuda.tree import device_tree
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 from tree_card import relative
 
@@ -50,7 +50,7 @@ class Card(fake_device.Card):
 def cupy(monkeypatch, tree_card):
     module = fake_arrays.install(monkeypatch)
     card = Card(tree_card._library, module)
-    monkeypatch.setattr(device_tree, "card_of", lambda device: card)
+    monkeypatch.setattr(device_tree, "gpu_of", lambda device: card)
     return module
 
 
@@ -86,7 +86,7 @@ def test_forces_are_the_devices_and_those_of_the_host(put, setting):
 def test_forces_on_targets_have_the_bits_that_the_kernels_give(put, tree_card, order, method):
     number = np.arange(0, N, 3, dtype=np.int32)
     targets, last = POS[number] + 0.01, np.linspace(0.5, 2, len(number))
-    kernels = CardTree(tree_card, POS, MASS, VEL)
+    kernels = Octree(tree_card, POS, MASS, VEL)
     setting, vel = Setting(0.6, order, 1e-4, 1e-3), VEL[number].copy()
     expected = kernels.forces(setting, targets, number, last, vel)
     tree = Tree(put(POS), put(MASS), put(VEL))

@@ -12,7 +12,7 @@ import capi
 import fake_arrays
 from grape6py import Leapfrog, Tree, plummer
 from grape6py.cuda.tree import request as host_tree
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
 
@@ -68,7 +68,7 @@ def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):  # noqa:
     pos = np.vstack([POS, POS[:50], POS[:50], [1e4, 0, 0]])
     from grape6py.cuda.tree import device_tree
 
-    tree = CardTree(device_tree.card_of(0), put(pos), put(np.ones(len(pos))))
+    tree = Octree(device_tree.gpu_of(0), put(pos), put(np.ones(len(pos))))
     tree.forces(Setting(0.5, 5, 1e-4))
     assert not tree.unresolved
 
@@ -89,7 +89,7 @@ def test_the_session_is_told(tree_card):
     job = SimpleNamespace(x=pos, v=None, m=mass, at=pos, velocity=None, eps2=eps2, acc=acc,
                           jerk=None, pot=pot, self=None, sources=N + 1, targets=N + 1, changed=1,
                           order=5, theta=0.5, unresolved=0)  # fmt: skip
-    host_tree.HostTree(tree_card).sum(job, lambda field, *shape: field)
+    host_tree.SessionTree(tree_card).sum(job, lambda field, *shape: field)
     assert job.unresolved == 1
     assert not acc
 

@@ -23,7 +23,7 @@ TABLE_ARCHITECTURE = "sm_90"  # the H200's
 TABLE = [
     (mode, kernel)
     for kernel in "wide_jerk_near wide_jerk_near_soft wide_plain middle_jerk few_jerk".split()
-    for mode in compiler.MODES
+    for mode in compiler.PRECISIONS
     if kernel != "wide_plain" or mode == "single"
 ]
 HEADER = ["kernel", "mode", "instructions", "in double precision", "limit, G pairs/s"]
@@ -259,7 +259,7 @@ def limit(instructions, in_double):
 
 def table(compiled):
     """Rows of the table, as lines of Markdown."""
-    compiled.begin([(mode, TABLE_ARCHITECTURE) for mode in compiler.MODES])
+    compiled.begin([(mode, TABLE_ARCHITECTURE) for mode in compiler.PRECISIONS])
     lines = [HEADER, ["---"] * len(HEADER)]
     for mode, kernel in TABLE:
         counts = compiled[mode, TABLE_ARCHITECTURE][kernel].per_pair()

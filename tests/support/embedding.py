@@ -15,6 +15,7 @@ from pathlib import Path
 import _cffi_backend
 import cffi
 import numpy as np
+import pycparser
 import pytest
 
 import capi
@@ -61,7 +62,8 @@ void probe_single(void) {}
 def packages():
     """Files and folders of numpy and cffi, as they lie in a site-packages folder."""
     numpy = Path(np.__file__).parent
-    found = [numpy, numpy.with_name("numpy.libs"), Path(cffi.__file__).parent]
+    found = [numpy, numpy.with_name("numpy.libs")]
+    found += [Path(module.__file__).parent for module in (cffi, pycparser)]
     return [path for path in [*found, Path(_cffi_backend.__file__)] if path.exists()]
 
 

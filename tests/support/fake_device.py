@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from grape6py.cuda.tree.request import HostTree
+from grape6py.cuda.tree.request import SessionTree
 
 DRIVER = """push_context pop_context launch copy_in copy_out fill wait query record follow
     error_text""".split()
@@ -59,7 +59,7 @@ class Device:
         self._card = ctypes.CDLL(library)
         self.driver = [self._address(f"card_{name}") for name in DRIVER]
         self._memory = {}
-        self._tree = HostTree(Card(self._card))
+        self._tree = SessionTree(Card(self._card))
 
     def _address(self, name):
         return ctypes.cast(getattr(self._card, name), ctypes.c_void_p).value
@@ -89,7 +89,7 @@ class Device:
 
 
 class Card:
-    """See card.Card, whose shape this is: arrays are NumPy's, kernels those of the library."""
+    """See launcher.GPU, whose shape this is: arrays are NumPy's, kernels those of the library."""
 
     xp = np
 
@@ -102,7 +102,7 @@ class Card:
     def launch(self, name, blocks, threads, job):
         """Run a kernel of the tree."""
         kernel = ctypes.cast(getattr(self._library, f"{name}_tree"), ctypes.c_void_p)
-        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(job))
+        arguments = (ctypes.c_void_p * 1)(ctypes.addressof(ctypes.c_char.from_buffer(job)))
         failed = self._library.card_launch(
             kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
         )

@@ -1,9 +1,9 @@
 /* leapfrog.cu - a leapfrog integration whose particles live on the card: the same operations as in
- * grape6py/_leap.py, with the same bits. */
+ * integrators/leapfrog_steps.py, with the same bits. */
 #include "base.cuh"
 
-/* Particles of the integration, what forces have given for some of them, and what comes out. As in
- * grape6py/cuda/leapfrog.py. */
+/* Particles of the integration, what forces have given for some of them, and what comes out.
+ * Python reads it here (integrators/leapfrog_device.py). */
 struct leap_job {
     const double (*x)[3], (*v)[3], (*a)[3]; /* of particle p at its time */
     const double *t;                        /* that time; NULL: all are `step` before the new one */

@@ -1,4 +1,4 @@
-"""The octree's cells on a graphics card, and the particles in the order of its keys: their memory,
+"""The octree's cells on a GPU, and the particles in the order of its keys: their memory,
 and the order of their kernels (tree/build.cu, tree/motion.cu).
 """
 
@@ -7,37 +7,20 @@ import struct
 import numpy as np
 
 from grape6py import errors
-from grape6py.cuda.tree.job import (
-    BOX,
-    CELL,
-    CELL_BLOCK,
-    CELL_LEVELS,
-    FAR,
-    FLOW,
-    FLOW_PIECES,
-    LEAF_SPAN,
-    MOMENTS,
-    MOTION,
-    OPENING,
-    PLACE,
-    RATES,
-    Job,
-    Status,
-)
-from grape6py.cuda.workspace import Scratch
+from grape6py.cuda.job import Job, declared, pieces
+from grape6py.cuda.workspace import Workspace
 
+ffi, numbers = declared(
+    *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "mac")),
+    *(f"tree/{name}" for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu")),
+    "tree/search.cu",
+)
 BARE_EPS = 1e-10  # of the particles' extent: a smaller softening keeps no pairs apart in single
-NOT_FINITE = -6
 CROWD = 2048  # particles of one smallest cell, summed pair by pair: with more that takes long
 
 
 class Unresolved(Exception):
     """No one box resolves the particles: the host's tree, which divides them, is to be taken."""
-
-
-def pieces(n, size):
-    """How many of a size n are, the last perhaps not whole."""
-    return -(-n // size)
 
 
 def _double_of(bits):
@@ -46,25 +29,25 @@ def _double_of(bits):
     return struct.unpack("d", struct.pack("Q", bits))[0]
 
 
-class TreeCells:
-    """An octree of particles in a card's memory: what :class:`~.octree.CardTree` sums.
+class TreeCells(Job):
+    """An octree of particles in a GPU's memory: what :class:`~.octree.Octree` sums.
 
     Parameters
     ----------
-    card, pos, mass, vel
+    gpu, pos, mass, vel
         As there.
     scratch : int
         Bytes that are asked for at once, for what the tree's making and its sums need for a while.
     """
 
-    def __init__(self, card, pos, mass, vel, scratch):
-        self._card, self._xp = card, card.xp
-        self.n = len(mass)
+    def __init__(self, gpu, pos, mass, vel, scratch):
+        n = len(mass)
+        blocks = n // numbers.CELL_BLOCK + 1
+        super().__init__(gpu, ffi, "tree_card_job", n=n, blocks=blocks)
+        self._gpu, self._xp, self.n = gpu, gpu.xp, n
         self.unresolved = False
-        self._kept = {}
-        self._scratch = Scratch(card, scratch)
-        self._job = Job(n=self.n, blocks=self.n // CELL_BLOCK + 1)
-        self._set(x=pos, m=mass, v=vel)
+        self._workspace = Workspace(gpu, scratch)
+        self.set(x=pos, m=mass, v=vel)
         self._sort()
         if vel is not None:
             self._find_frame()
@@ -73,110 +56,101 @@ class TreeCells:
     def _new(self, shape, dtype=np.uint8):
         return self._xp.empty(shape, dtype)
 
-    def _set(self, /, **arrays):
-        """Point fields of the job to arrays, which are kept."""
-        for name, array in arrays.items():
-            setattr(self._job, name, None if array is None else self._card.address(array))
-            self._kept[name] = array
-
-    def _point(self, to, **sizes):
-        """Point fields to pieces of scratch memory."""
-        for name, address in self._scratch.cut(**sizes).items():
-            setattr(to, name, address)
-
-    def _drop(self, names):
-        self._set(**dict.fromkeys(names.split()))
-
-    def _launch(self, name, count, threads=128):
-        """Start a kernel with as many threads, at least."""
-        self._card.launch(name, pieces(count, threads), threads, self._job)
+    def _structures(self, name, count):
+        """Memory for so many structures."""
+        return self._new((count, ffi.sizeof(f"struct {name}")))
 
     def _read_status(self):
-        return Status.from_buffer_copy(self._card.read(self._kept["status"]))
+        status = self._gpu.read(self.arrays["status"])
+        return ffi.from_buffer("struct tree_status *", status)
 
     @property
     def order(self):
         """Numbers of the particles in the order of their keys, by which groups take them."""
-        return self._kept["order"]
+        return self.arrays["order"]
 
     def _sort(self):
         """Box, and points in the order of their keys."""
-        n, job = self.n, self._job
-        self._set(
-            status=self._xp.array(np.frombuffer(bytes(Status(low=(2**64 - 1,) * 3)), np.uint8)),
-            box=self._new(BOX),
+        n, job = self.n, self.fields
+        status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
+        self.set(
+            status=self._xp.array(np.frombuffer(ffi.buffer(status), np.uint8)),
+            box=self._structures("tree_box", 1),
             eps2=self._new(1, np.float32),
-            opening=self._new(OPENING),
+            opening=self._structures("tree_opening", 1),
             high=self._new((n, 4), np.float32),
             low=self._new((n, 4), np.float32),
         )
-        self._point(
-            job, key=8 * n, sorted=8 * n, packed=32 * n, levels=2 * n, leaf_at=4 * n,
-            counts=4 * CELL_LEVELS * job.blocks,
-        )  # fmt: skip
+        self.point(job, **self._workspace.cut(
+            key=8 * n, sorted=8 * n, packed=32 * n, levels=2 * n, leaf_at=4 * n,
+            counts=4 * numbers.CELL_LEVELS * job.blocks,
+        ))  # fmt: skip
         job.theta = 1.0
-        self._launch("tree_extent", min(n, 1 << 18), 256)
-        self._launch("tree_begin", 1, 32)
-        self._launch("tree_keys", n, 256)
-        self._set(order=self._card.sort(self._scratch.view("key", np.uint64)))
-        self._launch("tree_gather", n, 256)
+        self.launch("tree_extent", min(n, 1 << 18), 256)
+        self.launch("tree_begin", 1, 32)
+        self.launch("tree_keys", n, 256)
+        self.set(order=self._gpu.sort(self._workspace.view("key", np.uint64)))
+        self.launch("tree_gather", n, 256)
 
     def _make_cells(self):
-        n, job = self.n, self._job
-        self._launch("tree_count", n + 1, CELL_BLOCK)
-        self._set(summed=self._xp.cumsum(self._scratch.view("counts", np.int32), dtype=np.int32))
-        self._launch("tree_levels", 1, 32)
+        n, job = self.n, self.fields
+        self.launch("tree_count", n + 1, numbers.CELL_BLOCK)
+        self.set(summed=self._xp.cumsum(self._workspace.view("counts", np.int32), dtype=np.int32))
+        self.launch("tree_levels", 1, 32)
         status = self._read_status()
         if status.bad:
-            raise errors.from_code(NOT_FINITE, f"particle {n - status.bad} is not finite")
+            raise errors.from_code("J_NAN", f"particle {n - status.bad} is not finite")
         self.cells = status.cells
         high, low = (map(_double_of, bits) for bits in (status.high, status.low))
         least = BARE_EPS * max(a - b for a, b in zip(high, low, strict=True))
         self._least_eps2 = least * least  # infinite if need be, where ** would be an error
-        self._set(
-            cell=self._new((self.cells, CELL)),
+        self.set(
+            cell=self._structures("tree_cell", self.cells),
             above=self._new(self.cells, np.int32),
             complete=self._xp.zeros(self.cells, np.int32),
-            moments=self._new((self.cells, MOMENTS)),
-            far=self._new((self.cells, FAR)),
-            place=self._new((self.cells, PLACE)),
+            moments=self._structures("tree_moments", self.cells),
+            far=self._structures("tree_far", self.cells),
+            place=self._structures("tree_place", self.cells),
         )
-        self._launch("tree_cells", n + 1, CELL_BLOCK)
+        self.launch("tree_cells", n + 1, numbers.CELL_BLOCK)
         self.unresolved = self._is_crowded(status)
         if self.unresolved:
             return
-        self._card.launch("tree_leaf_moments", pieces(n, LEAF_SPAN), 128, job)
-        self._launch("tree_inner_moments", self.cells)
+        self.launch("tree_leaf_moments", 128 * pieces(n, numbers.LEAF_SPAN))
+        self.launch("tree_inner_moments", self.cells)
         if job.v:
             self._find_rates()
-        self._drop("summed above complete")
+        self.drop("summed above complete")
 
     def _is_crowded(self, status):
         """Whether a cell of the deepest level has very many particles."""
-        cells = self._kept["cell"][status.level_first[CELL_LEVELS - 1] :]
+        cells = self.arrays["cell"][status.level_first[numbers.CELL_LEVELS - 1] :]
         if not len(cells):
             return False
-        first, end = np.frombuffer(self._card.read(cells), np.int32).reshape(-1, 4)[:, :2].T
+        first, end = np.frombuffer(self._gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
         return bool((end - first).max() > CROWD)
 
     def _find_frame(self):
         """Unit and frame of the velocities, and these in the order of the keys."""
         n = self.n
-        self._set(
-            flow=self._xp.zeros(FLOW, np.uint8),
-            momenta=self._new((FLOW_PIECES, 4), np.float64),
+        self.set(
+            flow=self._xp.zeros(ffi.sizeof("struct tree_flow"), np.uint8),
+            momenta=self._new((numbers.FLOW_PIECES, 4), np.float64),
             velocity=self._new((n, 4), np.float32),
         )
-        self._launch("tree_speeds", min(n, 1 << 18), 256)
-        self._launch("tree_momenta", 256 * FLOW_PIECES, 256)
-        self._launch("tree_frame", 1, 32)
-        self._launch("tree_gather_velocities", n, 256)
-        self._drop("momenta")
+        self.launch("tree_speeds", min(n, 1 << 18), 256)
+        self.launch("tree_momenta", 256 * numbers.FLOW_PIECES, 256)
+        self.launch("tree_frame", 1, 32)
+        self.launch("tree_gather_velocities", n, 256)
+        self.drop("momenta")
 
     def _find_rates(self):
         """How cells move and change."""
-        self._set(rates=self._new((self.cells, RATES)), motion=self._new((self.cells, MOTION)))
-        self._kept["complete"][:] = 0
-        self._launch("tree_leaf_rates", self.cells)
-        self._launch("tree_inner_rates", self.cells)
-        self._drop("rates")
+        self.set(
+            rates=self._structures("tree_rates", self.cells),
+            motion=self._structures("tree_motion", self.cells),
+        )
+        self.arrays["complete"][:] = 0
+        self.launch("tree_leaf_rates", self.cells)
+        self.launch("tree_inner_rates", self.cells)
+        self.drop("rates")

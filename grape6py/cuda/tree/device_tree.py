@@ -7,17 +7,16 @@ import numpy as np
 
 from grape6py import errors
 from grape6py._arrays import memory_space
-from grape6py._lib.library import lib
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.build import Unresolved
-from grape6py.cuda.tree.octree import CardTree
-from grape6py.cuda.tree.search import CardSearch
+from grape6py.cuda.tree.octree import Octree
+from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
 # Of whoever uses trees: the state of a call lies in its tree, that of compilation and the lengths
-# of lists in the card.
+# of lists in the GPU.
 turn = threading.RLock()
 
 
@@ -56,7 +55,7 @@ class DeviceTree:
         self._copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
         try:
             if self._n:
-                self._tree = CardTree(card_of(self._device), *self._copies)
+                self._tree = Octree(gpu_of(self._device), *self._copies)
         except NotFiniteError:
             place.check()  # which has the same words for all arrays
             raise
@@ -85,7 +84,7 @@ class DeviceTree:
             fits = fits & self._cupy.isfinite(vectors).all(axis=1)
         if (i := _first(~fits)) is not None:
             text = f"the force on target {i} of a tree does not fit a double"
-            raise errors.from_code(lib.G6X_E_RANGE, text)
+            raise errors.from_code("RANGE", text)
         warning = (
             f"{counts.coincidences} pairs of a tree at one place with eps = 0: they add nothing"
         )
@@ -98,7 +97,7 @@ class DeviceTree:
             return self._cupy.zeros(ni + 1, np.int64), self._cupy.empty(0, np.int32)
         if self._tree.unresolved:
             return self._on_host("within", ni, pos, number, h2)
-        return CardSearch(self._tree, pos, number).within(h2)
+        return Search(self._tree, pos, number).within(h2)
 
     def nearest(self, ni, pos, number, k):
         """Numbers of the k nearest, and how far they are."""
@@ -108,7 +107,7 @@ class DeviceTree:
             return full((ni, k), -1, np.int32), full((ni, k), np.inf)
         if self._tree.unresolved:
             return self._on_host("nearest", ni, pos, number, k)
-        number, r2 = CardSearch(self._tree, pos, number).nearest(k)
+        number, r2 = Search(self._tree, pos, number).nearest(k)
         return number, self._cupy.sqrt(r2)
 
     def _on_host(self, call, *arguments, **setting):
@@ -128,13 +127,13 @@ class DeviceTree:
         if number is None or (i := _first((number < -1) | (number >= self._n))) is None:
             return
         text = f"self[{i}] = {number[i]}: the tree has {self._n} particles"
-        raise errors.from_code(lib.G6X_E_ADDRESS, text)
+        raise errors.from_code("ADDRESS", text)
 
 
-def card_of(device):
-    from grape6py.cuda.device import tree_card  # which needs CuPy
+def gpu_of(device):
+    from grape6py.cuda.device import tree_gpu  # which needs CuPy
 
-    return tree_card(device)
+    return tree_gpu(device)
 
 
 def _first(which):
@@ -152,7 +151,7 @@ def explained(cupy):
     except Exception as error:
         if cuda_errors.is_out_of_memory(error):
             text = f"out of memory for a tree on a graphics card: {error}"
-            raise errors.from_code(cuda_errors.MEMORY, text) from error
+            raise errors.from_code("DEVICE_MEMORY", text) from error
         known = cuda_errors.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
         if known is None:
             raise

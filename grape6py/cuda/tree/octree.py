@@ -1,28 +1,13 @@
-"""The octree on a graphics card: its sums' memory, and the order of their kernels (tree.cu).
+"""The octree on a GPU: its sums' memory, and the order of their kernels (tree.cu).
 
-Nothing is computed here. Sorting and running sums are CuPy's, which are CUB's. `CardTree` works on
+Nothing is computed here. Sorting and running sums are CuPy's, which are CUB's. `Octree` works on
 a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name.
 """
 
 import numpy as np
 
-from grape6py.cuda.tree.build import TreeCells, Unresolved, pieces
-from grape6py.cuda.tree.job import (
-    COUNTERS,
-    EIGHTS,
-    GROUP,
-    GROUP_BYTES,
-    GROUPS,
-    IN_HYPER,
-    IN_SUPER,
-    KINDS,
-    LONG_GROUPS,
-    LONG_SINGLES,
-    PLACE,
-    RATE_TERMS,
-    SINGLES,
-    TERMS,
-)
+from grape6py.cuda.job import pieces
+from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
 from grape6py.cuda.tree.settings import Counts, Rooms, longer
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
@@ -30,18 +15,20 @@ LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, 
 MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
 LEAST_SLOTS = 256  # which are as many at least
+TERMS = 64  # of expansions, for which lists of job.h have room
 FEW = 8  # one target of so many particles, or fewer: their groups lie too far apart to share walks
 BLOCKS = 8192  # of so many groups, or fewer, each has a CUDA block, as all parts of groups have
 AGAIN_ROOM = 65536  # of them, and of targets that are summed again, to begin with
+PARTS = numbers.LONG_GROUPS, numbers.EIGHTS, numbers.SINGLES  # each what the one before left
 SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near terms, by kind
 
 
-class CardTree(TreeCells):
-    """An octree of particles in a card's memory.
+class Octree(TreeCells):
+    """An octree of particles in a GPU's memory.
 
     Parameters
     ----------
-    card : Card
+    gpu : GPU
     pos : array of float64, shape (n, 3)
     mass : array of float64, shape (n,)
     vel : array of float64, shape (n, 3), optional
@@ -57,11 +44,11 @@ class CardTree(TreeCells):
         No one box resolves the particles: there are no sums, and searches could take long.
     """
 
-    def __init__(self, card, pos, mass, vel=None):
+    def __init__(self, gpu, pos, mass, vel=None):
         n = len(mass)
         lists = max(LIST_BYTES * n, min(LEAST_LISTS, MOST_BYTES * n))
-        super().__init__(card, pos, mass, vel, scratch=lists + OTHER_BYTES * n)
-        self._job.close_room = AGAIN_ROOM
+        super().__init__(gpu, pos, mass, vel, scratch=lists + OTHER_BYTES * n)
+        self.fields.close_room = AGAIN_ROOM
 
     def forces(self, setting, targets=None, self_index=None, last_acc=None, vel=None):
         """Acc, pot and jerk of the particles themselves, or on targets.
@@ -86,29 +73,29 @@ class CardTree(TreeCells):
         ------
         Unresolved
         """
-        job, xp = self._job, self._xp
+        job, xp = self.fields, self._xp
         if self.unresolved:
             raise Unresolved
         job.theta, job.order_of_expansion = setting.theta, setting.order
         job.eps2_given, job.bound = setting.eps2, setting.bound if last_acc is not None else 0.0
         job.target_count = ni = self.n if targets is None else len(targets)
-        self._set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
-        self._set(jerk=self._new((ni, 3), np.float64) if job.v else None)
+        self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
+        self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
         if ni == 0:
             return *self._results(), Counts(0, 0, 0, 0)
-        self._set(targets=targets, self=self_index, last=last_acc, target_v=vel)
-        self._set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
+        self.set(targets=targets, self=self_index, last=last_acc, target_v=vel)
+        self.set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._few = FEW * ni <= self.n
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
         which = setting.theta, setting.order, self._few, ni.bit_length()
-        self._rooms = self._card.rooms.setdefault(which, Rooms.of(setting, self._few))
+        self._rooms = self._gpu.rooms.setdefault(which, Rooms.of(setting, self._few))
         while True:
             try:
                 status = self._sum()
             except MemoryError:
-                self._card.rooms.pop(which, None)  # grown, perhaps: the next sum asks for less
+                self._gpu.rooms.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
             if status.unresolved:
                 self.unresolved = True
@@ -119,61 +106,63 @@ class CardTree(TreeCells):
             if self._enough_room(status):
                 break
         most = self._entries(LEAST_LISTS)
-        self._rooms.lengthen(self._groups_of(ni), status.again[LONG_GROUPS], status.need_long, most)
+        self._rooms.lengthen(
+            self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
+        )
         if status.close:
-            self._launch("tree_close_rows", 256 * status.close, 256)
+            self.launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:
-                self._launch("tree_close_jerks", 256 * status.close, 256)
-        done = np.reshape(status.done, (COUNTERS, 4)).sum(axis=0).tolist()
-        self._drop("targets self last last_acc target_order target_high target_low target_self")
-        self._drop("rank barnes_hut target_v target_velocity")
-        self._kept["singles"] = None
+                self.launch("tree_close_jerks", 256 * status.close, 256)
+        done = np.frombuffer(ffi.buffer(status.done), np.uint64).reshape(-1, 4).sum(axis=0).tolist()
+        self.drop("targets self last last_acc target_order target_high target_low target_self")
+        self.drop("rank barnes_hut target_v target_velocity")
+        self.arrays["singles"] = None
         return *self._results(), Counts(*done[:3], status.coincidences)
 
     def _results(self):
         """Acc, pot and jerk, which are the caller's from now on."""
-        results = [self._kept[name] for name in ("acc", "pot", "jerk")]
-        self._drop("acc pot jerk")
+        results = [self.arrays[name] for name in ("acc", "pot", "jerk")]
+        self.drop("acc pot jerk")
         return results
 
     def _take_targets(self):
         """What is known of the targets, in the order of their keys."""
-        job, ni = self._job, self._job.target_count
-        if self._kept["self"] is not None and not self._few:
-            self._set(rank=self._new(self.n, np.int32))
-            self._launch("tree_ranks", self.n, 256)
+        job, ni = self.fields, self.fields.target_count
+        if self.arrays["self"] is not None and not self._few:
+            self.set(rank=self._new(self.n, np.int32))
+            self.launch("tree_ranks", self.n, 256)
         if job.targets:
-            self._set(
+            self.set(
                 key=self._new(ni, np.uint64),
                 target_high=self._new((ni, 4), np.float32),
                 target_low=self._new((ni, 4), np.float32),
                 target_self=self._new(ni, np.int32),
             )
-            self._launch("tree_target_keys", ni, 256)
-            self._set(target_order=self._card.sort(self._kept["key"]))
-            self._launch("tree_gather_targets", ni, 256)
-            self._drop("key")
+            self.launch("tree_target_keys", ni, 256)
+            self.set(target_order=self._gpu.sort(self.arrays["key"]))
+            self.launch("tree_gather_targets", ni, 256)
+            self.drop("key")
         if job.last:
-            self._launch("tree_gather_last", ni, 256)
+            self.launch("tree_gather_last", ni, 256)
         if not job.order_of_expansion:
-            self._set(barnes_hut=self._new((self.cells, PLACE)))
-            self._launch("tree_barnes_hut", self.cells)
+            self.set(barnes_hut=self._structures("tree_place", self.cells))
+            self.launch("tree_barnes_hut", self.cells)
         if job.jerk:
             self._take_velocities()
 
     def _take_velocities(self):
         """The targets' velocities, in a unit that holds all."""
-        job, ni = self._job, self._job.target_count
+        job, ni = self.fields, self.fields.target_count
         if job.targets and job.target_v:
-            self._launch("tree_target_speeds", min(ni, 1 << 18), 256)
-        self._launch("tree_widen_frame", 1, 32)
+            self.launch("tree_target_speeds", min(ni, 1 << 18), 256)
+        self.launch("tree_widen_frame", 1, 32)
         if job.targets:
-            self._set(target_velocity=self._new((ni, 4), np.float32))
-            self._launch("tree_gather_target_velocities", ni, 256)
+            self.set(target_velocity=self._new((ni, 4), np.float32))
+            self.launch("tree_gather_target_velocities", ni, 256)
 
     def _enough_room(self, status):
         """Whether the lists were long enough; if not, they will be."""
-        job = self._job
+        job = self.fields
         enough = max(status.again) <= job.again_room and status.close <= job.close_room
         if not enough:  # else kernels to come would take them for longer than they are
             job.again_room = max(job.again_room, 2 * max(status.again))
@@ -186,16 +175,16 @@ class CardTree(TreeCells):
 
     @staticmethod
     def _groups_of(count):
-        return pieces(count, GROUP)
+        return pieces(count, numbers.TREE_GROUP)
 
     def _entries(self, least_bytes):
         """Of lists that are there at once."""
         return max(LIST_BYTES * self.n, least_bytes) // 4
 
     def _sum(self):
-        job, ni = self._job, self._job.target_count
+        job, ni = self.fields, self.fields.target_count
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
-        job.hypers, job.supers = pieces(large, IN_HYPER), pieces(large, IN_SUPER)
+        job.hypers, job.supers = pieces(large, numbers.IN_HYPER), pieces(large, numbers.IN_SUPER)
         sizes = [job.hypers, job.supers, groups]
         wide, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
         batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
@@ -204,21 +193,21 @@ class CardTree(TreeCells):
         counts = [*sizes, job.slots]
         lists = [*sizes[:2], batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
-        wanted |= {"close": 4 * job.close_room, "again": 4 * KINDS * job.again_room}
+        wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
         for level in range(4):
             sizes = self._level_bytes(level, counts[level], lists[level], rooms[level])
             wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
         # Lists of groups have served when those of other kinds are made.
         wanted["lists_2"] = max(wanted["lists_2"], wanted.pop("lists_3"))
-        at = self._scratch.cut(**wanted)
+        at = self._workspace.cut(**wanted)
         at["lists_3"] = at["lists_2"]
-        for name in ("far_sum", "far_jerk", "close"):
-            setattr(job, name, at[name])
-        job.again[:] = [at["again"] + 4 * job.again_room * kind for kind in range(KINDS)]
+        self.point(job, **{name: at[name] for name in ("far_sum", "far_jerk", "close")})
+        again = ffi.cast("int32_t *", at["again"])
+        job.again = [again + job.again_room * kind for kind in range(numbers.KINDS)]
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
-        job.kind, job.first_slot = GROUPS, 0
-        self._launch("tree_begin", 1, 32)
+        job.kind, job.first_slot = numbers.GROUPS, 0
+        self.launch("tree_begin", 1, 32)
         if not job.from_root:
             self._large_groups()
         for job.first_group in range(0, groups, batch):
@@ -229,85 +218,84 @@ class CardTree(TreeCells):
                 self._small_groups(job.groups)
         # From the root, lists are long enough for nearly all: to ask takes less than three passes.
         self._tried = 0 if job.from_root else job.slots
-        for job.kind in (LONG_GROUPS, EIGHTS, SINGLES) if self._tried else ():
+        for job.kind in PARTS if self._tried else ():
             self._slots_of_kind(job.slots)
         return self._read_status()
 
     def _large_groups(self):
         """Groups of all sizes; walk and far terms of the large ones."""
-        job, order = self._job, self._job.order_of_expansion
-        self._launch("tree_groups", 256 * job.hypers, 256)
+        job, order = self.fields, self.fields.order_of_expansion
+        self.launch("tree_groups", 256 * job.hypers, 256)
         for name, count in ("hypers", job.hypers), ("supers", job.supers):
-            self._launch(f"tree_walk_{name}", 32 * count)
-            self._launch(f"tree_expand_{name}_{order}", 128 * count)
+            self.launch(f"tree_walk_{name}", 32 * count)
+            self.launch(f"tree_expand_{name}_{order}", 128 * count)
             if job.jerk:
-                self._launch(f"tree_rate_{name}_{order}", 128 * count)
+                self.launch(f"tree_rate_{name}_{order}", 128 * count)
 
     def _small_groups(self, count):
         """Walk, far and near terms of the groups that the job names."""
-        job, order = self._job, self._job.order_of_expansion
-        parts, size = job.kind >= EIGHTS, SIZES[job.kind]
+        job, order = self.fields, self.fields.order_of_expansion
+        parts, size = job.kind >= numbers.EIGHTS, SIZES[job.kind]
         by_block = parts or self._groups_of(job.target_count) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
-        self._launch(f"tree_walk_{which}", threads)
+        self.launch(f"tree_walk_{which}", threads)
         if order:
-            self._launch(f"tree_expand_{which}_{order}", threads)
+            self.launch(f"tree_expand_{which}_{order}", threads)
         kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")
         if parts:
-            self._launch(f"tree_near{kind}_{size}", 32 * count)
+            self.launch(f"tree_near{kind}_{size}", 32 * count)
         else:
-            self._launch(f"tree_near{kind}_{which}", threads)
+            self.launch(f"tree_near{kind}_{which}", threads)
         if job.jerk:
             if order:
-                self._launch(f"tree_rate_groups_{order}", 32 * count)
-            self._launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
+                self.launch(f"tree_rate_groups_{order}", 32 * count)
+            self.launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
     def _slots_of_kind(self, count):
         """Groups of the job's kind: at most so many."""
-        self._launch("tree_groups_of_kind", 32 * count)
+        self.launch("tree_groups_of_kind", 32 * count)
         self._small_groups(count)
 
     def _rest(self, status):
         """What there was no slot for, or no room."""
-        job = self._job
+        job = self.fields
         done = [min(count, self._tried) for count in status.again]
-        for job.kind in (LONG_GROUPS, EIGHTS, SINGLES):
+        for job.kind in PARTS:
             count = min(status.again[job.kind], job.again_room)
             firsts = range(done[job.kind], count, job.slots)
             for job.first_slot in firsts:
                 self._slots_of_kind(min(job.slots, count - job.first_slot))
             if firsts:
                 status = self._read_status()
-        if count := min(status.again[LONG_SINGLES], job.again_room):
+        if count := min(status.again[numbers.LONG_SINGLES], job.again_room):
             self._long_singles(count, longer(self._rooms.longest, status.need_singles))
             status = self._read_status()
         return status
 
     def _long_singles(self, count, room):
         """Single targets whose lists need so much room."""
-        job = self._job
-        job.kind = LONG_SINGLES
+        job = self.fields
+        job.kind = numbers.LONG_SINGLES
         job.slots = slots = min(job.slots, max(SLOT_LISTS // (4 * sum(room)), 32))
         sizes = self._level_bytes(3, slots, slots, room)
-        lists = self._kept["singles"] = {name: self._new(size) for name, size in sizes.items()}
-        self._point_level(3, {name: self._card.address(lists[name]) for name in sizes}, room)
+        lists = self.arrays["singles"] = {name: self._new(size) for name, size in sizes.items()}
+        self._point_level(3, {name: self._gpu.address(lists[name]) for name in sizes}, room)
         for first in range(0, count, slots):
             job.first_slot = first
             self._slots_of_kind(min(slots, count - first))
 
     def _point_level(self, level, addresses, room):
-        to = self._job.level[level]
-        to.room[:] = room
-        for name, address in addresses.items():
-            setattr(to, name, address)
+        to = self.fields.level[level]
+        to.room = room
+        self.point(to, **addresses)
 
     def _level_bytes(self, level, groups, lists, room):
         """Of groups of one size, `lists` of which have lists at a time."""
         expansions = lists if level < 2 else 0
         return {
-            "group": GROUP_BYTES * groups,
+            "group": ffi.sizeof("struct tree_group") * groups,
             "local": 4 * TERMS * expansions,
-            "rate": 4 * RATE_TERMS * expansions if self._job.jerk else 0,
+            "rate": 4 * numbers.RATE_TERMS * expansions if self.fields.jerk else 0,
             "lists": 4 * sum(room) * lists,
             "count": 16 * lists,
         }

@@ -1,23 +1,23 @@
-"""The octree of a session's j particles on a card, whose arrays are the host's."""
+"""The octree of a session's j particles on a GPU, whose arrays are the host's."""
 
 import numpy as np
 
 from grape6py.cuda.tree.build import Unresolved
-from grape6py.cuda.tree.octree import CardTree
+from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 
 
-class HostTree:
+class SessionTree:
     """Forces of particles and on targets that lie in the host's memory.
 
     Parameters
     ----------
-    card : Card
+    gpu : GPU
         With `put` and `take`, which copy arrays to it and back.
     """
 
-    def __init__(self, card):
-        self._card = card
+    def __init__(self, gpu):
+        self._gpu = gpu
         self._tree = None
 
     def forget(self):
@@ -58,7 +58,7 @@ class HostTree:
             acc, pot, jerk = found
             for to, values in zip(out, (acc, jerk, pot), strict=True):
                 if to is not None:
-                    to[alike] = self._card.take(values)
+                    to[alike] = self._gpu.take(values)
             job.coincidences += counts.coincidences
 
     def _plant(self, job, array):
@@ -69,7 +69,7 @@ class HostTree:
             array(job.v, job.sources, 3),
         )
         pos, mass, vel = (None if a is None else self._put(a) for a in sources)
-        self._tree = CardTree(self._card, pos, mass, vel)
+        self._tree = Octree(self._gpu, pos, mass, vel)
 
     def _put(self, host):
-        return self._card.put(np.ascontiguousarray(host))
+        return self._gpu.put(np.ascontiguousarray(host))

@@ -1,5 +1,5 @@
-/* job.h - what the kernels of the tree are told: one structure for all of them. Python fills
- * it, field by field in this order (cuda/tree/job.py). */
+/* job.h - what the kernels of the tree are told: one structure for all of them. Python reads
+ * this file, and fills the structure by the names of its fields (cuda/tree/build.py). */
 #ifndef GRAPE6_TREE_JOB_H
 #define GRAPE6_TREE_JOB_H
 

@@ -1,0 +1,50 @@
+"""The declarations of C headers, as cffi reads them: no structure or number of C stands in Python.
+
+``ffi`` knows those of g6lib.h; ``constants`` has its numbers, without opening the library.
+"""
+
+import re
+
+import cffi
+
+from grape6py import errors, paths
+
+
+def without_comments(text):
+    """C text without its comments and preprocessor lines."""
+    text = re.sub(r"#ifdef __cplusplus.*?#endif|/\*.*?\*/", " ", text, flags=re.DOTALL)
+    return re.sub(r"^[ \t]*#.*$", " ", text, flags=re.MULTILINE)
+
+
+def structures(text):
+    """The structures and numbers of a C or CUDA text, without its functions."""
+    kinds = re.compile(r"^(?:struct \w+|enum) \{(?:[^\n]*\};|.*?^\};)", re.DOTALL | re.MULTILINE)
+    return "\n".join(kinds.findall(without_comments(text)))
+
+
+def _with_prefix(prefix):
+    """Numbers of the header by their names in Python, ascending."""
+    found = {
+        name.removeprefix(prefix).lower().replace("_", "-"): getattr(constants, name)
+        for name in dir(constants)
+        if name.startswith(prefix)
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+if not paths.HEADER.exists():
+    raise errors.LibraryError(
+        f"{paths.HEADER} does not exist: the C library was not built. "
+        "Install the package again: pip install ."
+    )
+ffi = cffi.FFI()
+ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
+# Not in the header: for the benchmark only. Independent fused multiply-add vector instructions a
+# second that one thread issues with the kernel of an instruction set and a mode.
+ffi.cdef("double g6x_fma_rate(int isa, int mode);")
+constants = ffi.dlopen(None)
+
+BACKENDS, ISAS = _with_prefix("G6X_BACKEND_"), _with_prefix("G6X_ISA_")
+PRECISIONS = {
+    name: getattr(constants, f"G6X_{name.upper()}") for name in ("grape", "double", "single")
+}
