@@ -18,7 +18,7 @@ def test_row35_eight_threads_on_one_tree_and_on_their_own_under_the_thread_sanit
 
 
 def test_the_whole_api_under_valgrind():
-    """In one instruction set: valgrind knows no AVX-512, and is slow."""
+    """In one instruction set and with fewer particles: valgrind knows no AVX-512, and is slow."""
     valgrind = [tools.need("valgrind"), "--quiet", "--error-exitcode=9", "--leak-check=full",
                 "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"]  # fmt: skip
-    clean([*valgrind, capi.compile_c("walk"), "2", str(capi.ISAS["avx2"])])
+    clean([*valgrind, capi.compile_c("walk", True, "-DBOARD_N=1100"), "2", str(capi.ISAS["avx2"])])

@@ -59,27 +59,8 @@ def random_groups(seed, sizes, lengths, n=120_000, eps2=0.0):
 @pytest.fixture(scope="module")
 def assorted():
     """Lists of 0, 1, a few, thousands and 100k entries, and groups about the sizes of tiles."""
-    lengths = [
-        0,
-        1,
-        2,
-        3,
-        5,
-        31,
-        63,
-        64,
-        65,
-        128,
-        700,
-        1999,
-        3000,
-        5000,
-        64,
-        1,
-        0,
-        100_000,
-        100_001,
-    ]
+    words = "0 1 2 3 5 31 63 64 65 128 700 1999 3000 5000 64 1 0 100_000 100_001"
+    lengths = [int(word) for word in words.split()]
     sizes = [3, 1, 2, 64, 65, 1, 7, 128, 63, 200, 255, 256, 257, 40, 513, 600, 0, 5, 33]
     return random_groups(7, sizes, lengths)
 

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N = 2200, NI = 300, WALKS = 6 };
+#ifndef BOARD_N
+#define BOARD_N 2200
+#endif
+enum { N = BOARD_N, NI = 300, WALKS = 6 };
 
 typedef struct {
     double x[N][3], v[N][3], a2[N][3], mass[N];

@@ -242,14 +242,18 @@ def start_python(script, timeout=120, **env):
                           timeout=timeout)  # fmt: skip
 
 
-@functools.cache
-def compile_c(name, linked=True):
+def compile_c(name, linked=True, *flags):
     """tests/c/<name>.c as a program, linked to the library (or only to libdl)."""
+    return _compiled(name, library_path() if linked else None, flags)
+
+
+@functools.cache
+def _compiled(name, library, flags):
     compiler = tools.need("gcc")
     folder = Path(tempfile.mkdtemp(prefix="grape6-test-"))
-    where = library_path().parent
-    libs = [str(library_path()), f"-Wl,-rpath,{where}"] if linked else ["-ldl"]
-    command = [compiler, "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}",
+    libs = [str(library), f"-Wl,-rpath,{library.parent}"] if library else ["-ldl"]
+    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", *flags]
+    command = [compiler, *flags, f"-I{HEADER.parent}",
                str(TESTS / "c" / f"{name}.c"), "-o", str(folder / name), *libs, "-lm",
                "-pthread"]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True, text=True)
