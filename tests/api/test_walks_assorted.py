@@ -11,6 +11,7 @@ import pytest
 
 import capi
 from grape6py import Grape6
+from once import by_content
 from particles import cloud
 from walking import Flight, Walks, by_copies, by_numbers, by_pointers, starts, together
 
@@ -65,6 +66,7 @@ def assorted():
     return random_groups(7, sizes, lengths)
 
 
+@by_content
 def plain_sums(job):
     """acc, pot, and the sizes of their terms, in double precision, a target at a time."""
     acc, pot, size = np.zeros((len(job.x), 3)), *np.zeros((2, len(job.x)))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import capi
+from once import by_content
 
 HEADER = capi.ROOT / "include" / "g5lib.h"
 SIGNATURES = capi.read_header(HEADER)[0]
@@ -147,6 +148,7 @@ class Sum(NamedTuple):
         return Sum(*(f[rows] for f in self))
 
 
+@by_content
 def direct(x, mass, sources, eps=EPS):
     """By the formulas of g5lib.h, in long double."""
     r = sources[None].astype(np.longdouble) - np.asarray(x, np.longdouble)[:, None]

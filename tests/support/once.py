@@ -1,6 +1,11 @@
-"""What the processes of a test run (pytest -n) make once, and then share."""
+"""What the processes of a test run (pytest -n) make once, and then share; and what one of them
+computes once."""
 
+import copy
 import fcntl
+import functools
+import hashlib
+import pickle
 from pathlib import Path
 
 
@@ -13,3 +18,18 @@ def made_once(path, make):
             make(path)
             done.touch()
     return path
+
+
+def by_content(compute):
+    """Has a slow sum be done once for the same numbers: each mode, instruction set and backend is
+    compared with it."""
+    known = {}
+
+    @functools.wraps(compute)
+    def computed(*args, **more):
+        key = hashlib.sha256(pickle.dumps((args, more))).digest()
+        if key not in known:
+            known[key] = compute(*args, **more)
+        return copy.deepcopy(known[key])
+
+    return computed

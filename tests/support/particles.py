@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from once import by_content
+
 LONG = np.longdouble
 
 
@@ -71,6 +73,7 @@ def pair_terms(x, v, index, source, time=0.0, eps2=0.0):
     return s2, apart, acc, jerk, -source.mass * rinv
 
 
+@by_content
 def direct(x, v, index, source, time=0.0, eps2=0.0):
     """acc, jerk, pot in long double, and nearest indices (ties: the lowest address)."""
     s2, apart, acc, jerk, pot = pair_terms(x, v, index, source, time, eps2)
@@ -81,6 +84,7 @@ def direct(x, v, index, source, time=0.0, eps2=0.0):
     return acc.sum(1), jerk.sum(1), pot.sum(1), nearest
 
 
+@by_content
 def lists(x, v, index, source, h2, time=0.0, eps2=0.0):
     """Ascending indices of the j particles with r^2 + eps2 <= h2, self left out."""
     s2, apart, *_ = pair_terms(x, v, index, source, time, eps2)

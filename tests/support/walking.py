@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import capi
+from once import by_content
 
 LONG = np.longdouble
 
@@ -82,6 +83,7 @@ def random_walks(seed=1, sizes=(0, 1, 7, 32, 33, 64, 200, 513, 1100), lengths=No
                  np.concatenate(lists).astype(np.int32), xj, mj, eps2)  # fmt: skip
 
 
+@by_content
 def expected(job):
     """acc, pot, and the sizes of their terms, by plain sums."""
     acc, pot, size = np.zeros((len(job.x), 3), LONG), *np.zeros((2, len(job.x)), LONG)
