@@ -64,7 +64,7 @@ int main(int arguments, char **argument)
     for (int i = 0; i < N; i++) {
         for (int k = 0; k < 3; k++)
             x[i][k] = rand() / (double)RAND_MAX, v[i][k] = rand() / (double)RAND_MAX;
-        if (parts && i % 3 == 0) x[i][0] += 1e12;                   /* far apart, */
+        if (parts && i % 3 == 0) x[i][0] += 1e12;                        /* far apart, */
         if (parts && i > N * 8 / 9) x[i][0] = x[i][1] = x[i][2] = -1e18; /* and many at one place */
         mass[i] = 1.0 / N, last[i] = 1.0, h2[i] = i % 500 ? 1e-3 : INFINITY;
         start[i + 1] = (i + 1LL) * K;

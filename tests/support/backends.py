@@ -98,17 +98,16 @@ def chosen(name, library=None, card=None):
         mock.patch.dict(os.environ, environment),
         mock.patch.object(capi, "chosen_library", library),
         mock.patch.object(capi, "chosen_environment", environment),
+        fake_device.present(card) if card else contextlib.nullcontext(),
     ):
         if library:
-            _start(library, card)
+            _start(library)
         yield
 
 
 @functools.cache
-def _start(library, card):
+def _start(library):
     """Now, with this environment and device."""
-    if card:
-        fake_device.install(card)
     capi.call("g6_open", 0)
     capi.call("g6_close", 0)
 

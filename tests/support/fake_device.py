@@ -1,6 +1,7 @@
 """A CUDA device for tests, in the place of grape6py.cuda.device: memory from NumPy, the driver and
 the kernels from a C library (tests/c/card.cc, or that of embedding.py)."""
 
+import contextlib
 import ctypes
 import sys
 
@@ -19,8 +20,16 @@ def install(path):
     import grape6py.cuda
 
     library = str(path)
-    ctypes.CDLL(library)  # its name is then libcuda.so.1 to everybody
+    driver().card_present(1)  # its name is libcuda.so.1 to everybody in the process
     grape6py.cuda.device = sys.modules["grape6py.cuda.device"] = sys.modules[__name__]
+
+
+@contextlib.contextmanager
+def present(path):
+    """For a while; then the driver sees no device."""
+    install(path)
+    yield
+    driver().card_present(0)
 
 
 def driver():
