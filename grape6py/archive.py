@@ -29,7 +29,7 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
 
-_INTEGRATORS = {"hermite": Hermite, "leapfrog": Leapfrog}
+INTEGRATORS = {"hermite": Hermite, "leapfrog": Leapfrog}
 
 
 def save(path, cluster, *, about=None):
@@ -127,7 +127,7 @@ def restore(path, **options):
     with output_file.explained(run.path):
         mode, backend = str(run.about["precision"]), str(run.about["backend"])
         validate.choice("precision", mode, PRECISIONS)
-        kind = _INTEGRATORS[str(run.about.get("integrator", "hermite"))]
+        kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
         settings = kind.settings_from(run.about)
     mass, state, about = _last_whole(run, kind)
     cluster = kind.restored(

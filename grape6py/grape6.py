@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 
 from grape6py._arrays import memory_space, validate
-from grape6py._lib.address_table import Roster
+from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py._lib.library import lib
@@ -102,7 +102,7 @@ class Grape6:
             wanted,
         )
         self._lock = threading.RLock()
-        self._roster = Roster()
+        self._table = AddressTable()
         self._time = 0.0
         self._device = None  # CUDA's number of that where the particles came from
         self._warned = False
@@ -150,12 +150,12 @@ class Grape6:
     @property
     def n(self):
         """Number of particles."""
-        return int(np.count_nonzero(self._roster.held))
+        return int(np.count_nonzero(self._table.held))
 
     @property
     def index(self):
         """Indices of the particles in the order of their addresses; int32, shape (n,)."""
-        return self._roster.present(self._roster.labels)[0].copy()
+        return self._table.present(self._table.labels)[0].copy()
 
     @property
     def time(self):
@@ -222,7 +222,7 @@ class Grape6:
             if index is not None:
                 index = validate.ints("index", place.on_host("index", index), n)
             elif address is not None:
-                index = self._roster.labels_of(address)
+                index = self._table.labels_of(address)
             else:
                 index = np.arange(n, dtype=np.int32)
             mass = place.floats("mass", mass, (n,), index)
@@ -242,17 +242,17 @@ class Grape6:
                     f"{n} particles: about {n * _BYTES_PER_PARTICLE / 1e9:.0f} GB of memory, "
                     f"and {_duration(n, n)} for the forces on all of them"
                 )
-            if address is None and len(self._roster) > n:
+            if address is None and len(self._table) > n:
                 # What lies above must not come back when the set grows again.
                 place.check()
                 self._board.empty()
             place.write(address, index, time, mass, k18, j6, a2, vel, pos)
             self._device = place.device
             if address is None:
-                self._roster.replace(index)
+                self._table.replace(index)
                 self._time = float(time.max()) if n else 0.0
             else:
-                self._roster.update(address, index)
+                self._table.update(address, index)
                 self._time = max(self._time, float(time.max())) if n else self._time
 
     def forces(self, pos=None, vel=None, index=None, *, eps=0.0, time=None, nn=False, h=None):
@@ -307,7 +307,7 @@ class Grape6:
             self._board.set_time(self._time)
             place = stack.enter_context(self._place(pos, vel, index, h))
             pos, vel, index = self._targets(place, pos, vel, index)
-            ni, nj = len(pos), len(self._roster)
+            ni, nj = len(pos), len(self._table)
             radii = -1.0 if h is None else place.on_host("h", h)
             h2 = validate.squared_radii("h", radii, ni)
             if ni >= LARGE:
@@ -382,11 +382,11 @@ class Grape6:
             ni = len(pos)
             vel = place.full((ni, 3), 0.0) if vel is None else place.floats("vel", vel, (ni, 3))
             if index is None:
-                return pos, vel, place.full(ni, self._roster.stranger, np.int32)
+                return pos, vel, place.full(ni, self._table.unused_label, np.int32)
             return pos, vel, place.ints("index", index, ni)
         if vel is not None or index is not None:
             raise ArgumentError("vel and index describe targets: give their pos too")
-        return place.particles(self._roster)
+        return place.particles(self._table)
 
 
 def _duration(ni, nj):

@@ -134,16 +134,12 @@ def direct_sum(
         rows = slice(None) if rows is None else rows
         target_pos, target_index = pos[rows], index[rows]
         target_vel = None if vel is None else vel[rows]
+    elif rows is not None:
+        raise ValueError("give rows or target_pos, not both")
     else:
-        if rows is not None:
-            raise ValueError("give rows or target_pos, not both")
-        target_pos = _vectors("target_pos", target_pos, real)
-        if target_index is None:  # beyond every 32-bit label
-            target_index = np.full(len(target_pos), np.iinfo(np.int64).min)
-        target_index = np.asarray(target_index, dtype=np.int64)
-        if target_vel is None:
-            target_vel = np.zeros_like(target_pos)
-        target_vel = _vectors("target_vel", target_vel, real, len(target_pos))
+        target_pos, target_vel, target_index = _foreign_targets(
+            target_pos, target_vel, target_index, real
+        )
     ni = len(target_pos)
     if h2 is not None:
         h2 = np.broadcast_to(np.asarray(h2, dtype=real), (ni,))
@@ -171,6 +167,15 @@ def direct_sum(
     with ThreadPoolExecutor(threads or usable_cpus()) as pool:
         list(pool.map(work, range(0, ni, _ROWS)))
     return out
+
+
+def _foreign_targets(pos, vel, index, real):
+    """Targets that are no sources, as arrays."""
+    pos = _vectors("target_pos", pos, real)
+    vel = _vectors("target_vel", np.zeros_like(pos) if vel is None else vel, real, len(pos))
+    if index is None:  # beyond every 32-bit label
+        index = np.full(len(pos), np.iinfo(np.int64).min)
+    return pos, vel, np.asarray(index, dtype=np.int64)
 
 
 def _sum_rows(out, few, target, sources, eps2, h2, include_self):

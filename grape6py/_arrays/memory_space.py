@@ -1,19 +1,17 @@
 """Where the arrays of a call lie: with NumPy, or on a CUDA device.
 
 A place checks what is handed in and makes the calls of the library; ``Grape6`` need not know which
-one it is, nor need ``Tree``, for which a place has no board and makes no calls. :class:`Host` is
-NumPy's; :class:`Device` takes arrays of the session's device as they are; :class:`ThroughHost` is
-for such arrays where the session computes on the CPU, and :class:`ThroughDevice` for NumPy's where
-the results are the device's.
+one it is, nor need ``Tree``, for which a place has no board and makes no calls.
+:class:`HostPlace` is NumPy's; :class:`~.device_place.DevicePlace` takes arrays of the session's
+device as they are; :class:`ThroughHost` is for such arrays where the session computes on the CPU.
 """
 
 import numpy as np
 
 from grape6py._arrays import validate
+from grape6py._arrays.device_place import DevicePlace
 from grape6py._arrays.foreign import first_on_device, import_cupy, is_on_device, take
-from grape6py._lib.cluster import Forces, chunks
-from grape6py._lib.library import check, ffi, lib
-from grape6py.errors import ArgumentError, NotFiniteError
+from grape6py._lib.cluster import Forces
 
 
 def choose(board, values, last=None):
@@ -29,17 +27,17 @@ def choose(board, values, last=None):
 
     Returns
     -------
-    Host, Device or ThroughHost
+    HostPlace, DevicePlace or ThroughHost
         Each is a context in which arrays may be made. `device` is the number of the CUDA
         device that has the arrays, None for the host.
     """
     found = first_on_device(values)
     if found is None and last is None:
-        return Host(board)
+        return HostPlace(board)
     cupy = import_cupy(found[0] if found else "the particles' array")
     device = board.option("DEVICE")
     if device >= 0:
-        return Device(board, cupy, device)
+        return DevicePlace(board, cupy, device)
     return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)
 
 
@@ -47,12 +45,12 @@ def for_host(values):
     """The place that makes NumPy arrays of some arguments by name, wherever they lie."""
     found = first_on_device(values)
     if found is None:
-        return Host(None)
+        return HostPlace(None)
     cupy = import_cupy(found[0])
     return ThroughHost(None, cupy, take(cupy, *found).device.id)
 
 
-class Host:
+class HostPlace:
     """NumPy arrays, and whatever NumPy makes one of."""
 
     device = None
@@ -101,16 +99,16 @@ class Host:
         """See ``Board.write``."""
         self._board.write(*arrays)
 
-    def particles(self, roster):
+    def particles(self, table):
         """Positions, velocities and labels of the particles at the time set."""
-        return roster.present(*self._board.predicted(len(roster)), roster.labels)
+        return table.present(*self._board.predicted(len(table)), table.labels)
 
     def forces(self, *call):
         """See ``Board.forces``."""
         return self._board.forces(*call)
 
 
-class ThroughHost(Host):
+class ThroughHost(HostPlace):
     """CuPy arrays of a session on the CPU: copied to the host, and the forces back."""
 
     def __init__(self, board, cupy, device):
@@ -132,158 +130,3 @@ class ThroughHost(Host):
         *arrays, lists = super().forces(*call)
         arrays = map(self.give, arrays)
         return Forces(*arrays, None if lists is None else list(map(self.give, lists)))
-
-
-class Device:
-    """CuPy arrays on the device of a session or a tree, used on the current stream.
-
-    The library looks for NaN and infinities itself. Only if it finds some are the arrays gone
-    through for the first one, so that the error is the same as for NumPy's.
-    """
-
-    def __init__(self, board, cupy, device, what="the session computes on"):
-        self._board, self._cupy, self.device, self._what = board, cupy, device, what
-        self._context = cupy.cuda.Device(device)
-        self._unchecked = []
-
-    def __enter__(self):
-        self._context.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self._context.__exit__(*error)
-
-    def _take(self, name, value):
-        array = take(self._cupy, name, value)
-        if array.device.id != self.device:
-            raise ArgumentError(
-                f"{name} lies on CUDA device {array.device.id}, but {self._what} device "
-                f"{self.device}: copy it there, by cupy.asarray in `with cupy.cuda.Device"
-                f"({self.device})`, or give NumPy's arrays"
-            )
-        return array
-
-    def on_host(self, name, value):
-        """A copy that NumPy understands."""
-        return self._cupy.asnumpy(self._take(name, value)) if is_on_device(value) else value
-
-    def any_floats(self, name, values, shape):
-        """See ``validate.any_floats``."""
-        if is_on_device(values):
-            return validate.any_floats(name, self._take(name, values), shape, self._cupy)
-        return self._cupy.asarray(validate.any_floats(name, values, shape))
-
-    def floats(self, name, values, shape, labels=None):
-        """See ``validate.floats``; what comes from the device is checked later."""
-        if is_on_device(values):
-            array = self.any_floats(name, values, shape)
-            self._unchecked.append((name, array, labels))
-            return array
-        if np.ndim(values) == 0 and len(shape) == 1 and shape[0]:
-            return self.full(shape, validate.floats(name, values, (1,), labels)[0])
-        return self._cupy.asarray(validate.floats(name, values, shape, labels))
-
-    def ints(self, name, values, n):
-        """See ``validate.ints``."""
-        if is_on_device(values):
-            return validate.ints(name, self._take(name, values), n, self._cupy)
-        return self._cupy.asarray(validate.ints(name, values, n))
-
-    def squared_radii(self, name, values, n):
-        """See ``validate.squared_radii``."""
-        return validate.squares(self.any_floats(name, values, (n,)), self._cupy)
-
-    def full(self, shape, value, dtype=float):
-        """An array of equal values."""
-        return self._cupy.full(shape, value, dtype)
-
-    def give(self, array):
-        """A result, where the caller wants it."""
-        return array
-
-    def check(self):
-        """Raise what was not checked yet."""
-        for name, array, labels in self._unchecked:
-            validate.check_finite(name, array, labels, self._cupy)
-
-    def _call(self, function, *arguments):
-        """Make a call of the library on the current stream."""
-        stream = ffi.cast("void *", self._cupy.cuda.get_current_stream().ptr)
-        try:
-            check(function(self._board.cluster, *arguments, stream), self._board.cluster)
-        except NotFiniteError:
-            self.check()
-            raise
-
-    def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
-        """See ``Board.write``; address and index are NumPy's."""
-        address, index = self._put(address), self._put(index)
-        self._call(
-            lib.g6x_set_j_particles_device,
-            len(mass),
-            cuda_pointer(address, "int *"),
-            cuda_pointer(index, "int *"),
-            cuda_pointer(time, "double *"),
-            cuda_pointer(mass, "double *"),
-            *(cuda_pointer(vectors, "double (*)[3]") for vectors in (k18, j6, a2, vel, pos)),
-        )
-
-    def _put(self, array):
-        return None if array is None else self._cupy.asarray(array)
-
-    def particles(self, roster):
-        """Positions, velocities and labels of the particles at the time set."""
-        nj = len(roster)
-        pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
-        where = (cuda_pointer(array, "double (*)[3]") for array in (pos, vel))
-        self._call(lib.g6x_get_predicted_j_particles_device, nj, *where)
-        arrays = pos, vel, self._put(roster.labels)
-        if roster.held.all():
-            return arrays
-        held = self._put(roster.held)
-        return tuple(array[held] for array in arrays)
-
-    def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
-        """See ``Board.forces``; h2 is NumPy's."""
-        ni, empty = len(pos), self._cupy.empty
-        out = Forces(
-            empty((ni, 3)),
-            empty((ni, 3)),
-            empty(ni),
-            empty(ni, np.int32) if nn else None,
-            empty(ni, np.float32) if nn else None,
-            [] if lists else None,
-        )
-        radii = self._put(h2) if lists else None
-        for rows in chunks(ni, nj):
-            self._call(
-                lib.g6x_forces_device,
-                nj,
-                rows.stop - rows.start,
-                cuda_pointer(index[rows], "int *"),
-                cuda_pointer(pos[rows], "double (*)[3]"),
-                cuda_pointer(vel[rows], "double (*)[3]"),
-                eps2,
-                cuda_pointer(radii[rows] if lists else None, "double *"),
-                cuda_pointer(out.acc[rows], "double (*)[3]"),
-                cuda_pointer(out.jerk[rows], "double (*)[3]"),
-                cuda_pointer(out.pot[rows], "double *"),
-                cuda_pointer(out.nearest[rows] if nn else None, "int *"),
-                cuda_pointer(out.distance[rows] if nn else None, "float *"),
-            )
-            if lists:
-                found = self._board.lists(rows.stop - rows.start, nj)
-                out.neighbours.extend(map(self._put, found))
-        return out
-
-
-class ThroughDevice(Device):
-    """NumPy arrays where the device computes: copied there, and the results back."""
-
-    def give(self, array):
-        return None if array is None else self._cupy.asnumpy(array)
-
-
-def cuda_pointer(array, kind):
-    """C pointer to an array of a device; NULL for None."""
-    return ffi.NULL if array is None else ffi.cast(kind, array.data.ptr)

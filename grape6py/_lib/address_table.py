@@ -7,7 +7,7 @@ themselves the targets.
 import numpy as np
 
 
-class Roster:
+class AddressTable:
     """Labels by address.
 
     Attributes
@@ -21,7 +21,7 @@ class Roster:
     def __init__(self):
         self.labels = np.empty(0, np.int32)
         self.held = np.empty(0, bool)
-        self._stranger = None
+        self._unused = None
 
     def __len__(self):
         """Number of addresses, up to the highest one written."""
@@ -38,7 +38,7 @@ class Roster:
     def replace(self, labels):
         """Hold these labels at addresses 0, 1, 2, ... and nothing else."""
         self.labels, self.held = labels.copy(), np.ones(len(labels), bool)
-        self._stranger = None
+        self._unused = None
 
     def update(self, address, labels):
         """Hold these labels at these addresses too."""
@@ -48,7 +48,7 @@ class Roster:
             self.held = np.concatenate([self.held, np.zeros(grow, bool)])
         self.labels[address] = labels
         self.held[address] = True
-        self._stranger = None
+        self._unused = None
 
     def present(self, *arrays):
         """Rows of these arrays, one row an address, where a particle is."""
@@ -57,10 +57,10 @@ class Roster:
         return tuple(array[self.held] for array in arrays)
 
     @property
-    def stranger(self):
+    def unused_label(self):
         """Label that no particle has: -1, or the next lower one that is free."""
-        if self._stranger is None:
-            self._stranger = -1
-            while self._stranger in self.labels:
-                self._stranger -= 1
-        return self._stranger
+        if self._unused is None:
+            self._unused = -1
+            while self._unused in self.labels:
+                self._unused -= 1
+        return self._unused

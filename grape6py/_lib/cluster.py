@@ -53,6 +53,18 @@ class Forces(NamedTuple):
     neighbours: list | None = None
 
 
+def empty_forces(ni, nn=False, lists=False, xp=np):
+    """Arrays for the forces on ni targets."""
+    return Forces(
+        xp.empty((ni, 3)),
+        xp.empty((ni, 3)),
+        xp.empty(ni),
+        xp.empty(ni, np.int32) if nn else None,
+        xp.empty(ni, np.float32) if nn else None,
+        [] if lists else None,
+    )
+
+
 class Board:
     """A cluster of the library, open from construction to :meth:`close`.
 
@@ -170,14 +182,7 @@ class Board:
         Forces
         """
         ni = len(pos)
-        out = Forces(
-            np.empty((ni, 3)),
-            np.empty((ni, 3)),
-            np.empty(ni),
-            np.empty(ni, np.int32) if nn else None,
-            np.empty(ni, np.float32) if nn else None,
-            [] if lists else None,
-        )
+        out = empty_forces(ni, nn, lists)
         for rows in self.chunks(ni, nj):
             part = Forces(*(None if array is None else array[rows] for array in out[:5]))
             self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()

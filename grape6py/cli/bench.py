@@ -134,15 +134,9 @@ def direct(options):
 def _prepared_call(session, model, ni, nn):
     """First half + last half on the first ni bodies (over again if there are fewer)."""
     index = np.resize(np.arange(len(model.mass), dtype=np.int32), ni)
-    from grape6py.grape6 import Forces
+    from grape6py._lib.cluster import empty_forces
 
-    sums = Forces(
-        np.empty((ni, 3)),
-        np.empty((ni, 3)),
-        np.empty(ni),
-        np.empty(ni, np.int32) if nn else None,
-        np.empty(ni, np.float32) if nn else None,
-    )
+    sums = empty_forces(ni, nn)
     pos, vel, h2 = model.pos[index], model.vel[index], np.full(ni, -1.0)
     return session._board.prepare(len(model.mass), index, pos, vel, 0.0, h2, sums)
 

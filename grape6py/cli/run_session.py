@@ -1,6 +1,7 @@
 """One integration from the command line: its cluster, its files, its log, its signals."""
 
 import contextlib
+import inspect
 import json
 import math
 import os
@@ -14,12 +15,14 @@ import tqdm
 
 from grape6py import archive, diagnostics, snapshot
 from grape6py._io import atomic_files
-from grape6py.cli import run_integrators, run_models
+from grape6py.cli import run_models
 from grape6py.errors import ArgumentError
 
 RESTART_FILE = Path("grape6-restart.h5")
+_INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
+    threads""".split()
 _FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "dt_out", "integrator"]
-_FROM_OLD += [name for name in run_integrators.OPTIONS if name != "threads"]
+_FROM_OLD += [name for name in _INTEGRATION if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
@@ -117,7 +120,7 @@ class _Integration:
             eps = o.eps or 0.0
         if not len(particles.mass):
             raise ArgumentError(f"{o.start} has no bodies")
-        self.cluster = run_integrators.begin(o, particles, eps)
+        self.cluster = _begun(o, particles, eps)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
         self._history = []
@@ -250,6 +253,18 @@ class _Integration:
         if not self._options.json:
             tqdm.tqdm.write(line)  # above the bar
             sys.stdout.flush()
+
+
+def _begun(options, particles, eps):
+    """The integration that the options ask for."""
+    name = options.integrator or "hermite"
+    kind, given = archive.INTEGRATORS[name], _given(options, _INTEGRATION)
+    known = inspect.signature(kind).parameters
+    if wrong := [option for option in given if option not in known]:
+        options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
+    if name == "leapfrog" and not (options.dt or options.dt_max):
+        options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
+    return kind(*particles, eps=eps, backend=options.backend, **given)
 
 
 def _given(options, names):

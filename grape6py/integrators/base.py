@@ -38,9 +38,9 @@ def limits(settings):
 class Integration:
     """Bodies on their way.
 
-    A subclass has STATE, shapes by the names of :meth:`state`, and sets `_settings`, `_wishes`
-    (backend and threads, for energies), `_forces`, which is closed at the end, and `_blocks`, which
-    moves the bodies: see :class:`grape6py.integrators.hermite_steps.Blocks`.
+    A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
+    `_options` (backend and threads, for energies), `_forces`, which is closed at the end, and
+    `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.Blocks`.
     """
 
     def _begin(self, time=0.0):
@@ -51,12 +51,57 @@ class Integration:
         self._stopping = False
         self._energy_check = EnergyCheck()
 
-    def _resume(self, time, run_id, ids):
+    @classmethod
+    def restored(
+        cls,
+        settings,
+        mass,
+        state,
+        *,
+        time,
+        steps=0,
+        blocks=0,
+        run_id=None,
+        ids=None,
+        backend="auto",
+        precision=None,
+        threads=None,
+    ):
+        """An integration as :attr:`settings` and :meth:`state` have described it.
+
+        It continues with the same bits if backend, instruction set and mode are the same.
+
+        Parameters
+        ----------
+        settings : dict
+        mass : array_like, shape (n,)
+        state : dict of str to array_like
+        time : float
+        steps, blocks : int
+            Counters to go on from.
+        run_id : str, optional
+            :attr:`run_id` of the run that goes on; a new one by default.
+        ids : array_like of int, shape (n,), optional
+            :attr:`ids`; 0 to n - 1 by default.
+        backend, precision, threads
+            As in :class:`Grape6`. A tree goes on with a tree, which "auto" then is.
+
+        Returns
+        -------
+        Hermite or Leapfrog
+        """
+        self = cls.__new__(cls)
+        self._settings = dict(settings)
+        mass = validate.floats("mass", mass, (None,)).copy()
+        n = len(mass)
+        state = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
+        ids = None if ids is None else validate.ints("ids", ids, n)
+        options = {"backend": backend, "precision": precision, "threads": threads}
+        self._restore(mass, state, steps, blocks, ids, **options)
         self._time = validate.number("time", time)
         if run_id is not None:
             self._run_id = str(run_id)
-        if ids is not None:
-            self._ids = validate.ints("ids", ids, self.n)
+        return self
 
     def __enter__(self):
         return self
@@ -262,7 +307,7 @@ class Integration:
     def _find_potential(self):
         """The potential, for NumPy."""
         pos = self._synchronised()[0]
-        return diagnostics.potential(self._blocks.mass, pos, self._settings["eps"], **self._wishes)
+        return diagnostics.potential(self._blocks.mass, pos, self._settings["eps"], **self._options)
 
     def energy(self):
         """Energy at :attr:`time`, with the potential of :meth:`potential`.

@@ -112,44 +112,11 @@ class Hermite(Integration):
         self._blocks.put({"pos": pos, "vel": vel})
         self._blocks.start(self._settings["eta_start"])
 
-    @classmethod
-    def restored(
-        cls, settings, mass, state, *, time, steps=0, blocks=0, run_id=None, ids=None, **options
-    ):
-        """An integration as :attr:`settings` and :meth:`state` have described it.
-
-        It continues with the same bits if backend, instruction set and mode are the same.
-
-        Parameters
-        ----------
-        settings : dict
-        mass : array_like, shape (n,)
-        state : dict of str to array_like
-        time : float
-        steps, blocks : int
-            Counters to go on from.
-        run_id : str, optional
-            :attr:`run_id` of the run that goes on; a new one by default.
-        ids : array_like of int, shape (n,), optional
-            :attr:`ids`; 0 to n - 1 by default.
-        **options
-            backend, precision, threads, as in :class:`Grape6`.
-
-        Returns
-        -------
-        Hermite
-        """
-        self = cls.__new__(cls)
-        mass = validate.floats("mass", mass, (None,)).copy()
-        self._settings = dict(settings)
-        self._open(mass, **{"backend": "auto", "precision": None, "threads": None} | options)
-        n = len(mass)
-        self._blocks.put(
-            {name: validate.floats(name, state[name], (n, *shape)) for name, shape in STATE.items()}
-        )
+    def _restore(self, mass, state, steps, blocks, ids, **options):
+        self._open(mass, **options)
+        self._blocks.put(state)
         self._blocks.steps, self._blocks.blocks = steps, blocks
-        self._resume(time, run_id, ids)
-        return self
+        self._ids = ids
 
     @staticmethod
     def settings_from(attributes):
@@ -161,7 +128,7 @@ class Hermite(Integration):
 
     def _open(self, mass, backend, precision, threads):
         self._forces = Grape6(backend=backend, precision=precision, threads=threads)
-        self._wishes = {"backend": backend, "threads": threads}
+        self._options = {"backend": backend, "threads": threads}
         rule = (self._settings["eta"], *limits(self._settings))
         passes, eps = self._settings["passes"], self._settings["eps"]
         self._blocks = _blocks(self._forces._board, self.precision, mass, rule, passes, eps)

@@ -9,7 +9,7 @@ import time as clock
 
 import numpy as np
 
-from grape6py._arrays.memory_space import cuda_pointer
+from grape6py._arrays.device_place import cuda_pointer
 from grape6py._lib.cluster import chunks
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError

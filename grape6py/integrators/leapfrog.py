@@ -110,48 +110,7 @@ class Leapfrog(Integration):
             mass, pos, vel = (array.copy() for array in (mass, pos, vel))
         self._blocks.start(mass, pos, vel)
 
-    @classmethod
-    def restored(
-        cls,
-        settings,
-        mass,
-        state,
-        *,
-        time,
-        steps=0,
-        blocks=0,
-        run_id=None,
-        ids=None,
-        backend="auto",
-        **options,
-    ):
-        """An integration as :attr:`settings` and :meth:`state` have described it.
-
-        It continues with the same bits if backend, instruction set and mode are the same.
-
-        Parameters
-        ----------
-        settings : dict
-        mass : array_like, shape (n,)
-        state : dict of str to array_like
-        time : float
-        steps, blocks : int
-            Counters to go on from.
-        run_id : str, optional
-            :attr:`run_id` of the run that goes on; a new one by default.
-        ids : array_like of int, shape (n,), optional
-            :attr:`ids`; 0 to n - 1 by default.
-        backend
-            A tree if it was one, which "auto" then is; else none.
-        **options
-            precision, threads, as in :class:`Leapfrog`.
-
-        Returns
-        -------
-        Leapfrog
-        """
-        self = cls.__new__(cls)
-        self._settings = dict(settings)
+    def _restore(self, mass, state, steps, blocks, ids, *, backend, precision, threads):
         tree = self._has_tree
         backend = "tree" if tree and backend == "auto" else backend
         if gravity.is_tree(backend) != tree:
@@ -159,14 +118,8 @@ class Leapfrog(Integration):
                 f"backend = {backend!r}, but these bodies were integrated with "
                 f"{'a tree' if tree else 'the direct sum'}"
             )
-        options = {"precision": None, "threads": None} | options
-        mass = validate.floats("mass", mass, (None,))
-        own = {k: validate.floats(k, state[k], (len(mass), *shape)) for k, shape in STATE.items()}
-        self._open({}, backend, None if tree else options["precision"], options["threads"])
-        ids = None if ids is None else validate.ints("ids", ids, len(mass))
-        self._blocks.put(mass, own, steps, blocks, ids)
-        self._resume(time, run_id, None)
-        return self
+        self._open({}, backend, None if tree else precision, threads)
+        self._blocks.put(mass, state, steps, blocks, ids)
 
     @staticmethod
     def settings_from(attributes):
@@ -183,9 +136,9 @@ class Leapfrog(Integration):
     def _open(self, given, backend, precision, threads):
         s = self._settings
         walk = {k: s[k] for k in ("theta", "method", "order")} if self._has_tree else None
-        wishes = {"backend": backend, "precision": precision, "threads": threads}
-        self._forces = gravity.find(given, s["eps"], walk, **wishes)
-        self._wishes = {"backend": backend, "threads": threads}
+        requested = {"backend": backend, "precision": precision, "threads": threads}
+        self._forces = gravity.find(given, s["eps"], walk, **requested)
+        self._options = {"backend": backend, "threads": threads}
         rule = (s.get("eta"), *limits(s))
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
         self._given_on_device = memory_space.first_on_device(given) is not None

@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 
-from grape6py._arrays import memory_space
+from grape6py._arrays.device_place import DevicePlace
 from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
 
@@ -39,7 +39,7 @@ class DeviceArrays:
 
     def place(self):
         """Place of the arguments that bodies are made of."""
-        return memory_space.Device(None, self.xp, self._number, "the bodies are on")
+        return DevicePlace(None, self.xp, self._number, "the bodies are on")
 
     def put(self, host):
         """A copy of NumPy's array."""

@@ -73,7 +73,7 @@ class HostArrays:
 
     def place(self):
         """Place of the arguments that bodies are made of: see memory_space.py."""
-        return memory_space.Host(None)
+        return memory_space.HostPlace(None)
 
     def put(self, host):
         """A copy of NumPy's array."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from grape6py import errors
 from grape6py._arrays import memory_space
+from grape6py._arrays.device_place import DevicePlace, ThroughDevice
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.build import Unresolved
@@ -43,7 +44,7 @@ class DeviceTree:
         may go on.
         """
         there = given.get("targets") is None or memory_space.first_on_device(given)
-        kind = memory_space.Device if there else memory_space.ThroughDevice
+        kind = DevicePlace if there else ThroughDevice
         place = kind(None, self._cupy, self._device, "the tree lies on")
         with turn, place, explained(self._cupy):
             yield place
