@@ -11,38 +11,22 @@ import importlib
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Forces": "grape6",
-    "Grape6": "grape6",
-    "Grape6Error": "errors",
-    "Grape6Warning": "errors",
-    "Hermite": "integrators.hermite",
-    "Leapfrog": "integrators.leapfrog",
-    "Particles": "models",
-    "Tree": "tree",
-    "galaxy": "models",
-    "galaxy_merger": "models",
-    "king": "models",
-    "merger": "models",
-    "plummer": "models",
-    "read_snapshot": "snapshot",
-    "two_body": "models",
-    "uniform": "models",
-    "write_snapshot": "snapshot",
+_NAMES = {
+    "errors": "Grape6Error Grape6Warning",
+    "grape6": "Forces Grape6",
+    "integrators.hermite": "Hermite",
+    "integrators.leapfrog": "Leapfrog",
+    "models": "Particles galaxy galaxy_merger king merger plummer two_body uniform",
+    "snapshot": "read_snapshot write_snapshot",
+    "tree": "Tree",
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
-    "archive": "archive",
-    "diagnostics": "diagnostics",
-    "errors": "errors",
+    **{name: name for name in "archive diagnostics errors models paths picture".split()},
+    **{name: name for name in "reference snapshot tree".split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
-    "models": "models",
-    "paths": "paths",
-    "picture": "picture",
-    "reference": "reference",
     "session": "grape6",
-    "snapshot": "snapshot",
-    "tree": "tree",
 }
 
 __all__ = sorted([*_HOME, *_MODULES])

@@ -1,7 +1,7 @@
 """``Tree``: gravity and neighbours of many particles, from an octree.
 
 Nothing is computed here: one object is one tree of libgrape6.so (_lib/tree.py), or one on a
-graphics card (cuda/tree/device_tree.py).
+GPU (cuda/tree/device_tree.py).
 """
 
 import itertools
@@ -116,7 +116,7 @@ class Tree:
     ...     acc, pot, _ = tree.forces(eps=0.01)
     ...     index, distance = tree.nearest(6)
 
-    On a graphics card, with CuPy's arrays::
+    On a GPU, with CuPy's arrays::
 
         with Tree(cupy.asarray(pos), cupy.asarray(mass)) as tree:
             acc, pot, _ = tree.forces(eps=0.01)

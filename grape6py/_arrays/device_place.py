@@ -1,4 +1,4 @@
-"""Arrays of the CUDA device on which a session or a tree computes: checks, and calls of the library.
+"""Arrays of the CUDA device that a session or a tree computes on: checks, and calls of the library.
 
 :class:`DevicePlace` takes them as they are; :class:`ThroughDevice` is for NumPy's where only the
 tree lies on a device. See memory_space.py.

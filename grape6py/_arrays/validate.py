@@ -1,8 +1,8 @@
 """Checks of what callers hand in, before any of it reaches the library.
 
-Every function returns a contiguous array of the C type and raises a typed error that
-names the argument, the first bad entry and what would be right. ``xp`` is the module that
-makes the arrays: NumPy, or CuPy for those of a CUDA device.
+Every function returns a contiguous array of the C type and raises a typed error, an ArgumentError
+if nothing else is said, that names the argument, the first bad entry and what would be right.
+``xp`` is the module that makes the arrays: NumPy, or CuPy for those of a CUDA device.
 """
 
 import math
@@ -53,10 +53,6 @@ def numbers(name, values, xp=np):
 
     The one rule for what NumPy would turn into numbers without a word: values that a mask hides,
     and dates and times. A masked array that hides nothing is an array like any other.
-
-    Raises
-    ------
-    ArgumentError
     """
     try:
         array = xp.asarray(values)
@@ -85,13 +81,7 @@ def _is_masked(values, depth):
 
 
 def reals(name, values, xp=np):
-    """`values` as float64, of any shape; NaN and infinities pass.
-
-    Raises
-    ------
-    ArgumentError
-        If they are no real numbers.
-    """
+    """`values` as float64, of any shape; NaN and infinities pass."""
     given = numbers(name, values, xp)
     try:
         if given.dtype.kind == "c":
@@ -143,13 +133,7 @@ def ints(name, values, n=None, xp=np):
 
 
 def offsets(name, values, end):
-    """`values` as int64, where the parts of an array of length `end` begin, and the last one ends.
-
-    Raises
-    ------
-    ArgumentError
-        If they are no integers from 0 to `end` that ascend.
-    """
+    """`values` as int64, where the parts of an array of length `end` begin, and the last ends."""
     array = numbers(name, values)
     if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
         raise ArgumentError(f"{name} is no row of integers: the beginnings of parts, and the end")
@@ -171,12 +155,7 @@ def squares(radii, xp=np):
 
 
 def number(name, value, *, negative=True):
-    """`value` as a finite float, negative only if allowed.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """`value` as a finite float, negative only if allowed."""
     if _is_no_number(value):
         raise ArgumentError(f"{name} = {value!r} is not a number")
     try:
@@ -196,12 +175,7 @@ def _is_no_number(value):
 
 
 def positive(name, value):
-    """`value` as a finite float above zero.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """`value` as a finite float above zero."""
     real = number(name, value)
     if real <= 0:
         raise ArgumentError(f"{name} = {real} is not above zero")
@@ -209,24 +183,14 @@ def positive(name, value):
 
 
 def integer(name, value):
-    """`value` as an int of 32 bits.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """`value` as an int of 32 bits."""
     if not hasattr(value, "__index__") or _is_no_number(value) or abs(int(value)) > INT_MAX:
         raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
     return int(value)
 
 
 def choice(name, value, known):
-    """Look `value` up in the dictionary `known`.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """Look `value` up in the dictionary `known`."""
     if not isinstance(value, str) or value not in known:
         raise ArgumentError(f"{name} = {value!r} is unknown; there are: {', '.join(known)}")
     return known[value]

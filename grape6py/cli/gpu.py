@@ -1,4 +1,4 @@
-"""Which graphics card would be used, or why none, and what to install. Nothing is started."""
+"""Which GPU would be used, or why none, and what to install. Nothing is started."""
 
 import ctypes
 import importlib.util

@@ -91,11 +91,8 @@ class Bridge:
         device.event = ffi.cast("void *", opened.event)
         for k, stream in enumerate(opened.streams):
             device.stream[k] = ffi.cast("void *", stream)
-        device.multiprocessors = opened.multiprocessors
-        device.capability = opened.capability
-        device.shared_bytes = opened.shared_bytes
-        device.number = opened.number
-        device.usable = opened.usable
+        for name in ("multiprocessors", "capability", "shared_bytes", "number", "usable"):
+            setattr(device, name, getattr(opened, name))
         device.name = opened.name.encode("ascii", "replace")[: len(device.name) - 1]
         device.cookie = next(_cookies)
         _devices[device.cookie] = opened

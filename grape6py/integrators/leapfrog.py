@@ -14,7 +14,7 @@ class Leapfrog(Integration):
     All bodies share one constant step, or every body has its own, a power of two times the
     largest (block steps), and only those whose steps end are the targets of a force call.
 
-    With a tree for a backend, and a graphics card, all of it is done there: arrays come to the
+    With a tree for a backend, and a GPU, all of it is done there: arrays come to the
     host when one looks at them. Arrays that lie on a CUDA device (CuPy's, or with
     ``__cuda_array_interface__`` or DLPack) stay on theirs, and so does what :attr:`mass`,
     :attr:`pos`, :attr:`vel` and :meth:`potential` give; sums of them are NumPy's all the same.
@@ -34,7 +34,7 @@ class Leapfrog(Integration):
     eta : float
         Accuracy parameter of block steps, which are at most sqrt(2 eta eps / |a|) [2]_.
     backend : {"tree", "cpu-tree", "cuda-tree", "auto", "cpu", "cuda"}
-        An octree made anew for each force call, on a card if there is one ("tree"); or the
+        An octree made anew for each force call, on a GPU if there is one ("tree"); or the
         direct sum of :class:`Grape6`. "auto": as GRAPE6_BACKEND says.
     theta, accuracy, method, order
         Of a tree, as in :meth:`Tree.forces`.

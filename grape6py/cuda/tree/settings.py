@@ -1,4 +1,4 @@
-"""How a sum of the octree on a card is to be made, and what it has done."""
+"""How a sum of the octree on a GPU is to be made, and what it has done."""
 
 from dataclasses import dataclass
 
