@@ -144,14 +144,7 @@ def direct_sum(
     if h2 is not None:
         h2 = np.broadcast_to(np.asarray(h2, dtype=real), (ni,))
 
-    out = DirectSum(
-        acc=np.zeros((ni, 3), real),
-        jerk=None if vel is None else np.zeros((ni, 3), real),
-        pot=np.zeros(ni, real),
-        nearest=target_index.astype(np.int64) if nearest else None,
-        distance=np.zeros(ni, real) if nearest else None,
-        neighbours=None if h2 is None else [np.empty(0, np.int64)] * ni,
-    )
+    out = _zeros(target_index, real, jerk=vel is not None, nearest=nearest, lists=h2 is not None)
     # Components as rows, so that every pass over a tile runs along contiguous sources.
     sources = (mass, _columns(pos), None if vel is None else _columns(vel), index)
 
@@ -176,6 +169,19 @@ def _foreign_targets(pos, vel, index, real):
     if index is None:  # beyond every 32-bit label
         index = np.full(len(pos), np.iinfo(np.int64).min)
     return pos, vel, np.asarray(index, dtype=np.int64)
+
+
+def _zeros(target_index, real, *, jerk, nearest, lists):
+    """Sums of nothing on these targets."""
+    ni = len(target_index)
+    return DirectSum(
+        acc=np.zeros((ni, 3), real),
+        jerk=np.zeros((ni, 3), real) if jerk else None,
+        pot=np.zeros(ni, real),
+        nearest=target_index.astype(np.int64) if nearest else None,
+        distance=np.zeros(ni, real) if nearest else None,
+        neighbours=[np.empty(0, np.int64)] * ni if lists else None,
+    )
 
 
 def _sum_rows(out, few, target, sources, eps2, h2, include_self):

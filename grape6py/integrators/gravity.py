@@ -40,7 +40,7 @@ def find(given, eps, walk, *, backend, precision, threads):
 
     Returns
     -------
-    HostTrees, DeviceTrees or DirectSum
+    HostTrees, DeviceTrees or DirectGravity
     """
     found = memory_space.first_on_device(given)
     if found is not None and backend in _TREES_OF_DEVICES:
@@ -57,7 +57,8 @@ def find(given, eps, walk, *, backend, precision, threads):
             "NumPy's arrays, or another backend"
         )
     if walk is None:
-        return DirectSum(session, eps, HostArrays() if device is None else DeviceArrays(*device))
+        arrays = HostArrays() if device is None else DeviceArrays(*device)
+        return DirectGravity(session, eps, arrays)
     session.close()
     if device is not None:
         return DeviceTrees(*device, eps, walk)
@@ -118,7 +119,7 @@ class _Gravity:
             raise NotOpenError("this integration is closed; make a new Leapfrog()")
 
 
-class DirectSum(_Gravity):
+class DirectGravity(_Gravity):
     """The direct sum of a session."""
 
     def __init__(self, session, eps, arrays):
