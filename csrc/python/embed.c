@@ -6,6 +6,8 @@
  */
 #include "python/embed.h"
 
+#include <signal.h>
+
 static int cffi_start_python(void);
 static int64_t grape6_prepare(struct embed *how);
 static int64_t grape6_open(int32_t choice, struct device *device);
@@ -44,6 +46,19 @@ static int embed_status(struct embed *how, PyStatus status)
     return -1;
 }
 
+/* Imports the module _signal, which takes SIGINT for itself, whatever the configuration says: now,
+ * and not when a package imports it, so that the host's handler can be put back. */
+static int embed_signals(struct embed *how)
+{
+    struct sigaction own;
+    if (sigaction(SIGINT, NULL, &own)) return 0;
+    PyObject *module = PyImport_ImportModule("_signal");
+    (void)sigaction(SIGINT, &own, NULL);
+    if (!module) return embed_failed(how, "Python's signals");
+    Py_DECREF(module);
+    return 0;
+}
+
 /* Isolated: no environment variables, no user's folders, no locale, no signal handlers, no
  * arguments. The executable tells which environment it is. */
 static int embed_initialize(struct embed *how)
@@ -59,7 +74,7 @@ static int embed_initialize(struct embed *how)
     PyStatus status = PyConfig_SetBytesString(&config, &config.executable, how->executable);
     if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
     PyConfig_Clear(&config);
-    if (embed_status(how, status)) return -1;
+    if (embed_status(how, status) || embed_signals(how)) return -1;
     PyObject *error = PySys_GetObject("stderr"); /* the host's output is its own */
     if (error && (PySys_SetObject("stdout", error) || PySys_SetObject("__stdout__", error)))
         return embed_failed(how, "Python's output");

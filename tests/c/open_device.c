@@ -49,9 +49,10 @@ static void look(struct own *own)
 static int differ(const struct own *a, const struct own *b)
 {
     int bad = a->traps != b->traps || a->rounding != b->rounding;
+    const int of_libc = 0x04000000; /* SA_RESTORER, once a signal's action was ever set */
     for (int s = 1; s < 32; s++)
         bad |= a->actions[s].sa_handler != b->actions[s].sa_handler ||
-               a->actions[s].sa_flags != b->actions[s].sa_flags;
+               (a->actions[s].sa_flags ^ b->actions[s].sa_flags) & ~of_libc;
     bad |= memcmp(&a->blocked, &b->blocked, sizeof a->blocked) || strcmp(a->locale, b->locale);
     bad |= strcmp(a->folder, b->folder) != 0;
     return bad | (strcmp(a->environment, b->environment) != 0);
