@@ -8,7 +8,7 @@
 
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct planted *trees;
+static struct tree_handle *trees;
 static int last_handle;
 
 /* In a forked child no other thread lives that could hold the lock. */
@@ -24,21 +24,21 @@ static void lock(void)
 static void unlock(void) { (void)pthread_mutex_unlock(&registry); }
 
 /* Where the pointer to the tree of a handle is; the registry is locked. */
-static struct planted **find(int handle)
+static struct tree_handle **find(int handle)
 {
-    struct planted **at = &trees;
+    struct tree_handle **at = &trees;
     while (*at && (*at)->handle != handle) at = &(*at)->next;
     return at;
 }
 
-void tree_handles_free(struct planted *p)
+void tree_handles_free(struct tree_handle *p)
 {
     tree_build_free(&p->tree);
     memory_free(p->x);
     memory_free(p);
 }
 
-int tree_handles_add(struct planted *p)
+int tree_handles_add(struct tree_handle *p)
 {
     lock();
     do last_handle = last_handle < INT_MAX ? last_handle + 1 : 1;
@@ -50,16 +50,16 @@ int tree_handles_add(struct planted *p)
     return handle;
 }
 
-struct planted *tree_handles_acquire(int handle)
+struct tree_handle *tree_handles_acquire(int handle)
 {
     lock();
-    struct planted *p = *find(handle);
+    struct tree_handle *p = *find(handle);
     if (p) p->users++;
     unlock();
     return p;
 }
 
-void tree_handles_release(struct planted *p)
+void tree_handles_release(struct tree_handle *p)
 {
     lock();
     const int last = --p->users == 0 && p->closed;
@@ -70,7 +70,7 @@ void tree_handles_release(struct planted *p)
 void tree_handles_remove(int handle)
 {
     lock();
-    struct planted **at = find(handle), *p = *at;
+    struct tree_handle **at = find(handle), *p = *at;
     if (p) {
         *at = p->next;
         p->closed = 1;

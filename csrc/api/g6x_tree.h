@@ -1,0 +1,15 @@
+/* g6x_tree.h - what the g6x_tree_ calls share. */
+#ifndef GRAPE6_API_G6X_TREE_H
+#define GRAPE6_API_G6X_TREE_H
+
+#include "tree/handles.h"
+
+/* Records an error that belongs to no session; its code. */
+int api_g6x_tree_refuse(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The tree of a handle, to be released; NULL with *code if there is none. */
+struct tree_handle *api_g6x_tree_acquire(int handle, int *code);
+/* x NULL: the targets are the tree's own particles. 0, or the code of what is wrong. */
+int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
+                               const int self[]);
+
+#endif

@@ -1,0 +1,128 @@
+/* g6x_tree_search.c - the g6x_tree_ calls that find neighbours. */
+#include <math.h>
+#include <stdatomic.h>
+
+#include "api/g6x_tree.h"
+#include "core/options.h"
+#include "g6lib.h"
+#include "util/fpenv.h"
+#include "util/numbers.h"
+#include "util/threads.h"
+
+struct seeking {
+    const struct tree_handle *p;
+    const double (*x)[3];
+    const int *self;
+    /* within */
+    const double *h2;
+    const long long *start;
+    int *count, *found;
+    /* nearest */
+    int k, *number;
+    double *r2;
+    _Atomic int cut, first_bad;
+};
+
+static void within_of(struct seeking *s, int i, const double at[3], int skip, int bad)
+{
+    const int64_t room = s->start ? s->start[i + 1] - s->start[i] : 0;
+    int32_t *found = s->start ? s->found + s->start[i] : NULL;
+    s->count[i] = bad ? -1
+                      : (int)tree_search_others_within(&s->p->tree, (const double (*)[3])s->p->x,
+                                                       at, s->h2[i], skip, found, room);
+    if (s->start && s->count[i] > room) s->cut = 1;
+}
+
+static void nearest_of(struct seeking *s, int i, const double at[3], int skip, int bad)
+{
+    int *number = s->number + (int64_t)i * s->k;
+    double *r2 = s->r2 + (int64_t)i * s->k;
+    const int there = bad ? 0
+                          : tree_search_nearest(&s->p->tree, (const double (*)[3])s->p->x, NULL,
+                                                skip, at, s->k, number, r2);
+    for (int k = there; k < s->k; k++) number[k] = -1, r2[k] = bad ? (double)NAN : INFINITY;
+}
+
+/* The tree's own particles in its order, in which their neighbours are the same for a while. */
+static void seek(void *context, int64_t first, int64_t end)
+{
+    struct seeking *s = context;
+    for (int64_t k = first; k < end; k++) {
+        const int i = s->x ? (int)k : s->p->tree.points.order[k];
+        const double *at = s->x ? s->x[i] : s->p->x[i];
+        const int skip = !s->x ? i : s->self ? s->self[i] : -1;
+        const int bad = !all_finite(at, 3);
+        for (int seen = s->first_bad; bad && i < seen;)
+            if (atomic_compare_exchange_weak(&s->first_bad, &seen, i)) break;
+        (s->count ? within_of : nearest_of)(s, i, at, skip, bad);
+    }
+}
+
+static int seek_all(int ni, struct seeking *s)
+{
+    s->first_bad = ni;
+    threads_each(options_threads(s->p->threads), ni, 64, seek, s);
+    if (s->first_bad < ni)
+        return api_g6x_tree_refuse(G6X_E_I_NAN, "NaN or Inf in target %d of a tree", s->first_bad);
+    return s->cut;
+}
+
+static int starts_checked(int ni, const long long start[])
+{
+    for (int i = 0; start && i < ni; i++)
+        if (start[i] < 0 || start[i + 1] < start[i])
+            return api_g6x_tree_refuse(G6X_E_ARGUMENT,
+                                       "start[%d] = %lld to start[%d] = %lld is no list", i,
+                                       start[i], i + 1, start[i + 1]);
+    return 0;
+}
+
+int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
+                    const long long start[], int count[], int found[])
+{
+    fenv_t host;
+    int code;
+    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    struct seeking s = {
+        .p = p, .x = x, .self = self, .h2 = h2, .start = start, .count = count, .found = found};
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
+    if (!code && ni && !(h2 && count && (found || !start)))
+        code = api_g6x_tree_refuse(G6X_E_NULL, "g6x_tree_within: null pointer");
+    if (!code) code = starts_checked(ni, start);
+    if (code)
+        for (int i = 0; count && i < ni; i++) count[i] = -1;
+    else
+        code = seek_all(ni, &s);
+    fpenv_leave(&host);
+    if (p) tree_handles_release(p);
+    return code;
+}
+
+int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
+                     double r2[])
+{
+    fenv_t host;
+    int code;
+    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    struct seeking s = {.p = p, .x = x, .self = self, .k = k, .number = number, .r2 = r2};
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
+    if (!code && k < 0) code = api_g6x_tree_refuse(G6X_E_ARGUMENT, "k = %d is negative", k);
+    if (!code && ni && k && !(number && r2))
+        code = api_g6x_tree_refuse(G6X_E_NULL, "g6x_tree_nearest: null pointer");
+    if (!code) {
+        code = seek_all(ni, &s);
+    } else {
+        const int64_t places = ni > 0 && k > 0 ? (int64_t)ni * k : 0;
+        for (int64_t j = 0; j < places; j++) {
+            if (number) number[j] = -1;
+            if (r2) r2[j] = (double)NAN;
+        }
+    }
+    fpenv_leave(&host);
+    if (p) tree_handles_release(p);
+    return code;
+}
