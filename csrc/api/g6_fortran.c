@@ -145,63 +145,76 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 #define FIRST_ARGUMENTS                                                                            \
     int *nj, int *ni, int *index, double3 *xi, double3 *vi, double3 *aold, double3 *j6old,         \
         double *phiold, double *eps2, double *h2
-#define FIRST(id, each)                                                                            \
-    do {                                                                                           \
-        (void)aold, (void)j6old, (void)phiold;                                                     \
-        if (!nj || !ni || !eps2) return api_g6_calls_first_null(id);                               \
-        return api_g6_calls_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);    \
-    } while (0)
+#define FIRST nj, ni, index, xi, vi, aold, j6old, phiold, eps2, h2
 #define LAST_ARGUMENTS                                                                             \
     int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2, double *h2,              \
         double3 *acc, double3 *jerk, double *pot
-#define LAST_OF(call, nearest, distance)                                                           \
-    do {                                                                                           \
-        (void)index, (void)xi, (void)vi, (void)eps2, (void)h2;                                     \
-        if (!nj || !ni) return api_g6_calls_null(ni ? *ni : 0, acc, jerk, pot, nearest, distance); \
-        return call;                                                                               \
-    } while (0)
-#define LAST(id) LAST_OF(api_g6_calls_last(id, *nj, *ni, acc, jerk, pot), NULL, NULL)
-#define LAST2(id)                                                                                  \
-    LAST_OF(api_g6_calls_last2(id, *nj, *ni, acc, jerk, pot, nnbindex), nnbindex, NULL)
-#define LAST2P(id)                                                                                 \
-    LAST_OF(api_g6_calls_last2p(id, *nj, *ni, acc, jerk, pot, nnbindex, rnnb), nnbindex, rnnb)
+#define LAST nj, ni, index, xi, vi, eps2, h2, acc, jerk, pot
 
-FORTRAN(g6calc_firsthalf, int *clusterid, FIRST_ARGUMENTS) { FIRST(id_of(clusterid), 0); }
+/* each: every i particle has a softening of its own. */
+static int first(int64_t id, FIRST_ARGUMENTS, int each)
+{
+    (void)aold, (void)j6old, (void)phiold;
+    if (!nj || !ni || !eps2) return api_g6_calls_first_null(id);
+    return api_g6_calls_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);
+}
+
+enum last_half { FORCES, NEAREST, DISTANCE };
+
+static int last(int64_t id, LAST_ARGUMENTS, enum last_half what, int *nnbindex, float *rnnb)
+{
+    (void)index, (void)xi, (void)vi, (void)eps2, (void)h2;
+    if (!nj || !ni) return api_g6_calls_null(ni ? *ni : 0, acc, jerk, pot, nnbindex, rnnb);
+    if (what == FORCES) return api_g6_calls_last(id, *nj, *ni, acc, jerk, pot);
+    if (what == NEAREST) return api_g6_calls_last2(id, *nj, *ni, acc, jerk, pot, nnbindex);
+    return api_g6_calls_last2p(id, *nj, *ni, acc, jerk, pot, nnbindex, rnnb);
+}
+
+FORTRAN(g6calc_firsthalf, int *clusterid, FIRST_ARGUMENTS)
+{
+    return first(id_of(clusterid), FIRST, 0);
+}
 
 FORTRAN(g6calc_firsthalf0, int *clusterid, FIRST_ARGUMENTS, int *mode)
 {
     (void)mode;
-    FIRST(id_of(clusterid), 1);
+    return first(id_of(clusterid), FIRST, 1);
 }
 
-FORTRAN(g6calc_lasthalf, int *clusterid, LAST_ARGUMENTS) { LAST(id_of(clusterid)); }
+FORTRAN(g6calc_lasthalf, int *clusterid, LAST_ARGUMENTS)
+{
+    return last(id_of(clusterid), LAST, FORCES, NULL, NULL);
+}
 
 FORTRAN(g6calc_lasthalf0, int *clusterid, LAST_ARGUMENTS, int *mode)
 {
     (void)mode;
-    LAST(id_of(clusterid));
+    return last(id_of(clusterid), LAST, FORCES, NULL, NULL);
 }
 
-FORTRAN(g6calc_lasthalfn, int *clusterid, LAST_ARGUMENTS) { LAST(id_of(clusterid)); }
+FORTRAN(g6calc_lasthalfn, int *clusterid, LAST_ARGUMENTS)
+{
+    return last(id_of(clusterid), LAST, FORCES, NULL, NULL);
+}
 
 FORTRAN(g6calc_lasthalf2, int *clusterid, LAST_ARGUMENTS, int *nnbindex)
 {
-    LAST2(id_of(clusterid));
+    return last(id_of(clusterid), LAST, NEAREST, nnbindex, NULL);
 }
 
 FORTRAN(g6calc_lasthalf2n, int *clusterid, LAST_ARGUMENTS, int *nnbindex)
 {
-    LAST2(id_of(clusterid));
+    return last(id_of(clusterid), LAST, NEAREST, nnbindex, NULL);
 }
 
 FORTRAN(g6calc_lasthalf2p, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)
 {
-    LAST2P(id_of(clusterid));
+    return last(id_of(clusterid), LAST, DISTANCE, nnbindex, rnnb);
 }
 
 FORTRAN(g6calc_lasthalf2np, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)
 {
-    LAST2P(id_of(clusterid));
+    return last(id_of(clusterid), LAST, DISTANCE, nnbindex, rnnb);
 }
 
 FORTRAN(g6_read_neighbour_list, int *clusterid)
@@ -280,23 +293,26 @@ FORTRAN(g6_set_j_particle_mxonly_all, int *address, int *index, double *mass, do
     return api_g6_calls_set_j_at_rest(SESSION_ALL, *address, *index, *mass, x);
 }
 
-FORTRAN(g6calc_firsthalf_all, FIRST_ARGUMENTS) { FIRST(SESSION_ALL, 0); }
+FORTRAN(g6calc_firsthalf_all, FIRST_ARGUMENTS) { return first(SESSION_ALL, FIRST, 0); }
 
 FORTRAN(g6calc_firsthalf0_all, FIRST_ARGUMENTS, int *mode)
 {
     (void)mode;
-    FIRST(SESSION_ALL, 1);
+    return first(SESSION_ALL, FIRST, 1);
 }
 
-FORTRAN(g6calc_lasthalf_all, LAST_ARGUMENTS) { LAST(SESSION_ALL); }
+FORTRAN(g6calc_lasthalf_all, LAST_ARGUMENTS) { return last(SESSION_ALL, LAST, FORCES, NULL, NULL); }
 
 FORTRAN(g6calc_lasthalf0_all, LAST_ARGUMENTS, int *mode)
 {
     (void)mode;
-    LAST(SESSION_ALL);
+    return last(SESSION_ALL, LAST, FORCES, NULL, NULL);
 }
 
-FORTRAN(g6calc_lasthalf2_all, LAST_ARGUMENTS, int *nnbindex) { LAST2(SESSION_ALL); }
+FORTRAN(g6calc_lasthalf2_all, LAST_ARGUMENTS, int *nnbindex)
+{
+    return last(SESSION_ALL, LAST, NEAREST, nnbindex, NULL);
+}
 
 FORTRAN(g6_initialize_jp_buffer_all, int *size)
 {

@@ -9,19 +9,7 @@
 #include "tree/tree.h"
 #include "tree/kernel.h"
 #include "tree/parts.h"
-
-#include "shared/host_device.h"
-typedef float vec; /* shared/tree_mac.h is wanted for its structures */
-typedef int vmask;
-#define v_set1(a) ((float)(a))
-#define v_add(a, b) ((a) + (b))
-#define v_sub(a, b) ((a) - (b))
-#define v_mul(a, b) ((a) * (b))
-#define v_fma(a, b, c) fmaf(a, b, c)
-#define v_max(a, b) ((a) > (b) ? (a) : (b))
-#define v_abs(a) fabsf(a)
-#define v_lt(a, b) ((a) < (b))
-#include "shared/tree_mac.h"
+#include "shared/tree_opening.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
 #include "util/numbers.h"
