@@ -98,8 +98,8 @@ static int noted(struct cuda *c, int row, struct device_row *found, struct fault
                                 sizeof found->index, f);
 }
 
-static int hand_over(struct cuda *c, const struct device_forces *to, struct device_found *found,
-                     struct fault *f)
+int cuda_arrays_hand_over(struct cuda *c, const struct device_forces *to,
+                          struct device_found *found, struct fault *f)
 {
     const struct driver *d = &c->device.driver;
     int code = 0;
@@ -118,25 +118,12 @@ static int hand_over(struct cuda *c, const struct device_forces *to, struct devi
     return code;
 }
 
-static int cuda_hand_over(void *state, const struct device_forces *to, struct device_found *found,
-                          struct fault *f)
+int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *stream,
+                         struct fault *f)
 {
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = hand_over(c, to, found, f);
-    cuda_device_leave(c);
-    return code;
-}
-
-static void cuda_spoil(void *state, const struct device_forces *to, void *stream)
-{
-    struct fault quiet = {.quiet = 1};
-    struct cuda *c = state;
-    if (cuda_device_enter(c, &quiet)) return;
-    if (!cuda_arrays_wait_for_caller(c, stream, &quiet) && !give(c, to, 1, &quiet))
-        (void)cuda_device_check(c, c->device.driver.wait(c->device.stream[0]), "sum", &quiet);
-    cuda_device_leave(c);
+    int code = cuda_arrays_wait_for_caller(c, stream, f);
+    if (!code) code = give(c, to, 1, f);
+    return code ? code : cuda_device_check(c, c->device.driver.wait(c->device.stream[0]), "sum", f);
 }
 
 /* ---- to the host ------------------------------------------------------------------------ */
@@ -152,7 +139,7 @@ static void unpack(const struct cuda_target *from, int ni, const struct fetched_
     }
 }
 
-static int fetch(struct cuda *c, const struct fetched_targets *to, struct fault *f)
+int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct fault *f)
 {
     struct targets *t = &c->targets;
     const size_t ni = (size_t)t->ni;
@@ -175,63 +162,3 @@ static int fetch(struct cuda *c, const struct fetched_targets *to, struct fault 
                           .eps2 = to->eps2};
     return 0;
 }
-
-static int cuda_fetch(void *state, const struct fetched_targets *to, struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = fetch(c, to, f);
-    cuda_device_leave(c);
-    return code;
-}
-
-/* ---- calls that several cards share ------------------------------------------------------- */
-
-static int cuda_shares_device(void *state, int ni, int nj)
-{
-    return cuda_multi_device_count(state, ni, nj) > 1;
-}
-
-static int cuda_to_host(void *state, void *to, const void *from, size_t bytes, void *stream,
-                        struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = cuda_arrays_wait_for_caller(c, stream, f);
-    if (!code) code = cuda_device_copy_out(c, to, (uint64_t)(uintptr_t)from, bytes, f);
-    cuda_device_leave(c);
-    return code;
-}
-
-static int cuda_from_host(void *state, void *to, const void *from, size_t bytes, struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = cuda_device_copy_in(c, (uint64_t)(uintptr_t)to, from, bytes, f);
-    cuda_device_leave(c);
-    return code;
-}
-
-static int cuda_number(void *state)
-{
-    const struct cuda *c = state;
-    return c->device.number;
-}
-
-const struct device_arrays cuda_arrays = {
-    .number = cuda_number,
-    .receive = cuda_arrays_j_receive,
-    .predicted = cuda_arrays_j_predicted,
-    .hand_over = cuda_hand_over,
-    .spoil = cuda_spoil,
-    .fetch = cuda_fetch,
-    .shares = cuda_shares_device,
-    .to_host = cuda_to_host,
-    .from_host = cuda_from_host,
-    .next = cuda_hermite_next,
-    .predict = cuda_hermite_predict,
-    .correct = cuda_hermite_correct,
-};

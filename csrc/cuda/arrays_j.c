@@ -151,7 +151,7 @@ static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18
                          "g6x_set_j_particles_device: out of memory for address %lld; %lld slots "
                          "are in use",
                          (long long)highest, (long long)j->capacity);
-    if (first) code = cuda_jparticles_grow(c, j->capacity, f);
+    if (first) code = cuda_jparticles_reserve(c, j->capacity, f);
     if (!code && k18 && !c->k18.bytes && c->slots >= j->capacity)
         code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
     if (!code && first) {
@@ -177,8 +177,8 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
     memory_free(address);
 }
 
-static int receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
-                   struct fault *f)
+int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
+                          struct fault *f)
 {
     int64_t highest = 0;
     int once_each = 0, direct = 0;
@@ -206,21 +206,10 @@ static int receive(struct cuda *c, struct jmemory *j, const struct device_partic
     return 0;
 }
 
-int cuda_arrays_j_receive(void *state, struct jmemory *memory, const struct device_particles *from,
-                          struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = receive(c, memory, from, f);
-    cuda_device_leave(c);
-    return code;
-}
-
 /* ---- predicted particles ---------------------------------------------------------------- */
 
-static int predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
-                     struct fault *f)
+int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
+                            struct fault *f)
 {
     struct cuda_predicted_job job = {.store = cuda_jparticles_store(c),
                                      .time = c->time,
@@ -232,16 +221,4 @@ static int predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void
     if (!code) code = cuda_jparticles_flush(c, f);
     if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICTED, ceil_div(n, THREADS), 1, &job, f);
     return code ? code : wait(c, f);
-}
-
-int cuda_arrays_j_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
-                            struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_jparticles_update(c, &c->upload, f);
-    if (!code) code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = predicted(c, n, x, v, stream, f);
-    cuda_device_leave(c);
-    return code;
 }

@@ -82,17 +82,6 @@ struct cuda {
     pid_t pid;
     int follower; /* of the j memory */
 
-    /* The session's first card has the others, which follow the j memory only when they take part.
-     */
-    struct cuda *other[MOST_FOLLOWERS - 1];
-    int others;
-    int merged_rows;      /* up to here what all cards have found is in the first one's results, */
-    int rows_merged;      /* and in its rows */
-    int sharing;          /* of the last start: how many of all cards took part, 0 for this alone */
-    int64_t worth_a_card; /* pairs */
-    int merges_early;     /* for tests, whose cards have always ended */
-    struct upload upload; /* the last one, of which nobody has made anything yet, */
-    struct options options; /* with these */
     void *function[NMODE][NKERNEL];
     int mode;
 
@@ -195,12 +184,10 @@ static inline struct fresh *cuda_fresh(const struct cuda *c, struct jmemory *j)
 static inline int64_t cuda_all_blocks(const struct cuda *c) { return ceil_div(c->nj, CUDA_BLOCK); }
 static inline int64_t cuda_blocks(const struct cuda *c) { return c->end_block - c->first_block; }
 /* cuda/jparticles.c */
-int cuda_jparticles_grow(void *state, int64_t slots, struct fault *f);
-/* Notes what the next call needs, which each card that takes part brings up to date. */
-int cuda_jparticles_upload(void *state, const struct upload *u, struct fault *f);
+/* Reserves slots on the device. */
+int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct fault *f);
+/* Brings the device up to date with what a call needs. */
 int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct fault *f);
-/* j particles that the next call uses */
-int64_t cuda_jparticles_count(const struct cuda *c);
 struct cuda_store cuda_jparticles_store(const struct cuda *c);
 /* Lets the particles that wait for a prediction go to their slots without one;
  * cuda_jparticles_flush: and waits until `sent` is free. */
@@ -223,14 +210,12 @@ int cuda_launch_config_kernel(const struct cuda *c, int ni);
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
 
 /* cuda/sum.c */
-int cuda_sum_start(void *state, const struct targets *targets, struct fault *f);
-int cuda_sum_finish(void *state, unsigned want, int count, struct results *results,
-                    struct fault *f);
-/* The same of one card, and of blocks of addresses [first, end); `rows` of partial sums are wanted.
- */
-int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
-                          int rows, struct fault *f);
-int cuda_sum_finish_here(struct cuda *c, unsigned want, int count, struct fault *f);
+/* A force call of one device, or share number `share` of `shares` of its j particles: whole blocks
+ * of addresses. */
+int cuda_sum_start(struct cuda *c, const struct upload *u, const struct targets *targets, int share,
+                   int shares, struct fault *f);
+/* See struct backend's collect; the results are those of cuda_sum_results. */
+int cuda_sum_finish(struct cuda *c, unsigned want, int count, struct fault *f);
 /* Exponents of block sums in the caller's units, and numbers of the lowest bins. */
 void cuda_sum_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[NWINDOW]);
 /* Blocks of addresses that are to be summed. */
@@ -254,21 +239,10 @@ int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, void *,
                          void *argument, struct fault *f);
 void cuda_iparticles_wait(struct cuda *c, int count);
 
-/* cuda/multi_device.c */
-/* Opens the other cards, if GRAPE6_DEVICES names several and this is no rank of MPI. */
-int cuda_multi_device_open(struct cuda *c, const struct options *o, int choice, struct fault *f);
-void cuda_multi_device_close(struct cuda *c);
-/* Among how many cards a force call pays to be shared; whether this one is. */
-int cuda_multi_device_count(const struct cuda *c, int ni, int64_t nj);
-int cuda_multi_device_takes(struct cuda *c, const struct targets *targets);
-int cuda_multi_device_start(struct cuda *c, const struct targets *targets, struct fault *f);
-int cuda_multi_device_finish(struct cuda *c, unsigned want, int count, struct fault *f);
-int cuda_multi_device_merge_rows(struct cuda *c, struct fault *f);
-
 /* cuda/device.c */
-int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **card,
+int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **device,
                      struct fault *f);
-void cuda_device_close(void *state);
+void cuda_device_close(struct cuda *c);
 
 /* cuda/partials.c */
 /* Rows of partial sums of a call that is through and gives them. */
@@ -276,12 +250,15 @@ void cuda_partials_read(const struct cuda *c, int first, int count, struct parti
 int cuda_partials_reserve(struct cuda *c, struct fault *f);
 /* Takes a neighbour for a row's if it is nearer than the one that it has. */
 void cuda_partials_take_nearer(struct cuda *c, int row, double r2, int64_t address);
-int cuda_partials(void *state, const struct partial_row **rows, struct fault *f);
 /* Fetches the partial sums and adds what was left to the host, also to the results. */
 int cuda_partials_settle(struct cuda *c, struct fault *f);
 
-/* cuda/arrays.c */
-extern const struct device_arrays cuda_arrays;
+/* cuda/arrays.c: see core/backend_device.h */
+int cuda_arrays_hand_over(struct cuda *c, const struct device_forces *to,
+                          struct device_found *found, struct fault *f);
+int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *stream,
+                         struct fault *f);
+int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct fault *f);
 /* Waits for what a caller's stream has been given. */
 int cuda_arrays_wait_for_caller(struct cuda *c, void *stream, struct fault *f);
 /* Notes with nothing in them; no kernel may be at work on them. */
@@ -290,29 +267,31 @@ int cuda_arrays_clear_notes(struct cuda *c, struct fault *f);
 int cuda_arrays_load_targets(struct cuda *c, struct fault *f);
 void cuda_arrays_keep_on_device(const struct cuda *c, struct cuda_sum_job *job);
 
-/* cuda/arrays_j.c */
-int cuda_arrays_j_receive(void *state, struct jmemory *memory, const struct device_particles *from,
+/* cuda/arrays_j.c: see core/backend_device.h */
+int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                           struct fault *f);
-int cuda_arrays_j_predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
                             struct fault *f);
 
 /* cuda/hermite.c: see core/backend_device.h */
-int cuda_hermite_next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
-                      struct fault *f);
-int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, double time,
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
+                      double *time, struct fault *f);
+int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
                          void *stream, struct fault *f);
-int cuda_hermite_correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
                          void *stream, struct device_particles *rows, int *held, struct fault *f);
 
-/* cuda/tree.c */
-/* An octree's forces, by the session's first card. */
-int cuda_tree(void *state, struct tree_errand *errand, struct fault *f);
+/* cuda/walks.c: see core/walks.h */
+int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f);
+int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *f);
+int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct fault *f);
 
-/* cuda/walks.c */
-extern const struct walk_engine cuda_walks;
-
-/* cuda/neighbours.c */
-int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
+/* cuda/neighbours.c: see struct backend */
+int cuda_neighbours(struct cuda *c, int i, const double *h2, const int32_t **index, int64_t *count,
                     struct fault *f);
+
+/* cuda/backend.c */
+/* An octree's forces, by the first device of a session's `state`. */
+int cuda_tree(void *state, struct tree_errand *errand, struct fault *f);
 
 #endif

@@ -3,7 +3,6 @@
  * memory, in bridge.c. */
 #include "cuda/cuda.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,11 +159,8 @@ int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_
     return code;
 }
 
-void cuda_device_close(void *state)
+void cuda_device_close(struct cuda *c)
 {
-    struct cuda *c = state;
-    if (!c) return;
-    cuda_multi_device_close(c);
     if (getpid() == c->pid) (void)c->bridge->close(&c->device, c->lost);
     memory_free(c->rows);
     memory_free(c->list);
@@ -180,7 +176,7 @@ int cuda_device_set_mode(struct cuda *c, int mode, struct fault *f)
         c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]), f);
 }
 
-int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **card,
+int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **device,
                      struct fault *f)
 {
     const struct bridge *bridge =
@@ -211,61 +207,6 @@ int cuda_device_open(const struct options *o, int choice, int follower, struct c
     if (code)
         cuda_device_close(c);
     else
-        *card = c;
+        *device = c;
     return code;
 }
-
-static int cuda_open(const struct options *o, int choice, void **state, struct fault *f)
-{
-    struct cuda *c = NULL;
-    int code = cuda_device_open(o, choice, 0, &c, f);
-    if (!code) code = cuda_multi_device_open(c, o, choice, f);
-    if (code)
-        cuda_device_close(c);
-    else
-        *state = c;
-    return code;
-}
-
-/* Those that the host has met and those of the device. */
-static int64_t take_coincidences(struct cuda *c)
-{
-    const int64_t met = c->coincident;
-    c->coincident = 0;
-    return met + atomic_exchange(&c->coincidences, 0);
-}
-
-static int64_t cuda_coincidences(void *state)
-{
-    struct cuda *c = state;
-    int64_t all = take_coincidences(c);
-    for (int k = 0; k < c->others; k++) all += take_coincidences(c->other[k]);
-    return all;
-}
-
-static void cuda_describe(void *state, const struct options *o, char *buffer, int length)
-{
-    const struct cuda *c = state;
-    char text[DEVICE_TEXT + 32];
-    (void)o;
-    (void)snprintf(text, sizeof text, c->others ? "cuda %s, %d of them" : "cuda %s", c->device.name,
-                   c->others + 1);
-    error_copy(text, buffer, length);
-}
-
-const struct backend cuda_device_backend = {
-    .capabilities = CAN_OVERLAP | CAN_DEVICE_POINTERS,
-    .name = "cuda",
-    .open = cuda_open,
-    .reserve = cuda_jparticles_grow,
-    .set_j = cuda_jparticles_upload,
-    .submit = cuda_sum_start,
-    .collect = cuda_sum_finish,
-    .partials = cuda_partials,
-    .neighbours = cuda_neighbours,
-    .coincidences = cuda_coincidences,
-    .describe = cuda_describe,
-    .close = cuda_device_close,
-    .arrays = &cuda_arrays,
-    .walks = &cuda_walks,
-};

@@ -39,14 +39,10 @@ static int next(struct cuda *c, const struct g6x_hermite *h, void *stream, struc
     return code ? code : wait(c, stream, f);
 }
 
-int cuda_hermite_next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
-                      struct fault *f)
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
+                      double *time, struct fault *f)
 {
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = next(c, h, stream, f);
-    cuda_device_leave(c);
+    const int code = next(c, h, stream, f);
     if (code) return code;
     *ni = notes_of(c)->count;
     *time = notes_of(c)->time;
@@ -75,17 +71,12 @@ static struct cuda_hermite_job job_of(const struct cuda *c, const struct g6x_her
     };
 }
 
-int cuda_hermite_predict(void *state, const struct g6x_hermite *h, int ni, double time,
+int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
                          void *stream, struct fault *f)
 {
-    struct cuda *c = state;
     struct cuda_hermite_job job = job_of(c, h, ni, time);
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code =
-        cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job, f);
-    cuda_device_leave(c);
-    return code;
+    return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job,
+                                  f);
 }
 
 /* Room for rows as j particles, and where the kernel puts them. */
@@ -130,16 +121,12 @@ static int correct(struct cuda *c, const struct g6x_hermite *h, struct cuda_herm
     return code;
 }
 
-int cuda_hermite_correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
                          void *stream, struct device_particles *rows, int *held, struct fault *f)
 {
-    struct cuda *c = state;
     struct cuda_hermite_job job = job_of(c, h, ni, time);
     if (!move) job.state.dt = NULL;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = correct(c, h, &job, stream, rows, f);
-    cuda_device_leave(c);
+    const int code = correct(c, h, &job, stream, rows, f);
     if (!code) *held = notes_of(c)->held;
     return code;
 }

@@ -10,7 +10,7 @@ static uint64_t source_bytes(int mode)
     return mode == MODE_GRAPE ? 40 : mode == MODE_SINGLE ? 32 : 64;
 }
 
-static int grow(struct cuda *c, int64_t slots, struct fault *f)
+int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct fault *f)
 {
     const uint64_t n = (uint64_t)slots, bytes = source_bytes(MODE_DOUBLE);
     if (slots <= c->slots) return 0;
@@ -31,16 +31,6 @@ static int grow(struct cuda *c, int64_t slots, struct fault *f)
                                    n / CUDA_QUARTER * sizeof(struct block_range), f);
     if (!code) c->slots = slots;
     if (c->memory) cuda_fresh(c, c->memory)->lost = 1;
-    return code;
-}
-
-int cuda_jparticles_grow(void *state, int64_t slots, struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = grow(c, slots, f);
-    cuda_device_leave(c);
     return code;
 }
 
@@ -208,31 +198,12 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
 
 int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct fault *f)
 {
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    code = grow(c, u->memory->capacity, f);
+    int code = cuda_jparticles_reserve(c, u->memory->capacity, f);
     if (!code) code = settle_sources(c, u, f);
     if (code) c->predicted = 0;
     c->jerk = u->options->jerk;
     c->threads = u->options->threads;
-    cuda_device_leave(c);
     return code;
-}
-
-int cuda_jparticles_upload(void *state, const struct upload *u, struct fault *f)
-{
-    struct cuda *c = state;
-    (void)f;
-    c->options = *u->options;
-    c->upload = *u;
-    c->upload.options = &c->options;
-    return 0;
-}
-
-int64_t cuda_jparticles_count(const struct cuda *c)
-{
-    const int64_t there = c->upload.memory->capacity;
-    return c->upload.nj < there ? c->upload.nj : there;
 }
 
 struct cuda_sources cuda_jparticles_sources(const struct cuda *c)

@@ -91,10 +91,9 @@ static int make_lists(struct cuda *c, int i, const double *h2, struct fault *f)
     return code ? code : sort(c, i, rows, total, f);
 }
 
-int cuda_neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
+int cuda_neighbours(struct cuda *c, int i, const double *h2, const int32_t **index, int64_t *count,
                     struct fault *f)
 {
-    struct cuda *c = state;
     int code = 0;
     *count = 0;
     *index = c->list;

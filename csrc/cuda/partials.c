@@ -157,15 +157,3 @@ int cuda_partials_settle(struct cuda *c, struct fault *f)
     c->settled = 1;
     return 0;
 }
-
-int cuda_partials(void *state, const struct partial_row **rows, struct fault *f)
-{
-    struct cuda *c = state;
-    int code = cuda_device_enter(c, f);
-    if (code) return code;
-    c->rows_guess = ROWS_CALLS;
-    code = c->sharing ? cuda_multi_device_merge_rows(c, f) : cuda_partials_settle(c, f);
-    *rows = c->rows;
-    cuda_device_leave(c);
-    return code;
-}

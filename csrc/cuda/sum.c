@@ -322,11 +322,11 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     return code;
 }
 
-int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t first, int64_t end,
-                          int rows, struct fault *f)
+static int start(struct cuda *c, const struct targets *targets, int share, int shares,
+                 struct fault *f)
 {
-    int code = cuda_device_enter(c, f);
-    if (!code) code = clean_up(c, f);
+    const int64_t blocks = cuda_all_blocks(c);
+    int code = clean_up(c, f);
     if (code) return code;
     c->targets = *targets;
     c->soft = 0;
@@ -335,7 +335,7 @@ int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t
         c->soft |= targets->eps2[i] > 0.0;
         c->soft_alike &= targets->eps2[i] == targets->eps2[0];
     }
-    cuda_sum_set_blocks(c, first, end);
+    cuda_sum_set_blocks(c, blocks * share / shares, blocks * (share + 1) / shares);
     c->kernel = cuda_launch_config_kernel(c, targets->ni);
     c->list_rows = 0;
     c->launched = 0;
@@ -348,19 +348,20 @@ int cuda_sum_start_blocks(struct cuda *c, const struct targets *targets, int64_t
         for (int i = 0; i < targets->ni; i++) address_of(c)[i] = -1;
         c->has = WANT_JERK | WANT_NEAREST;
     } else if (!code) {
-        code = cuda_sum_all(c, c->guess, rows, f);
+        code = cuda_sum_all(c, c->guess, shares > 1 || c->rows_guess > 0, f);
     }
-    cuda_device_leave(c);
     return code;
 }
 
-int cuda_sum_start(void *state, const struct targets *targets, struct fault *f)
+int cuda_sum_start(struct cuda *c, const struct upload *u, const struct targets *targets, int share,
+                   int shares, struct fault *f)
 {
-    struct cuda *c = state;
-    if (cuda_multi_device_takes(c, targets)) return cuda_multi_device_start(c, targets, f);
-    const int code = cuda_jparticles_update(c, &c->upload, f);
-    return code ? code
-                : cuda_sum_start_blocks(c, targets, 0, cuda_all_blocks(c), c->rows_guess > 0, f);
+    int code = cuda_device_enter(c, f);
+    if (code) return code;
+    code = cuda_jparticles_update(c, u, f);
+    if (!code) code = start(c, targets, share, shares, f);
+    cuda_device_leave(c);
+    return code;
 }
 
 /* ---- the end --------------------------------------------------------------------------- */
@@ -401,7 +402,7 @@ int cuda_sum_wait(struct cuda *c, int count, struct fault *f)
     return 0;
 }
 
-int cuda_sum_finish_here(struct cuda *c, unsigned want, int count, struct fault *f)
+int cuda_sum_finish(struct cuda *c, unsigned want, int count, struct fault *f)
 {
     int code = cuda_device_enter(c, f);
     if (code) return code;
@@ -420,14 +421,5 @@ int cuda_sum_finish_here(struct cuda *c, unsigned want, int count, struct fault 
     }
     if (c->rows_guess) c->rows_guess--;
     cuda_device_leave(c);
-    return code;
-}
-
-int cuda_sum_finish(void *state, unsigned want, int count, struct results *results, struct fault *f)
-{
-    struct cuda *c = state;
-    const int code = c->sharing ? cuda_multi_device_finish(c, want, count, f)
-                                : cuda_sum_finish_here(c, want, count, f);
-    *results = cuda_sum_results(c);
     return code;
 }

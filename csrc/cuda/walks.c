@@ -332,17 +332,12 @@ static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b
     return code;
 }
 
-static int sum(void *state, struct walks *w, struct fault *f)
+int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f)
 {
-    struct cuda *c = state;
     struct before *b = count_up(w);
     if (!b) return no_memory(w, f);
-    int code = cuda_device_enter(c, f);
-    if (!code) {
-        c->busy = DEVICE_STREAMS;
-        code = sum_in_pieces(c, w, b, f);
-        cuda_device_leave(c);
-    }
+    c->busy = DEVICE_STREAMS;
+    const int code = sum_in_pieces(c, w, b, f);
     memory_free(b);
     return code;
 }
@@ -358,38 +353,26 @@ static struct piece piece_of(struct cuda *c, int number, struct walks *w, const 
                           .end = w->count};
 }
 
-static int start(void *state, int number, struct walks *w, struct fault *f)
+int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *f)
 {
-    struct cuda *c = state;
     struct before *b = count_up(w);
     if (!b) return no_memory(w, f);
     struct piece p = piece_of(c, number, w, b);
     const struct layout l = layout_of(w, b, 0, w->count);
-    int code = cuda_device_enter(c, f);
-    if (!code) {
-        c->busy = DEVICE_STREAMS;
-        code = wait_for(c, p.lane, f);
-        if (!code) code = reserve(c, p.flight, l.bytes, (uint64_t)l.targets * 32, f);
-        if (!code) code = send(&p, f);
-        cuda_device_leave(c);
-    }
+    c->busy = DEVICE_STREAMS;
+    int code = wait_for(c, p.lane, f);
+    if (!code) code = reserve(c, p.flight, l.bytes, (uint64_t)l.targets * 32, f);
+    if (!code) code = send(&p, f);
     memory_free(b);
     return code;
 }
 
-static int finish(void *state, int number, struct walks *w, struct fault *f)
+int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct fault *f)
 {
-    struct cuda *c = state;
     struct before *b = count_up(w);
     if (!b) return no_memory(w, f);
     struct piece p = piece_of(c, number, w, b);
-    int code = cuda_device_enter(c, f);
-    if (!code) {
-        code = take_back(&p, f);
-        cuda_device_leave(c);
-    }
+    const int code = take_back(&p, f);
     memory_free(b);
     return code;
 }
-
-const struct walk_engine cuda_walks = {sum, start, finish};

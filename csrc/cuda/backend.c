@@ -1,0 +1,255 @@
+/* backend.c - what a session calls: tables of functions. A force call may be shared by several
+ * devices; all else is the first one's, in its context. */
+#include <stdio.h>
+
+#include "cuda/multi_device.h"
+#include "util/memory.h"
+
+/* The first device, whose context is now current; NULL and a fault if it cannot be used. */
+static struct cuda *enter(void *state, struct fault *f)
+{
+    const struct cuda_multi_device *m = state;
+    return cuda_device_enter(m->device[0], f) ? NULL : m->device[0];
+}
+
+static int leave(struct cuda *c, int code)
+{
+    cuda_device_leave(c);
+    return code;
+}
+
+/* ---- the backend ------------------------------------------------------------------------ */
+
+static void cuda_close(void *state)
+{
+    if (state) cuda_multi_device_close(state);
+    memory_free(state);
+}
+
+static int cuda_open(const struct options *o, int choice, void **state, struct fault *f)
+{
+    struct cuda_multi_device *m = memory_zeroed(sizeof *m);
+    if (!m) return error_set(f, G6X_E_MEMORY, "out of memory at open");
+    const int code = cuda_multi_device_open(m, o, choice, f);
+    if (code)
+        cuda_close(m);
+    else
+        *state = m;
+    return code;
+}
+
+static int reserve(void *state, int64_t slots, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_jparticles_reserve(c, slots, f)) : f->code;
+}
+
+static int set_j(void *state, const struct upload *u, struct fault *f)
+{
+    struct cuda_multi_device *m = state;
+    (void)f;
+    m->options = *u->options;
+    m->upload = *u;
+    m->upload.options = &m->options;
+    return 0;
+}
+
+static int submit(void *state, const struct targets *targets, struct fault *f)
+{
+    return cuda_multi_device_start(state, targets, f);
+}
+
+static int collect(void *state, unsigned want, int count, struct results *results, struct fault *f)
+{
+    const struct cuda_multi_device *m = state;
+    const int code = cuda_multi_device_finish(state, want, count, f);
+    *results = cuda_sum_results(m->device[0]);
+    return code;
+}
+
+static int partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    if (!c) return f->code;
+    c->rows_guess = ROWS_CALLS;
+    const int code = cuda_multi_device_rows(state, f);
+    *rows = c->rows;
+    return leave(c, code);
+}
+
+static int neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
+                      struct fault *f)
+{
+    const struct cuda_multi_device *m = state;
+    return cuda_neighbours(m->device[0], i, h2, index, count, f);
+}
+
+/* Those that the host has met and those of the devices. */
+static int64_t coincidences(void *state)
+{
+    const struct cuda_multi_device *m = state;
+    int64_t all = 0;
+    for (int k = 0; k < m->devices; k++) {
+        struct cuda *c = m->device[k];
+        all += c->coincident + atomic_exchange(&c->coincidences, 0);
+        c->coincident = 0;
+    }
+    return all;
+}
+
+static void describe(void *state, const struct options *o, char *buffer, int length)
+{
+    const struct cuda_multi_device *m = state;
+    char text[DEVICE_TEXT + 32];
+    (void)o;
+    (void)snprintf(text, sizeof text, m->devices > 1 ? "cuda %s, %d of them" : "cuda %s",
+                   m->device[0]->device.name, m->devices);
+    error_copy(text, buffer, length);
+}
+
+/* ---- callers' arrays on the device ------------------------------------------------------ */
+
+static int number(void *state)
+{
+    const struct cuda_multi_device *m = state;
+    return m->device[0]->device.number;
+}
+
+static int receive(void *state, struct jmemory *memory, const struct device_particles *from,
+                   struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_arrays_j_receive(c, memory, from, f)) : f->code;
+}
+
+static int predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
+                     struct fault *f)
+{
+    const struct cuda_multi_device *m = state;
+    struct cuda *c = enter(state, f);
+    if (!c) return f->code;
+    const int code = cuda_jparticles_update(c, &m->upload, f);
+    return leave(c, code ? code : cuda_arrays_j_predicted(c, n, x, v, stream, f));
+}
+
+static int hand_over(void *state, const struct device_forces *to, struct device_found *found,
+                     struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_arrays_hand_over(c, to, found, f)) : f->code;
+}
+
+static void spoil(void *state, const struct device_forces *to, void *stream)
+{
+    struct fault quiet = {.quiet = 1};
+    struct cuda *c = enter(state, &quiet);
+    if (c) (void)leave(c, cuda_arrays_fill_nan(c, to, stream, &quiet));
+}
+
+static int fetch(void *state, const struct fetched_targets *to, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_arrays_fetch(c, to, f)) : f->code;
+}
+
+static int shares(void *state, int ni, int nj)
+{
+    return cuda_multi_device_count(state, ni, nj) > 1;
+}
+
+static int to_host(void *state, void *to, const void *from, size_t bytes, void *stream,
+                   struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    if (!c) return f->code;
+    const int code = cuda_arrays_wait_for_caller(c, stream, f);
+    return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, f));
+}
+
+static int from_host(void *state, void *to, const void *from, size_t bytes, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, f)) : f->code;
+}
+
+static int next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
+                struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_hermite_next(c, h, stream, ni, time, f)) : f->code;
+}
+
+static int predict(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
+                   struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, f)) : f->code;
+}
+
+static int correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
+                   void *stream, struct device_particles *rows, int *held, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_hermite_correct(c, h, ni, time, move, stream, rows, held, f))
+             : f->code;
+}
+
+static const struct device_arrays ARRAYS = {
+    .number = number,
+    .receive = receive,
+    .predicted = predicted,
+    .hand_over = hand_over,
+    .spoil = spoil,
+    .fetch = fetch,
+    .shares = shares,
+    .to_host = to_host,
+    .from_host = from_host,
+    .next = next,
+    .predict = predict,
+    .correct = correct,
+};
+
+/* ---- walks, trees ----------------------------------------------------------------------- */
+
+static int walks_sum(void *state, struct walks *w, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_walks_sum(c, w, f)) : f->code;
+}
+
+static int walks_start(void *state, int number, struct walks *w, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_walks_start(c, number, w, f)) : f->code;
+}
+
+static int walks_finish(void *state, int number, struct walks *w, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_walks_finish(c, number, w, f)) : f->code;
+}
+
+static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
+
+int cuda_tree(void *state, struct tree_errand *errand, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, errand), f)) : f->code;
+}
+
+const struct backend cuda_device_backend = {
+    .capabilities = CAN_OVERLAP | CAN_DEVICE_POINTERS,
+    .name = "cuda",
+    .open = cuda_open,
+    .reserve = reserve,
+    .set_j = set_j,
+    .submit = submit,
+    .collect = collect,
+    .partials = partials,
+    .neighbours = neighbours,
+    .coincidences = coincidences,
+    .describe = describe,
+    .close = cuda_close,
+    .arrays = &ARRAYS,
+    .walks = &WALKS,
+};

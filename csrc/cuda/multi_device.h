@@ -1,0 +1,35 @@
+/* multi_device.h - the devices of a session, a layer above one device (cuda.h), which knows nothing
+ * of it. The first one does alone whatever does not pay to be shared, or cannot be. */
+#ifndef GRAPE6_CUDA_MULTI_DEVICE_H
+#define GRAPE6_CUDA_MULTI_DEVICE_H
+
+#include "cuda/cuda.h"
+
+struct cuda_multi_device {
+    struct cuda *device[MOST_FOLLOWERS]; /* each has its own list of what is fresh of j */
+    int devices;
+    int sharing;     /* how many took part in the last force call; 0: the first alone */
+    int merged;      /* up to here what all have found is in the first one's results, */
+    int rows_merged; /* and in its rows */
+    int64_t pairs_worth_sharing;
+    int merges_early;       /* for tests, whose devices have always ended */
+    struct upload upload;   /* the last one, of which each that takes part makes what it needs, */
+    struct options options; /* with these */
+};
+
+/* Opens the first device, and the others if GRAPE6_DEVICES names several and this is no rank of
+ * MPI. */
+int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
+                           struct fault *f);
+void cuda_multi_device_close(struct cuda_multi_device *m);
+/* Among how many devices a force call pays to be shared. */
+int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj);
+/* A force call, which the first device may have to itself. */
+int cuda_multi_device_start(struct cuda_multi_device *m, const struct targets *targets,
+                            struct fault *f);
+int cuda_multi_device_finish(struct cuda_multi_device *m, unsigned want, int count,
+                             struct fault *f);
+/* Its partial sums, to the first device's rows. */
+int cuda_multi_device_rows(struct cuda_multi_device *m, struct fault *f);
+
+#endif
