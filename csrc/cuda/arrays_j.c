@@ -1,9 +1,10 @@
-/* arrays_j.c - j particles that lie in the card's memory: straight to their slots there, and
- * by pinned memory to the host's own copy, without which the session could not go on if the card
+/* arrays_j.c - j particles that lie in the device's memory: straight to their slots there, and
+ * by pinned memory to the host's own copy, without which the session could not go on if the device
  * fails. */
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "cuda/arrays.h"
+#include "cuda/jparticles.h"
 #include "util/memory.h"
 
 enum { THREADS = 256, LANES = 16 };
@@ -20,7 +21,7 @@ static struct cuda_collect_job job_of(const struct cuda *c, const struct device_
                                      .v = (const double *)from->v,
                                      .x = (const double *)from->x,
                                      .sent = cuda_pointer(&c->sent),
-                                     .notes = cuda_pointer(&c->notes),
+                                     .notes = cuda_notes(c),
                                      .count = from->n};
 }
 
@@ -29,7 +30,7 @@ static struct cuda_collect_job job_of(const struct cuda *c, const struct device_
 static int wait(struct cuda *c, struct fault *f)
 {
     c->unread = 0;
-    return cuda_device_check(c, c->device.driver.wait(c->device.stream[0]), "receive", f);
+    return cuda_device_wait(c, 0, "receive", f);
 }
 
 /* Value of a row of an int array, or of the one that is counted instead. */
@@ -43,7 +44,7 @@ static int value_of(struct cuda *c, const int32_t *array, int row, int instead, 
 
 static int examine(struct cuda *c, const struct device_particles *from, struct fault *f)
 {
-    const struct cuda_notes *notes = cuda_pointer(&c->notes);
+    const struct cuda_notes *notes = cuda_notes(c);
     struct cuda_collect_job job = job_of(c, from);
     int address, index,
         code = cuda_device_launch(c, 0, KERNEL_EXAMINE, ceil_div(from->n, THREADS), 1, &job, f);
@@ -59,8 +60,8 @@ static int examine(struct cuda *c, const struct device_particles *from, struct f
                      address, index);
 }
 
-/* The highest address, and whether each is there once only: two threads of the card must not write
- * to one slot. */
+/* The highest address, and whether each is there once only: two threads of the device must not
+ * write to one slot. */
 static int survey(struct cuda *c, const struct device_particles *from, int64_t *highest,
                   int *once_each, struct fault *f)
 {
@@ -118,16 +119,16 @@ static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int cou
     return code;
 }
 
-/* All rows to the host's copy, and to the slots on the card if `direct`. */
+/* All rows to the host's copy, and to the slots on the device if `direct`. */
 static int collect(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                    int direct, struct fault *f)
 {
     struct cuda_collect_job job = job_of(c, from);
     int code = 0;
     if (direct) job.store = cuda_jparticles_store(c);
-    for (int first = 0; first < from->n && !code; first += SENT_ROOM) {
+    for (int first = 0; first < from->n && !code; first += MOST_SENT) {
         job.first = first;
-        job.count = from->n - first < SENT_ROOM ? from->n - first : SENT_ROOM;
+        job.count = from->n - first < MOST_SENT ? from->n - first : MOST_SENT;
         c->unread = 1;
         code = cuda_device_launch(c, 0, KERNEL_COLLECT,
                                   ceil_div((int64_t)LANES * job.count, THREADS), 1, &job, f);
@@ -138,11 +139,11 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
     return code;
 }
 
-/* Room in the j memory and, if it has nothing yet, on the card; *direct if what is in the card's
- * slots is what the j memory has, but for those on its list. To grow the slots would lose what a
- * force call has predicted, whose lists may still be read: that is left to the next one. */
-static int make_room(struct cuda *c, struct jmemory *j, int64_t highest, int k18, int *direct,
-                     struct fault *f)
+/* Room in the j memory and, if it has nothing yet, on the device; *direct if what is in the
+ * device's slots is what the j memory has, but for those on its list. To grow the slots would lose
+ * what a force call has predicted, whose lists may still be read: that is left to the next one. */
+static int reserve(struct cuda *c, struct jmemory *j, int64_t highest, int k18, int *direct,
+                   struct fault *f)
 {
     const int first = !j->capacity && !c->slots;
     int code = 0;
@@ -182,13 +183,13 @@ int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device
 {
     int64_t highest = 0;
     int once_each = 0, direct = 0;
-    int code = cuda_arrays_wait_for_caller(c, from->stream, f);
+    int code = cuda_device_wait_for_caller(c, from->stream, f);
     if (!code) code = cuda_jparticles_flush(c, f);
     if (!code) code = wait(c, f);
-    if (!code) code = cuda_arrays_clear_notes(c, f);
+    if (!code) code = cuda_device_clear_notes(c, f);
     if (!code) code = survey(c, from, &highest, &once_each, f);
     if (!code && !from->below) code = examine(c, from, f);
-    if (!code) code = make_room(c, j, highest, from->k18 != NULL, &direct, f);
+    if (!code) code = reserve(c, j, highest, from->k18 != NULL, &direct, f);
     if (code == G6X_E_MEMORY) lose(c, j, from, highest);
     if (code) return code;
     direct &= once_each;
@@ -217,7 +218,7 @@ int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3
                                      .v = (double *)v,
                                      .n = n,
                                      .snap = c->snap};
-    int code = cuda_arrays_wait_for_caller(c, stream, f);
+    int code = cuda_device_wait_for_caller(c, stream, f);
     if (!code) code = cuda_jparticles_flush(c, f);
     if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICTED, ceil_div(n, THREADS), 1, &job, f);
     return code ? code : wait(c, f);

@@ -2,6 +2,9 @@
  * devices; all else is the first one's, in its context. */
 #include <stdio.h>
 
+#include "cuda/arrays.h"
+#include "cuda/force.h"
+#include "cuda/jparticles.h"
 #include "cuda/multi_device.h"
 #include "util/memory.h"
 
@@ -42,39 +45,6 @@ static int reserve(void *state, int64_t slots, struct fault *f)
 {
     struct cuda *c = enter(state, f);
     return c ? leave(c, cuda_jparticles_reserve(c, slots, f)) : f->code;
-}
-
-static int set_j(void *state, const struct upload *u, struct fault *f)
-{
-    struct cuda_multi_device *m = state;
-    (void)f;
-    m->options = *u->options;
-    m->upload = *u;
-    m->upload.options = &m->options;
-    return 0;
-}
-
-static int submit(void *state, const struct targets *targets, struct fault *f)
-{
-    return cuda_multi_device_start(state, targets, f);
-}
-
-static int collect(void *state, unsigned want, int count, struct results *results, struct fault *f)
-{
-    const struct cuda_multi_device *m = state;
-    const int code = cuda_multi_device_finish(state, want, count, f);
-    *results = cuda_sum_results(m->device[0]);
-    return code;
-}
-
-static int partials(void *state, const struct partial_row **rows, struct fault *f)
-{
-    struct cuda *c = enter(state, f);
-    if (!c) return f->code;
-    c->rows_guess = ROWS_CALLS;
-    const int code = cuda_multi_device_rows(state, f);
-    *rows = c->rows;
-    return leave(c, code);
 }
 
 static int neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
@@ -162,7 +132,7 @@ static int to_host(void *state, void *to, const void *from, size_t bytes, void *
 {
     struct cuda *c = enter(state, f);
     if (!c) return f->code;
-    const int code = cuda_arrays_wait_for_caller(c, stream, f);
+    const int code = cuda_device_wait_for_caller(c, stream, f);
     return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, f));
 }
 
@@ -231,21 +201,21 @@ static int walks_finish(void *state, int number, struct walks *w, struct fault *
 
 static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
 
-int cuda_tree(void *state, struct tree_errand *errand, struct fault *f)
+int cuda_backend_tree(void *state, struct tree_errand *errand, struct fault *f)
 {
     struct cuda *c = enter(state, f);
     return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, errand), f)) : f->code;
 }
 
-const struct backend cuda_device_backend = {
+const struct backend cuda_backend = {
     .capabilities = CAN_OVERLAP | CAN_DEVICE_POINTERS,
     .name = "cuda",
     .open = cuda_open,
     .reserve = reserve,
-    .set_j = set_j,
-    .submit = submit,
-    .collect = collect,
-    .partials = partials,
+    .set_j = cuda_multi_device_set_j,
+    .submit = cuda_multi_device_submit,
+    .collect = cuda_multi_device_collect,
+    .partials = cuda_multi_device_partials,
     .neighbours = neighbours,
     .coincidences = coincidences,
     .describe = describe,

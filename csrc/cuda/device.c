@@ -1,4 +1,4 @@
-/* device.c - the backend of the direct sum on a graphics card: opening it, its memory, its
+/* device.c - the backend of the direct sum on a GPU: opening it, its memory, its
  * launches. The arithmetic is in grape6py/cuda; the bridge to CuPy, which compiles it and owns the
  * memory, in bridge.c. */
 #include "cuda/cuda.h"
@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include "util/memory.h"
+
+enum { SMALLEST_LEFT = 65536 }; /* pairs of row and block that are left to the host */
+/* The driver's numbers for a stream that is none of this device's. */
+enum { INVALID_HANDLE = 400, CONTEXT_DESTROYED = 709 };
 
 static const char *const NAMES[NKERNEL] = {
     "receive",
@@ -40,7 +44,7 @@ static const char *const NAMES[NKERNEL] = {
     "wide_jerk_near_soft",
 };
 
-/* ---- the card ------------------------------------------------------------------- */
+/* ---- the device ------------------------------------------------------------------- */
 
 int cuda_device_answer(struct cuda *c, int64_t answer, struct fault *f)
 {
@@ -97,11 +101,11 @@ static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int6
     return cuda_device_check(c, error, NAMES[kernel], f);
 }
 
-int cuda_device_launch(struct cuda *c, int lane, int kernel, int64_t grid_x, int64_t grid_y,
+int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, int64_t grid_y,
                        void *job, struct fault *f)
 {
-    if (lane >= c->busy) c->busy = lane + 1;
-    return launch(c, c->device.stream[lane], kernel, grid_x, grid_y, job, f);
+    if (stream >= c->busy) c->busy = stream + 1;
+    return launch(c, c->device.stream[stream], kernel, grid_x, grid_y, job, f);
 }
 
 int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
@@ -110,11 +114,16 @@ int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t gri
     return launch(c, stream, kernel, grid_x, 1, job, f);
 }
 
+int cuda_device_wait(struct cuda *c, int stream, const char *what, struct fault *f)
+{
+    return cuda_device_check(c, c->device.driver.wait(c->device.stream[stream]), what, f);
+}
+
 int cuda_device_idle(struct cuda *c, const char *what, struct fault *f)
 {
     int code = 0;
-    for (int lane = 0; lane < c->busy && !code; lane++)
-        code = cuda_device_check(c, c->device.driver.wait(c->device.stream[lane]), what, f);
+    for (int stream = 0; stream < c->busy && !code; stream++)
+        code = cuda_device_wait(c, stream, what, f);
     c->busy = 0;
     return code;
 }
@@ -127,19 +136,33 @@ int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fa
 
 int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f)
 {
-    const struct driver *d = &c->device.driver;
-    const int code =
-        cuda_device_check(c, d->copy_out(to, from, bytes, c->device.stream[0]), "copy", f);
-    return code ? code : cuda_device_check(c, d->wait(c->device.stream[0]), "copy", f);
+    const int error = c->device.driver.copy_out(to, from, bytes, c->device.stream[0]);
+    const int code = cuda_device_check(c, error, "copy", f);
+    return code ? code : cuda_device_wait(c, 0, "copy", f);
 }
 
 int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
                         struct fault *f)
 {
-    const struct driver *d = &c->device.driver;
-    const int code =
-        cuda_device_check(c, d->copy_in(to, from, bytes, c->device.stream[0]), "copy", f);
-    return code ? code : cuda_device_check(c, d->wait(c->device.stream[0]), "copy", f);
+    const int error = c->device.driver.copy_in(to, from, bytes, c->device.stream[0]);
+    const int code = cuda_device_check(c, error, "copy", f);
+    return code ? code : cuda_device_wait(c, 0, "copy", f);
+}
+
+int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct fault *f)
+{
+    const int error = c->device.driver.wait(stream);
+    if (error == INVALID_HANDLE || error == CONTEXT_DESTROYED)
+        return error_set(f, G6X_E_ARGUMENT, "the stream is none of the session's device");
+    return cuda_device_check(c, error, "caller's stream", f);
+}
+
+int cuda_device_clear_notes(struct cuda *c, struct fault *f)
+{
+    const int code = cuda_device_reserve(c, &c->notes, MEMORY_PINNED, sizeof(struct cuda_notes), f);
+    if (!code)
+        *cuda_notes(c) = (struct cuda_notes){.invalid = CUDA_NO_ROW, .out_of_range = CUDA_NO_ROW};
+    return code;
 }
 
 int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
@@ -198,10 +221,11 @@ int cuda_device_open(const struct options *o, int choice, int follower, struct c
         code = cuda_device_set_mode(c, o->precision, f);
         if (!code)
             code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
-                                       SENT_ROOM * sizeof(struct cuda_sent), f);
+                                       MOST_SENT * sizeof(struct cuda_sent), f);
         if (!code)
             code = cuda_device_reserve(c, &c->left, MEMORY_PINNED,
                                        SMALLEST_LEFT * sizeof(struct cuda_left), f);
+        if (!code) code = cuda_device_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), f);
         cuda_device_leave(c);
     }
     if (code)

@@ -1,27 +1,22 @@
-/* hermite.c - Hermite integrations whose particles live on the card: its part of a block step
+/* hermite.c - Hermite integrations whose particles live on the device: its part of a block step
  * but for the forces, by the kernels of hermite.cu on the caller's stream. */
-#include "cuda/cuda.h"
+#include "cuda/arrays.h"
 #include "g6lib.h"
 
 enum { THREADS = 256 };
 
-static struct cuda_notes *notes_of(const struct cuda *c) { return cuda_pointer(&c->notes); }
-
-static int wait(struct cuda *c, void *stream, struct fault *f)
-{
-    return cuda_arrays_wait_for_caller(c, stream, f);
-}
-
 /* ---- the next block --------------------------------------------------------------------- */
 
-static int next(struct cuda *c, const struct g6x_hermite *h, void *stream, struct fault *f)
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
+                      double *time, struct fault *f)
 {
     const int64_t words = ceil_div(h->n, 32);
     const int64_t share = ceil_div(words, CUDA_NEXT_BLOCKS) * 32, blocks = ceil_div(h->n, share);
     const uint64_t heads = CUDA_NEXT_BLOCKS * (sizeof(double) + sizeof(int32_t));
     int code = cuda_device_reserve(c, &c->next, MEMORY_DEVICE, heads + (uint64_t)words * 4, f);
-    if (!code) code = cuda_arrays_clear_notes(c, f);
+    if (!code) code = cuda_device_clear_notes(c, f);
     if (code) return code;
+    struct cuda_notes *notes = cuda_notes(c);
     double *earliest = cuda_pointer(&c->next);
     int32_t *counts = (int32_t *)(void *)(earliest + CUDA_NEXT_BLOCKS);
     struct cuda_next_job job = {.t = h->t,
@@ -33,19 +28,13 @@ static int next(struct cuda *c, const struct g6x_hermite *h, void *stream, struc
                                 .counts = counts,
                                 .bits = (uint32_t *)(counts + CUDA_NEXT_BLOCKS),
                                 .address = h->address,
-                                .notes = notes_of(c)};
+                                .notes = notes};
     for (int kernel = KERNEL_NEXT_TIME; kernel <= KERNEL_NEXT_LIST && !code; kernel++)
         code = cuda_device_launch_for(c, stream, kernel, blocks, &job, f);
-    return code ? code : wait(c, stream, f);
-}
-
-int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
-                      double *time, struct fault *f)
-{
-    const int code = next(c, h, stream, f);
+    if (!code) code = cuda_device_wait_for_caller(c, stream, f);
     if (code) return code;
-    *ni = notes_of(c)->count;
-    *time = notes_of(c)->time;
+    *ni = notes->count;
+    *time = notes->time;
     return 0;
 }
 
@@ -66,7 +55,7 @@ static struct cuda_hermite_job job_of(const struct cuda *c, const struct g6x_her
         .pot = h->pot,
         .rounding = h->rounding,
         .mass = h->mass,
-        .notes = notes_of(c),
+        .notes = cuda_notes(c),
         .rows = ni,
     };
 }
@@ -79,45 +68,16 @@ int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, do
                                   f);
 }
 
-/* Room for rows as j particles, and where the kernel puts them. */
+/* Memory for rows as j particles, and where the kernel puts them. */
 static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struct fault *f)
 {
     const int code =
         cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE, (uint64_t)ni * 8 * sizeof(double), f);
-    double *room = cuda_pointer(&c->rows_of_j);
-    job->a2 = (double (*)[3])(void *)room;
-    job->j6 = (double (*)[3])(void *)(room + 3 * (int64_t)ni);
-    job->mass_out = room + 6 * (int64_t)ni;
-    job->time_out = room + 7 * (int64_t)ni;
-    return code;
-}
-
-static int correct(struct cuda *c, const struct g6x_hermite *h, struct cuda_hermite_job *job,
-                   void *stream, struct device_particles *rows, struct fault *f)
-{
-    int code = cuda_arrays_clear_notes(c, f);
-    if (!code && rows) code = make_rows(c, job->rows, job, f);
-    job->notes = notes_of(c);
-    if (!code)
-        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
-                                      ceil_div(job->rows, THREADS), job, f);
-    if (!code) code = wait(c, stream, f);
-    if (!code && notes_of(c)->invalid != CUDA_NO_ROW)
-        code = error_set(f, G6X_E_RANGE,
-                         "block step: the particle in row %d of the block moves beyond what a "
-                         "double holds, or its mass is NaN or Inf",
-                         notes_of(c)->invalid);
-    if (rows)
-        *rows = (struct device_particles){.n = job->rows,
-                                          .below = h->n,
-                                          .address = h->address,
-                                          .time = job->time_out,
-                                          .mass = job->mass_out,
-                                          .j6 = (const double (*)[3])job->j6,
-                                          .a2 = (const double (*)[3])job->a2,
-                                          .v = (const double (*)[3])h->vi,
-                                          .x = (const double (*)[3])h->xi,
-                                          .stream = stream};
+    double *row = cuda_pointer(&c->rows_of_j);
+    job->a2 = (double (*)[3])(void *)row;
+    job->j6 = (double (*)[3])(void *)(row + 3 * (int64_t)ni);
+    job->mass_out = row + 6 * (int64_t)ni;
+    job->time_out = row + 7 * (int64_t)ni;
     return code;
 }
 
@@ -126,7 +86,29 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, do
 {
     struct cuda_hermite_job job = job_of(c, h, ni, time);
     if (!move) job.state.dt = NULL;
-    const int code = correct(c, h, &job, stream, rows, f);
-    if (!code) *held = notes_of(c)->held;
+    int code = cuda_device_clear_notes(c, f);
+    if (!code && rows) code = make_rows(c, ni, &job, f);
+    job.notes = cuda_notes(c);
+    if (!code)
+        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
+                                      ceil_div(job.rows, THREADS), &job, f);
+    if (!code) code = cuda_device_wait_for_caller(c, stream, f);
+    if (!code && cuda_notes(c)->invalid != CUDA_NO_ROW)
+        code = error_set(f, G6X_E_RANGE,
+                         "block step: the particle in row %d of the block moves beyond what a "
+                         "double holds, or its mass is NaN or Inf",
+                         cuda_notes(c)->invalid);
+    if (rows)
+        *rows = (struct device_particles){.n = job.rows,
+                                          .below = h->n,
+                                          .address = h->address,
+                                          .time = job.time_out,
+                                          .mass = job.mass_out,
+                                          .j6 = (const double (*)[3])job.j6,
+                                          .a2 = (const double (*)[3])job.a2,
+                                          .v = (const double (*)[3])h->vi,
+                                          .x = (const double (*)[3])h->xi,
+                                          .stream = stream};
+    if (!code) *held = cuda_notes(c)->held;
     return code;
 }

@@ -1,18 +1,27 @@
-/* iparticles.c - i particles on their way to pinned memory: other threads copy while the caller's
- * launches what can be launched. */
+/* iparticles.c - i particles on their way to the device. Those of the host go by pinned memory:
+ * other threads pack while the caller's launches what can be launched. */
 #include <pthread.h>
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "cuda/force.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
-enum { ROWS_AT_ONCE = 256, ROWS_WORTH_A_THREAD = 1024, MOST_COPIERS = 4 };
+enum { ROWS_AT_ONCE = 256, ROWS_WORTH_A_THREAD = 1024, MOST_COPIERS = 4, THREADS = 256 };
+
+int cuda_iparticles_reserve(struct cuda *c, int ni, struct fault *f)
+{
+    const uint64_t n = (uint64_t)(ceil_div(ni, WIDE_ROWS) * WIDE_ROWS),
+                   bytes = n * sizeof(struct cuda_target);
+    const int code = cuda_device_reserve(c, &c->pinned_targets, MEMORY_PINNED, bytes, f);
+    return code ? code : cuda_device_reserve(c, &c->device_targets, MEMORY_DEVICE, bytes, f);
+}
+
+/* ---- from memory of the host ------------------------------------------------------------ */
 
 struct packing {
     struct cuda *c;
-    int (*meanwhile)(struct cuda *c, void *argument, struct fault *f);
-    void *argument;
+    int (*meanwhile)(struct cuda *c, struct fault *f);
     struct fault *f;
     int code, chunks;
     pthread_t caller;
@@ -53,12 +62,13 @@ static void pack_task(void *packing)
 {
     struct packing *p = packing;
     if (pthread_equal(pthread_self(), p->caller))
-        p->code = p->meanwhile(p->c, p->argument, p->f);
+        p->code = p->meanwhile(p->c, p->f);
     else
         while (pack_next(p, p->chunks)) continue;
 }
 
-void cuda_iparticles_wait(struct cuda *c, int count)
+/* Waits until those below `count` are packed. */
+static void wait_for(struct cuda *c, int count)
 {
     struct packing *p = c->packing;
     const int limit = (count + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
@@ -69,12 +79,11 @@ void cuda_iparticles_wait(struct cuda *c, int count)
             threads_pause();
 }
 
-int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, void *, struct fault *),
-                         void *argument, struct fault *f)
+int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct fault *),
+                         struct fault *f)
 {
     struct packing p = {.c = c,
                         .meanwhile = meanwhile,
-                        .argument = argument,
                         .f = f,
                         .chunks = (c->targets.ni + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE,
                         .caller = pthread_self()};
@@ -87,4 +96,54 @@ int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, void *,
     threads_run(worth < most ? worth : most, pack_task, &p);
     memory_free((void *)p.done);
     return p.code;
+}
+
+int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct fault *f)
+{
+    const struct driver *d = &c->device.driver;
+    const struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
+    const uint64_t to = c->device_targets.address + (uint64_t)first * sizeof *pinned;
+    wait_for(c, first + count);
+    return cuda_device_check(
+        c, d->copy_in(to, pinned + first, (size_t)count * sizeof *pinned, c->device.stream[stream]),
+        "copy", f);
+}
+
+int cuda_iparticles_are_in_job(const struct cuda *c)
+{
+    return !c->targets.on_device && c->kernel != KERNEL_WIDE && c->targets.ni <= CUDA_IN_JOB &&
+           c->soft_alike;
+}
+
+void cuda_iparticles_pack_in_job(const struct cuda *c, struct cuda_small_job *job)
+{
+    const struct targets *t = &c->targets;
+    const size_t n = (size_t)t->ni;
+    struct cuda_packed_targets *to = &job->targets;
+    job->sum.targets = NULL;
+    if (t->fill) t->fill(t->context, 0, t->ni);
+    memcpy(to->x, t->x, n * sizeof *to->x);
+    memcpy(to->v, t->v, n * sizeof *to->v);
+    memcpy(to->index, t->index, n * sizeof *to->index);
+    to->eps2 = t->eps2[0];
+}
+
+/* ---- from memory of the device ---------------------------------------------------------- */
+
+int cuda_iparticles_load(struct cuda *c, struct fault *f)
+{
+    const struct targets *t = &c->targets;
+    int code = cuda_device_clear_notes(c, f);
+    if (!code) code = cuda_device_wait_for_caller(c, t->stream, f);
+    c->guess = t->want & WANT_NEAREST;
+    if (code || !t->ni) return code;
+    struct cuda_take_job job = {.index = t->index,
+                                .x = (const double *)t->x,
+                                .v = (const double *)t->v,
+                                .eps2 = t->eps2[0],
+                                .targets = cuda_pointer(&c->device_targets),
+                                .notes = cuda_notes(c),
+                                .rows = t->ni};
+    c->unread = 1;
+    return cuda_device_launch(c, 0, KERNEL_TAKE, ceil_div(t->ni, THREADS), 1, &job, f);
 }

@@ -1,8 +1,8 @@
-/* jparticles.c - j particles on their way from the host to their slots on the card, and what a
+/* jparticles.c - j particles on their way from the host to their slots on the device, and what a
  * prediction of them is told. */
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "cuda/jparticles.h"
 
 /* Rows of sources per slot, in bytes. */
 static uint64_t source_bytes(int mode)
@@ -58,7 +58,7 @@ struct cuda_store cuda_jparticles_store(const struct cuda *c)
                                c->slots};
 }
 
-/* Lets the card take `count` particles; what they lie in is free again when c->unread is 0. */
+/* Lets the device take `count` particles; what they lie in is free again when c->unread is 0. */
 static int send(struct cuda *c, int count, struct fault *f)
 {
     struct cuda_receive_job job = {
@@ -84,7 +84,8 @@ static int wait_for_sent(struct cuda *c, struct fault *f)
     return code;
 }
 
-int cuda_jparticles_send_few(struct cuda *c, struct fault *f)
+/* Lets the particles that wait for a prediction go to their slots without one. */
+static int send_few(struct cuda *c, struct fault *f)
 {
     const int count = c->few;
     c->few = 0;
@@ -94,7 +95,7 @@ int cuda_jparticles_send_few(struct cuda *c, struct fault *f)
 
 int cuda_jparticles_flush(struct cuda *c, struct fault *f)
 {
-    const int code = cuda_jparticles_send_few(c, f);
+    const int code = send_few(c, f);
     return code ? code : wait_for_sent(c, f);
 }
 
@@ -139,7 +140,7 @@ static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fa
         const int64_t a = k < run ? first + k : fresh->slot[k - run];
         if (j->body[a].state == SLOT_EMPTY) continue;
         pack(c, &sent[n++], a, u);
-        if (n < SENT_ROOM) continue;
+        if (n < MOST_SENT) continue;
         code = send(c, n, f);
         if (!code) code = wait_for_sent(c, f);
         if (code) return code;
@@ -230,21 +231,43 @@ struct cuda_frame cuda_jparticles_frame(const struct cuda *c)
     return frame;
 }
 
-void cuda_jparticles_prediction(const struct cuda *c, struct cuda_predict_job *job)
-{
-    job->store = cuda_jparticles_store(c);
-    job->sources = cuda_jparticles_sources(c);
-    job->time = c->time;
-    job->frame = cuda_jparticles_frame(c);
-    job->nj = (int32_t)c->nj;
-    job->snap = c->snap;
-    job->first_block = (int32_t)c->first_block;
-    job->arrivals = cuda_jparticles_arrivals(c);
-    job->rest = c->rest;
-}
-
 void cuda_jparticles_has_predicted(struct cuda *c)
 {
     c->few = c->rest.count = 0;
     c->predicted = 1;
+}
+
+int cuda_jparticles_few_are_within(const struct cuda *c)
+{
+    const struct cuda_at_rest *r = &c->rest;
+    const int64_t first = r->count ? r->first : c->few_first,
+                  end = r->count ? (int64_t)r->first + r->count : c->few_end;
+    return (!c->few && !r->count) ||
+           (first >= c->first_block * CUDA_BLOCK && end <= c->end_block * CUDA_BLOCK);
+}
+
+void cuda_jparticles_set_blocks(struct cuda *c, int64_t first, int64_t end)
+{
+    if (first != c->first_block || end != c->end_block) c->predicted = 0;
+    c->first_block = first;
+    c->end_block = end;
+}
+
+int cuda_jparticles_predict(struct cuda *c, struct fault *f)
+{
+    const int64_t quarters = cuda_blocks(c) * (CUDA_BLOCK / CUDA_QUARTER);
+    int code = cuda_jparticles_few_are_within(c) ? 0 : send_few(c, f);
+    struct cuda_predict_job job = {.store = cuda_jparticles_store(c),
+                                   .sources = cuda_jparticles_sources(c),
+                                   .time = c->time,
+                                   .frame = cuda_jparticles_frame(c),
+                                   .nj = (int32_t)c->nj,
+                                   .snap = c->snap,
+                                   .first_block = (int32_t)c->first_block,
+                                   .arrivals = cuda_jparticles_arrivals(c),
+                                   .rest = c->rest};
+    c->unread |= job.rest.count > 0;
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
+    if (!code) cuda_jparticles_has_predicted(c);
+    return code;
 }

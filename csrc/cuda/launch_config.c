@@ -1,5 +1,6 @@
 /* launch_config.c - which kernel takes a force call, and how it deals out i and j. */
-#include "cuda/cuda.h"
+#include "cuda/force.h"
+#include "cuda/jparticles.h"
 
 /* I particles that a CUDA block of a kernel takes at once. */
 static int abreast(const struct cuda *c, int kernel)
@@ -16,24 +17,24 @@ static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
     return cuda_blocks(c) * ceil_div(ni, abreast(c, kernel));
 }
 
-/* Which kernel fills the card: each takes more i particles than the one before, and is faster
+/* Which kernel fills the device: each takes more i particles than the one before, and is faster
  * if there are enough of them. All give the same bits. */
 int cuda_launch_config_kernel(const struct cuda *c, int ni)
 {
     const int64_t places = c->device.multiprocessors;
-    if (ni > PIECE || (ni >= WIDE_ROWS && most_blocks(c, KERNEL_WIDE, ni) >= 3 * places))
+    if (ni > MOST_ROWS || (ni >= WIDE_ROWS && most_blocks(c, KERNEL_WIDE, ni) >= 3 * places))
         return KERNEL_WIDE;
     if (ni > MIDDLE_ROWS / 2 && 2 * most_blocks(c, KERNEL_MIDDLE, ni) >= 3 * places)
         return KERNEL_MIDDLE;
     return ni <= 8 || most_blocks(c, KERNEL_FEW, ni) <= places ? KERNEL_FEW : KERNEL_SOME;
 }
 
-/* Blocks of addresses for each CUDA block, so that `room` of these at a time end evenly. */
-static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
+/* Blocks of addresses for each CUDA block, so that `at_once` of these at a time end evenly. */
+static int64_t even_step(int64_t blocks, int64_t tiles, int64_t at_once)
 {
     int64_t best = 1, least = INT64_MAX;
     for (int64_t step = 1; step <= 8 && step <= blocks; step++) {
-        const int64_t rounds = ceil_div(ceil_div(blocks, step) * tiles, room) * step;
+        const int64_t rounds = ceil_div(ceil_div(blocks, step) * tiles, at_once) * step;
         if (rounds > least) continue;
         least = rounds;
         best = step;
@@ -44,10 +45,10 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t room)
 /* A tile of i particles that takes several rounds keeps its j. */
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
-    const int at_once = abreast(c, c->kernel);
-    const int64_t blocks = cuda_blocks(c), tiles = ceil_div(rows, at_once);
+    const int rows_at_once = abreast(c, c->kernel);
+    const int64_t blocks = cuda_blocks(c), tiles = ceil_div(rows, rows_at_once);
     const int64_t places = c->device.multiprocessors;
-    job->tile_rows = at_once;
+    job->tile_rows = rows_at_once;
     job->step_blocks = 1;
     if (c->kernel == KERNEL_WIDE) {
         const int64_t wanted = ceil_div(32 * places, tiles);
@@ -56,7 +57,7 @@ void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_j
         job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
     } else {
         const int64_t wanted = ceil_div(8 * places, blocks);
-        job->tile_rows = (int32_t)(ceil_div(tiles, wanted < tiles ? wanted : tiles) * at_once);
+        job->tile_rows = (int32_t)(ceil_div(tiles, wanted < tiles ? wanted : tiles) * rows_at_once);
     }
 }
 

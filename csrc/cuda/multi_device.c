@@ -9,6 +9,7 @@
 
 #include "core/mutants.h"
 #include "core/options.h"
+#include "cuda/force.h"
 #include "python/gil.h"
 #include "util/memory.h"
 #include "util/threads.h"
@@ -61,19 +62,16 @@ struct shares {
     struct cuda_multi_device *m;
     struct targets targets;
     int (*work)(struct shares *s, int device, struct fault *f);
-    void (*rows)(struct shares *s, int first, int count);
     unsigned want;
     int count; /* of rows that are to be there */
-    _Atomic int next, next_row;
     int code[MOST_FOLLOWERS];
     struct fault fault[MOST_FOLLOWERS];
 };
 
-static void share_task(void *shares)
+static void share_task(void *shares, int64_t first, int64_t end)
 {
     struct shares *s = shares;
-    for (int k; (k = atomic_fetch_add(&s->next, 1)) < s->m->sharing;)
-        s->code[k] = s->work(s, k, &s->fault[k]);
+    for (int k = (int)first; k < end; k++) s->code[k] = s->work(s, k, &s->fault[k]);
 }
 
 /* A device that is lost is left out from now on, unless it is the first: then 1, to do it again. */
@@ -95,10 +93,9 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct fau
 {
     const int sharing = s->m->sharing;
     s->work = work;
-    atomic_store(&s->next, 0);
     for (int k = 0; k < sharing; k++) s->fault[k].quiet = 1;
     void *lock = python_gil_release(); /* these threads may need Python, which this one may hold */
-    threads_run(sharing, share_task, s);
+    threads_each(sharing, sharing, 1, share_task, s);
     python_gil_acquire(lock);
     for (int k = 0; k < sharing; k++)
         if (s->code[k]) return error_set(f, s->code[k], "%.250s", s->fault[k].text);
@@ -134,20 +131,30 @@ static void fill_once(void *once, int first, int count)
 
 static int start_share(struct shares *s, int k, struct fault *f)
 {
-    return cuda_sum_start(s->m->device[k], &s->m->upload, &s->targets, k, s->m->sharing, f);
+    return cuda_force_start(s->m->device[k], &s->m->upload, &s->targets, k, s->m->sharing, f);
 }
 
 static int start_alone(struct cuda_multi_device *m, const struct targets *targets, struct fault *f)
 {
-    return cuda_sum_start(m->device[0], &m->upload, targets, 0, 1, f);
+    return cuda_force_start(m->device[0], &m->upload, targets, 0, 1, f);
 }
 
-int cuda_multi_device_start(struct cuda_multi_device *m, const struct targets *targets,
-                            struct fault *f)
+int cuda_multi_device_set_j(void *state, const struct upload *u, struct fault *f)
 {
+    struct cuda_multi_device *m = state;
+    (void)f;
+    m->options = *u->options;
+    m->upload = *u;
+    m->upload.options = &m->options;
+    return 0;
+}
+
+int cuda_multi_device_submit(void *state, const struct targets *targets, struct fault *f)
+{
+    struct cuda_multi_device *m = state;
+    if (!share(m, targets)) return start_alone(m, targets, f);
     struct shares s = {.m = m, .targets = *targets};
     struct fill_once once = {.targets = *targets};
-    if (!share(m, targets)) return start_alone(m, targets, f);
     m->merged = m->rows_merged = 0;
     jmemory_commit(m->upload.memory); /* which all devices read at once */
     if (targets->fill) {
@@ -169,79 +176,37 @@ enum { MERGED_AT_ONCE = 64 };
 
 static int finish_share(struct shares *s, int k, struct fault *f)
 {
-    return cuda_sum_finish(s->m->device[k], s->want, s->count, f);
+    return cuda_force_finish(s->m->device[k], s->want, s->count, f);
 }
 
-static void merge_rows(const struct shares *s, int first, int count, struct partial_row *rows)
+static void merge_rows(const struct cuda_multi_device *m, int first, int count,
+                       struct partial_row *rows)
 {
     struct partial_row other[MERGED_AT_ONCE];
-    struct cuda *const *device = s->m->device;
+    struct cuda *const *device = m->device;
     cuda_partials_read(device[0], first, count, rows);
-    for (int k = 1; k < s->m->sharing; k++) {
+    for (int k = 1; k < m->sharing; k++) {
         cuda_partials_read(device[k], first, count, other);
         for (int i = 0; i < count; i++)
             partial_merge(&rows[i], &other[i], limbs_of(device[0]->mode));
     }
 }
 
-/* Results of rows into those of the first device. */
-static void merge_results(struct shares *s, int first, int count)
+/* Results of MERGED_AT_ONCE rows at most, behind those that are merged, into the first device's. */
+static void merge_results(void *device, int64_t from, int64_t end)
 {
+    const struct cuda_multi_device *m = device;
     struct partial_row rows[MERGED_AT_ONCE];
-    double sum[NSUM];
-    struct cuda *to = s->m->device[0];
-    const struct results r = cuda_sum_results(to);
-    merge_rows(s, first, count, rows);
-    for (int i = 0; i < count; i++) {
-        partial_value(&rows[i], sum);
-        for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[first + i] = sum[q];
-    }
-    for (int k = 1; k < s->m->sharing; k++) {
-        const struct cuda *from = s->m->device[k];
-        const struct results other = cuda_sum_results(from);
+    const int first = m->merged + (int)from, count = (int)(end - from);
+    const struct cuda *to = m->device[0];
+    merge_rows(m, first, count, rows);
+    for (int i = 0; i < count; i++) cuda_results_round(to, first + i, &rows[i]);
+    for (int k = 1; k < m->sharing; k++) {
+        const struct cuda *from = m->device[k];
+        const struct cuda_results other = cuda_results_in(from, &from->results);
         for (int i = first; i < first + count; i++)
-            cuda_partials_take_nearer(to, i, (other.sum[0] + NSUM * from->stride)[i],
-                                      other.nearest[i]);
+            cuda_results_take_nearer(to, i, other.r2[i], other.address[i]);
     }
-}
-
-/* Rows of partial sums into the first device's, which may be settled and then are its own share. */
-static void keep_rows(struct shares *s, int first, int count)
-{
-    struct partial_row rows[MERGED_AT_ONCE];
-    merge_rows(s, first, count, rows);
-    memcpy(s->m->device[0]->rows + first, rows, (size_t)count * sizeof *rows);
-}
-
-static void rows_task(void *shares)
-{
-    struct shares *s = shares;
-    for (int first; (first = atomic_fetch_add(&s->next_row, MERGED_AT_ONCE)) < s->count;)
-        s->rows(s, first, s->count - first < MERGED_AT_ONCE ? s->count - first : MERGED_AT_ONCE);
-}
-
-/* Rows from `first` to s->count. */
-static void on_rows(struct shares *s, int first,
-                    void (*work)(struct shares *s, int first, int count))
-{
-    const int cores = options_threads(s->m->device[0]->threads);
-    const int worth = (s->count - first) / MERGED_AT_ONCE + 1;
-    s->rows = work;
-    atomic_store(&s->next_row, first);
-    threads_run(worth < cores ? worth : cores, rows_task, s);
-}
-
-int cuda_multi_device_rows(struct cuda_multi_device *m, struct fault *f)
-{
-    struct cuda *c = m->device[0];
-    struct shares s = {.m = m, .count = c->targets.ni};
-    if (!m->sharing) return cuda_partials_settle(c, f);
-    if (m->rows_merged) return 0;
-    const int code = cuda_partials_reserve(c, f);
-    if (code) return code;
-    on_rows(&s, 0, keep_rows);
-    c->settled = m->rows_merged = 1;
-    return 0;
 }
 
 /* The first rows while some device is still at work: 1 if that cannot be had, or if none is, since
@@ -251,13 +216,11 @@ static int finish_some(struct shares *s)
     struct cuda_multi_device *m = s->m;
     struct fault quiet = {.quiet = 1};
     int at_work = m->merges_early;
-    for (int k = 0; k < m->sharing; k++) at_work |= !cuda_sum_is_done(m->device[k]);
+    for (int k = 0; k < m->sharing; k++) at_work |= !cuda_results_are_there(m->device[k]);
     if (!at_work) return 1;
     for (int k = 0; k < m->sharing; k++)
         if (finish_share(s, k, &quiet)) return 1; /* which will be told when all are waited for */
-    s->rows = merge_results;
-    atomic_store(&s->next_row, m->merged);
-    rows_task(s);
+    threads_each(1, s->count - m->merged, MERGED_AT_ONCE, merge_results, m);
     m->merged = s->count;
     return 0;
 }
@@ -270,12 +233,11 @@ static int any_settled(const struct cuda_multi_device *m)
     return any;
 }
 
-int cuda_multi_device_finish(struct cuda_multi_device *m, unsigned want, int count, struct fault *f)
+static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, struct fault *f)
 {
     struct cuda *c = m->device[0];
     struct shares s = {.m = m, .targets = c->targets, .want = want, .count = count};
     const int ni = c->targets.ni;
-    if (!m->sharing) return cuda_sum_finish(c, want, count, f);
     if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST)) m->merged = 0;
     if (count <= m->merged) return 0;
     if (count < ni) return finish_some(&s);
@@ -284,13 +246,56 @@ int cuda_multi_device_finish(struct cuda_multi_device *m, unsigned want, int cou
     while (code && drop_lost(m)) {
         if (!share(m, &s.targets)) {
             code = start_alone(m, &s.targets, f);
-            return code ? code : cuda_sum_finish(c, want, count, f);
+            return code ? code : cuda_force_finish(c, want, count, f);
         }
         code = on_all(&s, start_share, f);
         if (!code) code = on_all(&s, finish_share, f);
     }
     if (code) return code;
-    on_rows(&s, m->merged, merge_results);
+    threads_each(options_threads(c->threads), ni - m->merged, MERGED_AT_ONCE, merge_results, m);
     m->merged = ni;
     return 0;
+}
+
+int cuda_multi_device_collect(void *state, unsigned want, int count, struct results *results,
+                              struct fault *f)
+{
+    struct cuda_multi_device *m = state;
+    const int code = m->sharing ? finish_shares(m, want, count, f)
+                                : cuda_force_finish(m->device[0], want, count, f);
+    *results = cuda_results(m->device[0]);
+    return code;
+}
+
+/* Rows of partial sums into the first device's, which may be settled and then are its own share. */
+static void keep_rows(void *device, int64_t first, int64_t end)
+{
+    const struct cuda_multi_device *m = device;
+    struct partial_row rows[MERGED_AT_ONCE];
+    merge_rows(m, (int)first, (int)(end - first), rows);
+    memcpy(m->device[0]->rows + first, rows, (size_t)(end - first) * sizeof *rows);
+}
+
+static int merge_partials(struct cuda_multi_device *m, struct fault *f)
+{
+    struct cuda *c = m->device[0];
+    if (m->rows_merged) return 0;
+    const int code = cuda_partials_reserve(c, f);
+    if (code) return code;
+    threads_each(options_threads(c->threads), c->targets.ni, MERGED_AT_ONCE, keep_rows, m);
+    c->settled = m->rows_merged = 1;
+    return 0;
+}
+
+int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct fault *f)
+{
+    struct cuda_multi_device *m = state;
+    struct cuda *c = m->device[0];
+    int code = cuda_device_enter(c, f);
+    if (code) return code;
+    c->rows_guess = ROWS_CALLS;
+    code = m->sharing ? merge_partials(m, f) : cuda_partials_settle(c, f);
+    *rows = c->rows;
+    cuda_device_leave(c);
+    return code;
 }

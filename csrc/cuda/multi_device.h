@@ -24,12 +24,11 @@ int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o,
 void cuda_multi_device_close(struct cuda_multi_device *m);
 /* Among how many devices a force call pays to be shared. */
 int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj);
-/* A force call, which the first device may have to itself. */
-int cuda_multi_device_start(struct cuda_multi_device *m, const struct targets *targets,
-                            struct fault *f);
-int cuda_multi_device_finish(struct cuda_multi_device *m, unsigned want, int count,
-                             struct fault *f);
-/* Its partial sums, to the first device's rows. */
-int cuda_multi_device_rows(struct cuda_multi_device *m, struct fault *f);
+/* See struct backend. */
+int cuda_multi_device_set_j(void *state, const struct upload *u, struct fault *f);
+int cuda_multi_device_submit(void *state, const struct targets *targets, struct fault *f);
+int cuda_multi_device_collect(void *state, unsigned want, int count, struct results *results,
+                              struct fault *f);
+int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct fault *f);
 
 #endif

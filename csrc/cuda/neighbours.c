@@ -1,8 +1,9 @@
-/* neighbours.c - neighbour lists: all those of a force call at once, as far as there is room. */
+/* neighbours.c - neighbour lists: all those of a force call at once, as far as memory goes. */
 #include <math.h>
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "cuda/force.h"
+#include "cuda/jparticles.h"
 #include "util/memory.h"
 
 enum { LISTED_ROOM = 1 << 20, LISTED_MOST = 1 << 24 };
@@ -46,15 +47,15 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
 static int sort(struct cuda *c, int first, int rows, int64_t total, struct fault *f)
 {
     const struct cuda_listed *listed = cuda_pointer(&c->listed);
-    if (total > c->list_room) {
+    if (total > c->list_capacity) {
         memory_free(c->list);
         c->list = memory_zeroed((size_t)total * sizeof *c->list);
-        c->list_room = c->list ? total : 0;
+        c->list_capacity = c->list ? total : 0;
     }
-    if (rows + 2 > c->list_rows_room) {
+    if (rows + 2 > c->list_start_capacity) {
         memory_free(c->list_start);
         c->list_start = memory_zeroed((size_t)(rows + 2) * sizeof *c->list_start);
-        c->list_rows_room = c->list_start ? rows + 2 : 0;
+        c->list_start_capacity = c->list_start ? rows + 2 : 0;
     }
     if ((total && !c->list) || !c->list_start)
         return error_set(f, G6X_E_MEMORY, "out of memory for lists of %lld neighbours",
@@ -69,19 +70,19 @@ static int sort(struct cuda *c, int first, int rows, int64_t total, struct fault
     return 0;
 }
 
-/* Lists of as many targets from i on as there is room for. */
+/* Lists of as many targets from i on as memory goes. */
 static int make_lists(struct cuda *c, int i, const double *h2, struct fault *f)
 {
-    int rows = c->targets.ni - i < PIECE ? c->targets.ni - i : PIECE;
+    int rows = c->targets.ni - i < MOST_ROWS ? c->targets.ni - i : MOST_ROWS;
     int64_t total = 0;
     int code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
                                    LISTED_ROOM * sizeof(struct cuda_listed), f);
     if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, f);
     if (!code) code = cuda_device_reserve(c, &c->list_h2, MEMORY_PINNED, (uint64_t)rows * 8, f);
     while (!code) {
-        const int64_t room = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
+        const int64_t capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
         code = list_rows(c, i, rows, h2, &total, f);
-        if (code || total <= room) break;
+        if (code || total <= capacity) break;
         if (rows > 1 && total > LISTED_MOST)
             rows = (int)most(1, (uint64_t)(rows * (LISTED_MOST / 2) / total));
         else
@@ -102,11 +103,12 @@ int cuda_neighbours(struct cuda *c, int i, const double *h2, const int32_t **ind
         const int64_t share[2] = {c->first_block, c->end_block};
         code = cuda_device_enter(c, f);
         if (code) return code;
-        code = cuda_sum_wait(c, c->targets.ni, f);
-        cuda_sum_set_blocks(c, 0, cuda_all_blocks(c));
-        if (!code && !c->predicted) code = cuda_sum_predict(c, f);
+        code = cuda_results_wait(c, c->targets.ni, f);
+        cuda_jparticles_set_blocks(c, 0, cuda_all_blocks(c));
+        if (!code && !c->predicted) code = cuda_jparticles_predict(c, f);
         if (!code) code = make_lists(c, i, h2, f);
-        cuda_sum_set_blocks(c, share[0], share[1]); /* in case that the call's sums are asked for */
+        cuda_jparticles_set_blocks(c, share[0],
+                                   share[1]); /* in case that the call's sums are asked for */
         cuda_device_leave(c);
     }
     if (code) return code;

@@ -1,20 +1,19 @@
-/* partials.c - partial sums of the card as rows of partial.h, and the pairs that the card has
+/* partials.c - partial sums of the device as rows of partial.h, and the pairs that the device has
  * left to the host: too close ones, and what single precision's exponents do not hold. */
 #include <limits.h>
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "cuda/force.h"
 #include "cpu/exact.h"
 #include "util/memory.h"
 #include "util/threads.h"
-#include "shared/neighbour.h"
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
 void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows)
 {
     const int limbs = limbs_of(c->mode);
-    const struct cuda_sum_job from = cuda_sum_row_arrays(c);
+    const struct cuda_rows from = cuda_results_rows(c);
     if (c->settled) {
         memcpy(rows, c->rows + first, (size_t)count * sizeof *rows);
         return;
@@ -39,21 +38,8 @@ struct exact_tasks {
     struct cuda *c;
     struct direct_job job;
     const struct cuda_left *left;
-    int64_t count;
-    _Atomic int64_t next;
     atomic_flag lock;
 };
-
-void cuda_partials_take_nearer(struct cuda *c, int row, double near_r2, int64_t near)
-{
-    const struct results r = cuda_sum_results(c);
-    double *r2 = (double *)(uintptr_t)r.sum[0] + NSUM * c->stride;
-    int32_t *address = (int32_t *)(uintptr_t)r.nearest, *index = (int32_t *)(uintptr_t)r.index;
-    if (near < 0 || !neighbour_is_nearer(near_r2, near, r2[row], address[row])) return;
-    r2[row] = near_r2;
-    address[row] = (int32_t)near;
-    index[row] = c->memory->body[near].index;
-}
 
 /* Sums of a whole block on a row, or of some of its runs. */
 static void exact_runs(const struct direct_job *job, const struct cuda_left *l, double sum[NSUM],
@@ -68,17 +54,17 @@ static void exact_runs(const struct direct_job *job, const struct cuda_left *l, 
     cpu_exact_pairs(job, l->row, l->block, place, n, sum, nearest);
 }
 
-static void exact_task(void *argument)
+static void exact_task(void *argument, int64_t first, int64_t end)
 {
     struct exact_tasks *t = argument;
-    for (int64_t k; (k = atomic_fetch_add(&t->next, 1)) < t->count;) {
+    for (int64_t k = first; k < end; k++) {
         const struct cuda_left *l = &t->left[k];
         struct nearest n;
         double sum[NSUM];
         exact_runs(&t->job, l, sum, &n);
         while (atomic_flag_test_and_set(&t->lock)) threads_pause();
         partial_add_block(&t->c->rows[l->row], sum, t->job.limbs);
-        cuda_partials_take_nearer(t->c, l->row, n.r2, n.address);
+        cuda_results_take_nearer(t->c, l->row, n.r2, n.address);
         atomic_flag_clear(&t->lock);
     }
 }
@@ -88,7 +74,6 @@ static void add_left(struct cuda *c, int64_t count)
     struct exact_tasks t = {
         .c = c,
         .left = cuda_pointer(&c->left),
-        .count = count,
         .job = {.mode = c->mode,
                 .limbs = limbs_of(c->mode),
                 .memory = c->memory,
@@ -104,18 +89,12 @@ static void add_left(struct cuda *c, int64_t count)
                 .coincidences = &c->coincidences},
         .lock = ATOMIC_FLAG_INIT,
     };
-    const int threads = options_threads(c->threads);
-    threads_run(count < threads ? (int)count : threads, exact_task, &t);
-    const struct results r = cuda_sum_results(c);
-    for (int64_t k = 0; k < count; k++) {
-        double sum[NSUM];
-        const int row = t.left[k].row;
-        partial_value(&c->rows[row], sum);
-        for (int q = 0; q < NSUM; q++) ((double *)(uintptr_t)r.sum[q])[row] = sum[q];
-    }
+    threads_each(options_threads(c->threads), count, 1, exact_task, &t);
+    for (int64_t k = 0; k < count; k++)
+        cuda_results_round(c, t.left[k].row, &c->rows[t.left[k].row]);
 }
 
-/* How many pairs there are, if there is room for them all; else room is made. */
+/* How many pairs there are, if they were all taken down; else there will be memory for them. */
 static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *f)
 {
     const uint64_t size = sizeof(struct cuda_left);
@@ -130,14 +109,14 @@ static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *
 int cuda_partials_reserve(struct cuda *c, struct fault *f)
 {
     const int ni = c->targets.ni;
-    if (ni <= c->rows_room) return 0;
+    if (ni <= c->rows_capacity) return 0;
     memory_free(c->rows);
     c->rows = memory_zeroed((size_t)ni * sizeof *c->rows);
-    c->rows_room = c->rows ? ni : 0;
+    c->rows_capacity = c->rows ? ni : 0;
     return c->rows ? 0 : error_set(f, G6X_E_MEMORY, "out of memory for %d partial sums", ni);
 }
 
-/* The call once more, if its rows were not wanted, or until there is room for what it leaves. */
+/* The call once more, if its rows were not wanted, or until there is memory for what it leaves. */
 int cuda_partials_settle(struct cuda *c, struct fault *f)
 {
     int32_t left = 0;
@@ -146,7 +125,7 @@ int cuda_partials_settle(struct cuda *c, struct fault *f)
     int code = cuda_partials_reserve(c, f);
     for (int round = 0; round < 3 && !code && c->nj; round++) {
         if (again) code = cuda_sum_all(c, c->has, 1, f);
-        if (!code) code = cuda_sum_wait(c, c->targets.ni, f);
+        if (!code) code = cuda_results_wait(c, c->targets.ni, f);
         if (!code) code = count_left(c, &left, &again, f);
         if (!again) break;
     }

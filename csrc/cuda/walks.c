@@ -1,14 +1,14 @@
-/* walks.c - walks on a graphics card. A call goes there in pieces, each on a lane of its own:
- * while the card sums some, threads of the host pack the next and hand over those before. */
+/* walks.c - walks on a GPU. A call goes there in pieces, each on a stream of its own:
+ * while the device sums some, threads of the host pack the next and hand over those before. */
 #include <string.h>
 
-#include "cuda/cuda.h"
+#include "cuda/arrays.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
 enum {
     PIECE_BYTES = 16 << 20, /* of a piece, unless one walk is larger */
-    FIRST_BYTES = 4 << 20,  /* of the first: the card has nothing to do before */
+    FIRST_BYTES = 4 << 20,  /* of the first: the device has nothing to do before */
     BODY_BYTES = 32,
     ALIGNED = 32,
     RUN = 4096 /* bodies that a thread packs at a time */
@@ -25,9 +25,8 @@ struct piece {
     struct walks *w;
     const struct before *before; /* [count + 1] */
     struct cuda_flight *flight;
-    int lane;
+    int stream;
     int64_t first, end;
-    _Atomic int64_t next;
 };
 
 static int64_t tiles_of(int64_t ni) { return ceil_div(ni, CUDA_WALK_ROWS); }
@@ -91,9 +90,9 @@ static int reserve(struct cuda *c, struct cuda_flight *flight, uint64_t in, uint
                    struct fault *f)
 {
     int code = cuda_device_reserve(c, &flight->pinned_in, MEMORY_PINNED, in, f);
-    if (!code) code = cuda_device_reserve(c, &flight->card_in, MEMORY_DEVICE, in, f);
+    if (!code) code = cuda_device_reserve(c, &flight->device_in, MEMORY_DEVICE, in, f);
     if (!code) code = cuda_device_reserve(c, &flight->pinned_out, MEMORY_PINNED, out, f);
-    if (!code) code = cuda_device_reserve(c, &flight->card_out, MEMORY_DEVICE, out, f);
+    if (!code) code = cuda_device_reserve(c, &flight->device_out, MEMORY_DEVICE, out, f);
     return code;
 }
 
@@ -178,31 +177,19 @@ static void give_walk(const struct piece *p, int64_t walk)
     }
 }
 
-static void pack_task(void *piece)
+static void pack_walks(void *piece, int64_t first, int64_t end)
 {
-    struct piece *p = piece;
-    for (int64_t k; (k = atomic_fetch_add(&p->next, 1)) < p->end;) pack_walk(p, k);
+    const struct piece *p = piece;
+    for (int64_t k = first; k < end; k++) pack_walk(p, p->first + k);
 }
 
-static void give_task(void *piece)
+static void give_walks(void *piece, int64_t first, int64_t end)
 {
-    struct piece *p = piece;
-    for (int64_t k; (k = atomic_fetch_add(&p->next, 1)) < p->end;) give_walk(p, k);
-}
-
-static void on_walks(struct piece *p, void (*task)(void *))
-{
-    const int64_t walks = p->end - p->first;
-    p->next = p->first;
-    threads_run(p->w->threads < walks ? p->w->threads : (int)walks, task, p);
+    const struct piece *p = piece;
+    for (int64_t k = first; k < end; k++) give_walk(p, p->first + k);
 }
 
 /* ---- a piece -------------------------------------------------------------------------------- */
-
-static int wait_for(struct cuda *c, int lane, struct fault *f)
-{
-    return cuda_device_check(c, c->device.driver.wait(c->device.stream[lane]), "walks", f);
-}
 
 /* Packs a piece and sends it off, unless a list of it has a number of no entry. */
 static int send(struct piece *p, struct fault *f)
@@ -210,23 +197,23 @@ static int send(struct piece *p, struct fault *f)
     struct cuda *c = p->c;
     const struct driver *d = &c->device.driver;
     const struct layout l = layout_of(p->w, p->before, p->first, p->end);
-    const uint64_t card = p->flight->card_in.address, out = p->flight->card_out.address;
+    const uint64_t in = p->flight->device_in.address, out = p->flight->device_out.address;
     const size_t out_bytes = (size_t)l.targets * 4 * sizeof(double);
-    void *stream = c->device.stream[p->lane];
+    void *stream = c->device.stream[p->stream];
     const int mode = c->mode;
-    on_walks(p, pack_task);
+    threads_each(p->w->threads, p->end - p->first, 1, pack_walks, p);
     if (!l.tiles || p->w->bad_number != NO_WALK) return 0;
-    struct cuda_walks_job job = {.targets = cuda_pointer(&p->flight->card_in),
-                                 .tiles = (void *)(uintptr_t)(card + l.tile_at),
+    struct cuda_walks_job job = {.targets = cuda_pointer(&p->flight->device_in),
+                                 .tiles = (void *)(uintptr_t)(in + l.tile_at),
                                  .eps2 = p->w->eps2,
-                                 .out = cuda_pointer(&p->flight->card_out),
+                                 .out = cuda_pointer(&p->flight->device_out),
                                  .stride = l.targets};
     job.bodies =
-        p->w->common_x ? cuda_pointer(&c->walk_bodies) : (void *)(uintptr_t)(card + l.entry_at);
-    if (p->w->common_x) job.list = (void *)(uintptr_t)(card + l.entry_at);
-    int code = cuda_device_check(c, d->copy_in(card, place(p, 0), l.bytes, stream), "walks", f);
+        p->w->common_x ? cuda_pointer(&c->walk_bodies) : (void *)(uintptr_t)(in + l.entry_at);
+    if (p->w->common_x) job.list = (void *)(uintptr_t)(in + l.entry_at);
+    int code = cuda_device_check(c, d->copy_in(in, place(p, 0), l.bytes, stream), "walks", f);
     if (!code) code = cuda_device_set_mode(c, p->w->precision, f);
-    if (!code) code = cuda_device_launch(c, p->lane, KERNEL_WALKS, l.tiles, 1, &job, f);
+    if (!code) code = cuda_device_launch(c, p->stream, KERNEL_WALKS, l.tiles, 1, &job, f);
     c->mode = mode; /* of a force call that may be in progress */
     if (code) return code;
     return cuda_device_check(
@@ -236,8 +223,9 @@ static int send(struct piece *p, struct fault *f)
 /* Waits for a piece that was sent, and hands its results over. */
 static int take_back(struct piece *p, struct fault *f)
 {
-    const int code = wait_for(p->c, p->lane, f);
-    if (!code && p->w->bad_number == NO_WALK) on_walks(p, give_task);
+    const int code = cuda_device_wait(p->c, p->stream, "walks", f);
+    if (!code && p->w->bad_number == NO_WALK)
+        threads_each(p->w->threads, p->end - p->first, 1, give_walks, p);
     return code;
 }
 
@@ -247,39 +235,34 @@ static int take_back(struct piece *p, struct fault *f)
 struct bodies {
     const struct walks *w;
     double (*to)[4];
-    int64_t first, end;
-    _Atomic int64_t next;
+    int64_t first;
 };
 
-static void pack_run(void *bodies)
+static void pack_run(void *bodies, int64_t first, int64_t end)
 {
-    struct bodies *b = bodies;
-    for (int64_t k; (k = atomic_fetch_add(&b->next, RUN)) < b->end;)
-        pack_bodies(b->w->common_x + k, b->w->common_m + k, b->end - k < RUN ? b->end - k : RUN,
-                    b->to + (k - b->first));
+    const struct bodies *b = bodies;
+    const int64_t k = b->first + first;
+    pack_bodies(b->w->common_x + k, b->w->common_m + k, end - first, b->to + first);
 }
 
-/* Sends them by all lanes, which then wait for each other. */
+/* Sends them by all streams, which then wait for each other. */
 static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
 {
     const struct driver *d = &c->device.driver;
     const int64_t step = PIECE_BYTES / BODY_BYTES;
     int code =
         cuda_device_reserve(c, &c->walk_bodies, MEMORY_DEVICE, (uint64_t)w->common * BODY_BYTES, f);
-    int lane = 0;
-    for (int64_t k = 0; k < w->common && !code; k += step, lane = (lane + 1) % WALK_PIECES) {
-        struct bodies b = {.w = w, .first = k, .next = k};
-        b.to = cuda_pointer(&c->flight[lane].pinned_in);
-        b.end = w->common - k < step ? w->common : k + step;
-        code = wait_for(c, lane, f);
+    int stream = 0;
+    for (int64_t k = 0; k < w->common && !code; k += step, stream = (stream + 1) % WALK_PIECES) {
+        struct bodies b = {w, cuda_pointer(&c->flight[stream].pinned_in), k};
+        const int64_t n = w->common - k < step ? w->common - k : step;
+        code = cuda_device_wait(c, stream, "walks", f);
         if (code) return code;
-        const int64_t worth = ceil_div(b.end - k, RUN);
-        threads_run(w->threads < worth ? w->threads : (int)worth, pack_run, &b);
-        code =
-            cuda_device_check(c,
-                              d->copy_in(c->walk_bodies.address + (uint64_t)k * BODY_BYTES, b.to,
-                                         (size_t)(b.end - k) * BODY_BYTES, c->device.stream[lane]),
-                              "walks", f);
+        threads_each(w->threads, n, RUN, pack_run, &b);
+        code = cuda_device_check(c,
+                                 d->copy_in(c->walk_bodies.address + (uint64_t)k * BODY_BYTES, b.to,
+                                            (size_t)n * BODY_BYTES, c->device.stream[stream]),
+                                 "walks", f);
     }
     for (int a = 0; a < WALK_PIECES && !code; a++) {
         code = cuda_device_check(c, d->record(c->device.event, c->device.stream[a]), "walks", f);
@@ -294,7 +277,8 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* Room for every piece of a call. */
-static int make_room(struct cuda *c, const struct walks *w, const struct before *b, struct fault *f)
+static int reserve_pieces(struct cuda *c, const struct walks *w, const struct before *b,
+                          struct fault *f)
 {
     uint64_t in = 0, out = 0;
     int code = 0;
@@ -314,16 +298,16 @@ static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b
 {
     struct piece piece[WALK_PIECES] = {{0}};
     int64_t number = 0;
-    int code = make_room(c, w, b, f);
+    int code = reserve_pieces(c, w, b, f);
     if (!code && w->common_x) code = send_bodies(c, w, f);
     for (int64_t first = 0; first < w->count && !code && w->bad_number == NO_WALK; number++) {
         struct piece *p = &piece[number % WALK_PIECES];
         if (p->w) code = take_back(p, f);
-        const int lane = (int)(number % WALK_PIECES);
-        if (!code) code = wait_for(c, lane, f); /* nothing is left in the pinned memory */
+        const int stream = (int)(number % WALK_PIECES);
+        if (!code) code = cuda_device_wait(c, stream, "walks", f); /* its pinned memory is free */
         if (code) break;
-        *p = (struct piece){.c = c, .w = w, .before = b, .lane = lane, .first = first};
-        p->flight = &c->flight[lane];
+        *p = (struct piece){.c = c, .w = w, .before = b, .stream = stream, .first = first};
+        p->flight = &c->flight[stream];
         p->end = first = end_of_piece(w, b, first);
         code = send(p, f);
     }
@@ -349,7 +333,7 @@ static struct piece piece_of(struct cuda *c, int number, struct walks *w, const 
                           .w = w,
                           .before = b,
                           .flight = &c->flight[WALK_PIECES + number],
-                          .lane = number % DEVICE_STREAMS,
+                          .stream = number % DEVICE_STREAMS,
                           .end = w->count};
 }
 
@@ -360,7 +344,7 @@ int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *
     struct piece p = piece_of(c, number, w, b);
     const struct layout l = layout_of(w, b, 0, w->count);
     c->busy = DEVICE_STREAMS;
-    int code = wait_for(c, p.lane, f);
+    int code = cuda_device_wait(c, p.stream, "walks", f);
     if (!code) code = reserve(c, p.flight, l.bytes, (uint64_t)l.targets * 32, f);
     if (!code) code = send(&p, f);
     memory_free(b);

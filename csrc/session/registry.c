@@ -131,7 +131,7 @@ static int open_cuda(struct session *s, struct fault *f)
 }
 
 /* On the CPU and on a graphics card. */
-static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_device_backend};
+static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_backend};
 static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
 
 static int start_backend(struct session *s, int backend)

@@ -73,7 +73,7 @@ static int open_before(const struct backend *behind, const struct options *o, in
     struct octree *t = memory_zeroed(sizeof *t);
     if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
     t->behind = behind;
-    t->on_card = behind == &cuda_device_backend;
+    t->on_card = behind == &cuda_backend;
     t->worth = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
     const int code = t->behind->open(o, choice, &t->direct, f);
     if (code)
@@ -90,7 +90,7 @@ static int octree_open(const struct options *o, int choice, void **state, struct
 
 static int octree_open_on_card(const struct options *o, int choice, void **state, struct fault *f)
 {
-    return open_before(&cuda_device_backend, o, choice, state, f);
+    return open_before(&cuda_backend, o, choice, state, f);
 }
 
 static int octree_reserve(void *state, int64_t slots, struct fault *f)

@@ -88,7 +88,7 @@ static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct
                                  .acc = &t->acc[0][0],
                                  .jerk = jerk ? &t->jerk[0][0] : NULL,
                                  .pot = t->pot};
-    const int code = cuda_tree(t->direct, &errand, f);
+    const int code = cuda_backend_tree(t->direct, &errand, f);
     if (!code) t->fresh = 0;
     *coincidences = errand.coincidences;
     t->in_parts = !code && errand.unresolved;

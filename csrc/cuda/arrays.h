@@ -1,0 +1,33 @@
+/* arrays.h - callers' arrays on the device, and integrations whose particles live there: what
+ * core/backend_device.h says of them; and walks. */
+#ifndef GRAPE6_CUDA_ARRAYS_H
+#define GRAPE6_CUDA_ARRAYS_H
+
+#include "cuda/cuda.h"
+
+/* ---- arrays.c */
+int cuda_arrays_hand_over(struct cuda *c, const struct device_forces *to,
+                          struct device_found *found, struct fault *f);
+int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *stream,
+                         struct fault *f);
+int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct fault *f);
+/* ---- arrays_j.c */
+int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
+                          struct fault *f);
+int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
+                            struct fault *f);
+
+/* ---- hermite.c */
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
+                      double *time, struct fault *f);
+int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
+                         void *stream, struct fault *f);
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
+                         void *stream, struct device_particles *rows, int *held, struct fault *f);
+
+/* ---- walks.c: see core/walks.h */
+int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f);
+int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *f);
+int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct fault *f);
+
+#endif

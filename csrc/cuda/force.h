@@ -1,0 +1,82 @@
+/* force.h - a force call of one device: i particles to the device, launches, results, and what is
+ * left to the host. */
+#ifndef GRAPE6_CUDA_FORCE_H
+#define GRAPE6_CUDA_FORCE_H
+
+#include "cuda/cuda.h"
+
+/* ---- force.c */
+/* A force call, or share number `share` of `shares` of one: whole blocks of j addresses. */
+int cuda_force_start(struct cuda *c, const struct upload *u, const struct targets *targets,
+                     int share, int shares, struct fault *f);
+/* See struct backend's collect; the results are in cuda_results. */
+int cuda_force_finish(struct cuda *c, unsigned want, int count, struct fault *f);
+
+/* ---- partials.c: rows of partial sums, on the host */
+/* Some of a call that is through and gives them. */
+void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows);
+int cuda_partials_reserve(struct cuda *c, struct fault *f);
+/* Fetches them all and adds what was left to the host, also to the results. */
+int cuda_partials_settle(struct cuda *c, struct fault *f);
+
+/* ---- neighbours.c: see struct backend */
+int cuda_neighbours(struct cuda *c, int i, const double *h2, const int32_t **index, int64_t *count,
+                    struct fault *f);
+
+/* ---- sum.c */
+/* Launches the call's sums, also of rows of partial.h if these are wanted. */
+int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f);
+/* Ends what the last call has left behind: launches, the count of pairs for the host. */
+int cuda_sum_clean_up(struct cuda *c, struct fault *f);
+
+/* ---- launch_config.c */
+/* The kernel (KERNEL_FEW, _SOME, _MIDDLE or _WIDE) for so many i particles. */
+int cuda_launch_config_kernel(const struct cuda *c, int ni);
+/* Rows of a tile, and blocks of addresses for a CUDA block. */
+void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
+
+/* ---- iparticles.c */
+int cuda_iparticles_reserve(struct cuda *c, int ni, struct fault *f);
+/* Takes them from the caller's arrays on the device. */
+int cuda_iparticles_load(struct cuda *c, struct fault *f);
+/* Packs them in pinned memory, and does `meanwhile`, which may copy those that it needs. */
+int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct fault *),
+                         struct fault *f);
+int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct fault *f);
+/* Whether they are so few that they go as arguments of the kernel. */
+int cuda_iparticles_are_in_job(const struct cuda *c);
+void cuda_iparticles_pack_in_job(const struct cuda *c, struct cuda_small_job *job);
+
+/* ---- results.c: of each i particle 7 sums, r^2, address and index of the nearest neighbour */
+struct cuda_results {
+    double *sum, *r2; /* [NSUM][stride], [stride] */
+    int32_t *address, *index;
+};
+/* In c->results or c->device_results. */
+struct cuda_results cuda_results_in(const struct cuda *c, const struct cuda_memory *m);
+struct results cuda_results(const struct cuda *c);
+size_t cuda_results_bytes(const struct cuda *c);
+int cuda_results_reserve(struct cuda *c, int ni, struct fault *f);
+/* Those of a call without j particles. */
+void cuda_results_clear(const struct cuda *c);
+/* Rows of partial sums as kernels give them, pinned. */
+struct cuda_rows {
+    long long *limbs;
+    int32_t *tops;
+};
+struct cuda_rows cuda_results_rows(const struct cuda *c);
+int cuda_results_reserve_rows(struct cuda *c, struct fault *f);
+/* Tells a launch where all these are. */
+void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job);
+/* Sums of a row, rounded from its partial sums; its nearest neighbour if that is nearer. */
+void cuda_results_round(const struct cuda *c, int row, const struct partial_row *from);
+void cuda_results_take_nearer(const struct cuda *c, int row, double r2, int64_t address);
+/* Waits until the results of targets below `count` are there, and notes whether something of them
+ * was left to the host. */
+int cuda_results_wait(struct cuda *c, int count, struct fault *f);
+/* Whether the last rows' are there. */
+int cuda_results_are_there(const struct cuda *c);
+/* Whether any launch of the call may have left pairs to the host. */
+int cuda_results_any_left(const struct cuda *c);
+
+#endif

@@ -1,0 +1,164 @@
+/* results.c - where results of a force call lie, and how one sees that they are there. */
+#include <limits.h>
+#include <string.h>
+
+#include "cuda/force.h"
+#include "shared/neighbour.h"
+#include "util/threads.h"
+
+/* Behind the results in pinned memory, per tile: the flag, the number of rows and blocks left to
+ * the host, and that of pairs at one place. */
+enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2, BYTES_PER_TILE = 8 + 4 + 4 };
+
+size_t cuda_results_bytes(const struct cuda *c) { return (size_t)c->stride * BYTES_PER_TARGET; }
+
+struct cuda_results cuda_results_in(const struct cuda *c, const struct cuda_memory *m)
+{
+    struct cuda_results r = {.sum = cuda_pointer(m)};
+    r.r2 = r.sum + NSUM * c->stride;
+    r.address = (int32_t *)(r.r2 + c->stride);
+    r.index = r.address + c->stride;
+    return r;
+}
+
+static unsigned long long *flags_of(const struct cuda *c)
+{
+    return (void *)((char *)cuda_pointer(&c->results) + cuda_results_bytes(c));
+}
+
+static int32_t *left_of(const struct cuda *c)
+{
+    return (int32_t *)(void *)(flags_of(c) + c->stride / SMALLEST_TILE);
+}
+
+static int32_t *coincident_of(const struct cuda *c)
+{
+    return left_of(c) + c->stride / SMALLEST_TILE;
+}
+
+struct results cuda_results(const struct cuda *c)
+{
+    const struct cuda_results from = cuda_results_in(c, &c->results);
+    struct results r = {.nearest = from.address, .index = from.index};
+    for (int k = 0; k < NSUM; k++) r.sum[k] = from.sum + k * c->stride;
+    return r;
+}
+
+int cuda_results_reserve(struct cuda *c, int ni, struct fault *f)
+{
+    const int64_t n = ceil_div(ni, WIDE_ROWS) * WIDE_ROWS, tiles = n / SMALLEST_TILE;
+    if (n > c->stride) {
+        const int code =
+            cuda_device_reserve(c, &c->results, MEMORY_PINNED,
+                                (uint64_t)(n * BYTES_PER_TARGET + tiles * BYTES_PER_TILE), f);
+        if (code) return code;
+        c->stride = n; /* no flag may look as if it had been raised already */
+        memset(flags_of(c), 0, (size_t)(tiles * BYTES_PER_TILE));
+    }
+    return c->targets.on_device
+               ? cuda_device_reserve(c, &c->device_results, MEMORY_DEVICE, cuda_results_bytes(c), f)
+               : 0;
+}
+
+int cuda_results_reserve_rows(struct cuda *c, struct fault *f)
+{
+    const uint64_t row_bytes = (uint64_t)(NSUM * limbs_of(MODE_DOUBLE)) * 8 + NWINDOW * 4;
+    return cuda_device_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, f);
+}
+
+struct cuda_rows cuda_results_rows(const struct cuda *c)
+{
+    struct cuda_rows rows = {.limbs = cuda_pointer(&c->partial)};
+    rows.tops = (int32_t *)(void *)(rows.limbs + NSUM * limbs_of(MODE_DOUBLE) * c->stride);
+    return rows;
+}
+
+void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job)
+{
+    const struct cuda_results r =
+        cuda_results_in(c, c->targets.on_device ? &c->device_results : &c->results);
+    job->sum = r.sum;
+    job->nearest_address = r.address;
+    job->nearest_index = r.index;
+    job->nearest_r2 = r.r2;
+    job->left_of_tile = left_of(c);
+    job->coincident_of_tile = coincident_of(c);
+    job->flag = flags_of(c);
+    job->out_stride = (int32_t)c->stride;
+    job->step = c->step;
+    if (!c->has_rows) return;
+    job->limbs = cuda_results_rows(c).limbs;
+    job->tops = cuda_results_rows(c).tops;
+}
+
+void cuda_results_clear(const struct cuda *c)
+{
+    const struct cuda_results r = cuda_results_in(c, &c->results);
+    if (c->stride) memset(r.sum, 0, cuda_results_bytes(c));
+    for (int i = 0; i < c->targets.ni; i++) r.address[i] = -1;
+}
+
+void cuda_results_round(const struct cuda *c, int row, const struct partial_row *from)
+{
+    double sum[NSUM], *to = cuda_results_in(c, &c->results).sum + row;
+    partial_value(from, sum);
+    for (int k = 0; k < NSUM; k++) to[k * c->stride] = sum[k];
+}
+
+void cuda_results_take_nearer(const struct cuda *c, int row, double r2, int64_t address)
+{
+    const struct cuda_results r = cuda_results_in(c, &c->results);
+    if (address < 0 || !neighbour_is_nearer(r2, address, r.r2[row], r.address[row])) return;
+    r.r2[row] = r2;
+    r.address[row] = (int32_t)address;
+    r.index[row] = c->memory->body[address].index;
+}
+
+/* ---- the end --------------------------------------------------------------------------- */
+
+static int64_t tiles_of(const struct cuda *c, int count)
+{
+    return c->launched ? ceil_div(count, c->tile_rows) : 0;
+}
+
+/* Waits for one tile. A device that has stopped without giving its results is lost. */
+static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
+{
+    const volatile unsigned long long *flag = flags_of(c) + tile;
+    for (unsigned spins = 0; *flag != c->step; spins++) {
+        threads_pause();
+        if (spins % 4096 != 4095) continue;
+        int state = 0;
+        for (int stream = 0; stream < c->busy && !state; stream++)
+            state = c->device.driver.query(c->device.stream[stream]);
+        if (state == DRIVER_NOT_READY || (state == 0 && *flag == c->step)) continue;
+        return cuda_device_check(c, state ? state : INT_MAX, "sum", f);
+    }
+    return 0;
+}
+
+int cuda_results_wait(struct cuda *c, int count, struct fault *f)
+{
+    for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
+        const int code = wait_for_tile(c, c->tiles_there, f);
+        if (code) return code;
+        c->any_left |= left_of(c)[c->tiles_there];
+        c->coincident += coincident_of(c)[c->tiles_there];
+    }
+    atomic_thread_fence(memory_order_acquire);
+    if (count == c->targets.ni) c->unread = 0;
+    return 0;
+}
+
+int cuda_results_are_there(const struct cuda *c)
+{
+    const volatile unsigned long long *flags = flags_of(c);
+    return !c->launched || flags[tiles_of(c, c->launched) - 1] == c->step;
+}
+
+int cuda_results_any_left(const struct cuda *c)
+{
+    int any = 0;
+    for (int64_t t = tiles_of(c, c->launched) - 1; t >= 0; t--) any |= left_of(c)[t];
+    return any;
+}
