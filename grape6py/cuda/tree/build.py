@@ -11,7 +11,7 @@ from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
 
 ffi, numbers = declared(
-    *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "mac")),
+    *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "opening")),
     *(f"tree/{name}" for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu")),
     "tree/search.cu",
 )

@@ -21,7 +21,7 @@ class Counts:
 
 @dataclass
 class Setting:
-    """How far cells stand for their particles: see shared/tree_mac.h.
+    """How far cells stand for their particles: see shared/tree_opening.h.
 
     Attributes
     ----------
