@@ -1,7 +1,8 @@
 ! g6lib.f90 - the GRAPE-6 host library (grape6py) for Fortran 2003 and later.
 !
 ! Interfaces to every call of g6lib.h and its named constants; nothing else. Each
-! function is the C function of that name: numbers go by value, arrays by reference.
+! function is the C function of that name: numbers go by value, arrays by reference. What a
+! call does, and what holds for all, is in g6lib.h; here is what Fortran has otherwise.
 ! Old programs need no module: their CALL G6_OPEN(ID) reaches the same library through
 ! the names with an underscore, with all arguments by reference. In one program unit use
 ! either the module or those, not both.
@@ -10,16 +11,11 @@
 !   ierr = g6_open(0)
 !   ierr = g6_set_j_particle(0, i - 1, i, t, dt, m(i), k18, j6, a2, v(:, i), x(:, i))
 !
-! Conventions (more at each call, and in g6lib.h)
+! Conventions
 !   kinds      integer(c_int), real(c_double); vectors of n particles are x(3, n)
-!   units      the caller's own, with G = 1
-!   clusterid  any integer: a key to an independent set of j particles
-!   address    slot in the j memory, counted from 0
-!   index      the caller's own label; pairs with equal index are left out
-!   arrays     belong to the caller; used only during the call, only the first ni (nj)
-!              entries; assumed-size, so a contiguous array is passed without a copy
-!   result     0 for success, a negative G6X_E_* for a fault; g6x_last_error has the text.
-!              A force call that fails fills its outputs with quiet NaN
+!   address    slot in the j memory; as ipipe, self and entries of lists, counted from 0
+!   arrays     assumed-size, so that a contiguous array is passed without a copy; what may be
+!              absent is a type(c_ptr): c_loc of the array, or c_null_ptr
 !   text       character buffers are filled with a final c_null_char; pass
 !              character(len=80) and 80
 module g6lib
@@ -86,8 +82,7 @@ module g6lib
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 
-   ! An integration on the device, see g6lib.h: n particles; addresses of arrays by particle, and
-   ! of those by row of a block.
+   ! Addresses of arrays on the device.
    type, bind(c) :: g6x_hermite
       integer(c_int) :: n
       real(c_double) :: eta, dtmin, dtmax
@@ -99,41 +94,15 @@ module g6lib
 
       ! ---- opening and closing -------------------------------------------------------
 
-      ! Opens a cluster; opening twice is fine.
       integer(c_int) function g6_open(clusterid) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid
       end function
 
-      ! Releases a cluster with its j particles; closing twice or unopened is fine.
-      integer(c_int) function g6_close(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      ! Number of i particles that a caller sends per force call (48 unless configured);
-      ! valid before g6_open. Larger blocks are accepted all the same.
       integer(c_int) function g6_npipes() bind(c)
          import :: c_int
       end function
 
-      ! Recovery calls of the hardware: nothing to do here.
-      integer(c_int) function g6_reset(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      integer(c_int) function g6_reset_fofpga(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      integer(c_int) function g6_reinitialize(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      ! Fixed-point units of the hardware: ignored.
       integer(c_int) function g6_set_tunit(newtunit) bind(c)
          import :: c_int
          integer(c_int), value :: newtunit
@@ -144,7 +113,6 @@ module g6lib
          integer(c_int), value :: newxunit
       end function
 
-      ! Opens cluster 0 on the ndevice devices in list.
       integer(c_int) function g6_open_special(ndevice, list) bind(c)
          import :: c_int
          integer(c_int), value :: ndevice
@@ -157,15 +125,8 @@ module g6lib
          integer(c_int), intent(in) :: list(*)
       end function
 
-      ! Devices that the chosen backend can use, at least 1.
-      integer(c_int) function get_device_count() bind(c)
-         import :: c_int
-      end function
-
       ! ---- j particles ---------------------------------------------------------------
 
-      ! Writes one j particle. tj: the time of x, v and the derivatives; dtj: its step
-      ! (ignored); k18, j6, a2: d2a/dt2 / 18, da/dt / 6, a / 2.
       integer(c_int) function g6_set_j_particle(clusterid, address, index, tj, dtj, mass, &
                                                 k18, j6, a2, v, x) bind(c)
          import :: c_int, c_double
@@ -174,7 +135,6 @@ module g6lib
          real(c_double), intent(in) :: k18(3), j6(3), a2(3), v(3), x(3)
       end function
 
-      ! The same for a particle at rest that is not extrapolated.
       integer(c_int) function g6_set_j_particle_mxonly(clusterid, address, index, mass, x) bind(c)
          import :: c_int, c_double
          integer(c_int), value :: clusterid, address, index
@@ -182,22 +142,15 @@ module g6lib
          real(c_double), intent(in) :: x(3)
       end function
 
-      ! Time to which the j particles are predicted at the next firsthalf.
       integer(c_int) function g6_set_ti(clusterid, ti) bind(c)
          import :: c_int, c_double
          integer(c_int), value :: clusterid
          real(c_double), value :: ti
       end function
 
-      ! Buffering of the hardware's host interface: no-ops, since nothing is delayed.
       integer(c_int) function g6_initialize_jp_buffer(clusterid, size) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, size
-      end function
-
-      integer(c_int) function g6_flush_jp_buffer(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
       end function
 
       integer(c_int) function g6_flush_jp_buffer_and_multisend(clusterid, nclusters) bind(c)
@@ -210,24 +163,12 @@ module g6lib
          integer(c_int), value :: clusterid, nj
       end function
 
-      integer(c_int) function force_j_particle_send() bind(c)
-         import :: c_int
-      end function
-
-      ! Largest number of j particles that a cluster can hold.
-      integer(c_int) function g6_getnjmax(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      ! x and v of addresses 0 .. nj-1, predicted to the current time; zeros where unset.
       integer(c_int) function g6_get_predicted_j_particles(clusterid, nj, x, v) bind(c)
          import :: c_int, c_double
          integer(c_int), value :: clusterid, nj
          real(c_double), intent(out) :: x(3, *), v(3, *)
       end function
 
-      ! x and v, as x6(6, nj), of nj particles from addr on in the cluster used last.
       integer(c_int) function get_j_part_data(addr, nj, x6) bind(c)
          import :: c_int, c_double
          integer(c_int), value :: addr, nj
@@ -236,10 +177,6 @@ module g6lib
 
       ! ---- forces --------------------------------------------------------------------
 
-      ! Starts the force of the j particles at addresses 0 .. nj-1 on ni particles at
-      ! xi, vi. aold, j6old, phiold: ignored. eps2: softening length squared.
-      ! h2(ni): squared radius of the neighbour sphere (r**2 + eps2 <= h2).
-      ! Everything is copied.
       integer(c_int) function g6calc_firsthalf(clusterid, nj, ni, index, xi, vi, &
                                                aold, j6old, phiold, eps2, h2) bind(c)
          import :: c_int, c_double
@@ -250,8 +187,6 @@ module g6lib
          real(c_double), intent(in) :: h2(*)
       end function
 
-      ! Waits and writes acc(3, ni), jerk(3, ni) and pot(ni) = -sum m / sqrt(r**2 + eps2).
-      ! nj and ni as in firsthalf; index, xi, vi, eps2 and h2 are not read.
       integer(c_int) function g6calc_lasthalf(clusterid, nj, ni, index, xi, vi, eps2, h2, &
                                               acc, jerk, pot) bind(c)
          import :: c_int, c_double
@@ -262,7 +197,6 @@ module g6lib
          real(c_double), intent(out) :: acc(3, *), jerk(3, *), pot(*)
       end function
 
-      ! ... and nnbindex(ni), the index of the nearest j particle.
       integer(c_int) function g6calc_lasthalf2(clusterid, nj, ni, index, xi, vi, eps2, h2, &
                                                acc, jerk, pot, nnbindex) bind(c)
          import :: c_int, c_double
@@ -274,7 +208,6 @@ module g6lib
          integer(c_int), intent(out) :: nnbindex(*)
       end function
 
-      ! ... and rnnb(ni), its distance (0 if there is none).
       integer(c_int) function g6calc_lasthalf2p(clusterid, nj, ni, index, xi, vi, eps2, h2, &
                                                 acc, jerk, pot, nnbindex, rnnb) bind(c)
          import :: c_int, c_double, c_float
@@ -287,41 +220,6 @@ module g6lib
          real(c_float), intent(out) :: rnnb(*)
       end function
 
-      ! The same three under the names of libraries that build lists only here.
-      integer(c_int) function g6calc_lasthalfn(clusterid, nj, ni, index, xi, vi, eps2, h2, &
-                                               acc, jerk, pot) bind(c)
-         import :: c_int, c_double
-         integer(c_int), value :: clusterid, nj, ni
-         integer(c_int), intent(in) :: index(*)
-         real(c_double), intent(in) :: xi(3, *), vi(3, *), h2(*)
-         real(c_double), value :: eps2
-         real(c_double), intent(out) :: acc(3, *), jerk(3, *), pot(*)
-      end function
-
-      integer(c_int) function g6calc_lasthalf2n(clusterid, nj, ni, index, xi, vi, eps2, h2, &
-                                                acc, jerk, pot, nnbindex) bind(c)
-         import :: c_int, c_double
-         integer(c_int), value :: clusterid, nj, ni
-         integer(c_int), intent(in) :: index(*)
-         real(c_double), intent(in) :: xi(3, *), vi(3, *), h2(*)
-         real(c_double), value :: eps2
-         real(c_double), intent(out) :: acc(3, *), jerk(3, *), pot(*)
-         integer(c_int), intent(out) :: nnbindex(*)
-      end function
-
-      integer(c_int) function g6calc_lasthalf2np(clusterid, nj, ni, index, xi, vi, eps2, h2, &
-                                                 acc, jerk, pot, nnbindex, rnnb) bind(c)
-         import :: c_int, c_double, c_float
-         integer(c_int), value :: clusterid, nj, ni
-         integer(c_int), intent(in) :: index(*)
-         real(c_double), intent(in) :: xi(3, *), vi(3, *), h2(*)
-         real(c_double), value :: eps2
-         real(c_double), intent(out) :: acc(3, *), jerk(3, *), pot(*)
-         integer(c_int), intent(out) :: nnbindex(*)
-         real(c_float), intent(out) :: rnnb(*)
-      end function
-
-      ! Softening per i particle: eps2(ni). mode is ignored.
       integer(c_int) function g6calc_firsthalf0(clusterid, nj, ni, index, xi, vi, &
                                                 aold, j6old, phiold, eps2, h2, mode) bind(c)
          import :: c_int, c_double
@@ -342,21 +240,6 @@ module g6lib
          integer(c_int), value :: mode
       end function
 
-      ! ---- neighbour lists -----------------------------------------------------------
-
-      ! Readies the lists of the last force call; lists of any length fit.
-      integer(c_int) function g6_read_neighbour_list(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      integer(c_int) function g6_read_neighbour_list_old(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      ! List of the i particle at position ipipe, counted from 0: nbl(maxlength) holds
-      ! indices in ascending order, nblen the true length. 1 if that is > maxlength.
       integer(c_int) function g6_get_neighbour_list(clusterid, ipipe, maxlength, nblen, &
                                                     nbl) bind(c)
          import :: c_int
@@ -364,55 +247,25 @@ module g6lib
          integer(c_int), intent(out) :: nblen, nbl(*)
       end function
 
-      ! Lists are always sorted; the mode is stored and given back.
       integer(c_int) function g6_set_neighbour_list_sort_mode(mode) bind(c)
          import :: c_int
          integer(c_int), value :: mode
       end function
 
-      integer(c_int) function g6_get_neighbour_list_sort_mode() bind(c)
-         import :: c_int
-      end function
-
       ! ---- oddities of particular hosts and boards -----------------------------------
 
-      ! Ignored.
       integer(c_int) function g6_set_overflow_flag_test_mode(aflag, jflag, pflag) bind(c)
          import :: c_int
          integer(c_int), value :: aflag, jflag, pflag
       end function
 
-      ! Prints nothing.
-      integer(c_int) function g6_print_chip_status(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      ! Sends one particle at rest to nclusters clusters from clusterid on. The one call
-      ! whose arguments all go by reference.
+      ! The one call whose arguments all go by reference.
       integer(c_int) function g6_set_j_particle_multisend_mxfast_( &
          clusterid, nclusters, address, index, mass, x) &
          bind(c, name='g6_set_j_particle_multisend_mxfast_')
          import :: c_int, c_double
          integer(c_int), intent(in) :: clusterid, nclusters, address, index
          real(c_double), intent(in) :: mass, x(3)
-      end function
-
-      ! The multi-card library's cluster-less forms: one memory of their own.
-      integer(c_int) function g6_open_all() bind(c)
-         import :: c_int
-      end function
-
-      integer(c_int) function g6_close_all() bind(c)
-         import :: c_int
-      end function
-
-      integer(c_int) function g6_reset_all() bind(c)
-         import :: c_int
-      end function
-
-      integer(c_int) function g6_reset_fofpga_all() bind(c)
-         import :: c_int
       end function
 
       integer(c_int) function g6_set_ti_all(ti) bind(c)
@@ -491,22 +344,12 @@ module g6lib
          integer(c_int), value :: size
       end function
 
-      integer(c_int) function g6_flush_jp_buffer_all() bind(c)
-         import :: c_int
-      end function
-
-      integer(c_int) function g6_read_neighbour_list_all() bind(c)
-         import :: c_int
-      end function
-
       integer(c_int) function g6_get_neighbour_list_all(ipipe, maxlength, nblen, nbl) bind(c)
          import :: c_int
          integer(c_int), value :: ipipe, maxlength
          integer(c_int), intent(out) :: nblen, nbl(*)
       end function
 
-      ! The group that firsthalf and lasthalf were made of: i particles one by one into
-      ! pipes (address from 0), then the numbers of i and j particles, then the result.
       integer(c_int) function g6_set_nip(clusterid, nip) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, nip
@@ -517,7 +360,6 @@ module g6lib
          integer(c_int), value :: clusterid, njp
       end function
 
-      ! Ignored.
       integer(c_int) function g6_set_i_particle_scales_from_real_value( &
          clusterid, address, acc, jerk, phi, jfactor, ffactor) bind(c)
          import :: c_int, c_double
@@ -533,7 +375,6 @@ module g6lib
          real(c_double), value :: eps2, h2
       end function
 
-      ! flag(nip): 0, or the code of the fault.
       integer(c_int) function g6_get_force(clusterid, acc, jerk, phi, flag) bind(c)
          import :: c_int, c_double
          integer(c_int), value :: clusterid
@@ -548,49 +389,23 @@ module g6lib
          integer(c_int), intent(out) :: nnbindex(*), flag(*)
       end function
 
-      ! ---- g6x: what the hardware library did not have -------------------------------
-
-      ! Text of the last fault or warning of a cluster (of the process, if the cluster is
-      ! unknown), cut to length characters with its final c_null_char. Returns the code,
-      ! 0 if there is none.
       integer(c_int) function g6x_last_error(clusterid, buffer, length) bind(c)
          import :: c_int, c_char
          integer(c_int), value :: clusterid, length
          character(kind=c_char), intent(out) :: buffer(*)
       end function
 
-      integer(c_int) function g6x_last_warning(clusterid, buffer, length) bind(c)
-         import :: c_int, c_char
-         integer(c_int), value :: clusterid, length
-         character(kind=c_char), intent(out) :: buffer(*)
-      end function
-
-      integer(c_int) function g6x_clear_error(clusterid) bind(c)
-         import :: c_int
-         integer(c_int), value :: clusterid
-      end function
-
-      ! "grape6py MAJOR.MINOR.PATCH"; returns 10000 major + 100 minor + patch.
       integer(c_int) function g6x_version(buffer, length) bind(c)
          import :: c_int, c_char
          character(kind=c_char), intent(out) :: buffer(*)
          integer(c_int), value :: length
       end function
 
-      ! g6_open on a given backend (G6X_BACKEND_*), whatever GRAPE6_BACKEND says.
       integer(c_int) function g6x_open(clusterid, backend) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, backend
       end function
 
-      ! Backend and instruction set or device of an open cluster: "cpu avx512".
-      integer(c_int) function g6x_backend(clusterid, buffer, length) bind(c)
-         import :: c_int, c_char
-         integer(c_int), value :: clusterid, length
-         character(kind=c_char), intent(out) :: buffer(*)
-      end function
-
-      ! Set or read an option: G6X_E_ARGUMENT for an unknown key or a value out of range.
       integer(c_int) function g6x_set_int(clusterid, key, value) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, key, value
@@ -614,24 +429,20 @@ module g6lib
          real(c_double), intent(out) :: value
       end function
 
-      ! Scale exponents (length, mass, velocity) that a force call with nj would use.
       integer(c_int) function g6x_get_scale(clusterid, nj, exponent) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, nj
          integer(c_int), intent(out) :: exponent(3)
       end function
 
-      ! Where such a call has its origin of places and of velocities.
       integer(c_int) function g6x_get_origin(clusterid, nj, origin, drift) bind(c)
          import :: c_int, c_double
          integer(c_int), value :: clusterid, nj
          real(c_double), intent(out) :: origin(3), drift(3)
       end function
 
-      ! Writes n j particles at once: mass(n), x(3, n). The others are addresses of arrays
-      ! (c_loc), or c_null_ptr: for address (integer(n)), slots 0 .. n-1 in order; for
-      ! index (integer(n)), the address; for tj, dtj (real(n)), k18, j6, a2, v
-      ! (real(3, n)), zeros. Returns the first fault met; the others are written.
+      ! May be c_null_ptr: integer address(n), index(n); real tj(n), dtj(n), k18(3, n), j6(3, n),
+      ! a2(3, n), v(3, n).
       integer(c_int) function g6x_set_j_particles(clusterid, n, address, index, tj, dtj, mass, &
                                                   k18, j6, a2, v, x) bind(c)
          import :: c_int, c_double, c_ptr
@@ -642,9 +453,8 @@ module g6lib
          real(c_double), intent(in) :: x(3, *)
       end function
 
-      ! Arrays in the memory of the cluster's device (option G6X_DEVICE): their addresses there
-      ! (c_devloc of CUDA Fortran), x and its like (3, n). stream: a CUDA stream, c_null_ptr for
-      ! the default one. As g6x_set_j_particles, but after a fault none was written.
+      ! Arrays in the memory of the cluster's device: their addresses there (c_devloc of CUDA
+      ! Fortran), x and its like (3, n). stream: a CUDA stream, c_null_ptr for the default one.
       integer(c_int) function g6x_set_j_particles_device(clusterid, n, address, index, tj, mass, &
                                                          k18, j6, a2, v, x, stream) bind(c)
          import :: c_int, c_ptr
@@ -652,7 +462,6 @@ module g6lib
          type(c_ptr), value :: address, index, tj, mass, k18, j6, a2, v, x, stream
       end function
 
-      ! As g6_get_predicted_j_particles; ends the last force call.
       integer(c_int) function g6x_get_predicted_j_particles_device(clusterid, nj, x, v, stream) &
          bind(c)
          import :: c_int, c_ptr
@@ -660,8 +469,7 @@ module g6lib
          type(c_ptr), value :: x, v, stream
       end function
 
-      ! A whole force call. h2, nearest, distance (real(4)) may be c_null_ptr; without h2 there are
-      ! no lists.
+      ! h2, nearest, distance (real(4)) may be c_null_ptr.
       integer(c_int) function g6x_forces_device(clusterid, nj, ni, index, x, v, eps2, h2, acc, &
                                                 jerk, pot, nearest, distance, stream) bind(c)
          import :: c_int, c_double, c_ptr
@@ -671,8 +479,6 @@ module g6lib
          type(c_ptr), value :: h2, acc, jerk, pot, nearest, distance, stream
       end function
 
-      ! Block steps on the host, by the fourth-order Hermite scheme: particles address(ni)
-      ! (0-based) of t(n), dt(n), x, v, a, j(3, n), predicted to `time`.
       integer(c_int) function g6x_hermite_predict(ni, address, time, t, x, v, a, j, xi, vi) &
          bind(c)
          import :: c_int, c_double
@@ -683,8 +489,7 @@ module g6lib
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
       end function
 
-      ! ... corrected with acc and jerk, moved there, and dt their next steps. noise, dt: addresses
-      ! of arrays (c_loc), or c_null_ptr: no errors of acc known; only xi and vi are written.
+      ! May be c_null_ptr: real noise(ni), dt(n).
       integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, &
                                                   jerk, noise, t, dt, x, v, a, j, xi, vi) bind(c)
          import :: c_int, c_double, c_ptr
@@ -699,8 +504,6 @@ module g6lib
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
       end function
 
-      ! The same for particles that live on the device, all addresses its own: type(g6x_hermite).
-      ! A block step is next, predict, g6x_forces_device, correct; see g6lib.h.
       integer(c_int) function g6x_hermite_next_device(clusterid, h, time, stream) bind(c)
          import :: c_int, c_double, c_ptr, g6x_hermite
          integer(c_int), value :: clusterid
@@ -717,7 +520,6 @@ module g6lib
          type(c_ptr), value :: stream
       end function
 
-      ! what: G6X_HERMITE_MOVE + G6X_HERMITE_WRITE, or one of them, or 0.
       integer(c_int) function g6x_hermite_correct_device(clusterid, h, ni, time, what, stream) &
          bind(c)
          import :: c_int, c_double, c_ptr, g6x_hermite
@@ -727,8 +529,7 @@ module g6lib
          type(c_ptr), value :: stream
       end function
 
-      ! Trees: octrees that a program makes itself, apart from clusters. x(3, n), mass(n); v: the
-      ! address of v(3, n) (c_loc), or c_null_ptr: no jerk is wanted. A number > 0, or a code.
+      ! May be c_null_ptr: real v(3, n).
       integer(c_int) function g6x_tree_open(n, x, v, mass) bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: n
@@ -742,14 +543,12 @@ module g6lib
          integer(c_int), value :: tree
       end function
 
-      ! key: G6X_THREADS or G6X_ISA.
       integer(c_int) function g6x_tree_set_int(tree, key, value) bind(c)
          import :: c_int
          integer(c_int), value :: tree, key, value
       end function
 
-      ! Addresses of arrays, or c_null_ptr: x, v(3, ni), the tree's own particles without x;
-      ! self(ni) (integer), particles counted from 0; last_acc(ni); jerk(3, ni).
+      ! May be c_null_ptr: real x(3, ni), v(3, ni), last_acc(ni), jerk(3, ni); integer self(ni).
       integer(c_int) function g6x_tree_forces(tree, ni, x, v, self, eps2, method, order, theta, &
                                               last_acc, bound, acc, jerk, pot) bind(c)
          import :: c_int, c_double, c_ptr
@@ -759,8 +558,8 @@ module g6lib
          real(c_double), intent(out) :: acc(3, *), pot(*)
       end function
 
-      ! x, self as above; start(ni + 1) (integer(c_long_long)) and found (integer) likewise: with
-      ! c_null_ptr the particles are only counted. Both they and start count from 0.
+      ! May be c_null_ptr: x, self as above; integer(c_long_long) start(ni + 1), which counts from 0;
+      ! integer found(*).
       integer(c_int) function g6x_tree_within(tree, ni, x, self, h2, start, count, found) bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: tree, ni
@@ -777,9 +576,7 @@ module g6lib
          real(c_double), intent(out) :: r2(k, *)
       end function
 
-      ! Many walks in one call: targets i_start(w) to i_start(w + 1) - 1 of xi, from 0 on, feel
-      ! entries j_start(w) to j_start(w + 1) - 1 of j_list, which are numbers, from 0, of xj, mj;
-      ! or of xj and mj themselves, if j_list is c_null_ptr (else c_loc of an integer array).
+      ! i_start, j_start and the integers of j_list, which may be c_null_ptr, count from 0.
       integer(c_int) function g6x_walks(clusterid, nwalks, i_start, xi, j_start, j_list, nj, xj, &
                                         mj, eps2, acc, pot) bind(c)
          import :: c_int, c_long_long, c_double, c_ptr
@@ -791,8 +588,8 @@ module g6lib
          real(c_double), intent(inout) :: acc(3, *), pot(*)
       end function
 
-      ! The same in two halves, with arrays of addresses (c_loc): of each walk's targets, particles
-      ! and cells, ni, nj and nc(nwalks) of them; nc, xc, mc may be c_null_ptr.
+      ! Arrays of addresses (c_loc) of each walk's arrays; nc, xc, mc may be c_null_ptr, else they are
+      ! such arrays, and integer nc(nwalks).
       integer(c_int) function g6x_walks_dispatch(clusterid, tag, nwalks, ni, xi, nj, xj, mj, nc, &
                                                  xc, mc, eps2) bind(c)
          import :: c_int, c_double, c_ptr
@@ -810,8 +607,6 @@ module g6lib
          type(c_ptr), intent(in) :: acc(*), pot(*)
       end function
 
-      ! Order-free partial sums: words(G6X_PARTIAL_WORDS, ni), readable between firsthalf
-      ! and the next one. Rows made with equal scales may be added in any order.
       integer(c_int) function g6x_get_partial(clusterid, ni, words) bind(c)
          import :: c_int, c_long_long, G6X_PARTIAL_WORDS
          integer(c_int), value :: clusterid, ni
@@ -833,5 +628,18 @@ module g6lib
       end function
 
    end interface
+
+   ! ---- calls with the arguments of another -------------------------------------------
+
+   procedure(g6_open), bind(c) :: g6_close, g6_reset, g6_reset_fofpga, g6_reinitialize, &
+      g6_flush_jp_buffer, g6_getnjmax, g6_read_neighbour_list, g6_read_neighbour_list_old, &
+      g6_print_chip_status, g6x_clear_error
+   procedure(g6_npipes), bind(c) :: get_device_count, force_j_particle_send, &
+      g6_get_neighbour_list_sort_mode, g6_open_all, g6_close_all, g6_reset_all, &
+      g6_reset_fofpga_all, g6_flush_jp_buffer_all, g6_read_neighbour_list_all
+   procedure(g6calc_lasthalf), bind(c) :: g6calc_lasthalfn
+   procedure(g6calc_lasthalf2), bind(c) :: g6calc_lasthalf2n
+   procedure(g6calc_lasthalf2p), bind(c) :: g6calc_lasthalf2np
+   procedure(g6x_last_error), bind(c) :: g6x_last_warning, g6x_backend
 
 end module g6lib
