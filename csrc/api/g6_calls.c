@@ -29,8 +29,7 @@ int api_g6_calls_idle(int64_t id)
     int code;
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
-    session_registry_release(s);
-    return 0;
+    return session_registry_leave(s, 0);
 }
 
 int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_recent()); }
@@ -45,12 +44,9 @@ int api_g6_calls_set_ti(int64_t id, double ti)
     s->time = ti;
     if (MISTAKE(predict_in_set_ti)) mutants_let_go(&s->j);
     s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
-    if (s->time_bad)
-        code = error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
-    else
-        code = 0;
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(
+        s, s->time_bad ? error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf")
+                       : 0);
 }
 
 static int explain(struct session *s, int code, int address, int index)
@@ -87,8 +83,7 @@ int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mas
     } else {
         code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
     }
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
 int api_g6_calls_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x)
@@ -121,8 +116,7 @@ int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *in
         if (code && !first) first = explain(s, code, a, label);
         if (!code && MISTAKE(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);
     }
-    session_registry_release(s);
-    return first;
+    return session_registry_leave(s, first);
 }
 
 static int predict(struct session *s, int64_t address, double x[3], double v[3])
@@ -155,8 +149,7 @@ static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, si
     for (int k = 0; !code && k < n; k++)
         (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
     fpenv_leave(&host);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
 int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v)
@@ -178,9 +171,7 @@ int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const doubl
     int code;
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
-    code = session_force_first(s, nj, ni, index, x, v, eps2, each, h2);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_force_first(s, nj, ni, index, x, v, eps2, each, h2));
 }
 
 int api_g6_calls_first_null(int64_t id)
@@ -189,23 +180,21 @@ int api_g6_calls_first_null(int64_t id)
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->call.made = 0;
-    code = error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(
+        s, error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer"));
 }
 
-/* `lacks`: an output that the call must have is a null pointer. */
-static int last(int64_t id, int nj, int ni, int lacks, double3 *acc, double3 *jerk, double *pot,
-                int *nearest, float *distance)
+int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
+                      double *pot, int *nearest, float *distance)
 {
     int code;
+    const int lacks = ni > 0 && ((what != FORCES && !nearest) || (what == DISTANCES && !distance));
     struct session *s = session_registry_take(id, &code);
     if (!s || lacks) session_output_nan(ni, acc, jerk, pot, nearest, distance);
     if (!s) return code;
-    code = lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
-                 : session_force_last(s, nj, ni, acc, jerk, pot, nearest, distance);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(
+        s, lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
+                 : session_force_last(s, nj, ni, acc, jerk, pot, nearest, distance));
 }
 
 int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
@@ -213,23 +202,6 @@ int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nea
 {
     session_output_nan(ni, acc, jerk, pot, nearest, distance);
     return session_registry_no_session(G6X_E_NULL, "null pointer in a force call");
-}
-
-int api_g6_calls_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot)
-{
-    return last(id, nj, ni, 0, acc, jerk, pot, NULL, NULL);
-}
-
-int api_g6_calls_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
-                       int *nearest)
-{
-    return last(id, nj, ni, !nearest && ni > 0, acc, jerk, pot, nearest, NULL);
-}
-
-int api_g6_calls_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
-                        int *nearest, float *distance)
-{
-    return last(id, nj, ni, (!nearest || !distance) && ni > 0, acc, jerk, pot, nearest, distance);
 }
 
 /* ---- neighbour lists -------------------------------------------------------------- */
@@ -249,12 +221,10 @@ int api_g6_calls_read_lists(int64_t id)
     int code;
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
-    if (!s->call.made)
-        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
-    else
-        code = s->call.code;
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, s->call.made
+                                         ? s->call.code
+                                         : error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+                                                     "g6_read_neighbour_list without firsthalf"));
 }
 
 int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list)
@@ -265,9 +235,7 @@ int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *lis
         if (length) *length = 0;
         return code;
     }
-    code = session_force_list(s, pipe, maxlength, length, list);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_force_list(s, pipe, maxlength, length, list));
 }
 
 /* ---- the low-level group ------------------------------------------------------------ */
@@ -278,8 +246,7 @@ int api_g6_calls_set_nip(int64_t id, int nip)
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->pipes.nip = nip;
-    session_registry_release(s);
-    return 0;
+    return session_registry_leave(s, 0);
 }
 
 int api_g6_calls_set_njp(int64_t id, int njp)
@@ -288,8 +255,7 @@ int api_g6_calls_set_njp(int64_t id, int njp)
     struct session *s = session_registry_take(id, &code);
     if (!s) return code;
     s->pipes.njp = njp;
-    session_registry_release(s);
-    return 0;
+    return session_registry_leave(s, 0);
 }
 
 int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, const double *v,
@@ -314,13 +280,11 @@ int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, cons
         p->eps2[address] = eps2;
         p->h2[address] = h2;
     }
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
-/* `etc`: nearest neighbours are wanted, and must have a place to go. */
-static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc, int *nearest,
-                     int *flag)
+int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc,
+                           int *nearest, int *flag)
 {
     int code;
     struct session *s = session_registry_take(id, &code);
@@ -341,17 +305,5 @@ static int get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int e
         session_output_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
-    session_registry_release(s);
-    return code;
-}
-
-int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag)
-{
-    return get_force(id, acc, jerk, pot, 0, NULL, flag);
-}
-
-int api_g6_calls_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                               int *flag)
-{
-    return get_force(id, acc, jerk, pot, 1, nearest, flag);
+    return session_registry_leave(s, code);
 }

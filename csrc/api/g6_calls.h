@@ -32,11 +32,10 @@ int api_g6_calls_predicted6(int first, int n, double *x6);
 /* eps2: one value, or ni of them if `each`. */
 int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const double3 *x,
                        const double3 *v, const double *eps2, int each, const double *h2);
-int api_g6_calls_last(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot);
-int api_g6_calls_last2(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
-                       int *nearest);
-int api_g6_calls_last2p(int64_t id, int nj, int ni, double3 *acc, double3 *jerk, double *pot,
-                        int *nearest, float *distance);
+/* What is asked for besides acc, jerk and pot: nothing, `nearest`, or `distance`, too. */
+enum last_half { FORCES, NEAREST, DISTANCES };
+int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
+                      double *pot, int *nearest, float *distance);
 /* A firsthalf that lacks a scalar: there is none, then. */
 int api_g6_calls_first_null(int64_t id);
 /* A force call that lacks a pointer: the outputs that are there become NaN. */
@@ -52,8 +51,8 @@ int api_g6_calls_set_nip(int64_t id, int nip);
 int api_g6_calls_set_njp(int64_t id, int njp);
 int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, const double *v,
                        double eps2, double h2);
-int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int *flag);
-int api_g6_calls_get_force_etc(int64_t id, double3 *acc, double3 *jerk, double *pot, int *nearest,
-                               int *flag);
+/* `etc`: nearest neighbours are wanted, and must have a place to go. */
+int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc,
+                           int *nearest, int *flag);
 
 #endif

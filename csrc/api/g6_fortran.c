@@ -15,6 +15,25 @@
     int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
     int name##_(__VA_ARGS__)
 
+/* Of arguments that are not looked at. */
+#define UNUSED __attribute__((unused))
+/* Defines name, and name_all, whose cluster is SESSION_ALL. */
+#define CALLS(name, result, ...)                                                                   \
+    FORTRAN(name, int *clusterid, __VA_ARGS__)                                                     \
+    {                                                                                              \
+        const int64_t id = id_of(clusterid);                                                       \
+        return result;                                                                             \
+    }                                                                                              \
+    FORTRAN(name##_all, __VA_ARGS__)                                                               \
+    {                                                                                              \
+        const int64_t id = SESSION_ALL;                                                            \
+        return result;                                                                             \
+    }
+/* The same of a call without further arguments. */
+#define CALLS0(name, call)                                                                         \
+    FORTRAN(name, int *clusterid) { return call(id_of(clusterid)); }                               \
+    FORTRAN(name##_all, void) { return call(SESSION_ALL); }
+
 static int missing(void)
 {
     return session_registry_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
@@ -29,6 +48,8 @@ FORTRAN(g6_open, int *clusterid)
     return api_g6_calls_open(clusterid ? *clusterid : 0);
 }
 FORTRAN(g6_close, int *clusterid) { return api_g6_calls_close(clusterid ? *clusterid : 0); }
+FORTRAN(g6_open_all, void) { return api_g6_calls_open(SESSION_ALL); }
+FORTRAN(g6_close_all, void) { return api_g6_calls_close(SESSION_ALL); }
 FORTRAN(g6_npipes, void) { return api_g6_calls_npipes(); }
 FORTRAN(get_device_count, void) { return api_g6_calls_device_count(); }
 
@@ -37,28 +58,24 @@ FORTRAN(g6_open_special, int *ndevice, int *list)
     return ndevice ? api_g6_calls_open_special(*ndevice, list) : missing();
 }
 
-FORTRAN(g6_open_special2, int *ndevice, int *list, int *nmax)
+FORTRAN(g6_open_special2, int *ndevice, int *list, UNUSED int *nmax)
 {
-    (void)nmax;
     return ndevice ? api_g6_calls_open_special(*ndevice, list) : missing();
 }
 
 /* Legal before open, and their arguments are not looked at. */
 #define NOTHING(name)                                                                              \
-    FORTRAN(name, void *ignored)                                                                   \
-    {                                                                                              \
-        (void)ignored;                                                                             \
-        return 0;                                                                                  \
-    }
+    FORTRAN(name, UNUSED void *ignored) { return 0; }
 NOTHING(g6_reset)
 NOTHING(g6_reset_fofpga)
 NOTHING(g6_reinitialize)
 NOTHING(g6_set_tunit)
 NOTHING(g6_set_xunit)
+FORTRAN(g6_reset_all, void) { return 0; }
+FORTRAN(g6_reset_fofpga_all, void) { return 0; }
 
-FORTRAN(g6_set_overflow_flag_test_mode, int *aflag, int *jflag, int *pflag)
+FORTRAN(g6_set_overflow_flag_test_mode, UNUSED int *aflag, UNUSED int *jflag, UNUSED int *pflag)
 {
-    (void)aflag, (void)jflag, (void)pflag;
     return 0;
 }
 
@@ -69,30 +86,24 @@ FORTRAN(g6_set_neighbour_list_sort_mode, int *mode)
 FORTRAN(g6_get_neighbour_list_sort_mode, void) { return api_g6_calls_sort_mode(); }
 
 /* No-ops on an open cluster. */
-#define IDLE(name)                                                                                 \
-    FORTRAN(name, int *clusterid, int *ignored)                                                    \
-    {                                                                                              \
-        (void)ignored;                                                                             \
-        return api_g6_calls_idle(id_of(clusterid));                                                \
-    }
-IDLE(g6_initialize_jp_buffer)
-IDLE(g6_flush_jp_buffer_and_multisend)
-IDLE(g6_setup_njdata)
-FORTRAN(g6_flush_jp_buffer, int *clusterid) { return api_g6_calls_idle(id_of(clusterid)); }
+#define IDLE(name, ...)                                                                            \
+    FORTRAN(name, int *clusterid, __VA_ARGS__) { return api_g6_calls_idle(id_of(clusterid)); }
+IDLE(g6_flush_jp_buffer_and_multisend, UNUSED int *nclusters)
+IDLE(g6_setup_njdata, UNUSED int *nj)
+IDLE(g6_set_i_particle_scales_from_real_value, UNUSED int *address, UNUSED double *acc,
+     UNUSED double *jerk, UNUSED double *phi, UNUSED double *jfactor, UNUSED double *ffactor)
+CALLS(g6_initialize_jp_buffer, api_g6_calls_idle(id), UNUSED int *size)
+CALLS0(g6_flush_jp_buffer, api_g6_calls_idle)
 FORTRAN(g6_print_chip_status, int *clusterid) { return api_g6_calls_idle(id_of(clusterid)); }
 FORTRAN(force_j_particle_send, void) { return api_g6_calls_idle_recent(); }
 
-FORTRAN(g6_set_ti, int *clusterid, double *ti)
-{
-    return ti ? api_g6_calls_set_ti(id_of(clusterid), *ti) : missing();
-}
+CALLS(g6_set_ti, ti ? api_g6_calls_set_ti(id, *ti) : missing(), double *ti)
 
 /* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
 static __attribute__((noinline)) int set_j(int *clusterid, int *address, int *index, double *tj,
-                                           double *dtj, double *mass, double *k18, double *j6,
-                                           double *a2, double *v, double *x)
+                                           UNUSED double *dtj, double *mass, double *k18,
+                                           double *j6, double *a2, double *v, double *x)
 {
-    (void)dtj;
     if (!address || !index || !tj || !mass) return missing();
     return api_g6_calls_set_j(id_of(clusterid), *address, *index, *tj, *mass, k18, j6, a2, v, x);
 }
@@ -106,11 +117,17 @@ FORTRAN(g6_set_j_particle, int *clusterid, int *address, int *index, double *tj,
     return set_j(clusterid, address, index, tj, dtj, mass, k18, j6, a2, v, x);
 }
 
-FORTRAN(g6_set_j_particle_mxonly, int *clusterid, int *address, int *index, double *mass, double *x)
+FORTRAN(g6_set_j_particle_all, int *address, int *index, double *tj, UNUSED double *dtj,
+        double *mass, double *k18, double *j6, double *a2, double *v, double *x)
 {
-    if (!address || !index || !mass) return missing();
-    return api_g6_calls_set_j_at_rest(id_of(clusterid), *address, *index, *mass, x);
+    if (!address || !index || !tj || !mass) return missing();
+    return api_g6_calls_set_j(SESSION_ALL, *address, *index, *tj, *mass, k18, j6, a2, v, x);
 }
+
+CALLS(g6_set_j_particle_mxonly,
+      address && index && mass ? api_g6_calls_set_j_at_rest(id, *address, *index, *mass, x)
+                               : missing(),
+      int *address, int *index, double *mass, double *x)
 
 FORTRAN(g6_set_j_particle_multisend_mxfast, int *clusterid, int *nclusters, int *address,
         int *index, double *mass, double x[3])
@@ -141,96 +158,66 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
     return addr && nj ? api_g6_calls_predicted6(*addr, *nj, x6) : missing();
 }
 
-/* The arguments that force calls share; those the hardware alone used have no names. */
+/* The arguments that force calls share. */
 #define FIRST_ARGUMENTS                                                                            \
-    int *nj, int *ni, int *index, double3 *xi, double3 *vi, double3 *aold, double3 *j6old,         \
-        double *phiold, double *eps2, double *h2
-#define FIRST nj, ni, index, xi, vi, aold, j6old, phiold, eps2, h2
+    int *nj, int *ni, int *index, double3 *xi, double3 *vi, UNUSED double3 *aold,                  \
+        UNUSED double3 *j6old, UNUSED double *phiold, double *eps2, double *h2
 #define LAST_ARGUMENTS                                                                             \
-    int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2, double *h2,              \
-        double3 *acc, double3 *jerk, double *pot
-#define LAST nj, ni, index, xi, vi, eps2, h2, acc, jerk, pot
+    int *nj, int *ni, UNUSED int *index, UNUSED double3 *xi, UNUSED double3 *vi,                   \
+        UNUSED double *eps2, UNUSED double *h2, double3 *acc, double3 *jerk, double *pot
 
 /* each: every i particle has a softening of its own. */
-static int first(int64_t id, FIRST_ARGUMENTS, int each)
+static int first(int64_t id, int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2,
+                 int each, double *h2)
 {
-    (void)aold, (void)j6old, (void)phiold;
     if (!nj || !ni || !eps2) return api_g6_calls_first_null(id);
     return api_g6_calls_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);
 }
 
-enum last_half { FORCES, NEAREST, DISTANCE };
-
-static int last(int64_t id, LAST_ARGUMENTS, enum last_half what, int *nnbindex, float *rnnb)
+static int last(int64_t id, enum last_half what, int *nj, int *ni, double3 *acc, double3 *jerk,
+                double *pot, int *nnbindex, float *rnnb)
 {
-    (void)index, (void)xi, (void)vi, (void)eps2, (void)h2;
     if (!nj || !ni) return api_g6_calls_null(ni ? *ni : 0, acc, jerk, pot, nnbindex, rnnb);
-    if (what == FORCES) return api_g6_calls_last(id, *nj, *ni, acc, jerk, pot);
-    if (what == NEAREST) return api_g6_calls_last2(id, *nj, *ni, acc, jerk, pot, nnbindex);
-    return api_g6_calls_last2p(id, *nj, *ni, acc, jerk, pot, nnbindex, rnnb);
+    return api_g6_calls_last(id, what, *nj, *ni, acc, jerk, pot, nnbindex, rnnb);
 }
 
-FORTRAN(g6calc_firsthalf, int *clusterid, FIRST_ARGUMENTS)
-{
-    return first(id_of(clusterid), FIRST, 0);
-}
-
-FORTRAN(g6calc_firsthalf0, int *clusterid, FIRST_ARGUMENTS, int *mode)
-{
-    (void)mode;
-    return first(id_of(clusterid), FIRST, 1);
-}
-
-FORTRAN(g6calc_lasthalf, int *clusterid, LAST_ARGUMENTS)
-{
-    return last(id_of(clusterid), LAST, FORCES, NULL, NULL);
-}
-
-FORTRAN(g6calc_lasthalf0, int *clusterid, LAST_ARGUMENTS, int *mode)
-{
-    (void)mode;
-    return last(id_of(clusterid), LAST, FORCES, NULL, NULL);
-}
+CALLS(g6calc_firsthalf, first(id, nj, ni, index, xi, vi, eps2, 0, h2), FIRST_ARGUMENTS)
+CALLS(g6calc_firsthalf0, first(id, nj, ni, index, xi, vi, eps2, 1, h2), FIRST_ARGUMENTS,
+      UNUSED int *mode)
+CALLS(g6calc_lasthalf, last(id, FORCES, nj, ni, acc, jerk, pot, NULL, NULL), LAST_ARGUMENTS)
+CALLS(g6calc_lasthalf0, last(id, FORCES, nj, ni, acc, jerk, pot, NULL, NULL), LAST_ARGUMENTS,
+      UNUSED int *mode)
+CALLS(g6calc_lasthalf2, last(id, NEAREST, nj, ni, acc, jerk, pot, nnbindex, NULL), LAST_ARGUMENTS,
+      int *nnbindex)
 
 FORTRAN(g6calc_lasthalfn, int *clusterid, LAST_ARGUMENTS)
 {
-    return last(id_of(clusterid), LAST, FORCES, NULL, NULL);
-}
-
-FORTRAN(g6calc_lasthalf2, int *clusterid, LAST_ARGUMENTS, int *nnbindex)
-{
-    return last(id_of(clusterid), LAST, NEAREST, nnbindex, NULL);
+    return last(id_of(clusterid), FORCES, nj, ni, acc, jerk, pot, NULL, NULL);
 }
 
 FORTRAN(g6calc_lasthalf2n, int *clusterid, LAST_ARGUMENTS, int *nnbindex)
 {
-    return last(id_of(clusterid), LAST, NEAREST, nnbindex, NULL);
+    return last(id_of(clusterid), NEAREST, nj, ni, acc, jerk, pot, nnbindex, NULL);
 }
 
 FORTRAN(g6calc_lasthalf2p, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)
 {
-    return last(id_of(clusterid), LAST, DISTANCE, nnbindex, rnnb);
+    return last(id_of(clusterid), DISTANCES, nj, ni, acc, jerk, pot, nnbindex, rnnb);
 }
 
 FORTRAN(g6calc_lasthalf2np, int *clusterid, LAST_ARGUMENTS, int *nnbindex, float *rnnb)
 {
-    return last(id_of(clusterid), LAST, DISTANCE, nnbindex, rnnb);
+    return last(id_of(clusterid), DISTANCES, nj, ni, acc, jerk, pot, nnbindex, rnnb);
 }
 
-FORTRAN(g6_read_neighbour_list, int *clusterid)
-{
-    return api_g6_calls_read_lists(id_of(clusterid));
-}
+CALLS0(g6_read_neighbour_list, api_g6_calls_read_lists)
 FORTRAN(g6_read_neighbour_list_old, int *clusterid)
 {
     return api_g6_calls_read_lists(id_of(clusterid));
 }
-
-FORTRAN(g6_get_neighbour_list, int *clusterid, int *ipipe, int *maxlength, int *nblen, int *nbl)
-{
-    if (!ipipe || !maxlength) return missing();
-    return api_g6_calls_list(id_of(clusterid), *ipipe, *maxlength, nblen, nbl);
-}
+CALLS(g6_get_neighbour_list,
+      ipipe &&maxlength ? api_g6_calls_list(id, *ipipe, *maxlength, nblen, nbl) : missing(),
+      int *ipipe, int *maxlength, int *nblen, int *nbl)
 
 FORTRAN(g6_set_nip, int *clusterid, int *nip)
 {
@@ -242,13 +229,6 @@ FORTRAN(g6_set_njp, int *clusterid, int *njp)
     return njp ? api_g6_calls_set_njp(id_of(clusterid), *njp) : missing();
 }
 
-FORTRAN(g6_set_i_particle_scales_from_real_value, int *clusterid, int *address, double *acc,
-        double *jerk, double *phi, double *jfactor, double *ffactor)
-{
-    (void)address, (void)acc, (void)jerk, (void)phi, (void)jfactor, (void)ffactor;
-    return api_g6_calls_idle(id_of(clusterid));
-}
-
 FORTRAN(g6_set_i_particle, int *clusterid, int *address, int *index, double *x, double *v,
         double *eps2, double *h2)
 {
@@ -258,73 +238,11 @@ FORTRAN(g6_set_i_particle, int *clusterid, int *address, int *index, double *x, 
 
 FORTRAN(g6_get_force, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *flag)
 {
-    return api_g6_calls_get_force(id_of(clusterid), acc, jerk, phi, flag);
+    return api_g6_calls_get_force(id_of(clusterid), acc, jerk, phi, 0, NULL, flag);
 }
 
 FORTRAN(g6_get_force_etc, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *nnbindex,
         int *flag)
 {
-    return api_g6_calls_get_force_etc(id_of(clusterid), acc, jerk, phi, nnbindex, flag);
-}
-
-/* ---- the multi-card library's forms ------------------------------------------------ */
-
-FORTRAN(g6_open_all, void) { return api_g6_calls_open(SESSION_ALL); }
-FORTRAN(g6_close_all, void) { return api_g6_calls_close(SESSION_ALL); }
-FORTRAN(g6_reset_all, void) { return 0; }
-FORTRAN(g6_reset_fofpga_all, void) { return 0; }
-
-FORTRAN(g6_set_ti_all, double *ti)
-{
-    return ti ? api_g6_calls_set_ti(SESSION_ALL, *ti) : missing();
-}
-
-FORTRAN(g6_set_j_particle_all, int *address, int *index, double *tj, double *dtj, double *mass,
-        double *k18, double *j6, double *a2, double *v, double *x)
-{
-    (void)dtj;
-    if (!address || !index || !tj || !mass) return missing();
-    return api_g6_calls_set_j(SESSION_ALL, *address, *index, *tj, *mass, k18, j6, a2, v, x);
-}
-
-FORTRAN(g6_set_j_particle_mxonly_all, int *address, int *index, double *mass, double *x)
-{
-    if (!address || !index || !mass) return missing();
-    return api_g6_calls_set_j_at_rest(SESSION_ALL, *address, *index, *mass, x);
-}
-
-FORTRAN(g6calc_firsthalf_all, FIRST_ARGUMENTS) { return first(SESSION_ALL, FIRST, 0); }
-
-FORTRAN(g6calc_firsthalf0_all, FIRST_ARGUMENTS, int *mode)
-{
-    (void)mode;
-    return first(SESSION_ALL, FIRST, 1);
-}
-
-FORTRAN(g6calc_lasthalf_all, LAST_ARGUMENTS) { return last(SESSION_ALL, LAST, FORCES, NULL, NULL); }
-
-FORTRAN(g6calc_lasthalf0_all, LAST_ARGUMENTS, int *mode)
-{
-    (void)mode;
-    return last(SESSION_ALL, LAST, FORCES, NULL, NULL);
-}
-
-FORTRAN(g6calc_lasthalf2_all, LAST_ARGUMENTS, int *nnbindex)
-{
-    return last(SESSION_ALL, LAST, NEAREST, nnbindex, NULL);
-}
-
-FORTRAN(g6_initialize_jp_buffer_all, int *size)
-{
-    (void)size;
-    return api_g6_calls_idle(SESSION_ALL);
-}
-
-FORTRAN(g6_flush_jp_buffer_all, void) { return api_g6_calls_idle(SESSION_ALL); }
-FORTRAN(g6_read_neighbour_list_all, void) { return api_g6_calls_read_lists(SESSION_ALL); }
-
-FORTRAN(g6_get_neighbour_list_all, int *ipipe, int *maxlength, int *nblen, int *nbl)
-{
-    if (!ipipe || !maxlength) return missing();
-    return api_g6_calls_list(SESSION_ALL, *ipipe, *maxlength, nblen, nbl);
+    return api_g6_calls_get_force(id_of(clusterid), acc, jerk, phi, 1, nnbindex, flag);
 }

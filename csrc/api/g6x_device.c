@@ -14,9 +14,7 @@ int g6x_set_j_particles_device(int clusterid, int n, const int address[], const 
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_force_device_receive(s, &from);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_force_device_receive(s, &from));
 }
 
 int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], double (*v)[3],
@@ -25,9 +23,7 @@ int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], 
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_force_device_predicted(s, nj, x, v, stream);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_force_device_predicted(s, nj, x, v, stream));
 }
 
 int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
@@ -47,9 +43,7 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_force_device(s, nj, &targets, &to);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_force_device(s, nj, &targets, &to));
 }
 
 /* ---- integrations ------------------------------------------------------------------------ */
@@ -59,9 +53,7 @@ int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_hermite_device_next(s, h, time, stream);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_hermite_device_next(s, h, time, stream));
 }
 
 int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
@@ -70,9 +62,7 @@ int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int n
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_hermite_device_predict(s, h, ni, time, stream);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_hermite_device_predict(s, h, ni, time, stream));
 }
 
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
@@ -81,7 +71,5 @@ int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int n
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_hermite_device_correct(s, h, ni, time, what, stream);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_hermite_device_correct(s, h, ni, time, what, stream));
 }

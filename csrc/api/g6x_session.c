@@ -59,8 +59,7 @@ int g6x_backend(int clusterid, char *buffer, int length)
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
     s->backend->describe(s->state, &s->options, buffer, length);
-    session_registry_release(s);
-    return 0;
+    return session_registry_leave(s, 0);
 }
 
 /* ---- options ---------------------------------------------------------------------- */
@@ -72,9 +71,7 @@ int g6x_set_int(int clusterid, int key, int value)
     if (!session_registry_any_open()) return session_registry_set_initial(key, value);
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = options_set_int(&s->options, key, value, &s->fault);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, options_set_int(&s->options, key, value, &s->fault));
 }
 
 int g6x_get_int(int clusterid, int key, int *value)
@@ -91,8 +88,7 @@ int g6x_get_int(int clusterid, int key, int *value)
     code = options_get_int(&s->options, key, value);
     if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
     if (key == G6X_DEVICE) *value = session_force_device_number(s);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
 int g6x_set_double(int clusterid, int key, double value)
@@ -101,9 +97,7 @@ int g6x_set_double(int clusterid, int key, double value)
     if (!session_registry_any_open()) return session_registry_set_initial_double(key, value);
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = options_set_double(&s->options, key, value, &s->fault);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, options_set_double(&s->options, key, value, &s->fault));
 }
 
 int g6x_get_double(int clusterid, int key, double *value)
@@ -119,54 +113,44 @@ int g6x_get_double(int clusterid, int key, double *value)
     if (!s) return code;
     code = options_get_double(&s->options, key, value);
     if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
-static struct scale scale_of(struct session *s, int nj)
+/* The scale of a force call with nj; `lacks`: the call has no place for it. */
+static int find_scale(int id, int nj, int lacks, const char *call, struct scale *scale)
 {
+    int code;
     fenv_t host;
+    struct session *s = session_registry_take(id, &code);
+    if (!s) return code;
+    if (lacks || nj < 0)
+        return session_registry_leave(s, error_set(&s->fault, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
+                                                   "%s: null pointer or nj = %d", call, nj));
     fpenv_enter(&host);
-    const struct scale scale = session_force_scale(s, nj);
+    *scale = session_force_scale(s, nj);
     fpenv_leave(&host);
-    return scale;
+    return session_registry_leave(s, 0);
 }
 
 int g6x_get_scale(int clusterid, int nj, int exponent[3])
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    if (!exponent || nj < 0) {
-        code = error_set(&s->fault, exponent ? G6X_E_ARGUMENT : G6X_E_NULL,
-                         "g6x_get_scale: null pointer or nj = %d", nj);
-    } else {
-        const struct scale scale = scale_of(s, nj);
-        exponent[0] = scale.length;
-        exponent[1] = scale.mass;
-        exponent[2] = scale.velocity;
-        code = 0;
-    }
-    session_registry_release(s);
-    return code;
+    struct scale scale;
+    const int code = find_scale(clusterid, nj, !exponent, "g6x_get_scale", &scale);
+    if (code) return code;
+    exponent[0] = scale.length;
+    exponent[1] = scale.mass;
+    exponent[2] = scale.velocity;
+    return 0;
 }
 
 int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    if (!origin || !drift || nj < 0) {
-        code = error_set(&s->fault, origin && drift ? G6X_E_ARGUMENT : G6X_E_NULL,
-                         "g6x_get_origin: null pointer or nj = %d", nj);
-    } else {
-        const struct scale scale = scale_of(s, nj);
-        memcpy(origin, scale.origin, sizeof scale.origin);
-        memcpy(drift, scale.drift, sizeof scale.drift);
-        code = 0;
-    }
-    session_registry_release(s);
-    return code;
+    struct scale scale;
+    const int code = find_scale(clusterid, nj, !origin || !drift, "g6x_get_origin", &scale);
+    if (code) return code;
+    memcpy(origin, scale.origin, sizeof scale.origin);
+    memcpy(drift, scale.drift, sizeof scale.drift);
+    return 0;
 }
 
 /* ---- block steps ------------------------------------------------------------------- */
@@ -248,9 +232,7 @@ int g6x_get_partial(int clusterid, int ni, long long *words)
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (!s) return code;
-    code = session_partial_words_get(s, ni, words);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, session_partial_words_get(s, ni, words));
 }
 
 static int checked(int ni, const void *a, const void *b)

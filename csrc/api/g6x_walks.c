@@ -170,8 +170,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
     }
     code = session_walks_dispatch(s, tag, &w, code);
     memory_free(w.group);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
 /* NaN where the results of a retrieval would have gone. */

@@ -45,6 +45,12 @@ void session_registry_release(struct session *s)
     atomic_store_explicit(&s->lock, 0, memory_order_release);
 }
 
+int session_registry_leave(struct session *s, int code)
+{
+    session_registry_release(s);
+    return code;
+}
+
 static void free_after_fork(struct session *s)
 {
     atomic_store(&s->lock, 0);
