@@ -92,17 +92,15 @@ int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
     if (!s) return code;
     s->grape5.eps2 = checked_eps2(eps, squared);
     s->grape5.n_each = 0;
-    code = s->grape5.eps2 < 0.0 ? error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED) : 0;
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(
+        s, s->grape5.eps2 < 0.0 ? error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED) : 0);
 }
 
 static int make_room_for_eps(struct grape5 *g, int ni)
 {
+    const struct memory_array each[] = {MEMORY_ARRAY(g->eps2_each, ni), {0}};
     if (ni <= g->room_each) return 0;
-    double *more = memory_grown(g->eps2_each, (size_t)ni * sizeof *more);
-    if (!more) return G6X_E_MEMORY;
-    g->eps2_each = more;
+    if (memory_grow_all(each)) return G6X_E_MEMORY;
     g->room_each = ni;
     return 0;
 }
@@ -129,8 +127,7 @@ int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
         g->eps2_each[i] = checked_eps2(eps[i], 0);
         if (g->eps2_each[i] < 0.0) code = error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED);
     }
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, code);
 }
 
 /* The softenings of the next run: *eps2, one or, if *each, one per pipe. */
@@ -164,9 +161,8 @@ int api_g5_calls_set_n(int64_t id, int n)
     if (!s) return code;
     s->grape5.n = n;
     s->grape5.n_given = 1;
-    code = n < 0 ? error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0;
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(
+        s, n < 0 ? error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0);
 }
 
 /* Writes a particle, or a half of one, the other being as it was: NaN if it was never sent, so that
@@ -224,8 +220,7 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
         code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
         if (!first) first = code;
     }
-    session_registry_release(s);
-    return first;
+    return session_registry_leave(s, first);
 }
 
 /* ---- forces ----------------------------------------------------------------------- */
@@ -342,9 +337,7 @@ int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, cons
     int code;
     struct session *s = take(id, &code);
     if (!s) return code;
-    code = set_xi(s, ni, x, each, eps2);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, set_xi(s, ni, x, each, eps2));
 }
 
 int api_g5_calls_run(int64_t id)
@@ -352,9 +345,7 @@ int api_g5_calls_run(int64_t id)
     int code;
     struct session *s = take(id, &code);
     if (!s) return code;
-    code = run(s);
-    session_registry_release(s);
-    return code;
+    return session_registry_leave(s, run(s));
 }
 
 int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)

@@ -11,45 +11,35 @@
 
 enum { SMALLEST_CAPACITY = BLOCK, MOST_SLOTS = 0x7ffffc00 };
 
+#define BY_SLOT(j, slots)                                                                          \
+    MEMORY_ARRAY((j)->body, slots), MEMORY_ARRAY((j)->note, slots),                                \
+        MEMORY_ARRAY((j)->next, slots), MEMORY_ARRAY((j)->previous, slots),                        \
+        MEMORY_ARRAY((j)->changed, (slots) / 64), MEMORY_ARRAY((j)->stale, (slots) / BLOCK)
+#define AT_REST(r, slots) MEMORY_ARRAY((r)->xm, slots), MEMORY_ARRAY((r)->index, slots)
+
 void jmemory_free(struct jmemory *j)
 {
-    memory_free(j->body);
-    memory_free(j->k18);
-    memory_free(j->rest.xm);
-    memory_free(j->rest.index);
-    memory_free(j->changed);
+    const struct memory_array all[] = {BY_SLOT(j, 0),
+                                       AT_REST(&j->rest, 0),
+                                       MEMORY_ARRAY(j->k18, 0),
+                                       MEMORY_ARRAY(j->head, 0),
+                                       {0}};
+    memory_free_all(all);
     for (int k = 0; k < MOST_FOLLOWERS; k++) memory_free(j->fresh[k].slot);
-    memory_free(j->stale);
-    memory_free(j->note);
-    memory_free(j->head);
-    memory_free(j->next);
-    memory_free(j->previous);
     memset(j, 0, sizeof *j);
 }
 
 /* ---- growth ------------------------------------------------------------------ */
 
-static int grow_piece(void *piece, size_t bytes)
-{
-    void *more = memory_grown(*(void **)piece, bytes);
-    if (more) *(void **)piece = more;
-    return more != NULL;
-}
-
-/* Each piece grows by itself, so what there was is intact whichever fails. */
 static int grow_to(struct jmemory *j, int64_t capacity)
 {
+    const struct memory_array by_slot[] = {BY_SLOT(j, capacity), {0}};
+    const struct memory_array k18[] = {MEMORY_ARRAY(j->k18, capacity), {0}};
     const size_t slots = (size_t)capacity, blocks = slots / BLOCK;
     uint32_t buckets = SMALLEST_CAPACITY;
     while (buckets < slots && buckets < 0x40000000u) buckets *= 2;
     int32_t *head = NULL;
-    if (!grow_piece(&j->body, slots * sizeof *j->body) ||
-        (j->k18 && !grow_piece(&j->k18, slots * sizeof *j->k18)) ||
-        !grow_piece(&j->changed, slots / 8) || !grow_piece(&j->stale, blocks * sizeof *j->stale) ||
-        !grow_piece(&j->note, slots * sizeof *j->note) ||
-        !grow_piece(&j->next, slots * sizeof *j->next) ||
-        !grow_piece(&j->previous, slots * sizeof *j->previous))
-        return G6X_E_MEMORY;
+    if (memory_grow_all(by_slot) || (j->k18 && memory_grow_all(k18))) return G6X_E_MEMORY;
     if (buckets - 1 != j->head_mask) {
         head = memory_zeroed(buckets * sizeof *head);
         if (!head) return G6X_E_MEMORY;
@@ -177,9 +167,8 @@ static int grow_at_rest(struct jmemory *j)
 {
     struct at_rest *r = &j->rest;
     const int64_t capacity = j->capacity < AT_REST_SLOTS ? j->capacity : AT_REST_SLOTS;
-    if (!grow_piece(&r->xm, (size_t)capacity * sizeof *r->xm) ||
-        !grow_piece(&r->index, (size_t)capacity * sizeof *r->index))
-        return 0;
+    const struct memory_array at_rest[] = {AT_REST(r, capacity), {0}};
+    if (memory_grow_all(at_rest)) return 0;
     r->capacity = (int32_t)capacity;
     return 1;
 }

@@ -57,28 +57,30 @@ struct direct {
     int32_t *nearest_address, *nearest_index;
 };
 
-static void free_results(struct direct *d)
-{
-    memory_free(d->rows_of_i);
-    memory_free(d->nearest);
-    for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
-    memory_free(d->nearest_address);
-    memory_free(d->nearest_index);
-}
+/* Of j slots, and what is read ahead there but never used. */
+enum { PADDING = 2 * BLOCK };
+#define OF_J(d, slots, bytes)                                                                      \
+    {{&(d)->rows, (size_t)((slots) + PADDING) * (bytes)},                                          \
+     MEMORY_ARRAY((d)->jindex, (slots) + PADDING),                                                 \
+     MEMORY_ARRAY((d)->ranges, (slots) / BLOCK + 1),                                               \
+     MEMORY_ARRAY((d)->list, slots),                                                               \
+     {0}}
+/* Of i particles, without fields and sums. */
+#define OF_I(d, n)                                                                                 \
+    {MEMORY_ARRAY((d)->index, n),         MEMORY_ARRAY((d)->body_range, n),                        \
+     MEMORY_ARRAY((d)->self, n),          MEMORY_ARRAY((d)->rows_of_i, n),                         \
+     MEMORY_ARRAY((d)->nearest, n),       MEMORY_ARRAY((d)->nearest_address, n),                   \
+     MEMORY_ARRAY((d)->nearest_index, n), {0}}
 
 static void direct_close(void *state)
 {
     struct direct *d = state;
     if (!d) return;
-    memory_free(d->rows);
-    memory_free(d->jindex);
-    memory_free(d->ranges);
+    const struct memory_array of_j[] = OF_J(d, 0, 0), of_i[] = OF_I(d, 0);
+    memory_free_all(of_j);
+    memory_free_all(of_i);
     for (int k = 0; k < I_FIELDS; k++) memory_free(d->fields[k]);
-    memory_free(d->index);
-    memory_free(d->body_range);
-    memory_free(d->self);
-    memory_free(d->list);
-    free_results(d);
+    for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
     memory_free(d);
 }
 
@@ -123,28 +125,9 @@ static int direct_reserve(void *state, int64_t slots, struct fault *f)
 {
     struct direct *d = state;
     if (slots <= d->slots && d->rows) return 0;
-    const size_t n = (size_t)slots;
-    const size_t padding = 2 * BLOCK; /* read ahead, never used */
-    void *rows =
-        memory_zeroed((n + padding) * (size_t)rows_per_chunk(d->mode) * row_bytes(d->mode));
-    int32_t *jindex = memory_zeroed((n + padding) * sizeof *jindex);
-    struct block_range *ranges = memory_zeroed((n / BLOCK + 1) * sizeof *ranges);
-    int32_t *list = memory_zeroed(n * sizeof *list);
-    if (!rows || !jindex || !ranges || !list) {
-        memory_free(rows);
-        memory_free(jindex);
-        memory_free(ranges);
-        memory_free(list);
-        return no_memory(f, "j particles", slots);
-    }
-    memory_free(d->rows);
-    memory_free(d->jindex);
-    memory_free(d->ranges);
-    memory_free(d->list);
-    d->rows = rows;
-    d->jindex = jindex;
-    d->ranges = ranges;
-    d->list = list;
+    const struct memory_array all[] =
+        OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * row_bytes(d->mode));
+    if (memory_grow_all(all)) return no_memory(f, "j particles", slots);
     d->slots = slots;
     d->packed = 0;
     return 0;
@@ -273,31 +256,16 @@ static int make_room(struct direct *d, int ni, struct fault *f)
     if (ni <= d->room) return 0;
     const int room = (ni + MAX_TILE - 1) / MAX_TILE * MAX_TILE;
     const size_t n = (size_t)room + MAX_TILE;
-    int missing = 0;
-    for (int k = 0; k < I_FIELDS; k++) {
-        memory_free(d->fields[k]);
-        d->fields[k] = memory_zeroed(n * sizeof(double));
-        missing |= !d->fields[k];
-    }
-    memory_free(d->index);
-    memory_free(d->body_range);
-    memory_free(d->self);
-    d->index = memory_zeroed(n * sizeof *d->index);
-    d->body_range = memory_zeroed(n * sizeof *d->body_range);
-    d->self = memory_zeroed(n * sizeof *d->self);
-    free_results(d);
-    d->rows_of_i = memory_zeroed(n * sizeof *d->rows_of_i);
-    d->nearest = memory_zeroed(n * sizeof *d->nearest);
-    d->nearest_address = memory_zeroed(n * sizeof *d->nearest_address);
-    d->nearest_index = memory_zeroed(n * sizeof *d->nearest_index);
-    for (int k = 0; k < NSUM; k++) {
-        d->sum[k] = memory_zeroed(n * sizeof *d->sum[k]);
-        missing |= !d->sum[k];
-    }
-    missing |= !d->index || !d->body_range || !d->self || !d->rows_of_i || !d->nearest ||
-               !d->nearest_address || !d->nearest_index;
-    d->room = missing ? 0 : room;
-    return missing ? no_memory(f, "i particles", ni) : 0;
+    const struct memory_array all[] = OF_I(d, n);
+    int missing = memory_grow_all(all);
+    for (int k = 0; k < I_FIELDS && !missing; k++)
+        missing =
+            memory_grow_all((struct memory_array[]){{&d->fields[k], n * sizeof(double)}, {0}});
+    for (int k = 0; k < NSUM && !missing; k++)
+        missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(d->sum[k], n), {0}});
+    if (missing) return no_memory(f, "i particles", ni);
+    d->room = room;
+    return 0;
 }
 
 #ifdef GRAPE6_TEST_HOOKS /* see core/mutants.h */

@@ -15,16 +15,19 @@ enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
 #define MISSING 0x7ff80000000e3974u
 #define LOST 0x7ff80000000e3975u
 
-static int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
+#define ARRAYS(p, n)                                                                               \
+    {MEMORY_ARRAY((p)->x, n),                                                                      \
+     MEMORY_ARRAY((p)->m, n),                                                                      \
+     MEMORY_ARRAY((p)->chunk, (n) / CHUNK + PADDING),                                              \
+     MEMORY_ARRAY((p)->low, (n) / CHUNK + PADDING),                                                \
+     MEMORY_ARRAY((p)->odd, (n) / BLOCK),                                                          \
+     MEMORY_ARRAY((p)->stale, (n) / BLOCK),                                                        \
+     {0}}
 
 void cpu_grape5_points_free(struct grape5_points *p)
 {
-    memory_free(p->x);
-    memory_free(p->m);
-    memory_free(p->chunk);
-    memory_free(p->low);
-    memory_free(p->odd);
-    memory_free(p->stale);
+    const struct memory_array all[] = ARRAYS(p, 0);
+    memory_free_all(all);
     memset(p, 0, sizeof *p);
 }
 
@@ -37,21 +40,10 @@ static void mark(struct grape5_points *p, int64_t first, int64_t end, uint64_t w
     for (int64_t b = first / BLOCK; first < end && b <= (end - 1) / BLOCK; b++) p->stale[b] = 1;
 }
 
-static int grow_piece(void *piece, size_t bytes)
-{
-    void *more = memory_grown(*(void **)piece, bytes);
-    if (more) *(void **)piece = more;
-    return more != NULL;
-}
-
 static int grow_to(struct grape5_points *p, int64_t capacity)
 {
-    const size_t n = (size_t)capacity, blocks = n / BLOCK;
-    if (!grow_piece(&p->x, n * sizeof *p->x) || !grow_piece(&p->m, n * sizeof *p->m) ||
-        !grow_piece(&p->chunk, (n / CHUNK + PADDING) * sizeof *p->chunk) ||
-        !grow_piece(&p->low, (n / CHUNK + PADDING) * sizeof *p->low) ||
-        !grow_piece(&p->odd, blocks * sizeof *p->odd) || !grow_piece(&p->stale, blocks))
-        return G6X_E_MEMORY;
+    const struct memory_array all[] = ARRAYS(p, capacity);
+    if (memory_grow_all(all)) return G6X_E_MEMORY;
     const int64_t old = p->capacity;
     p->capacity = capacity;
     mark(p, old, capacity, EMPTY);
@@ -85,13 +77,6 @@ void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
 
 /* ---- writing -------------------------------------------------------------------- */
 
-static int all_numbers(const double *a, int n)
-{
-    int all = 1;
-    for (int k = 0; k < n; k++) all &= is_number(a[k]);
-    return all;
-}
-
 /* Writes a point of which something is, or was, no number; whether what has come is sound. */
 static int set_one(struct grape5_points *p, int halves, int64_t a, const double *x, const double *m)
 {
@@ -99,10 +84,10 @@ static int set_one(struct grape5_points *p, int halves, int64_t a, const double 
     if (was == EMPTY || was == LOST) p->m[a] = p->x[a][0] = from_bits(MISSING);
     if (halves & GRAPE5_POSITIONS) {
         memcpy(p->x[a], x, sizeof p->x[a]);
-        if (!all_numbers(x, 3)) p->x[a][0] = from_bits(MISSING);
+        if (!all_finite(x, 3)) p->x[a][0] = from_bits(MISSING);
     }
-    if (halves & GRAPE5_MASSES) p->m[a] = is_number(*m) ? *m : from_bits(MISSING);
-    return (!x || all_numbers(x, 3)) && (!m || is_number(*m));
+    if (halves & GRAPE5_MASSES) p->m[a] = is_finite(*m) ? *m : from_bits(MISSING);
+    return (!x || all_finite(x, 3)) && (!m || is_finite(*m));
 }
 
 int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, int64_t n,
@@ -145,7 +130,7 @@ int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was
     for (int64_t a = p->sound; a < end; a++) {
         const int empty = bits_of(p->m[a]) == EMPTY;
         in_order &= !empty;
-        if (!empty && (!is_number(p->m[a]) || !is_number(p->x[a][0]))) {
+        if (!empty && (!is_finite(p->m[a]) || !is_finite(p->x[a][0]))) {
             *was_lost = bits_of(p->m[a]) == LOST;
             return a;
         }
@@ -194,7 +179,7 @@ static void find_frame(const struct grape5_points *p, int64_t n, const int given
     int count = 0;
     for (int k = 0; k < samples; k++) {
         const int64_t a = origin_address(end, samples, k);
-        if (!is_number(p->m[a])) continue;
+        if (!is_finite(p->m[a])) continue;
         memcpy(x[count], p->x[a], sizeof x[count]);
         m[count++] = p->m[a];
     }

@@ -13,13 +13,6 @@
 #include "util/threads.h"
 #include "session/verify.h"
 
-static int all_finite3(const double a[3])
-{
-    return is_finite(a[0]) && is_finite(a[1]) && is_finite(a[2]);
-}
-
-/* Bits are compared, not numbers: the host may trap comparisons with NaN. */
-
 #ifdef GRAPE6_FAULT_INJECTION
 static int spoilt_row = -1;
 void force_spoil_row(int i) { spoilt_row = i; }
@@ -32,58 +25,31 @@ static void spoil(struct force_call *c)
 static void spoil(struct force_call *c) { (void)c; }
 #endif
 
-static void free_arrays(struct force_call *c)
-{
-    memory_free(c->index);
-    memory_free(c->x);
-    memory_free(c->v);
-    memory_free(c->eps2);
-    memory_free(c->h2);
-    memory_free(c->invalid);
-    memory_free(c->distance);
-    c->index = NULL;
-    c->x = c->v = NULL;
-    c->eps2 = c->h2 = c->distance = NULL;
-    c->invalid = NULL;
-    c->room = 0;
-}
+#define ARRAYS(c, n)                                                                               \
+    MEMORY_ARRAY((c)->index, n), MEMORY_ARRAY((c)->x, n), MEMORY_ARRAY((c)->v, n),                 \
+        MEMORY_ARRAY((c)->eps2, n), MEMORY_ARRAY((c)->h2, n), MEMORY_ARRAY((c)->invalid, n),       \
+        MEMORY_ARRAY((c)->distance, n)
 
 void session_force_free(struct session *s)
 {
-    free_arrays(&s->call);
+    const struct memory_array all[] = {
+        ARRAYS(&s->call, 0), MEMORY_ARRAY(s->list, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
+    memory_free_all(all);
     memset(&s->call, 0, sizeof s->call);
-    memory_free(s->list);
-    s->list = NULL;
     s->list_room = 0;
-    memory_free(s->on_host);
-    s->on_host = NULL;
     s->on_host_room = 0;
-}
-
-static int make_room(struct force_call *c, int ni)
-{
-    if (ni <= c->room) return 0;
-    const size_t n = (size_t)ni;
-    free_arrays(c);
-    c->index = memory_zeroed(n * sizeof *c->index);
-    c->x = memory_zeroed(n * sizeof *c->x);
-    c->v = memory_zeroed(n * sizeof *c->v);
-    c->eps2 = memory_zeroed(n * sizeof *c->eps2);
-    c->h2 = memory_zeroed(n * sizeof *c->h2);
-    c->invalid = memory_zeroed(n);
-    c->distance = memory_zeroed(n * sizeof *c->distance);
-    if (!c->index || !c->x || !c->v || !c->eps2 || !c->h2 || !c->invalid || !c->distance) {
-        free_arrays(c);
-        return G6X_E_MEMORY;
-    }
-    c->room = ni;
-    return 0;
 }
 
 int session_force_reserve(struct session *s, int ni)
 {
-    if (!make_room(&s->call, ni)) return 0;
-    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
+    struct force_call *c = &s->call;
+    const struct memory_array all[] = {ARRAYS(c, ni), {0}};
+    if (ni <= c->room) return 0;
+    if (memory_grow_all(all))
+        return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles",
+                         ni);
+    c->room = ni;
+    return 0;
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
@@ -110,7 +76,7 @@ static void copy_targets(void *arrays, int first, int count)
     memset(c->invalid + first, 0, n);
     if (all_finite(c->x[first], 3 * n) && all_finite(c->v[first], 3 * n)) return;
     for (int i = first; i < first + count; i++) {
-        c->invalid[i] = !all_finite3(c->x[i]) || !all_finite3(c->v[i]);
+        c->invalid[i] = !all_finite(c->x[i], 3) || !all_finite(c->v[i], 3);
         if (!c->invalid[i]) continue;
         memset(c->x[i], 0, sizeof c->x[i]);
         memset(c->v[i], 0, sizeof c->v[i]);

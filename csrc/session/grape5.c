@@ -12,9 +12,9 @@
 
 void session_grape5_free(struct grape5 *g)
 {
-    memory_free(g->eps2_each);
-    memory_free(g->acc);
-    memory_free(g->pot);
+    const struct memory_array all[] = {
+        MEMORY_ARRAY(g->eps2_each, 0), MEMORY_ARRAY(g->acc, 0), MEMORY_ARRAY(g->pot, 0), {0}};
+    memory_free_all(all);
     cpu_grape5_points_free(&g->points);
     memset(g, 0, sizeof *g);
 }
@@ -40,18 +40,9 @@ int session_grape5_set(struct session *s, int halves, int address, int n, const 
 
 static int make_room_for_results(struct grape5 *g, int ni)
 {
+    const struct memory_array results[] = {MEMORY_ARRAY(g->acc, ni), MEMORY_ARRAY(g->pot, ni), {0}};
     if (ni <= g->room_results) return 0;
-    double (*acc)[3] = memory_zeroed((size_t)ni * sizeof *acc);
-    double *pot = memory_zeroed((size_t)ni * sizeof *pot);
-    if (!acc || !pot) {
-        memory_free(acc);
-        memory_free(pot);
-        return G6X_E_MEMORY;
-    }
-    memory_free(g->acc);
-    memory_free(g->pot);
-    g->acc = acc;
-    g->pot = pot;
+    if (memory_grow_all(results)) return G6X_E_MEMORY;
     g->room_results = ni;
     return 0;
 }

@@ -46,12 +46,9 @@ int tree_backend_no_memory(struct fault *f, const char *what, int64_t n)
 
 static void free_targets(struct octree *t)
 {
-    memory_free(t->row);
-    memory_free(t->x);
-    memory_free(t->rows_of_i);
-    t->row = NULL;
-    t->x = NULL;
-    t->rows_of_i = NULL;
+    const struct memory_array all[] = {
+        MEMORY_ARRAY(t->row, 0), MEMORY_ARRAY(t->x, 0), MEMORY_ARRAY(t->rows_of_i, 0), {0}};
+    memory_free_all(all);
     t->room = 0;
 }
 

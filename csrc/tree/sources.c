@@ -11,13 +11,14 @@
 
 enum { GRAIN = 4096 };
 
+#define ARRAYS(s, n)                                                                               \
+    MEMORY_ARRAY((s)->x, n), MEMORY_ARRAY((s)->m, n), MEMORY_ARRAY((s)->address, n),               \
+        MEMORY_ARRAY((s)->index, n)
+
 void tree_sources_free(struct sources *s)
 {
-    memory_free(s->x);
-    memory_free(s->v);
-    memory_free(s->m);
-    memory_free(s->address);
-    memory_free(s->index);
+    const struct memory_array all[] = {ARRAYS(s, 0), MEMORY_ARRAY(s->v, 0), {0}};
+    memory_free_all(all);
     memset(s, 0, sizeof *s);
 }
 
@@ -25,13 +26,8 @@ static int make_room(struct sources *s, int64_t n, int velocities)
 {
     if (n > s->room || !velocities != !s->v) tree_sources_free(s);
     if (s->room) return 0;
-    const size_t room = (size_t)n;
-    s->x = memory_zeroed(room * sizeof *s->x);
-    if (velocities) s->v = memory_zeroed(room * sizeof *s->v);
-    s->m = memory_zeroed(room * sizeof *s->m);
-    s->address = memory_zeroed(room * sizeof *s->address);
-    s->index = memory_zeroed(room * sizeof *s->index);
-    if (!s->x || (velocities && !s->v) || !s->m || !s->address || !s->index) {
+    const struct memory_array at_rest[] = {ARRAYS(s, n), {0}}, v[] = {MEMORY_ARRAY(s->v, n), {0}};
+    if (memory_grow_all(at_rest) || (velocities && memory_grow_all(v))) {
         tree_sources_free(s);
         return G6X_E_MEMORY;
     }

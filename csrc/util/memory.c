@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "g6lib.h"
+
 enum { LINE = 64 };
 static const size_t MAPPED = (size_t)1 << 20; /* from here on pieces are mapped, not malloc'ed */
 
@@ -105,4 +107,22 @@ void memory_free(void *p)
     }
 #endif
     free(h.base);
+}
+
+int memory_grow_all(const struct memory_array *array)
+{
+    for (; array->pointer; array++) {
+        void *more = memory_grown(*(void **)array->pointer, array->bytes);
+        if (!more) return G6X_E_MEMORY;
+        *(void **)array->pointer = more;
+    }
+    return 0;
+}
+
+void memory_free_all(const struct memory_array *array)
+{
+    for (; array->pointer; array++) {
+        memory_free(*(void **)array->pointer);
+        *(void **)array->pointer = NULL;
+    }
 }

@@ -12,6 +12,17 @@ void *memory_zeroed(size_t bytes);
 void *memory_grown(void *p, size_t bytes);
 void memory_free(void *p);
 
+/* Several arrays, up to one without a pointer: where the pointer to each is, and its bytes. */
+struct memory_array {
+    void *pointer;
+    size_t bytes;
+};
+#define MEMORY_ARRAY(p, n) {&(p), (size_t)(n) * sizeof *(p)}
+/* Grows each by itself, so that what there was is intact whichever fails. 0 or G6X_E_MEMORY. */
+int memory_grow_all(const struct memory_array *array);
+/* Frees all; their pointers become NULL. */
+void memory_free_all(const struct memory_array *array);
+
 #ifdef GRAPE6_FAULT_INJECTION
 /* Test builds: the n-th allocation from now fails, once (0: none). Returns how many were left
  * to the last one set, 0 if it has failed. */
