@@ -2,46 +2,31 @@
  * small letters with one underscore or two. What they do is in api/g5_calls.c. */
 #include <stddef.h>
 
+#include "api/arguments.h"
 #include "api/g5_calls.h"
 #include "session/registry.h"
 
 typedef double double3[3];
-#define CONST3(p) ((const double3 *)(p))
 /* No session has the id that a null pointer stands for. */
 #define CLUSTER (devid ? GRAPE5_CLUSTER(*devid) : SESSION_NONE)
 
 static int zero;
 
-/* Defines name_ and lets name__ be the same function. */
-#define FORTRAN(name, ...)                                                                         \
-    int name##_(__VA_ARGS__);                                                                      \
-    int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
-    int name##_(__VA_ARGS__)
 /* Those of name, which is of cluster 0, and of namemc. */
 #define CALLS(name, result, ...)                                                                   \
     FORTRAN(name, __VA_ARGS__)                                                                     \
     {                                                                                              \
-        int *devid = &zero;                                                                        \
-        (void)devid;                                                                               \
+        UNUSED int *devid = &zero;                                                                 \
         return result;                                                                             \
     }                                                                                              \
-    FORTRAN(name##mc, int *devid, __VA_ARGS__)                                                     \
-    {                                                                                              \
-        (void)devid;                                                                               \
-        return result;                                                                             \
-    }
+    FORTRAN(name##mc, UNUSED int *devid, __VA_ARGS__) { return result; }
 #define CALLS0(name, result)                                                                       \
     FORTRAN(name, void)                                                                            \
     {                                                                                              \
-        int *devid = &zero;                                                                        \
-        (void)devid;                                                                               \
+        UNUSED int *devid = &zero;                                                                 \
         return result;                                                                             \
     }                                                                                              \
-    FORTRAN(name##mc, int *devid)                                                                  \
-    {                                                                                              \
-        (void)devid;                                                                               \
-        return result;                                                                             \
-    }
+    FORTRAN(name##mc, UNUSED int *devid) { return result; }
 
 CALLS0(g5_open, devid ? api_g5_calls_open(CLUSTER) : api_g5_calls_missing())
 CALLS0(g5_close, session_registry_close(CLUSTER))
@@ -54,8 +39,7 @@ CALLS0(g5_get_number_of_pipelines, options_process()->npipes)
 CALLS0(g5_get_number_of_real_pipelines, 1)
 CALLS0(g5_get_pcibus_freq, 1)
 CALLS0(g5_get_jmemsize, GRAPE5_J_MEMORY)
-CALLS(g5_set_range, ((void)xmin, (void)xmax, (void)mmin, 0), double *xmin, double *xmax,
-      double *mmin)
+CALLS(g5_set_range, 0, UNUSED double *xmin, UNUSED double *xmax, UNUSED double *mmin)
 
 CALLS(g5_set_n, n ? api_g5_calls_set_n(CLUSTER, *n) : api_g5_calls_missing(), int *n)
 

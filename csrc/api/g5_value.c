@@ -4,38 +4,28 @@
 #include <stddef.h>
 
 #include "g5lib.h"
+#include "api/arguments.h"
 #include "api/g5_calls.h"
 #include "session/registry.h"
 
-#define CONST3(p) ((const double (*)[3])(p))
 #define CLUSTER GRAPE5_CLUSTER(devid)
 
 /* Defines name, which is of cluster 0, and nameMC. */
 #define CALLS(name, result, ...)                                                                   \
     int name(__VA_ARGS__)                                                                          \
     {                                                                                              \
-        const int devid = 0;                                                                       \
-        (void)devid;                                                                               \
+        UNUSED const int devid = 0;                                                                \
         return result;                                                                             \
     }                                                                                              \
-    int name##MC(int devid, __VA_ARGS__)                                                           \
-    {                                                                                              \
-        (void)devid;                                                                               \
-        return result;                                                                             \
-    }
+    int name##MC(UNUSED int devid, __VA_ARGS__) { return result; }
 /* The same of a call without further arguments. */
 #define CALLS0(name, result)                                                                       \
     int name(void)                                                                                 \
     {                                                                                              \
-        const int devid = 0;                                                                       \
-        (void)devid;                                                                               \
+        UNUSED const int devid = 0;                                                                \
         return result;                                                                             \
     }                                                                                              \
-    int name##MC(int devid)                                                                        \
-    {                                                                                              \
-        (void)devid;                                                                               \
-        return result;                                                                             \
-    }
+    int name##MC(UNUSED int devid) { return result; }
 
 CALLS0(g5_open, api_g5_calls_open(CLUSTER))
 CALLS0(g5_close, session_registry_close(CLUSTER))
@@ -45,7 +35,7 @@ CALLS0(g5_get_number_of_pipelines, options_process()->npipes)
 CALLS0(g5_get_number_of_real_pipelines, 1)
 CALLS0(g5_get_pcibus_freq, 1)
 CALLS0(g5_get_jmemsize, GRAPE5_J_MEMORY)
-CALLS(g5_set_range, ((void)xmin, (void)xmax, (void)mmin, 0), double xmin, double xmax, double mmin)
+CALLS(g5_set_range, 0, UNUSED double xmin, UNUSED double xmax, UNUSED double mmin)
 
 CALLS(g5_set_n, api_g5_calls_set_n(CLUSTER, n), int n)
 CALLS(g5_set_xmj, api_g5_calls_set_j(CLUSTER, GRAPE5_BOTH, adr, nj, CONST3(x), m), int adr, int nj,

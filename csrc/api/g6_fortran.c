@@ -2,21 +2,12 @@
  * names with one underscore or two. What they do is in api/g6_calls.c. */
 #include <stddef.h>
 
+#include "api/arguments.h"
 #include "api/g6_calls.h"
 #include "core/mutants.h"
 #include "session/quick_write.h"
 #include "session/registry.h"
 
-#define CONST3(p) ((const double3 *)(p))
-
-/* Defines name_ and lets name__ be the same function. */
-#define FORTRAN(name, ...)                                                                         \
-    int name##_(__VA_ARGS__);                                                                      \
-    int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
-    int name##_(__VA_ARGS__)
-
-/* Of arguments that are not looked at. */
-#define UNUSED __attribute__((unused))
 /* Defines name, and name_all, whose cluster is SESSION_ALL. */
 #define CALLS(name, result, ...)                                                                   \
     FORTRAN(name, int *clusterid, __VA_ARGS__)                                                     \

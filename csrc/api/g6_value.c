@@ -2,14 +2,11 @@
  * do is in api/g6_calls.c; what they mean, in g6lib.h. */
 #include <stddef.h>
 
+#include "api/arguments.h"
 #include "api/g6_calls.h"
 #include "g6lib.h"
 #include "session/quick_write.h"
 #include "session/registry.h"
-
-#define CONST3(p) ((const double3 *)(p))
-/* Of arguments that only the hardware had a use for. */
-#define UNUSED __attribute__((unused))
 
 /* Defines name, and name_all, whose cluster is SESSION_ALL. */
 #define CALLS(name, result, ...)                                                                   \

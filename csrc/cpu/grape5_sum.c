@@ -37,8 +37,6 @@ struct work {
     double (*block_sum)[NACC]; /* [block][i], if j has parts */
 };
 
-static int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
-
 static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
 {
     const struct acc_frame *f = &w->p->frame;
@@ -53,7 +51,7 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
         t.place[k] = fits ? (int32_t)(a + round - round) : 0;
         t.low[k] = fits ? (float)(a - t.place[k]) : 0.0f;
         t.fits &= fits;
-        *bad |= !is_number(s->x[i][k]);
+        *bad |= !is_finite(s->x[i][k]);
     }
     return t;
 }
@@ -64,7 +62,7 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
     const struct grape5_sum *s = w->sum;
     const double m = w->p->m[address], *x = w->p->x[address];
     long double r[3], s2 = s->eps2[s->each ? i : 0];
-    if (!is_number(m) || m == 0.0) return;
+    if (!is_finite(m) || m == 0.0) return;
     for (int k = 0; k < 3; k++) {
         r[k] = (long double)x[k] - (long double)s->x[i][k];
         s2 += r[k] * r[k];
@@ -183,7 +181,7 @@ static void add_blocks(struct work *w)
     for (int i = 0; i < w->sum->ni; i++) {
         double total[NACC] = {0};
         int bad = 0;
-        for (int k = 0; k < 3; k++) bad |= !is_number(w->sum->x[i][k]);
+        for (int k = 0; k < 3; k++) bad |= !is_finite(w->sum->x[i][k]);
         for (int64_t b = 0; b < w->blocks && !bad; b++)
             for (int q = 0; q < NACC; q++) total[q] += w->block_sum[b * w->sum->ni + i][q];
         give(w->sum, i, total, bad);

@@ -8,9 +8,6 @@
 
 #include OPS_HEADER
 #include "shared/rsqrt.h"
-#ifndef v_rsqrt
-#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
-#endif
 #include "shared/pair.h"
 #include "shared/pair_double.h"
 #include "core/scale.h"

@@ -11,7 +11,7 @@ int session_force_device_number(const struct session *s)
     return s->backend->arrays ? s->backend->arrays->number(s->state) : -1;
 }
 
-static int without_device(struct session *s, const char *call)
+int session_force_device_missing(struct session *s, const char *call)
 {
     return error_set(&s->fault, G6X_E_NO_DEVICE,
                      "%s: this cluster computes on the CPU, which has no device's arrays", call);
@@ -178,7 +178,7 @@ int session_force_device(struct session *s, int nj, const struct targets *target
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
     fenv_t host;
     int code = check(s, nj, targets, to);
-    if (!code && !arrays) code = without_device(s, "g6x_forces_device");
+    if (!code && !arrays) code = session_force_device_missing(s, "g6x_forces_device");
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
     if (!code && arrays->shares(s->state, targets->ni, (int)present))
         return shared(s, nj, targets, to);
@@ -210,7 +210,7 @@ int session_force_device_receive(struct session *s, const struct device_particle
         return error_set(&s->fault, G6X_E_ARGUMENT, "%s: n = %d is negative", call, from->n);
     if (from->n && (!from->mass || !from->x))
         return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
-    if (!arrays) return without_device(s, call);
+    if (!arrays) return session_force_device_missing(s, call);
     session_force_before_write(s);
     if (!from->n) return 0;
     fpenv_enter(&host);
@@ -230,7 +230,7 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
         return error_set(&s->fault, G6X_E_ARGUMENT,
                          "%s: nj = %d is negative, or the time NaN or Inf", call, nj);
     if (nj && (!x || !v)) return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
-    if (!arrays) return without_device(s, call);
+    if (!arrays) return session_force_device_missing(s, call);
     s->call.made = 0;
     if (!nj) return 0;
     fpenv_enter(&host);

@@ -8,6 +8,8 @@
 
 /* CUDA's number of the session's device, -1 if it is the CPU. */
 int session_force_device_number(const struct session *s);
+/* The fault of a call for which the session has no device. */
+int session_force_device_missing(struct session *s, const char *call);
 /* A whole force call; targets as with on_device. Lists can be read, and it is as any other call
  * afterwards, if there is an h2. */
 int session_force_device(struct session *s, int nj, const struct targets *targets,

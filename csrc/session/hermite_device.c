@@ -27,11 +27,7 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
     if (h->n && !(h->mass && h->t && h->dt && h->x && h->v && h->a && h->j && h->address && h->xi &&
                   h->vi && h->acc && h->jerk && h->pot))
         return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
-    if (!s->backend->arrays)
-        return error_set(&s->fault, G6X_E_NO_DEVICE,
-                         "%s: this cluster computes on the CPU, which has no device's arrays",
-                         call);
-    return 0;
+    return s->backend->arrays ? 0 : session_force_device_missing(s, call);
 }
 
 /* To be called with what a call of the device has returned. */

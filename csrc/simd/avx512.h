@@ -27,34 +27,22 @@ HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
 {
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(a), b));
 }
-/* The sums of the lanes of each, in double. */
+/* Four sums of lanes, in double. */
 HOST_DEVICE __m256d v_quarters(vec a)
 {
     const __m512d half = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)),
                                        _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)));
     return _mm256_add_pd(_mm512_castpd512_pd256(half), _mm512_extractf64x4_pd(half, 1));
 }
-HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+/* Row k of four numbers at p[k], of several k in each. */
+HOST_DEVICE void v_rows(const float *const p[VL], vec r[4])
 {
-    const __m256d ab = _mm256_hadd_pd(v_quarters(a), v_quarters(b));
-    const __m256d cd = _mm256_hadd_pd(v_quarters(c), v_quarters(d));
-    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20),
-                                        _mm256_permute2f128_pd(ab, cd, 0x31)));
-}
-/* Row k of four numbers at p[k]; the columns. */
-HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
-{
-    __m512 r[4];
     for (int k = 0; k < 4; k++) {
         r[k] = _mm512_castps128_ps512(_mm_loadu_ps(p[k]));
         r[k] = _mm512_insertf32x4(r[k], _mm_loadu_ps(p[k + 4]), 1);
         r[k] = _mm512_insertf32x4(r[k], _mm_loadu_ps(p[k + 8]), 2);
         r[k] = _mm512_insertf32x4(r[k], _mm_loadu_ps(p[k + 12]), 3);
     }
-    const __m512 a = _mm512_unpacklo_ps(r[0], r[1]), b = _mm512_unpackhi_ps(r[0], r[1]);
-    const __m512 c = _mm512_unpacklo_ps(r[2], r[3]), d = _mm512_unpackhi_ps(r[2], r[3]);
-    column[0] = _mm512_shuffle_ps(a, c, 0x44), column[1] = _mm512_shuffle_ps(a, c, 0xee);
-    column[2] = _mm512_shuffle_ps(b, d, 0x44), column[3] = _mm512_shuffle_ps(b, d, 0xee);
 }
 #else
 #define VL 8
@@ -74,16 +62,6 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 #define v_select(m, a, b) _mm512_mask_blend_pd(m, b, a)
 #endif
 
-#define v_set1(a) V(set1)((real)(a))
-#define v_load V(loadu)
-#define v_store V(storeu)
-#define v_add V(add)
-#define v_sub V(sub)
-#define v_mul V(mul)
-#define v_fma V(fmadd)
-#define v_fnma V(fnmadd)
-#define v_min V(min)
-#define v_max V(max)
 #define v_abs V(abs)
 #define vmask_bits(m) ((unsigned)(m))
 

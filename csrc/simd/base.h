@@ -87,6 +87,7 @@ HOST_DEVICE vec v_rsqrt_seed(vec x)
     return (vec)_mm_cvtps_pd(_mm_rsqrt_ps(_mm_cvtpd_ps((__m128d)x)));
 #endif
 }
+#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x)) /* of rsqrt.h */
 #else
 #define RSQRT_SEED_BITS 11
 HOST_DEVICE vec v_rsqrt_exact(vec x)

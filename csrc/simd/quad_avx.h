@@ -1,4 +1,38 @@
-/* quad_avx.h - four doubles at once (x, y, z and one more), for the predictor. */
+/* quad_avx.h - what AVX2 and AVX-512 have in common: operations whose names differ in V, and four
+ * doubles at once (x, y, z and one more), for the predictor. */
+#define v_set1(a) V(set1)((real)(a))
+#define v_load V(loadu)
+#define v_store V(storeu)
+#define v_add V(add)
+#define v_sub V(sub)
+#define v_mul V(mul)
+#define v_fma V(fmadd)
+#define v_fnma V(fnmadd)
+#define v_min V(min)
+#define v_max V(max)
+#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x)) /* of rsqrt.h */
+
+#if REAL_BITS == 32
+/* The sums of the lanes of each, in double. */
+HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
+{
+    const __m256d ab = _mm256_hadd_pd(v_quarters(a), v_quarters(b));
+    const __m256d cd = _mm256_hadd_pd(v_quarters(c), v_quarters(d));
+    _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20),
+                                        _mm256_permute2f128_pd(ab, cd, 0x31)));
+}
+/* Row k of four numbers at p[k]; the columns. */
+HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
+{
+    vec r[4];
+    v_rows(p, r);
+    const vec a = V(unpacklo)(r[0], r[1]), b = V(unpackhi)(r[0], r[1]);
+    const vec c = V(unpacklo)(r[2], r[3]), d = V(unpackhi)(r[2], r[3]);
+    column[0] = V(shuffle)(a, c, 0x44), column[1] = V(shuffle)(a, c, 0xee);
+    column[2] = V(shuffle)(b, d, 0x44), column[3] = V(shuffle)(b, d, 0xee);
+}
+#endif
+
 typedef __m256d quad;
 #define q_load(p) _mm256_loadu_pd(p)
 #define q_set1(a) _mm256_set1_pd(a)

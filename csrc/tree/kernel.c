@@ -10,9 +10,6 @@
 
 #include OPS_HEADER
 #include "shared/rsqrt.h"
-#ifndef v_rsqrt
-#define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x))
-#endif
 #include "util/memory.h"
 
 #define TREE_UNROLL _Pragma("GCC unroll 16")

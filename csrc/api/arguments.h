@@ -1,0 +1,15 @@
+/* arguments.h - what the files of exported names share. */
+#ifndef GRAPE6_API_ARGUMENTS_H
+#define GRAPE6_API_ARGUMENTS_H
+
+#define CONST3(p) ((const double (*)[3])(p))
+/* Of arguments that are not looked at: the hardware had a use for them. */
+#define UNUSED __attribute__((unused))
+
+/* Defines name_ and lets name__ be the same function. */
+#define FORTRAN(name, ...)                                                                         \
+    int name##_(__VA_ARGS__);                                                                      \
+    int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
+    int name##_(__VA_ARGS__)
+
+#endif
