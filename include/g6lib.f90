@@ -558,8 +558,8 @@ module g6lib
          real(c_double), intent(out) :: acc(3, *), pot(*)
       end function
 
-      ! May be c_null_ptr: x, self as above; integer(c_long_long) start(ni + 1), which counts from 0;
-      ! integer found(*).
+      ! May be c_null_ptr: x, self as above; integer(c_long_long) start(ni + 1), which counts
+      ! from 0; integer found(*).
       integer(c_int) function g6x_tree_within(tree, ni, x, self, h2, start, count, found) bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: tree, ni
@@ -588,8 +588,8 @@ module g6lib
          real(c_double), intent(inout) :: acc(3, *), pot(*)
       end function
 
-      ! Arrays of addresses (c_loc) of each walk's arrays; nc, xc, mc may be c_null_ptr, else they are
-      ! such arrays, and integer nc(nwalks).
+      ! Arrays of addresses (c_loc) of each walk's arrays; nc, xc, mc may be c_null_ptr, else they
+      ! are such arrays, and integer nc(nwalks).
       integer(c_int) function g6x_walks_dispatch(clusterid, tag, nwalks, ni, xi, nj, xj, mj, nc, &
                                                  xc, mc, eps2) bind(c)
          import :: c_int, c_double, c_ptr

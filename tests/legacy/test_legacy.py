@@ -227,6 +227,8 @@ def fortran_interfaces():
         names = [a.strip() for a in arguments.split(",") if a.strip()]
         assert set(names) == set(letters), name
         found[name] = [(a, letters[a]) for a in names]
+    for like, names in re.findall(r"^\s*procedure\((\w+)\), bind\(c\) :: (.*)$", text, re.M):
+        found.update({name.strip(): found[like] for name in names.split(",")})
     return found
 
 
