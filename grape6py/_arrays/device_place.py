@@ -9,7 +9,7 @@ import numpy as np
 from grape6py._arrays import validate
 from grape6py._arrays.foreign import is_on_device, take
 from grape6py._lib.cluster import chunks, empty_forces
-from grape6py._lib.library import check, ffi, lib
+from grape6py._lib.library import C_TYPES, check, ffi, lib
 from grape6py.errors import ArgumentError, NotFiniteError
 
 
@@ -88,6 +88,8 @@ class DevicePlace:
     def _call(self, function, *arguments):
         """Make a call of the library on the current stream."""
         stream = ffi.cast("void *", self._cupy.cuda.get_current_stream().ptr)
+        arrays = self._cupy.ndarray, type(None)
+        arguments = [cuda_pointer(a) if isinstance(a, arrays) else a for a in arguments]
         try:
             check(function(self._board.cluster, *arguments, stream), self._board.cluster)
         except NotFiniteError:
@@ -97,15 +99,8 @@ class DevicePlace:
     def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
         """See ``Board.write``; address and index are NumPy's."""
         address, index = self._put(address), self._put(index)
-        self._call(
-            lib.g6x_set_j_particles_device,
-            len(mass),
-            cuda_pointer(address, "int *"),
-            cuda_pointer(index, "int *"),
-            cuda_pointer(time, "double *"),
-            cuda_pointer(mass, "double *"),
-            *(cuda_pointer(vectors, "double (*)[3]") for vectors in (k18, j6, a2, vel, pos)),
-        )
+        arrays = address, index, time, mass, k18, j6, a2, vel, pos
+        self._call(lib.g6x_set_j_particles_device, len(mass), *arrays)
 
     def _put(self, array):
         return None if array is None else self._cupy.asarray(array)
@@ -114,8 +109,7 @@ class DevicePlace:
         """Positions, velocities and labels of the particles at the time set."""
         nj = len(table)
         pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
-        where = (cuda_pointer(array, "double (*)[3]") for array in (pos, vel))
-        self._call(lib.g6x_get_predicted_j_particles_device, nj, *where)
+        self._call(lib.g6x_get_predicted_j_particles_device, nj, pos, vel)
         arrays = pos, vel, self._put(table.labels)
         if table.held.all():
             return arrays
@@ -128,23 +122,11 @@ class DevicePlace:
         out = empty_forces(ni, nn, lists, self._cupy)
         radii = self._put(h2) if lists else None
         for rows in chunks(ni, nj):
-            self._call(
-                lib.g6x_forces_device,
-                nj,
-                rows.stop - rows.start,
-                cuda_pointer(index[rows], "int *"),
-                cuda_pointer(pos[rows], "double (*)[3]"),
-                cuda_pointer(vel[rows], "double (*)[3]"),
-                eps2,
-                cuda_pointer(radii[rows] if lists else None, "double *"),
-                cuda_pointer(out.acc[rows], "double (*)[3]"),
-                cuda_pointer(out.jerk[rows], "double (*)[3]"),
-                cuda_pointer(out.pot[rows], "double *"),
-                cuda_pointer(out.nearest[rows] if nn else None, "int *"),
-                cuda_pointer(out.distance[rows] if nn else None, "float *"),
-            )
+            count, targets = rows.stop - rows.start, (index[rows], pos[rows], vel[rows])
+            wanted = (None if array is None else array[rows] for array in (radii, *out[:5]))
+            self._call(lib.g6x_forces_device, nj, count, *targets, eps2, *wanted)
             if lists:
-                found = self._board.lists(rows.stop - rows.start, nj)
+                found = self._board.lists(count, nj)
                 out.neighbours.extend(map(self._put, found))
         return out
 
@@ -156,6 +138,9 @@ class ThroughDevice(DevicePlace):
         return None if array is None else self._cupy.asnumpy(array)
 
 
-def cuda_pointer(array, kind):
-    """C pointer to an array of a device; NULL for None."""
-    return ffi.NULL if array is None else ffi.cast(kind, array.data.ptr)
+def cuda_pointer(array):
+    """C pointer to an array of a device, as double *, double (*)[3], int * ...; NULL for None."""
+    if array is None:
+        return ffi.NULL
+    kind = C_TYPES[array.dtype.char] + (" (*)[3]" if array.ndim == 2 else " *")
+    return ffi.cast(kind, array.data.ptr)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._lib.library import check, ffi, get_int, lib, pointer, text
+from grape6py._lib.library import check, ffi, get_int, lib, pointers, text
 
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
 CHUNK_PAIRS = 2**31
@@ -107,6 +107,9 @@ class Board:
         """Raise the exception for a negative code of a call on this cluster."""
         return check(code, self.cluster)
 
+    def _call(self, function, *arguments):
+        return self.check(function(self.cluster, *pointers(*arguments)))
+
     @property
     def is_open(self):
         return self._finalizer.alive
@@ -141,17 +144,8 @@ class Board:
 
     def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
         """Write n j particles; address, k18, j6, a2 and vel may be None."""
-        code = lib.g6x_set_j_particles(
-            self.cluster,
-            len(mass),
-            pointer(address, "int[]"),
-            pointer(index, "int[]"),
-            pointer(time, "double[]"),
-            ffi.NULL,
-            pointer(mass, "double[]"),
-            *(pointer(vectors, "double[][3]") for vectors in (k18, j6, a2, vel, pos)),
-        )
-        self.check(code)
+        arrays = address, index, time, None, mass, k18, j6, a2, vel, pos
+        self._call(lib.g6x_set_j_particles, len(mass), *arrays)
 
     def set_time(self, time):
         """Set the time to which the j particles are predicted."""
@@ -160,26 +154,13 @@ class Board:
     def predicted(self, nj):
         """Positions and velocities, (nj, 3) each, of addresses 0 to nj - 1."""
         pos, vel = np.empty((nj, 3)), np.empty((nj, 3))
-        where = (pointer(array, "double[][3]", written=True) for array in (pos, vel))
-        self.check(lib.g6_get_predicted_j_particles(self.cluster, nj, *where))
+        self._call(lib.g6_get_predicted_j_particles, nj, pos, vel)
         return pos, vel
 
     def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
-        """Force of addresses 0 to nj - 1 on ni targets, chunk by chunk.
+        """:class:`Forces` of addresses 0 to nj - 1 on targets, chunk by chunk.
 
-        Parameters
-        ----------
-        nj : int
-        index : ndarray of int32, shape (ni,)
-        pos, vel : ndarray, shape (ni, 3)
-        eps2 : float
-        h2 : ndarray, shape (ni,)
-        nn, lists : bool
-            Find the nearest neighbours, read the neighbour lists.
-
-        Returns
-        -------
-        Forces
+        With `nn` the nearest neighbours are found, with `lists` the neighbour lists are read.
         """
         ni = len(pos)
         out = empty_forces(ni, nn, lists)
@@ -193,21 +174,9 @@ class Board:
     def walks(self, i_start, pos, j_start, chosen, source_pos, mass, eps2):
         """Accelerations and potentials of the targets of all walks; NaN for those of none."""
         acc, pot = np.full((len(pos), 3), np.nan), np.full(len(pos), np.nan)
-        code = lib.g6x_walks(
-            self.cluster,
-            len(i_start) - 1,
-            pointer(i_start, "long long[]"),
-            pointer(pos, "double[][3]"),
-            pointer(j_start, "long long[]"),
-            pointer(chosen, "int[]"),
-            len(mass),
-            pointer(source_pos, "double[][3]"),
-            pointer(mass, "double[]"),
-            eps2,
-            pointer(acc, "double[][3]", written=True),
-            pointer(pot, "double[]", written=True),
-        )
-        self.check(code)
+        sources = len(mass), source_pos, mass, eps2
+        given = len(i_start) - 1, i_start, pos, j_start, chosen, *sources
+        self._call(lib.g6x_walks, *given, acc, pot)
         return acc, pot
 
     def chunks(self, ni, nj):
@@ -219,42 +188,15 @@ class Board:
         return chunks(ni, nj, TREE_ROWS * nj, TREE_ROWS) if whole else chunks(ni, nj)
 
     def prepare(self, nj, index, pos, vel, eps2, h2, out):
-        """Ready one force call, for benchmarks: all that is left is the C calls.
+        """One force call into the arrays of `out`, as a function: all that is left is the C calls.
 
-        Parameters
-        ----------
-        nj, index, pos, vel, eps2, h2
-            As in :meth:`forces`; not split into chunks.
-        out : Forces
-            Arrays to be written; `nearest` and `distance` may be None.
-
-        Returns
-        -------
-        callable
-            Does first half and last half each time it is called.
+        Benchmarks call it many times.
         """
-        call = (
-            self.cluster,
-            nj,
-            len(pos),
-            pointer(index, "int[]"),
-            pointer(pos, "double[][3]"),
-            pointer(vel, "double[][3]"),
-        )
-        radii = pointer(h2, "double[]")
-        sums = (
-            pointer(out.acc, "double[][3]", written=True),
-            pointer(out.jerk, "double[][3]", written=True),
-            pointer(out.pot, "double[]", written=True),
-        )
-        near = ()
-        last = lib.g6calc_lasthalf
+        call = pointers(self.cluster, nj, len(pos), index, pos, vel)
+        radii, *sums = pointers(h2, *out[:3])
+        last, near = lib.g6calc_lasthalf, ()
         if out.nearest is not None:
-            last = lib.g6calc_lasthalf2p
-            near = (
-                pointer(out.nearest, "int[]", written=True),
-                pointer(out.distance, "float[]", written=True),
-            )
+            last, near = lib.g6calc_lasthalf2p, pointers(out.nearest, out.distance)
 
         def run():
             self.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
@@ -268,11 +210,7 @@ class Board:
         room = np.empty(min(1024, nj), np.int32)
         length = ffi.new("int *")
         for pipe in range(count):
-            while self.check(
-                lib.g6_get_neighbour_list(
-                    self.cluster, pipe, len(room), length, pointer(room, "int[]", written=True)
-                )
-            ):
+            while self._call(lib.g6_get_neighbour_list, pipe, len(room), length, room):
                 room = np.empty(length[0], np.int32)
             yield room[: length[0]].copy()
 

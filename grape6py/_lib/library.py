@@ -3,10 +3,13 @@
 ``lib`` is made once, when this module is first imported.
 """
 
+import numpy as np
+
 from grape6py import errors, paths
 from grape6py._lib.declarations import ffi
 
 _TEXT = 1024
+C_TYPES = {"i": "int", "l": "long long", "f": "float", "d": "double"}  # of arrays' dtype.char
 
 
 def _open():
@@ -47,18 +50,14 @@ def get_int(cluster, key):
     return value[0]
 
 
-def pointer(array, kind, *, written=False):
-    """C pointer to the data of a contiguous array; NULL for None.
-
-    Parameters
-    ----------
-    array : ndarray or None
-        Must outlive the call.
-    kind : str
-        C type of an open array: ``"double[]"``, ``"double[][3]"``, ``"int[]"``, ...
-    written : bool
-        Refuse a read-only array.
-    """
+def pointer(array):
+    """C pointer to a contiguous array, as double[], double[][3], int[] ...; NULL for None."""
     if array is None:
         return ffi.NULL
-    return ffi.from_buffer(kind, array, require_writable=written)
+    return ffi.from_buffer(f"{C_TYPES[array.dtype.char]}[]{'[3]' * (array.ndim - 1)}", array)
+
+
+def pointers(*arguments):
+    """Arguments of a C call, with pointers in place of NumPy arrays and of None."""
+    arrays = np.ndarray, type(None)
+    return [pointer(value) if isinstance(value, arrays) else value for value in arguments]

@@ -6,7 +6,7 @@ import numpy as np
 
 from grape6py._arrays import memory_space
 from grape6py._lib.interruptible import wait_for
-from grape6py._lib.library import check, ffi, lib, pointer, text
+from grape6py._lib.library import check, ffi, lib, pointers, text
 
 _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
@@ -31,7 +31,7 @@ class HostTree:
         """Make the tree. Arrays here and below are contiguous and checked."""
         self._moving = vel is not None
         self._n = n = len(pos)
-        given = n, _vectors(pos), _vectors(vel), pointer(mass, "double[]")
+        given = pointers(n, pos, vel, mass)
         self.handle = check(wait_for(lib.g6x_tree_open, *given, size=n, undo=lib.g6x_tree_close))
         self._closing = weakref.finalize(self, lib.g6x_tree_close, self.handle)
         for key, value in self._options.items():
@@ -49,51 +49,31 @@ class HostTree:
         acc, pot = np.empty((ni, 3)), np.empty(ni)
         jerk = np.empty((ni, 3)) if self._moving else None
         warnings_before = _warnings()
-        self._call(
-            lib.g6x_tree_forces,
-            ni,
-            _vectors(pos),
-            _vectors(vel),
-            pointer(number, "int[]"),
-            eps2,
-            _METHODS[method],
-            order,
-            theta,
-            pointer(last_acc, "double[]"),
-            bound,
-            _vectors(acc),
-            _vectors(jerk),
-            pointer(pot, "double[]", written=True),
-        )
+        walk = eps2, _METHODS[method], order, theta, last_acc, bound
+        self._call(lib.g6x_tree_forces, ni, pos, vel, number, *walk, acc, jerk, pot)
         new = _warnings() > warnings_before
         return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None
 
     def within(self, ni, pos, number, h2):
         """Neighbours: where rows start, and the rows."""
-        who = ni, _vectors(pos), pointer(number, "int[]")
         count, start = np.empty(ni, np.int32), np.zeros(ni + 1, np.int64)
-        squares, room = pointer(h2, "double[]"), pointer(count, "int[]", written=True)
-        self._call(lib.g6x_tree_within, *who, squares, ffi.NULL, room, ffi.NULL)
+        self._call(lib.g6x_tree_within, ni, pos, number, h2, None, count, None)
         np.cumsum(count, out=start[1:])
         index = np.empty(start[-1], np.int32)
-        places = pointer(start, "long long[]"), room, pointer(index, "int[]", written=True)
-        self._call(lib.g6x_tree_within, *who, squares, *places)
+        self._call(lib.g6x_tree_within, ni, pos, number, h2, start, count, index)
         return start, index
 
     def nearest(self, ni, pos, number, k):
         """Numbers of the k nearest, and how far they are."""
         index, r2 = np.empty((ni, k), np.int32), np.empty((ni, k))
-        out = pointer(index, "int[]", written=True), pointer(r2, "double[]", written=True)
-        self._call(lib.g6x_tree_nearest, ni, _vectors(pos), pointer(number, "int[]"), k, *out)
+        out = index.reshape(-1), r2.reshape(-1)
+        self._call(lib.g6x_tree_nearest, ni, pos, number, k, *out)
         return index, np.sqrt(r2, out=r2)
 
     def _call(self, call, ni, *arguments):
-        check(wait_for(call, self.handle, ni, *arguments, size=self._n + ni))
+        arguments = pointers(self.handle, ni, *arguments)
+        check(wait_for(call, *arguments, size=self._n + ni))
 
 
 def _warnings():
     return lib.g6x_last_warning(-1, ffi.NULL, 0)
-
-
-def _vectors(array):
-    return pointer(array, "double[][3]")

@@ -49,9 +49,9 @@ class DeviceBlocks(Blocks):
         arrays = {_NAMES[name]: array for name, array in self._own.items()}
         arrays |= self._given | self._block
         numbers = {"n": n, "eta": eta, "dtmin": smallest, "dtmax": largest}
-        pointers = {name: cuda_pointer(array, _kind(array)) for name, array in arrays.items()}
+        pointers = {name: cuda_pointer(array) for name, array in arrays.items()}
         self._at = ffi.new("struct g6x_hermite *", numbers | pointers)
-        pointers["address"] = cuda_pointer(self._everybody, "int *")
+        pointers["address"] = cuda_pointer(self._everybody)
         self._at_everybody = ffi.new("struct g6x_hermite *", numbers | pointers)
         self._next = None  # time and size of the next block
         self._latest = 0.0
@@ -152,7 +152,7 @@ class DeviceBlocks(Blocks):
         own, at, n = self._own, self._at, len(self.mass)
         with self._device:
             a2, j6 = own["acc"] / 2, own["jerk"] / 6
-            derivatives = (cuda_pointer(array, _kind(array)) for array in (j6, a2))
+            derivatives = cuda_pointer(j6), cuda_pointer(a2)
             none = ffi.NULL
             self._call(
                 lib.g6x_set_j_particles_device,
@@ -163,9 +163,3 @@ class DeviceBlocks(Blocks):
         """Make a call of the library on the current stream."""
         stream = ffi.cast("void *", self._cupy.cuda.get_current_stream().ptr)
         return self._board.check(function(self._board.cluster, *arguments, stream))
-
-
-def _kind(array):
-    if array.dtype == np.int32:
-        return "int *"
-    return "double (*)[3]" if array.ndim == 2 else "double *"

@@ -244,10 +244,4 @@ class HostBlocks(Blocks):
 
 def _pointers(arrays):
     """Pointers to the first entries of arrays, which must live as long."""
-    kinds = {"int32": "int", "float64": "double"}
-    return SimpleNamespace(
-        **{
-            name: pointer(array, kinds[array.dtype.name] + "[]" + "[3]" * (array.ndim - 1)) + 0
-            for name, array in arrays.items()
-        }
-    )
+    return SimpleNamespace(**{name: pointer(array) + 0 for name, array in arrays.items()})

@@ -69,22 +69,22 @@ def test_bodies_are_predicted_with_the_bits_of_the_j_particles():
     pos, vel, acc, jerk = generator.normal(size=(4, 9, 3))
     address = np.array([8, 0, 3], np.int32)
     xi, vi = np.empty((2, 3, 3))
-    vectors = [pointer(a, "double[][3]") for a in (pos, vel, acc, jerk, xi, vi)]
-    block = 3, pointer(address, "int[]"), 1.5, pointer(t, "double[]")
+    vectors = [pointer(a) for a in (pos, vel, acc, jerk, xi, vi)]
+    block = 3, pointer(address), 1.5, pointer(t)
     assert lib.g6x_hermite_predict(*block, *vectors) == 0
 
     cluster, everybody = 77, np.arange(9, dtype=np.int32)
     assert lib.g6_open(cluster) == 0
     scaled = jerk / 6, acc / 2
-    written = (pointer(a, "double[][3]") for a in (*scaled, vel, pos))
+    written = (pointer(a) for a in (*scaled, vel, pos))
     mass = np.ones(9)
     lib.g6x_set_j_particles(
-        cluster, 9, pointer(everybody, "int[]"), ffi.NULL, pointer(t, "double[]"), ffi.NULL,
-        pointer(mass, "double[]"), ffi.NULL, *written,
+        cluster, 9, pointer(everybody), ffi.NULL, pointer(t), ffi.NULL,
+        pointer(mass), ffi.NULL, *written,
     )  # fmt: skip
     lib.g6_set_ti(cluster, 1.5)
     x, v = np.empty((2, 9, 3))
-    there = (pointer(a, "double[][3]") for a in (x, v))
+    there = (pointer(a) for a in (x, v))
     assert lib.g6_get_predicted_j_particles(cluster, 9, *there) == 0
     lib.g6_close(cluster)
     assert np.array_equal(xi, x[address])
