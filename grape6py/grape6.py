@@ -14,7 +14,6 @@ from grape6py._arrays import memory_space, validate
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
-from grape6py._lib.library import lib
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
 from grape6py.reference import usable_cpus
 
@@ -81,26 +80,16 @@ class Grape6:
         verify=None,
         theta=None,
     ):
-        wanted = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
-        options = {"THREADS": threads, "JERK": jerk, "SNAP": snap}
-        options["NEIGHBOUR_SELF"] = neighbour_self
+        number = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
+        options = {"threads": threads, "jerk": jerk, "snap": snap, "neighbour_self": neighbour_self}
         if precision is not None:
-            options["PRECISION"] = validate.choice("precision", precision, PRECISIONS)
+            options["precision"] = validate.choice("precision", precision, PRECISIONS)
         if isa is not None:
-            options["ISA"] = validate.choice("isa", isa, ISAS)
-        self._board = Board(
-            {
-                getattr(lib, f"G6X_{key}"): validate.integer(key.lower(), value)
-                for key, value in options.items()
-                if value is not None
-            },
-            {
-                getattr(lib, f"G6X_{key}"): validate.number(key.lower(), value)
-                for key, value in (("VERIFY", verify), ("THETA", theta))
-                if value is not None
-            },
-            wanted,
-        )
+            options["isa"] = validate.choice("isa", isa, ISAS)
+        options = {k: validate.integer(k, v) for k, v in options.items() if v is not None}
+        fractions = {"verify": verify, "theta": theta}
+        options |= {k: validate.number(k, v) for k, v in fractions.items() if v is not None}
+        self._board = Board(options, number)
         self._lock = threading.RLock()
         self._table = AddressTable()
         self._time = 0.0
@@ -145,7 +134,7 @@ class Grape6:
     @threads.setter
     def threads(self, value):
         self._check_open()
-        self._board.set_option("THREADS", validate.integer("threads", value))
+        self._board.set_option("threads", validate.integer("threads", value))
 
     @property
     def n(self):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grape6py._lib.library import check, ffi, get_int, lib, pointers, text
+from grape6py._lib.library import check, ffi, lib, pointers, text
 
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
 CHUNK_PAIRS = 2**31
@@ -70,10 +70,8 @@ class Board:
 
     Parameters
     ----------
-    options : dict of int to int
-        Values by G6X_* key.
-    fractions : dict of int to float
-        Likewise.
+    options : dict of str to int or float
+        Values by G6X_* key, in small letters and without that.
     backend : int or None
         G6X_BACKEND_*; None: as GRAPE6_BACKEND says.
 
@@ -83,8 +81,8 @@ class Board:
         Its id.
     """
 
-    def __init__(self, options, fractions=None, backend=None):
-        self._options, self._fractions, self._backend = options, fractions or {}, backend
+    def __init__(self, options, backend):
+        self._options, self._backend = options, backend
         self.cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
         self._finalizer = weakref.finalize(self, _release, self.cluster)
         try:
@@ -98,10 +96,8 @@ class Board:
             self.check(lib.g6_open(self.cluster))
         else:
             self.check(lib.g6x_open(self.cluster, self._backend))
-        for key, value in self._options.items():
-            self.check(lib.g6x_set_int(self.cluster, key, value))
-        for key, value in self._fractions.items():
-            self.check(lib.g6x_set_double(self.cluster, key, value))
+        for name, value in self._options.items():
+            self.set_option(name, value)
 
     def check(self, code):
         """Raise the exception for a negative code of a call on this cluster."""
@@ -130,13 +126,15 @@ class Board:
 
     def option(self, key):
         """Value of the integer option G6X_<key>."""
-        return get_int(self.cluster, getattr(lib, f"G6X_{key}"))
+        value = ffi.new("int *")
+        self.check(lib.g6x_get_int(self.cluster, getattr(lib, f"G6X_{key}"), value))
+        return value[0]
 
-    def set_option(self, key, value):
-        """Set the integer option G6X_<key>."""
-        number = getattr(lib, f"G6X_{key}")
-        self.check(lib.g6x_set_int(self.cluster, number, value))
-        self._options[number] = value
+    def set_option(self, name, value):
+        """Set an option, to a float if it is one of those."""
+        call = lib.g6x_set_double if isinstance(value, float) else lib.g6x_set_int
+        self.check(call(self.cluster, getattr(lib, f"G6X_{name.upper()}"), value))
+        self._options[name] = value
 
     def last_warning(self):
         """Text of the last warning, empty if none."""

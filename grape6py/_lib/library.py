@@ -43,13 +43,6 @@ def text(call, *arguments):
     return ffi.string(buffer).decode("utf-8", errors="replace")
 
 
-def get_int(cluster, key):
-    """Value of an integer option."""
-    value = ffi.new("int *")
-    check(lib.g6x_get_int(cluster, key, value), cluster)
-    return value[0]
-
-
 def pointer(array):
     """C pointer to a contiguous array, as double[], double[][3], int[] ...; NULL for None."""
     if array is None:
