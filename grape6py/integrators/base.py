@@ -144,17 +144,23 @@ class Integration:
     @property
     def mass(self):
         """Masses; shape (n,), a copy."""
-        return self._blocks.mass.copy()
+        return self._out("mass")
 
     @property
     def pos(self):
         """Positions at :attr:`time`; shape (n, 3), a copy."""
-        return self._synchronised()[0].copy()
+        return self._out("pos")
 
     @property
     def vel(self):
         """Velocities at :attr:`time`; shape (n, 3), a copy."""
-        return self._synchronised()[1].copy()
+        return self._out("vel")
+
+    def _out(self, name):
+        """An array of all bodies for the caller, a copy."""
+        if name == "mass":
+            return self._blocks.mass.copy()
+        return self._synchronised()[("pos", "vel").index(name)].copy()
 
     @property
     def step_sizes(self):

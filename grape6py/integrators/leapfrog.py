@@ -149,21 +149,6 @@ class Leapfrog(Integration):
         """As :attr:`Hermite.ids`; a body that is taken out takes its own with it."""
         return self._blocks.ids.copy()
 
-    @property
-    def mass(self):
-        """Masses; shape (n,), a copy."""
-        return self._out("mass")
-
-    @property
-    def pos(self):
-        """Positions at :attr:`time`; shape (n, 3), a copy."""
-        return self._out("pos")
-
-    @property
-    def vel(self):
-        """Velocities at :attr:`time`; shape (n, 3), a copy."""
-        return self._out("vel")
-
     def potential(self):
         """Potential at each body at :attr:`time`; shape (n,).
 
@@ -172,7 +157,6 @@ class Leapfrog(Integration):
         return self._out("pot") if self._has_tree else super().potential()
 
     def _out(self, name):
-        """An array of all bodies for the caller, a copy."""
         array = getattr(self._blocks.look(self.time, pot=name == "pot"), name)
         arrays = self._forces.arrays
         if not self._given_on_device:
