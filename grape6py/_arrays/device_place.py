@@ -16,8 +16,9 @@ from grape6py.errors import ArgumentError, NotFiniteError
 class DevicePlace:
     """CuPy arrays on the device of a session or a tree, used on the current stream.
 
-    The library looks for NaN and infinities itself. Only if it finds some are the arrays gone
-    through for the first one, so that the error is the same as for NumPy's.
+    Its calls are those of :class:`~.memory_space.HostPlace`. The library looks for NaN and
+    infinities itself. Only if it finds some are the arrays gone through for the first one, so that
+    the error is the same as for NumPy's.
     """
 
     def __init__(self, board, cupy, device, what="the session computes on"):
@@ -43,17 +44,15 @@ class DevicePlace:
         return array
 
     def on_host(self, name, value):
-        """A copy that NumPy understands."""
         return self._cupy.asnumpy(self._take(name, value)) if is_on_device(value) else value
 
     def any_floats(self, name, values, shape):
-        """See ``validate.any_floats``."""
         if is_on_device(values):
             return validate.any_floats(name, self._take(name, values), shape, self._cupy)
         return self._cupy.asarray(validate.any_floats(name, values, shape))
 
     def floats(self, name, values, shape, labels=None):
-        """See ``validate.floats``; what comes from the device is checked later."""
+        """As ``validate.floats``; what comes from the device is checked later."""
         if is_on_device(values):
             array = self.any_floats(name, values, shape)
             self._unchecked.append((name, array, labels))
@@ -63,21 +62,17 @@ class DevicePlace:
         return self._cupy.asarray(validate.floats(name, values, shape, labels))
 
     def ints(self, name, values, n):
-        """See ``validate.ints``."""
         if is_on_device(values):
             return validate.ints(name, self._take(name, values), n, self._cupy)
         return self._cupy.asarray(validate.ints(name, values, n))
 
     def squared_radii(self, name, values, n):
-        """See ``validate.squared_radii``."""
         return validate.squares(self.any_floats(name, values, (n,)), self._cupy)
 
     def full(self, shape, value, dtype=float):
-        """An array of equal values."""
         return self._cupy.full(shape, value, dtype)
 
     def give(self, array):
-        """A result, where the caller wants it."""
         return array
 
     def check(self):

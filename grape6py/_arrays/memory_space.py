@@ -17,19 +17,9 @@ from grape6py._lib.cluster import Forces
 def choose(board, values, last=None):
     """The place for the arguments of a call: a device, if any of them lies on one.
 
-    Parameters
-    ----------
-    board : Board
-    values : dict of str to object
-        Arguments by name.
-    last : int, optional
-        The device of the place where the particles came from, if that decides.
-
-    Returns
-    -------
-    HostPlace, DevicePlace or ThroughHost
-        Each is a context in which arrays may be made. `device` is the number of the CUDA
-        device that has the arrays, None for the host.
+    `values` are arguments by name, `last` is the device where the particles came from, if that
+    decides. A place is a context in which arrays may be made; its `device` is the number of the
+    CUDA device that has them, None for the host.
     """
     found = first_on_device(values)
     if found is None and last is None:
@@ -51,7 +41,7 @@ def for_host(values):
 
 
 class HostPlace:
-    """NumPy arrays, and whatever NumPy makes one of."""
+    """NumPy arrays, and whatever NumPy makes one of: checks of ``validate``, calls of a Board."""
 
     device = None
 
@@ -69,23 +59,18 @@ class HostPlace:
         return value
 
     def any_floats(self, name, values, shape):
-        """See ``validate.any_floats``."""
         return validate.any_floats(name, self.on_host(name, values), shape)
 
     def floats(self, name, values, shape, labels=None):
-        """See ``validate.floats``."""
         return validate.floats(name, self.on_host(name, values), shape, labels)
 
     def ints(self, name, values, n):
-        """See ``validate.ints``."""
         return validate.ints(name, self.on_host(name, values), n)
 
     def squared_radii(self, name, values, n):
-        """See ``validate.squared_radii``."""
         return validate.squares(self.any_floats(name, values, (n,)))
 
     def full(self, shape, value, dtype=float):
-        """An array of equal values."""
         return np.full(shape, value, dtype)
 
     def give(self, array):
@@ -96,7 +81,6 @@ class HostPlace:
         """Raise what was not checked yet."""
 
     def write(self, *arrays):
-        """See ``Board.write``."""
         self._board.write(*arrays)
 
     def particles(self, table):
@@ -104,7 +88,6 @@ class HostPlace:
         return table.present(*self._board.predicted(len(table)), table.labels)
 
     def forces(self, *call):
-        """See ``Board.forces``."""
         return self._board.forces(*call)
 
 

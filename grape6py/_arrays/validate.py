@@ -17,22 +17,8 @@ INT_MAX = 2**31 - 1
 def floats(name, values, shape, labels=None):
     """`values` as finite float64 of `shape`; None in `shape` stands for any length.
 
-    Parameters
-    ----------
-    name : str
-        For the message.
-    values : array_like
-    shape : tuple of int or None
-        A scalar is repeated if the shape has one, known dimension.
-    labels : ndarray of int, shape (n,), optional
-        Indices of the particles, for the message.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no such array.
-    NotFiniteError
-        If a NaN or an infinity is in it.
+    A scalar is repeated if the shape has one, known dimension. `labels` are the indices of the
+    particles, for the message of a NotFiniteError.
     """
     array = any_floats(name, values, shape)
     check_finite(name, array, labels)
@@ -107,15 +93,7 @@ def any_floats(name, values, shape, xp=np):
 
 
 def ints(name, values, n=None, xp=np):
-    """`values` as int32 of shape (n,).
-
-    Raises
-    ------
-    ArgumentError
-        If it is no array of integers of that length.
-    SizeError
-        If one does not fit in 32 bits.
-    """
+    """`values` as int32 of shape (n,); a SizeError if one does not fit in 32 bits."""
     array = numbers(name, values, xp)
     if array.size == 0:
         array = array.astype(np.int32)

@@ -19,18 +19,9 @@ _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # of some network fi
 
 
 def write_whole(path, data):
-    """Write a file at once.
+    """Write a file at once; an OSError names `path`, and what was there before is still there.
 
-    Parameters
-    ----------
-    path : path-like
-        A link is followed. What is there and is no regular file, as a device, is written to.
-    data : bytes
-
-    Raises
-    ------
-    OSError
-        That names `path`; what was there before is still there.
+    A link is followed. What is there and is no regular file, as a device, is written to.
     """
     target = os.path.realpath(path)
     there = os.path.exists(target)
@@ -119,15 +110,9 @@ def keep(path):
 class Lock:
     """The right to write to a folder, which one process has at a time.
 
-    It is an flock on the file `.lock` in it, so that a writer that was killed leaves none behind.
-    The folder is made, and removed again if it is empty in the end.
-
-    Raises
-    ------
-    FileInUseError
-        If somebody else has it.
-    OSError
-        If the folder cannot be made or written to.
+    It is an flock on the file `.lock` in it, so that a writer that was killed leaves none behind; a
+    FileInUseError if somebody else has it. The folder is made, and removed again if it is empty in
+    the end.
     """
 
     def __init__(self, folder, path):

@@ -59,17 +59,8 @@ def opened(data):
 
 
 def written(about, numbers, ids, particles, state):
-    """The bytes of an output.
-
-    Parameters
-    ----------
-    about : dict
-        What the outputs of the run share.
-    numbers : dict
-        Attributes of this one, `time` among them.
-    ids : ndarray of int, shape (n,)
-    particles, state : dict of str to ndarray
-    """
+    """The bytes of an output: `about` is what the outputs of the run share, `numbers` this one's
+    attributes, `time` among them; particles and state are arrays by name."""
 
     def fill(file):
         file.attrs.update(about | {"format": FORMAT})
@@ -105,14 +96,7 @@ def _write_header(header, time, n):
 class Output:
     """One output of a file, open in a context; what is wrong in it is a SnapshotError.
 
-    Parameters
-    ----------
-    name : str
-        To be named in errors.
-    data : bytes
-        Of the file.
-    group : str
-        The group with arrays and attributes.
+    `data` are the bytes of the file; the group of that name has the arrays and attributes.
     """
 
     def __init__(self, name, data, group):

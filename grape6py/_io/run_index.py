@@ -19,37 +19,18 @@ _COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")  # and radii: a r
 
 
 class Saved(NamedTuple):
-    """One output.
+    """One output."""
 
-    Attributes
-    ----------
-    name : str
-        As "000003".
-    file : str or None
-        Its file, from the folder of the index; None: it is a group of the index.
-    numbers : dict
-        What ``archive.describe`` gave.
-    """
-
-    name: str
-    file: str | None
-    numbers: dict
+    name: str  # as "000003"
+    file: str | None  # from the folder of the index; None: it is a group of the index
+    numbers: dict  # what ``archive.describe`` gave
 
 
 class Run:
-    """What a file holds.
+    """What a file holds: outputs, ascending in time, of a run, whose `id` no other has.
 
-    Attributes
-    ----------
-    path : str
-    id : str
-        Of the run: no other has it.
-    about : dict
-        The root's attributes.
-    outputs : list of Saved
-        Ascending in time.
-    kind : {"index", "output", "old"}
-        What the file is: the index of outputs, one output, or a file of version 0.1.
+    `about` are the root's attributes. By its `kind` the file is an "index" of outputs, one
+    "output", or an "old" file, of version 0.1.
     """
 
     def __init__(self, path, about, outputs=(), kind="index", old=None):
@@ -99,19 +80,9 @@ class Run:
 
 
 def find(path):
-    """The run that a file is the index of, or one output of.
+    """The run that a file is the index of, or one output of; a SnapshotError if it is none.
 
-    Raises
-    ------
-    SnapshotError
-        If it is none.
-    OSError
-        If it cannot be read.
-
-    Warns
-    -----
-    Grape6Warning
-        If the index is lost or damaged, and the outputs are there.
+    Warns if the index is lost or damaged, and the outputs are there.
     """
     path = os.fspath(path)
     try:

@@ -8,19 +8,11 @@ import numpy as np
 
 
 class AddressTable:
-    """Labels by address.
-
-    Attributes
-    ----------
-    labels : ndarray of int32, shape (nj,)
-        Index of the particle at each address.
-    held : ndarray of bool, shape (nj,)
-        False for an address that was never written.
-    """
+    """Labels by address."""
 
     def __init__(self):
-        self.labels = np.empty(0, np.int32)
-        self.held = np.empty(0, bool)
+        self.labels = np.empty(0, np.int32)  # index of the particle at each address
+        self.held = np.empty(0, bool)  # False for an address that was never written
         self._unused = None
 
     def __len__(self):

@@ -12,14 +12,8 @@ def wait_for(call, *arguments, size, undo=None):
     the exception of Ctrl-C; the call goes on to its end, and its arrays live as long. Where no
     thread can be had, at the end of the process or of memory, the call is made at once.
 
-    Parameters
-    ----------
-    call : callable
-        Of cffi, which raises nothing.
-    size : int
-        Particles and targets.
-    undo : callable, optional
-        Called with what the call returned if nobody waited for it.
+    `call` is one of cffi, which raises nothing, `size` the number of particles and targets; `undo`
+    is called with what the call returned if nobody waited for it.
     """
     if size < LONG or threading.current_thread() is not threading.main_thread():
         return call(*arguments)

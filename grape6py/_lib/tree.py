@@ -12,13 +12,7 @@ _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
 
 class HostTree:
-    """A tree of the library.
-
-    Parameters
-    ----------
-    options : dict of int to int
-        Values by G6X_THREADS and G6X_ISA.
-    """
+    """A tree of the library, with options by G6X_THREADS and G6X_ISA."""
 
     def __init__(self, options):
         self._options = options

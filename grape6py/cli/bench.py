@@ -67,18 +67,10 @@ def run(options):
 
 
 def direct(options):
-    """Measure one case.
+    """Measure one case: what ``--json`` prints.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        As :func:`add_parser` makes it.
-
-    Returns
-    -------
-    dict
-        What ``--json`` prints. Rates are medians over the samples; with one thread
-        they are per second of the process's CPU time, else of wall time.
+    Rates are medians over the samples; with one thread they are per second of the process's CPU
+    time, else of wall time.
     """
     from grape6py._lib.declarations import ISAS, PRECISIONS
     from grape6py._lib.library import lib

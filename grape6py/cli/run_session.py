@@ -39,11 +39,7 @@ def integrate(options):
 class Signals:
     """Context in which SIGINT and SIGTERM stop `cluster`; a second SIGINT interrupts.
 
-    Attributes
-    ----------
-    cluster : Hermite, Leapfrog or None
-    received : int or None
-        The first signal.
+    The first signal's number is `received`.
     """
 
     def __init__(self):

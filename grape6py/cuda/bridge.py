@@ -14,14 +14,9 @@ from grape6py.cuda import compiler
 
 
 def register(module, usable):
-    """Put a Bridge behind the callbacks of the bridge module.
+    """Put a Bridge behind the callbacks of the module ``grape6py._bridge``.
 
-    Parameters
-    ----------
-    module : module
-        ``grape6py._bridge``.
-    usable : str
-        GRAPE6_DEVICES: numbers of CUDA devices with commas between; empty or "all" for all.
+    `usable` is GRAPE6_DEVICES: numbers of CUDA devices with commas; empty or "all" for all.
     """
     try:
         from grape6py.cuda import device
@@ -44,16 +39,9 @@ _cookies = itertools.count(1)
 
 
 class Bridge:
-    """The calls.
+    """The calls; a device is made from the number that the core chose, by open_device(number).
 
-    Parameters
-    ----------
-    module : module
-        ``grape6py._bridge``.
-    open_device : callable
-        Makes a device from the number that the core chose.
-    explain : callable
-        Code and text of an exception of CuPy, or None if it is another's.
+    `explain` gives code and text of an exception of CuPy, or None if it is another's.
     """
 
     def __init__(self, module, open_device, explain):

@@ -9,13 +9,7 @@ VARIABLE = "CUPY_CACHE_DIR"
 
 @contextlib.contextmanager
 def for_import():
-    """See to it that there is one while CuPy is imported; later it compiles in memory.
-
-    Raises
-    ------
-    OSError
-        If no temporary folder can be made either.
-    """
+    """See to it that there is one while CuPy is imported; later it compiles in memory."""
     if _can_be_made(os.environ.get(VARIABLE) or os.path.expanduser("~/.cupy/kernel_cache")):
         yield
         return

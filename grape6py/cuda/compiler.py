@@ -18,17 +18,9 @@ _DEPTH = 16
 
 
 def read(name="direct/direct.cu", depth=0):
-    """The text of a file with all that it includes in quotes.
+    """The text of a file below KERNELS with all that it includes in quotes.
 
-    Parameters
-    ----------
-    name : str
-        File below KERNELS.
-
-    Returns
-    -------
-    str
-        Each file begins with a #line, so that the compiler names the true places.
+    Each file begins with a #line, so that the compiler names the true places.
     """
     path = KERNELS / name
     if not path.exists() or depth == _DEPTH:

@@ -28,19 +28,7 @@ _open = set()  # devices in use
 
 
 def open_device(usable, choice):
-    """Open one of the usable devices.
-
-    Parameters
-    ----------
-    usable : str
-        Numbers of devices with commas between; empty or "all" for all.
-    choice : int
-        Which of them, modulo how many there are.
-
-    Returns
-    -------
-    Device
-    """
+    """Open one of the usable devices: number `choice` of them, modulo how many there are."""
     for warning in _said:
         if "multiple CuPy packages" in str(warning.message):
             raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
@@ -70,20 +58,7 @@ def _usable(words, count):
 
 
 class Device:
-    """An open device.
-
-    Attributes
-    ----------
-    context, event : int
-        Handles of its primary context and of an event.
-    streams : list of int
-        Handles of streams that wait for no other.
-    driver : list of int
-        Addresses of the functions of struct driver.
-    number, multiprocessors, capability, shared_bytes : int
-        As in struct device.
-    name : str
-    """
+    """An open device, with the members of struct device; `driver` are those of struct driver."""
 
     def __init__(self, number, usable=1):
         self.usable = usable
@@ -139,19 +114,17 @@ class Device:
 
     def _allocate(self, pinned, size):
         allocate = cupy.cuda.alloc_pinned_memory if pinned else cupy.cuda.alloc
-        try:
-            return allocate(size)
-        except Exception as error:
-            if not cuda_errors.is_out_of_memory(error):
-                raise
-        cupy.get_default_memory_pool().free_all_blocks()
-        cupy.get_default_pinned_memory_pool().free_all_blocks()
-        try:
-            return allocate(size)
-        except Exception as error:
-            if not cuda_errors.is_out_of_memory(error):
-                raise
-            raise errors.from_code("DEVICE_MEMORY", self._too_little(pinned, size)) from error
+        for last in (False, True):
+            try:
+                return allocate(size)
+            except Exception as error:
+                if not cuda_errors.is_out_of_memory(error):
+                    raise
+                if last:
+                    text = self._too_little(pinned, size)
+                    raise errors.from_code("DEVICE_MEMORY", text) from error
+            cupy.get_default_memory_pool().free_all_blocks()
+            cupy.get_default_pinned_memory_pool().free_all_blocks()
 
     def _too_little(self, pinned, size):
         if pinned:

@@ -33,17 +33,9 @@ def is_out_of_memory(error):
 
 
 def explain(error, cuda):
-    """Code and text of an exception.
+    """Code and text of an exception, or None if it is none of CuPy's.
 
-    Parameters
-    ----------
-    error : BaseException
-    cuda : int
-        The major version of CUDA that CuPy was built for: what to install depends on it.
-
-    Returns
-    -------
-    tuple of int and str, or None if the exception is none of CuPy's.
+    What to install depends on `cuda`, the major version of CUDA that CuPy was built for.
     """
     status, words = _status(error), " ".join(str(error).split())
     extra = f"pip install 'grape6py[cuda{cuda}]'"

@@ -25,24 +25,10 @@ def declared(*files):
 
 
 class Job:
-    """One structure, the arrays that it points to, and the kernels that are given it.
+    """One structure (`fields`), the arrays that it points to, and the kernels that are given it.
 
-    Parameters
-    ----------
-    gpu : GPU
-    ffi : FFI
-        As :func:`declared` gives it.
-    name : str
-        Of the structure.
-    **numbers
-        First values of some fields.
-
-    Attributes
-    ----------
-    fields
-        The structure.
-    arrays : dict
-        By field.
+    `ffi` is as :func:`declared` gives it, `name` that of the structure, `numbers` are the first
+    values of some fields.
     """
 
     def __init__(self, gpu, ffi, name, **numbers):

@@ -5,14 +5,7 @@ import numpy as np
 
 class Workspace:
     """One piece of memory that each phase of the work cuts up anew: what a memory pool gets back in
-    small pieces does not serve where a large one is asked for.
-
-    Parameters
-    ----------
-    gpu : GPU
-    size : int
-        Bytes that it has at least.
-    """
+    small pieces does not serve where a large one is asked for. It has `size` bytes at least."""
 
     def __init__(self, gpu, size):
         self._gpu, self._least = gpu, size

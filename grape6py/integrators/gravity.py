@@ -25,22 +25,9 @@ _TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no o
 
 
 def find(given, eps, walk, *, backend, precision, threads):
-    """Gravity where a backend computes, or where arguments lie.
+    """Gravity where a backend computes, or where the given arguments, by name, lie.
 
-    Parameters
-    ----------
-    given : dict of str to object
-        Arguments by name.
-    eps : float
-        Softening length.
-    walk : dict or None
-        Setting of a tree (:func:`grape6py.tree.walk_setting`); None for the direct sum.
-    backend, precision, threads
-        As in :class:`Grape6`.
-
-    Returns
-    -------
-    HostTrees, DeviceTrees or DirectGravity
+    `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting`), None for the direct sum.
     """
     found = memory_space.first_on_device(given)
     if found is not None and backend in _TREES_OF_DEVICES:

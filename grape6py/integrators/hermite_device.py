@@ -26,14 +26,7 @@ _CHUNK_ROWS = 2**20
 
 
 class DeviceBlocks(Blocks):
-    """Bodies on the device of a session.
-
-    Parameters
-    ----------
-    board, precision, mass, rule, passes, eps
-        As in :class:`Blocks`.
-    cupy : module
-    """
+    """Bodies on the device of a session."""
 
     def __init__(self, board, precision, mass, rule, passes, eps, cupy):
         super().__init__(board, precision, mass, rule, passes, eps)
@@ -58,13 +51,7 @@ class DeviceBlocks(Blocks):
         self._time = ffi.new("double *")
 
     def state(self):
-        """Copies of the arrays, by name, for NumPy.
-
-        Raises
-        ------
-        BackendError
-            If the device has failed so that nothing can be read.
-        """
+        """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
         return {name: self._fetch(array) for name, array in self._own.items()}
 
     def _fetch(self, array):

@@ -29,35 +29,16 @@ _ROUNDING = {"grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
 class Blocks:
     """n bodies, each at its own time, moved block by block.
 
-    Where the arrays are, and what computes with them, is the subclasses' business.
-
-    Parameters
-    ----------
-    board : Board
-        Session that holds nothing else.
-    precision : str
-        Its mode.
-    mass : ndarray, shape (n,)
-    rule : tuple
-        eta of Aarseth's criterion, smallest step, largest step.
-    passes : int
-        Corrector passes, each with a force call.
-    eps : float
-
-    Attributes
-    ----------
-    steps, blocks : int
-        Bodies and blocks moved.
-    held : int
-        Steps that the smallest step kept longer than the criterion asked.
-    force_seconds : float
-        Spent in force calls.
+    Where the arrays are, and what computes with them, is the subclasses' business. The session of
+    `board`, in mode `precision`, holds nothing else. `rule` is eta of Aarseth's criterion, smallest
+    step, largest step; each of the corrector passes has a force call.
     """
 
     def __init__(self, board, precision, mass, rule, passes, eps):
         self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
         self._board = board
-        self.steps = self.blocks = self.held = 0
+        self.steps = self.blocks = 0  # bodies and blocks moved
+        self.held = 0  # steps that the smallest step kept longer than the criterion asked
         self.force_seconds = 0.0
         self._sent = False  # whether the board has the bodies as they are
         # The error of a force is that of its terms. Their sum without signs is at least pot^2
@@ -92,14 +73,7 @@ class Blocks:
 
 
 class HostBlocks(Blocks):
-    """Bodies in NumPy arrays.
-
-    Attributes
-    ----------
-    t, dt : ndarray, shape (n,)
-    pos, vel, acc, jerk : ndarray, shape (n, 3)
-        Of each body at its time t.
-    """
+    """Bodies in NumPy arrays, by the names of STATE: each at its time t."""
 
     def __init__(self, board, precision, mass, rule, passes, eps):
         super().__init__(board, precision, mass, rule, passes, eps)

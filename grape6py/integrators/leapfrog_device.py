@@ -14,15 +14,7 @@ KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
 class DeviceArrays:
     """CuPy's arrays on a device; see :class:`~.leapfrog_steps.HostArrays`, whose shape this is.
 
-    Parameters
-    ----------
-    cupy : module
-    device : int
-
-    Attributes
-    ----------
-    gpu : GPU
-        Which launches kernels there.
+    Its `gpu` launches kernels there.
     """
 
     def __init__(self, cupy, device):
@@ -38,15 +30,12 @@ class DeviceArrays:
             yield
 
     def place(self):
-        """Place of the arguments that bodies are made of."""
         return DevicePlace(None, self.xp, self._number, "the bodies are on")
 
     def put(self, host):
-        """A copy of NumPy's array."""
         return self.xp.asarray(np.ascontiguousarray(host))
 
     def fetch(self, array):
-        """NumPy's copy of an array."""
         with self.using():
             return self.xp.asnumpy(array)
 
@@ -80,7 +69,6 @@ class DeviceArrays:
         return bodies._replace(time=time, **new)
 
     def numbers(self, which):
-        """Numbers of the rows that are true."""
         return self.xp.flatnonzero(which).astype(np.int32)
 
     def _start(self, name, threads, **given):

@@ -31,32 +31,20 @@ class Rule(NamedTuple):
 class Bodies(NamedTuple):
     """Bodies at the time of a block.
 
-    Attributes
-    ----------
-    time : float
-    steps, blocks : int
-        Bodies and blocks moved so far.
-    mass, pos, vel, acc : array, shape (n,) or (n, 3)
-        Each at its own time.
-    pot : array, shape (n,), or None
-        Potential at `pos`, if it is known: shared steps only.
-    t, dt : array, shape (n,), or None
-        Own times and steps; None with shared steps.
-    ids : ndarray of int, shape (n,)
-        Numbers at the start, for NumPy.
+    Arrays have shape (n,) or (n, 3); each body is at its own time.
     """
 
     time: float
-    steps: int
+    steps: int  # bodies moved so far
     blocks: int
     mass: Any
     pos: Any
     vel: Any
     acc: Any
-    pot: Any = None
-    t: Any = None
+    pot: Any = None  # at `pos`, if it is known: shared steps only
+    t: Any = None  # own times; None with shared steps, as
     dt: Any = None
-    ids: Any = None
+    ids: Any = None  # numbers at the start, for NumPy
 
 
 class HostArrays:
@@ -135,21 +123,8 @@ def _halved(step, wanted, rule):
 class Leaps:
     """n bodies, moved block by block.
 
-    Parameters
-    ----------
-    gravity
-        Gives forces: see integrators/gravity.py.
-    rule : tuple
-        eta of the steps, smallest step, largest step.
-    eps : float
-        Softening length.
-    boundary : float or None
-        Radius about the origin, beyond which bodies are taken out.
-
-    Attributes
-    ----------
-    force_seconds : float
-        Spent in force calls.
+    `gravity` gives forces (integrators/gravity.py); `rule` is eta of the steps, smallest step,
+    largest step. Beyond the radius `boundary` about the origin bodies are taken out.
     """
 
     def __init__(self, gravity, rule, eps, boundary):

@@ -32,12 +32,7 @@ def _double_of(bits):
 class TreeCells(Job):
     """An octree of particles in a GPU's memory: what :class:`~.octree.Octree` sums.
 
-    Parameters
-    ----------
-    gpu, pos, mass, vel
-        As there.
-    scratch : int
-        Bytes that are asked for at once, for what the tree's making and its sums need for a while.
+    `scratch` bytes are asked for at once, for what the tree's making and its sums need for a while.
     """
 
     def __init__(self, gpu, pos, mass, vel, scratch):

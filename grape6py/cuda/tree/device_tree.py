@@ -22,14 +22,7 @@ turn = threading.RLock()
 
 
 class DeviceTree:
-    """A tree on the device of an array.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument that the array is.
-    array : object
-    """
+    """A tree on the device of an array, which is the argument of that name."""
 
     def __init__(self, name, array):
         self._cupy = memory_space.import_cupy(name)

@@ -26,22 +26,9 @@ SIZES = ("groups", "groups", "eights", "singles", "singles")  # kernels of near 
 class Octree(TreeCells):
     """An octree of particles in a GPU's memory.
 
-    Parameters
-    ----------
-    gpu : GPU
-    pos : array of float64, shape (n, 3)
-    mass : array of float64, shape (n,)
-    vel : array of float64, shape (n, 3), optional
-        Without, there is no jerk. All contiguous, n > 0; they have to stay as they are.
-
-    Raises
-    ------
-    NotFiniteError, OutOfMemoryError
-
-    Attributes
-    ----------
-    unresolved : bool
-        No one box resolves the particles: there are no sums, and searches could take long.
+    Arrays are contiguous, of float64, n > 0; they have to stay as they are. Without velocities
+    there is no jerk. If it is `unresolved`, no one box resolves the particles: there are no sums,
+    and searches could take long.
     """
 
     def __init__(self, gpu, pos, mass, vel=None):
@@ -51,27 +38,10 @@ class Octree(TreeCells):
         self.fields.close_room = AGAIN_ROOM
 
     def forces(self, setting, targets=None, self_index=None, last_acc=None, vel=None):
-        """Acc, pot and jerk of the particles themselves, or on targets.
+        """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
-        Parameters
-        ----------
-        setting : Setting
-        targets : array of float64, shape (ni, 3), optional
-        self_index : array of int32, shape (ni,), optional
-            Number of the particle that each target is, or -1.
-        last_acc : array of float64, shape (ni,), optional
-        vel : array of float64, shape (ni, 3), optional
-            Of the targets, zero by default, for the jerk.
-
-        Returns
-        -------
-        acc, pot, jerk : arrays of float64
-            jerk is None if the tree has no velocities.
-        Counts
-
-        Raises
-        ------
-        Unresolved
+        `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
+        is that of the targets, zero by default. Raises Unresolved.
         """
         job, xp = self.fields, self._xp
         if self.unresolved:

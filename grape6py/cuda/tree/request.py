@@ -8,13 +8,7 @@ from grape6py.cuda.tree.settings import Setting
 
 
 class SessionTree:
-    """Forces of particles and on targets that lie in the host's memory.
-
-    Parameters
-    ----------
-    gpu : GPU
-        With `put` and `take`, which copy arrays to it and back.
-    """
+    """Forces of particles and on targets that lie in the host's memory."""
 
     def __init__(self, gpu):
         self._gpu = gpu
@@ -25,15 +19,9 @@ class SessionTree:
         self._tree = None
 
     def sum(self, job, array):
-        """Do what a struct tree_errand asks for.
+        """Do what a struct tree_errand (csrc/core/device.h) asks for, or mark it as unresolved.
 
-        Parameters
-        ----------
-        job : struct tree_errand
-            See csrc/core/device.h. Its results are not made if it is marked as unresolved.
-        array : callable
-            Makes a view of so many doubles, or other numbers, from a field of the job; None of a
-            null pointer.
+        array(pointer, n, ...) is a view of so many numbers that a field points to, None of NULL.
         """
         if job.changed or self._tree is None:
             self._plant(job, array)

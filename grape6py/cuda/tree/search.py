@@ -13,13 +13,8 @@ _WARP = 32
 class Search(Job):
     """Neighbours of some targets, or of the particles themselves, in the order they were given.
 
-    Parameters
-    ----------
-    tree : Octree
-    targets : array of float64, shape (ni, 3), optional
-        Contiguous and finite.
-    self_index : array of int32, shape (ni,), optional
-        Number of the particle that each target is, which is left out, or -1.
+    Targets are contiguous and finite; `self_index` are the numbers of the particles that they are,
+    which are left out, or -1.
     """
 
     def __init__(self, tree, targets=None, self_index=None):
@@ -46,18 +41,8 @@ class Search(Job):
         self.launch(name, self._ni * threads, numbers.SEARCH_THREADS)
 
     def within(self, h2):
-        """Numbers of the particles with r^2 <= h2[i], ascending.
-
-        Parameters
-        ----------
-        h2 : array of float64, shape (ni,)
-
-        Returns
-        -------
-        start : array of int64, shape (ni + 1,)
-            Row i is ``index[start[i]:start[i + 1]]``.
-        index : array of int32
-        """
+        """Numbers of the particles with r^2 <= h2[i], ascending, as start and index: row i is
+        ``index[start[i]:start[i + 1]]``."""
         start = self._xp.zeros(self._ni + 1, np.int64)
         if not self._ni:
             return start, self._xp.empty(0, np.int32)
@@ -71,19 +56,8 @@ class Search(Job):
         return start, index
 
     def nearest(self, k):
-        """The k nearest particles, nearest first, of equally near ones the lowest number.
-
-        Parameters
-        ----------
-        k : int
-
-        Returns
-        -------
-        number : array of int32, shape (ni, k)
-            -1 where there are fewer than k.
-        r2 : array of float64, shape (ni, k)
-            Squared distances; infinite where there are fewer.
-        """
+        """Numbers and r^2, shape (ni, k), of the k nearest particles, nearest first, of equally
+        near ones the lowest number; -1 and infinite where there are fewer."""
         number = self._xp.empty((self._ni, k), np.int32)
         r2 = self._xp.empty((self._ni, k), np.float64)
         if number.size:

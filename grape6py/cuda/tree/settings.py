@@ -21,22 +21,12 @@ class Counts:
 
 @dataclass
 class Setting:
-    """How far cells stand for their particles: see shared/tree_opening.h.
-
-    Attributes
-    ----------
-    theta : float
-    order : int
-        Of expansions, 2 to 6; 0 for Barnes and Hut's walk.
-    eps2 : float
-    bound : float
-        Of the error of a term as a share of the last acceleration; 0 for none.
-    """
+    """How far cells stand for their particles: see shared/tree_opening.h."""
 
     theta: float
-    order: int = 5
+    order: int = 5  # of expansions, 2 to 6; 0 for Barnes and Hut's walk
     eps2: float = 0.0
-    bound: float = 0.0
+    bound: float = 0.0  # of the error of a term as a share of the last acceleration; 0 for none
 
 
 @dataclass
@@ -45,18 +35,11 @@ class Rooms:
 
     They grow where they are short, for later sums as well, and those that other threads make
     meanwhile: no digit of a force depends on them, but on `longest`, which stays as it is.
-
-    Attributes
-    ----------
-    large, groups : list of int
-        Of hypers and supers, and of groups.
-    longest : list of int
-        Of a group, or a part of one, that is not taken in smaller parts.
     """
 
-    large: list
+    large: list  # of hypers and supers
     groups: list
-    longest: list
+    longest: list  # of a group, or a part of one, that is not taken in smaller parts
 
     @classmethod
     def of(cls, setting, few=False):
