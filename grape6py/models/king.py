@@ -13,13 +13,12 @@ import numpy as np
 
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import (
-    centred,
     check_size,
     directions,
     fill_each,
     generator,
     interpolated,
-    rescaled,
+    sphere,
 )
 
 _FIRST_RADIUS = 1e-3  # in core radii; within it the density is constant
@@ -87,8 +86,7 @@ def king(n, w0, seed=None, *, rescale=False):
     speed = profile.sigma * _speeds(random, depth / (profile.sigma * profile.sigma))
     pos = directions(random, n) * radius[:, None]
     vel = directions(random, n) * speed[:, None]
-    particles = centred(np.full(n, 1 / n), pos, vel)
-    return rescaled(particles) if rescale else particles
+    return sphere(pos, vel, rescale)
 
 
 def king_profile(w0):

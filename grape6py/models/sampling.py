@@ -128,9 +128,14 @@ def centred(mass, pos, vel):
     return Particles(mass, pos, vel)
 
 
-def rescaled(particles, virial_ratio=0.5):
-    """Scale to a total energy of -1/4, of which the kinetic one is its share exactly."""
-    mass, pos, vel = particles
+def sphere(pos, vel, rescale, virial_ratio=0.5):
+    """Equal masses there, of total mass 1, with their centre at rest in the origin.
+
+    If rescaled, the total energy is -1/4, of which the kinetic one is its share exactly.
+    """
+    mass, pos, vel = particles = centred(np.full(len(pos), 1 / len(pos)), pos, vel)
+    if not rescale:
+        return particles
     energy = reference.energy(mass, pos, vel)
     potential = -0.25 / (1 - virial_ratio)
     faster = math.sqrt(-virial_ratio * potential / energy.kinetic) if energy.kinetic else 0.0

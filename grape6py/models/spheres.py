@@ -5,15 +5,7 @@ import math
 import numpy as np
 
 from grape6py.errors import ArgumentError
-from grape6py.models.sampling import (
-    centred,
-    check_size,
-    cube_root,
-    directions,
-    fill,
-    generator,
-    rescaled,
-)
+from grape6py.models.sampling import check_size, cube_root, directions, fill, generator, sphere
 
 
 def plummer(n, seed=None, mass_fraction=0.999, *, rescale=False):
@@ -60,11 +52,9 @@ def plummer(n, seed=None, mass_fraction=0.999, *, rescale=False):
     speed = escape * _speed_fraction(random, n)
 
     unit = 3 * math.pi / 16  # of length, in Henon units; of velocity its inverse root
-    mass = np.full(n, 1 / n)
     pos = directions(random, n) * (unit * radius)[:, None]
     vel = directions(random, n) * (speed / math.sqrt(unit))[:, None]
-    particles = centred(mass, pos, vel)
-    return rescaled(particles) if rescale else particles
+    return sphere(pos, vel, rescale)
 
 
 def uniform(n, seed=None, virial_ratio=0.5, *, rescale=False):
@@ -108,14 +98,11 @@ def uniform(n, seed=None, virial_ratio=0.5, *, rescale=False):
     random = generator(seed)
     radius = 2.4 * (1 - virial_ratio)
     speed = math.sqrt(2 * virial_ratio / radius)
-    mass = np.full(n, 1 / n)
-    pos, vel = (size * _in_ball(random, n) for size in (radius, speed))
-    particles = centred(mass, pos, vel)
-    return rescaled(particles, virial_ratio) if rescale else particles
-
-
-def _in_ball(random, n):
-    return directions(random, n) * cube_root(1 - random.random(n))[:, None]
+    pos, vel = (
+        size * (directions(random, n) * cube_root(1 - random.random(n))[:, None])
+        for size in (radius, speed)
+    )
+    return sphere(pos, vel, rescale, virial_ratio)
 
 
 def _speed_fraction(random, n):
