@@ -294,7 +294,9 @@ class Grape6:
             if time is not None:
                 self._time = validate.number("time", time)
             self._board.set_time(self._time)
-            place = stack.enter_context(self._place(pos, vel, index, h))
+            given = {"pos": pos, "vel": vel, "index": index, "h": h}
+            last = self._device if pos is None else None  # the particles themselves
+            place = stack.enter_context(memory_space.choose(self._board, given, last))
             pos, vel, index = self._targets(place, pos, vel, index)
             ni, nj = len(pos), len(self._table)
             radii = -1.0 if h is None else place.on_host("h", h)
@@ -358,12 +360,6 @@ class Grape6:
     def _check_open(self):
         if not self._board.is_open:
             raise NotOpenError("this session is closed; make a new Grape6()")
-
-    def _place(self, pos, vel, index, h):
-        """Where the targets lie; for the particles themselves, where they came from."""
-        last = self._device if pos is None else None
-        given = {"pos": pos, "vel": vel, "index": index, "h": h}
-        return memory_space.choose(self._board, given, last)
 
     def _targets(self, place, pos, vel, index):
         if pos is not None:

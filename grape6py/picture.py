@@ -60,9 +60,10 @@ def draw(path, title, history, fractions, before, after):
         (left, right), (first, last) = figure.subplots(2, 2)
         _energy(left, time, np.array([record["error"] for record in history]))
         _radii(right, time, np.array([record["radii"] for record in history]), fractions)
-        size = 1.1 * np.quantile(_reach(before[2], before[2]), 0.97)
+        centre = np.median(before[2], axis=0)
+        size = 1.1 * np.quantile(np.abs(before[2] - centre)[:, :2].max(axis=1), 0.97)
         for axes, (when, mass, pos) in ((first, before), (last, after)):
-            _cluster(axes, when, mass, pos, np.median(before[2], axis=0), size or 1.0)
+            _cluster(axes, when, mass, pos, centre, size or 1.0)
         drawn = io.BytesIO()
         figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
     atomic_files.write_whole(path, drawn.getvalue())
@@ -103,7 +104,3 @@ def _cluster(axes, when, mass, pos, centre, size):
     axes.scatter(pos[:, 0], pos[:, 1], s=dot, color=_COLOURS[0], alpha=alpha, linewidths=0)
     axes.set(xlabel="x", ylabel="y", aspect="equal")
     axes.set(xlim=centre[0] + np.array([-size, size]), ylim=centre[1] + np.array([-size, size]))
-
-
-def _reach(pos, of):
-    return np.abs(pos - np.median(of, axis=0))[:, :2].max(axis=1)

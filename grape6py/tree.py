@@ -349,14 +349,10 @@ def walk_setting(method, theta, accuracy, order):
     """Arguments of :meth:`Tree.forces` checked: method, theta and order, by name."""
     errors_by_angle = validate.choice("method", method, _ERRORS_BY_ANGLE)
     theta = _opening_angle(errors_by_angle, theta, accuracy)
-    return {"method": method, "theta": theta, "order": _order(method, order)}
-
-
-def _order(method, order):
     order = validate.integer("order", order)
     if method == "fmm" and not 2 <= order <= 6:
         raise ArgumentError(f"order = {order} is not from 2 to 6")
-    return order
+    return {"method": method, "theta": theta, "order": order}
 
 
 def _opening_angle(errors_by_angle, theta, accuracy):

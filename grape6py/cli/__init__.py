@@ -13,18 +13,7 @@ from grape6py.errors import Grape6Error
 
 
 def main(argv=None):
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : list of str, optional
-        Arguments without the program's name; those of the process by default.
-
-    Returns
-    -------
-    int
-        Exit status.
-    """
+    """Run a command line, by default that of the process, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="grape6", description="The GRAPE-6 host library in software."
     )

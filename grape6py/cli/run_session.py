@@ -17,6 +17,7 @@ from grape6py import archive, diagnostics, snapshot
 from grape6py._io import atomic_files
 from grape6py.cli import run_models
 from grape6py.errors import ArgumentError
+from grape6py.integrators.base import power_of_two
 
 RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
@@ -118,7 +119,7 @@ class _Integration:
             raise ArgumentError(f"{o.start} has no bodies")
         self.cluster = _begun(o, particles, eps)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
-        self._about["dt_out"] = o.dt_out or _eighth(o.t_end)
+        self._about["dt_out"] = o.dt_out or power_of_two(o.t_end / 8)
         self._history = []
         self._seconds = []
         self._before = (0.0, particles.mass, particles.pos)
@@ -142,7 +143,7 @@ class _Integration:
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),
-            "dt_out": float(about.get("dt_out", 0)) or _eighth(o.t_end),
+            "dt_out": float(about.get("dt_out", 0)) or power_of_two(o.t_end / 8),
         }
 
     def go(self):
@@ -150,8 +151,10 @@ class _Integration:
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
-        self._say(", ".join(_told(*setting) for setting in cluster.settings.items()))
-        fresh = [writer for writer in self._writers if not self._is_start(writer.path)]
+        told = cluster.settings.items()
+        self._say(", ".join(v if isinstance(v, str) else f"{name} {v:g}" for name, v in told))
+        start = os.path.realpath(self._options.start) if self._options.restart else None
+        fresh = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
         for writer in fresh:
             self._say_kept(writer.path, writer.keep())
         for path in [*self._texts, *_listed(self._options.plot)]:
@@ -183,9 +186,6 @@ class _Integration:
             file=sys.stderr,
         )
         return 128 + signals.received
-
-    def _is_start(self, path):
-        return self._options.restart and _same(path, self._options.start)
 
     def _writer(self, path):
         return self._open_files.enter_context(archive.Writer(path))
@@ -273,21 +273,12 @@ def _spelt(names):
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def _told(name, value):
-    return value if isinstance(value, str) else f"{name} {value:g}"
-
-
 def _line(record, wall):
     radii = "".join(f" {_short(radius)}" for radius in record["radii"])
     return (
         f"{_short(record['time'])} {record['error']:10.2e} {_short(record['virial_ratio'])}{radii}"
         f"{record['steps']:13d}{record['blocks']:11d}{wall:9.2f}"
     )
-
-
-def _eighth(time):
-    """The power of two that is not above an eighth of it."""
-    return 2.0 ** (math.frexp(time / 8)[1] - 1)
 
 
 def _short(value):
@@ -314,7 +305,3 @@ def _check_place(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ArgumentError(f"{path} cannot be written")
-
-
-def _same(path, other):
-    return os.path.realpath(path) == os.path.realpath(other)
