@@ -18,30 +18,23 @@
 #include "core/walks.h"
 #include "shared/cuda_args.h"
 
-enum { VARIANTS = 8 }; /* of wide sums: 4 with jerk, 2 with nearest neighbour, 1 with softening */
-/* Of each kernel but the wide ones there is one without and one with jerk. */
-enum {
-    KERNEL_RECEIVE,
-    KERNEL_RECEIVE_AT_REST,
-    KERNEL_PREDICT,
-    KERNEL_NEIGHBOURS,
-    KERNEL_TAKE,
-    KERNEL_GIVE,
-    KERNEL_EXAMINE,
-    KERNEL_COLLECT,
-    KERNEL_PREDICTED,
-    KERNEL_NEXT_TIME,
-    KERNEL_NEXT_COUNT,
-    KERNEL_NEXT_LIST,
-    KERNEL_HERMITE_PREDICT,
-    KERNEL_HERMITE_CORRECT,
-    KERNEL_WALKS,
-    KERNEL_FEW,
-    KERNEL_SOME = KERNEL_FEW + 2,
-    KERNEL_MIDDLE = KERNEL_SOME + 2,
-    KERNEL_WIDE = KERNEL_MIDDLE + 2,
-    NKERNEL = KERNEL_WIDE + VARIANTS
-};
+/* The kernels of kernels/direct: KERNEL_<first> is <second> there. Of sums there is one without and
+ * then one with jerk; wide: 4 further with jerk, 2 with nearest neighbour, 1 with softening. */
+#define CUDA_KERNELS(KERNEL)                                                                       \
+    KERNEL(RECEIVE, receive), KERNEL(RECEIVE_AT_REST, receive_at_rest), KERNEL(PREDICT, predict),  \
+        KERNEL(NEIGHBOURS, neighbours), KERNEL(TAKE, take), KERNEL(GIVE, give),                    \
+        KERNEL(EXAMINE, examine), KERNEL(COLLECT, collect), KERNEL(PREDICTED, predicted),          \
+        KERNEL(NEXT_TIME, next_time), KERNEL(NEXT_COUNT, next_count),                              \
+        KERNEL(NEXT_LIST, next_list), KERNEL(HERMITE_PREDICT, hermite_predict),                    \
+        KERNEL(HERMITE_CORRECT, hermite_correct), KERNEL(WALKS, walks), KERNEL(FEW, few),          \
+        KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk),              \
+        KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain),        \
+        KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),                                \
+        KERNEL(WIDE_NEAR_SOFT, wide_near_soft), KERNEL(WIDE_JERK, wide_jerk),                      \
+        KERNEL(WIDE_JERK_SOFT, wide_jerk_soft), KERNEL(WIDE_JERK_NEAR, wide_jerk_near),            \
+        KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
+#define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
+enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
     WIDE_ROWS = 256,      /* i particles of a CUDA block of the wide kernels, */
     MIDDLE_ROWS = 64,     /* and of kernel middle */

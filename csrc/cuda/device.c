@@ -12,37 +12,8 @@ enum { SMALLEST_LEFT = 65536 }; /* pairs of row and block that are left to the h
 /* The driver's numbers for a stream that is none of this device's. */
 enum { INVALID_HANDLE = 400, CONTEXT_DESTROYED = 709 };
 
-static const char *const NAMES[NKERNEL] = {
-    "receive",
-    "receive_at_rest",
-    "predict",
-    "neighbours",
-    "take",
-    "give",
-    "examine",
-    "collect",
-    "predicted",
-    "next_time",
-    "next_count",
-    "next_list",
-    "hermite_predict",
-    "hermite_correct",
-    "walks",
-    "few",
-    "few_jerk",
-    "some",
-    "some_jerk",
-    "middle",
-    "middle_jerk",
-    "wide_plain",
-    "wide_soft",
-    "wide_near",
-    "wide_near_soft",
-    "wide_jerk",
-    "wide_jerk_soft",
-    "wide_jerk_near",
-    "wide_jerk_near_soft",
-};
+#define NAME(number, name) #name
+static const char *const NAMES[NKERNEL] = {CUDA_KERNELS(NAME)};
 
 /* ---- the device ------------------------------------------------------------------- */
 

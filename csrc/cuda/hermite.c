@@ -40,8 +40,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
 
 /* ---- its particles ---------------------------------------------------------------------- */
 
-static struct cuda_hermite_job job_of(const struct cuda *c, const struct g6x_hermite *h, int ni,
-                                      double time)
+static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, double time)
 {
     return (struct cuda_hermite_job){
         .state = {h->t, h->dt, h->x, h->v, h->a, h->j},
@@ -55,7 +54,6 @@ static struct cuda_hermite_job job_of(const struct cuda *c, const struct g6x_her
         .pot = h->pot,
         .rounding = h->rounding,
         .mass = h->mass,
-        .notes = cuda_notes(c),
         .rows = ni,
     };
 }
@@ -63,7 +61,7 @@ static struct cuda_hermite_job job_of(const struct cuda *c, const struct g6x_her
 int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
                          void *stream, struct fault *f)
 {
-    struct cuda_hermite_job job = job_of(c, h, ni, time);
+    struct cuda_hermite_job job = job_of(h, ni, time);
     return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job,
                                   f);
 }
@@ -84,7 +82,7 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
                          void *stream, struct device_particles *rows, int *held, struct fault *f)
 {
-    struct cuda_hermite_job job = job_of(c, h, ni, time);
+    struct cuda_hermite_job job = job_of(h, ni, time);
     if (!move) job.state.dt = NULL;
     int code = cuda_device_clear_notes(c, f);
     if (!code && rows) code = make_rows(c, ni, &job, f);

@@ -14,9 +14,9 @@ from disassembly import ARCHITECTURES, TABLE, TABLE_ARCHITECTURE
 from grape6py.cuda import compiler
 
 PAGE = capi.ROOT / "docs" / "benchmarks.md"
-NAMES = re.findall(r'"(\w+)"', re.search(
-    r"NAMES\[NKERNEL\] = \{(.*?)\}", (capi.ROOT / "csrc" / "cuda/device.c").read_text(), re.DOTALL
-)[1])  # fmt: skip
+NAMES = re.findall(
+    r"\bKERNEL\(\w+,\s*(?:\\\s*)?(\w+)\)", (capi.ROOT / "csrc/cuda/cuda.h").read_text()
+)
 SUMS = [name for name in NAMES if name.startswith(("few", "some", "middle", "wide"))]
 
 # Kernels of sums may have a stack on TABLE_ARCHITECTURE, of so many bytes: they keep there what a
