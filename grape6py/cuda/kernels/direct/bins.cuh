@@ -13,11 +13,7 @@ struct block_sum {
 #endif
 };
 
-DEVICE_FN struct block_sum no_sum(void)
-{
-    const struct block_sum s = {0};
-    return s;
-}
+DEVICE_FN struct block_sum no_sum(void) { return {}; }
 
 /* Adds a chunk sum, in the order of addresses (Kahan's compensated sum; lo is what hi lacks); in
  * mode double that of a group. */
@@ -129,40 +125,23 @@ DEVICE_FN void cut(struct block_sum s, int unit, int b, int64_t q[LIMBS])
 #endif
 }
 
-DEVICE_FN void add_to_bin(const struct cuda_sum_job &job, int k, int bin, int row, int64_t q)
-{
-    atomicAdd((unsigned long long *)&job.bin[(size_t)(k * BINS + bin) * job.stride + row],
-              (unsigned long long)q);
-}
+DEVICE_FN real leading(struct block_sum s) { return s.hi; }
+DEVICE_FN double leading(double sum) { return sum; }
 
-DEVICE_FN void add_to_bins(const struct cuda_sum_job &job, int row, int k, int b,
-                           const int64_t q[LIMBS])
+/* Adds one of a row's settled block sums that fit, or a sum in double that has bins. */
+template <class sum>
+DEVICE_FN void deposit(const struct cuda_sum_job &job, int row, int k, sum s)
 {
-    const int w = window_of(k);
-    for (int d = 0; d < LIMBS; d++) add_to_bin(job, k, b - d - job.base[w], row, q[d]);
-    atomicMax(&job.top[w * job.stride + row], b + CUDA_TOP_ZERO);
-}
-
-/* Adds one of a row's settled block sums that fit. */
-DEVICE_FN void deposit(const struct cuda_sum_job &job, int row, int k, struct block_sum s)
-{
-    const int unit = job.unit[window_of(k)];
+    const int w = window_of(k), unit = job.unit[w];
     int64_t q[LIMBS];
-    if (s.hi == 0) return;
-    const int b = bin_of(s.hi, unit);
+    if (leading(s) == 0) return;
+    const int b = bin_of(leading(s), unit);
     cut(s, unit, b, q);
-    add_to_bins(job, row, k, b, q);
-}
-
-/* The same of a sum in double that has bins. */
-DEVICE_FN void deposit_double(const struct cuda_sum_job &job, int row, int k, double sum)
-{
-    const int unit = job.unit[window_of(k)];
-    int64_t q[LIMBS];
-    if (sum == 0.0) return;
-    const int b = bin_of(sum, unit);
-    cut(sum, unit, b, q);
-    add_to_bins(job, row, k, b, q);
+    for (int d = 0; d < LIMBS; d++) {
+        const size_t bin = (size_t)(k * BINS + b - d - job.base[w]);
+        atomicAdd((unsigned long long *)&job.bin[bin * job.stride + row], (unsigned long long)q[d]);
+    }
+    atomicMax(&job.top[w * job.stride + row], b + CUDA_TOP_ZERO);
 }
 
 /* (high 2^64 + low) 2^shift, rounded once. */

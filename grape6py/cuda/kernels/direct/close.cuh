@@ -118,7 +118,7 @@ DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_targe
         if (lane == 0) leave_to_host(job, row, block, runs);
         return;
     }
-    if (lane < NSUM) deposit_double(job, row, lane, sum);
+    if (lane < NSUM) deposit(job, row, lane, sum);
     if (lane) return;
     if (found.coincidences) note_coincidences(job, found.coincidences);
     if (near && found.address != 0x7fffffff)

@@ -52,11 +52,7 @@ DEVICE_FN constexpr bool is_wanted(bool jerk, int sum)
     return jerk || sum / 3 != WINDOW_JERK;
 }
 
-DEVICE_FN struct pair_sum no_pairs(void)
-{
-    const struct pair_sum none = {0, 0, 0, 0, 0, 0, 0};
-    return none;
-}
+DEVICE_FN struct pair_sum no_pairs(void) { return {}; }
 
 /* a = a + b */
 template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum b)

@@ -131,8 +131,7 @@ DEVICE_FN struct block_range range_of_warp(struct block_range e)
 /* Smallest and largest label of a warp's particles. */
 DEVICE_FN struct cuda_span span_of_warp(int32_t label)
 {
-    const struct cuda_span s = {min_of_warp(label), max_of_warp(label)};
-    return s;
+    return {min_of_warp(label), max_of_warp(label)};
 }
 
 DEVICE_FN struct cuda_span wider_span(struct cuda_span a, struct cuda_span b)
