@@ -4,22 +4,24 @@ import re
 
 from grape6py.errors import codes
 
-MEMORY, LOST, NO_DEVICE, RUNTIME = map(
-    codes().get, ("DEVICE_MEMORY", "DEVICE_LOST", "NO_DEVICE", "RUNTIME")
-)
-
 TWO_WHEELS = (
     "two CuPy packages are installed: pip uninstall both, then pip install 'grape6py[cuda13]' "
     "(or cuda12)"
 )
 
-# Numbers that the driver and the runtime share.
 _OUT_OF_MEMORY = {2}
-_NO_DEVICE = {100, 101}
-_OTHER_DRIVER = {35, 36, 803, 804}
-_OTHER_CODE = {209, 218, 222, 223}  # the device or the driver does not know what was compiled
 # After these every call of CUDA in the process fails.
 _STICKY = {4, 201, 214, 220, 226, *range(700, 704), 709, 710, *range(714, 722), 999}
+# By numbers that the driver and the runtime share.
+_BY_STATUS = (
+    (_OUT_OF_MEMORY, "DEVICE_MEMORY", "the device is out of memory: {words}"),
+    ({100, 101}, "NO_DEVICE", "CUDA sees no device: {words}"),
+    (_STICKY, "DEVICE_LOST", "the device failed: {words}"),
+    ({35, 36, 803, 804}, "RUNTIME",
+     "the NVIDIA driver is older than CUDA {cuda}: {older}update the driver"),
+    ({209, 218, 222, 223}, "RUNTIME",
+     "this driver or device cannot run what CUDA {cuda} compiles: {words}"),
+)  # fmt: skip
 
 
 def _status(error):
@@ -39,24 +41,18 @@ def explain(error, cuda):
     """
     status, words = _status(error), " ".join(str(error).split())
     extra = f"pip install 'grape6py[cuda{cuda}]'"
-    if status in _OUT_OF_MEMORY:
-        return MEMORY, f"the device is out of memory: {words}"
-    if status in _NO_DEVICE:
-        return NO_DEVICE, f"CUDA sees no device: {words}"
-    if status in _STICKY:
-        return LOST, f"the device failed: {words}"
-    if status in _OTHER_DRIVER:
-        older = "pip install 'grape6py[cuda12]', or " if cuda > 12 else ""
-        return RUNTIME, f"the NVIDIA driver is older than CUDA {cuda}: {older}update the driver"
-    if status in _OTHER_CODE:
-        return RUNTIME, f"this driver or device cannot run what CUDA {cuda} compiles: {words}"
+    older = "pip install 'grape6py[cuda12]', or " if cuda > 12 else ""
+    for numbers, name, text in _BY_STATUS:
+        if status in numbers:
+            return codes()[name], text.format(words=words, cuda=cuda, older=older)
+    runtime = codes()["RUNTIME"]
     if "CompileException" in type(error).__name__:
         if re.search(r"(cannot|could not) open source file", words):
-            return RUNTIME, f"CUDA's headers are missing: {extra}"
+            return runtime, f"CUDA's headers are missing: {extra}"
         lines = [line for line in str(error).splitlines() if "error" in line] or [words]
-        return RUNTIME, f"the kernels do not compile: {lines[0]}"
+        return runtime, f"the kernels do not compile: {lines[0]}"
     if re.search(r"nvrtc", words, re.IGNORECASE):
-        return RUNTIME, f"CUDA's run-time compiler (NVRTC) is missing: {extra} ({words})"
+        return runtime, f"CUDA's run-time compiler (NVRTC) is missing: {extra} ({words})"
     if re.search(r"CUDA (root|path|headers|include)", words, re.IGNORECASE):
-        return RUNTIME, f"CUDA's headers are missing: {extra} ({words})"
+        return runtime, f"CUDA's headers are missing: {extra} ({words})"
     return None
