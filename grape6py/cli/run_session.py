@@ -72,7 +72,8 @@ class _Integration:
         files = list(dict.fromkeys(options.out))
         archives = [path for path in files if atomic_files.is_hdf5_name(path)]
         self._texts = [path for path in files if path not in archives]
-        for path in [*files, *_listed(options.plot)]:
+        self._plots = [] if options.plot is None else [options.plot]
+        for path in [*files, *self._plots]:
             _check_place(path)
         goes_on = options.restart and not archives
         if goes_on and atomic_files.is_hdf5_name(
@@ -157,7 +158,7 @@ class _Integration:
         fresh = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
         for writer in fresh:
             self._say_kept(writer.path, writer.keep())
-        for path in [*self._texts, *_listed(self._options.plot)]:
+        for path in [*self._texts, *self._plots]:
             if path.is_file():
                 self._say_kept(path, atomic_files.keep(path))
         self._say(_HEADER)
@@ -232,7 +233,7 @@ class _Integration:
                 f"{100 * (1 - share):.1f} %, bookkeeping {100 * share:.1f} %; "
                 f"outputs {profile['outputs']:.3f} s"
             )
-        for path in [*(writer.path for writer in self._writers), *self._texts, *_listed(o.plot)]:
+        for path in [*(writer.path for writer in self._writers), *self._texts, *self._plots]:
             self._say(f"written: {path}")
         self._say(f"relative energy error {self._history[-1]['error']:.3e}")
 
@@ -294,10 +295,6 @@ def _without_nan(value):
     if isinstance(value, list):
         return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _listed(path):
-    return [] if path is None else [path]
 
 
 def _check_place(path):
