@@ -8,16 +8,14 @@ import pytest
 
 import backends
 import capi
-import fake_arrays
 import fake_device
 from arrays_on_card import pair  # noqa: F401 (fixture)
-from cards import card  # noqa: F401 (fixture)
+from cards import card, cupy, put, tree_card  # noqa: F401 (fixtures)
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from grape5 import board5, boards  # noqa: F401 (fixtures)
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 from on_card import cpu, make  # noqa: F401 (fixtures)
-from tree_card import tree_card  # noqa: F401 (fixture)
 from variants import Variants
 
 for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:
@@ -67,12 +65,6 @@ def _sound(on_backend):
     if on_backend in backends.FAKE:
         fake_device.fail(0)
         fake_device.driver().card_stream(None, None, 0)
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    """A CuPy whose arrays lie on the fake device."""
-    return fake_arrays.install(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -8,30 +8,19 @@ import numpy as np
 import pytest
 
 import fake_arrays
-from fake_device import driver
 from grape6py import Leapfrog, plummer
-from grape6py.cuda.tree import device_tree
 from grape6py.integrators.gravity import DeviceTrees, HostTrees
-from test_tree_on_card import Card
 
 pytestmark = pytest.mark.backends("cuda")
 
 BODIES, EPS = plummer(200, 1), 0.05
 
 
-@pytest.fixture
-def device(cupy, monkeypatch):
-    """CuPy, whose device launches the kernels of the trees and of the leapfrog."""
-    made = Card(driver(), cupy)
-    monkeypatch.setattr(device_tree, "gpu_of", lambda device: made)
-    return cupy
-
-
 @pytest.mark.parametrize("options", [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01},
                                      {"dt": 1 / 64, "boundary": 2.0}], ids=str)  # fmt: skip
-def test_leapfrogs_of_the_direct_sum_have_the_bits_of_the_host(device, monkeypatch, options):
+def test_leapfrogs_of_the_direct_sum_have_the_bits_of_the_host(cupy, monkeypatch, options):
     options = {"eps": EPS, "backend": "cuda", "precision": "double"} | options
-    given = Leapfrog(*(device.on(0, array) for array in BODIES), **options)
+    given = Leapfrog(*(cupy.asarray(array) for array in BODIES), **options)
     put = Leapfrog(*BODIES, **options)
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "cupy", None)
@@ -48,10 +37,10 @@ def test_leapfrogs_of_the_direct_sum_have_the_bits_of_the_host(device, monkeypat
 
 
 @pytest.mark.parametrize("backend", ["tree", "cuda-tree"])
-def test_leapfrogs_of_trees_go_to_the_card_by_themselves(device, backend):
+def test_leapfrogs_of_trees_go_to_the_card_by_themselves(cupy, backend):
     options = {"dt": 1 / 64, "eps": EPS, "backend": backend}
     given, put = (Leapfrog(*map(to, BODIES), **options)
-                  for to in (lambda array: device.on(0, array), np.asarray))  # fmt: skip
+                  for to in (cupy.asarray, np.asarray))  # fmt: skip
     for galaxy in (given, put):
         assert isinstance(galaxy._forces, DeviceTrees)
         galaxy.evolve(0.1)

@@ -288,7 +288,7 @@ import pytest
 import fake_arrays
 from grape6py import Leapfrog
 from grape6py.cuda.tree import device_tree
-from test_tree_on_card import Card
+from fake_device import Card
 patch = pytest.MonkeyPatch()
 cupy = fake_arrays.install(patch)
 patch.setattr(device_tree, "gpu_of", lambda device: Card(CARD, cupy))

@@ -8,12 +8,11 @@ import pytest
 
 import capi
 import samples
-from cards import FLAGS
+from cards import FLAGS, METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
 from grape6py import Tree, reference
 from grape6py.cuda.tree import build, settings
 from grape6py.cuda.tree import octree as card_tree
 from grape6py.errors import NotFiniteError
-from tree_card import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
 from variants import run as compile_with
 
 

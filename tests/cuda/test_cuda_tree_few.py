@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import samples
+from cards import METHODS, WARPS_AND_BLOCKS, relative, shortened
 from grape6py import Tree, reference
 from grape6py.cuda import workspace
 from grape6py.cuda.tree import octree as card_tree
 from grape6py.cuda.tree.settings import Setting
-from tree_card import METHODS, WARPS_AND_BLOCKS, relative, shortened
 
 pytestmark = WARPS_AND_BLOCKS
 

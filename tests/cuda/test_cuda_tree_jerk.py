@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import samples
+from cards import METHODS, relative, rows, shortened
 from grape6py import Tree, models, reference
 from grape6py.cuda.tree import octree as card_tree
 from grape6py.cuda.tree import settings
 from grape6py.errors import NotFiniteError
-from tree_card import METHODS, relative, rows, shortened
 
 EPS = 0.01
 ORDERS = pytest.mark.parametrize("order", [0, 5], ids=["bh", "fmm"])

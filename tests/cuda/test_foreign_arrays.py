@@ -24,11 +24,6 @@ LATE = [
 ]
 
 
-@pytest.fixture
-def cupy(monkeypatch):
-    return fake_arrays.install(monkeypatch)
-
-
 @pytest.mark.parametrize(("how", "stream", "waits", "current"), LATE)
 def test_what_is_still_being_written_is_waited_for(cupy, how, stream, waits, current):
     cupy.stream = current

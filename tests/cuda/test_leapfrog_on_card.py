@@ -15,7 +15,6 @@ from grape6py.cuda import compiler
 from grape6py.integrators import leapfrog_steps
 from grape6py.integrators.leapfrog_device import KERNELS, DeviceArrays
 from test_hermite_use import same
-from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
 
 N, EPS = 300, 0.05
 STEPS = [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "method": "bh"},
@@ -23,14 +22,14 @@ STEPS = [{"dt": 1 / 64}, {"dt_max": 1 / 8, "eta": 0.01}, {"dt": 1 / 64, "method"
 STATE = {"time": 0.375, "steps": 5, "blocks": 3}
 
 
-def both(put, n=N, **options):  # noqa: F811
+def both(put, n=N, **options):
     bodies = plummer(n, 1)
     device = Leapfrog(*map(put, bodies), eps=EPS, theta=0.5, **options)
     return device, Leapfrog(*bodies, eps=EPS, theta=0.5, backend="cpu-tree", **options)
 
 
 @pytest.mark.parametrize("options", STEPS, ids=str)
-def test_bodies_move_as_on_the_host(put, options):  # noqa: F811
+def test_bodies_move_as_on_the_host(put, options):
     """But for the rounding of forces, and cells that it opens."""
     device, host = both(put, **options)
     for galaxy in (device, host):
@@ -50,7 +49,7 @@ def test_bodies_move_as_on_the_host(put, options):  # noqa: F811
 
 
 @pytest.fixture
-def arrays(cupy, tree_card):  # noqa: F811
+def arrays(cupy):
     return DeviceArrays(cupy, 0)
 
 
@@ -101,7 +100,7 @@ def test_kernels_compile_for_cards(architecture):
 
 
 @pytest.mark.parametrize("options", STEPS[:2], ids=str)
-def test_nothing_comes_to_the_host_until_one_looks(put, cupy, options):  # noqa: F811
+def test_nothing_comes_to_the_host_until_one_looks(put, cupy, options):
     galaxy, _ = both(put, **options)
     copies = cupy.copies
     galaxy.evolve(0.25)
@@ -112,7 +111,7 @@ def test_nothing_comes_to_the_host_until_one_looks(put, cupy, options):  # noqa:
 
 
 @pytest.mark.parametrize("options", [*STEPS[:2], STEPS[3]], ids=str)
-def test_a_file_goes_on_with_the_same_bits(put, cupy, tmp_path, options):  # noqa: F811
+def test_a_file_goes_on_with_the_same_bits(put, cupy, tmp_path, options):
     """From NumPy's arrays: how the bodies came to the device does not matter."""
     half, whole = (both(put, **options)[0] for _ in range(2))
     half.evolve(0.21)
@@ -129,7 +128,7 @@ def test_a_file_goes_on_with_the_same_bits(put, cupy, tmp_path, options):  # noq
 
 
 @pytest.mark.parametrize("how", ["dlpack", "both", "interface"])
-def test_arrays_that_are_still_being_written_are_waited_for(put, cupy, how):  # noqa: F811
+def test_arrays_that_are_still_being_written_are_waited_for(put, cupy, how):
     bodies = plummer(N, 1)
     late = [fake_arrays.Late(cupy, array, how) for array in bodies]
     galaxies = [Leapfrog(*given, dt=1 / 64, eps=EPS) for given in (late, map(put, bodies))]
@@ -138,7 +137,7 @@ def test_arrays_that_are_still_being_written_are_waited_for(put, cupy, how):  # 
     assert same(*galaxies)
 
 
-def test_what_is_given_out_are_copies(put):  # noqa: F811
+def test_what_is_given_out_are_copies(put):
     galaxy, whole = (both(put, dt=1 / 64)[0] for _ in range(2))
     for array in (galaxy.mass, galaxy.pos, galaxy.vel, galaxy.potential()):
         array.memory[:] = 77
@@ -147,7 +146,7 @@ def test_what_is_given_out_are_copies(put):  # noqa: F811
     assert same(galaxy, whole)
 
 
-def test_bodies_at_one_place_leave_one_warning(put):  # noqa: F811
+def test_bodies_at_one_place_leave_one_warning(put):
     mass, pos, vel = plummer(64, 1)
     pos[1], vel[1] = pos[0], vel[0]
     with pytest.warns(errors.Grape6Warning, match="at one place"):
@@ -157,7 +156,7 @@ def test_bodies_at_one_place_leave_one_warning(put):  # noqa: F811
         galaxy.evolve(1 / 16)
 
 
-def test_the_last_body_may_leave(put):  # noqa: F811
+def test_the_last_body_may_leave(put):
     one = np.array([[1.0, 0, 0]])
     alone = Leapfrog(put(np.ones(1)), put(one), put(one), dt=0.5, boundary=3.0)
     alone.evolve(100.0)
@@ -165,7 +164,7 @@ def test_the_last_body_may_leave(put):  # noqa: F811
     assert alone.energy().total == 0
 
 
-def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):  # noqa: F811
+def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):
     mass, pos, vel = plummer(10, 1)
     bad = vel.copy()
     bad[3, 1] = np.nan
@@ -183,7 +182,7 @@ def test_wrong_arguments_are_refused_as_on_the_host(put, cupy):  # noqa: F811
     assert isinstance(mixed.vel, fake_arrays.Array)
 
 
-def test_a_closed_object_goes_no_farther(put):  # noqa: F811
+def test_a_closed_object_goes_no_farther(put):
     with both(put, dt=1 / 64)[0] as galaxy:
         galaxy.evolve(1 / 16)
     with pytest.raises(errors.NotOpenError, match="closed"):

@@ -12,52 +12,13 @@ import numpy as np
 import pytest
 
 import fake_arrays
-import fake_device
+from cards import relative
 from grape6py import Grape6Warning, Tree, errors, plummer
-from grape6py.cuda.tree import device_tree
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
-from tree_card import relative
 
 N = 700
 MASS, POS, VEL = plummer(N, seed=31)
-
-
-class Card(fake_device.Card):
-    """The same card for that CuPy's arrays."""
-
-    def __init__(self, library, module):
-        super().__init__(library)
-        self.xp = module
-
-    def address(self, array):
-        return array.data.ptr
-
-    def sort(self, keys):
-        return self.xp.on(keys.device.id, super().sort(keys.memory))
-
-    def read(self, array):
-        return array.memory.tobytes()
-
-    def put(self, host):
-        return self.xp.on(0, host)
-
-    def take(self, array):
-        return array.memory
-
-
-@pytest.fixture
-def cupy(monkeypatch, tree_card):
-    module = fake_arrays.install(monkeypatch)
-    card = Card(tree_card._library, module)
-    monkeypatch.setattr(device_tree, "gpu_of", lambda device: card)
-    return module
-
-
-@pytest.fixture
-def put(cupy):
-    """Puts an array on the device."""
-    return lambda values: cupy.on(0, values)
 
 
 def close_to(found, expected):

@@ -14,7 +14,6 @@ from grape6py import Leapfrog, Tree, plummer
 from grape6py.cuda.tree import request as host_tree
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
-from test_tree_on_card import cupy, put  # noqa: F401 (fixtures)
 
 N = 600
 MASS, POS, VEL = plummer(N, seed=5)
@@ -41,7 +40,7 @@ def bits(arrays):
 
 
 @pytest.mark.parametrize("method", ["fmm", "bh"])
-def test_forces_are_the_hosts(put, unresolved, method):  # noqa: F811
+def test_forces_are_the_hosts(put, unresolved, method):
     mass, pos, vel = unresolved
     which = np.arange(0, len(pos), 3)
     with Tree(put(pos), put(mass), put(vel)) as device, Tree(pos, mass, vel) as host:
@@ -54,7 +53,7 @@ def test_forces_are_the_hosts(put, unresolved, method):  # noqa: F811
         assert bits(found) == bits(expected)
 
 
-def test_searches_are_the_hosts(put, unresolved):  # noqa: F811
+def test_searches_are_the_hosts(put, unresolved):
     mass, pos, _ = unresolved
     with Tree(put(pos), put(mass)) as device, Tree(pos, mass) as host:
         assert bits(device.nearest(3)) == bits(host.nearest(3))
@@ -63,7 +62,7 @@ def test_searches_are_the_hosts(put, unresolved):  # noqa: F811
         assert bits(found) == bits(host.neighbours(radius, csr=True))
 
 
-def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):  # noqa: F811
+def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):
     """Places of a few particles each, and far bodies that leave the others their digits."""
     pos = np.vstack([POS, POS[:50], POS[:50], [1e4, 0, 0]])
     from grape6py.cuda.tree import device_tree
@@ -73,7 +72,7 @@ def test_particles_that_one_box_resolves_stay_on_the_device(put, cupy):  # noqa:
     assert not tree.unresolved
 
 
-def test_a_leapfrog_does_not_feel_a_massless_far_body(put):  # noqa: F811
+def test_a_leapfrog_does_not_feel_a_massless_far_body(put):
     with_one = np.append(MASS, 1e-30), np.vstack([POS, [1e16, 0, 0]]), np.vstack([VEL, [0, 0, 0]])
     device = Leapfrog(*map(put, with_one), eps=0.1, dt=1 / 16)
     host = Leapfrog(*with_one, eps=0.1, dt=1 / 16, backend="cpu-tree")

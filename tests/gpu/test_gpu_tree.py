@@ -5,10 +5,10 @@ rules are tested on a stand-in (test_tree_on_card.py); here are streams, true me
 import numpy as np
 import pytest
 
+from cards import relative
 from grape6py import Tree, errors, models, reference
 from samples import SAMPLES
 from test_gpu_arrays import SLOW, OnlyDLPack, OnlyInterface
-from tree_card import relative
 
 cupy = pytest.importorskip("cupy")
 pytestmark = pytest.mark.gpu

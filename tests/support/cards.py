@@ -1,13 +1,20 @@
 """A graphics card on the CPU (tests/c/card.h), built once a run: the kernels of grape6py/cuda are
-compiled for the CPU, and their library takes the driver's place (fake_device.py)."""
+compiled for the CPU, and their library takes the driver's place (fake_device.py). What launches the
+kernels of the tree by themselves, and tests of these share."""
 
+import ctypes
+import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import capi
+import fake_arrays
 import tools
+from fake_device import Card
+from grape6py.cuda.tree import device_tree, octree, settings
 from once import made_once
 from variants import run as compile_with
 
@@ -48,3 +55,49 @@ def build(folder):
 def card(shared_folder):
     """Path of the library that stands in for a graphics card."""
     return made_once(shared_folder / "card", build) / DRIVER
+
+
+@pytest.fixture
+def cupy(on_backend, monkeypatch, request):
+    """CuPy; without a GPU one whose arrays lie on the fake device, of which trees are then."""
+    if on_backend == "gpu":
+        return pytest.importorskip("cupy")
+    module = fake_arrays.install(monkeypatch)
+    made = functools.cache(lambda _: Card(ctypes.CDLL(request.getfixturevalue("card")), module))
+    monkeypatch.setattr(device_tree, "gpu_of", made)
+    return module
+
+
+@pytest.fixture
+def put(cupy, on_backend, monkeypatch):
+    """Puts an array on the device. Without a GPU, groups of trees have a warp each."""
+    if on_backend != "gpu":
+        monkeypatch.setattr(octree, "BLOCKS", 0)
+    return cupy.asarray
+
+
+METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
+WARPS_AND_BLOCKS = pytest.mark.parametrize(
+    "tree_card", [0, 8192], ids=["warps", "blocks"], indirect=True
+)
+
+
+@pytest.fixture(params=[0], ids=["warps"])
+def tree_card(card, monkeypatch, request):
+    """Groups have a warp each, as if there were many; or CUDA blocks, up to the given number."""
+    monkeypatch.setattr(octree, "BLOCKS", request.param)
+    return Card(ctypes.CDLL(str(card)))
+
+
+def rows(vectors):
+    return np.linalg.norm(vectors, axis=-1)
+
+
+def relative(found, right):
+    return rows(found - right) / rows(right)
+
+
+def shortened(monkeypatch, card, *rooms):
+    """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
+    card.rooms.clear()
+    monkeypatch.setattr(settings.Rooms, "of", lambda *_: settings.Rooms(*([*r] for r in rooms)))

@@ -1,30 +1,28 @@
 """Arrays of a CuPy whose device is the card of tests/c/card.h, and so in the host's memory.
 
-As much of CuPy as grape6py._arrays.foreign, memory_space, device_tree and leapfrog_device use.
-Like CuPy's, these arrays are none of NumPy's and do not turn into them by themselves.
-`install(monkeypatch)` puts the module in CuPy's place.
+Like CuPy's, these arrays are none of NumPy's and do not turn into them by themselves; functions and
+methods are NumPy's. `install(monkeypatch)` puts the module in CuPy's place.
 """
 
 import ctypes
-import operator
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 
-DEFAULT_STREAM = 0
+
+def _memory(value):
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    return value.memory if isinstance(value, Array) else value
 
 
-class Array:
+class Array(np.lib.mixins.NDArrayOperatorsMixin):
     """cupy.ndarray"""
 
     def __init__(self, memory, device):
         self.memory, self.device = memory, SimpleNamespace(id=device)
 
-    shape = property(lambda self: self.memory.shape)
-    ndim = property(lambda self: self.memory.ndim)
-    size = property(lambda self: self.memory.size)
-    dtype = property(lambda self: self.memory.dtype)
     data = property(lambda self: SimpleNamespace(ptr=self.memory.ctypes.data))
 
     @property
@@ -34,11 +32,27 @@ class Array:
     def __dlpack_device__(self):
         return 2, self.device.id
 
+    def __dlpack__(self, **_):
+        return self
+
     def __array__(self, *_):
         raise TypeError("Implicit conversion to a NumPy array is not allowed.")
 
+    def __array_ufunc__(self, ufunc, method, *inputs):
+        return self._like(ufunc(*map(_memory, inputs)))
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(self.memory, name)
+        return (lambda *a, **more: self._like(found(*a, **more))) if callable(found) else found
+
     def _like(self, value):
-        return Array(np.asarray(value), self.device.id)
+        is_array = isinstance(value, (np.ndarray, np.generic))
+        return Array(np.asarray(value), self.device.id) if is_array else value
+
+    def get(self):
+        return self.memory.copy()
 
     def __len__(self):
         return len(self.memory)
@@ -47,13 +61,7 @@ class Array:
         return self._like(self.memory[key.memory if isinstance(key, Array) else key])
 
     def __setitem__(self, key, values):
-        self.memory[key] = _memory(values)
-
-    def tolist(self):
-        return self.memory.tolist()
-
-    def __truediv__(self, number):
-        return self._like(self.memory / number)
+        self.memory[key] = values.memory if isinstance(values, Array) else values
 
     def __str__(self):
         return str(self.memory)
@@ -64,16 +72,6 @@ class Array:
 
 for _name in ("bool", "int", "float"):
     setattr(Array, f"__{_name}__", lambda self, kind=_name: getattr(self.memory, f"__{kind}__")())
-for _name in ("eq", "lt", "le", "ge", "or", "and", "add", "mul", "invert"):
-    setattr(Array, f"__{_name}__", lambda self, *others, name=_name: self._like(
-        getattr(operator, f"__{name}__")(self.memory, *map(_memory, others))))  # fmt: skip
-for _name in ("all", "any", "argmax", "copy", "min", "max", "reshape", "astype", "sum", "view"):
-    setattr(Array, _name, lambda self, *how, name=_name, **more: self._like(
-        getattr(self.memory, name)(*how, **more)))  # fmt: skip
-
-
-def _memory(value):
-    return value.memory if isinstance(value, Array) else value
 
 
 class Foreign:
@@ -90,8 +88,8 @@ class Foreign:
             self.__dlpack_device__ = array.__dlpack_device__
             self.__dlpack__ = self._exported
 
-    def _exported(self, *, stream):
-        return self.array
+    def _exported(self, **how):
+        return self.array.__dlpack__(**how)
 
 
 class Late(Foreign):
@@ -126,6 +124,7 @@ class Module:
         self.cuda = SimpleNamespace(
             Device=self._device,
             runtime=SimpleNamespace(
+                getDeviceCount=lambda: 2,
                 getDeviceProperties=lambda number: {"name": b"stand-in"},
                 streamSynchronize=self._wait_for_stream,
             ),
@@ -177,39 +176,20 @@ class Module:
         self.copies += 1
         return array.memory.copy()
 
-    def ascontiguousarray(self, array, dtype):
-        return Array(np.ascontiguousarray(array.memory, dtype), array.device.id)
-
-    def full(self, shape, value, dtype=float):
-        value = value.memory if isinstance(value, Array) else value
-        return self.on(self.current, np.full(shape, value, dtype))
-
     def empty(self, shape, dtype=float):
         return self.full(shape, 77, dtype)
 
     def array(self, values):
         return self.on(self.current, values)
 
-    def zeros(self, shape, dtype=float):
-        return self.full(shape, 0, dtype)
+    def __getattr__(self, name):
+        """A function of NumPy's of this name."""
 
-    def isfinite(self, array):
-        return array._like(np.isfinite(array.memory))
+        def computed(*given, **more):
+            device = next((a.device.id for a in given if isinstance(a, Array)), self.current)
+            return Array(np.asarray(getattr(np, name)(*map(_memory, given), **more)), device)
 
-    def sqrt(self, array):
-        return array._like(np.sqrt(array.memory))
-
-    def cumsum(self, array, dtype):
-        return array._like(np.cumsum(array.memory, dtype=dtype))
-
-    def flatnonzero(self, which):
-        return which._like(np.flatnonzero(which.memory))
-
-    def where(self, which, yes, no):
-        return which._like(np.where(which.memory, _memory(yes), _memory(no)))
-
-    def argmin(self, array):
-        return array._like(operator.methodcaller("argmin")(array.memory))
+        return computed
 
 
 def install(monkeypatch):

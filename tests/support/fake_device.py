@@ -98,18 +98,19 @@ class Device:
 
 
 class Card:
-    """See launcher.GPU, whose shape this is: arrays are NumPy's, kernels those of the library."""
+    """See launcher.GPU, whose shape this is: kernels are those of the library, and arrays NumPy's
+    or of fake_arrays.py."""
 
-    xp = np
-
-    def __init__(self, library):
-        self._library, self.rooms = library, {}
+    def __init__(self, library, xp=np):
+        self._library, self.xp, self.rooms = library, xp, {}
+        self.launched = []  # names of kernels
 
     def add(self, file, precision, names):
         """The library has them all."""
 
     def launch(self, name, blocks, threads, job):
         """Run a kernel of the tree."""
+        self.launched.append(name)
         kernel = ctypes.cast(getattr(self._library, f"{name}_tree"), ctypes.c_void_p)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(ctypes.c_char.from_buffer(job)))
         failed = self._library.card_launch(
@@ -124,7 +125,7 @@ class Card:
 
     def sort(self, keys):
         """Numbers of the keys in ascending order, equal ones in their own."""
-        return np.argsort(keys, kind="stable")
+        return self.xp.argsort(keys, kind="stable")
 
     def read(self, array):
         """Bytes of an array."""
@@ -132,8 +133,8 @@ class Card:
 
     def put(self, host):
         """A copy of an array of the host."""
-        return host.copy()
+        return self.xp.array(host)
 
     def take(self, array):
-        """The host's copy of an array."""
-        return array
+        """The host's array."""
+        return getattr(array, "memory", array)
