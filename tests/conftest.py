@@ -1,5 +1,6 @@
 """Fixtures: the backend, fresh sessions, and the modes and instruction sets to run a test in."""
 
+import contextlib
 import itertools
 import os
 import re
@@ -9,10 +10,10 @@ import pytest
 import backends
 import capi
 import fake_device
-from arrays_on_card import pair  # noqa: F401 (fixture)
 from cards import card, cupy, put, tree_card  # noqa: F401 (fixtures)
 from embedding import bridge_parts  # noqa: F401 (fixture)
 from grape5 import board5, boards  # noqa: F401 (fixtures)
+from grape6py import Grape6, errors
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 from on_card import cpu, make  # noqa: F401 (fixtures)
@@ -30,7 +31,7 @@ LONGEST = "test_sanitizers.py test_cuda_sums.py".split()
 
 def pytest_configure(config):
     config.for_gpu = "gpu" in config.option.markexpr.split()
-    backends.install(has_device=config.for_gpu)
+    backends.install(config.for_gpu)
 
 
 def pytest_generate_tests(metafunc):
@@ -94,6 +95,13 @@ def new_session():
         session.close()
 
 
+@pytest.fixture
+def pair(on_backend):
+    """Makes two sessions: one for a device's arrays, one for NumPy's."""
+    with contextlib.ExitStack() as made:
+        yield lambda **options: [made.enter_context(Grape6(**options)) for _ in range(2)]
+
+
 @pytest.fixture(scope="session")
 def shared_folder(request, tmp_path_factory):
     """The folder of this run, the same one in all its processes: for once.made_once."""
@@ -140,8 +148,6 @@ def plain(new_session):
 @pytest.fixture(scope="session")
 def graphics_card():
     """Name of the machine's graphics card; the test is skipped where there is none."""
-    from grape6py import Grape6, errors  # not before the environment is clean
-
     try:
         with Grape6(backend="cuda") as session:
             return session.backend

@@ -17,13 +17,16 @@ from arrays_on_card import (
     MASS,
     POS,
     RNG,
+    SIZES,
     SNAP,
     TIME,
     VEL,
     N,
     assert_same,
-    compare,
+    compare,  # fmt: skip
     fill,
+    force,
+    put,
 )
 from fake_device import driver
 from grape6py import errors
@@ -37,13 +40,14 @@ pytestmark = [
 # ---- equal bits ------------------------------------------------------------------------
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("mode", list(capi.MODES))
 @pytest.mark.parametrize("eps", [0.0, 1e-2])
 def test_bits_are_those_of_numpys_arrays(cupy, pair, mode, eps):
     device, host = pair(precision=mode)
     fill(cupy, device, host, acc=ACC, jerk=JERK, snap=SNAP, time=TIME)
     compare(cupy, device, host, eps=eps, nn=True, time=0.03)
-    for rows in (np.arange(7), np.arange(90), np.arange(900)):
+    for rows in map(np.arange, SIZES):
         compare(cupy, device, host, rows, eps=eps, time=0.03)
         compare(cupy, device, host, rows, eps=eps, nn=True)
 
@@ -61,7 +65,7 @@ def test_nearest_neighbours_after_calls_without_them(cupy, pair):
     fill(cupy, device, host)
     device.forces(POS)
     compare(cupy, device, host, np.arange(900), nn=True)
-    device.forces(cupy.on(0, POS))
+    device.forces(cupy.asarray(POS))
     compare(cupy, device, host, np.arange(900), nn=True)
 
 
@@ -76,9 +80,7 @@ def test_a_snap_that_comes_later(cupy, pair):
     fill(cupy, device, host)
     compare(cupy, device, host, np.arange(50))
     rows = np.arange(100, 300)
-    for session, put in ((host, lambda a: a), (device, lambda a: cupy.on(0, a))):
-        session.set_particles(put(MASS[rows]), put(POS[rows]), snap=put(SNAP[rows]),
-                              address=put(rows))  # fmt: skip
+    put(cupy, device, host, MASS[rows], POS[rows], snap=SNAP[rows], address=rows)
     compare(cupy, device, host, time=0.1, nn=True)
 
 
@@ -89,8 +91,7 @@ def test_neighbour_lists(cupy, pair, mode):
     radii = np.linspace(0, 0.4, 80)
     expected = compare(cupy, device, host, np.arange(80), h=radii, nn=True)
     assert len(expected.neighbours[79]) > 3
-    found = device.forces(cupy.on(0, POS[:80]), h=cupy.on(0, radii))
-    assert_same(found, host.forces(POS[:80], h=radii))
+    force(cupy, device, host, POS[:80], h=radii)
     compare(cupy, device, host, h=0.05)
 
 
@@ -103,6 +104,7 @@ def test_any_units(cupy, pair, mode, unit):
     compare(cupy, device, host, np.arange(60), nn=True)
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("mode", list(capi.MODES))
 def test_what_the_card_leaves_to_the_host(cupy, pair, mode):
     pos = POS.copy()
@@ -113,10 +115,8 @@ def test_what_the_card_leaves_to_the_host(cupy, pair, mode):
     index = np.arange(N, dtype=np.int32)
     for rows in (slice(0, 20), slice(0, 300), slice(0, N)):
         for nn, times in itertools.product((False, True), range(2)):
-            targets = pos[rows], VEL[rows], index[rows]
-            expected = host.forces(*targets, nn=nn)
+            expected = force(cupy, device, host, pos[rows], VEL[rows], index[rows], nn=nn)
             assert times or np.abs(expected.acc).max() > 1e10
-            assert_same(device.forces(*(cupy.on(0, t) for t in targets), nn=nn), expected)
     compare(cupy, device, host, nn=True, h=0.02)
 
 
@@ -144,7 +144,7 @@ def test_row40_verified_rows(cupy, pair, monkeypatch):
     fill(cupy, device, host)
     slots = next(m for m in memory if m.size >= 15 * 8 * N)  # word by word: csrc/shared/cuda_args.h
     compare(cupy, device, host, np.arange(40), nn=True)
-    device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+    device.set_particles(cupy.asarray(MASS), cupy.asarray(POS))
     words = slots.view(np.float64).reshape(15, -1)
     assert np.array_equal(words[3, :N], MASS)
     words[3, :N] *= 1.5
@@ -158,20 +158,20 @@ def test_distances_over_many_orders_of_magnitude(cupy, pair):
     fill(cupy, device, host, mass=np.ones(5), pos=pos, vel=np.zeros((5, 3)))
     targets = np.concatenate([pos * 1.25, pos - 1e-7, POS * 1e3])
     for eps in (0.0, 1.0):
-        assert_same(device.forces(cupy.on(0, targets), nn=True, eps=eps),
-                    host.forces(targets, nn=True, eps=eps))  # fmt: skip
+        force(cupy, device, host, targets, nn=True, eps=eps)
 
 
 # ---- kinds of arrays -------------------------------------------------------------------
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("how", ["interface", "dlpack"])
 def test_other_libraries_arrays(cupy, pair, how):
     device, host = pair()
     host.set_particles(MASS, POS, VEL)
-    foreign = (fake_arrays.Foreign(cupy.on(0, a), how) for a in (MASS, POS, VEL))
+    foreign = (fake_arrays.Foreign(cupy.asarray(a), how) for a in (MASS, POS, VEL))
     device.set_particles(*foreign)
-    targets = fake_arrays.Foreign(cupy.on(0, POS[:50]), how)
+    targets = fake_arrays.Foreign(cupy.asarray(POS[:50]), how)
     assert_same(device.forces(targets, nn=True), host.forces(POS[:50], nn=True))
 
 
@@ -188,42 +188,43 @@ def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, cu
     assert_same(found, host.forces(POS[:50], index=np.arange(50), nn=True))
 
 
+@pytest.mark.backends("cuda gpu")
 def test_strided_arrays_and_other_kinds_of_numbers(cupy, pair):
     device, host = pair()
-    wide = RNG.standard_normal((N, 8))
+    mass, pos, vel, wide = map(cupy.asarray, (MASS, POS, VEL, RNG.standard_normal((N, 8))))
     kinds = [
-        (MASS.astype(np.float32), wide[:, 1:4], VEL.astype(np.float32)[::-1]),
-        (np.ones(N, np.int16), np.asfortranarray(POS), wide[::1, ::3]),
-        (np.repeat(MASS, 2)[::2], POS[::-1], np.repeat(VEL, 2, axis=0)[::2]),
+        (mass.astype(np.float32), wide[:, 1:4], vel.astype(np.float32)[::-1]),
+        (cupy.ones(N, np.int16), cupy.asfortranarray(pos), wide[::1, ::3]),
+        (cupy.repeat(mass, 2)[::2], pos[::-1], cupy.repeat(vel, 2, axis=0)[::2]),
     ]
-    for mass, pos, vel in kinds:
-        host.set_particles(mass, pos, vel)
-        device.set_particles(*(fake_arrays.Array(a, 0) for a in (mass, pos, vel)))
+    for given in kinds:
+        host.set_particles(*(a.get() for a in given))
+        device.set_particles(*given)
         compare(cupy, device, host)
-        for index in (np.arange(80)[::2], np.arange(40, dtype=np.uint8)):
-            args = pos[:80:2], vel[:80:2], index
-            found = device.forces(*(fake_arrays.Array(a, 0) for a in args), nn=True)
-            assert_same(found, host.forces(*args, nn=True))
+        for index in (cupy.arange(80)[::2], cupy.arange(40, dtype=np.uint8)):
+            args = given[1][:80:2], given[2][:80:2], index
+            found = device.forces(*args, nn=True)
+            assert_same(found, host.forces(*(a.get() for a in args), nn=True))
 
 
 def test_a_device_wins_over_the_host(cupy, pair):
     device, host = pair()
     host.set_particles(1 / N, POS, VEL, time=0.25)
-    device.set_particles(1 / N, POS, cupy.on(0, VEL), time=0.25)
+    device.set_particles(1 / N, POS, cupy.asarray(VEL), time=0.25)
     assert_same(device.forces(nn=True), host.forces(nn=True))
-    for given in ({"pos": POS[:9], "index": cupy.on(0, np.arange(9))},
-                  {"pos": cupy.on(0, POS[:9]), "vel": VEL[:9].tolist(), "index": range(9)},
-                  {"pos": POS[:9], "vel": cupy.on(0, VEL[:9])},
-                  {"pos": POS[:9], "h": cupy.on(0, np.full(9, 0.2))}):  # fmt: skip
+    for given in ({"pos": POS[:9], "index": cupy.asarray(np.arange(9))},
+                  {"pos": cupy.asarray(POS[:9]), "vel": VEL[:9].tolist(), "index": range(9)},
+                  {"pos": POS[:9], "vel": cupy.asarray(VEL[:9])},
+                  {"pos": POS[:9], "h": cupy.asarray(np.full(9, 0.2))}):  # fmt: skip
         same = {k: v.memory if isinstance(v, fake_arrays.Array) else v for k, v in given.items()}
         assert_same(device.forces(**given), host.forces(**same))
 
 
 def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
     device, _ = pair()
-    device.set_particles(cupy.on(0, MASS), POS)
+    device.set_particles(cupy.asarray(MASS), POS)
     assert isinstance(device.forces(POS[:5]).acc, np.ndarray)
-    assert isinstance(device.forces(cupy.on(0, POS[:5])).acc, fake_arrays.Array)
+    assert isinstance(device.forces(cupy.asarray(POS[:5])).acc, fake_arrays.Array)
     assert isinstance(device.forces().acc, fake_arrays.Array)
     device.set_particles(MASS[:5], POS[:5], address=np.arange(5))
     assert isinstance(device.forces().acc, np.ndarray)
@@ -231,9 +232,9 @@ def test_results_live_where_the_targets_or_else_the_particles_do(cupy, pair):
 
 def test_no_array_goes_to_the_host(cupy, pair):
     device, _ = pair()
-    device.set_particles(cupy.on(0, MASS), cupy.on(0, POS), cupy.on(0, VEL))
+    device.set_particles(cupy.asarray(MASS), cupy.asarray(POS), cupy.asarray(VEL))
     device.forces(nn=True)
-    device.forces(cupy.on(0, POS), nn=True)
+    device.forces(cupy.asarray(POS), nn=True)
     assert cupy.copies == 0
 
 
@@ -244,7 +245,7 @@ def test_what_the_current_stream_has_to_do_comes_first(cupy, pair):
     device, host = pair()
     host.set_particles(MASS, POS, VEL)
     cupy.stream = 4321
-    late = [(cupy.on(0, a), a) for a in (MASS, POS, VEL, POS[:70])]
+    late = [(cupy.asarray(a), a) for a in (MASS, POS, VEL, POS[:70])]
     for array, _ in late:
         array.memory[:] = np.nan
 
@@ -264,8 +265,8 @@ def test_a_stream_of_another_device_is_refused(cupy, pair):
     fill(cupy, device, host)
     cupy.stream = 4321
     driver().card_stream(ctypes.c_void_p(4321), None, 400)
-    for call in (lambda: device.forces(cupy.on(0, POS)), device.forces,
-                 lambda: device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))):  # fmt: skip
+    for call in (lambda: device.forces(cupy.asarray(POS)), device.forces,
+                 lambda: device.set_particles(cupy.asarray(MASS), cupy.asarray(POS))):  # fmt: skip
         with pytest.raises(errors.ArgumentError, match="the stream is none of the session's"):
             call()
     cupy.stream = 0

@@ -222,13 +222,13 @@ def test_row02_a_card_that_fails(cupy, pair, n):
     fail(n, for_ever=False)
 
     def use():
-        device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+        device.set_particles(cupy.asarray(MASS), cupy.asarray(POS))
         device.forces(nn=True, h=0.1)
 
     assert_lost(use)
     fail(0)
     with pytest.raises(errors.BackendError):
-        device.forces(cupy.on(0, POS[:9]))
+        device.forces(cupy.asarray(POS[:9]))
     host.forces()
 
 
@@ -239,16 +239,16 @@ def test_row01_no_memory(cupy, pair, monkeypatch):
     with monkeypatch.context() as patch:
         refuse_memory(patch)
         with pytest.raises(errors.OutOfMemoryError):
-            device.forces(cupy.on(0, np.repeat(POS, 4, axis=0)))
+            device.forces(cupy.asarray(np.repeat(POS, 4, axis=0)))
     compare(cupy, device, host, np.arange(40), nn=True)
     empty = pair()[0]
     refuse_memory(monkeypatch)
     with pytest.raises(errors.OutOfMemoryError):
-        empty.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+        empty.set_particles(cupy.asarray(MASS), cupy.asarray(POS))
     assert empty.n == 0
     monkeypatch.undo()
     fake = fake_arrays.install(monkeypatch)
-    empty.set_particles(fake.on(0, MASS), fake.on(0, POS), fake.on(0, VEL))
+    empty.set_particles(fake.asarray(MASS), fake.asarray(POS), fake.asarray(VEL))
     compare(fake, empty, host, np.arange(40))
 
 
@@ -264,6 +264,6 @@ def test_auto_row02_the_session_goes_on_with_the_cpu(cupy, n):
         assert device._board.option("DEVICE") == -1
         compare(cupy, device, host, nn=True)
         compare(cupy, device, host, np.arange(50), h=0.1)
-        device.set_particles(cupy.on(0, MASS[:5]), cupy.on(0, POS[:5]), address=range(5))
+        device.set_particles(cupy.asarray(MASS[:5]), cupy.asarray(POS[:5]), address=range(5))
         host.set_particles(MASS[:5], POS[:5], address=range(5))
         compare(cupy, device, host)

@@ -6,7 +6,23 @@ import numpy as np
 import pytest
 
 import capi
-from arrays_on_card import ACC, JERK, MASS, POS, RNG, SNAP, TIME, VEL, N, assert_same, compare, fill
+from arrays_on_card import (
+    ACC,
+    JERK,
+    MASS,
+    POS,
+    RNG,
+    SIZES,
+    SNAP,
+    TIME,
+    VEL,
+    N,
+    compare,
+    fill,
+    force,  # fmt: skip
+    on_device,
+    put,
+)
 from grape6py import errors
 
 pytestmark = [
@@ -18,6 +34,7 @@ pytestmark = [
 # ---- writing ---------------------------------------------------------------------------
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("mode", list(capi.MODES))
 def test_updates_by_address_from_anywhere(cupy, pair, mode):
     device, host = pair(precision=mode)
@@ -28,25 +45,21 @@ def test_updates_by_address_from_anywhere(cupy, pair, mode):
         address = rng.permutation(N)[:n] if step % 3 else rng.integers(0, N, n)  # some twice
         index = address + 10000 if step % 2 else None
         arrays = MASS[:n] * step, rng.standard_normal((n, 3)), rng.standard_normal((n, 3))
-        host.set_particles(*arrays, time=step, index=index, address=address)
-        if step % 4 == 3:
-            device.set_particles(*arrays, time=step, index=index, address=address)
-        else:
-            device.set_particles(*(cupy.on(0, a) for a in arrays), time=step, index=index,
-                                 address=cupy.on(0, address))  # fmt: skip
+        on_host = step % 4 == 3
+        put(np if on_host else cupy, device, host, *arrays, time=step, index=index, address=address)
         if step % 5:
             compare(cupy, device, host, np.arange(step * 9), nn=True, eps=1e-3)
     assert np.array_equal(device.index, host.index)
     compare(cupy, device, host, np.arange(200), nn=True)
 
 
+@pytest.mark.backends("cuda gpu")
 def test_an_update_at_the_same_time_counts(cupy, pair):
     device, host = pair()
     fill(cupy, device, host)
-    for n in (1, 70, 300):
+    for n in (1, 70, 300, SIZES[-1]):
         compare(cupy, device, host, np.arange(50))
-        for session, put in ((host, lambda a: a), (device, lambda a: cupy.on(0, a))):
-            session.set_particles(put(MASS[:n] * 1.1), put(POS[:n]), address=put(np.arange(n)))
+        put(cupy, device, host, MASS[:n] * 1.1, POS[:n], address=np.arange(n))
     compare(cupy, device, host, np.arange(50))
 
 
@@ -57,25 +70,19 @@ def test_of_two_rows_for_one_address_the_last_counts(cupy, pair, monkeypatch):
     compare(cupy, device, host, np.arange(50))
     address = np.r_[7:207, 7:107, 300:400, 3]
     new = np.full(len(address), 1 / N), RNG.standard_normal((len(address), 3))
-    host.set_particles(*new, address=address)
-    device.set_particles(*(cupy.on(0, a) for a in new), address=address)
+    put(cupy, device, host, *new, address=address)
     compare(cupy, device, host, np.arange(50))
 
 
 def test_the_memory_grows_and_shrinks(cupy, pair):
     device, host = pair()
     for n in (3, 1024, 1025, 1500, 40, 1200):
-        for session, put in ((host, lambda a: a), (device, lambda a: cupy.on(0, a))):
-            session.set_particles(put(MASS[:n]), put(POS[:n]), put(VEL[:n]))
+        put(cupy, device, host, MASS[:n], POS[:n], VEL[:n])
         compare(cupy, device, host, np.arange(20), nn=True)
-    far = np.array([5000, 9000])
-    for session, put in ((host, lambda a: a), (device, lambda a: cupy.on(0, a))):
-        session.set_particles(put(MASS[:2]), put(POS[:2]), address=put(far))
+    put(cupy, device, host, MASS[:2], POS[:2], address=np.array([5000, 9000]))
     assert device.n == 1202
+    put(cupy, device, host, MASS[:1], POS[:1], address=[5000])
     for rows in (None, np.arange(90)):
-        if rows is None:
-            device.set_particles(cupy.on(0, MASS[:1]), POS[:1], address=[5000])
-            host.set_particles(MASS[:1], POS[:1], address=[5000])
         compare(cupy, device, host, rows, nn=True)
 
 
@@ -95,16 +102,16 @@ def test_prediction_on_the_host():
         """
 import sys
 import arrays_on_card as on_card, fake_arrays
+from grape6py import Grape6
 cupy = sys.modules["cupy"] = fake_arrays.Module()
-with on_card.Grape6() as device, on_card.Grape6() as host:
+with Grape6() as device, Grape6() as host:
     assert device.backend.startswith("cuda ")
     on_card.fill(cupy, device, host, snap=on_card.SNAP, time=on_card.TIME)
     for step in range(3):
         on_card.compare(cupy, device, host, time=0.1 + step, nn=True)
         rows = np.arange(step, 300)
         new = on_card.MASS[rows], on_card.POS[rows] + 1
-        host.set_particles(*new, time=step, address=rows)
-        device.set_particles(*(cupy.on(0, a) for a in new), time=step, address=rows)
+        on_card.put(cupy, device, host, *new, time=step, address=rows)
         on_card.compare(cupy, device, host, rows, time=0.1 + step, nn=True)
 """,
         GRAPE6_PREDICT="host",
@@ -113,16 +120,13 @@ with on_card.Grape6() as device, on_card.Grape6() as host:
 
 def test_nobody(cupy, pair):
     device, host = pair()
-    nothing = cupy.on(0, np.zeros((0, 3)))
-    assert_same(device.forces(cupy.on(0, POS[:50]), nn=True, h=1.0),
-                host.forces(POS[:50], nn=True, h=1.0))  # fmt: skip
-    device.set_particles(cupy.on(0, np.zeros(0)), nothing)
-    host.set_particles([], np.zeros((0, 3)))
-    assert_same(device.forces(nn=True, h=1.0), host.forces(nn=True, h=1.0))
+    no_mass, nothing = np.zeros(0), np.zeros((0, 3))
+    force(cupy, device, host, POS[:50], nn=True, h=1.0)
+    put(cupy, device, host, no_mass, nothing)
+    force(cupy, device, host, nn=True, h=1.0)
     fill(cupy, device, host)
-    assert_same(device.forces(nothing, nn=True, h=1.0),
-                host.forces(np.zeros((0, 3)), nn=True, h=1.0))  # fmt: skip
-    device.set_particles(cupy.on(0, np.zeros(0)), nothing, address=cupy.on(0, np.zeros(0, int)))
+    force(cupy, device, host, nothing, nn=True, h=1.0)
+    device.set_particles(cupy.asarray(no_mass), nothing, address=cupy.asarray(np.zeros(0, int)))
     compare(cupy, device, host)
 
 
@@ -144,6 +148,7 @@ BAD = {
 }
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("name", BAD)
 def test_errors_of_set_particles_are_those_for_numpys(cupy, pair, name):
     device, host = pair()
@@ -152,10 +157,10 @@ def test_errors_of_set_particles_are_those_for_numpys(cupy, pair, name):
     with pytest.raises(errors.Grape6Error) as expected:
         host.set_particles(**given)
     with pytest.raises(type(expected.value)) as found:
-        device.set_particles(**{k: cupy.on(0, v) for k, v in given.items()})
+        device.set_particles(**on_device(cupy, given))
     assert str(found.value) == str(expected.value)
     compare(cupy, device, host, nn=True)
-    shrunk = {k: cupy.on(0, v[:1500]) for k, v in given.items()}
+    shrunk = {k: cupy.asarray(v[: N - 500]) for k, v in given.items()}
     if name == "pos":  # a smaller set would empty the session first
         with pytest.raises(errors.NotFiniteError, match=r"pos\[9\] \(the particle of index 9\)"):
             device.set_particles(**shrunk)
@@ -173,6 +178,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("name", TARGETS)
 def test_errors_of_forces_are_those_for_numpys(cupy, pair, name):
     device, host = pair()
@@ -180,25 +186,35 @@ def test_errors_of_forces_are_those_for_numpys(cupy, pair, name):
     with pytest.raises(errors.ArgumentError) as expected:
         host.forces(**TARGETS[name])
     with pytest.raises(type(expected.value)) as found:
-        device.forces(**{k: cupy.on(0, v) for k, v in TARGETS[name].items()})
+        device.forces(**on_device(cupy, TARGETS[name]))
     assert str(found.value) == str(expected.value)
     compare(cupy, device, host, np.arange(40))
 
 
+@pytest.mark.backends("cuda gpu")
 def test_arrays_of_another_device_are_refused(cupy, pair):
+    if cupy.cuda.runtime.getDeviceCount() < 2:
+        pytest.skip("there is one device")
     device, _ = pair()
-    words = r"pos lies on CUDA device 1, but the session computes on device 0"
-    with pytest.raises(errors.ArgumentError, match=words):
-        device.set_particles(cupy.on(0, MASS), cupy.on(1, POS))
-    with pytest.raises(errors.ArgumentError, match=words):
-        device.forces(cupy.on(1, POS))
-    assert device.n == 0
+    own = device._board.option("DEVICE")
+    with cupy.cuda.Device(1 - own):  # the current device need not be the session's
+        with cupy.cuda.Device(own):
+            mass, pos = cupy.asarray(MASS), cupy.asarray(POS)
+        other = cupy.asarray(POS)
+        words = f"pos lies on CUDA device {1 - own}, but the session computes on device {own}"
+        with pytest.raises(errors.ArgumentError, match=words):
+            device.set_particles(mass, other)
+        with pytest.raises(errors.ArgumentError, match=words):
+            device.forces(other)
+        assert device.n == 0
+        device.set_particles(MASS, pos)
+        assert device.forces(nn=True).acc.device.id == own
 
 
 def test_a_closed_session(cupy, pair):
     device, _ = pair()
     device.close()
     with pytest.raises(errors.NotOpenError):
-        device.set_particles(cupy.on(0, MASS), cupy.on(0, POS))
+        device.set_particles(cupy.asarray(MASS), cupy.asarray(POS))
     with pytest.raises(errors.NotOpenError):
-        device.forces(cupy.on(0, POS))
+        device.forces(cupy.asarray(POS))

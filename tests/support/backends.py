@@ -35,6 +35,7 @@ ENVIRONMENT = {
 }
 FAKE = {"auto", "cuda", "cuda-tree"}
 ONE_ISA = "base"  # stands for all, but on the CPU
+has_gpu = False  # a true one: tests may take more particles
 
 
 class Library:
@@ -49,13 +50,15 @@ def _opened(path):
     return library.ffi.dlopen(str(path))
 
 
-def install(has_device):
+def install(for_gpu):
     """Has grape6py follow the choice, and the CPU's library find out that there is no device."""
+    global has_gpu
+    has_gpu = for_gpu
     true = library.lib
     for module in list(sys.modules.values()):
         if getattr(module, "lib", None) is true:
             module.lib = Library()
-    if has_device:
+    if has_gpu:
         return
     with mock.patch.dict(os.environ, GRAPE6_BACKEND="cpu"):
         capi.call("g6x_open", 0, capi.CONSTANTS["G6X_BACKEND_TREE"])

@@ -14,6 +14,7 @@ import capi
 import fake_arrays
 import tools
 from fake_device import Card
+from grape6py._arrays.foreign import is_on_device
 from grape6py.cuda.tree import device_tree, octree, settings
 from once import made_once
 from variants import run as compile_with
@@ -101,3 +102,11 @@ def shortened(monkeypatch, card, *rooms):
     """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
     card.rooms.clear()
     monkeypatch.setattr(settings.Rooms, "of", lambda *_: settings.Rooms(*([*r] for r in rooms)))
+
+
+def assert_equal_bits(found, expected):
+    """Arrays of a device, with those of the host's."""
+    for ours, theirs in zip(found, expected, strict=True):
+        assert is_on_device(ours)
+        assert ours.dtype == theirs.dtype
+        assert ours.tobytes() == theirs.tobytes()
