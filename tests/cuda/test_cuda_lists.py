@@ -60,12 +60,20 @@ def test_a_list_too_long_for_one_launch(new_session):
     board.check(n, 2)
 
 
-def test_prediction_on_the_host(new_session, monkeypatch):
-    monkeypatch.setenv("GRAPE6_PREDICT", "host")
-    board = Board(new_session, 4)
-    for n in (1200, 1100):
-        board.list(0, n)
-        board.check(n)
+def test_prediction_on_the_host():
+    """In a process of its own, since a library reads its environment once."""
+    script = """
+import itertools
+import test_cuda_lists
+numbers = itertools.count()
+board = test_cuda_lists.Board(lambda **options: Session(next(numbers), **options), 4)
+for n in (1200, 1100):
+    board.list(0, n)
+    print(test_cuda_lists.calls_of(board, n))
+    board.check(n)
+"""
+    calls = capi.run_python(script, GRAPE6_PREDICT="host").stdout.split()
+    assert calls == ["lwl", "lwl"]  # what is sent is waited for: where the device predicts, not
 
 
 @pytest.mark.backends("auto")
