@@ -1,6 +1,7 @@
 """Fixtures: the backend, fresh sessions, and the modes and instruction sets to run a test in."""
 
 import contextlib
+import functools
 import itertools
 import os
 import re
@@ -145,17 +146,17 @@ def plain(new_session):
     return new_session()
 
 
-@pytest.fixture(scope="session")
-def graphics_card():
-    """Name of the machine's graphics card; the test is skipped where there is none."""
+@functools.cache
+def missing_gpu():
+    """Why this machine has no GPU that sessions can use, or None."""
     try:
-        with Grape6(backend="cuda") as session:
-            return session.backend
+        Grape6(backend="cuda").close()
     except errors.BackendError as error:
-        pytest.skip(f"no graphics card: {error}")
+        return f"no graphics card: {error}"
+    return None
 
 
 @pytest.fixture(autouse=True)
-def _card_for_gpu_tests(request):
-    if request.node.get_closest_marker("gpu"):
-        request.getfixturevalue("graphics_card")
+def _gpu_for_gpu_tests(request):
+    if request.node.get_closest_marker("gpu") and (why := missing_gpu()):
+        pytest.skip(why)

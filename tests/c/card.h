@@ -68,6 +68,8 @@ static inline unsigned __ballot_sync(unsigned, bool mine)
 }
 
 static inline bool __all_sync(unsigned all, bool mine) { return __ballot_sync(all, !mine) == 0; }
+static inline bool __any_sync(unsigned all, bool mine) { return __ballot_sync(all, mine) != 0; }
+
 /* Whether any thread of the block says so. */
 static inline int __syncthreads_or(int mine)
 {
@@ -81,7 +83,6 @@ static inline int __syncthreads_or(int mine)
     __syncthreads();
     return any;
 }
-static inline bool __any_sync(unsigned all, bool mine) { return __ballot_sync(all, mine) != 0; }
 
 static inline int __reduce_max_sync(unsigned, int mine)
 {
@@ -117,40 +118,23 @@ template <class T> static inline T __shfl_up_sync(unsigned, T mine, int by)
     return card_of_thread(mine, lane < (unsigned)by ? threadIdx.x : threadIdx.x - (unsigned)by);
 }
 
-template <class T> static inline T atomicAdd(T *to, T by)
-{
-    const T old = *to;
-    *to = old + by;
-    return old;
-}
-template <class T> static inline T atomicOr(T *to, T by)
-{
-    const T old = *to;
-    *to = old | by;
-    return old;
-}
-template <class T> static inline T atomicMax(T *to, T by)
-{
-    const T old = *to;
-    if (by > old) *to = by;
-    return old;
-}
-template <class T> static inline T atomicMin(T *to, T by)
-{
-    const T old = *to;
-    if (by < old) *to = by;
-    return old;
-}
+/* One thread runs at a time: it does to *to what is said, and has what was there. */
+#define CARD_ATOMIC(name, change)                                                                  \
+    template <class T> static inline T name(T *to, T by)                                           \
+    {                                                                                              \
+        const T old = *to;                                                                         \
+        *to = change;                                                                              \
+        return old;                                                                                \
+    }
+CARD_ATOMIC(atomicAdd, old + by)
+CARD_ATOMIC(atomicOr, old | by)
+CARD_ATOMIC(atomicMax, by > old ? by : old)
+CARD_ATOMIC(atomicMin, by < old ? by : old)
+CARD_ATOMIC(atomicExch, by)
 static inline int atomicCAS(int *to, int if_this, int by)
 {
     const int old = *to;
     if (old == if_this) *to = by;
-    return old;
-}
-static inline int atomicExch(int *to, int by)
-{
-    const int old = *to;
-    *to = by;
     return old;
 }
 template <class T> static inline T __ldcg(const T *from) { return *from; }

@@ -33,6 +33,10 @@ def environment(bridge_parts, tmp_path):
     return Environment(bridge_parts, tmp_path / "env")
 
 
+def assert_quiet(done):
+    assert (done.returncode, done.stdout or "", done.stderr or "") == (0, "", "")
+
+
 # ---- any environment ---------------------------------------------------------------
 
 
@@ -103,10 +107,7 @@ def test_a_host_opens_a_device_from_any_environment(installed, language, situati
     if language == "fortran":
         flags = [TRAPS] if situation == "traps" else []
         options["program"] = installed.parts.fortran("-".join(["fortran", *flags]), *flags)
-    done = installed.start(**options)
-    assert done.returncode == 0, (done.stderr, done.stdout)
-    assert not done.stdout
-    assert not done.stderr
+    assert_quiet(installed.start(**options))
 
 
 # ---- where Python and its packages are found -----------------------------------------
@@ -123,8 +124,7 @@ def leave_environment(environment):
 def test_a_library_in_no_environment_goes_by_the_file_beside_it(environment):
     package = leave_environment(environment)
     (package / "lib/interpreter").write_text(f"executable = {environment.python}\n")
-    done = environment.start()
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert_quiet(environment.start())
 
 
 def test_the_file_beside_the_library_may_name_a_libpython_elsewhere(environment):
@@ -151,8 +151,7 @@ def test_packages_may_lie_where_a_pth_file_points(environment):
     (environment.site / "numpy").rename(environment.folder / "more/numpy")
     lines = f"# more\nimport sys\n\n/nonexistent\n{environment.folder}/more\n"
     (environment.site / "more.pth").write_text(lines)
-    done = environment.start()
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert_quiet(environment.start())
 
 
 @pytest.mark.parametrize("place", [SITE, SITE.replace("lib", "lib64", 1),
@@ -180,19 +179,13 @@ def test_row05_a_wish_that_is_no_python_is_named(installed, wish):
 # ---- what is the host's own --------------------------------------------------------
 
 
-def test_row35_eight_threads_with_small_stacks_open_at_once(installed):
-    done = installed.start("threads")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_row31_the_hosts_signal_handlers_run_on_its_own_threads(installed):
-    done = installed.start("signals")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_row30_a_forked_child_is_refused_by_every_call_and_the_parent_goes_on(installed):
-    done = installed.start("fork", env={"GRAPE6_LOG": "none"})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+@pytest.mark.parametrize("how", [
+    pytest.param("threads", id="row35-eight-threads-with-small-stacks-open-at-once"),
+    pytest.param("signals", id="row31-signal-handlers-run-on-the-hosts-own-threads"),
+    pytest.param("fork", id="row30-a-child-is-refused-by-every-call-and-the-parent-goes-on"),
+])  # fmt: skip
+def test_what_is_the_hosts_own_stays_so(installed, how):
+    assert_quiet(installed.start(how, env={"GRAPE6_LOG": "none"}))
 
 
 def test_what_python_prints_does_not_come_out_at_the_hosts_stdout(environment):
@@ -219,8 +212,7 @@ overflow(int)()
 
 def test_row32_python_computes_without_the_hosts_traps(environment):
     environment.device.write_text(environment.device.read_text() + OVERFLOW)
-    done = environment.start("traps")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert_quiet(environment.start("traps"))
 
 
 # ---- what is missing ---------------------------------------------------------------
@@ -428,8 +420,7 @@ ctypes.CDLL(None).__cxa_atexit(library.bridge_calls_, None, None)
 
 
 def test_a_host_may_be_linked_to_python_and_not_have_started_it(installed):
-    done = installed.start(env={"LD_PRELOAD": LIBPYTHON})
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert_quiet(installed.start(env={"LD_PRELOAD": LIBPYTHON}))
 
 
 def test_a_host_linked_to_another_python_is_told_so(installed):

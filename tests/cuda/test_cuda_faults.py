@@ -13,7 +13,7 @@ import capi
 import fake_device
 from fake_device import driver, fail
 from grape6py import errors
-from on_card import SOURCE, TIME, N, V, X, bits, on_card, run
+from on_card import SOURCE, TIME, N, V, X, bits, fill, on_card, run
 from particles import cloud
 from walking import by_copies, by_numbers, by_pointers, random_walks
 
@@ -86,9 +86,7 @@ def test_row01_the_nth_allocation_fails(new_session, monkeypatch, n):
             assert next(count) <= n or listed == DEVICE_MEMORY
         else:
             assert_refused(found, DEVICE_MEMORY)
-    fresh = new_session()
-    fresh.put_cloud(SOURCE)
-    fresh.set_ti(TIME)
+    fresh = fill(new_session())
     assert bits(run(session, slice(0, 300))) == bits(run(fresh, slice(0, 300)))
 
 
@@ -178,8 +176,7 @@ def test_row30_a_forked_child_may_not_use_the_card(make):
 
 def cpu_bits(cpu, mode, rows, lists=None):
     with cpu(precision=mode) as session:
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
+        fill(session)
         found = bits(run(session, rows, h2=0.1))
         return found if lists is None else (found, [session.neighbours(i) for i in lists])
 
@@ -194,8 +191,7 @@ def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
     refuse_memory(monkeypatch, lambda size: False)
     session = new_session(precision=mode)
     assert not on_card(session)
-    session.put_cloud(SOURCE)
-    session.set_ti(TIME)
+    fill(session)
     found = run(session, slice(0, 20), h2=0.1)
     assert bits(found) == cpu_bits(cpu, mode, slice(0, 20))
 
@@ -207,8 +203,7 @@ def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
     expected = cpu_bits(cpu, "grape", slice(0, 300))
     session = new_session()
     refuse_memory(monkeypatch, lambda size: next(count) < n)
-    session.put_cloud(SOURCE)
-    session.set_ti(TIME)
+    fill(session)
     found = run(session, slice(0, 300), h2=0.1)
     if not on_card(session):
         assert bits(found) == expected
@@ -276,8 +271,7 @@ def test_auto_row02_a_card_lost_at_the_partial_sums(make, cpu, mode):
 
     found = partial(make())
     with cpu(precision=mode) as session:
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
+        fill(session)
         assert partial(session) == found
 
 

@@ -24,6 +24,7 @@ from on_card import (
     assert_close,
     bits,
     calls_of_the_driver,
+    fill,
     like_source,
     run,
 )
@@ -96,9 +97,6 @@ def test_random_blocks_agree_with_the_cpu(new_session, cpu, mode, seed):
     if mode != "single":
         assert (found[0].nearest == found[1].nearest).all()
         assert found[0].lists == found[1].lists
-
-
-# ---- close pairs ---------------------------------------------------------------------
 
 
 # ---- equal bits ----------------------------------------------------------------------
@@ -330,9 +328,7 @@ def test_more_j_particles_come_while_forces_are_asked_for(new_session, mode):
         some = np.arange(0, end) if end == 1000 else np.arange(end // 2, end)
         session.put_cloud(SOURCE.take(some), some)
         session.force(end, X[rows], V[rows])
-    expected = new_session(precision=mode)
-    expected.put_cloud(SOURCE)
-    expected.set_ti(TIME)
+    expected = fill(new_session(precision=mode))
     session.put_cloud(SOURCE.take(np.arange(N)[::-1]), np.arange(N)[::-1])
     assert bits(run(session, rows)) == bits(run(expected, rows))
 
@@ -340,13 +336,9 @@ def test_more_j_particles_come_while_forces_are_asked_for(new_session, mode):
 def test_the_mode_of_an_open_session_may_change(new_session):
     rows, fresh = np.r_[0:200], {}
     for mode in capi.MODES:
-        session = new_session(precision=mode)
-        session.put_cloud(SOURCE)
-        session.set_ti(TIME)
+        session = fill(new_session(precision=mode))
         fresh[mode] = bits(run(session, rows))
-    session = new_session()
-    session.put_cloud(SOURCE)
-    session.set_ti(TIME)
+    session = fill(new_session())
     for mode in "grape double single double grape single grape".split():
         session.set_int("G6X_PRECISION", capi.MODES[mode])
         assert bits(run(session, rows)) == fresh[mode], mode

@@ -14,6 +14,7 @@ import pytest
 import capi
 from grape6py import Grape6, plummer, reference
 from legacy import ENERGY_ERROR, EPS, SNAPSHOT, force_errors, numbers, output_of
+from particles import relative
 
 pytestmark = pytest.mark.gpu
 
@@ -23,13 +24,6 @@ LIMITS = {
     "double": {"acc": (3e-15, 2e-14), "jerk": (5e-15, 1e-13), "pot": (1e-15, 1e-14)},
 }
 AGREEMENT = {"grape": 1e-5, "double": 1e-12, "single": 3e-4}  # of CPU and GPU, any particle
-
-
-def relative(found, exact):
-    exact = exact.reshape(len(exact), -1)
-    return np.linalg.norm(found.reshape(exact.shape) - exact, axis=1) / np.linalg.norm(
-        exact, axis=1
-    )
 
 
 @pytest.mark.parametrize("mode", LIMITS)
@@ -132,3 +126,34 @@ def test_memory_checker_finds_nothing(tmp_path):
         if re.search(r"not supported|unable", done.stdout, re.IGNORECASE):
             pytest.skip("this machine allows no memory checker")
         assert re.search(r"(ERROR SUMMARY: 0 errors|SUMMARY: 0 hazards)", done.stdout), done.stdout
+
+
+SCRIPT = """
+import hashlib
+from grape6py import Grape6, plummer
+MASS, POS, VEL = plummer(100_000, seed=5)
+hashed = hashlib.sha256()
+with Grape6(backend="cuda", precision={mode!r}) as grape:
+    grape.set_particles(MASS, POS, VEL, acc=-POS)
+    for rows in (np.arange(100_000), np.arange(5000, 8000), np.arange(100)):
+        found = grape.forces(POS[rows], VEL[rows], rows, nn=True, time=0.01)
+        for array in found[:5]:
+            hashed.update(array.tobytes())
+    assert grape.backend.endswith("of them") == {several}
+print(hashed.hexdigest())
+"""
+
+
+def test_bits_do_not_depend_on_the_number_of_devices(mode):
+    import cupy
+
+    count = cupy.cuda.runtime.getDeviceCount()
+    if count < 2:
+        pytest.skip("there is one graphics card")
+    several = [",".join(map(str, range(n))) for n in range(2, count + 1)] + ["all"]
+
+    def bits(named):
+        script = SCRIPT.format(mode=mode, several=named != "0")
+        return capi.run_python(script, timeout=300, GRAPE6_DEVICES=named).stdout
+
+    assert {bits(named) for named in several} == {bits("0")}

@@ -58,19 +58,7 @@ def tool(package, name):
 
 
 def compile_cubin(text, options):
-    """Machine code of a text of CUDA, and what the compiler says about it.
-
-    Parameters
-    ----------
-    text : str
-        As compiler.read gives it.
-    options : iterable of str
-
-    Returns
-    -------
-    cubin : bytes
-    log : str
-    """
+    """Machine code of a text that compiler.read gives, and what the compiler says about it."""
     nvrtc = ctypes.CDLL(tool("nvidia-cuda-nvrtc", r"libnvrtc\.so\.\d+"))
     program = ctypes.c_void_p()
     words = [option.encode() for option in options]
@@ -114,26 +102,14 @@ def disassemble(cubin):
 
 @dataclass
 class Kernel:
-    """A kernel: what the compiler says about it, and its instructions.
+    """A kernel: what the compiler says about it, and its instructions."""
 
-    Attributes
-    ----------
-    registers, stack, spilled : int
-        Registers of a thread; bytes of its stack; bytes that it stores and loads there.
-    instructions : list of str
-        Without predicates.
-    loops : list of slice
-        The innermost loops.
-    own : int
-        How many of the instructions are its own; those of what it calls follow.
-    """
-
-    registers: int = 0
-    stack: int = 0
-    spilled: int = 0
-    instructions: list = ()
-    loops: list = ()
-    own: int = 0
+    registers: int = 0  # of a thread
+    stack: int = 0  # bytes
+    spilled: int = 0  # bytes that it stores and loads there
+    instructions: list = ()  # without predicates
+    loops: list = ()  # slices: the innermost ones
+    own: int = 0  # how many of the instructions; those of what it calls follow
 
     @property
     def pair_loops(self):

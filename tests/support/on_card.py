@@ -41,13 +41,17 @@ def make(new_session, mode):
     """Sessions of this mode that hold SOURCE at TIME."""
 
     def filled(source=SOURCE, time=TIME, **options):
-        session = new_session(precision=mode, **options)
+        session = new_session(**{"precision": mode} | options)
         assert on_card(session)
-        assert session.put_cloud(source) == 0
-        assert session.set_ti(time) == 0
-        return session
+        return fill(session, source, time)
 
     return filled
+
+
+def fill(session, source=SOURCE, time=TIME):
+    assert session.put_cloud(source) == 0
+    assert session.set_ti(time) == 0
+    return session
 
 
 def run(session, rows=slice(None), **options):
