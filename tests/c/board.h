@@ -59,14 +59,36 @@ static inline int board_fill(Board *b, int id)
     return bad;
 }
 
+static inline int board_first(Board *b, int id, int nj, int ni, double eps2)
+{
+    return g6calc_firsthalf(id, nj, ni, b->index, b->x, b->v, b->old, b->old, b->phi, eps2, b->h2);
+}
+
+static inline int board_last(Board *b, int id, int nj, int ni)
+{
+    return g6calc_lasthalf(id, nj, ni, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk, b->pot);
+}
+
+static inline int board_last2(Board *b, int id, int ni)
+{
+    return g6calc_lasthalf2(id, N, ni, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk, b->pot,
+                            b->nn);
+}
+
+/* The number of bad codes. */
 static inline int board_force(Board *b, int id, double eps2)
 {
     int bad = g6_set_ti(id, 0.0078125) != 0;
-    bad +=
-        g6calc_firsthalf(id, N, NI, b->index, b->x, b->v, b->old, b->old, b->phi, eps2, b->h2) != 0;
-    bad += g6calc_lasthalf2(id, N, NI, b->index, b->x, b->v, eps2, b->h2, b->acc, b->jerk, b->pot,
-                            b->nn) != 0;
-    return bad;
+    bad += board_first(b, id, N, NI, eps2) != 0;
+    return bad + (board_last2(b, id, NI) != 0);
+}
+
+static inline int board_all_nan(const Board *b, int ni)
+{
+    for (int i = 0; i < ni; i++)
+        for (int k = 0; k < 3; k++)
+            if (!isnan(b->acc[i][k]) || !isnan(b->jerk[i][k]) || !isnan(b->pot[i])) return 0;
+    return 1;
 }
 
 /* Walks of NI targets on N entries, by offsets; the code. */

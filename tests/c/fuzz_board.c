@@ -28,10 +28,15 @@ void end_call(void)
 
 int lacks(int last) { return form && lacking > 1 && lacking <= last; }
 
+void null_returned(int64_t id, int code)
+{
+    struct cluster *c = model.opened && id != ID_NULL ? model_find(id) : NULL;
+    model_returned_again(c && c->state >= IMPLICIT ? c : NULL, CODE(G6X_E_NULL), code);
+}
+
 void lacked(int code)
 {
-    struct cluster *c = model.opened && a.id != 2147483647 ? model_find(a.id) : NULL;
-    model_returned_again(c && c->state >= IMPLICIT ? c : NULL, CODE(G6X_E_NULL), code);
+    null_returned(a.id == 2147483647 ? ID_NULL : a.id, code);
     end_call();
 }
 
@@ -52,11 +57,7 @@ void try_open(void)
         code = chance(2)
                    ? CALL(g6_open_special, (a.n, which), (P(2, a.n), which))
                    : CALL(g6_open_special2, (a.n, which, a.mode), (P(2, a.n), which, P(3, a.mode)));
-        if (lacks(2)) {
-            model_returned(NULL, CODE(G6X_E_NULL), code);
-            return;
-        }
-        if (a.n && !which) {
+        if (lacks(2) || (a.n && !which)) {
             model_returned(NULL, CODE(G6X_E_NULL), code);
             return;
         }

@@ -4,70 +4,7 @@
 
 #include "fuzz.h"
 
-/* Every name of a historical call; by pointer the arguments are not declared. */
-#define NAMES(name) int name##_(), name##__()
-NAMES(force_j_particle_send);
-NAMES(g6_close);
-NAMES(g6_close_all);
-NAMES(g6_flush_jp_buffer);
-NAMES(g6_flush_jp_buffer_all);
-NAMES(g6_flush_jp_buffer_and_multisend);
-NAMES(g6_get_force);
-NAMES(g6_get_force_etc);
-NAMES(g6_get_neighbour_list);
-NAMES(g6_get_neighbour_list_all);
-NAMES(g6_get_neighbour_list_sort_mode);
-NAMES(g6_get_predicted_j_particles);
-NAMES(g6_getnjmax);
-NAMES(g6_initialize_jp_buffer);
-NAMES(g6_initialize_jp_buffer_all);
-NAMES(g6_npipes);
-NAMES(g6_open);
-NAMES(g6_open_all);
-NAMES(g6_open_special);
-NAMES(g6_open_special2);
-NAMES(g6_print_chip_status);
-NAMES(g6_read_neighbour_list);
-NAMES(g6_read_neighbour_list_all);
-NAMES(g6_read_neighbour_list_old);
-NAMES(g6_reinitialize);
-NAMES(g6_reset);
-NAMES(g6_reset_all);
-NAMES(g6_reset_fofpga);
-NAMES(g6_reset_fofpga_all);
-NAMES(g6_set_i_particle);
-NAMES(g6_set_i_particle_scales_from_real_value);
-NAMES(g6_set_j_particle);
-NAMES(g6_set_j_particle_all);
-NAMES(g6_set_j_particle_mxonly);
-NAMES(g6_set_j_particle_mxonly_all);
-NAMES(g6_set_neighbour_list_sort_mode);
-NAMES(g6_set_nip);
-NAMES(g6_set_njp);
-NAMES(g6_set_overflow_flag_test_mode);
-NAMES(g6_set_ti);
-NAMES(g6_set_ti_all);
-NAMES(g6_set_tunit);
-NAMES(g6_set_xunit);
-NAMES(g6_setup_njdata);
-NAMES(g6calc_firsthalf);
-NAMES(g6calc_firsthalf0);
-NAMES(g6calc_firsthalf0_all);
-NAMES(g6calc_firsthalf_all);
-NAMES(g6calc_lasthalf);
-NAMES(g6calc_lasthalf0);
-NAMES(g6calc_lasthalf0_all);
-NAMES(g6calc_lasthalf2);
-NAMES(g6calc_lasthalf2_all);
-NAMES(g6calc_lasthalf2n);
-NAMES(g6calc_lasthalf2np);
-NAMES(g6calc_lasthalf2p);
-NAMES(g6calc_lasthalf_all);
-NAMES(g6calc_lasthalfn);
-NAMES(get_device_count);
-NAMES(get_j_part_data);
 int g6_set_j_particle_multisend_mxfast__();
-#undef NAMES
 
 /* Arguments by pointer travel in here, so that it shows if the library writes to them. */
 struct arguments {
@@ -82,15 +19,14 @@ int64_t own_id(void); /* ... if the call has no _all form */
 void end_call(void);  /* the arguments are as they were */
 
 #define P(k, scalar) (lacking == (k) ? NULL : &(scalar))
+/* By pointer the arguments are not declared. */
 #define CALL(name, by_value, by_pointer)                                                           \
-    (calling = #name,                                                                              \
-     say("%s%s", #name,                                                                            \
-         form == 0   ? ""                                                                          \
-         : form == 1 ? "_"                                                                         \
-                     : "__"),                                                                      \
-     form == 0   ? name by_value                                                                   \
-     : form == 1 ? name##_ by_pointer                                                              \
-                 : name##__ by_pointer)
+    ({                                                                                             \
+        int name##_(), name##__();                                                                 \
+        calling = #name;                                                                           \
+        say("%s%.*s", #name, form, "__");                                                          \
+        form == 0 ? name by_value : form == 1 ? name##_ by_pointer : name##__ by_pointer;          \
+    })
 
 void try_open(void), try_close(void), try_nothing(void), try_idle(void), try_time(void);
 void try_write(void), try_write_many(void), try_predicted(void);
@@ -104,7 +40,8 @@ int id_of_first(void);   /* the cluster of the latest first half */
 
 void keep(void);     /* the arguments are final: end_call compares them with what they are now */
 int lacks(int last); /* whether a scalar other than the id is missing: the call does nothing then */
-void lacked(int code); /* ... and this ends it */
+void lacked(int code);                    /* ... and this ends it */
+void null_returned(int64_t id, int code); /* ... or this, of a cluster, without looking at them */
 
 /* ---- fuzz_rows.c: what force calls read and write, and whether it is right ------------------ */
 
@@ -137,6 +74,10 @@ enum { NEAR_BEFORE = -777 };
 void make_inputs(int room);
 void make_outputs(int ni);
 int is_nan3(const double *d);
+int is_bad(const double *d); /* NaN or Inf among three */
+int is_tame(double a);       /* forces of such numbers are in range of both precisions */
+void check_numbers(const char *what, long long i, const double *found, const long double *right,
+                   int n, long double error);
 void check_untouched(int from);
 void check_failed(int rows, int near, int distance);
 /* The rows of a last half that found its first half; `plain`: acc and jerk are their own. The code

@@ -67,8 +67,7 @@ void try_lists(void)
                         : CALL(g6_get_neighbour_list, (a.id, a.pipe, a.most, to, list),
                                (P(1, a.id), P(2, a.pipe), P(3, a.most), to, list));
     if (form && (lacking == 2 || lacking == 3)) {
-        struct cluster *c = model.opened && id != ID_NULL ? model_find(id) : NULL;
-        model_returned_again(c && c->state >= IMPLICIT ? c : NULL, CODE(G6X_E_NULL), code);
+        null_returned(id, code);
         return;
     }
     struct cluster *c = model_take(id, &refusal);
@@ -188,8 +187,7 @@ void try_pipes(void)
                      P(4, a.eps2), P(5, a.h2)));
     REQUIRE(memcmp(&a, &kept, sizeof a) == 0);
     if (which != 4 && form && lacking > 1 && lacking <= (which < 2 ? 2 : 5)) {
-        struct cluster *c = model.opened && id != ID_NULL ? model_find(id) : NULL;
-        model_returned_again(c && c->state >= IMPLICIT ? c : NULL, CODE(G6X_E_NULL), code);
+        null_returned(id, code);
         return;
     }
     struct cluster *c = model_take(id, &refusal);

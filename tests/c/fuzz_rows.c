@@ -37,6 +37,18 @@ void make_outputs(int ni)
 /* ---- what must have come out ------------------------------------------------------------ */
 
 int is_nan3(const double *d) { return isnan(d[0]) && isnan(d[1]) && isnan(d[2]); }
+int is_bad(const double *d) { return !isfinite(d[0]) || !isfinite(d[1]) || !isfinite(d[2]); }
+int is_tame(double a) { return a == 0 || (fabs(a) > 1e-12 && fabs(a) < 3); }
+
+void check_numbers(const char *what, long long i, const double *found, const long double *right,
+                   int n, long double error)
+{
+    for (int k = 0; k < n; k++)
+        if (!(fabsl(found[k] - right[k]) <= error + 1e-30L))
+            broken("%s[%d] of target %lld is %.17g, not %.17Lg (+- %.3Lg)", what, k, i, found[k],
+                   right[k], error);
+}
+
 static int is_before3(const double *d)
 {
     return d[0] == BEFORE && d[1] == BEFORE && d[2] == BEFORE;
@@ -92,8 +104,6 @@ static void check_nearest(int i, const struct target *t, const struct row_model 
                out.near[i], out.distance[i], row->distance, row->near[0], row->nnear - 1);
 }
 
-/* The rows of a last half that found its first half; `plain`: acc and jerk are their own. The code
- * it must have, given its code. */
 codes check_rows(struct cluster *c, int near, int distance, int plain)
 {
     struct force_model *f = &c->call;
@@ -131,7 +141,6 @@ codes check_rows(struct cluster *c, int near, int distance, int plain)
     return all | (verify && c->verify > 0 ? CODE(G6X_E_VERIFY) : 0);
 }
 
-/* Warnings of the sum that has just been done, if it has. */
 void note_coincidences(struct cluster *c)
 {
     struct force_model *f = &c->call;
@@ -150,7 +159,6 @@ void note_coincidences(struct cluster *c)
     f->coincidences = -1;
 }
 
-/* A last half, or what is one: code and rows of `rows` it was asked for. */
 void check_last(struct cluster *c, codes before, int code, int rows, int near, int distance,
                 int plain)
 {

@@ -16,7 +16,6 @@ static int closed; /* a number that was a tree's once */
 
 /* Denormals count as zero. */
 static double seen(double a) { return fabs(a) < 0x1p-1022 ? 0.0 : a; }
-static int is_bad(const double *a) { return !isfinite(a[0]) || !isfinite(a[1]) || !isfinite(a[2]); }
 
 static int any_number(void) { return below(chance(4) ? MOST : 8); }
 
@@ -143,10 +142,9 @@ static void try_tree_option(void)
 
 /* ---- forces --------------------------------------------------------------------------------- */
 
-/* Sizes that are in range of single precision in units of the box, its corners being less than 7
- * apart: nothing is then as fast, or as heavy. */
+/* The corners of the box are less than this apart, if all is tame: nothing is then as fast, or as
+ * heavy. */
 enum { WIDEST = 7 };
-static int is_tame(double a) { return a == 0 || (fabs(a) > 1e-12 && fabs(a) < 3); }
 
 static int are_tame(int n, const double *a)
 {
@@ -206,15 +204,6 @@ static struct felt felt_by(const struct planted *t, const struct aim *aim, int i
     for (int j = 0; j < t->n; j++)
         if (j != self_of(aim, i)) add_pair(t, j, place_of(t, aim, i), v, eps2, &f);
     return f;
-}
-
-static void check_numbers(const char *what, int i, const double *found, const long double *right,
-                          int n, long double error)
-{
-    for (int k = 0; k < n; k++)
-        if (!(fabsl(found[k] - right[k]) <= error + 1e-30L))
-            broken("%s[%d] of target %d is %.17g, not %.17Lg (+- %.3Lg)", what, k, i, found[k],
-                   right[k], error);
 }
 
 /* Forces, given their code; the code that there must be. `direct`: theta is next to nothing. */

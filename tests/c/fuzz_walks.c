@@ -16,8 +16,6 @@ struct party {
 
 static struct party party[TAGS];
 
-static int is_bad(const double *a) { return !isfinite(a[0]) || !isfinite(a[1]) || !isfinite(a[2]); }
-
 static void make_party(struct party *p, const struct cluster *c)
 {
     p->count = below(WALKS), p->bodies = 1 + below(BODIES), p->fault = 0;
@@ -48,9 +46,6 @@ static void make_party(struct party *p, const struct cluster *c)
 
 /* ---- what must come out --------------------------------------------------------------------- */
 
-/* Numbers whose forces are in range of both precisions. */
-static int is_tame(double a) { return a == 0 || (fabs(a) > 1e-12 && fabs(a) < 3); }
-
 static int is_tame_party(const struct party *p)
 {
     int tame = is_tame(p->eps2);
@@ -61,13 +56,6 @@ static int is_tame_party(const struct party *p)
     for (long long i = 0; i < p->i_start[p->count]; i++)
         for (int k = 0; k < 3; k++) tame &= !isfinite(p->x[i][k]) || is_tame(p->x[i][k]);
     return tame;
-}
-
-static void check_number(const char *what, long long i, double found, long double right,
-                         long double error)
-{
-    if (!(fabsl(found - right) <= error + 1e-30L))
-        broken("%s of target %lld is %.17g, not %.17Lg (+- %.3Lg)", what, i, found, right, error);
 }
 
 /* g6lib.h: single precision makes 1.6e-5 of a pair at most; adding them up, less than as much. */
@@ -89,8 +77,8 @@ static void check_target(const struct party *p, int w, long long i)
         error[0] += share * fabsl(my) * y * y * sqrtl(r2);
         error[1] += share * fabsl(my);
     }
-    for (int k = 0; k < 3; k++) check_number("acc", i, out.acc[i][k], acc[k], error[0]);
-    check_number("pot", i, out.pot[i], pot, error[1]);
+    check_numbers("acc", i, out.acc[i], acc, 3, error[0]);
+    check_numbers("pot", i, &out.pot[i], &pot, 1, error[1]);
 }
 
 /* The rows of a call that had no fault; the code it must have. */

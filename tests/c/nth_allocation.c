@@ -24,41 +24,34 @@ static void note(const char *what, int code)
     }
 }
 
-static int all_nan(const Board *b, int ni)
+static void clear(Board *b)
 {
-    for (int i = 0; i < ni; i++)
-        for (int k = 0; k < 3; k++)
-            if (!isnan(b->acc[i][k]) || !isnan(b->jerk[i][k]) || !isnan(b->pot[i])) return 0;
-    return 1;
+    memset(b->acc, 0, sizeof b->acc);
+    memset(b->pot, 0, sizeof b->pot);
+}
+
+/* Of a call that writes ni rows. */
+static void note_rows(const char *what, const Board *b, int ni, int code)
+{
+    note(what, code);
+    if (code != 0 ? board_all_nan(b, ni) : b->pot[ni - 1] < 0) return;
+    fprintf(stderr, "%s: outputs do not fit code %d\n", what, code);
+    wrong++;
 }
 
 static void force(Board *b, int id, int ni)
 {
-    memset(b->acc, 0, sizeof b->acc);
-    memset(b->pot, 0, sizeof b->pot);
-    note("firsthalf",
-         g6calc_firsthalf(id, N, ni, b->index, b->x, b->v, b->old, b->old, b->phi, 1e-4, b->h2));
-    const int code = g6calc_lasthalf2(id, N, ni, b->index, b->x, b->v, 1e-4, b->h2, b->acc, b->jerk,
-                                      b->pot, b->nn);
-    note("lasthalf", code);
-    if (code != 0 ? !all_nan(b, ni) : !(b->pot[ni - 1] < 0)) {
-        fprintf(stderr, "lasthalf: outputs do not fit code %d\n", code);
-        wrong++;
-    }
+    clear(b);
+    note("firsthalf", board_first(b, id, N, ni, 1e-4));
+    note_rows("lasthalf", b, ni, board_last2(b, id, ni));
 }
 
 static void walks(Board *b, int id)
 {
     memset(b->jerk, 0xff, sizeof b->jerk); /* which walks have not */
     for (int q = 0; q < 2; q++) {
-        memset(b->acc, 0, sizeof b->acc);
-        memset(b->pot, 0, sizeof b->pot);
-        const int code = q ? board_flight(b, id, 3) : board_walks(b, id);
-        note("walks", code);
-        if (code != 0 ? !all_nan(b, NI) : !(b->pot[NI - 1] < 0)) {
-            fprintf(stderr, "walks: outputs do not fit code %d\n", code);
-            wrong++;
-        }
+        clear(b);
+        note_rows("walks", b, NI, q ? board_flight(b, id, 3) : board_walks(b, id));
     }
 }
 
@@ -71,13 +64,9 @@ static void other_forms(Board *b, int id)
     const double (*x)[3] = (const double (*)[3])b->x, (*v)[3] = (const double (*)[3])b->v;
     note("bulk", g6x_set_j_particles(id + 1, N, NULL, NULL, NULL, NULL, b->mass, v, v, v, v, x));
     note("scale", g6x_get_scale(id + 1, N, scale));
-    note("first",
-         g6calc_firsthalf(id + 1, N, 40, b->index, b->x, b->v, b->old, b->old, b->phi, 0, b->h2));
+    note("first", board_first(b, id + 1, N, 40, 0));
     note("between", g6_set_j_particle(id + 1, 9000, 1, 0, 0, 1, k18, k18, k18, k18, k18));
-    const int code =
-        g6calc_lasthalf(id + 1, N, 40, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk, b->pot);
-    note("last", code);
-    if (code != 0 && !all_nan(b, 40)) wrong++;
+    note_rows("last", b, 40, board_last(b, id + 1, N, 40));
     note("predicted", g6_get_predicted_j_particles(id + 1, NI, b->acc, b->jerk));
     note("read back", get_j_part_data(0, N, xv[0]));
     note("several", g6_set_j_particle_multisend_mxfast_(&target, &clusters, &address, &index,
@@ -103,15 +92,9 @@ static void other_forms(Board *b, int id)
 
 static void grape5_forces(Board *b, int cluster, int ni)
 {
-    memset(b->acc, 0, sizeof b->acc);
-    memset(b->pot, 0, sizeof b->pot);
+    clear(b);
     note("run", g5_runMC(cluster));
-    const int code = g5_get_forceMC(cluster, ni, b->acc, b->pot);
-    note("get_force", code);
-    if (code != 0 ? !all_nan(b, ni) : !(b->pot[ni - 1] < 0)) {
-        fprintf(stderr, "get_force: outputs do not fit code %d\n", code);
-        wrong++;
-    }
+    note_rows("get_force", b, ni, g5_get_forceMC(cluster, ni, b->acc, b->pot));
 }
 
 /* j particles whole and by halves, softenings, forces on all i particles and on some. */

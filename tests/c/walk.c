@@ -21,12 +21,8 @@ static void sizes(Board *b, int id)
     float distance[NI];
     for (int k = 0; k < 9; k++) {
         for (int i = k % 3; i < 7; i += 3) {
-            CHECK(g6calc_firsthalf(id, nj[k], ni[i], b->index, b->x, b->v, b->old, b->old, b->phi,
-                                   1e-4, b->h2) == 0);
-            if (i == 4) {
-                CHECK(g6calc_lasthalf(id, nj[k], ni[i], b->index, b->x, b->v, 0, b->h2, b->acc,
-                                      b->jerk, b->pot) == 0);
-            }
+            CHECK(board_first(b, id, nj[k], ni[i], 1e-4) == 0);
+            if (i == 4) CHECK(board_last(b, id, nj[k], ni[i]) == 0);
             CHECK(g6calc_lasthalf2p(id, nj[k], ni[i], b->index, b->x, b->v, 0, b->h2, b->acc,
                                     b->jerk, b->pot, b->nn, distance) == 0);
             CHECK(!ni[i] || isfinite(b->pot[ni[i] - 1]));
@@ -86,7 +82,7 @@ static void particles(Board *b, int id)
                               (const double (*)[3])b->x) == G6X_E_ARGUMENT);
     CHECK(board_force(b, id, 0.0) == 0);
     CHECK(g6_set_j_particle(id, 0, 0, 0, 0, 1, zero, zero, zero, zero, b->x[0]) == 0);
-    CHECK(g6calc_lasthalf(id, N, NI, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk, b->pot) == 0);
+    CHECK(board_last(b, id, N, NI) == 0);
 }
 
 static void options(Board *b, int id)
@@ -172,8 +168,7 @@ int main(int argc, char **argv)
         for (int mode = 0; mode < 3; mode++) {
             CHECK(g6x_set_int(isa, G6X_PRECISION, mode) == 0);
             CHECK(g6x_set_int(isa, G6X_THREADS, mode != isa % 3 ? threads : 1) == 0);
-            CHECK(g6calc_lasthalf(isa, N, NI, b->index, b->x, b->v, 0, b->h2, b->acc, b->jerk,
-                                  b->pot) <= 0);
+            CHECK(board_last(b, isa, N, NI) <= 0);
             sizes(b, isa);
             lists(b, isa);
             partial_sums(b, isa);
