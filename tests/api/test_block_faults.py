@@ -1,16 +1,11 @@
-"""g6x_hermite_predict and g6x_hermite_correct: faults, odd hosts, and the Fortran module."""
-
-import subprocess
+"""g6x_hermite_predict and g6x_hermite_correct: faults, and odd hosts."""
 
 import numpy as np
 import pytest
 
 import capi
-import tools
 from capi import CONSTANTS, SIGNATURES
 from test_block_calls import Bodies
-
-FORTRAN = capi.TESTS / "fortran" / "block_step.f90"
 
 
 @pytest.mark.parametrize("name", ["g6x_hermite_predict", "g6x_hermite_correct"])
@@ -92,14 +87,3 @@ assert text("g6x_last_error", 0)[0] == 0
 
 def test_a_host_that_traps_or_rounds_its_own_way_is_left_alone():
     assert capi.run_c("block_step").stderr == ""
-
-
-def test_the_fortran_module_declares_the_block_calls(tmp_path):
-    tools.need("gfortran")
-    program, where = tmp_path / "block_step", capi.library_path().parent
-    module = capi.ROOT / "include" / "g6lib.f90"
-    command = ["gfortran", "-std=f2003", module, FORTRAN, "-o", program, f"-L{where}",
-               f"-Wl,-rpath,{where}", "-lgrape6"]  # fmt: skip
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    done = subprocess.run([program], env={}, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "block steps: all right\n", done.stderr

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 import capi
-from legacy import SNAPSHOT, grape6_config, make, need_gfortran
+import tools
+from legacy import SNAPSHOT, grape6_config, make
 
 TRAPS = "-ffpe-trap=zero,overflow,invalid"
 PROGRAM = """\
@@ -44,7 +45,7 @@ C     no force without a first half: NaN, made without a trap
 
 
 def test_row32_an_old_integrator_with_traps_prints_the_same_digits(tmp_path):
-    need_gfortran()
+    tools.need("gfortran")
     printed = []
     for name, flags in (("plain", "-O2 -std=legacy"), ("traps", f"-O2 -std=legacy {TRAPS}")):
         make(tmp_path / name, f"FFLAGS={flags}", "PROGRAMS=hermite_f77")
@@ -59,7 +60,7 @@ def test_row32_an_old_integrator_with_traps_prints_the_same_digits(tmp_path):
 
 @pytest.mark.parametrize(("divisor", "code"), [("0.0", -signal.SIGFPE), ("2.0", 0)])
 def test_row32_the_hosts_own_division_by_zero_still_traps(tmp_path, divisor, code):
-    need_gfortran()
+    tools.need("gfortran")
     source, program = tmp_path / "traps.f", tmp_path / "traps"
     source.write_text(PROGRAM, encoding="ascii")
     command = ["gfortran", "-O0", "-std=legacy", TRAPS, source, "-o", program]

@@ -122,11 +122,7 @@ def test_the_document_has_every_call_and_no_other():
 
 
 def test_the_arguments_in_the_document_are_those_of_the_header():
-    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", HEADER.read_text(), flags=re.DOTALL | re.M)
-    header = {}
-    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
-        params = [] if body.strip() == "void" else body.split(",")
-        header[name] = [re.findall(r"[A-Za-z]\w*", re.sub(r"\[\w*\]", "", p))[-1] for p in params]
+    header = capi.header_arguments(HEADER)
     shown = dict(re.findall(r"`(g5_\w+|g6x_g5_\w+)\(([^`]*)\)`", DOCUMENT.read_text()))
     assert set(shown) - OPENING == {*CALLS, "g6x_g5_last_error"}
     for name in set(shown) - OPENING:

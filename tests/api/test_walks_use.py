@@ -1,12 +1,8 @@
-"""Many walks from Python and from Fortran."""
-
-import subprocess
+"""Many walks from Python."""
 
 import numpy as np
 import pytest
 
-import capi
-import tools
 from grape6py import Grape6
 from grape6py.errors import AddressError, ArgumentError, NotFiniteError, NotOpenError
 from walking import expected, random_walks
@@ -70,14 +66,3 @@ def test_a_closed_session_says_so(job):
     grape.close()
     with pytest.raises(NotOpenError):
         call(grape, job)
-
-
-def test_fortran_makes_the_calls(tmp_path):
-    tools.need("gfortran")
-    program, where = tmp_path / "walks", capi.library_path().parent
-    sources = capi.ROOT / "include/g6lib.f90", capi.TESTS / "fortran/walks.f90"
-    command = ["gfortran", "-std=f2008", *sources, "-o", program, f"-L{where}",
-               f"-Wl,-rpath,{where}", "-lgrape6"]  # fmt: skip
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    done = subprocess.run([program], env={}, capture_output=True, text=True, timeout=60)
-    assert done.stdout == "walks: all right\n", done.stderr

@@ -18,36 +18,32 @@ from legacy import (
     EPS,
     NUMBER,
     SNAPSHOT,
+    assert_energy_is_kept,
+    density_centre,
     energies,
     force_errors,
     forces,
     grape6_config,
     make,
-    need_gfortran,
     numbers,
     output_of,
 )
 from particles import relative
+from variants import run as run_tool
 
 MODULE = capi.ROOT / "include" / "g6lib.f90"
-TWO_BODY = capi.TESTS / "fortran" / "two_body.f90"
 PROGRAMS = ["hermite_f77", "hermite"]
+HERMITES = [*PROGRAMS, "ph4_style"]
 
 
 # ---- the programs ------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", ["grape", "double"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HERMITES)
 def test_energy_is_kept_over_one_time_unit(run, name, mode):
     environment = () if mode == "grape" else (("GRAPE6_PRECISION", mode),)
-    text = output_of(run(name, SNAPSHOT, environment=environment))
-    (error,) = numbers(rf"relative energy error{NUMBER}", text)
-    assert error <= ENERGY_ERROR
-    times, host, pot = energies(text).T
-    assert list(times) == [0, 0.25, 0.5, 0.75, 1]
-    assert np.abs(host / host[0] - 1).max() <= ENERGY_ERROR
-    assert np.abs(pot / host - 1).max() <= ENERGY_ERROR
+    assert_energy_is_kept(output_of(run(name, SNAPSHOT, environment=environment)))
 
 
 @pytest.mark.parametrize("mode", ["grape", "double"])
@@ -71,7 +67,7 @@ def test_the_first_energy_is_that_of_the_snapshot(run, stars, distance, name):
     assert pot == pytest.approx(want, rel=1e-7)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HERMITES)
 def test_the_closest_pair_is_found_through_nearest_neighbours(run, distance, name):
     text = output_of(run(name, SNAPSHOT))
     first, second, length = numbers(rf"closest pair{NUMBER}{NUMBER}\s+distance{NUMBER}", text)[0]
@@ -80,18 +76,11 @@ def test_the_closest_pair_is_found_through_nearest_neighbours(run, distance, nam
     assert length == pytest.approx(distance.min(), rel=1e-4)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HERMITES)
 def test_the_density_centre_follows_from_neighbour_lists(run, stars, distance, name):
-    """Casertano & Hut 1985, ApJ 298, 80, equations II.1 to II.4, six neighbours."""
-    mass, pos, _ = stars
-    near = np.argsort(distance, axis=1)[:, :6]
-    sixth = np.take_along_axis(distance, near, axis=1)[:, 5]
-    weight = mass[near[:, :5]].sum(axis=1) / sixth**3
-    centre = weight @ pos / weight.sum()
-    radius = weight @ np.linalg.norm(pos - centre, axis=1) / weight.sum()
     text = output_of(run(name, SNAPSHOT))
-    got = numbers(rf"density centre{NUMBER}{NUMBER}{NUMBER}\s+density radius{NUMBER}", text)[0]
-    assert got == pytest.approx((*centre, radius), abs=1.1e-5)
+    got = numbers(rf"density centre{NUMBER * 3}\s+density radius{NUMBER}", text)[0]
+    assert got == pytest.approx(density_centre(*stars[:2], distance), abs=1.1e-5)
     assert "no density" not in text
 
 
@@ -174,11 +163,24 @@ def test_fortran_program_refuses_more_bodies_than_its_arrays_hold(run, tmp_path)
     assert "more bodies than NMAX = 16384" in process.stderr
 
 
-@pytest.mark.parametrize("arguments", [("-e",), ("-t", "0"), ("-a", "x"), ("-q", "1"), ("-",)])
-def test_c_program_refuses_bad_options(run, arguments):
-    process = run("hermite", SNAPSHOT, *arguments)
+# What each program cannot be asked for, and a part of what it then says.
+WRONG = {
+    "hermite": ("[-t tend]", "-e; -t 0; -a x; -q 1; -"),
+    "grape5_style": ("[-j size]", "-e; -j 0; -d 0; -t x; -q 1"),
+    "kira_style": ("[-r blocks]", "-e; -a 0; -n 12; -r -1; -t x; -q 1"),
+    "ph4_style": ("ph4_style: ", "-e; -t 0; -a x; -q 1"),
+    "treecode": ("[-o theta]", "-e; -o 1.5; -o nan; -d 0; -t x; -g 0; -q 1; -; -fx"),
+}
+
+
+@pytest.mark.parametrize(("name", "arguments"), [
+    (name, words) for name, (_, wrong) in WRONG.items() for words in wrong.split("; ")
+])  # fmt: skip
+def test_bad_options_end_with_the_usage_and_status_1(run, name, arguments):
+    process = run(name, SNAPSHOT, *arguments.split())
     assert process.returncode == 1
-    assert "[-t tend]" in process.stderr
+    assert WRONG[name][0] in process.stderr
+    assert process.stdout == ""
 
 
 def test_c_program_refuses_particles_on_each_other_without_softening(run):
@@ -232,23 +234,12 @@ def fortran_interfaces():
     return found
 
 
-def header_arguments():
-    """{name: [argument]} of include/g6lib.h."""
-    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", capi.HEADER.read_text(), flags=re.DOTALL | re.M)
-    found = {}
-    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
-        params = [] if body.strip() == "void" else body.split(",")
-        params = [re.sub(r"\[\w*\]", "", p) for p in params]
-        found[name] = [re.findall(r"\w+", p)[-1].lower() for p in params]
-    return found
-
-
 def test_each_call_of_the_header_has_its_fortran_interface():
     interfaces = fortran_interfaces()
     assert len(capi.SIGNATURES) > 70
     assert set(interfaces) == set(capi.SIGNATURES)
-    for name, arguments in header_arguments().items():
-        assert [a for a, _ in interfaces[name]] == arguments, name
+    for name, arguments in capi.header_arguments(capi.HEADER).items():
+        assert [a for a, _ in interfaces[name]] == [a.lower() for a in arguments], name
         assert "".join(letter for _, letter in interfaces[name]) == capi.SIGNATURES[name], name
 
 
@@ -258,31 +249,35 @@ def test_each_constant_of_the_header_is_in_the_fortran_module():
 
 
 def test_fortran_module_is_clean_standard_fortran_2003(tmp_path):
-    need_gfortran()
+    tools.need("gfortran")
     strict = ["-std=f2003", "-Wall", "-Wextra", "-pedantic", "-Werror"]
     subprocess.run(["gfortran", *strict, "-c", MODULE], cwd=tmp_path, check=True, timeout=120)
     assert max(map(len, MODULE.read_text().splitlines())) < 100
 
 
-def test_fortran_program_with_the_module_gets_the_forces_of_two_bodies(tmp_path):
-    need_gfortran()
-    program = tmp_path / "two_body"
-    subprocess.run(
-        ["gfortran", "-std=f2003", MODULE, TWO_BODY, "-o", program, *grape6_config("--libs")],
-        cwd=tmp_path,
-        check=True,
-        timeout=120,
-    )
-    process = subprocess.run([program], env={}, capture_output=True, text=True, timeout=60)
-    assert process.stdout == "two bodies: all right\n", process.stderr
-    assert process.returncode == 0
+@pytest.mark.parametrize(("name", "standard", "said"), [
+    ("two_body", "f2003", "two bodies"), ("block_step", "f2003", "block steps"),
+    ("walks", "f2008", "walks"),
+])  # fmt: skip
+def test_a_fortran_program_with_the_module_gets_what_is_right(tmp_path, name, standard, said):
+    tools.need("gfortran")
+    sources = MODULE, capi.TESTS / "fortran" / f"{name}.f90"
+    command = [
+        "gfortran",
+        f"-std={standard}",
+        *sources,
+        "-o",
+        tmp_path / name,
+        *grape6_config("--libs"),
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    done = subprocess.run([tmp_path / name], env={}, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, f"{said}: all right\n"), done.stderr
 
 
 def test_linked_programs_load_the_library_and_no_python(build):
     tools.need("ldd")
     for program in build.iterdir():
-        listed = subprocess.run(
-            ["ldd", program], env={}, capture_output=True, text=True, check=True
-        ).stdout
+        listed = run_tool(["ldd", program], env={}).stdout
         assert "libgrape6.so => /" in listed
         assert "libpython" not in listed

@@ -20,12 +20,8 @@ SHORT = {legacy.SNAPSHOT.name: "0.03125", "larger.dat": "0.0009765625"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """With the program and two snapshots: one block of j addresses, and several."""
-    tools.need("gfortran")
-    tools.need("mpif90")
+    """With two snapshots: one block of j addresses, and several."""
     folder = tmp_path_factory.mktemp("mpi")
-    strict = "-O2 -std=f2008 -Wall -Wextra -Wno-compare-reals -Werror"
-    legacy.make(folder, f"MPIFFLAGS={strict}", folder / "mpi_hermite")
     # From the centre outwards: shares of it, left alone, would have scales of their own.
     model = models.plummer(LARGER, seed=6)
     order = np.argsort((model.pos**2).sum(axis=1))
@@ -35,11 +31,13 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def start(folder):
+def start(build, folder):
     """Starts the program on some ranks."""
+    tools.need("gfortran")
+    tools.need("mpif90")
 
     def start(ranks, snapshot, *arguments, environment=()):
-        program = folder / "mpi_hermite"
+        program = build / "mpi_hermite"
         return legacy.mpirun(ranks, program, folder / snapshot, *arguments, environment=environment)
 
     return start
@@ -55,10 +53,6 @@ def run(start):
         return process.stdout
 
     return functools.cache(run)
-
-
-def forces(text):
-    return np.array(legacy.numbers(rf"force\s+\d+{legacy.NUMBER * 4}", text))
 
 
 @functools.cache
@@ -90,10 +84,10 @@ def test_doubles_agree_to_the_rounding_of_the_mode(run, snapshot, mode, limit):
     arguments = (snapshot, "-d", "-f", "-t", SHORT[snapshot])
     one, *more = (run(n, *arguments, environment=mode_is(mode)) for n in (1, 2, 3))
     for text in more:
-        wrong = np.abs(forces(text) - forces(one))
-        size = np.linalg.norm(forces(one)[:, :3], axis=1)
-        assert (wrong[:, :3].max(axis=1) <= limit * size).all()
-        assert (wrong[:, 3] <= limit * np.abs(forces(one)[:, 3])).all()
+        (acc, pot), right = legacy.forces(text), legacy.forces(one)
+        size = np.linalg.norm(right[0], axis=1)
+        assert (np.abs(acc - right[0]).max(axis=1) <= limit * size).all()
+        assert (np.abs(pot - right[1]) <= limit * np.abs(right[1])).all()
         assert legacy.energies(text) == pytest.approx(legacy.energies(one), rel=1e-8)
     # And they are cut up in different ways, so that the test of partial sums is one.
     assert len({text.split("bits of the state")[1] for text in (one, *more)}) > 1
@@ -113,11 +107,7 @@ def test_first_forces_are_within_the_goal_of_the_mode(run, folder, snapshot, how
 )
 def test_energy_is_kept_over_one_time_unit(run, ranks, how, mode):
     text = run(ranks, legacy.SNAPSHOT.name, how, environment=mode_is(mode))
-    (error,) = legacy.numbers(rf"relative energy error{legacy.NUMBER}", text)
-    assert error <= legacy.ENERGY_ERROR
-    times, host, pot = legacy.energies(text).T
-    assert list(times) == [0, 0.25, 0.5, 0.75, 1]
-    assert np.abs(pot / host - 1).max() <= legacy.ENERGY_ERROR
+    legacy.assert_energy_is_kept(text)
 
 
 @pytest.mark.parametrize("pipes", ["1", "16384"])

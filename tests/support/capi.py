@@ -43,16 +43,26 @@ def library_path():
     return Path(chosen_library or os.environ.get("GRAPE6_TEST_LIBRARY") or paths.LIBRARY)
 
 
+def _declared(path):
+    """A header without its comments, and {name: declarations of the arguments}."""
+    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    calls = re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text)
+    return text, {name: [] if body.strip() == "void" else body.split(",") for name, body in calls}
+
+
+def header_arguments(path):
+    """Names of the arguments of each call."""
+    return {name: [re.findall(r"[A-Za-z]\w*", re.sub(r"\[\w*\]", "", p))[-1] for p in params]
+            for name, params in _declared(path)[1].items()}  # fmt: skip
+
+
 def read_header(path):
     """Signatures {name: letters} (i int, d double, p pointer) and enum constants."""
-    text = re.sub(r"/\*.*?\*/|^#.*?$", " ", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text, calls = _declared(path)
     constants = {name: int(value) for name, value in re.findall(r"(G6X_\w+)\s*=\s*(-?\d+)", text)}
-    signatures = {}
-    for name, body in re.findall(r"\bint\s+(\w+)\(((?:[^()]|\([^()]*\))*)\)\s*;", text):
-        params = [] if body.strip() == "void" else body.split(",")
-        letters = ["p" if set(p) & set("*[") else p.split()[0][0] for p in params]
-        signatures[name] = "".join(letters)
-    return signatures, constants
+    letters = {name: ["p" if set(p) & set("*[") else p.split()[0][0] for p in params]
+               for name, params in calls.items()}  # fmt: skip
+    return {name: "".join(each) for name, each in letters.items()}, constants
 
 
 SIGNATURES, CONSTANTS = read_header(HEADER)

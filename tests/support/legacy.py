@@ -17,19 +17,19 @@ import pytest
 import capi
 import tools
 from once import made_once
+from particles import relative
 
 EXAMPLES = capi.ROOT / "legacy_examples"
 SNAPSHOT = EXAMPLES / "data" / "plummer1024.dat"
 EPS = 4 / 1024
 ENERGY_ERROR = 1e-6  # of a Hermite code at eta = 0.02 over a time unit
 NUMBER = r"\s*([-+]?\d\S*)"
+COMPILERS = {"hermite_f77": "gfortran", "ph4_style": "g++", "mpi_hermite": "mpif90"}
+STRICT = ["CXXFLAGS=-O2 -Wall -Wextra -Wconversion -Werror",
+          "MPIFFLAGS=-O2 -std=f2008 -Wall -Wextra -Wno-compare-reals -Werror"]  # fmt: skip
 PARTS = "".join(  # of the time, as treecode tells them
     rf"\s+{part}{NUMBER}" for part in ("seconds", "tree", "walks", "forces", "exchange")
 )
-
-
-def need_gfortran():
-    tools.need("gfortran")
 
 
 def grape6_command():
@@ -59,7 +59,7 @@ def make(build, *variables):
 @pytest.fixture(scope="session")
 def build(shared_folder):
     """Folder with the programs that this machine can build."""
-    return made_once(shared_folder / "legacy", make)
+    return made_once(shared_folder / "legacy", lambda folder: make(folder, *STRICT))
 
 
 @pytest.fixture(scope="session")
@@ -68,8 +68,8 @@ def run(build, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
 
     def run(name, *arguments, environment=()):
-        if name == "hermite_f77":
-            need_gfortran()
+        if name in COMPILERS:
+            tools.need(COMPILERS[name])
         return subprocess.run(
             [build / name, *map(str, arguments)],
             env=dict(environment),
@@ -139,6 +139,24 @@ def energies(text):
     )
 
 
+def assert_energy_is_kept(text, limit=ENERGY_ERROR, host_limit=None, pot_limit=None):
+    """Over one time unit: by the program's own account, on the host, and by the potential."""
+    assert max(numbers(rf"relative energy error(?: by pot)?{NUMBER}", text)) <= limit
+    times, host, pot = energies(text).T
+    assert list(times) == [0, 0.25, 0.5, 0.75, 1]
+    assert np.abs(host / host[0] - 1).max() <= (host_limit or limit)
+    assert np.abs(pot / host - 1).max() <= (pot_limit or limit)
+
+
+def density_centre(mass, pos, distance):
+    """And radius: Casertano & Hut 1985, ApJ 298, 80, equations II.1 to II.4, six neighbours."""
+    near = np.argsort(distance, axis=1)[:, :6]
+    sixth = np.take_along_axis(distance, near, axis=1)[:, 5]
+    weight = mass[near[:, :5]].sum(axis=1) / sixth**3
+    centre = weight @ pos / weight.sum()
+    return *centre, weight @ np.linalg.norm(pos - centre, axis=1) / weight.sum()
+
+
 def forces(text):
     """(acc, pot) of the force lines, which are those of bodies 1, 2, 3 ..."""
     table = np.array(numbers(rf"force{NUMBER}{NUMBER}{NUMBER}{NUMBER}{NUMBER}", text))
@@ -149,6 +167,4 @@ def forces(text):
 def force_errors(text, exact):
     """Relative errors of acc and pot, against the first bodies of the oracle's sum."""
     acc, pot = forces(text)
-    true = exact.acc[: len(acc)].astype(float)
-    error = np.linalg.norm(acc - true, axis=1) / np.linalg.norm(true, axis=1)
-    return error, np.abs(pot / exact.pot[: len(pot)].astype(float) - 1)
+    return relative(acc, exact.acc[: len(acc)]), relative(pot, exact.pot[: len(pot)])
