@@ -18,6 +18,7 @@ from grape6py import Grape6, errors
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 from on_card import cpu, make  # noqa: F401 (fixtures)
+from runs import here  # noqa: F401 (fixture)
 from variants import Variants
 
 for name in [n for n in os.environ if re.match("GRAPE6_(?!TEST_)", n)]:

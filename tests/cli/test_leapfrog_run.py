@@ -1,34 +1,16 @@
 """``grape6 run --integrator leapfrog``: its files, restarts, signals, picture and refusals."""
 
 import json
-import re
-import signal
 
 import h5py
 import numpy as np
 import pytest
 
 from grape6py import Leapfrog, plummer
-from runs import edited, last_group, rows, run, stopped, times
+from runs import edited, last_group, rows, run, times
 
 TREE = ["--integrator", "leapfrog", "--backend", "cpu-tree"]
 SHARED = [*TREE, "--n", "300", "--eps", "0.05", "--dt", "0.015625", "--theta", "0.6"]
-BLOCK = [*TREE, "--n", "300", "--eps", "0.05", "--dt-max", "0.125", "--eta", "0.01"]
-KINDS = {"shared": SHARED, "block": BLOCK, "direct": [*BLOCK[:2], *BLOCK[4:], "--backend", "cpu"]}
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def assert_same_end(path, other):
-    (counts, arrays), (counts2, arrays2) = last_group(path), last_group(other)
-    assert counts == counts2
-    assert set(arrays) == {"mass", "pos", "vel", *(f"state/{k}" for k in Leapfrog.STATE)}
-    for name, array in arrays.items():
-        assert np.array_equal(array, arrays2[name]), name
 
 
 def test_a_run_is_the_class(here, capsys):
@@ -47,22 +29,6 @@ def test_a_run_is_the_class(here, capsys):
     assert (here / "a.png").stat().st_size > 20000
     with h5py.File("a.h5") as file:
         assert file.attrs["integrator"] == "leapfrog"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_stopped_run_ends_with_the_bits_of_one_left_alone(kind, here):
-    start = [*KINDS[kind], "--dt-out", "1000"]
-    status, out, err = stopped("plummer", *start, "--t-end", "1000", "--out", "a.h5", folder=here)
-    assert status == 128 + signal.SIGINT, err
-    assert "Traceback" not in out + err
-    time = last_group("a.h5")[0]["time"]
-    assert 0 < time < 1000
-    assert re.search(r"grape6 run a.h5 --restart --t-end 1000", err)
-    end = ["--t-end", repr(float(time) + 0.1)]
-    backend = ["--backend", "cpu" if kind == "direct" else "cpu-tree"]
-    assert run("a.h5", "--restart", *backend, *end) == 0
-    assert run("plummer", *start, *end, "--out", "whole.h5") == 0
-    assert_same_end("a.h5", "whole.h5")
 
 
 def test_json_has_the_settings(here, capsys):

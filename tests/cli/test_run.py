@@ -19,12 +19,6 @@ from runs import COMMAND, assert_same_end, last_group, process, rows, run, times
 QUICK = ["--n", "40", "--t-end", "0.25"]
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def energy(arrays, eps):
     return reference.energy(arrays["mass"], arrays["pos"], arrays["vel"], eps2=eps**2,
                             extended=True).total  # fmt: skip

@@ -13,12 +13,6 @@ from runs import last_group, process, run
 QUICK = ["--t-end", "0.0625", "--dt-out", "0.0625", "--backend", "cpu"]
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def start_of(path):
     with h5py.File(path) as file:
         return [file["000000"][name][()] for name in ("mass", "pos", "vel")]

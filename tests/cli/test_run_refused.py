@@ -9,12 +9,6 @@ from runs import run, times
 QUICK = ["--n", "40", "--t-end", "0.25"]
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize(("wrong", "named"), [
     (["--n", "0"], "--n"), (["--n", "many"], "--n"), (["--t-end", "-1"], "--t-end"),
     (["--t-end", "nan"], "--t-end"), (["--eps", "-1"], "--eps"), (["--eta", "0"], "--eta"),

@@ -5,20 +5,28 @@ import signal
 
 import pytest
 
+from grape6py import Hermite, Leapfrog, plummer
+from grape6py.integrators.hermite_steps import Blocks
 from runs import assert_same_end, edited, last_group, process, run, stopped, times
 
+LEAPFROG = "--integrator leapfrog --n 300 --eps 0.05"
 KINDS = {
-    "grape": ["--n", "700"],
-    "double-two-passes": ["--n", "400", "--passes", "2", "--precision", "double"],
-    "shared": ["--n", "300", "--dt", "0.0007"],
+    "grape": (signal.SIGINT, "--n 700"),
+    "double-two-passes": (signal.SIGTERM, "--n 400 --passes 2 --precision double"),
+    "shared": (signal.SIGINT, "--n 300 --dt 0.0007"),
+    "leapfrog": (signal.SIGINT, f"{LEAPFROG} --dt 0.015625 --theta 0.6 --backend cpu-tree"),
+    "leapfrog-block": (signal.SIGINT, f"{LEAPFROG} --dt-max 0.125 --eta 0.01 --backend cpu-tree"),
+    "leapfrog-direct": (signal.SIGINT, f"{LEAPFROG} --dt-max 0.125 --eta 0.01 --backend cpu"),
 }
 
 
-@pytest.mark.parametrize(("kind", "by"), [("grape", signal.SIGINT), ("shared", signal.SIGINT),
-                                          ("double-two-passes", signal.SIGTERM)])  # fmt: skip
-def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, by, tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, tmp_path):
     """Stopped long before its end, then again after a restart into another file."""
-    start = ["plummer", *KINDS[kind], "--seed", "3", "--dt-out", "1000"]
+    by, words = KINDS[kind]
+    options = words.split()
+    backend = options[-2:] if "--backend" in options else []
+    start = ["plummer", *options, "--seed", "3", "--dt-out", "1000"]
     status, out, err = stopped(*start, "--t-end", "1000", "--out", "one.h5", folder=tmp_path, by=by)
     assert status == 128 + by
     assert len(err.splitlines()) == 1
@@ -30,17 +38,20 @@ def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, by, tmp_
     again = re.search(r"grape6 run (.*)", err).group(1).split()
     assert again == ["one.h5", "--restart", "--t-end", "1000"]
 
-    status, _, err = stopped(*again, "--out", "two.h5", folder=tmp_path, by=by, after=0.05)
+    status, _, err = stopped(
+        *again, *backend, "--out", "two.h5", folder=tmp_path, by=by, after=0.05
+    )
     assert status == 128 + by
     assert times(tmp_path / "one.h5") == [0.0, time]
     later = last_group(tmp_path / "two.h5")[0]["time"]
     assert time < later < 1000
     end = ["--t-end", repr(float(later) + 0.1)]
-    assert run(tmp_path / "two.h5", "--restart", *end) == 0
+    assert run(tmp_path / "two.h5", "--restart", *backend, *end) == 0
     assert len(times(tmp_path / "two.h5")) == 3
 
     assert run(*start, *end, "--out", tmp_path / "whole.h5") == 0
-    assert_same_end(tmp_path / "two.h5", tmp_path / "whole.h5")
+    which = Leapfrog if kind.startswith("leapfrog") else Hermite
+    assert_same_end(tmp_path / "two.h5", tmp_path / "whole.h5", which)
 
 
 def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
@@ -59,8 +70,6 @@ def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
 @pytest.fixture
 def signal_at(monkeypatch):
     """Lets a signal come in the block that ends at a time."""
-    from grape6py.integrators.hermite_steps import Blocks
-
     step = Blocks.step
 
     def arrange(when, number):
@@ -91,8 +100,6 @@ def test_a_signal_in_the_block_of_an_output_writes_that_output_once(tmp_path, si
 
 
 def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, capsys):
-    from grape6py import Hermite
-
     monkeypatch.setattr(Hermite, "evolve", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     out = tmp_path / "a b.h5"
     assert run("--n", "20", "--t-end", "1234567.8901", "--dt", "1", "--out", out) == 130
@@ -101,8 +108,6 @@ def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, 
 
 
 def test_a_second_ctrl_c_ends_at_once_and_says_so(tmp_path, monkeypatch, capsys):
-    from grape6py.integrators.hermite_steps import Blocks
-
     def interrupted(self, time):
         for _ in range(2):
             signal.raise_signal(signal.SIGINT)
@@ -157,8 +162,6 @@ def test_a_restart_does_not_depend_on_the_threads(tmp_path):
 
 
 def test_a_file_saved_from_python_can_be_gone_on_with(tmp_path, capsys):
-    from grape6py import Hermite, plummer
-
     cluster = Hermite(*plummer(50, 1), eps=0.1)
     cluster.evolve(0.25)
     cluster.save(tmp_path / "mine.h5")

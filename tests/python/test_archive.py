@@ -6,16 +6,12 @@ import pytest
 
 from grape6py import Hermite, Leapfrog, archive, picture, plummer, snapshot
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
-from runs import edited
-
-
-def make(n=40, **options):
-    return Hermite(*plummer(n, 1), eps=1 / 16, **options)
+from runs import cluster_of, edited
 
 
 def written(path, **options):
     """A file of three groups; the cluster that wrote it."""
-    cluster = make(**options)
+    cluster = cluster_of(40, **options)
     for time in (0.0, 0.25, 0.3):
         cluster.evolve(time)
         cluster.save(path)
@@ -49,7 +45,7 @@ OPTIONS = [{}, {"passes": 2}, {"dt": 0.01, "precision": "double"}, {"precision":
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_restart_has_the_bits_of_an_uninterrupted_run(path, options):
     written(path, **options).close()
-    again, whole = Hermite.load(path), make(**options)
+    again, whole = Hermite.load(path), cluster_of(40, **options)
     assert (again.time, again.precision) == (0.3, whole.precision)
     assert again.settings == whole.settings
     again.evolve(0.77)
@@ -94,7 +90,7 @@ def test_a_file_takes_no_output_of_other_settings(path, other):
     """Its attributes would no longer say what made the output: a restart would have other bits."""
     written(path)
     before = path.read_bytes()
-    cluster = make(**other)
+    cluster = cluster_of(40, **other)
     cluster._run_id = archive.history(path)[0]["run"]
     with pytest.raises(SnapshotError, match="other settings"):
         cluster.save(path)
@@ -107,14 +103,14 @@ def test_a_file_takes_no_output_of_another_run(path, n):
     written(path)
     before = path.read_bytes()
     with pytest.raises(SnapshotError, match="holds another run"):
-        make(n).save(path)
+        cluster_of(n).save(path)
     assert path.read_bytes() == before
 
 
 def test_a_run_is_the_same_after_a_restart(path, tmp_path):
     cluster = written(path)
     again = Hermite.load(path)
-    assert again.run_id == cluster.run_id != make().run_id
+    assert again.run_id == cluster.run_id != cluster_of(40).run_id
     again.evolve(0.5)
     again.save(path)
     assert [r["time"] for r in archive.history(path)[1]] == [0.0, 0.25, 0.3, 0.5]
@@ -130,7 +126,7 @@ def test_saving_twice_at_one_time_makes_one_output(path):
 @pytest.mark.parametrize("name", ["x.npz", "x.dat", "x", "run.h5.~1~", ".h5"])
 def test_other_endings_are_refused_by_name(tmp_path, name):
     with pytest.raises(ArgumentError, match=r"ends in \.h5 or \.hdf5"):
-        make().save(tmp_path / name)
+        cluster_of(40).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
@@ -147,7 +143,7 @@ def test_a_file_that_goes_on_is_not_added_to(path):
 def test_a_file_has_the_history_of_its_run(path):
     cluster = written(path)
     root, records = archive.history(path)
-    start = make().energy().total
+    start = cluster_of(40).energy().total
     assert root["initial_energy"] == start
     assert records[-1]["error"] == (cluster.energy().total - start) / abs(start)
     assert records[-1]["virial_ratio"] == cluster.virial_ratio()

@@ -9,8 +9,8 @@ import pytest
 
 from grape6py import Hermite, archive
 from grape6py.errors import Grape6Warning, SnapshotError
-from runs import edited, of_version_01
-from test_archive import make, written
+from runs import cluster_of, edited, of_version_01
+from test_archive import written
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def foreign(path):
 def test_foreign_files_are_refused_and_left_alone(path):
     foreign(path)
     before = path.read_bytes()
-    for use in (make().save, Hermite.load, archive.history, archive.read_particles):
+    for use in (cluster_of(40).save, Hermite.load, archive.history, archive.read_particles):
         with pytest.raises(SnapshotError, match="made by grape6py"):
             use(path)
     assert path.read_bytes() == before
@@ -36,7 +36,7 @@ def test_foreign_files_are_refused_and_left_alone(path):
 def test_text_is_not_overwritten_by_a_group(path):
     path.write_text("my thesis\n")
     with pytest.raises(SnapshotError):
-        make().save(path)
+        cluster_of(40).save(path)
     assert path.read_text() == "my thesis\n"
 
 
@@ -44,7 +44,7 @@ def test_an_empty_hdf5_file_is_refused_and_left_alone(path):
     h5py.File(path, "w").close()
     before = path.read_bytes()
     with pytest.raises(SnapshotError, match="made by grape6py"):
-        make().save(path)
+        cluster_of(40).save(path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -53,7 +53,7 @@ def test_no_file_and_no_folder_are_named(path, tmp_path):
     with pytest.raises(FileNotFoundError):
         Hermite.load(path)
     with pytest.raises(OSError, match="nowhere"):
-        make().save(tmp_path / "nowhere" / "run.h5")
+        cluster_of(40).save(tmp_path / "nowhere" / "run.h5")
     with pytest.raises(OSError, match="directory"):
         Hermite.load(tmp_path)
 
@@ -136,7 +136,7 @@ def refused(path):
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.9, 0.999])
 def test_truncated_files_of_version_01_are_refused(path, share):
-    of_version_01(path, make(), 0.0, 0.25, 0.3)
+    of_version_01(path, cluster_of(40), 0.0, 0.25, 0.3)
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     assert refused(path)
@@ -182,7 +182,7 @@ def broken(name):
     "vel is text",
 ])  # fmt: skip
 def test_files_with_something_missing_or_wrong_are_refused_by_name(path, how):
-    of_version_01(path, make(), 0.0, 0.25, 0.3)
+    of_version_01(path, cluster_of(40), 0.0, 0.25, 0.3)
     with h5py.File(path, "a") as file:
         broken(how)(file)
     assert refused(path)

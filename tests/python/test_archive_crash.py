@@ -18,8 +18,7 @@ import capi
 from grape6py import Hermite, archive, plummer
 from grape6py._io import atomic_files
 from grape6py.errors import FileInUseError, Grape6Warning, SnapshotError
-from runs import COMMAND, of_version_01, process, run, times
-from test_archive import make
+from runs import COMMAND, cluster_of, of_version_01, process, run, times
 
 # ---- crashes -----------------------------------------------------------------------------------
 
@@ -98,7 +97,7 @@ def logged(folder, monkeypatch, saves):
     log, done = Log(), []
     monkeypatch.chdir(folder)
     monkeypatch.setattr(atomic_files, "os", log)
-    cluster = make(12)
+    cluster = cluster_of(12)
     for number in range(saves):
         cluster.evolve(number / 8)
         cluster.save("run.h5")
@@ -182,7 +181,7 @@ def test_a_kill_at_any_moment_leaves_every_output(tmp_path):
 
 
 def test_no_changed_byte_is_taken_for_a_number(tmp_path):
-    cluster = make(12)
+    cluster = cluster_of(12)
     cluster.save(tmp_path / "run.h5")
     one = tmp_path / "run" / "000000.hdf5"
     pick = random.Random(3)
@@ -244,7 +243,7 @@ def full_after(monkeypatch, writes):
 @pytest.mark.parametrize("writes", [0, 1])
 def test_a_full_disk_is_an_exception_and_loses_nothing(tmp_path, monkeypatch, writes):
     path = tmp_path / "run.h5"
-    cluster = make(12)
+    cluster = cluster_of(12)
     cluster.save(path)
     cluster.evolve(0.25)
     with full_after(monkeypatch, writes), pytest.raises(OSError, match="No space left"):
@@ -297,7 +296,7 @@ def re_line(err):
 
 def test_a_reader_never_disturbs_the_writer(tmp_path):
     path = tmp_path / "run.h5"
-    cluster = make(12)
+    cluster = cluster_of(12)
     cluster.save(path)
     with h5py.File(path) as index, h5py.File(tmp_path / "run" / "000000.hdf5") as output:
         held = index["000000"], output["PartType1"]
@@ -329,7 +328,7 @@ def test_a_second_writer_is_refused_at_its_start(tmp_path):
     ):
         assert (second.returncode, second.stderr) == (1, line)
     with pytest.raises(FileInUseError):
-        make().save(tmp_path / "a.h5")
+        cluster_of(40).save(tmp_path / "a.h5")
     reading = process("a.h5", "--restart", "--t-end", 1001, "--dt", folder=tmp_path)
     assert reading.returncode == 2
     assert Hermite.load(tmp_path / "a.h5").n == 200
@@ -344,7 +343,7 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(atomic_files.fcntl, "flock", none)
-    make(12).save(tmp_path / "a.h5")
+    cluster_of(12).save(tmp_path / "a.h5")
     assert times(tmp_path / "a.h5") == [0.0]
 
 
@@ -353,7 +352,7 @@ def test_where_there_are_no_locks_files_are_written_all_the_same(tmp_path, monke
 
 def test_files_of_version_01_are_gone_on_with_in_the_new_form(tmp_path):
     path = tmp_path / "old.h5"
-    of_version_01(path, make(), 0.0, 0.25)
+    of_version_01(path, cluster_of(40), 0.0, 0.25)
     content = path.read_bytes()
     with h5py.File(path, "a") as file:  # a killed run left a group without its arrays
         file.create_group("000002").attrs["time"] = 0.3
@@ -365,7 +364,7 @@ def test_files_of_version_01_are_gone_on_with_in_the_new_form(tmp_path):
     cluster.save(path)
     assert (tmp_path / "old.h5.~1~").read_bytes() == content
     assert [r["time"] for r in archive.history(path)[1]] == [0.0, 0.25, 0.3]
-    whole = make()
+    whole = cluster_of(40)
     whole.evolve(0.3)
     assert np.array_equal(Hermite.load(path).pos, whole.pos)
     assert np.array_equal(archive.read_particles(path, 0).pos, plummer(40, 1).pos)

@@ -110,12 +110,14 @@ def test_without_mass_there_is_no_centre_and_no_virial_ratio():
         lambda *none: Hermite(*none),
         lambda *none: Hermite(*none, dt=0.1),
         lambda *none: Leapfrog(*none, dt=0.1, backend="cpu"),
+        lambda *none: Leapfrog(*none, dt=0.1, backend="cpu-tree"),
         lambda *none: Leapfrog(*none, dt_max=0.1, eps=0.1),
     ],
 )
 def test_no_bodies_have_no_radii(make):
     with make(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3))) as nobody:
         nobody.evolve(1.0)
+        assert (nobody.time, nobody.pos.shape) == (1.0, (0, 3))
         assert np.isnan(nobody.lagrangian_radii()).tolist() == [True] * 3
         assert np.isnan(nobody.lagrangian_radii((0.5,), centre=np.zeros(3))).all()
         assert nobody.energy() == (0, 0)

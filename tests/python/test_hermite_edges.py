@@ -24,13 +24,6 @@ def test_a_single_body_flies_on_in_a_straight_line():
     assert alone.energy().potential == 0
 
 
-def test_no_bodies_are_no_trouble():
-    nobody = Hermite(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))
-    nobody.evolve(2.0)
-    assert nobody.time == 2
-    assert nobody.pos.shape == (0, 3)
-
-
 @pytest.mark.parametrize("precision", ["grape", "double"])
 def test_two_bodies_on_a_circle_come_back(precision):
     pair = Hermite(*two_body(0.0), eta=0.002, precision=precision)

@@ -1,5 +1,6 @@
 """``Hermite`` in a program: callbacks, stopping, errors on the way, closing, memory."""
 
+import doctest
 import gc
 import math
 import resource
@@ -9,12 +10,9 @@ import numpy as np
 import pytest
 
 import grape6py
-from grape6py import Hermite, plummer
+from grape6py import Hermite, Leapfrog, plummer
 from grape6py.errors import ArgumentError, Grape6Error
-
-
-def make(n=64, **options):
-    return Hermite(*plummer(n, 1), eps=1 / 16, **options)
+from runs import cluster_of as make
 
 
 def same(one, other):
@@ -184,33 +182,27 @@ def test_objects_do_not_disturb_each_other():
     assert np.array_equal(one.pos, alone.pos)
 
 
-def test_what_is_given_out_are_copies():
-    cluster = make()
+@pytest.mark.parametrize(("kind", "options"), [
+    (Hermite, {}), (Leapfrog, {"dt": 1 / 64, "backend": "cpu-tree"})
+])  # fmt: skip
+def test_what_is_given_out_are_copies(kind, options):
+    cluster, whole = (kind(*plummer(100, 1), eps=1 / 16, **options) for _ in range(2))
     cluster.evolve(0.1)
     for array in (cluster.pos, cluster.vel, cluster.mass, cluster.step_sizes, cluster.potential(),
-                  *cluster.state().values()):  # fmt: skip
+                  *cluster.particles(), *cluster.state().values()):  # fmt: skip
         array[:] = 77
     cluster.settings["eta"] = 5
-    whole = make()
-    whole.evolve(0.4)
-    cluster.evolve(0.4)
-    assert np.array_equal(cluster.pos, whole.pos)
+    for each in (cluster, whole):
+        each.evolve(0.4)
+    assert same(cluster, whole)
 
 
-@pytest.mark.parametrize("options", [{}, {"passes": 2}, {"dt": 1 / 100}, {"precision": "double"}])
-def test_a_restored_object_continues_with_the_same_bits(options):
-    whole = make(**options)
-    whole.evolve(0.33)
-    half = make(**options)
-    half.evolve(0.21)
-    again = Hermite.restored(half.settings, half.mass, half.state(), time=half.time,
-                             steps=half.steps, blocks=half.blocks,
-                             precision=half.precision)  # fmt: skip
-    assert np.array_equal(again.pos, half.pos)
-    assert again.time == 0.21
-    again.evolve(0.33)
-    assert same(again, whole)
-    assert (again.steps, again.blocks) == (whole.steps, whole.blocks)
+@pytest.mark.parametrize("kind", [Hermite, Leapfrog])
+def test_the_package_offers_the_class_and_its_example_is_true(kind):
+    found = doctest.DocTestFinder().find(getattr(grape6py, kind.__name__), globs={})
+    runner = doctest.DocTestRunner()
+    assert sum(runner.run(test).attempted for test in found) > 3
+    assert runner.summarize().failed == 0
 
 
 def test_the_bits_do_not_depend_on_the_threads():
@@ -240,11 +232,3 @@ def test_one_pass_more_makes_each_block_one_force_call_dearer_and_more_accurate(
         errors.append(abs(cluster.energy().total / start - 1))
     assert errors[1] < errors[0]
     assert math.isfinite(errors[1])
-
-
-def test_the_package_offers_the_class_and_its_example_is_true():
-    import doctest
-
-    found = doctest.DocTestFinder().find(grape6py.Hermite, "Hermite", globs={})
-    assert sum(doctest.DocTestRunner().run(test).attempted for test in found) > 3
-    assert doctest.DocTestRunner().summarize().failed == 0

@@ -9,21 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grape6py import reference
-from grape6py.models import plummer, two_body
+from grape6py.models import king, plummer, two_body, uniform
 
 SCALE = 3 * math.pi / 16  # the model's natural unit of length in Henon units
 
 
-def test_the_same_seed_gives_the_same_bits_on_every_machine():
-    text = b"".join(array.astype("<f8").tobytes() for array in plummer(1000, seed=7))
-    assert hashlib.sha256(text).hexdigest() == (
-        "04b314cf8efc95a1f024aabb0c7fd150e1893889b655eb606d04b99f5161b568"
-    )
-
-
-def test_other_seeds_give_other_models():
-    assert not np.array_equal(plummer(10, seed=1).pos, plummer(10, seed=2).pos)
-    assert not np.array_equal(plummer(10).pos, plummer(10).pos)
+@pytest.mark.parametrize(("model", "digest"), [
+    (plummer, "04b314cf8efc95a1f024aabb0c7fd150e1893889b655eb606d04b99f5161b568"),
+    (lambda n, seed=None: king(n, 6, seed),
+     "44765e9e866a92d21f2b331ccd99036bf50e7154632113283246fd1cebc672c9"),
+    (uniform, "544dd6517deec341ab09ce1cd2e18478d91a3ee14d5e62a273e8219fe2fb3a21"),
+])  # fmt: skip
+def test_the_same_seed_gives_the_same_bits_on_every_machine(model, digest):
+    text = b"".join(array.astype("<f8").tobytes() for array in model(1000, seed=7))
+    assert hashlib.sha256(text).hexdigest() == digest
+    assert not np.array_equal(model(10, seed=1).pos, model(10, seed=2).pos)
+    assert not np.array_equal(model(10).pos, model(10).pos)
 
 
 @pytest.mark.parametrize("n", [1, 2, 1000])
@@ -42,8 +43,9 @@ def test_a_plummer_sphere_is_in_henon_units():
     assert np.mean([-2 * e.kinetic / e.potential for e in energies]) == pytest.approx(1, rel=0.02)
 
 
-def test_rescaling_makes_the_units_exact():
-    energy = reference.energy(*plummer(200, seed=5, rescale=True))
+@pytest.mark.parametrize(("model", "size"), [(plummer, (200,)), (king, (300, 7))])
+def test_rescaling_makes_the_units_exact(model, size):
+    energy = reference.energy(*model(*size, seed=5, rescale=True))
     assert energy.kinetic == pytest.approx(0.25, rel=1e-13)
     assert energy.potential == pytest.approx(-0.5, rel=1e-13)
 
