@@ -1,10 +1,5 @@
-"""Many walks on a card, as somebody expects them who has read g6lib.h alone: random groups, lists
-of any length, calls of more walks than the card holds at a time, and force calls before, between
-and after.
-
-pytest does not collect these by itself: test_cuda_walks.py runs them on the stand-in for a card,
-test_gpu_walks.py on a true one.
-"""
+"""Many walks: random groups, lists of any length, more walks at once than a device holds. The bits
+of a walk's forces depend on that walk alone. Force calls before, between and after."""
 
 import numpy as np
 import pytest
@@ -12,33 +7,25 @@ import pytest
 import capi
 from grape6py import Grape6
 from once import by_content
-from particles import cloud
-from walking import Flight, Walks, by_copies, by_numbers, by_pointers, starts, together
+from particles import assert_nan, cloud
+from walking import (
+    FORMS,
+    LIMITS,
+    Flight,
+    Walks,
+    by_copies,
+    by_numbers,
+    by_pointers,
+    starts,
+    together,
+)
 
-pytestmark = pytest.mark.backends("cuda gpu")
+pytestmark = pytest.mark.backends("cpu cuda gpu")
 
 # Errors as shares of the sizes of the terms: of 99 in a hundred forces, and of any. Places have an
 # error of 2^-24 of the group's radius, and pairs as far apart as a 64th of it are summed so: two
 # places, and the square of their distance, make 2 * 2 * 64 * 2^-24 of a pair's force.
-LIMITS = {"grape": 2e-6, "single": 2e-6, "double": 1e-13}
 LARGEST = {"grape": 1.6e-5, "single": 1.6e-5, "double": 1e-13}
-FORMS = [by_numbers, by_copies, by_pointers]
-
-
-@pytest.fixture
-def board(new_session, mode):
-    session = new_session(precision=mode)
-    assert on_card(session)
-    return session
-
-
-@pytest.fixture
-def grape(new_session):
-    return new_session()
-
-
-def on_card(session):
-    return capi.text("g6x_backend", session.cluster)[1].startswith("cuda ")
 
 
 def random_groups(seed, sizes, lengths, n=120_000, eps2=0.0):
@@ -106,79 +93,80 @@ def bits_by_walk(found, job):
 
 
 @pytest.mark.parametrize("eps2", [0.0, 1e-3])
-def test_forces_are_those_of_a_plain_sum(board, mode, assorted, eps2):
+def test_forces_are_those_of_a_plain_sum(session, mode, assorted, eps2):
     assorted.eps2 = eps2
-    numbers, *others = [form(board, assorted) for form in FORMS]
+    numbers, *others = [form(session, assorted) for form in FORMS]
     assert_sums(numbers, assorted, mode)
     for each in others:
         assert each.code == 0
         assert each.bits() == numbers.bits()
 
 
-def test_cells_are_entries_as_particles_are(board, mode, assorted):
-    assert_sums(by_pointers(board, assorted, cells=77), assorted, mode)
+def test_cells_are_entries_as_particles_are(session, mode, assorted):
+    assert_sums(by_pointers(session, assorted, cells=77), assorted, mode)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_random_walks(board, mode, seed):
+def test_random_walks(session, mode, seed):
     rng = np.random.default_rng(seed)
     count = int(rng.integers(1, 60))
     lengths = (10 ** rng.uniform(-0.5, 3.5, count)).astype(int)
     sizes = (10 ** rng.uniform(-0.3, 2.5, count)).astype(int)
     job = random_groups(seed, sizes, lengths, n=20_000, eps2=rng.choice([0.0, 1e-8, 0.1]))
-    assert_sums(by_numbers(board, job), job, mode)
+    assert_sums(by_numbers(session, job), job, mode)
 
 
-def test_python_gives_the_same(grape, assorted):
-    with Grape6() as session:
-        acc, pot = session.walks(assorted.i_start, assorted.x, assorted.j_start, assorted.xj,
+def test_python_gives_the_same(plain, assorted):
+    with Grape6() as python:
+        acc, pot = python.walks(assorted.i_start, assorted.x, assorted.j_start, assorted.xj,
                                  assorted.mj, assorted.chosen, eps=0.25)  # fmt: skip
     assorted.eps2 = 0.0625
-    assert acc.tobytes() + pot.tobytes() == by_numbers(grape, assorted).bits()
+    assert acc.tobytes() + pot.tobytes() == by_numbers(plain, assorted).bits()
 
 
 # ---- equal bits ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_bits_do_not_depend_on_the_order_or_the_cut(board, assorted, form):
-    whole = bits_by_walk(form(board, assorted), assorted)
+def test_bits_do_not_depend_on_the_order_or_the_cut(session, assorted, form):
+    whole = bits_by_walk(form(session, assorted), assorted)
     rng = np.random.default_rng(3)
-    for pieces in (1, 2, 7):
+    for pieces in (1, 2, 7, len(assorted)):
         for part in np.array_split(rng.permutation(len(assorted)), pieces):
             job = assorted.take(part)
-            assert bits_by_walk(form(board, job), job) == [whole[w] for w in part]
+            assert bits_by_walk(form(session, job), job) == [whole[w] for w in part]
 
 
-def test_bits_do_not_depend_on_threads_or_on_the_run(board, assorted):
-    first = by_numbers(board, assorted).bits()
+def test_bits_do_not_depend_on_threads_or_on_the_run(session, assorted):
+    first = by_numbers(session, assorted).bits()
     for threads in (1, 3, 16, 0):
-        board.set_int("G6X_THREADS", threads)
-        assert by_numbers(board, assorted).bits() == first
-        assert by_pointers(board, assorted).bits() == first
+        session.set_int("G6X_THREADS", threads)
+        assert by_numbers(session, assorted).bits() == first
+        assert by_pointers(session, assorted).bits() == first
 
 
-def test_bits_do_not_depend_on_other_flights(board, assorted):
+def test_bits_do_not_depend_on_other_flights(session, assorted):
     jobs = [assorted.take(part) for part in np.array_split(np.arange(len(assorted)), 8)]
-    alone = [by_numbers(board, job).bits() for job in jobs]
+    alone = [by_numbers(session, job).bits() for job in jobs]
     for order in (range(8), range(7, -1, -1), (3, 1, 6, 0, 7, 2, 5, 4)):
-        flights = [Flight(board, 50 + k, job) for k, job in enumerate(jobs)]
-        assert by_numbers(board, jobs[2]).bits() == alone[2]
+        flights = [Flight(session, 50 + k, job) for k, job in enumerate(jobs)]
+        assert by_numbers(session, jobs[2]).bits() == alone[2]
         for k in order:
             assert flights[k].retrieve().bits() == alone[k]
 
 
+@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("form", FORMS)
-def test_more_walks_than_the_card_holds_at_a_time(grape, form):
+def test_more_walks_than_the_card_holds_at_a_time(plain, form):
     """Inputs of a hundred megabytes, and a few walks that are larger than a piece of a call."""
     few = random_groups(5, [64, 1, 30, 65, 300, 0, 2], [9, 1, 64, 33, 5, 80, 0], n=1000)
     base = together(few, random_groups(6, [2, 1], [900_000, 700_000], n=1_000_000))
     walks = np.random.default_rng(8).integers(0, 7, 40_000)
     walks[[100, 30_000]] = 7, 8
     job = base.take(walks)
-    found = form(grape, job)
+    found = form(plain, job)
     assert_sums(found, job, "grape", walks=range(90, 110))
-    alone = bits_by_walk(by_numbers(grape, base), base)
+    alone = bits_by_walk(by_numbers(plain, base), base)
     assert bits_by_walk(found, job) == [alone[w] for w in walks]
 
 
@@ -189,10 +177,10 @@ def test_more_walks_than_the_card_holds_at_a_time(grape, form):
     ("length", "mass"),
     [(200, 0), (-200, -300), (0, 900), (30, -900), (-560, -900), (700, 1000), (1000, 1015)],
 )
-def test_numbers_beyond_single_precision(board, mode, length, mass):
+def test_numbers_beyond_single_precision(session, mode, length, mass):
     """The same forces as in other units, but where lengths are beyond 2^1000."""
     job = random_groups(9, [30, 100, 600], [1000, 64, 90], n=3000)
-    found, scaled = by_numbers(board, job), by_numbers(board, job.scaled(length, mass))
+    found, scaled = by_numbers(session, job), by_numbers(session, job.scaled(length, mass))
     assert found.code == scaled.code == 0
     scaled.acc = np.ldexp(scaled.acc, 2 * length - mass)
     scaled.pot = np.ldexp(scaled.pot, length - mass)
@@ -200,38 +188,38 @@ def test_numbers_beyond_single_precision(board, mode, length, mass):
     assert length >= 1000 or scaled.bits() == found.bits()
 
 
-def test_entries_far_beyond_the_rest(board, mode):
+def test_entries_far_beyond_the_rest(session, mode):
     job = random_groups(10, [70, 300], [500, 2000], n=3000)
     job.xj[job.entries(0)[7]] = 1e60, -1e58, 3e-70
     job.mj[job.entries(1)[9]] = 1e45
     job.mj[job.entries(1)[11]] = 1e-45
-    assert_sums(by_numbers(board, job), job, mode)
+    assert_sums(by_numbers(session, job), job, mode)
 
 
-def test_row08_forces_that_do_not_fit(board):
+def test_row08_forces_that_do_not_fit(session):
     job = random_groups(11, [70, 5, 300], [64, 9, 400], n=3000)
-    good = by_numbers(board, job)
+    good = by_numbers(session, job)
     rows = job.targets(1)
     job.x[rows], job.chosen[job.j_start[1] :][:9] = 1e-200, job.chosen[job.j_start[2] :][:9]
     job.xj[job.chosen[job.j_start[1] + 3]] = 2e-200, 1e-200, 1e-200
-    found = by_numbers(board, job)
-    assert found.code == board.error()[0] == -8
-    assert "walk 1" in board.error()[1]
+    found = by_numbers(session, job)
+    assert found.code == session.error()[0] == -8
+    assert "walk 1" in session.error()[1]
     assert np.isnan(found.acc[rows]).all()
     assert found.bits(job.targets(0)) == good.bits(job.targets(0))
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_row07_targets_with_nan_among_good_ones(board, assorted, form):
+def test_row07_targets_with_nan_among_good_ones(session, assorted, form):
     job = assorted.take(range(len(assorted)))
     job.eps2 = 0.0
     bad_walks = (4, 9, 14)
     bad = np.concatenate([np.arange(*job.i_start[w : w + 2])[::7] for w in bad_walks])
-    good = form(board, job)
+    good = form(session, job)
     job.x[bad, np.arange(len(bad)) % 3] = np.resize([np.nan, np.inf, -np.inf], len(bad))
-    found = form(board, job)
-    assert found.code == board.error()[0] == -7
-    assert "walk 4" in board.error()[1]
+    found = form(session, job)
+    assert found.code == session.error()[0] == -7
+    assert "walk 4" in session.error()[1]
     spoilt = np.isin(np.arange(len(job.x)), bad)
     assert (np.isnan(found.acc) == spoilt[:, None]).all()
     assert (np.isnan(found.pot) == spoilt).all()
@@ -241,61 +229,60 @@ def test_row07_targets_with_nan_among_good_ones(board, assorted, form):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("field", ["xj", "mj"])
-def test_row06_one_bad_entry_of_a_hundred_thousand(board, assorted, form, field):
+def test_row06_one_bad_entry_of_a_hundred_thousand(session, assorted, form, field):
     job = assorted.take(range(len(assorted)))
     setattr(job, field, getattr(job, field).copy())
     getattr(job, field)[job.entries(17)[99_998]] = np.nan
-    found = form(board, job)
-    assert found.code == board.error()[0] == -6
-    assert np.isnan(found.acc).all()
-    assert np.isnan(found.pot).all()
-    assert form(board, assorted).code == 0
+    found = form(session, job)
+    assert found.code == session.error()[0] == -6
+    assert_nan(found)
+    assert form(session, assorted).code == 0
 
 
-def test_row13_one_bad_number_of_a_hundred_thousand(board, assorted):
+def test_row13_one_bad_number_of_a_hundred_thousand(session, assorted):
     job = assorted.take(range(len(assorted)))
     job.chosen[job.j_start[18] + 99_999] = len(job.xj)
-    found = by_numbers(board, job)
-    assert found.code == board.error()[0] == -13
-    assert "walk 18" in board.error()[1]
+    found = by_numbers(session, job)
+    assert found.code == session.error()[0] == -13
+    assert "walk 18" in session.error()[1]
     assert np.isnan(found.pot).all()
-    assert by_numbers(board, assorted).code == 0
+    assert by_numbers(session, assorted).code == 0
 
 
 # ---- force calls of the same session --------------------------------------------------------
 
 
-def test_force_calls_before_between_and_after_have_their_bits(board, assorted):
-    source = cloud(3000, seed=12, moving=True)
-    board.put_cloud(source)
-    board.set_ti(0.25)
+def test_force_calls_before_between_and_after_have_their_bits(session, assorted):
+    source, backend = cloud(3000, seed=12, moving=True), capi.text("g6x_backend", session.cluster)
+    session.put_cloud(source)
+    session.set_ti(0.25)
     calls = [(3000, source.x[rows], source.v[rows], source.index[rows])
              for rows in (slice(3), slice(40, 200), slice(0, 3000))]  # fmt: skip
-    walks = by_numbers(board, assorted).bits()
+    walks = by_numbers(session, assorted).bits()
 
     def forces():
         found = []
         for call in calls:
-            force = board.force(*call, eps2=1e-6, h2=0.01)
-            found.append((force.code, force.bits(), force.nearest.tobytes(), board.neighbours(2)))
+            force = session.force(*call, eps2=1e-6, h2=0.01)
+            found.append((force.code, force.bits(), force.nearest.tobytes(), session.neighbours(2)))
         return found
 
-    plain = forces()
-    assert [each[0] for each in plain] == [0, 0, 0]
-    assert by_numbers(board, assorted).bits() == walks
-    assert forces() == plain
-    flight = Flight(board, 0, assorted)
-    assert forces() == plain
+    right = forces()
+    assert [each[0] for each in right] == [0, 0, 0]
+    assert by_numbers(session, assorted).bits() == walks
+    assert forces() == right
+    flight = Flight(session, 0, assorted)
+    assert forces() == right
     assert flight.retrieve().bits() == walks
-    for call, (_, bits, nearest, _) in zip(calls, plain, strict=True):
-        flight = Flight(board, 1, assorted)
-        assert board.first(*call, eps2=1e-6, h2=np.full(len(call[1]), 0.01)) == 0
-        assert by_copies(board, assorted).bits() == walks
-        force = board.last(*call, eps2=1e-6)
+    for call, (_, bits, nearest, _) in zip(calls, right, strict=True):
+        flight = Flight(session, 1, assorted)
+        assert session.first(*call, eps2=1e-6, h2=np.full(len(call[1]), 0.01)) == 0
+        assert by_copies(session, assorted).bits() == walks
+        force = session.last(*call, eps2=1e-6)
         assert (force.code, force.bits(), force.nearest.tobytes()) == (0, bits, nearest)
         assert flight.retrieve().bits() == walks
-    assert forces() == plain
-    assert on_card(board)
+    assert forces() == right
+    assert capi.text("g6x_backend", session.cluster) == backend
 
 
 def test_sessions_do_not_disturb_each_other(new_session, assorted):

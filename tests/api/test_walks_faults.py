@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 
 import capi
-from walking import Flight, Found, by_copies, by_numbers, by_pointers, pointers, random_walks
+from particles import assert_nan
+from walking import FORMS, Flight, Found, by_numbers, pointers, random_walks
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
-
-
-@pytest.fixture
-def board(new_session):
-    return new_session()
 
 
 @pytest.fixture
@@ -19,25 +15,24 @@ def job():
     return random_walks(sizes=(40, 0, 70, 5))
 
 
-def assert_all_nan(board, found, code):
+def assert_all_nan(plain, found, code):
     assert found.code == code
-    assert board.error()[0] == code
-    assert np.isnan(found.acc).all()
-    assert np.isnan(found.pot).all()
+    assert plain.error()[0] == code
+    assert_nan(found)
 
 
-FORMS = pytest.mark.parametrize("form", [by_numbers, by_copies, by_pointers])
+EACH_FORM = pytest.mark.parametrize("form", FORMS)
 
 
-@FORMS
+@EACH_FORM
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf], ids=str)
-def test_row07_a_target_with_nan_spoils_its_own_row(board, job, form, bad):
-    good = form(board, job)
+def test_row07_a_target_with_nan_spoils_its_own_row(plain, job, form, bad):
+    good = form(plain, job)
     job.x = job.x.copy()
     job.x[50, 1] = bad
-    found = form(board, job)
-    assert found.code == board.error()[0] == -7
-    assert "walk 2" in board.error()[1]
+    found = form(plain, job)
+    assert found.code == plain.error()[0] == -7
+    assert "walk 2" in plain.error()[1]
     assert np.isnan(found.acc[50]).all()
     assert np.isnan(found.pot[50])
     others = np.delete(np.arange(len(job.x)), 50)
@@ -46,40 +41,41 @@ def test_row07_a_target_with_nan_spoils_its_own_row(board, job, form, bad):
     assert found.bits(slice(40)) == good.bits(slice(40))
 
 
-def test_row07_a_walk_of_nothing_but_nan(board, job):
+def test_row07_a_walk_of_nothing_but_nan(plain, job):
     job.x = np.full_like(job.x, np.nan)
-    assert_all_nan(board, by_numbers(board, job), -7)
+    assert_all_nan(plain, by_numbers(plain, job), -7)
 
 
-@FORMS
+@EACH_FORM
 @pytest.mark.parametrize("bad", [np.nan, np.inf], ids=str)
 @pytest.mark.parametrize("field", ["xj", "mj"])
-def test_row06_an_entry_with_nan_fails_the_call(board, job, form, field, bad):
+def test_row06_an_entry_with_nan_fails_the_call(plain, job, form, field, bad):
     getattr(job, field)[job.entries(2)[3]] = bad
-    assert_all_nan(board, form(board, job), -6)
-    assert "list of walk" in board.error()[1]
+    assert_all_nan(plain, form(plain, job), -6)
+    assert "list of walk" in plain.error()[1]
 
 
-def test_row08_a_force_that_does_not_fit_a_double(board, job):
+def test_row08_a_force_that_does_not_fit_a_double(plain, job):
     job.x, job.xj = job.x * 1e-170, job.xj * 1e-170
-    found = by_numbers(board, job)
+    found = by_numbers(plain, job)
     assert found.code == -8
     assert np.isnan(found.acc[:40]).all()
     assert np.isfinite(found.pot).all()
 
 
 @pytest.mark.parametrize("eps2", [-1.0, np.nan, np.inf], ids=str)
-@FORMS
-def test_row11_an_impossible_softening(board, job, form, eps2):
+@EACH_FORM
+def test_row11_an_impossible_softening(plain, job, form, eps2):
     job.eps2 = eps2
-    assert_all_nan(board, form(board, job), -11)
+    assert_all_nan(plain, form(plain, job), -11)
 
 
-@FORMS
+@EACH_FORM
 def test_row32_a_host_that_traps_keeps_its_traps(form):
     """In a process of its own, with traps on invalid operations, division by zero, overflow."""
     capi.run_python(f"""
 from walking import *
+from particles import assert_nan
 job = random_walks(sizes=(40, 0, 700, 5), eps2=1e-4)
 bad, far, close = job.take(range(4)), job.take(range(4)), job.scaled(-560, 0)
 bad.x[50, 1] = np.nan
@@ -107,64 +103,64 @@ for mode in range(3):
 
 
 @pytest.mark.parametrize("number", [-1, 4000, 2**31 - 1, -(2**31)])
-def test_row13_a_number_of_no_entry(board, job, number):
+def test_row13_a_number_of_no_entry(plain, job, number):
     job.chosen[job.j_start[2] + 5] = number
-    assert_all_nan(board, by_numbers(board, job), -13)
-    assert "walk 2" in board.error()[1]
+    assert_all_nan(plain, by_numbers(plain, job), -13)
+    assert "walk 2" in plain.error()[1]
 
 
-def test_row11_offsets_that_run_backwards(board, job):
+def test_row11_offsets_that_run_backwards(plain, job):
     job.j_start[1] = job.j_start[2] + 1
-    assert_all_nan(board, by_numbers(board, job), -11)
-    assert "walk 1" in board.error()[1]
+    assert_all_nan(plain, by_numbers(plain, job), -11)
+    assert "walk 1" in plain.error()[1]
 
 
-def test_row11_target_offsets_that_run_backwards(board, job):
+def test_row11_target_offsets_that_run_backwards(plain, job):
     """Rows are NaN up to the walk from which on they are anybody's guess."""
     job.i_start[3] = 2
-    found = by_numbers(board, job)
+    found = by_numbers(plain, job)
     assert found.code == -11
     assert np.isnan(found.pot[:40]).all()
     assert (found.pot[40:] == capi.UNTOUCHED).all()
 
 
-def test_row11_negative_counts(board, job):
+def test_row11_negative_counts(plain, job):
     start = np.array([-1, 5], np.longlong)
     found = Found.blank(5)
     args = [start, job.x, start, None, 0, job.xj, job.mj, 0.0, found.acc, found.pot]
-    assert capi.call("g6x_walks", board.cluster, 1, *args) == -11
-    assert capi.call("g6x_walks", board.cluster, -1, *args) == -11
+    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
+    assert capi.call("g6x_walks", plain.cluster, -1, *args) == -11
     start[0] = 0
     args[3:5] = job.chosen, -1
-    assert capi.call("g6x_walks", board.cluster, 1, *args) == -11
+    assert capi.call("g6x_walks", plain.cluster, 1, *args) == -11
     assert np.isnan(found.pot).all()
 
 
 @pytest.mark.parametrize("missing", range(9))
-def test_row26_null_pointers(board, job, missing):
+def test_row26_null_pointers(plain, job, missing):
     found = Found.blank(len(job.x))
     args = [job.i_start, job.x, job.j_start, job.chosen, job.xj, job.mj, found.acc, found.pot]
     if missing < 8:
         args[missing] = None
     i_start, x, j_start, chosen, xj, mj, acc, pot = args
-    code = capi.call("g6x_walks", board.cluster, 4, i_start, x, j_start, chosen, len(job.xj), xj,
+    code = capi.call("g6x_walks", plain.cluster, 4, i_start, x, j_start, chosen, len(job.xj), xj,
                      mj, 0.0, acc, pot)  # fmt: skip
     assert code == (0 if missing in (3, 8) else -26)
     if missing not in (0, 3, 7, 8):
         assert np.isnan(found.pot).all()
 
 
-def test_row18_a_tag_that_was_not_dispatched(board, job):
-    flight = Flight(board, 3, job)
+def test_row18_a_tag_that_was_not_dispatched(plain, job):
+    flight = Flight(plain, 3, job)
     flight.tag = 4
-    assert_all_nan(board, flight.retrieve(), -18)
+    assert_all_nan(plain, flight.retrieve(), -18)
     flight.tag = 3
     assert flight.retrieve().code == 0
-    assert_all_nan(board, flight.retrieve(), -18)
+    assert_all_nan(plain, flight.retrieve(), -18)
 
 
-def test_row20_other_numbers_of_targets(board, job):
-    flight = Flight(board, 3, job)
+def test_row20_other_numbers_of_targets(plain, job):
+    flight = Flight(plain, 3, job)
     fewer = flight.ni.copy()
     fewer[2] -= 1
     found = flight.retrieve(fewer)
@@ -173,29 +169,29 @@ def test_row20_other_numbers_of_targets(board, job):
     assert flight.retrieve().code == 0
 
 
-def test_row11_more_tags_than_there_is_room_for(board, job):
-    flights = [Flight(board, k, job) for k in range(9)]
+def test_row11_more_tags_than_there_is_room_for(plain, job):
+    flights = [Flight(plain, k, job) for k in range(9)]
     assert [f.code for f in flights] == [0] * 8 + [-11]
-    assert_all_nan(board, flights[8].retrieve(), -18)
+    assert_all_nan(plain, flights[8].retrieve(), -18)
     assert flights[0].retrieve().code == 0
-    assert Flight(board, 8, job).code == 0
+    assert Flight(plain, 8, job).code == 0
 
 
-def test_a_dispatch_that_failed_is_not_retrieved(board, job):
+def test_a_dispatch_that_failed_is_not_retrieved(plain, job):
     job.eps2 = -1.0
-    flight = Flight(board, 1, job)
+    flight = Flight(plain, 1, job)
     assert flight.code == -11
     found = flight.retrieve()
     assert found.code == -11
     assert np.isnan(found.acc).all()
 
 
-def test_rows_11_and_26_of_a_dispatch(board, job):
+def test_rows_11_and_26_of_a_dispatch(plain, job):
     three, negative = np.full(1, 3, np.int32), np.full(1, -3, np.int32)
     x, m = pointers([job.xj]), pointers([job.mj])
 
     def code(ni=three, xi=x, nj=three, xj=x, mj=m, nc=None, xc=None, mc=None, eps2=0.0):
-        return capi.call("g6x_walks_dispatch", board.cluster, 0, 1, ni, xi, nj, xj, mj, nc, xc, mc,
+        return capi.call("g6x_walks_dispatch", plain.cluster, 0, 1, ni, xi, nj, xj, mj, nc, xc, mc,
                          eps2)  # fmt: skip
 
     assert code() == 0
@@ -206,23 +202,22 @@ def test_rows_11_and_26_of_a_dispatch(board, job):
     assert code(xj=None) == code(mj=nothing) == code(nc=three, xc=x) == -26
     assert code(nc=three, xc=x, mc=m) == 0
     found = Found.blank(3)
-    retrieve = "g6x_walks_retrieve", board.cluster, 0, 1
+    retrieve = "g6x_walks_retrieve", plain.cluster, 0, 1
     assert capi.call(*retrieve, three, None, pointers([found.pot])) == -26
     assert capi.call(*retrieve, negative, pointers([found.acc]), pointers([found.pot])) == -11
     assert capi.call(*retrieve, three, pointers([found.acc]), pointers([found.pot])) == 0
 
 
-def test_closing_forgets_what_is_in_flight(board, job):
-    flight = Flight(board, 1, job)
-    board.close()
-    assert capi.call("g6_open", board.cluster) == 0
-    assert_all_nan(board, flight.retrieve(), -18)
+def test_closing_forgets_what_is_in_flight(plain, job):
+    flight = Flight(plain, 1, job)
+    plain.close()
+    assert capi.call("g6_open", plain.cluster) == 0
+    assert_all_nan(plain, flight.retrieve(), -18)
 
 
-def test_row21_nothing_is_open(board, job):
-    board.close()
-    for form in (by_numbers, by_copies, by_pointers):
-        found = form(board, job)
+def test_row21_nothing_is_open(plain, job):
+    plain.close()
+    for form in FORMS:
+        found = form(plain, job)
         assert found.code == -21
-        assert np.isnan(found.acc).all()
-        assert np.isnan(found.pot).all()
+        assert_nan(found)

@@ -101,6 +101,28 @@ def relative(found, expected):
     return np.where(size > 0, ratio, np.where(error == 0, 0, np.inf)).astype(float)
 
 
+def _parts(force):
+    """Acc, jerk and pot, as far as there are any."""
+    return [a for name in ("acc", "jerk", "pot") if (a := getattr(force, name, None)) is not None]
+
+
+def assert_zero(force):
+    assert not any(part.any() for part in _parts(force))
+
+
+def assert_nan(force, rows=slice(None)):
+    """Quiet NaN in every number of these rows."""
+    for part in _parts(force):
+        assert np.isnan(part[rows]).all()
+        assert ((part[rows].view(np.int64) >> 51) & 1 == 1).all(), "signalling NaN"
+
+
+def assert_same(found, expected):
+    """The same bits, and the same nearest neighbours."""
+    assert found.bits() == expected.bits()
+    assert (found.nearest == expected.nearest).all()
+
+
 def assert_force(found, expected, tolerance):
     """Every row of acc, jerk and pot within a relative tolerance, and code 0."""
     assert found.code == 0

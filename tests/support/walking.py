@@ -46,6 +46,11 @@ class Walks:
         )
 
 
+def one_walk(x, xj, mj, eps2):
+    """All targets with all entries."""
+    return Walks(starts([x]), x, starts([xj]), np.arange(len(xj), dtype=np.int32), xj, mj, eps2)
+
+
 def starts(parts):
     """Offsets of parts that lie one behind the other."""
     return np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.longlong)
@@ -171,3 +176,7 @@ def by_pointers(session, job, cells=0, tag=0):
     found = flight.retrieve()
     assert flight.code in (0, found.code)
     return found
+
+
+FORMS = [by_numbers, by_copies, by_pointers]
+LIMITS = {"grape": 2e-6, "single": 2e-6, "double": 1e-13}  # as shares of the sizes of the terms
