@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import capi
-from particles import cloud
+from particles import assert_nan, assert_zero, cloud
 
 pytestmark = pytest.mark.backends("cpu cuda gpu")
 
@@ -115,9 +115,7 @@ def test_an_empty_share_changes_nothing(new_session):
     assert forces(merged([words, nothing])).bits() == expected.bits()
     assert forces(merged([nothing, words])).bits() == expected.bits()
     zero = forces(nothing)
-    assert not zero.acc.any()
-    assert not zero.jerk.any()
-    assert not zero.pot.any()
+    assert_zero(zero)
 
 
 def test_get_scale_is_near_the_data_and_follows_powers_of_two(new_session):
@@ -152,9 +150,7 @@ def test_words_that_are_no_partial_sum_are_refused(new_session):
     bad[2] = 777
     assert capi.call("g6x_add_partial", len(good), kept, bad) == -11
     found = forces(bad, code=-11)
-    assert np.isnan(found.acc).all()
-    assert np.isnan(found.jerk).all()
-    assert np.isnan(found.pot).all()
+    assert_nan(found)
 
 
 def test_sums_of_different_precision_or_scale_are_not_added(new_session):

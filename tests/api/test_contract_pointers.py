@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import capi
+from particles import assert_nan
 from test_contract_extras import *  # noqa: F403
 from test_contract_symbols import HISTORICAL
 from test_faults_codes import test_a_null_pointer_is_named_not_followed  # noqa: F401
@@ -87,19 +88,13 @@ def test_a_scalar_by_null_pointer_is_named_unless_it_is_ignored(plain, name, nul
     plain.first(1, zero3, zero3, index)
     by_value("g6calc_firsthalf_all", 1, 1, index, *[zero3] * 5, 0.0, np.zeros(1))
     letters = capi.SIGNATURES[name]
-    cells = [np.zeros(64) if letter == "p" else capi.C_TYPES[letter](1) for letter in letters]
+    args = [np.zeros(64) if letter == "p" else 1 for letter in letters]
     if letters[0] == "i" and not name.endswith("_all"):
-        cells[0] = ctypes.c_int(plain.cluster)
-    if name == "g6_get_neighbour_list":
-        cells[1] = ctypes.c_int(0)
-    if name == "g6_get_neighbour_list_all":
-        cells[0] = ctypes.c_int(0)
-    pointers = [c.ctypes.data if letter == "p" else ctypes.addressof(c)
-                for letter, c in zip(letters, cells, strict=True)]  # fmt: skip
-    pointers[null] = None
-    function = capi.library()[f"{name}_"]
-    function.argtypes, function.restype = [ctypes.c_void_p] * len(letters), ctypes.c_int
-    assert function(*pointers) == (0 if null in IGNORED.get(name, []) else -26)
+        args[0] = plain.cluster
+    if name.startswith("g6_get_neighbour_list"):
+        args[0 if name.endswith("_all") else 1] = 0
+    args[null] = None
+    assert capi.by_pointer(f"{name}_", *args) == (0 if null in IGNORED.get(name, []) else -26)
     by_value("g6_close_all")
 
 
@@ -112,21 +107,15 @@ def test_3_33_special_opens_open_cluster_0(name, more):
 
 def test_row26_a_force_call_without_counts_leaves_nan(plain):
     plain.put(0, 1, 1.0, (1, 1, 1))
-    out, ni = capi.Force.blank(2), ctypes.c_int(2)
-    function = capi.library()["g6calc_lasthalf2_"]
-    function.argtypes, function.restype = [ctypes.c_void_p] * 12, ctypes.c_int
-    outputs = [a.ctypes.data for a in (out.acc, out.jerk, out.pot, out.nearest)]
-    assert function(None, None, ctypes.addressof(ni), *[None] * 5, *outputs) == -26
-    assert np.isnan(out.acc).all()
-    assert np.isnan(out.pot).all()
+    out = capi.Force.blank(2)
+    args = None, None, 2, *[None] * 5, out.acc, out.jerk, out.pot, out.nearest
+    assert capi.by_pointer("g6calc_lasthalf2_", *args) == -26
+    assert_nan(out)
 
 
 def test_row26_a_firsthalf_without_a_scalar_leaves_no_force_call(plain):
     plain.put(0, 1, 1.0, (1, 1, 1))
     zero3, index = np.zeros((1, 3)), np.zeros(1, np.int32)
     plain.first(1, zero3, zero3, index)
-    function = capi.library()["g6calc_firsthalf_"]
-    function.argtypes, function.restype = [ctypes.c_void_p] * 11, ctypes.c_int
-    cluster = ctypes.c_int(plain.cluster)
-    assert function(ctypes.addressof(cluster), *[None] * 10) == -26
+    assert capi.by_pointer("g6calc_firsthalf_", plain.cluster, *[None] * 10) == -26
     assert plain.last(1, zero3, zero3, index).code == -18

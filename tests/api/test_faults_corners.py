@@ -1,6 +1,5 @@
 """Promises that random call sequences (test_fuzz.py) found broken once, each in few calls."""
 
-import ctypes
 import time
 
 import numpy as np
@@ -77,15 +76,9 @@ def test_row26_a_missing_output_is_a_fault_of_its_cluster(filled):
 @pytest.mark.parametrize("form", ["g6calc_lasthalf2p_", "g6calc_lasthalf2np__"])
 def test_row26_a_missing_number_of_particles_leaves_no_old_neighbours(plain, form):
     out, distance = capi.Force.blank(5), np.ones(5, np.float32)
-    arrays = [INDEX, X, V, np.zeros(1), np.zeros(5)]
-    arrays += [out.acc, out.jerk, out.pot, out.nearest, distance]
-    cluster, ni = ctypes.c_int(plain.cluster), ctypes.c_int(5)
-    function = capi.library()[form]
-    function.argtypes = [ctypes.c_void_p] * 13
-    code = function(
-        ctypes.addressof(cluster), None, ctypes.addressof(ni), *(a.ctypes.data for a in arrays)
-    )
-    assert code == -26
+    args = [plain.cluster, None, 5, INDEX, X, V, 0.0, np.zeros(5)]
+    args += [out.acc, out.jerk, out.pot, out.nearest, distance]
+    assert by_pointer(form, *args) == -26
     assert np.isnan(out.acc).all()
     assert np.isnan(distance).all()
     assert (out.nearest == -1).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capi
-from particles import assert_force, cloud, direct
+from particles import assert_force, assert_same, cloud, direct
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3"], ids=lambda t: f"row32-threads{t}")
@@ -174,8 +174,7 @@ def test_verification_accepts_right_results_and_changes_no_bits(session, fractio
     assert capi.call("g6x_set_double", session.cluster, key, fraction) == 0
     found = session.force(1200, x, v, index, eps2=1e-8)
     assert found.code == 0
-    assert found.bits() == expected.bits()
-    assert (found.nearest == expected.nearest).all()
+    assert_same(found, expected)
 
 
 def test_row40_environment_asks_for_verification():

@@ -20,7 +20,8 @@ from walking import (
     together,
 )
 
-pytestmark = pytest.mark.backends("cpu cuda gpu")
+pytestmark = pytest.mark.backends("cuda gpu")
+ON_THE_CPU_TOO = pytest.mark.backends("cpu cuda gpu")
 
 # Errors as shares of the sizes of the terms: of 99 in a hundred forces, and of any. Places have an
 # error of 2^-24 of the group's radius, and pairs as far apart as a 64th of it are summed so: two
@@ -92,6 +93,7 @@ def bits_by_walk(found, job):
 # ---- forces -------------------------------------------------------------------------------
 
 
+@ON_THE_CPU_TOO
 @pytest.mark.parametrize("eps2", [0.0, 1e-3])
 def test_forces_are_those_of_a_plain_sum(session, mode, assorted, eps2):
     assorted.eps2 = eps2
@@ -102,6 +104,7 @@ def test_forces_are_those_of_a_plain_sum(session, mode, assorted, eps2):
         assert each.bits() == numbers.bits()
 
 
+@ON_THE_CPU_TOO
 def test_cells_are_entries_as_particles_are(session, mode, assorted):
     assert_sums(by_pointers(session, assorted, cells=77), assorted, mode)
 
@@ -127,6 +130,7 @@ def test_python_gives_the_same(plain, assorted):
 # ---- equal bits ---------------------------------------------------------------------------
 
 
+@ON_THE_CPU_TOO
 @pytest.mark.parametrize("form", FORMS)
 def test_bits_do_not_depend_on_the_order_or_the_cut(session, assorted, form):
     whole = bits_by_walk(form(session, assorted), assorted)
@@ -137,6 +141,7 @@ def test_bits_do_not_depend_on_the_order_or_the_cut(session, assorted, form):
             assert bits_by_walk(form(session, job), job) == [whole[w] for w in part]
 
 
+@ON_THE_CPU_TOO
 def test_bits_do_not_depend_on_threads_or_on_the_run(session, assorted):
     first = by_numbers(session, assorted).bits()
     for threads in (1, 3, 16, 0):
@@ -145,6 +150,7 @@ def test_bits_do_not_depend_on_threads_or_on_the_run(session, assorted):
         assert by_pointers(session, assorted).bits() == first
 
 
+@ON_THE_CPU_TOO
 def test_bits_do_not_depend_on_other_flights(session, assorted):
     jobs = [assorted.take(part) for part in np.array_split(np.arange(len(assorted)), 8)]
     alone = [by_numbers(session, job).bits() for job in jobs]
@@ -155,7 +161,6 @@ def test_bits_do_not_depend_on_other_flights(session, assorted):
             assert flights[k].retrieve().bits() == alone[k]
 
 
-@pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("form", FORMS)
 def test_more_walks_than_the_card_holds_at_a_time(plain, form):
     """Inputs of a hundred megabytes, and a few walks that are larger than a piece of a call."""
@@ -173,6 +178,7 @@ def test_more_walks_than_the_card_holds_at_a_time(plain, form):
 # ---- numbers of any size, and none --------------------------------------------------------
 
 
+@ON_THE_CPU_TOO
 @pytest.mark.parametrize(
     ("length", "mass"),
     [(200, 0), (-200, -300), (0, 900), (30, -900), (-560, -900), (700, 1000), (1000, 1015)],
@@ -252,6 +258,7 @@ def test_row13_one_bad_number_of_a_hundred_thousand(session, assorted):
 # ---- force calls of the same session --------------------------------------------------------
 
 
+@ON_THE_CPU_TOO
 def test_force_calls_before_between_and_after_have_their_bits(session, assorted):
     source, backend = cloud(3000, seed=12, moving=True), capi.text("g6x_backend", session.cluster)
     session.put_cloud(source)

@@ -104,12 +104,12 @@ def call(name, *args):
 
 
 def by_pointer(name, *args):
-    """A Fortran form, name_ or name__: every argument travels by address."""
+    """A Fortran form, name_ or name__: all arguments by address, None as a null pointer."""
     letters = SIGNATURES[name.rstrip("_")]
-    assert len(args) == len(letters), (name, letters)
-    cells = [C_TYPES[x](a) if x != "p" else a for x, a in zip(letters, args, strict=True)]
-    pairs = zip(letters, cells, strict=True)
-    refs = [ctypes.addressof(c) if x != "p" else _pointer(c) for x, c in pairs]
+    cells = [a if x == "p" or a is None else C_TYPES[x](a)
+             for x, a in zip(letters, args, strict=True)]  # fmt: skip
+    refs = [_pointer(c) if x == "p" or c is None else ctypes.addressof(c)
+            for x, c in zip(letters, cells, strict=True)]  # fmt: skip
     return _function(library(), name, "p" * len(letters))(*refs)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import capi
 from grape6py import Grape6Warning, Tree, errors, plummer
+from particles import assert_nan
 from variants import clean
 
 N = 200
@@ -40,12 +41,6 @@ def message():
     code, text = capi.text("g6x_last_error", -7)
     capi.call("g6x_clear_error", -7)
     return code, text
-
-
-def assert_nan(found, rows=slice(None)):
-    for array in (found.acc[rows], found.jerk[rows], found.pot[rows]):
-        assert np.isnan(array).all()
-        assert ((array.view(np.int64) >> 51) & 1 == 1).all(), "signalling NaN"
 
 
 # ---- making -------------------------------------------------------------------------------

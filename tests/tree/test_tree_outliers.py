@@ -1,11 +1,15 @@
 """Trees of particles that no one box resolves: far outliers, clusters far apart, shared places."""
 
+import functools
 import time
 
 import numpy as np
 import pytest
 
-from grape6py import Leapfrog, Tree, errors, plummer, reference
+from grape6py import Leapfrog, Tree, plummer, reference
+from grape6py.errors import Grape6Warning, RangeError
+from particles import relative
+from test_tree_search import squares
 
 N = 4000
 MASS, POS, VEL = plummer(N, seed=3)
@@ -21,29 +25,29 @@ def exact(mass, pos, vel, rows, eps=0.0):
     return reference.direct_sum(mass, pos, vel, rows=rows, eps2=eps**2, extended=True)
 
 
-def errors_of(found, true, name="acc"):
-    a, b = (np.asarray(getattr(x, name), float).reshape(len(true.pot), -1) for x in (found, true))
-    return np.linalg.norm(a - b, axis=1) / np.linalg.norm(b, axis=1)
+def errors(mass, pos, vel, rows, method):
+    """Of acc, jerk and pot of these rows."""
+    with Tree(pos, mass, vel) as tree:
+        found = tree.forces(method=method)
+    true = exact(mass, pos, vel, rows)
+    names = ("acc", "jerk", "pot")
+    return {name: relative(getattr(found, name)[rows], getattr(true, name)) for name in names}
+
+
+@functools.cache
+def errors_of_the_sphere(method):
+    return errors(MASS, POS, VEL, ROWS, method)
 
 
 def check_as_good(mass, pos, vel, rows, method, far=()):
     """The errors of some rows are those of the sphere alone, and the far ones' are small."""
-    with Tree(POS, MASS, VEL) as tree:
-        plain = tree.forces(method=method)
-    with Tree(pos, mass, vel) as tree:
-        found = tree.forces(method=method)
-    first = exact(MASS, POS, VEL, ROWS)
-    rows = np.append(rows, far).astype(int)
-    true = exact(mass, pos, vel, rows)
-    of = [type(f)(*(None if a is None else a[r] for a in f))
-          for f, r in ((plain, ROWS), (found, rows))]  # fmt: skip
+    found = errors(mass, pos, vel, np.append(rows, far).astype(int), method)
     for name in ("acc", "jerk"):
-        before, after = errors_of(of[0], first, name), errors_of(of[1], true, name)
-        near = after[: len(rows) - len(far)]
+        before, near = errors_of_the_sphere(method)[name], found[name][: len(rows)]
         assert np.median(near) < 1.5 * np.median(before), name
         assert np.percentile(near, 99) < 1.5 * np.percentile(before, 99), name
-        assert (after[len(near) :] < 1e-4).all(), name
-    assert errors_of(of[1], true, "pot").max() < 1e-2
+        assert (found[name][len(rows) :] < 1e-4).all(), name
+    assert found["pot"].max() < 1e-2
 
 
 @pytest.mark.parametrize("mass", [1 / N, 1e-30, -1.0])
@@ -74,7 +78,7 @@ def test_a_few_bodies_and_a_far_one(method):
     with Tree(pos, np.ones(21)) as tree:
         found = tree.forces(method=method)
     true = exact(np.ones(21), pos, 0 * pos, np.arange(21))
-    assert errors_of(found, true).max() < 1e-12
+    assert relative(found.acc, true.acc).max() < 1e-12
 
 
 def test_a_leapfrog_does_not_feel_a_massless_far_body():
@@ -104,7 +108,7 @@ def crowded(signs=False):
 def test_masses_at_one_place_whose_sum_is_no_double(method):
     pos = np.vstack([np.zeros((40, 3)), [[1e10, 0, 0]], [[0, 1e10, 0]]])
     mass = np.append(np.full(40, 1e308), [1.0, 1.0])
-    with Tree(pos, mass) as tree, pytest.raises(errors.RangeError):
+    with Tree(pos, mass) as tree, pytest.raises(RangeError):
         tree.forces(eps=1.0, method=method)
 
 
@@ -126,7 +130,7 @@ def test_bodies_at_one_place_act_as_each_of_them(eps, signs, method):
         if eps:
             own = tree.forces(eps=eps, method=method, theta=0.3)
         else:
-            with pytest.warns(errors.Grape6Warning, match="pairs of a tree at one place"):
+            with pytest.warns(Grape6Warning, match="pairs of a tree at one place"):
                 own = tree.forces(eps=eps, method=method, theta=0.3)
         again = tree.forces(
             pos[rows], vel[rows], self_index=rows, eps=eps, method=method, theta=0.3
@@ -140,7 +144,7 @@ def test_bodies_at_one_place_act_as_each_of_them(eps, signs, method):
 
 def test_pairs_at_one_place_are_counted():
     pos = np.repeat(POS[:5], 100, axis=0)
-    with Tree(pos, np.ones(500)) as tree, pytest.warns(errors.Grape6Warning, match="^49500 pairs"):
+    with Tree(pos, np.ones(500)) as tree, pytest.warns(Grape6Warning, match="^49500 pairs"):
         tree.forces()
 
 
@@ -153,7 +157,7 @@ def test_searches_among_shared_places_are_exact(k):
         within = tree.neighbours(0.3, pos[rows])
         none = tree.neighbours(0.0)
     for row, i in enumerate(rows):
-        d2 = ((pos - pos[i]) ** 2)[:, 0] + ((pos - pos[i]) ** 2)[:, 1] + ((pos - pos[i]) ** 2)[:, 2]
+        d2 = squares(pos, pos[[i]])[0]
         assert within[row].tolist() == np.flatnonzero(d2 <= 0.3 * 0.3).tolist()
         assert none[i].tolist() == [j for j in np.flatnonzero(d2 == 0) if j != i]
         d2[i] = np.inf
@@ -168,7 +172,7 @@ def test_searches_among_clusters_far_apart_are_exact():
         found = tree.nearest(4)
         within = tree.neighbours(0.5)
     for i in (0, 17, 700, 1000):
-        d2 = ((pos - pos[i]) ** 2)[:, 0] + ((pos - pos[i]) ** 2)[:, 1] + ((pos - pos[i]) ** 2)[:, 2]
+        d2 = squares(pos, pos[[i]])[0]
         d2[i] = np.inf
         assert found.index[i].tolist() == np.lexsort((np.arange(1001), d2))[:4].tolist()
         assert within[i].tolist() == np.flatnonzero(d2 <= 0.25).tolist()

@@ -1,5 +1,7 @@
 """``Tree``: neighbours and nearest particles are those that brute force finds, to the last one."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -54,11 +56,27 @@ def assert_nearest(found, right):
     assert np.array_equal(found.distance, right[1])
 
 
+@functools.cache
+def places(name):
+    return np.full((500, 3), 1e5 / 3) if name == "one place" else SAMPLES[name](N, seed=12)[1]
+
+
+@functools.cache
+def brute(name):
+    """Squared distances of all pairs of the particles, and the 600 nearest of each."""
+    pos = places(name)
+    r2 = without(squares(pos, pos), np.arange(len(pos)))
+    return r2, ranks(r2, 600)
+
+
 @pytest.fixture(params=[*SAMPLES, "one place"])
-def pos(request):
-    if request.param == "one place":
-        return np.full((500, 3), 1e5 / 3)
-    return SAMPLES[request.param](N, seed=12)[1]
+def sample(request):
+    return request.param
+
+
+@pytest.fixture
+def pos(sample):
+    return places(sample)
 
 
 def typical(pos):
@@ -66,16 +84,15 @@ def typical(pos):
     return np.median(np.sort(squares(pos, pos[::50]), axis=1)[:, 20]) ** 0.5
 
 
-def test_particles_find_the_neighbours_that_brute_force_finds(pos):
-    tree, r2 = Tree(pos, 1.0), without(squares(pos, pos), np.arange(len(pos)))
+def test_particles_find_the_neighbours_that_brute_force_finds(pos, sample):
+    tree, (r2, _) = Tree(pos, 1.0), brute(sample)
     for radius in (0.0, typical(pos), 3 * typical(pos)):
         assert_lists(tree.neighbours(radius), lists(r2, radius))
 
 
-def test_a_radius_that_ends_at_a_particle_holds_it(pos):
+def test_a_radius_that_ends_at_a_particle_holds_it(pos, sample):
     """For each target, the distance of its tenth neighbour, or the next smaller number."""
-    tree, own = Tree(pos, 1.0), np.arange(len(pos))
-    r2 = without(squares(pos, pos), own)
+    tree, (r2, _) = Tree(pos, 1.0), brute(sample)
     tenth = np.sqrt(np.nan_to_num(np.sort(r2, axis=1)[:, 9]))
     for radius in (tenth, np.nextafter(tenth, 0), np.nextafter(tenth, np.inf)):
         assert_lists(tree.neighbours(radius), lists(r2, radius))
@@ -97,9 +114,8 @@ def test_targets_anywhere_find_the_neighbours_that_brute_force_finds(pos):
 
 
 @pytest.mark.parametrize("k", [1, 2, 33, 600])
-def test_particles_find_the_nearest_that_brute_force_finds(pos, k):
-    r2 = without(squares(pos, pos), np.arange(len(pos)))
-    assert_nearest(Tree(pos, 1.0).nearest(k), ranks(r2, k))
+def test_particles_find_the_nearest_that_brute_force_finds(pos, sample, k):
+    assert_nearest(Tree(pos, 1.0).nearest(k), [a[:, :k] for a in brute(sample)[1]])
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e-12, 1e12, 1e30, 1e150])
