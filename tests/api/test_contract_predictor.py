@@ -18,10 +18,10 @@ def predicted(session, nj):
 
 
 @pytest.mark.parametrize("ti", [0.0, 2.0**-30, 0.0625, 0.25, 1.25, -0.125])
-def test_2_1_predictor_follows_the_formula_to_the_snap(session, ti):
-    session.put_cloud(MOVING)
-    session.set_ti(ti)
-    x, v = predicted(session, len(MOVING))
+def test_2_1_predictor_follows_the_formula_to_the_snap(plain, ti):
+    plain.put_cloud(MOVING)
+    plain.set_ti(ti)
+    x, v = predicted(plain, len(MOVING))
     expected_x, expected_v = MOVING.at(ti)
     dt = abs(ti - MOVING.t)[:, None]
     size = sum(abs(d) * dt**k for k, d in enumerate((MOVING.x, MOVING.v, MOVING.a2, MOVING.j6)))
@@ -41,40 +41,40 @@ def test_2_1_predictor_follows_the_formula_to_the_snap(session, ti):
         ("k18", [0.046875, -0.09375, 0.1875], [0.375, -0.75, 1.5]),
     ],
 )
-def test_2_1_each_derivative_has_its_coefficient(session, term, x, v):
-    assert session.put(0, 3, 1.0, (0, 0, 0), **{"v": (0, 0, 0), term: (1, -2, 4)}, tj=0.25) == 0
-    session.set_ti(0.75)
-    found_x, found_v = predicted(session, 1)
+def test_2_1_each_derivative_has_its_coefficient(plain, term, x, v):
+    assert plain.put(0, 3, 1.0, (0, 0, 0), **{"v": (0, 0, 0), term: (1, -2, 4)}, tj=0.25) == 0
+    plain.set_ti(0.75)
+    found_x, found_v = predicted(plain, 1)
     assert found_x[0].tolist() == x
     assert found_v[0].tolist() == v
 
 
-def test_2_1_time_difference_is_exact(session):
-    session.put(0, 3, 1.0, (0, 0, 0), v=(1, 0, 0), tj=1000.0)
-    session.set_ti(1000.0 + 2.0**-32)
-    assert predicted(session, 1)[0][0, 0] == 2.0**-32
+def test_2_1_time_difference_is_exact(plain):
+    plain.put(0, 3, 1.0, (0, 0, 0), v=(1, 0, 0), tj=1000.0)
+    plain.set_ti(1000.0 + 2.0**-32)
+    assert predicted(plain, 1)[0][0, 0] == 2.0**-32
 
 
-def test_3_26_dt_zero_returns_x_exactly(session):
+def test_3_26_dt_zero_returns_x_exactly(plain):
     rng = np.random.default_rng(3)
     x = rng.standard_normal(3) * 1e-9
-    session.put(0, 3, 1.0, x, v=(1e30,) * 3, a2=(1e40,) * 3, j6=(-1e40,) * 3, k18=(1e50,) * 3)
-    session.put(1, 4, 1.0, x, v=(1e30,) * 3, tj=0.5)
-    session.set_ti(0.0)
-    assert (predicted(session, 1)[0][0] == x).all()
-    session.set_ti(0.5)
-    assert (predicted(session, 2)[0][1] == x).all()
+    plain.put(0, 3, 1.0, x, v=(1e30,) * 3, a2=(1e40,) * 3, j6=(-1e40,) * 3, k18=(1e50,) * 3)
+    plain.put(1, 4, 1.0, x, v=(1e30,) * 3, tj=0.5)
+    plain.set_ti(0.0)
+    assert (predicted(plain, 1)[0][0] == x).all()
+    plain.set_ti(0.5)
+    assert (predicted(plain, 2)[0][1] == x).all()
 
 
-def test_2_1_snap_can_be_switched_off(session):
-    session.put(0, 3, 1.0, (0, 0, 0), j6=(8, 0, 0), k18=(16, 0, 0))
-    session.set_ti(0.5)
-    session.set_int("G6X_SNAP", 0)
-    x, v = predicted(session, 1)
+def test_2_1_snap_can_be_switched_off(plain):
+    plain.put(0, 3, 1.0, (0, 0, 0), j6=(8, 0, 0), k18=(16, 0, 0))
+    plain.set_ti(0.5)
+    plain.set_int("G6X_SNAP", 0)
+    x, v = predicted(plain, 1)
     assert x[0, 0] == 1
     assert v[0, 0] == 6
-    session.set_int("G6X_SNAP", 1)
-    x, v = predicted(session, 1)
+    plain.set_int("G6X_SNAP", 1)
+    x, v = predicted(plain, 1)
     assert x[0, 0] == 1.75
     assert v[0, 0] == 12
 
@@ -100,10 +100,10 @@ def test_2_1_forces_use_predicted_positions_and_velocities(exact):
 
 
 @pytest.mark.parametrize("dtj", [0.0, -1.0, 1e300, 5e-324, 0.3])
-def test_2_2_dtj_is_ignored(session, dtj):
-    session.put(0, 3, 1.0, (1, 0, 0), v=(2, 0, 0), tj=0.25, dtj=dtj)
-    session.set_ti(0.5)
-    assert predicted(session, 1)[0][0, 0] == 1.5
+def test_2_2_dtj_is_ignored(plain, dtj):
+    plain.put(0, 3, 1.0, (1, 0, 0), v=(2, 0, 0), tj=0.25, dtj=dtj)
+    plain.set_ti(0.5)
+    assert predicted(plain, 1)[0][0, 0] == 1.5
 
 
 def acc_of_mover(session, nj=1):

@@ -59,6 +59,7 @@ def test_probes_and_settings_are_legal_while_nothing_is_open(when):
     assert done.stdout == done.stderr == ""
 
 
+@pytest.mark.backends("cpu")
 def test_row21_open_special_is_legal_before_open_and_opens():
     capi.run_python("""
 assert call("g6_open_special", 1, np.zeros(1, np.int32)) == 0
@@ -97,6 +98,7 @@ def test_faults_print_one_line_a_kind_on_stderr_only():
     assert all("grape6" in line.lower() for line in lines)
 
 
+@pytest.mark.backends("cpu")
 @pytest.mark.parametrize(
     ("row", "statement"),
     [
@@ -117,16 +119,19 @@ def test_each_kind_of_fault_prints_exactly_one_line(row, statement):
     assert len(done.stderr.splitlines()) == 1, done.stderr
 
 
+@pytest.mark.backends("cpu")
 def test_log_none_silences_everything():
     done = capi.run_python(FAULTS + "all_faults()", GRAPE6_LOG="none")
     assert done.stdout == done.stderr == ""
 
 
+@pytest.mark.backends("cpu")
 def test_log_can_be_silenced_by_an_option():
     done = capi.run_python(FAULTS + "s.set_int('G6X_LOG', 0); all_faults()")
     assert done.stdout == done.stderr == ""
 
 
+@pytest.mark.backends("cpu")
 def test_log_info_writes_to_stderr_only():
     done = capi.run_python("s = Session(0); s.put_cloud(cloud(9)); s.force(9, [[0, 0, 0]])\n"
                            "s.close()", GRAPE6_LOG="info")  # fmt: skip
@@ -134,6 +139,7 @@ def test_log_info_writes_to_stderr_only():
     assert done.stderr != ""
 
 
+@pytest.mark.backends("cpu")
 @pytest.mark.parametrize("by", ["environment", "option"])
 def test_on_error_abort_ends_the_program(by):
     env = {"GRAPE6_ON_ERROR": "abort"} if by == "environment" else {}
@@ -258,6 +264,7 @@ assert s.force(10, [[1, 1, 1]]).code == 0
 """)
 
 
+@pytest.mark.backends("cpu")
 @pytest.mark.parametrize(("name", "value"), [("GRAPE6_PRECISION", "quadruple"),
                                              ("GRAPE6_THREADS", "-7"),
                                              ("GRAPE6_ISA", "mmx"),
