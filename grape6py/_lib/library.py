@@ -9,7 +9,13 @@ from grape6py import errors, paths
 from grape6py._lib.declarations import ffi
 
 _TEXT = 1024
+_POINTED = {np.ndarray, type(None)}
 C_TYPES = {"i": "int", "l": "long long", "f": "float", "d": "double"}  # of arrays' dtype.char
+_OPEN_ARRAYS = {  # by dtype.char and ndim
+    (char, ndim): ffi.typeof(f"{name}[]{'[3]' * (ndim - 1)}")
+    for char, name in C_TYPES.items()
+    for ndim in (1, 2, 3)
+}
 
 
 def _open():
@@ -47,10 +53,9 @@ def pointer(array):
     """C pointer to a contiguous array, as double[], double[][3], int[] ...; NULL for None."""
     if array is None:
         return ffi.NULL
-    return ffi.from_buffer(f"{C_TYPES[array.dtype.char]}[]{'[3]' * (array.ndim - 1)}", array)
+    return ffi.from_buffer(_OPEN_ARRAYS[array.dtype.char, array.ndim], array)
 
 
 def pointers(*arguments):
     """Arguments of a C call, with pointers in place of NumPy arrays and of None."""
-    arrays = np.ndarray, type(None)
-    return [pointer(value) if isinstance(value, arrays) else value for value in arguments]
+    return [pointer(value) if type(value) in _POINTED else value for value in arguments]
