@@ -1,7 +1,7 @@
 # make run   sets everything up, links an old Fortran program, integrates a cluster and draws it
 # make test  sets everything up and runs the tests
 # make fuzz  runs ten million random call sequences under sanitizers: FUZZ_ARGS="COUNT SEED"
-# make coverage  runs most tests and prints which lines of csrc they reach
+# make coverage  prints which lines of csrc the last `make test` reached
 # All need Python 3.11 or newer with venv, gcc and make.
 
 PYTHON ?= python3
@@ -31,7 +31,7 @@ test: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m pytest $(IN_TWO) $(PYTEST_ARGS)
 
 coverage: $(VENV)/tested
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/covered.py build/coverage
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/covered.py
 
 fuzz: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/fuzzing.py $(FUZZ_ARGS)

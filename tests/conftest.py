@@ -75,10 +75,12 @@ def library_of(shared_folder, request):
     """Path of a backend's library, in a package of its own."""
 
     def path(name):
-        hooks = "tree" in name and "GRAPE6_TEST_LIBRARY" not in os.environ
-        built = request.getfixturevalue("variants")["hooks"] if hooks else None
-        library = built.library if hooks else capi.library_path()
-        return None if name == "cpu" else backends.copied(library, shared_folder / f"in-{name}")
+        if name == "cpu":
+            return None
+        library = capi.library_path()
+        if name != "gpu" and "GRAPE6_TEST_LIBRARY" not in os.environ:
+            library = request.getfixturevalue("variants")["counted"].library
+        return backends.copied(library, shared_folder / f"in-{name}")
 
     return path
 

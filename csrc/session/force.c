@@ -15,7 +15,7 @@
 
 #ifdef GRAPE6_FAULT_INJECTION
 static int spoilt_row = -1;
-void force_spoil_row(int i) { spoilt_row = i; }
+void session_force_spoil_row(int i) { spoilt_row = i; }
 static void spoil(struct force_call *c)
 {
     if (spoilt_row >= 0 && spoilt_row < c->ni)

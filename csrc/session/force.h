@@ -66,7 +66,7 @@ void session_force_free(struct session *s);
 
 #ifdef GRAPE6_FAULT_INJECTION
 /* Test builds: from now on the sum of particle i is wrong in a high bit (-1: of none). */
-void force_spoil_row(int i);
+void session_force_spoil_row(int i);
 #endif
 
 #endif

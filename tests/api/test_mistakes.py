@@ -1,6 +1,6 @@
 """Mistakes on purpose: the tests that protect a promise fail when it is broken.
 
-csrc/core/mutants.h has the mistakes, variants["hooks"] is the library that makes the chosen one.
+csrc/core/mutants.h has the mistakes, variants["counted"] is the library that makes the chosen one.
 Each is the habit of an earlier library, or a short cut that most clients do not notice.
 """
 
@@ -49,7 +49,7 @@ NOTICED_BY = {
 @pytest.fixture(scope="module")
 def outcomes(variants):
     """Runs tests with a library that makes a mistake: {test: outcomes of its cases}."""
-    library = str(variants["hooks"].library)
+    library = str(variants["counted"].library)
 
     def run(mistake, tests):
         switches = {"GRAPE6_TEST_LIBRARY": library, "GRAPE6_TEST_MISTAKE": mistake}

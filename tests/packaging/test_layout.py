@@ -27,7 +27,7 @@ def owner(folder, stem):
 
 def test_global_names_begin_with_folder_and_file(variants):
     wrong, seen = [], 0
-    for path in variants["internals"].folder.rglob("csrc/*/*.c.o"):
+    for path in variants["counted"].folder.rglob("csrc/*/*.c.o"):
         folder, stem = path.parent.name, path.name.removesuffix(".c.o")
         allowed = {prefix(folder, stem), prefix(folder, owner(folder, stem))}
         listed = run([tools.need("nm"), "--defined-only", "--extern-only", path]).stdout

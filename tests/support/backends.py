@@ -7,8 +7,9 @@ grape alone; all others run on "cpu". The fixture `on_backend` has the name. Ses
 g6_open or Grape6() are of that backend then, and so are those of processes that the test starts.
 
 A library reads its environment once. So each backend has a copy of its own, loaded beside the
-others in a folder that looks like the package. A tree gets one that builds it for any number of
-particles (-DGRAPE6_TEST_HOOKS), and opens all its cells.
+others in a folder that looks like the package. On "cpu" and "gpu" that is the library as it is
+shipped, on the others variants["counted"], which counts its lines and builds a tree for any number
+of particles; the tree opens all its cells.
 """
 
 import contextlib

@@ -4,7 +4,6 @@ and cffi are links to those of this Python, and the device is that of fake_devic
 `bridge_parts` (a fixture) has the programs; `Environment` is a virtual environment.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -21,12 +20,12 @@ import pytest
 import capi
 import tools
 from grape6py import paths
+from variants import BUILD
 
 SITE = f"lib/python3.{sys.version_info.minor}/site-packages"
 LIBPYTHON = Path(sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME"))
 TRAPS = "-ffpe-trap=zero,overflow,invalid"
-COVERAGE = os.environ.get("GRAPE6_TEST_COVERAGE")  # a folder, where covered.py looks for counts
-COUNTED = ["--coverage", "-fprofile-update=atomic"]
+COUNTS = BUILD / "counted/bridge"  # where support/covered.py looks for them
 RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an environment
 SOURCES = """python/bridge python/gil python/find_python python/site_packages
     core/error core/options core/config core/environment simd/dispatch""".split()
@@ -75,14 +74,16 @@ class Parts:
         sources = [capi.ROOT / "csrc" / f"{name}.c" for name in SOURCES]
         calls = capi.TESTS / "c/bridge_calls.c"
         link = ["-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete"]
-        self.library = self._gcc("libgrape6.so", *sources, calls, *link)
+        shutil.rmtree(COUNTS, ignore_errors=True)
+        COUNTS.mkdir(parents=True)
+        counted = ["--coverage", "-fprofile-update=atomic", "-dumpdir", f"{COUNTS}/"]
+        self.library = self._gcc("libgrape6.so", *sources, calls, *link, *counted)
         link = [self.library, RPATH]
         self.program = self._gcc("open_device", capi.TESTS / "c/open_device.c", *link)
         self.driver = self.fake("libcuda.so.1", CARD)
 
     def _gcc(self, name, *arguments):
         flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()
-        flags += COUNTED if COVERAGE and name == "libgrape6.so" else []
         paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'include'}"]
         out = self.folder / name
         run(tools.need("gcc"), *flags, *paths, *arguments, "-o", out, "-lm")
@@ -156,6 +157,5 @@ def bridge_parts(tmp_path_factory):
     if not LIBPYTHON.exists():
         pytest.skip(f"SKIP: {LIBPYTHON} not found: take a Python with a shared library")
     folder = tmp_path_factory.mktemp("bridge") / "Übung 1"
-    folder = Path(COVERAGE) if COVERAGE else folder
     folder.mkdir()
     return Parts(folder)

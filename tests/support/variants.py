@@ -1,7 +1,7 @@
 """Variants of the library: the presets of CMakePresets.json, which says what each is for.
 
 The fixture `variants` (conftest.py) keeps them for the session; each is built when a test first
-asks for it, in a folder of its own.
+asks for it, in its folder below build/, where the next run finds what has not changed.
 """
 
 import functools
@@ -14,6 +14,8 @@ from pathlib import Path
 import capi
 import tools
 from once import made_once
+
+BUILD = capi.ROOT / "build"
 
 
 def run(command, **options):
@@ -35,9 +37,10 @@ def clean(command, code=0, printed=False, timeout=240, **env):
 
 @dataclass(frozen=True)
 class Variant:
-    """A built library, and the programs compiled to go with it."""
+    """A built library, and a folder for the programs compiled to go with it."""
 
     folder: Path
+    programs: Path
 
     @property
     def library(self):
@@ -55,7 +58,7 @@ class Variant:
         command = [self.setting("CMAKE_C_COMPILER"), *self.setting("CMAKE_C_FLAGS").split(),
                    *warnings, *paths, capi.TESTS / "c" / f"{name}.c", *more, self.library,
                    f"-Wl,-rpath,{self.folder}", "-lm", "-o"]  # fmt: skip
-        return made_once(self.folder / name, lambda out: run([*command, out]))
+        return made_once(self.programs / name, lambda out: run([*command, out]))
 
 
 def configure(preset, folder):
@@ -63,17 +66,22 @@ def configure(preset, folder):
     run([tools.need("cmake"), "--preset", preset, "-S", capi.ROOT, "-B", folder], cwd=capi.ROOT)
 
 
-def build(preset, folder):
-    """The library of a preset."""
+def build(preset, programs):
+    """The library of a preset. Its counts begin with this run."""
+    folder = BUILD / preset
     configure(preset, folder)
     run(["cmake", "--build", folder, "--parallel", os.cpu_count()])
+    for counts in folder.rglob("*.gcda"):
+        counts.unlink()
+    programs.mkdir()
 
 
 class Variants:
-    """Builds what is asked for, once, below a folder."""
+    """Builds what is asked for, once a run; the folder is the run's."""
 
     def __init__(self, folder):
         self.folder = folder
 
     def __getitem__(self, name):
-        return Variant(made_once(self.folder / name, functools.partial(build, name)))
+        programs = made_once(self.folder / name, functools.partial(build, name))
+        return Variant(BUILD / name, programs)

@@ -58,7 +58,7 @@ def check(wrong, median, most):
 
 @pytest.fixture(scope="module")
 def program(variants):
-    return variants["internals"].program("tree_jerk")
+    return variants["counted"].program("tree_jerk")
 
 
 @pytest.fixture(scope="module")
