@@ -57,7 +57,8 @@ def numbers(name, values, xp=np):
 def _is_masked(values, depth):
     """Whether a mask hides anything of an array, or of one in lists up to `depth` deep."""
     if isinstance(values, np.ndarray):  # astropy's masked arrays are none of numpy.ma
-        return bool(np.any(getattr(values, "mask", False)))
+        mask = getattr(values, "mask", None)
+        return mask is not None and bool(np.any(mask))
     if depth == 0 or not isinstance(values, list | tuple):
         return False
     # By their types first: a long list of floats is passed over quickly.
