@@ -155,7 +155,7 @@ def missing_gpu():
     try:
         Grape6(backend="cuda").close()
     except errors.BackendError as error:
-        return f"no graphics card: {error}"
+        return f"no GPU: {error}"
     return None
 
 

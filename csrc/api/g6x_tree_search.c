@@ -25,12 +25,12 @@ struct seeking {
 
 static void within_of(struct seeking *s, int i, const double at[3], int skip, int bad)
 {
-    const int64_t room = s->start ? s->start[i + 1] - s->start[i] : 0;
+    const int64_t capacity = s->start ? s->start[i + 1] - s->start[i] : 0;
     int32_t *found = s->start ? s->found + s->start[i] : NULL;
     s->count[i] = bad ? -1
                       : (int)tree_search_others_within(&s->p->tree, (const double (*)[3])s->p->x,
-                                                       at, s->h2[i], skip, found, room);
-    if (s->start && s->count[i] > room) s->cut = 1;
+                                                       at, s->h2[i], skip, found, capacity);
+    if (s->start && s->count[i] > capacity) s->cut = 1;
 }
 
 static void nearest_of(struct seeking *s, int i, const double at[3], int skip, int bad)

@@ -100,9 +100,9 @@ struct backend {
 };
 
 extern const struct backend cpu_direct_backend; /* direct sum on the CPU */
-extern const struct backend cuda_backend;       /* direct sum on a graphics card */
+extern const struct backend cuda_backend;       /* direct sum on a GPU */
 extern const struct backend tree_backend_cpu;   /* octree on the CPU */
-extern const struct backend tree_backend_cuda;  /* octree on a graphics card */
+extern const struct backend tree_backend_cuda;  /* octree on a GPU */
 
 /* Limbs of a partial row in a mode. */
 static inline int limbs_of(int mode) { return mode == MODE_DOUBLE ? 3 : 2; }

@@ -205,12 +205,12 @@ class Board:
     def lists(self, count, nj):
         """Neighbour lists of the last force call's first `count` targets."""
         self.check(lib.g6_read_neighbour_list(self.cluster))
-        room = np.empty(min(1024, nj), np.int32)
+        found = np.empty(min(1024, nj), np.int32)
         length = ffi.new("int *")
         for pipe in range(count):
-            while self._call(lib.g6_get_neighbour_list, pipe, len(room), length, room):
-                room = np.empty(length[0], np.int32)
-            yield room[: length[0]].copy()
+            while self._call(lib.g6_get_neighbour_list, pipe, len(found), length, found):
+                found = np.empty(length[0], np.int32)
+            yield found[: length[0]].copy()
 
 
 def chunks(ni, nj, pairs=None, rows=None):

@@ -149,7 +149,7 @@ def test_bits_do_not_depend_on_the_number_of_devices(mode):
 
     count = cupy.cuda.runtime.getDeviceCount()
     if count < 2:
-        pytest.skip("there is one graphics card")
+        pytest.skip("there is one GPU")
     several = [",".join(map(str, range(n))) for n in range(2, count + 1)] + ["all"]
 
     def bits(named):
