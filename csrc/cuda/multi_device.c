@@ -2,12 +2,13 @@
  * of their addresses, and gives rows of partial sums, which are merged as integers: so the bits do
  * not depend on how many devices there are.
  */
+#include "core/mutants.h"
+
 #include "cuda/multi_device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/mutants.h"
 #include "core/options.h"
 #include "cuda/force.h"
 #include "python/gil.h"

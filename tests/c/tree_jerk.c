@@ -1,6 +1,7 @@
 /* Forces and jerks of a tree on its own particles or on targets. Reads a head, then masses,
  * positions and velocities of the sources and, if there are targets, their positions, velocities
- * and places among the sources; writes acc, jerk and pot. The target of no place is none. */
+ * and places among the sources; writes acc, jerk and pot. The target of no place is none. With
+ * `refuse` all is done again with each allocation refused in turn. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 
 struct head {
     int64_t n, targets; /* targets < 0: the particles themselves */
-    int32_t method, order, isa, threads, jerk, unused;
+    int32_t method, order, isa, threads, jerk, refuse;
     double theta, eps2;
 };
 
@@ -61,14 +62,12 @@ int main(void)
     for (size_t k = 0; k < most; k++) eps2[k] = h->eps2;
     const struct tree_forces out = {acc, pot, h->jerk ? jerk : NULL};
     int code = forces(h, &in, own ? NULL : &on, self, eps2, &out);
-#ifdef GRAPE6_FAULT_INJECTION
-    for (long k = 1; !code; k++) { /* and where one piece of memory is refused */
+    for (long k = 1; h->refuse && !code; k++) {
         memory_fail_at(k);
         code = forces(h, &in, own ? NULL : &on, self, eps2, &out);
         if (memory_fail_at(0)) break;
         code = code == G6X_E_MEMORY ? 0 : 3;
     }
-#endif
     fwrite(acc, sizeof *acc, sums, stdout);
     fwrite(jerk, sizeof *jerk, sums, stdout);
     fwrite(pot, sizeof *pot, sums, stdout);

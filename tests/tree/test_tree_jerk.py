@@ -32,12 +32,12 @@ class Targets(NamedTuple):
 
 
 def summed(program, bodies, *, theta=0.5, order=5, method=FMM, isa=0, threads=2, eps2=1e-4,
-           jerk=True, targets=None):  # fmt: skip
+           jerk=True, targets=None, refuse=False):  # fmt: skip
     """Runs tests/c/tree_jerk.c."""
     mass, pos, vel = bodies
     arrays = [mass, pos, vel, *(targets or [])[:2]]
     head = struct.pack("2q6i2d", len(mass), len(targets.pos) if targets else -1, method, order, isa,
-                       threads, jerk, 0, theta, eps2)  # fmt: skip
+                       threads, jerk, refuse, theta, eps2)  # fmt: skip
     given = b"".join([head, *(np.ascontiguousarray(a, dtype=float).tobytes() for a in arrays)])
     if targets:
         given += np.asarray(targets.self, dtype=np.int32).tobytes()
@@ -267,5 +267,5 @@ def test_bounds_and_undefined_arithmetic(variants, cluster):
     program = variants["address"].program("tree_jerk")
     few = [a[:700] for a in cluster]
     for method in (FMM, BARNES_HUT):
-        summed(program, few, method=method)
-        summed(program, few, method=method, targets=Targets(few[1], few[2], np.arange(700)))
+        for targets in (None, Targets(few[1], few[2], np.arange(700))):
+            summed(program, few, method=method, targets=targets, refuse=True)
