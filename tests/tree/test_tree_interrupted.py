@@ -18,7 +18,11 @@ CALLS = {
     "nearest": BODIES + "size=(60000, 3)); tree = Tree(pos, np.ones(60000)); say();"
     "tree.nearest(6000)",
 }
-SAY = "import sys; say = lambda: print('begins', flush=True)\n"
+# A job in the background of a script inherits that SIGINT is ignored.
+SAY = """import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+say = lambda: print('begins', flush=True)
+"""
 
 
 @pytest.mark.parametrize("call", CALLS)
