@@ -9,7 +9,7 @@ import capi
 SCRIPT = """
 import ctypes, hashlib, os
 from grape6py import Grape6, errors, plummer
-N = 5000
+N = 4200
 MASS, POS, VEL = plummer(N, seed=5)
 CARD = ctypes.CDLL(os.environ["GRAPE6_TEST_CARD"])
 
@@ -32,7 +32,7 @@ found = []
 with filled({mode!r}) as grape:
     print(grape.backend)
     rng = np.random.default_rng(6)
-    for step in range(4):
+    for step in range(2):
         found.append(grape.forces(nn=True, time=step / 64, eps=0.01 * (step % 2)))
         moved = rng.choice(N, 50, replace=False)
         grape.set_particles(MASS[moved], POS[moved] * 1.01, VEL[moved], address=moved,
@@ -68,10 +68,9 @@ def on_one(run):
     return {mode: run(STEPS.format(mode=mode), "0")[1] for mode in capi.MODES}
 
 
-@pytest.mark.parametrize("devices", ["0,1", "0,1,2,3,4"])
-def test_bits_do_not_depend_on_the_number_of_devices(run, on_one, mode, devices):
-    name, bits, _ = run(STEPS.format(mode=mode), devices)
-    assert name.endswith(f", {len(devices.split(','))} of them")
+def test_bits_do_not_depend_on_the_number_of_devices(run, on_one, mode):
+    name, bits, _ = run(STEPS.format(mode=mode), "0,1,2,3,4")
+    assert name.endswith(", 5 of them")
     assert bits == on_one[mode]
 
 
@@ -87,14 +86,14 @@ def test_small_calls_are_one_devices(run, on_one):
 
 
 def test_a_rank_of_mpi_takes_its_own_device(run):
-    name = run(STEPS.format(mode="grape"), "0,1", SLURM_LOCALID="1")[0]
+    name, _ = run("print(filled('grape').backend)", "0,1", SLURM_LOCALID="1")
     assert name == "cuda stand-in for a graphics card"
 
 
 def test_row02_other_devices_go_on(run):
     """Whichever driver call fails: the forces are right, or the first device has failed."""
     outcomes = run("""
-SOME = POS[:1500], VEL[:1500], np.arange(1500)
+SOME = POS[:500], VEL[:500], np.arange(500)
 with filled("grape") as grape:
     expected = digest(grape.forces(*SOME, nn=True, time=0.5))
 for call in range(1, 60):
@@ -189,12 +188,12 @@ print(hashlib.sha256(found.bits() + found.nearest.tobytes() + repr(listed).encod
 def test_row02_devices_that_are_left_follow_the_particles(run):
     """Also if the one that failed had not yet taken part."""
     outcomes = run("""
-SOME = POS[-1500:], VEL[-1500:], np.arange(N - 1500, N)
+SOME = POS[-500:], VEL[-500:], np.arange(N - 500, N)
 for use in range(1, 16):
     with filled("grape") as grape, Grape6(backend="cpu") as cpu:
         CARD.card_vanish(ctypes.c_long(use))
         try:
-            grape.forces(nn=True, time=0.5)
+            grape.forces(*SOME, nn=True, time=0.5)
         except errors.BackendError:
             continue
         finally:

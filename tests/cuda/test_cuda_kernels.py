@@ -19,9 +19,9 @@ NAMES = re.findall(
 )
 SUMS = [name for name in NAMES if name.startswith(("few", "some", "middle", "wide"))]
 
-# The source differs for architectures below 80 and from 90 on; where it is the same, one mode
-# stands for others.
-BUILDS = [("grape", "sm_75"), ("single", "sm_80"), ("double", "sm_100"),
+# The source differs for architectures below 80 and from 90 on; where it is the same, one mode and
+# one architecture stand for others.
+BUILDS = [("grape", "sm_75"), ("single", "sm_80"),
           *((mode, TABLE_ARCHITECTURE) for mode in compiler.PRECISIONS)]  # fmt: skip
 SINGLE = [build for build in BUILDS if build[0] != "double"]
 

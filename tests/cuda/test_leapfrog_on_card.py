@@ -90,7 +90,7 @@ def test_kernels_have_the_bits_of_the_host(arrays):
     assert (ratio[1::3] == 1).all()
 
 
-@pytest.mark.parametrize("architecture", disassembly.ARCHITECTURES)
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
 def test_kernels_compile_for_cards(architecture):
     options = (*compiler.options("double"), f"-arch={architecture}")
     try:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from grape6py.cuda import compiler
 
-ARCHITECTURES = "sm_75 sm_80 sm_90 sm_100".split()
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
 # The kernels that the table tells about, and in which modes.
 TABLE = [

@@ -58,9 +58,9 @@ def test_errors_fall_with_theta(tree, oracle, method):
 
 
 def test_errors_fall_with_the_order(tree, oracle):
-    source = sample("plummer", 20000)
+    source = sample("plummer", 10000)
     tree.put_cloud(source), oracle.put_cloud(source)
-    rows = np.random.default_rng(1).permutation(20000)[:2000]
+    rows = np.random.default_rng(1).permutation(10000)[:2000]
     expected = force_of(oracle, source, rows, eps2=EPS2)
     medians = []
     for order in (2, 3, 4, 5):
@@ -159,7 +159,7 @@ def test_an_index_excludes_one_or_several_wherever_they_are(tree, board, oracle)
     source = sample("plummer")
     source.index[:] = np.random.default_rng(3).permutation(2**20)[:N] * 2001 - 2**30
     source.index[[5, 600, 3000]] = -1
-    source.index[4000:4010] = 2**31 - 1
+    source.index[1000:1010] = 2**31 - 1
     for session in (tree, board, oracle):
         session.put_cloud(source)
     index = source.index[::-1].copy()
@@ -262,7 +262,7 @@ def test_row09_pairs_at_one_place_are_left_out_and_counted(tree, oracle):
     assert relative(found.pot, expected.pot).max() < 1e-2
     warnings, text = capi.text("g6x_last_warning", tree.cluster)
     assert warnings == 1
-    assert text.startswith("240 pairs")
+    assert text.startswith(f"{N // 25} pairs")
     assert (found.nearest == expected.nearest).all()
 
 
