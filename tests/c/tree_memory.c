@@ -10,7 +10,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 
-enum { N = 1500, NI = 300, K = 5 };
+enum { N = 700, NI = 300, K = 5 };
 
 static double x[N][3], v[N][3], mass[N], acc[N][3], jerk[N][3], pot[N], r2[N][K], last[N], h2[N];
 static int count[N], found[N][K], self[NI];
@@ -66,7 +66,7 @@ int main(int arguments, char **argument)
             x[i][k] = rand() / (double)RAND_MAX, v[i][k] = rand() / (double)RAND_MAX;
         if (parts && i % 3 == 0) x[i][0] += 1e12;                        /* far apart, */
         if (parts && i > N * 8 / 9) x[i][0] = x[i][1] = x[i][2] = -1e18; /* and many at one place */
-        mass[i] = 1.0 / N, last[i] = 1.0, h2[i] = i % 500 ? 1e-3 : INFINITY;
+        mass[i] = 1.0 / N, last[i] = 1.0, h2[i] = i % 350 ? 1e-3 : INFINITY;
         start[i + 1] = (i + 1LL) * K;
         if (i < NI) self[i] = i % 3 ? 100 + i : -1;
     }

@@ -1,4 +1,4 @@
-"""Close pairs and clusters far from the origin on the CUDA backend, run by test_cuda_backend.py."""
+"""Close pairs and clusters far from the origin on the CUDA backend."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Faults of the CUDA backend, run by test_cuda_backend.py: no memory, a card that is lost, a fork.
+"""Faults of the CUDA backend: no memory, a card that is lost, a fork.
 
 Those named test_auto_... are run with the backend auto, the others with cuda.
 """

@@ -1,4 +1,4 @@
-"""Lists of particles at rest on the CUDA backend, run by test_cuda_backend.py: how they travel, and
+"""Lists of particles at rest on the CUDA backend: how they travel, and
 that nothing is lost on the way. What they give is in test_lists_at_rest.py."""
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Sums and lists of the CUDA backend, run by test_cuda_backend.py: accuracy, equal bits, what the
+"""Sums and lists of the CUDA backend: accuracy, equal bits, what the
 card leaves to the host, corners.
 """
 

@@ -1,5 +1,5 @@
 """Faults on a true graphics card (rows of docs/errors.md): pytest -m gpu. Each in a process of its
-own, since a card that has failed stays lost there. On a stand-in: test_cuda_backend.py.
+own, since a card that has failed stays lost there. On the fake device: test_cuda_faults.py.
 """
 
 import subprocess

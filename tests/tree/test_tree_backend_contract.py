@@ -70,11 +70,6 @@ def test_2_11_another_time_moves_the_particles_and_the_same_one_does_not(tree, m
     assert found[0] == found[2] != found[1]
 
 
-def test_2_11_e_the_same_call_again_has_the_same_bits(tree, moving):
-    tree.put_cloud(moving)
-    assert force_of(tree, moving).bits() == force_of(tree, moving).bits()
-
-
 def test_2_11_f_firsthalf_without_lasthalf_is_forgotten(tree):
     source = sample("plummer")
     tree.put_cloud(source)

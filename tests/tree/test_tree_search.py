@@ -1,4 +1,5 @@
-"""``Tree``: neighbours and nearest particles are those that brute force finds, to the last one."""
+"""``Tree``: neighbours and nearest particles are those that brute force finds, to the last one, in
+NumPy's arrays and in those of the fake device."""
 
 import functools
 
@@ -6,10 +7,36 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Tree
+from grape6py import tree as trees
 from samples import SAMPLES
 
 N = 3000
+pytestmark = pytest.mark.backends("cpu cuda")
+
+
+class OnDevice:
+    """A Tree of arrays on the device, which gives NumPy's."""
+
+    def __init__(self, put, pos, mass):
+        self._tree = trees.Tree(put(pos), put(mass))
+
+    def nearest(self, *given, **more):
+        return trees.Nearest(*map(to_host, self._tree.nearest(*given, **more)))
+
+    def neighbours(self, *given, csr=False, **more):
+        found = list(map(to_host, self._tree.neighbours(*given, csr=csr, **more)))
+        return trees.Neighbours(*found) if csr else found
+
+
+def to_host(array):
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+@pytest.fixture
+def Tree(on_backend, request):
+    if on_backend == "cpu":
+        return trees.Tree
+    return functools.partial(OnDevice, request.getfixturevalue("put"))
 
 
 def squares(pos, targets):
@@ -84,13 +111,13 @@ def typical(pos):
     return np.median(np.sort(squares(pos, pos[::50]), axis=1)[:, 20]) ** 0.5
 
 
-def test_particles_find_the_neighbours_that_brute_force_finds(pos, sample):
+def test_particles_find_the_neighbours_that_brute_force_finds(Tree, pos, sample):
     tree, (r2, _) = Tree(pos, 1.0), brute(sample)
     for radius in (0.0, typical(pos), 3 * typical(pos)):
         assert_lists(tree.neighbours(radius), lists(r2, radius))
 
 
-def test_a_radius_that_ends_at_a_particle_holds_it(pos, sample):
+def test_a_radius_that_ends_at_a_particle_holds_it(Tree, pos, sample):
     """For each target, the distance of its tenth neighbour, or the next smaller number."""
     tree, (r2, _) = Tree(pos, 1.0), brute(sample)
     tenth = np.sqrt(np.nan_to_num(np.sort(r2, axis=1)[:, 9]))
@@ -98,7 +125,7 @@ def test_a_radius_that_ends_at_a_particle_holds_it(pos, sample):
         assert_lists(tree.neighbours(radius), lists(r2, radius))
 
 
-def test_targets_anywhere_find_the_neighbours_that_brute_force_finds(pos):
+def test_targets_anywhere_find_the_neighbours_that_brute_force_finds(Tree, pos):
     rng = np.random.default_rng(1)
     low, high = pos.min(axis=0), pos.max(axis=0)
     targets = rng.uniform(low - (high - low) / 5, high + (high - low) / 5, (300, 3))
@@ -114,13 +141,13 @@ def test_targets_anywhere_find_the_neighbours_that_brute_force_finds(pos):
 
 
 @pytest.mark.parametrize("k", [1, 2, 33, 600])
-def test_particles_find_the_nearest_that_brute_force_finds(pos, sample, k):
+def test_particles_find_the_nearest_that_brute_force_finds(Tree, pos, sample, k):
     assert_nearest(Tree(pos, 1.0).nearest(k), [a[:, :k] for a in brute(sample)[1]])
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e-12, 1e12, 1e30, 1e150])
 @pytest.mark.parametrize("offset", [0, 1e3, 1e9])
-def test_any_scale_and_any_offset(scale, offset):
+def test_any_scale_and_any_offset(Tree, scale, offset):
     pos = (SAMPLES["clustered"](1000, seed=3)[1] + offset) * scale
     r2 = without(squares(pos, pos), np.arange(1000))
     tree, radius = Tree(pos, 1.0), typical(pos)
@@ -128,7 +155,7 @@ def test_any_scale_and_any_offset(scale, offset):
     assert_nearest(tree.nearest(5), ranks(r2, 5))
 
 
-def test_the_largest_numbers_there_are():
+def test_the_largest_numbers_there_are(Tree):
     """Squared distances are infinite, and all equal: the lowest numbers come first."""
     rng = np.random.default_rng(2)
     pos = 1e308 * rng.uniform(-1, 1, (100, 3))
@@ -141,11 +168,11 @@ def test_the_largest_numbers_there_are():
 
 
 @pytest.mark.parametrize("radius", [-1.0, np.nan, -np.inf])
-def test_within_no_radius_there_is_nobody(pos, radius):
+def test_within_no_radius_there_is_nobody(Tree, pos, radius):
     assert not any(map(len, Tree(pos, 1.0).neighbours(radius)))
 
 
-def test_within_an_infinite_radius_there_are_all(pos):
+def test_within_an_infinite_radius_there_are_all(Tree, pos):
     tree, own = Tree(pos, 1.0), np.arange(len(pos))
     found = tree.neighbours(np.where(own % 100, -1.0, np.inf))
     for i in own[::100]:
@@ -153,7 +180,7 @@ def test_within_an_infinite_radius_there_are_all(pos):
     assert np.array_equal(tree.neighbours(np.inf, pos[:1])[0], own)
 
 
-def test_more_nearest_than_there_are_particles():
+def test_more_nearest_than_there_are_particles(Tree):
     pos = np.arange(15.0).reshape(5, 3)
     index, distance = Tree(pos, 1.0).nearest(7, pos[:1])
     assert index.tolist() == [[0, 1, 2, 3, 4, -1, -1]]
@@ -162,7 +189,7 @@ def test_more_nearest_than_there_are_particles():
     assert Tree(pos, 1.0).nearest(0).index.shape == (5, 0)
 
 
-def test_nobody_among_nobody():
+def test_nobody_among_nobody(Tree):
     tree = Tree(np.zeros((0, 3)), np.zeros(0))
     assert tree.neighbours(1.0) == []
     assert tree.nearest(3).index.shape == (0, 3)
@@ -173,14 +200,40 @@ def test_nobody_among_nobody():
     assert [len(a) for a in alone.neighbours(np.inf)] == [0]
 
 
-def test_compressed_rows_are_the_same_lists(pos):
+@pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 63, 64, 65, 1000])
+def test_rows_of_any_length_are_put_in_order(Tree, length):
+    """Of particles whose numbers are in no order in space."""
+    pos = np.random.default_rng(length).random((length, 3))
+    _, index = Tree(pos, 1.0).neighbours(np.inf, pos[:5].copy(), csr=True)
+    assert np.array_equal(index, np.tile(np.arange(length), min(5, length)))
+
+
+def test_no_targets(Tree):
+    tree, none = Tree(places("plummer"), 1.0), np.empty((0, 3))
+    start, index = tree.neighbours(1.0, none, csr=True)
+    assert start.tolist() == [0]
+    assert index.shape == (0,)
+    assert tree.nearest(3, none).index.shape == (0, 3)
+
+
+def test_the_deepest_tree_fits(Tree):
+    """Pairs of places apart by ever smaller powers of two: a leaf on the last level there is."""
+    steps = np.repeat(0.5 ** np.arange(40), 40)
+    pos = np.stack([steps, steps, steps], axis=-1)
+    tree, r2 = Tree(pos, 1.0), without(squares(pos, pos), np.arange(len(pos)))
+    assert_nearest(tree.nearest(50), ranks(r2, 50))
+    assert_lists(tree.neighbours(1e-6), lists(r2, 1e-6))
+
+
+def test_compressed_rows_are_the_same_lists(Tree, pos):
     tree = Tree(pos, 1.0)
     start, index = tree.neighbours(typical(pos), csr=True)
     assert_lists(np.split(index, start[1:-1]), tree.neighbours(typical(pos)))
+    assert (start.dtype, index.dtype) == (np.int64, np.int32)
     assert start[-1] == len(index)
 
 
-def test_masses_make_no_difference_to_searches():
+def test_masses_make_no_difference_to_searches(Tree):
     mass, pos = SAMPLES["plummer"](N, seed=12)
     signs = np.where(np.arange(N) % 2, -mass, mass)
     for found in (Tree(pos, signs), Tree(pos, 0.0)):
@@ -199,21 +252,23 @@ def tree():
     assert capi.call("g6x_tree_close", handle) == 0
 
 
-@pytest.mark.parametrize("room", [0, 1, 5, 15])
-def test_lists_longer_than_their_places_are_cut_to_the_lowest(tree, room):
+@pytest.mark.backends("cpu")
+@pytest.mark.parametrize("capacity", [0, 1, 5, 15])
+def test_lists_longer_than_their_places_are_cut_to_the_lowest(tree, capacity):
     handle, pos = tree
     right = lists(without(squares(pos, pos), np.arange(N)), 0.1)
-    start = np.arange(N + 1, dtype=np.int64) * room
-    count, found = np.zeros(N, np.int32), np.full(N * room + 5, -777, np.int32)
+    start = np.arange(N + 1, dtype=np.int64) * capacity
+    count, found = np.zeros(N, np.int32), np.full(N * capacity + 5, -777, np.int32)
     args = handle, N, None, None, np.full(N, 0.1 * 0.1), start, count, found
     assert capi.call("g6x_tree_within", *args) == 1
     assert np.array_equal(count, [len(row) for row in right])
-    assert (found[N * room :] == -777).all()
+    assert (found[N * capacity :] == -777).all()
     for i, row in enumerate(right):
-        assert np.array_equal(found[i * room : (i + 1) * room][: len(row)], row[:room])
-        assert (found[i * room + len(row) : (i + 1) * room] == -777).all()
+        assert np.array_equal(found[i * capacity : (i + 1) * capacity][: len(row)], row[:capacity])
+        assert (found[i * capacity + len(row) : (i + 1) * capacity] == -777).all()
 
 
+@pytest.mark.backends("cpu")
 def test_gaps_between_places_are_left_alone(tree):
     handle, pos = tree
     right = lists(squares(pos, pos[:2]), 0.3)
