@@ -10,23 +10,22 @@ import capi
 from particles import assert_force, assert_same, cloud, direct
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "3"], ids=lambda t: f"row32-threads{t}")
-def test_hosts_that_trap_floating_point_exceptions(threads):
-    capi.run_c("traps", threads)
-
-
-def test_row33_row41_rounding_and_flush_to_zero_are_the_hosts_own():
-    assert capi.run_c("rounding").stderr == ""
+@pytest.mark.parametrize(
+    "program",
+    ["traps 1", "traps 3", "rounding", "small_stack", "block_step", "g5_traps"],
+    ids=["row32-one-thread", "row32-three", "row33-row41", "row37", "row32-block", "row32-grape5"],
+)
+def test_the_state_of_the_host_stays_as_it_is(program):
+    """Traps, rounding, flush to zero, a small stack: each program says what its host has."""
+    name, *arguments = program.split()
+    log = "faults" if name in ("rounding", "block_step") else "none"  # the others make some
+    assert capi.run_c(name, *arguments, GRAPE6_LOG=log).stderr == ""
 
 
 @pytest.mark.parametrize("how", ["plain", "unclosed", "atexit", "thread", "deepbind"],
                          ids=lambda h: f"row36-{h}")  # fmt: skip
 def test_loading_late_and_ending_in_odd_orders(how):
     assert capi.run_c("load_late", str(capi.library_path()), how, linked=False).stderr == ""
-
-
-def test_row37_a_stack_of_64_kilobytes_is_enough():
-    capi.run_c("small_stack")
 
 
 FORK = """
@@ -66,32 +65,25 @@ assert os.waitpid(child, 0)[1] == 0
 """, timeout=30)  # fmt: skip
 
 
-def test_row31_no_signal_handlers_are_installed():
+def test_row31_signals_keep_their_handlers_and_do_not_disturb_a_call():
     capi.run_python("""
-import re
+import re, signal
 def dispositions():
-    status = open("/proc/self/status").read()
-    return re.findall(r"Sig(?:Blk|Ign|Cgt):.*", status)
+    return re.findall(r"Sig(?:Blk|Ign|Cgt):.*", open("/proc/self/status").read())
 before = dispositions()
-s = Session(0); source = cloud(3000); s.put_cloud(source); s.force(3000, source.x[:100])
+s = Session(0); source = cloud(3000); s.put_cloud(source)
+expected = s.force(3000, source.x, source.v, source.index).bits()
 assert dispositions() == before
-s.close(); assert dispositions() == before
-""")
-
-
-def test_row31_interrupting_signals_do_not_disturb_a_call():
-    capi.run_python("""
-import signal
 hits = []
 signal.signal(signal.SIGALRM, lambda *_: hits.append(1))
 signal.siginterrupt(signal.SIGALRM, True)
-s = Session(0); source = cloud(3000); s.put_cloud(source)
-expected = s.force(3000, source.x, source.v, source.index).bits()
+before = dispositions()
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 while len(hits) < 20:
     found = s.force(3000, source.x, source.v, source.index)
     assert found.code == 0 and found.bits() == expected
 signal.setitimer(signal.ITIMER_REAL, 0)
+s.close(); assert dispositions() == before
 """)
 
 
@@ -160,7 +152,7 @@ assert not bad and not any(t.is_alive() for t in threads)
 """)
 
 
-@pytest.mark.parametrize("fraction", [0.01, 0.5, 1.0], ids=lambda p: f"row40-{p}")
+@pytest.mark.parametrize("fraction", [0.5, 1.0], ids=lambda p: f"row40-{p}")
 def test_verification_accepts_right_results_and_changes_no_bits(session, fraction):
     source = cloud(600, seed=9)
     mirror = source.take(np.r_[0:600, 0:600])  # cancelling forces at the origin

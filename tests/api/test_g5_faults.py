@@ -309,7 +309,3 @@ for _ in range(3):
     assert lines[0] == "sound"
     assert len(lines) == 3
     assert all(line.startswith("grape6: g5_") for line in lines[1:])
-
-
-def test_traps_and_rounding_of_the_host_stay_as_they_are():
-    capi.run_c("g5_traps", GRAPE6_LOG="none")
