@@ -2,6 +2,8 @@
 #ifndef GRAPE6_API_ARGUMENTS_H
 #define GRAPE6_API_ARGUMENTS_H
 
+#include "session/registry.h"
+
 #define CONST3(p) ((const double (*)[3])(p))
 /* Of arguments that are not looked at: the hardware had a use for them. */
 #define UNUSED __attribute__((unused))
@@ -11,5 +13,11 @@
     int name##_(__VA_ARGS__);                                                                      \
     int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
     int name##_(__VA_ARGS__)
+
+/* Of a Fortran call that lacks a scalar. */
+static inline int missing(void)
+{
+    return session_registry_refuse(G6X_E_NULL, "a scalar argument is a null pointer");
+}
 
 #endif

@@ -17,19 +17,13 @@
 #define EPS_NEVER_SET (-1.0)
 #define EPS_REFUSED (-2.0)
 
-int api_g5_calls_missing(void)
-{
-    return session_registry_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
-}
-
 /* ---- opening ---------------------------------------------------------------------- */
 
 int api_g5_calls_open(int64_t id) { return session_registry_open(id, SESSION_ENVIRONMENT); }
 
 int api_g5_calls_open_special(int n, const int *list)
 {
-    if (n > 0 && !list)
-        return session_registry_no_session(G6X_E_NULL, "g5_open_special: null pointer");
+    if (n > 0 && !list) return session_registry_refuse(G6X_E_NULL, "g5_open_special: null pointer");
     return api_g5_calls_open(GRAPE5_CLUSTER(0));
 }
 
@@ -82,7 +76,7 @@ int api_g5_calls_set_eps_everywhere(double eps, int squared)
     const double eps2 = checked_eps2(eps, squared);
     atomic_store(&eps2_everywhere, eps2);
     atomic_fetch_add(&times_set, 1);
-    return eps2 < 0.0 ? session_registry_no_session(G6X_E_ARGUMENT, REFUSED) : 0;
+    return eps2 < 0.0 ? session_registry_refuse(G6X_E_ARGUMENT, "%s", REFUSED) : 0;
 }
 
 int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)

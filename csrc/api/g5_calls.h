@@ -34,7 +34,5 @@ int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p);
 int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
                            double (*a)[3], double *p);
 int api_g5_calls_last_error(int64_t id, char *buffer, int length);
-/* A scalar argument is a null pointer. */
-int api_g5_calls_missing(void);
 
 #endif

@@ -6,7 +6,6 @@
 #include "g5lib.h"
 #include "api/arguments.h"
 #include "api/g5_calls.h"
-#include "session/registry.h"
 
 #define CLUSTER GRAPE5_CLUSTER(devid)
 

@@ -15,8 +15,7 @@ int api_g6_calls_open(int64_t id) { return session_registry_open(id, SESSION_ENV
 
 int api_g6_calls_open_special(int n, const int *list)
 {
-    if (n > 0 && !list)
-        return session_registry_no_session(G6X_E_NULL, "g6_open_special: null pointer");
+    if (n > 0 && !list) return session_registry_refuse(G6X_E_NULL, "g6_open_special: null pointer");
     return session_registry_open(0, SESSION_ENVIRONMENT);
 }
 
@@ -28,25 +27,20 @@ int api_g6_calls_idle(int64_t id)
 {
     int code;
     struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
-    return session_registry_leave(s, 0);
+    return s ? session_registry_leave(s, 0) : code;
 }
 
 int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_recent()); }
 
 /* ---- j particles ------------------------------------------------------------------ */
 
-int api_g6_calls_set_ti(int64_t id, double ti)
+int api_g6_calls_set_ti(struct session *s, double ti)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     s->time = ti;
     if (MISTAKE(predict_in_set_ti)) mutants_let_go(&s->j);
     s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
-    return session_registry_leave(
-        s, s->time_bad ? error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf")
-                       : 0);
+    if (!s->time_bad) return 0;
+    return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
 }
 
 static int explain(struct session *s, int code, int address, int index)
@@ -93,15 +87,12 @@ int api_g6_calls_set_j_at_rest(int64_t id, int address, int index, double mass, 
     return api_g6_calls_set_j(id, address, index, 0.0, mass, zero, zero, zero, zero, x);
 }
 
-int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *index,
+int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const int *index,
                             const double *tj, const double *mass, const double3 *k18,
                             const double3 *j6, const double3 *a2, const double3 *v,
                             const double3 *x)
 {
-    int first = 0, code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
-    code = 0;
+    int first = 0, code = 0;
     if (n < 0)
         first = error_set(&s->fault, G6X_E_ARGUMENT, "g6x_set_j_particles: n = %d is negative", n);
     else if (n && (!mass || !x))
@@ -116,7 +107,7 @@ int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *in
         if (code && !first) first = explain(s, code, a, label);
         if (!code && MISTAKE(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);
     }
-    return session_registry_leave(s, first);
+    return first;
 }
 
 static int predict(struct session *s, int64_t address, double x[3], double v[3])
@@ -130,13 +121,10 @@ static int predict(struct session *s, int64_t address, double x[3], double v[3])
 }
 
 /* Particle k goes to x[step k] and v[step k]. */
-static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, size_t step)
+static int predict_many(struct session *s, int first, int n, double3 *x, double3 *v, size_t step)
 {
-    int code;
+    int code = 0;
     fenv_t host;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
-    code = 0;
     if (n < 0 || s->time_bad)
         code = error_set(&s->fault, G6X_E_ARGUMENT,
                          "predicted particles: nj = %d is negative, or the time NaN or Inf", n);
@@ -149,39 +137,26 @@ static int predict_many(int64_t id, int first, int n, double3 *x, double3 *v, si
     for (int k = 0; !code && k < n; k++)
         (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
     fpenv_leave(&host);
-    return session_registry_leave(s, code);
+    return code;
 }
 
 int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v)
 {
-    return predict_many(id, 0, n, x, v, 1);
+    return ON_SESSION(id, predict_many, 0, n, x, v, 1);
 }
 
 int api_g6_calls_predicted6(int first, int n, double *x6)
 {
     double3 *const xv = (double3 *)x6;
-    return predict_many(session_registry_recent(), first, n, xv, xv ? xv + 1 : NULL, 2);
+    return ON_SESSION(session_registry_recent(), predict_many, first, n, xv, xv ? xv + 1 : NULL, 2);
 }
 
 /* ---- forces ----------------------------------------------------------------------- */
 
-int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const double3 *x,
-                       const double3 *v, const double *eps2, int each, const double *h2)
+int api_g6_calls_first_null(struct session *s)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_force_first(s, nj, ni, index, x, v, eps2, each, h2));
-}
-
-int api_g6_calls_first_null(int64_t id)
-{
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     s->call.made = 0;
-    return session_registry_leave(
-        s, error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer"));
+    return error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
 }
 
 int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
@@ -201,7 +176,7 @@ int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nea
                       float *distance)
 {
     session_output_nan(ni, acc, jerk, pot, nearest, distance);
-    return session_registry_no_session(G6X_E_NULL, "null pointer in a force call");
+    return session_registry_refuse(G6X_E_NULL, "null pointer in a force call");
 }
 
 /* ---- neighbour lists -------------------------------------------------------------- */
@@ -216,81 +191,60 @@ int api_g6_calls_set_sort_mode(int mode)
 
 int api_g6_calls_sort_mode(void) { return atomic_load(&sort_mode); }
 
-int api_g6_calls_read_lists(int64_t id)
+static int read_lists(struct session *s)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
-    return session_registry_leave(s, s->call.made
-                                         ? s->call.code
-                                         : error_set(&s->fault, G6X_E_NO_FIRSTHALF,
-                                                     "g6_read_neighbour_list without firsthalf"));
+    if (s->call.made) return s->call.code;
+    return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
 }
+
+int api_g6_calls_read_lists(int64_t id) { return ON_SESSION(id, read_lists); }
 
 int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *list)
 {
     int code;
     struct session *s = session_registry_take(id, &code);
-    if (!s) {
-        if (length) *length = 0;
-        return code;
-    }
-    return session_registry_leave(s, session_force_list(s, pipe, maxlength, length, list));
+    if (s) return session_registry_leave(s, session_force_list(s, pipe, maxlength, length, list));
+    if (length) *length = 0;
+    return code;
 }
 
 /* ---- the low-level group ------------------------------------------------------------ */
 
-int api_g6_calls_set_nip(int64_t id, int nip)
+int api_g6_calls_set_nip(struct session *s, int nip)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     s->pipes.nip = nip;
-    return session_registry_leave(s, 0);
+    return 0;
 }
 
-int api_g6_calls_set_njp(int64_t id, int njp)
+int api_g6_calls_set_njp(struct session *s, int njp)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     s->pipes.njp = njp;
-    return session_registry_leave(s, 0);
+    return 0;
 }
 
-int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, const double *v,
+int api_g6_calls_set_i(struct session *s, int address, int index, const double *x, const double *v,
                        double eps2, double h2)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     struct pipes *p = &s->pipes;
-    code = 0;
     if (address < 0 || address > INT_MAX / 4)
-        code = error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
-    else if (!x || !v)
-        code = error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
-    else if (address >= p->room && session_ireg_grow(p, 2 * address + 48))
-        code = error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
+        return error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
+    if (!x || !v) return error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
+    if (address >= p->room && session_ireg_grow(p, 2 * address + 48))
+        return error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
                          address);
-    if (!code) {
-        p->index[address] = index;
-        memcpy(p->x[address], x, sizeof *p->x);
-        memcpy(p->v[address], v, sizeof *p->v);
-        p->eps2[address] = eps2;
-        p->h2[address] = h2;
-    }
-    return session_registry_leave(s, code);
+    p->index[address] = index;
+    memcpy(p->x[address], x, sizeof *p->x);
+    memcpy(p->v[address], v, sizeof *p->v);
+    p->eps2[address] = eps2;
+    p->h2[address] = h2;
+    return 0;
 }
 
-int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc,
+int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, double *pot, int etc,
                            int *nearest, int *flag)
 {
-    int code;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     struct pipes *p = &s->pipes;
-    code = 0;
+    int code = 0;
     if (p->nip > 0 && (!flag || (etc && !nearest)))
         code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
     else if (session_ireg_grow(p, p->nip))
@@ -305,5 +259,5 @@ int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot,
         session_output_nan(p->nip, acc, jerk, pot, nearest, NULL);
     }
     for (int i = 0; flag && i < p->nip; i++) flag[i] = code;
-    return session_registry_leave(s, code);
+    return code;
 }

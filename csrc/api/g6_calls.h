@@ -1,10 +1,13 @@
 /* g6_calls.h - what each API call does, once for all its spellings. Ids are 64 bits wide, so
- * that the cluster-less forms have one of their own (SESSION_ALL). The exported functions
- * call only these, never each other: a host may define some of the exported names itself. */
+ * that the cluster-less forms have one of their own (SESSION_ALL); a call that takes the session
+ * instead is made by ON_SESSION. The exported functions call only these, never each other: a host
+ * may define some of the exported names itself. */
 #ifndef GRAPE6_API_G6_CALLS_H
 #define GRAPE6_API_G6_CALLS_H
 
 #include <stdint.h>
+
+struct session;
 
 typedef double double3[3];
 
@@ -17,27 +20,24 @@ int api_g6_calls_device_count(void);
 int api_g6_calls_idle(int64_t id);
 int api_g6_calls_idle_recent(void);
 
-int api_g6_calls_set_ti(int64_t id, double ti);
+int api_g6_calls_set_ti(struct session *s, double ti);
 int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mass,
                        const double *k18, const double *j6, const double *a2, const double *v,
                        const double *x);
 int api_g6_calls_set_j_at_rest(int64_t id, int address, int index, double mass, const double *x);
-int api_g6_calls_set_j_many(int64_t id, int n, const int *address, const int *index,
+int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const int *index,
                             const double *tj, const double *mass, const double3 *k18,
                             const double3 *j6, const double3 *a2, const double3 *v,
                             const double3 *x);
 int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v);
 int api_g6_calls_predicted6(int first, int n, double *x6);
 
-/* eps2: one value, or ni of them if `each`. */
-int api_g6_calls_first(int64_t id, int nj, int ni, const int *index, const double3 *x,
-                       const double3 *v, const double *eps2, int each, const double *h2);
 /* What is asked for besides acc, jerk and pot: nothing, `nearest`, or `distance`, too. */
 enum last_half { FORCES, NEAREST, DISTANCES };
 int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
                       double *pot, int *nearest, float *distance);
 /* A firsthalf that lacks a scalar: there is none, then. */
-int api_g6_calls_first_null(int64_t id);
+int api_g6_calls_first_null(struct session *s);
 /* A force call that lacks a pointer: the outputs that are there become NaN. */
 int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                       float *distance);
@@ -47,12 +47,12 @@ int api_g6_calls_list(int64_t id, int pipe, int maxlength, int *length, int *lis
 int api_g6_calls_set_sort_mode(int mode);
 int api_g6_calls_sort_mode(void);
 
-int api_g6_calls_set_nip(int64_t id, int nip);
-int api_g6_calls_set_njp(int64_t id, int njp);
-int api_g6_calls_set_i(int64_t id, int address, int index, const double *x, const double *v,
+int api_g6_calls_set_nip(struct session *s, int nip);
+int api_g6_calls_set_njp(struct session *s, int njp);
+int api_g6_calls_set_i(struct session *s, int address, int index, const double *x, const double *v,
                        double eps2, double h2);
 /* `etc`: nearest neighbours are wanted, and must have a place to go. */
-int api_g6_calls_get_force(int64_t id, double3 *acc, double3 *jerk, double *pot, int etc,
+int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, double *pot, int etc,
                            int *nearest, int *flag);
 
 #endif

@@ -5,8 +5,8 @@
 #include "api/arguments.h"
 #include "api/g6_calls.h"
 #include "core/mutants.h"
+#include "session/force.h"
 #include "session/quick_write.h"
-#include "session/registry.h"
 
 /* Defines name, and name_all, whose cluster is SESSION_ALL. */
 #define CALLS(name, result, ...)                                                                   \
@@ -24,11 +24,6 @@
 #define CALLS0(name, call)                                                                         \
     FORTRAN(name, int *clusterid) { return call(id_of(clusterid)); }                               \
     FORTRAN(name##_all, void) { return call(SESSION_ALL); }
-
-static int missing(void)
-{
-    return session_registry_no_session(G6X_E_NULL, "a scalar argument is a null pointer");
-}
 
 static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SESSION_NONE; }
 
@@ -88,7 +83,7 @@ CALLS0(g6_flush_jp_buffer, api_g6_calls_idle)
 FORTRAN(g6_print_chip_status, int *clusterid) { return api_g6_calls_idle(id_of(clusterid)); }
 FORTRAN(force_j_particle_send, void) { return api_g6_calls_idle_recent(); }
 
-CALLS(g6_set_ti, ti ? api_g6_calls_set_ti(id, *ti) : missing(), double *ti)
+CALLS(g6_set_ti, ti ? ON_SESSION(id, api_g6_calls_set_ti, *ti) : missing(), double *ti)
 
 /* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
 static __attribute__((noinline)) int set_j(int *clusterid, int *address, int *index, double *tj,
@@ -161,8 +156,9 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
 static int first(int64_t id, int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2,
                  int each, double *h2)
 {
-    if (!nj || !ni || !eps2) return api_g6_calls_first_null(id);
-    return api_g6_calls_first(id, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each, h2);
+    if (!nj || !ni || !eps2) return ON_SESSION(id, api_g6_calls_first_null);
+    return ON_SESSION(id, session_force_first, *nj, *ni, index, CONST3(xi), CONST3(vi), eps2, each,
+                      h2);
 }
 
 static int last(int64_t id, enum last_half what, int *nj, int *ni, double3 *acc, double3 *jerk,
@@ -212,28 +208,28 @@ CALLS(g6_get_neighbour_list,
 
 FORTRAN(g6_set_nip, int *clusterid, int *nip)
 {
-    return nip ? api_g6_calls_set_nip(id_of(clusterid), *nip) : missing();
+    return nip ? ON_SESSION(id_of(clusterid), api_g6_calls_set_nip, *nip) : missing();
 }
 
 FORTRAN(g6_set_njp, int *clusterid, int *njp)
 {
-    return njp ? api_g6_calls_set_njp(id_of(clusterid), *njp) : missing();
+    return njp ? ON_SESSION(id_of(clusterid), api_g6_calls_set_njp, *njp) : missing();
 }
 
 FORTRAN(g6_set_i_particle, int *clusterid, int *address, int *index, double *x, double *v,
         double *eps2, double *h2)
 {
     if (!address || !index || !eps2 || !h2) return missing();
-    return api_g6_calls_set_i(id_of(clusterid), *address, *index, x, v, *eps2, *h2);
+    return ON_SESSION(id_of(clusterid), api_g6_calls_set_i, *address, *index, x, v, *eps2, *h2);
 }
 
 FORTRAN(g6_get_force, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *flag)
 {
-    return api_g6_calls_get_force(id_of(clusterid), acc, jerk, phi, 0, NULL, flag);
+    return ON_SESSION(id_of(clusterid), api_g6_calls_get_force, acc, jerk, phi, 0, NULL, flag);
 }
 
 FORTRAN(g6_get_force_etc, int *clusterid, double3 *acc, double3 *jerk, double *phi, int *nnbindex,
         int *flag)
 {
-    return api_g6_calls_get_force(id_of(clusterid), acc, jerk, phi, 1, nnbindex, flag);
+    return ON_SESSION(id_of(clusterid), api_g6_calls_get_force, acc, jerk, phi, 1, nnbindex, flag);
 }

@@ -5,8 +5,8 @@
 #include "api/arguments.h"
 #include "api/g6_calls.h"
 #include "g6lib.h"
+#include "session/force.h"
 #include "session/quick_write.h"
-#include "session/registry.h"
 
 /* Defines name, and name_all, whose cluster is SESSION_ALL. */
 #define CALLS(name, result, ...)                                                                   \
@@ -69,7 +69,7 @@ int g6_setup_njdata(int clusterid, UNUSED int nj) { return api_g6_calls_idle(clu
 int g6_print_chip_status(int clusterid) { return api_g6_calls_idle(clusterid); }
 int force_j_particle_send(void) { return api_g6_calls_idle_recent(); }
 
-CALLS(g6_set_ti, api_g6_calls_set_ti(id, ti), double ti)
+CALLS(g6_set_ti, ON_SESSION(id, api_g6_calls_set_ti, ti), double ti)
 
 /* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
 static __attribute__((noinline)) int set_j_quickly(int clusterid, int address, int index, double tj,
@@ -119,9 +119,11 @@ int get_j_part_data(int addr, int nj, double *x6) { return api_g6_calls_predicte
     int nj, int ni, UNUSED int index[], UNUSED double (*xi)[3], UNUSED double (*vi)[3],            \
         UNUSED eps2, UNUSED double h2[], double (*acc)[3], double (*jerk)[3], double pot[]
 
-CALLS(g6calc_firsthalf, api_g6_calls_first(id, nj, ni, index, CONST3(xi), CONST3(vi), &eps2, 0, h2),
+CALLS(g6calc_firsthalf,
+      ON_SESSION(id, session_force_first, nj, ni, index, CONST3(xi), CONST3(vi), &eps2, 0, h2),
       FIRST_ARGUMENTS(double eps2))
-CALLS(g6calc_firsthalf0, api_g6_calls_first(id, nj, ni, index, CONST3(xi), CONST3(vi), eps2, 1, h2),
+CALLS(g6calc_firsthalf0,
+      ON_SESSION(id, session_force_first, nj, ni, index, CONST3(xi), CONST3(vi), eps2, 1, h2),
       FIRST_ARGUMENTS(double *eps2), UNUSED int mode)
 CALLS(g6calc_lasthalf, api_g6_calls_last(id, FORCES, nj, ni, acc, jerk, pot, NULL, NULL),
       LAST_ARGUMENTS(double eps2))
@@ -155,8 +157,8 @@ int g6_read_neighbour_list_old(int clusterid) { return api_g6_calls_read_lists(c
 CALLS(g6_get_neighbour_list, api_g6_calls_list(id, ipipe, maxlength, nblen, nbl), int ipipe,
       int maxlength, int *nblen, int nbl[])
 
-int g6_set_nip(int clusterid, int nip) { return api_g6_calls_set_nip(clusterid, nip); }
-int g6_set_njp(int clusterid, int njp) { return api_g6_calls_set_njp(clusterid, njp); }
+int g6_set_nip(int clusterid, int nip) { return ON_SESSION(clusterid, api_g6_calls_set_nip, nip); }
+int g6_set_njp(int clusterid, int njp) { return ON_SESSION(clusterid, api_g6_calls_set_njp, njp); }
 
 int g6_set_i_particle_scales_from_real_value(int clusterid, UNUSED int address,
                                              UNUSED double acc[3], UNUSED double jerk[3],
@@ -169,16 +171,16 @@ int g6_set_i_particle_scales_from_real_value(int clusterid, UNUSED int address,
 int g6_set_i_particle(int clusterid, int address, int index, double x[3], double v[3], double eps2,
                       double h2)
 {
-    return api_g6_calls_set_i(clusterid, address, index, x, v, eps2, h2);
+    return ON_SESSION(clusterid, api_g6_calls_set_i, address, index, x, v, eps2, h2);
 }
 
 int g6_get_force(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[], int flag[])
 {
-    return api_g6_calls_get_force(clusterid, acc, jerk, phi, 0, NULL, flag);
+    return ON_SESSION(clusterid, api_g6_calls_get_force, acc, jerk, phi, 0, NULL, flag);
 }
 
 int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[],
                      int nnbindex[], int flag[])
 {
-    return api_g6_calls_get_force(clusterid, acc, jerk, phi, 1, nnbindex, flag);
+    return ON_SESSION(clusterid, api_g6_calls_get_force, acc, jerk, phi, 1, nnbindex, flag);
 }

@@ -11,19 +11,13 @@ int g6x_set_j_particles_device(int clusterid, int n, const int address[], const 
 {
     const struct device_particles from = {n,   0,  address, index, tj, mass,
                                           k18, j6, a2,      v,     x,  stream};
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_force_device_receive(s, &from));
+    return ON_SESSION(clusterid, session_force_device_receive, &from);
 }
 
 int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], double (*v)[3],
                                          void *stream)
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_force_device_predicted(s, nj, x, v, stream));
+    return ON_SESSION(clusterid, session_force_device_predicted, nj, x, v, stream);
 }
 
 int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
@@ -40,36 +34,24 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
                                     .h2 = h2,
                                     .stream = stream};
     const struct device_forces to = {ni, acc, jerk, pot, nearest, distance};
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_force_device(s, nj, &targets, &to));
+    return ON_SESSION(clusterid, session_force_device, nj, &targets, &to);
 }
 
 /* ---- integrations ------------------------------------------------------------------------ */
 
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream)
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_hermite_device_next(s, h, time, stream));
+    return ON_SESSION(clusterid, session_hermite_device_next, h, time, stream);
 }
 
 int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                void *stream)
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_hermite_device_predict(s, h, ni, time, stream));
+    return ON_SESSION(clusterid, session_hermite_device_predict, h, ni, time, stream);
 }
 
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                int what, void *stream)
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_hermite_device_correct(s, h, ni, time, what, stream));
+    return ON_SESSION(clusterid, session_hermite_device_correct, h, ni, time, what, stream);
 }

@@ -1,7 +1,6 @@
 /* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, block steps,
  * partial sums. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "api/g6_calls.h"
@@ -49,93 +48,100 @@ int g6x_clear_error(int clusterid)
 int g6x_open(int clusterid, int backend)
 {
     if (backend < G6X_BACKEND_AUTO || backend > G6X_BACKEND_CUDA_TREE)
-        return session_registry_no_session(G6X_E_ARGUMENT, "g6x_open: no such backend");
+        return session_registry_refuse(G6X_E_ARGUMENT, "g6x_open: no such backend");
     return session_registry_open(clusterid, backend);
+}
+
+static int describe(struct session *s, char *buffer, int length)
+{
+    s->backend->describe(s->state, &s->options, buffer, length);
+    return 0;
 }
 
 int g6x_backend(int clusterid, char *buffer, int length)
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    s->backend->describe(s->state, &s->options, buffer, length);
-    return session_registry_leave(s, 0);
+    return ON_SESSION(clusterid, describe, buffer, length);
 }
 
 /* ---- options ---------------------------------------------------------------------- */
 
 /* A firsthalf keeps the options that it found: a change counts from the next one on. */
+static int set_int(struct session *s, int key, int value)
+{
+    return options_set_int(&s->options, key, value, &s->fault);
+}
+
 int g6x_set_int(int clusterid, int key, int value)
 {
-    int code;
     if (!session_registry_any_open()) return session_registry_set_initial(key, value);
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, options_set_int(&s->options, key, value, &s->fault));
+    return ON_SESSION(clusterid, set_int, key, value);
+}
+
+static int get_int(struct session *s, int key, int *value)
+{
+    const int code = options_get_int(&s->options, key, value);
+    if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
+    if (key == G6X_DEVICE) *value = session_force_device_number(s);
+    return code;
 }
 
 int g6x_get_int(int clusterid, int key, int *value)
 {
-    int code;
-    if (!value) return session_registry_no_session(G6X_E_NULL, "g6x_get_int: null pointer");
+    if (!value) return session_registry_refuse(G6X_E_NULL, "g6x_get_int: null pointer");
     if (!session_registry_any_open()) {
         const struct options first = session_registry_initial();
-        code = options_get_int(&first, key, value);
-        return code ? session_registry_no_session(code, "g6x_get_int: no such integer option") : 0;
+        const int code = options_get_int(&first, key, value);
+        return code ? session_registry_refuse(code, "g6x_get_int: no such integer option") : 0;
     }
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    code = options_get_int(&s->options, key, value);
-    if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
-    if (key == G6X_DEVICE) *value = session_force_device_number(s);
-    return session_registry_leave(s, code);
+    return ON_SESSION(clusterid, get_int, key, value);
+}
+
+static int set_double(struct session *s, int key, double value)
+{
+    return options_set_double(&s->options, key, value, &s->fault);
 }
 
 int g6x_set_double(int clusterid, int key, double value)
 {
-    int code;
     if (!session_registry_any_open()) return session_registry_set_initial_double(key, value);
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, options_set_double(&s->options, key, value, &s->fault));
+    return ON_SESSION(clusterid, set_double, key, value);
+}
+
+static int get_double(struct session *s, int key, double *value)
+{
+    const int code = options_get_double(&s->options, key, value);
+    if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
+    return code;
 }
 
 int g6x_get_double(int clusterid, int key, double *value)
 {
-    int code;
-    if (!value) return session_registry_no_session(G6X_E_NULL, "g6x_get_double: null pointer");
+    if (!value) return session_registry_refuse(G6X_E_NULL, "g6x_get_double: null pointer");
     if (!session_registry_any_open()) {
         const struct options first = session_registry_initial();
-        code = options_get_double(&first, key, value);
-        return code ? session_registry_no_session(code, "g6x_get_double: no such option") : 0;
+        const int code = options_get_double(&first, key, value);
+        return code ? session_registry_refuse(code, "g6x_get_double: no such option") : 0;
     }
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    code = options_get_double(&s->options, key, value);
-    if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
-    return session_registry_leave(s, code);
+    return ON_SESSION(clusterid, get_double, key, value);
 }
 
 /* The scale of a force call with nj; `lacks`: the call has no place for it. */
-static int find_scale(int id, int nj, int lacks, const char *call, struct scale *scale)
+static int find_scale(struct session *s, int nj, int lacks, const char *call, struct scale *scale)
 {
-    int code;
     fenv_t host;
-    struct session *s = session_registry_take(id, &code);
-    if (!s) return code;
     if (lacks || nj < 0)
-        return session_registry_leave(s, error_set(&s->fault, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
-                                                   "%s: null pointer or nj = %d", call, nj));
+        return error_set(&s->fault, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
+                         "%s: null pointer or nj = %d", call, nj);
     fpenv_enter(&host);
     *scale = session_force_scale(s, nj);
     fpenv_leave(&host);
-    return session_registry_leave(s, 0);
+    return 0;
 }
 
 int g6x_get_scale(int clusterid, int nj, int exponent[3])
 {
     struct scale scale;
-    const int code = find_scale(clusterid, nj, !exponent, "g6x_get_scale", &scale);
+    const int code = ON_SESSION(clusterid, find_scale, nj, !exponent, "g6x_get_scale", &scale);
     if (code) return code;
     exponent[0] = scale.length;
     exponent[1] = scale.mass;
@@ -146,7 +152,8 @@ int g6x_get_scale(int clusterid, int nj, int exponent[3])
 int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 {
     struct scale scale;
-    const int code = find_scale(clusterid, nj, !origin || !drift, "g6x_get_origin", &scale);
+    const int code =
+        ON_SESSION(clusterid, find_scale, nj, !origin || !drift, "g6x_get_origin", &scale);
     if (code) return code;
     memcpy(origin, scale.origin, sizeof scale.origin);
     memcpy(drift, scale.drift, sizeof scale.drift);
@@ -157,9 +164,7 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 
 static int step_fault(int code, const char *what)
 {
-    char text[100];
-    snprintf(text, sizeof text, "block step: %s", what);
-    return session_registry_no_session(code, text);
+    return session_registry_refuse(code, "block step: %s", what);
 }
 
 static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
@@ -224,22 +229,19 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
                         const double (*v)[3], const double (*x)[3])
 {
     (void)dtj;
-    return api_g6_calls_set_j_many(clusterid, n, address, index, tj, mass, k18, j6, a2, v, x);
+    return ON_SESSION(clusterid, api_g6_calls_set_j_many, n, address, index, tj, mass, k18, j6, a2,
+                      v, x);
 }
 
 int g6x_get_partial(int clusterid, int ni, long long *words)
 {
-    int code;
-    struct session *s = session_registry_take(clusterid, &code);
-    if (!s) return code;
-    return session_registry_leave(s, session_partial_words_get(s, ni, words));
+    return ON_SESSION(clusterid, session_partial_words_get, ni, words);
 }
 
 static int checked(int ni, const void *a, const void *b)
 {
-    if (ni < 0) return session_registry_no_session(G6X_E_ARGUMENT, "partial sums: ni is negative");
-    if (ni && (!a || !b))
-        return session_registry_no_session(G6X_E_NULL, "partial sums: null pointer");
+    if (ni < 0) return session_registry_refuse(G6X_E_ARGUMENT, "partial sums: ni is negative");
+    if (ni && (!a || !b)) return session_registry_refuse(G6X_E_NULL, "partial sums: null pointer");
     return 0;
 }
 
@@ -249,7 +251,7 @@ int g6x_add_partial(int ni, long long *sum, const long long *words)
     const int code = checked(ni, sum, words);
     return code ? code
            : session_partial_words_add(ni, sum, words, &f)
-               ? session_registry_no_session(f.code, f.text)
+               ? session_registry_refuse(f.code, "%s", f.text)
                : 0;
 }
 
@@ -267,7 +269,7 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     fpenv_enter(&host);
     code = session_partial_words_force(ni, words, acc, jerk, pot, &f);
     fpenv_leave(&host);
-    return code ? session_registry_no_session(f.code, f.text) : 0;
+    return code ? session_registry_refuse(f.code, "%s", f.text) : 0;
 }
 
 double g6x_fma_rate(int isa, int mode);

@@ -3,8 +3,6 @@
 #include "api/g6x_tree.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/options.h"
@@ -19,20 +17,10 @@ _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of t
 
 static const double WIDEST = 1.5; /* theta; beyond, a cell may act on targets beside it */
 
-int api_g6x_tree_refuse(int code, const char *format, ...)
-{
-    char text[ERROR_TEXT];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return session_registry_no_session(code, text);
-}
-
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 {
     struct tree_handle *p = tree_handles_acquire(handle);
-    *code = p ? 0 : api_g6x_tree_refuse(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
+    *code = p ? 0 : session_registry_refuse(G6X_E_NOT_OPEN, "there is no open tree %d", handle);
     return p;
 }
 
@@ -49,8 +37,9 @@ static int first_bad(int n, const double *a, int columns)
 
 static int particles_checked(int n, const double (*x)[3], const double (*v)[3], const double mass[])
 {
-    if (n < 0) return api_g6x_tree_refuse(G6X_E_ARGUMENT, "a tree of %d particles", n);
-    if (n && !(x && mass)) return api_g6x_tree_refuse(G6X_E_NULL, "g6x_tree_open: null pointer");
+    if (n < 0) return session_registry_refuse(G6X_E_ARGUMENT, "a tree of %d particles", n);
+    if (n && !(x && mass))
+        return session_registry_refuse(G6X_E_NULL, "g6x_tree_open: null pointer");
     const struct {
         const char *name;
         int bad;
@@ -59,8 +48,9 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
                    {"mass", first_bad(n, mass, 1)}};
     for (int c = 0; c < 3; c++)
         if (columns[c].bad < n)
-            return api_g6x_tree_refuse(G6X_E_J_NAN, "NaN or Inf in %s[%d] of a tree's particles",
-                                       columns[c].name, columns[c].bad);
+            return session_registry_refuse(G6X_E_J_NAN,
+                                           "NaN or Inf in %s[%d] of a tree's particles",
+                                           columns[c].name, columns[c].bad);
     return 0;
 }
 
@@ -70,14 +60,14 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     const struct tree_input in = {n, x, v, mass};
     struct fault f = {0};
     if (options_process()->problem[0])
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "%s", options_process()->problem);
+        return session_registry_refuse(G6X_E_ARGUMENT, "%s", options_process()->problem);
     int code = particles_checked(n, x, v, mass);
     if (code) return code;
     struct tree_handle *p = memory_zeroed(sizeof *p);
     if (p) p->x = memory_zeroed((size_t)n * sizeof *p->x);
     if (!p || !p->x) {
         memory_free(p);
-        return api_g6x_tree_refuse(G6X_E_MEMORY, "out of memory for a tree of %d particles", n);
+        return session_registry_refuse(G6X_E_MEMORY, "out of memory for a tree of %d particles", n);
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
     p->n = n, p->moving = v != NULL;
@@ -85,7 +75,7 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     p->isa = o.isa;
     if (n && tree_build(&p->tree, &in, options_threads(p->threads), &f)) {
         tree_handles_free(p);
-        return api_g6x_tree_refuse(f.code, "%s", f.text);
+        return session_registry_refuse(f.code, "%s", f.text);
     }
     return tree_handles_add(p);
 }
@@ -114,9 +104,9 @@ int g6x_tree_set_int(int tree, int key, int value)
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     if (!p) return code;
     if (key != G6X_THREADS && key != G6X_ISA)
-        code = api_g6x_tree_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
+        code = session_registry_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
     else if (options_set_int(&o, key, value, &f))
-        code = api_g6x_tree_refuse(f.code, "%s", f.text);
+        code = session_registry_refuse(f.code, "%s", f.text);
     else if (key == G6X_THREADS)
         p->threads = value;
     else
@@ -139,37 +129,40 @@ struct request {
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
                                const int self[])
 {
-    if (ni < 0) return api_g6x_tree_refuse(G6X_E_ARGUMENT, "ni = %d is negative", ni);
+    if (ni < 0) return session_registry_refuse(G6X_E_ARGUMENT, "ni = %d is negative", ni);
     if (!x && ni != p->n)
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "ni = %d, but the tree has %d particles", ni,
-                                   p->n);
+        return session_registry_refuse(G6X_E_ARGUMENT, "ni = %d, but the tree has %d particles", ni,
+                                       p->n);
     for (int i = 0; x && self && i < ni; i++)
         if (self[i] < -1 || self[i] >= p->n)
-            return api_g6x_tree_refuse(G6X_E_ADDRESS, "self[%d] = %d: the tree has %d particles", i,
-                                       self[i], p->n);
+            return session_registry_refuse(
+                G6X_E_ADDRESS, "self[%d] = %d: the tree has %d particles", i, self[i], p->n);
     return 0;
 }
 
 static int setting_checked(const struct tree_setting *s, const struct request *w)
 {
     if (s->method != TREE_FMM && s->method != TREE_BARNES_HUT)
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "there is no method %d of a tree", s->method);
+        return session_registry_refuse(G6X_E_ARGUMENT, "there is no method %d of a tree",
+                                       s->method);
     if (s->method == TREE_FMM && (s->order < 2 || s->order > 6))
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "order = %d is not from 2 to 6", s->order);
+        return session_registry_refuse(G6X_E_ARGUMENT, "order = %d is not from 2 to 6", s->order);
     if (!(s->theta > 0.0 && s->theta <= WIDEST))
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "theta = %g is not above 0 and at most %g",
-                                   s->theta, WIDEST);
+        return session_registry_refuse(G6X_E_ARGUMENT, "theta = %g is not above 0 and at most %g",
+                                       s->theta, WIDEST);
     if (!(w->eps2 >= 0.0 && w->eps2 < INFINITY))
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "eps2 = %g is negative, NaN or Inf", w->eps2);
+        return session_registry_refuse(G6X_E_ARGUMENT, "eps2 = %g is negative, NaN or Inf",
+                                       w->eps2);
     if (!(s->bound >= 0.0 && s->bound < INFINITY))
-        return api_g6x_tree_refuse(G6X_E_ARGUMENT, "bound = %g is negative, NaN or Inf", s->bound);
+        return session_registry_refuse(G6X_E_ARGUMENT, "bound = %g is negative, NaN or Inf",
+                                       s->bound);
     if (s->bound > 0.0 && w->ni && !w->last_acc)
-        return api_g6x_tree_refuse(G6X_E_NULL,
-                                   "a bound is a share of last_acc, which is a null pointer");
+        return session_registry_refuse(G6X_E_NULL,
+                                       "a bound is a share of last_acc, which is a null pointer");
     for (int i = 0; s->bound > 0.0 && i < w->ni; i++)
         if (!(w->last_acc[i] >= 0.0 && w->last_acc[i] < INFINITY))
-            return api_g6x_tree_refuse(G6X_E_ARGUMENT, "last_acc[%d] = %g is negative, NaN or Inf",
-                                       i, w->last_acc[i]);
+            return session_registry_refuse(
+                G6X_E_ARGUMENT, "last_acc[%d] = %g is negative, NaN or Inf", i, w->last_acc[i]);
     return 0;
 }
 
@@ -257,9 +250,10 @@ static int verdict(const struct prepared *r, int ni, const struct tree_forces *o
         if (nan && !bad && beyond == ni) beyond = i;
     }
     if (r->first_bad < ni)
-        return api_g6x_tree_refuse(G6X_E_I_NAN, "NaN or Inf in target %d of a tree", r->first_bad);
+        return session_registry_refuse(G6X_E_I_NAN, "NaN or Inf in target %d of a tree",
+                                       r->first_bad);
     if (beyond < ni)
-        return api_g6x_tree_refuse(
+        return session_registry_refuse(
             G6X_E_RANGE, "the force on target %d of a tree does not fit a double", beyond);
     return 0;
 }
@@ -274,11 +268,11 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     int code = prepare(p, w, out->jerk != NULL, &r);
     tree.threads = options_threads(p->threads);
     if (code)
-        (void)api_g6x_tree_refuse(code, "out of memory for the forces of a tree on %d targets",
-                                  w->ni);
+        (void)session_registry_refuse(code, "out of memory for the forces of a tree on %d targets",
+                                      w->ni);
     else if (tree_sum(&tree, s, w->x ? &r.in : NULL, w->self, r.eps2,
                       s->bound > 0.0 ? w->last_acc : NULL, out, &counts, &f))
-        code = api_g6x_tree_refuse(f.code, "%s", f.text);
+        code = session_registry_refuse(f.code, "%s", f.text);
     else
         code = verdict(&r, w->ni, out);
     free_prepared(&r);
@@ -316,7 +310,7 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     code = api_g6x_tree_check_targets(p, w->ni, w->x, w->self);
     if (!code) code = setting_checked(&s, w);
     if (!code && w->ni && !(to->acc && to->pot))
-        code = api_g6x_tree_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
     if (!code && w->ni) code = p->n ? sum(p, &s, w, &out) : no_forces(w, &out);
     if (!out.jerk) session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
     tree_handles_release(p);

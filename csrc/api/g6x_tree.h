@@ -4,8 +4,6 @@
 
 #include "tree/handles.h"
 
-/* Records an error that belongs to no session; its code. */
-int api_g6x_tree_refuse(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The tree of a handle, to be released; NULL with *code if there is none. */
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code);
 /* x NULL: the targets are the tree's own particles. 0, or the code of what is wrong. */

@@ -5,6 +5,7 @@
 #include "api/g6x_tree.h"
 #include "core/options.h"
 #include "g6lib.h"
+#include "session/registry.h"
 #include "util/fpenv.h"
 #include "util/numbers.h"
 #include "util/threads.h"
@@ -63,7 +64,8 @@ static int seek_all(int ni, struct seeking *s)
     s->first_bad = ni;
     threads_each(options_threads(s->p->threads), ni, 64, seek, s);
     if (s->first_bad < ni)
-        return api_g6x_tree_refuse(G6X_E_I_NAN, "NaN or Inf in target %d of a tree", s->first_bad);
+        return session_registry_refuse(G6X_E_I_NAN, "NaN or Inf in target %d of a tree",
+                                       s->first_bad);
     return s->cut;
 }
 
@@ -71,9 +73,9 @@ static int starts_checked(int ni, const long long start[])
 {
     for (int i = 0; start && i < ni; i++)
         if (start[i] < 0 || start[i + 1] < start[i])
-            return api_g6x_tree_refuse(G6X_E_ARGUMENT,
-                                       "start[%d] = %lld to start[%d] = %lld is no list", i,
-                                       start[i], i + 1, start[i + 1]);
+            return session_registry_refuse(G6X_E_ARGUMENT,
+                                           "start[%d] = %lld to start[%d] = %lld is no list", i,
+                                           start[i], i + 1, start[i + 1]);
     return 0;
 }
 
@@ -89,7 +91,7 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
     fpenv_flush(1);
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
     if (!code && ni && !(h2 && count && (found || !start)))
-        code = api_g6x_tree_refuse(G6X_E_NULL, "g6x_tree_within: null pointer");
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_within: null pointer");
     if (!code) code = starts_checked(ni, start);
     if (code)
         for (int i = 0; count && i < ni; i++) count[i] = -1;
@@ -110,9 +112,9 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
     fpenv_enter(&host);
     fpenv_flush(1);
     if (p) code = api_g6x_tree_check_targets(p, ni, x, self);
-    if (!code && k < 0) code = api_g6x_tree_refuse(G6X_E_ARGUMENT, "k = %d is negative", k);
+    if (!code && k < 0) code = session_registry_refuse(G6X_E_ARGUMENT, "k = %d is negative", k);
     if (!code && ni && k && !(number && r2))
-        code = api_g6x_tree_refuse(G6X_E_NULL, "g6x_tree_nearest: null pointer");
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_nearest: null pointer");
     if (!code) {
         code = seek_all(ni, &s);
     } else {

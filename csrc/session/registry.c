@@ -85,15 +85,15 @@ static struct session *find(int64_t id)
     return s;
 }
 
-static int fault_of_process(int code, const char *text)
+int session_registry_refuse(int code, const char *format, ...)
 {
-    return error_set(&process_fault, code, "%s", text);
-}
-
-int session_registry_no_session(int code, const char *text)
-{
+    char text[ERROR_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     (void)pthread_mutex_lock(&registry);
-    (void)fault_of_process(code, text);
+    (void)error_set(&process_fault, code, "%s", text);
     (void)pthread_mutex_unlock(&registry);
     return code;
 }
@@ -166,7 +166,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     struct session *s = unused ? unused : memory_zeroed(sizeof *s);
     if (!s || session_closed_ids_reserve(sessions_open + 1 + session_closed_ids_count())) {
         if (s != unused) memory_free(s);
-        return fault_of_process(G6X_E_MEMORY, "out of memory at open");
+        return error_set(&process_fault, G6X_E_MEMORY, "out of memory at open");
     }
     if (s == unused) unused = s->next;
     lock(s);
@@ -266,7 +266,7 @@ static struct session *find_or_open(int64_t id, int *code)
     char name[SESSION_NAME];
     *code = 0;
     if (id == SESSION_NONE)
-        *code = fault_of_process(G6X_E_NULL, "the cluster id is a null pointer");
+        *code = error_set(&process_fault, G6X_E_NULL, "the cluster id is a null pointer");
     else if (!explicitly_open)
         *code = error_set(&process_fault, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
                           opening_call(id));

@@ -18,8 +18,18 @@ int session_registry_leave(struct session *s, int code);
 /* Fault record of an id, or of the process; copied under lock. */
 void session_registry_fault(int64_t id, struct fault *copy);
 void session_registry_clear_fault(int64_t id);
-/* Records a fault that belongs to no session. */
-int session_registry_no_session(int code, const char *text);
+/* What `call` gives of the session of an id, which is locked for it, and of further arguments; or
+ * the code of an id that has none. */
+#define ON_SESSION(id, call, ...)                                                                  \
+    __extension__({                                                                                \
+        int code_of_id;                                                                            \
+        struct session *session_of_id = session_registry_take(id, &code_of_id);                    \
+        session_of_id ? session_registry_leave(session_of_id, call(session_of_id, ##__VA_ARGS__))  \
+                      : code_of_id;                                                                \
+    })
+/* Records a fault that belongs to no session; its code. */
+int session_registry_refuse(int code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The same of a warning. */
 void session_registry_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Whether some id is open; before that, options set the first values of sessions to come. */
