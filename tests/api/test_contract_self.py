@@ -44,26 +44,24 @@ def test_2_4_copies_of_one_i_particle_get_the_same_bits(session):
     assert_force(found, direct(source.x[7:8], source.v[7:8], [7], source), 1e-4)
 
 
-def test_3_19_index_minus_one_excludes_nothing(session):
-    line(session, [0, 1, 2])
-    found = session.force(3, [[0, 0, 0]], index=[-1], h2=np.inf)
-    assert found.acc[0, 0] == pytest.approx(1 + 1 / 4 + 1 / 16, rel=1e-6)
-    assert session.neighbours(0)[2] == [0, 1, 2]
+WHO = {  # indices of j, index of i, addresses that pull
+    "3.19 an i index of -1": ([0, 1, 2], -1, [0, 1, 2]),
+    "3.20 an i particle absent from j": ([10, 20], 99, [0, 1]),
+    "2.4 a j index of -1": ([-1, 4], 4, [0]),
+    "2.4 an address equal to the index": ([1, 0], 0, [0]),
+    "2.4 several j particles of one index": ([3, 8, 3, 3], 3, [1]),
+    "2.4 one beside several of another": ([3, 8, 3, 3], 8, [0, 2, 3]),
+}
 
 
-def test_3_20_i_particles_absent_from_j_feel_everybody(session):
-    line(session, [10, 20])
-    found = session.force(2, [[0, 0, 0]], index=[99])
-    assert found.acc[0, 0] == pytest.approx(1.25, rel=1e-6)
-    assert found.nearest[0] == 10
-
-
-def test_2_4_a_j_index_of_minus_one_is_a_particle_like_any_other(session):
-    line(session, [-1, 4])
-    found = session.force(2, [[0, 0, 0]], index=[4], h2=np.inf)
-    assert found.acc[0, 0] == pytest.approx(1, rel=1e-6)
-    assert found.nearest[0] == -1
-    assert session.neighbours(0) == (0, 1, [-1])
+@pytest.mark.parametrize("who", WHO)
+def test_those_of_another_index_pull(session, who):
+    indices, index, pull = WHO[who]
+    line(session, indices)
+    found = session.force(len(indices), [[0, 0, 0]], index=[index], h2=np.inf)
+    assert found.acc[0, 0] == pytest.approx(sum(4.0**-a for a in pull), rel=1e-6)
+    assert found.nearest[0] == indices[pull[0]]
+    assert session.neighbours(0) == (0, len(pull), sorted(indices[a] for a in pull))
 
 
 def test_3_17_indices_are_any_32_bit_integers(session):
@@ -80,20 +78,6 @@ def test_3_18_nearest_and_lists_hold_indices_not_addresses(session):
     found = session.force(3, [[1.1, 0, 0], [2.1, 0, 0], [3.9, 0, 0]], index=[9, 9, 9], h2=1.0)
     assert found.nearest.tolist() == [501, 77, 33]
     assert session.neighbours(0)[2] == [77, 501]
-
-
-def test_2_4_address_equal_to_index_excludes_nobody(session):
-    line(session, [1, 0])
-    found = session.force(2, np.zeros((2, 3)), index=[0, 1])
-    assert found.acc[:, 0] == pytest.approx([1, 0.25], rel=1e-6)
-
-
-def test_2_4_every_j_particle_of_the_same_index_is_excluded(session):
-    line(session, [3, 8, 3, 3])
-    found = session.force(4, [[0, 0, 0], [0, 0, 0]], index=[3, 8], h2=np.inf)
-    assert found.acc[:, 0] == pytest.approx([0.25, 1 + 1 / 16 + 1 / 64], rel=1e-6)
-    assert session.neighbours(0)[2] == [8]
-    assert session.neighbours(1)[2] == [3, 3, 3]
 
 
 def test_2_4_exclusion_follows_a_changed_index(session):

@@ -26,7 +26,7 @@ NOTICED_BY = {
         test_contract_self.py::test_row09_a_distinct_particle_at_the_same_place_adds_nothing""",
     "self_by_address": """
         test_contract_self.py::test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance
-        test_contract_self.py::test_2_4_address_equal_to_index_excludes_nobody
+        test_contract_self.py::test_those_of_another_index_pull
         test_contract_neighbours.py::test_2_7_ties_go_to_the_lowest_address""",
     "lists_empty": """
         test_contract_neighbours.py::test_3_38_2_6_lists_are_those_of_brute_force
@@ -39,7 +39,7 @@ NOTICED_BY = {
     "stale_outputs": """
         test_faults_codes.py::test_row18_lasthalf_without_firsthalf
         test_faults_codes.py::test_lasthalf_with_other_counts_gives_nan
-        test_faults_codes.py::test_a_j_particle_with_nan_spoils_forces_until_rewritten
+        test_faults_codes.py::test_row06_a_j_particle_with_nan_spoils_forces_until_rewritten
         test_faults_output.py::test_row21_calls_before_the_first_open_are_refused""",
     "open_by_exported_name": """
         test_contract_symbols.py::test_the_host_may_define_the_other_spelling_itself""",
