@@ -1,6 +1,5 @@
 /* arguments.h - what the files of exported names share. */
-#ifndef GRAPE6_API_ARGUMENTS_H
-#define GRAPE6_API_ARGUMENTS_H
+#pragma once
 
 #include "session/registry.h"
 
@@ -19,5 +18,3 @@ static inline int missing(void)
 {
     return session_registry_refuse(G6X_E_NULL, "a scalar argument is a null pointer");
 }
-
-#endif

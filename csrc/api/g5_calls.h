@@ -4,8 +4,7 @@
  * whose i particles have an index that no j particle has: each feels itself, too. Its pipes keep
  * the i particles between g5_set_xi and g5_run.
  */
-#ifndef GRAPE6_API_G5_CALLS_H
-#define GRAPE6_API_G5_CALLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p);
 int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, const double *eps2,
                            double (*a)[3], double *p);
 int api_g5_calls_last_error(int64_t id, char *buffer, int length);
-
-#endif

@@ -2,8 +2,7 @@
  * that the cluster-less forms have one of their own (SESSION_ALL); a call that takes the session
  * instead is made by ON_SESSION. The exported functions call only these, never each other: a host
  * may define some of the exported names itself. */
-#ifndef GRAPE6_API_G6_CALLS_H
-#define GRAPE6_API_G6_CALLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ int api_g6_calls_set_i(struct session *s, int address, int index, const double *
 /* `etc`: nearest neighbours are wanted, and must have a place to go. */
 int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, double *pot, int etc,
                            int *nearest, int *flag);
-
-#endif

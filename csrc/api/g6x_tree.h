@@ -1,6 +1,5 @@
 /* g6x_tree.h - what the g6x_tree_ calls share. */
-#ifndef GRAPE6_API_G6X_TREE_H
-#define GRAPE6_API_G6X_TREE_H
+#pragma once
 
 #include "tree/handles.h"
 
@@ -9,5 +8,3 @@ struct tree_handle *api_g6x_tree_acquire(int handle, int *code);
 /* x NULL: the targets are the tree's own particles. 0, or the code of what is wrong. */
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
                                const int self[]);
-
-#endif

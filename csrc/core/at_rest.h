@@ -4,8 +4,7 @@
  * for each group of particles, often only to be sent to a device. What is here is not in its slot,
  * until jmemory_commit puts it there for those who look at slots.
  */
-#ifndef GRAPE6_AT_REST_H
-#define GRAPE6_AT_REST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -79,5 +78,3 @@ static inline int at_rest_store(double xm[4], const double x[3], double mass)
     memcpy(xm + 2, &b, sizeof b);
     return 1;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * begin with set_j and submit (GPU) or wait for collect, which knows what is wanted (CPU). Behind
  * the results are partial sums (partial.h), so that shares of j can be merged exactly.
  */
-#ifndef GRAPE6_BACKEND_H
-#define GRAPE6_BACKEND_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ extern const struct backend tree_backend_cuda;  /* octree on a GPU */
 
 /* Limbs of a partial row in a mode. */
 static inline int limbs_of(int mode) { return mode == MODE_DOUBLE ? 3 : 2; }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Each call is over when it returns; what the caller's stream had been given before comes first.
  */
-#ifndef GRAPE6_BACKEND_DEVICE_H
-#define GRAPE6_BACKEND_DEVICE_H
+#pragma once
 
 #include "core/backend.h"
 
@@ -87,5 +86,3 @@ struct device_arrays {
     int (*correct)(void *state, const struct g6x_hermite *h, int ni, double time, int move,
                    void *stream, struct device_particles *rows, int *held, struct fault *f);
 };
-
-#endif

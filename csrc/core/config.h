@@ -1,6 +1,5 @@
 /* config.h - the values of options from GRAPE6_CONFIG's file, GRAPE6_CLIENT and the environment. */
-#ifndef GRAPE6_CONFIG_H
-#define GRAPE6_CONFIG_H
+#pragma once
 
 struct options;
 struct process_options;
@@ -8,5 +7,3 @@ struct process_options;
 /* The client first, since the others may override what it sets; the file before the environment.
  * What is wrong in them becomes process->problem. */
 void config_read(struct process_options *process, struct options *initial);
-
-#endif

@@ -5,8 +5,7 @@
  * copies by the driver's own entry points, so that no call of a block step enters Python.
  * These declarations are compiled into the core and into the bridge module alike.
  */
-#ifndef GRAPE6_DEVICE_H
-#define GRAPE6_DEVICE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -84,5 +83,3 @@ struct fault;
  * G6X_E_PYTHON and a text where there is no device, or no Python that could open it. Calls
  * come one at a time, and from any thread. `wanted`: cuda was asked for, so look closely. */
 const struct bridge *python_bridge_start(int wanted, struct fault *f);
-
-#endif

@@ -1,9 +1,6 @@
 /* environment.h - variables that look as if they were the library's, and are not. */
-#ifndef GRAPE6_ENVIRONMENT_H
-#define GRAPE6_ENVIRONMENT_H
+#pragma once
 
 /* Prints a warning for each variable GRAPE6_* that is set and is neither an option, nor a test
  * hook, nor one of makefiles. */
 void environment_check(void);
-
-#endif

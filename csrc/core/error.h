@@ -1,6 +1,5 @@
 /* error.h - faults: their text, their one line on stderr, and the only abort. */
-#ifndef GRAPE6_ERROR_H
-#define GRAPE6_ERROR_H
+#pragma once
 
 #include "g6lib.h"
 
@@ -28,5 +27,3 @@ void error_print(const char *text);
 void error_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Copies a text to a caller's buffer of length bytes, always ending it. */
 void error_copy(const char *text, char *buffer, int length);
-
-#endif

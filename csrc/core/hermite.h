@@ -1,6 +1,5 @@
 /* hermite.h - the fourth-order Hermite scheme for the particles of a block on the host. */
-#ifndef GRAPE6_HERMITE_H
-#define GRAPE6_HERMITE_H
+#pragma once
 
 #include "shared/hermite_step.h"
 
@@ -14,5 +13,3 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
 int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                     const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
                     const double *noise, double (*xi)[3], double (*vi)[3]);
-
-#endif

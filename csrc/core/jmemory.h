@@ -4,8 +4,7 @@
  * Writing a slot only copies it and sets a bit; the rest is brought up to date by
  * jmemory_settle, once per force call and only for the slots that changed.
  */
-#ifndef GRAPE6_JMEMORY_H
-#define GRAPE6_JMEMORY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -142,5 +141,3 @@ int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, in
 /* x and v of a slot predicted to a time (3 doubles each), as the kernels predict. */
 void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
                      double v[3]);
-
-#endif

@@ -1,6 +1,5 @@
 /* lost.h - ranges of addresses whose particles were sent and are not here. */
-#ifndef GRAPE6_LOST_H
-#define GRAPE6_LOST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ static inline void lost_note(struct lost *lost, int *n, int64_t first, int64_t e
     if (first < l->first) l->first = first;
     if (end > l->end) l->end = end;
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * In every other build MISTAKE(...) is 0, and of the lines that ask for it no code is left.
  */
-#ifndef GRAPE6_MUTANTS_H
-#define GRAPE6_MUTANTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void mutants_hold(struct jmemory *j, int64_t address, double time);
 /* Lets go what mutants_hold held. */
 void mutants_let_go(struct jmemory *j);
 int g6_open(int clusterid); /* the exported one, or the host's */
-
-#endif

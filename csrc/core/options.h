@@ -1,6 +1,5 @@
 /* options.h - what GRAPE6_* environment variables and g6x_set_* decide. */
-#ifndef GRAPE6_OPTIONS_H
-#define GRAPE6_OPTIONS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -77,5 +76,3 @@ int options_get_double(const struct options *o, int key, double *value);
 
 /* Threads of a force call: as many as asked for, or as the affinity mask allows. */
 int options_threads(int asked);
-
-#endif

@@ -8,8 +8,7 @@
  * It is chosen from ORIGIN_SAMPLE particles, evenly spread over the addresses below nj: their
  * median is of the majority, wherever a few others are, and takes no time.
  */
-#ifndef GRAPE6_ORIGIN_H
-#define GRAPE6_ORIGIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ static inline int64_t origin_address(int64_t nj, int count, int sample)
 /* The origin of n sampled triples, finite for finite ones. Returns an exponent: half of them are
  * within 2^that of their median; EXPONENT_NONE if they are in one place. */
 int origin_choose(const double (*sample)[3], int n, double origin[3]);
-
-#endif

@@ -8,8 +8,7 @@
  * integers add exactly, so neither order nor grouping can change a bit of the result.
  * A block sum is rounded by at most 2^-41 (2^-81) of the row's largest.
  */
-#ifndef GRAPE6_PARTIAL_H
-#define GRAPE6_PARTIAL_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -63,5 +62,3 @@ void partial_add_block(struct partial_row *row, const double sum[NSUM], int limb
 void partial_merge(struct partial_row *row, const struct partial_row *other, int limbs);
 /* The sums as doubles, each rounded once; quiet NaN where the window is invalid. */
 void partial_value(const struct partial_row *row, double sum[NSUM]);
-
-#endif

@@ -12,8 +12,7 @@
  * Masses are near 2^60 and velocities near 1: all terms lie far from the ends of the
  * exponent range.
  */
-#ifndef GRAPE6_SCALE_H
-#define GRAPE6_SCALE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,3 @@ double scale_power_of_two(int shift);
 /* The same of any shift, in two factors: sums of very small or large terms underflow to 0 or a
  * denormal, or overflow, only after both. */
 void scale_factors(int shift, double factor[2]);
-
-#endif

@@ -5,8 +5,7 @@
  * A tile of a group's targets is summed from first to last entry of its list, in places relative to
  * the tile's box, so that the bits of a walk's forces depend on that walk alone.
  */
-#ifndef GRAPE6_WALKS_H
-#define GRAPE6_WALKS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ void walks_box(const double (*x)[3], int64_t count, double centre[3], double *ra
 /* Writes results of a group's target: NaN if the target had one, infinite if they do not fit a
  * double, both of which is noted. */
 void walks_output(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot);
-
-#endif

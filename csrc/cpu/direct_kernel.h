@@ -8,8 +8,7 @@
  * gives sub-sums over 32 chunks in the precision of the pair terms; the sub-sums are
  * added in double, first half of the block l = 0..15, then second half l = 0..15.
  */
-#ifndef GRAPE6_CPU_DIRECT_KERNEL_H
-#define GRAPE6_CPU_DIRECT_KERNEL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ struct direct_kernel {
 /* The best kernel that the machine has of the wanted instruction set (G6X_ISA_*), NULL if
  * it lacks it. */
 const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode);
-
-#endif

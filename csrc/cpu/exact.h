@@ -1,7 +1,6 @@
 /* exact.h - pairs in extended precision and the caller's units, for the few that the
  * kernels' arithmetic does not hold: very close ones, and ranges beyond its exponents. */
-#ifndef GRAPE6_CPU_EXACT_H
-#define GRAPE6_CPU_EXACT_H
+#pragma once
 
 #include "cpu/direct_kernel.h"
 
@@ -18,5 +17,3 @@ double cpu_exact_distance(const struct direct_job *job, int i, int64_t address);
  * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
  * snap, index, x, v, eps2 and coincidences. */
 void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);
-
-#endif

@@ -13,8 +13,7 @@
  * else is computed: lane l takes every VL-th address, in sub-sums of 32 of them; then the lanes are
  * added in halves, in double.
  */
-#ifndef GRAPE6_CPU_GRAPE5_KERNEL_H
-#define GRAPE6_CPU_GRAPE5_KERNEL_H
+#pragma once
 
 #include "cpu/direct_kernel.h"
 
@@ -89,5 +88,3 @@ struct grape5_kernel {
     /* Of the processor's estimates of 1/s: to be found once. */
     double (*correction)(void);
 };
-
-#endif

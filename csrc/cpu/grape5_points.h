@@ -5,8 +5,7 @@
  * was refused for lack of memory, holds NaNs of its own; a half that was never sent, or was no
  * number, a third.
  */
-#ifndef GRAPE6_CPU_GRAPE5_POINTS_H
-#define GRAPE6_CPU_GRAPE5_POINTS_H
+#pragma once
 
 #include "cpu/grape5_kernel.h"
 #include "core/error.h"
@@ -46,5 +45,3 @@ int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was
 /* Brings the packed form up to date for the first n; they are sound. Exponents that are not
  * G6X_AUTO are given. */
 void cpu_grape5_points_pack(struct grape5_points *p, int64_t n, const int given[3]);
-
-#endif

@@ -1,6 +1,5 @@
 /* grape5_sum.h - forces of a GRAPE-5 cluster's points on the CPU. */
-#ifndef GRAPE6_CPU_GRAPE5_SUM_H
-#define GRAPE6_CPU_GRAPE5_SUM_H
+#pragma once
 
 #include "cpu/grape5_points.h"
 
@@ -19,5 +18,3 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
                        struct grape5_sum *sum);
 /* As cpu_direct_kernel_choose. */
 const struct grape5_kernel *cpu_grape5_sum_kernel(int isa);
-
-#endif

@@ -1,6 +1,5 @@
 /* walks_kernel.h - what each instruction set supplies to walks: the forces on a tile of targets. */
-#ifndef GRAPE6_CPU_WALKS_KERNEL_H
-#define GRAPE6_CPU_WALKS_KERNEL_H
+#pragma once
 
 #include "core/walks.h"
 
@@ -25,5 +24,3 @@ struct walks_kernel {
     enum walk_fault (*tile)(const struct walks *w, const struct walk_group *g, int64_t first,
                             int count, struct walk_work *work);
 };
-
-#endif

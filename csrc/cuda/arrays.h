@@ -1,7 +1,6 @@
 /* arrays.h - callers' arrays on the device, and integrations whose particles live there: what
  * core/backend_device.h says of them; and walks. */
-#ifndef GRAPE6_CUDA_ARRAYS_H
-#define GRAPE6_CUDA_ARRAYS_H
+#pragma once
 
 #include "cuda/cuda.h"
 
@@ -29,5 +28,3 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, do
 int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f);
 int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *f);
 int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct fault *f);
-
-#endif

@@ -7,8 +7,7 @@
  *   arrays.h         callers' arrays on the device, integrations there, and walks
  *   jparticles.h     j particles on their way to the device, and their prediction
  */
-#ifndef GRAPE6_CUDA_H
-#define GRAPE6_CUDA_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -168,5 +167,3 @@ int cuda_device_clear_notes(struct cuda *c, struct fault *f);
 
 /* backend.c: an octree's forces, by the first device of a session's `state`. */
 int cuda_backend_tree(void *state, struct tree_errand *errand, struct fault *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* force.h - a force call of one device: i particles to the device, launches, results, and what is
  * left to the host. */
-#ifndef GRAPE6_CUDA_FORCE_H
-#define GRAPE6_CUDA_FORCE_H
+#pragma once
 
 #include "cuda/cuda.h"
 
@@ -78,5 +77,3 @@ int cuda_results_wait(struct cuda *c, int count, struct fault *f);
 int cuda_results_are_there(const struct cuda *c);
 /* Whether any launch of the call may have left pairs to the host. */
 int cuda_results_any_left(const struct cuda *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* jparticles.h - j particles on their way from the host to their slots on the device, and their
  * prediction. */
-#ifndef GRAPE6_CUDA_JPARTICLES_H
-#define GRAPE6_CUDA_JPARTICLES_H
+#pragma once
 
 #include "cuda/cuda.h"
 
@@ -35,5 +34,3 @@ struct cuda_arrivals cuda_jparticles_arrivals(const struct cuda *c);
 int cuda_jparticles_few_are_within(const struct cuda *c);
 /* and to be called when it has been launched. */
 void cuda_jparticles_has_predicted(struct cuda *c);
-
-#endif

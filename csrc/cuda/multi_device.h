@@ -1,7 +1,6 @@
 /* multi_device.h - the devices of a session, a layer above one device (cuda.h), which knows nothing
  * of it. The first one does alone whatever does not pay to be shared, or cannot be. */
-#ifndef GRAPE6_CUDA_MULTI_DEVICE_H
-#define GRAPE6_CUDA_MULTI_DEVICE_H
+#pragma once
 
 #include "cuda/cuda.h"
 
@@ -30,5 +29,3 @@ int cuda_multi_device_submit(void *state, const struct targets *targets, struct 
 int cuda_multi_device_collect(void *state, unsigned want, int count, struct results *results,
                               struct fault *f);
 int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct fault *f);
-
-#endif

@@ -1,6 +1,5 @@
 /* embed.h - what bridge.c hands to the starter of the bridge module (python/embed.c). */
-#ifndef GRAPE6_PYTHON_EMBED_H
-#define GRAPE6_PYTHON_EMBED_H
+#pragma once
 
 #include "core/device.h"
 
@@ -20,5 +19,3 @@ typedef int embed_starter(struct embed *how, const struct bridge **bridge);
 #define EMBED_STARTER "grape6_bridge_start"
 
 enum { EMBED_BUILD = (sizeof(struct device) << 16) + (sizeof(struct bridge) << 4) + 3 };
-
-#endif

@@ -1,6 +1,5 @@
 /* find_python.h - finds the Python to embed, by looking at files alone. */
-#ifndef GRAPE6_PYTHON_FIND_PYTHON_H
-#define GRAPE6_PYTHON_FIND_PYTHON_H
+#pragma once
 
 enum { PLACE = 1024, VERSION = 8, REASON = 256 };
 
@@ -34,5 +33,3 @@ int python_site_packages_exists(char *path, const char *format, ...)
 int python_site_packages_setting(const char *file, const char *name, char *value);
 /* Takes the last n parts off a path. */
 void python_site_packages_up(char *path, int n);
-
-#endif

@@ -1,7 +1,6 @@
 /* closed_ids.h - the cluster ids that were closed since the last open: calls on them are refused,
  * and do not open them again. 16 bytes an id; the caller holds the registry's lock. */
-#ifndef GRAPE6_SESSION_CLOSED_IDS_H
-#define GRAPE6_SESSION_CLOSED_IDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ int session_closed_ids_has(int64_t id);
 /* How many there are. */
 int64_t session_closed_ids_count(void);
 void session_closed_ids_clear(void);
-
-#endif

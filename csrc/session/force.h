@@ -1,7 +1,6 @@
 /* force.h - the force call of a session: firsthalf, lasthalf and lists. All
  * take a locked session and return 0 or a fault code. */
-#ifndef GRAPE6_SESSION_FORCE_H
-#define GRAPE6_SESSION_FORCE_H
+#pragma once
 
 #include "session/output.h"
 #include "session/session.h"
@@ -67,6 +66,4 @@ void session_force_free(struct session *s);
 #ifdef GRAPE6_FAULT_INJECTION
 /* Test builds: from now on the sum of particle i is wrong in a high bit (-1: of none). */
 void session_force_spoil_row(int i);
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* force_device.h - callers' arrays in the memory of the session's device. All take a locked session
  * and return 0 or a fault code; on the CPU, which has no such memory, G6X_E_NO_DEVICE. */
-#ifndef GRAPE6_SESSION_FORCE_DEVICE_H
-#define GRAPE6_SESSION_FORCE_DEVICE_H
+#pragma once
 
 #include "core/backend_device.h"
 #include "session/session.h"
@@ -18,5 +17,3 @@ int session_force_device_receive(struct session *s, const struct device_particle
 /* Ends the last force call, as a firsthalf does. */
 int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],
                                    void *stream);
-
-#endif

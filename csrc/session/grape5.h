@@ -1,7 +1,6 @@
 /* grape5.h - a GRAPE-5 cluster whose particles and sums are its own: on the CPU, in mode
  * grape. The session is locked. */
-#ifndef GRAPE6_SESSION_GRAPE5_H
-#define GRAPE6_SESSION_GRAPE5_H
+#pragma once
 
 #include "session/session.h"
 
@@ -14,5 +13,3 @@ int session_grape5_set(struct session *s, int halves, int address, int n, const 
 int session_grape5_run(struct session *s, const double *eps2, int each);
 /* Hands over results; NaN in place of those beyond a double. */
 int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* hermite_device.h - Hermite integrations whose particles live on the session's device. All take a
  * locked session and return a fault code, or what g6lib.h says. */
-#ifndef GRAPE6_SESSION_HERMITE_DEVICE_H
-#define GRAPE6_SESSION_HERMITE_DEVICE_H
+#pragma once
 
 #include "session/session.h"
 
@@ -13,5 +12,3 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
                                    double time, void *stream);
 int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
                                    double time, int what, void *stream);
-
-#endif

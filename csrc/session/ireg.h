@@ -1,7 +1,6 @@
 /* ireg.h - i particles that stay on the board between calls: of the low-level GRAPE-6 calls and
  * of GRAPE-5. */
-#ifndef GRAPE6_SESSION_IREG_H
-#define GRAPE6_SESSION_IREG_H
+#pragma once
 
 /* One i particle per pipe; nip and njp as the caller set them. */
 struct pipes {
@@ -13,5 +12,3 @@ struct pipes {
 /* Makes room, the new pipes zero; 0 or G6X_E_MEMORY, and then all is as before. */
 int session_ireg_grow(struct pipes *p, int room);
 void session_ireg_free(struct pipes *p);
-
-#endif

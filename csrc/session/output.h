@@ -1,6 +1,5 @@
 /* output.h - results on their way to the caller's arrays. */
-#ifndef GRAPE6_SESSION_OUTPUT_H
-#define GRAPE6_SESSION_OUTPUT_H
+#pragma once
 
 #include "session/session.h"
 
@@ -30,5 +29,3 @@ int session_output_early(struct session *s, struct outputs *o, unsigned want);
 void session_output_rows(struct session *s, struct outputs *o, int first, int end);
 /* The code of a call whose rows were all handed over. */
 int session_output_verdict(struct session *s, const struct outputs *o);
-
-#endif

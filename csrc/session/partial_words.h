@@ -1,6 +1,5 @@
 /* partial_words.h - partial sums as integers that callers keep, send and merge. */
-#ifndef GRAPE6_SESSION_PARTIAL_WORDS_H
-#define GRAPE6_SESSION_PARTIAL_WORDS_H
+#pragma once
 
 #include "session/session.h"
 
@@ -10,5 +9,3 @@ int session_partial_words_get(struct session *s, int ni, long long *words);
 int session_partial_words_add(int ni, long long *sum, const long long *words, struct fault *f);
 int session_partial_words_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                                 double *pot, struct fault *f);
-
-#endif

@@ -8,8 +8,7 @@
  * (membarrier), and waits while `writing`. So under the lock all is as if each of these writes had
  * been made under it.
  */
-#ifndef GRAPE6_SESSION_QUICK_WRITE_H
-#define GRAPE6_SESSION_QUICK_WRITE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -86,5 +85,3 @@ static inline int quick_write(int64_t id, int address, int index, double time, d
     quick_end(s);
     return written;
 }
-
-#endif

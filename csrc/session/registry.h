@@ -1,7 +1,6 @@
 /* registry.h - the open sessions by their ids: opened, found, locked and closed, and what belongs
  * to no session: its error, and the options of those to come. */
-#ifndef GRAPE6_SESSION_REGISTRY_H
-#define GRAPE6_SESSION_REGISTRY_H
+#pragma once
 
 #include "session/session.h"
 
@@ -39,5 +38,3 @@ int session_registry_set_initial(int key, int value);
 int session_registry_set_initial_double(int key, double value);
 /* Id of the session that was used last. */
 int64_t session_registry_recent(void);
-
-#endif

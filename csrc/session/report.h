@@ -1,6 +1,5 @@
 /* report.h - what GRAPE6_LOG=info tells of a session: what it uses, and how full its calls were. */
-#ifndef GRAPE6_SESSION_REPORT_H
-#define GRAPE6_SESSION_REPORT_H
+#pragma once
 
 struct session;
 
@@ -9,5 +8,3 @@ struct session;
 void session_report_start(const struct session *s);
 /* At its close or at the exit of the process that opened it: once, if there were calls. */
 void session_report_calls(struct session *s);
-
-#endif

@@ -4,8 +4,7 @@
  * Sessions are never freed, only reused, so that a thread that holds a pointer while
  * another closes the session finds it closed, not gone.
  */
-#ifndef GRAPE6_SESSION_H
-#define GRAPE6_SESSION_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -106,5 +105,3 @@ enum { SESSION_NAME = 48 };
 const char *session_name(int64_t id, char name[SESSION_NAME]);
 /* The session that was used last: a guess that saves the registry's lock. */
 extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));
-
-#endif

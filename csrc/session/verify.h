@@ -1,6 +1,5 @@
 /* verify.h - GRAPE6_VERIFY: rows recomputed on the CPU in extended precision. */
-#ifndef GRAPE6_SESSION_VERIFY_H
-#define GRAPE6_SESSION_VERIFY_H
+#pragma once
 
 #include "session/session.h"
 
@@ -9,5 +8,3 @@ struct direct_job;
 /* Compares a fraction of the rows of the call that was just computed, others each time; `job` is
  * the call, `want` says whether jerks are there. 0 or G6X_E_VERIFY. */
 int session_verify_rows(struct session *s, const struct direct_job *job, unsigned want);
-
-#endif

@@ -1,6 +1,5 @@
 /* walks.h - the calls of many walks in one, on a locked session; see core/walks.h. */
-#ifndef GRAPE6_SESSION_WALKS_H
-#define GRAPE6_SESSION_WALKS_H
+#pragma once
 
 #include "core/walks.h"
 
@@ -14,5 +13,3 @@ int session_walks_retrieve(struct session *s, int tag, struct walks *w);
 void session_walks_free(struct session *s);
 /* Makes NaN of all results. */
 void session_walks_fill_nan(const struct walks *w);
-
-#endif

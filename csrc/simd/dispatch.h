@@ -2,8 +2,7 @@
  *
  * A new one takes a row here, its operations in simd/<name>.h, its number in g6lib.h and g6lib.f90,
  * and its flags in CMakeLists.txt. */
-#ifndef GRAPE6_SIMD_DISPATCH_H
-#define GRAPE6_SIMD_DISPATCH_H
+#pragma once
 
 /* name, number G6X_ISA_..., what the processor must have; of two that it has, the later is better.
  */
@@ -33,5 +32,3 @@
 int simd_dispatch(int isa);
 /* The name of that one. */
 const char *simd_dispatch_name(int isa);
-
-#endif

@@ -2,8 +2,7 @@
  *   tree/backend.c   j particles and targets, and what of these the tree takes
  *   tree/results.c   sums, neighbours and lists
  */
-#ifndef GRAPE6_TREE_BACKEND_H
-#define GRAPE6_TREE_BACKEND_H
+#pragma once
 
 #include "core/backend.h"
 #include "tree/tree.h"
@@ -61,5 +60,3 @@ int tree_results_finish(void *state, unsigned want, int count, struct results *r
 int tree_results_partials(void *state, const struct partial_row **rows, struct fault *f);
 int tree_results_neighbours(void *state, int i, const double *h2, const int32_t **index,
                             int64_t *count, struct fault *f);
-
-#endif

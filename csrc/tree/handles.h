@@ -1,6 +1,5 @@
 /* handles.h - the trees that programs have opened, and the numbers by which they go. */
-#ifndef GRAPE6_TREE_HANDLES_H
-#define GRAPE6_TREE_HANDLES_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -24,5 +23,3 @@ void tree_handles_release(struct tree_handle *p);
 void tree_handles_remove(int handle);
 /* Frees one that was not added. */
 void tree_handles_free(struct tree_handle *p);
-
-#endif

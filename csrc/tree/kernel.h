@@ -1,7 +1,6 @@
 /* kernel.h - what each instruction set supplies to the tree: walking a group of targets
  * through cells, and summing what the walk has found. */
-#ifndef GRAPE6_TREE_KERNEL_H
-#define GRAPE6_TREE_KERNEL_H
+#pragma once
 
 #include "tree/tree.h"
 
@@ -66,5 +65,3 @@ struct tree_kernel {
     void (*sum)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
                 const float (*local)[TREE_SUPER], int at, struct tree_sums *sums);
 };
-
-#endif

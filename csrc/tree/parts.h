@@ -2,8 +2,7 @@
  * many at one place. They are divided into parts, each with a tree in a box and units of its own,
  * or, of a few, with none. Particles at one place are one source of their parts, their place.
  */
-#ifndef GRAPE6_TREE_PARTS_H
-#define GRAPE6_TREE_PARTS_H
+#pragma once
 
 #include "tree/tree.h"
 
@@ -38,5 +37,3 @@ int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
 
 /* tree/build.c: a tree in one box, whatever it resolves. */
 int tree_build_one(struct tree *t, const struct tree_input *in, int threads);
-
-#endif

@@ -1,7 +1,6 @@
 /* sources.h - the j particles as a tree takes them: those that are set, in the order of their
  * addresses, predicted to a time. */
-#ifndef GRAPE6_TREE_SOURCES_H
-#define GRAPE6_TREE_SOURCES_H
+#pragma once
 
 #include "core/jmemory.h"
 
@@ -19,5 +18,3 @@ int tree_sources_collect(struct sources *s, const struct jmemory *j, int64_t nj,
 /* Number of the particle at an address, or -1. */
 int32_t tree_sources_number(const struct sources *s, int32_t address);
 void tree_sources_free(struct sources *s);
-
-#endif

@@ -6,8 +6,7 @@
  * walk per hyper, super and group decides which cells act on it as expansions, and what is left to
  * its parts; in the end leaves act particle by particle.
  */
-#ifndef GRAPE6_TREE_H
-#define GRAPE6_TREE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -104,5 +103,3 @@ float tree_motion_widen_frame(struct tree_box *box, const struct tree_input *tar
 int tree_motion_load_velocities(const struct tree_box *box, const struct tree_input *in,
                                 struct tree_points *p, int threads);
 int tree_motion_make(struct tree *t);
-
-#endif

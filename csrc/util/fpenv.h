@@ -1,7 +1,6 @@
 /* fpenv.h - the floating-point environment that the library computes in: no traps, round to
  * nearest. The host's is put back as it was. */
-#ifndef GRAPE6_FPENV_H
-#define GRAPE6_FPENV_H
+#pragma once
 
 #include <fenv.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ static inline void fpenv_flush(int on) { (void)on; }
 #endif
 
 static inline void fpenv_leave(const fenv_t *host) { (void)fesetenv(host); }
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h - the only allocation of the library. */
-#ifndef GRAPE6_MEMORY_H
-#define GRAPE6_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,6 +26,4 @@ void memory_free_all(const struct memory_array *array);
 /* Test builds: the n-th allocation from now fails, once (0: none). Returns how many were left
  * to the last one set, 0 if it has failed. */
 long memory_fail_at(long n);
-#endif
-
 #endif

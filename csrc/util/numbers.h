@@ -1,6 +1,5 @@
 /* numbers.h - doubles by their bits, since a comparison with NaN may trap, and whole numbers. */
-#ifndef GRAPE6_NUMBERS_H
-#define GRAPE6_NUMBERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) 
 
 /* n / step, rounded up. */
 static inline int64_t ceil_div(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
-#endif

@@ -1,11 +1,8 @@
 /* radix_sort.h - a stable sort of 63-bit keys on several threads. */
-#ifndef GRAPE6_RADIX_SORT_H
-#define GRAPE6_RADIX_SORT_H
+#pragma once
 
 #include <stdint.h>
 
 /* Sorts keys and the numbers with them, ascending; equal keys keep their order. 0 or G6X_E_MEMORY.
  */
 int radix_sort(int64_t n, uint64_t *key, int32_t *number, int threads);
-
-#endif

@@ -1,6 +1,5 @@
 /* threads.h - a pool of threads that wait for short work. */
-#ifndef GRAPE6_THREADS_H
-#define GRAPE6_THREADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline void threads_pause(void)
     __asm__ volatile("yield");
 #endif
 }
-
-#endif

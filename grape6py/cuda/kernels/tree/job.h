@@ -1,7 +1,6 @@
 /* job.h - what the kernels of the tree are told: one structure for all of them. Python reads
  * this file, and fills the structure by the names of its fields (cuda/tree/build.py). */
-#ifndef GRAPE6_TREE_JOB_H
-#define GRAPE6_TREE_JOB_H
+#pragma once
 
 enum { TREE_COUNTERS = 64 };
 
@@ -94,5 +93,3 @@ struct tree_card_job {
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t from_root; /* groups walk from the root: there are no supers */
 };
-
-#endif
