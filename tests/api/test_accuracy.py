@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grape6py import models, reference
-from particles import Cloud, assert_zero
+from particles import Cloud, assert_zero, relative
 
 # median and largest relative error at N = 16384
 LIMITS = {
@@ -46,13 +46,8 @@ def truth(n, seed, eps2=0.0, step=1, extended=True):
 
 def errors(found, exact):
     """Relative error of each row of acc, jerk and pot."""
-    out = {}
-    for name in ("acc", "jerk", "pot"):
-        expected = getattr(exact, name).reshape(len(exact.pot), -1)
-        difference = getattr(found, name).reshape(expected.shape) - expected
-        size = np.sqrt((expected**2).sum(1))
-        out[name] = (np.sqrt((difference**2).sum(1)) / size).astype(float)
-    return out
+    names = "acc", "jerk", "pot"
+    return {name: relative(getattr(found, name), getattr(exact, name)) for name in names}
 
 
 def forces(session, source, rows=slice(None), eps2=0.0):
@@ -62,8 +57,7 @@ def forces(session, source, rows=slice(None), eps2=0.0):
     return found
 
 
-@pytest.mark.parametrize("eps2", [0.0, 1e-4], ids=["unsoftened", "softened"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("eps2", "seed"), [(0.0, 1), (1e-4, 2)], ids=["unsoftened", "softened"])
 def test_plummer_spheres_are_within_the_published_errors(new_session, mode, isa, eps2, seed):
     session, step = new_session(precision=mode, isa=isa), 3
     found = forces(session, plummer(4096, seed), slice(0, None, step), eps2=eps2)
@@ -131,7 +125,7 @@ def wide(decades, velocity, outliers):
     return source, exact
 
 
-@pytest.mark.parametrize("velocity", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("velocity", [1e-12, 1e12])
 @pytest.mark.parametrize("decades", [0, 15])
 def test_wide_ranges_of_mass_distance_and_velocity(new_session, mode, isa, decades, velocity):
     source, exact = wide(decades, velocity, outliers=mode != "single")
@@ -140,14 +134,6 @@ def test_wide_ranges_of_mass_distance_and_velocity(new_session, mode, isa, decad
     for name, error in errors(found, exact).items():
         assert np.median(error) <= limit, name
         assert error.max() <= 1e3 * limit, name
-
-
-def test_instruction_sets_agree_within_the_errors_of_the_mode(new_session, mode, isa):
-    source = plummer(4096, 1)
-    best = forces(new_session(precision=mode, isa=isa), source)
-    base = forces(new_session(precision=mode, isa="base"), source)
-    for name, error in errors(best, base).items():
-        assert np.median(error) <= 2 * SMALLER_N * LIMITS[mode][name][0]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -191,14 +191,11 @@ def test_a_body_whose_time_it_is_already_stays_as_it_is():
 
 def test_a_step_is_not_shortened_by_the_rounding_of_forces():
     """A body whose forces cancel but for their errors, as that of a star amid its planets."""
-    b = Bodies(3, 3)
-    b.a[:], b.j[:], b.jerk[:] = 0, 0, 0
-    b.acc[:] = 1e-9
+    b, again = Bodies(3, 3), Bodies(3, 3)
+    for each in (b, again):
+        each.a[:], each.j[:], each.jerk[:], each.acc[:] = 0, 0, 0, 1e-9
     assert b.correct() == 0
     assert (b.dt <= 0.125 / 16).all()
-    again = Bodies(3, 3)
-    again.a[:], again.j[:], again.jerk[:] = 0, 0, 0
-    again.acc[:] = 1e-9
     again.t[:] = 0.125
     assert again.correct(0.25, noise=np.full(3, 1e-9), dtmax=0.5) == 0
     assert (again.dt == 0.25).all()

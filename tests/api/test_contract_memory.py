@@ -11,25 +11,13 @@ pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
 ORIGIN = np.zeros((1, 3))
 
 
-@pytest.mark.parametrize("nj", [10, 3, 50, 1, 49], ids=lambda n: f"3.11-3.37-nj{n}")
-def test_only_addresses_below_nj_pull(exact, nj):
+def test_3_11_3_37_only_addresses_below_nj_pull(exact):
     source = cloud(50)
     exact.put_cloud(source)
-    exact.force(50, ORIGIN)
-    found = exact.force(nj, ORIGIN, h2=np.inf)
-    assert_force(found, direct(ORIGIN, ORIGIN, [-1], source.take(range(nj))), 1e-13)
-    assert exact.neighbours(0) == (0, nj, list(range(nj)))
-
-
-def test_2_3_addresses_may_come_in_any_order(exact):
-    source = cloud(300)
-    order = np.random.default_rng(2).permutation(300)
-    exact.put_cloud(source)
-    expected = exact.force(300, source.x, source.v, source.index)
-    for address in order:
-        exact.put(int(address), int(source.index[address]), source.mass[address],
-                  source.x[address], source.v[address])  # fmt: skip
-    assert exact.force(300, source.x, source.v, source.index).bits() == expected.bits()
+    for nj in (50, 10, 3, 50, 1, 49):
+        found = exact.force(nj, ORIGIN, h2=np.inf)
+        assert_force(found, direct(ORIGIN, ORIGIN, [-1], source.take(range(nj))), 1e-13)
+        assert exact.neighbours(0) == (0, nj, list(range(nj)))
 
 
 def test_2_3_the_last_write_to_an_address_wins(session):
@@ -39,11 +27,7 @@ def test_2_3_the_last_write_to_an_address_wins(session):
     found = session.force(1, ORIGIN)
     assert found.acc[0].tolist() == pytest.approx([0, 0, 1])
     assert found.nearest[0] == 3
-
-
-def test_2_3_a_bulk_write_with_one_address_twice_keeps_the_later(session):
-    source = cloud(3)
-    session.put_cloud(source, [0, 0, 0])
+    session.put_cloud(cloud(3), [0, 0, 0])
     assert session.force(1, ORIGIN).nearest[0] == 2
 
 
@@ -57,11 +41,13 @@ def test_unset_slots_have_no_mass_and_are_nobodys_neighbour(session, address):
     assert session.neighbours(0) == (0, 1, [77])
 
 
-def test_row15_nj_above_the_highest_address_set_counts_nothing(session):
+@pytest.mark.parametrize("nj", [5000, 2147483647], ids=["row15", "row27"])
+def test_nj_above_the_highest_address_set_counts_nothing(session, nj):
     source = cloud(20)
     session.put_cloud(source)
     expected = session.force(20, source.x, source.v, source.index)
-    found = session.force(5000, source.x, source.v, source.index, h2=np.inf)
+    found = session.force(nj, source.x, source.v, source.index, h2=np.inf)
+    assert found.code == 0
     assert_same(found, expected)
     assert session.neighbours(0)[1] == 19
 
@@ -107,38 +93,12 @@ def test_3_29_massless_particles_pull_nothing_but_are_there(session):
     assert_zero(only_massless)
 
 
-def test_3_10_potential_is_never_positive(session):
-    session.put(0, 1, 0.0, (1, 0, 0))
-    for nj in (0, 1):
-        assert (session.force(nj, ORIGIN, index=[1]).pot <= 0).all()
-    source = cloud(40)
-    session.put_cloud(source)
-    assert (session.force(40, source.x, source.v, source.index).pot < 0).all()
-
-
 def test_2_5_signs_of_a_single_pair(session):
     session.put(0, 1, 8.0, (2, 0, 0), v=(1, 1, 0))
     found = session.force(1, ORIGIN)
     assert found.acc[0] == pytest.approx([2, 0, 0], rel=1e-6)
     assert found.jerk[0] == pytest.approx([-2, 1, 0], rel=1e-6)
     assert found.pot[0] == pytest.approx(-4, rel=1e-6)
-
-
-def test_2_5_softened_sums_follow_the_formula(exact):
-    source = cloud(200)
-    exact.put_cloud(source)
-    found = exact.force(200, source.x, source.v, source.index, eps2=0.01)
-    assert_force(found, direct(source.x, source.v, source.index, source, eps2=0.01), 1e-13)
-
-
-def test_2_13_closing_and_opening_again_needs_no_more_than_a_resend(session):
-    source = cloud(30)
-    for _ in range(3):
-        session.put_cloud(source)
-        found = session.force(30, source.x, source.v, source.index)
-        assert session.close() == 0
-        assert capi.call("g6_open", session.cluster) == 0
-        assert found.code == 0
 
 
 def test_2_9_recovery_calls_change_nothing(session):

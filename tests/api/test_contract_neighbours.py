@@ -27,21 +27,17 @@ def test_3_38_2_6_lists_are_those_of_brute_force(session):
     assert [session.neighbours(i) for i in range(500)] == [(0, len(e), e) for e in expected]
 
 
-@pytest.mark.parametrize("h2", [0.0, -1.0, -np.inf, np.nan, -0.0], ids=lambda h: f"row12-h2={h}")
-def test_no_list_for_zero_negative_or_nan_radius(session, h2):
-    spread(session, [1, 2], [1.0, 1e-3])
-    found = session.force(2, ORIGIN, h2=h2)
-    assert found.code == 0
-    assert np.isfinite(found.acc).all()
-    assert session.neighbours(0) == (0, 0, [])
-
-
-@pytest.mark.parametrize("h2", [np.inf, 1.7e308, 1e80], ids=lambda h: f"row12-3.22-h2={h}")
-def test_an_infinite_radius_holds_everybody(session, h2):
+def test_row12_3_22_radii_that_hold_nobody_or_everybody(session):
+    """Each on its own, and in one block."""
+    nobody, everybody = [0.0, -1.0, -np.inf, np.nan, -0.0], [np.inf, 1.7e308, 1e80]
     spread(session, [5, 3, 4], [1.0, 1e30, 1e-30])
-    session.force(3, np.zeros((2, 3)), index=[9, 4], h2=h2)
-    assert session.neighbours(0) == (0, 3, [3, 4, 5])
-    assert session.neighbours(1) == (0, 2, [3, 5])
+    for h2 in *([each] for each in nobody + everybody), nobody + everybody:
+        found = session.force(3, np.zeros((len(h2), 3)), index=[4] * len(h2), h2=h2)
+        assert found.code == 0
+        assert np.isfinite(found.acc).all()
+        for pipe, each in enumerate(h2):
+            whole = [3, 5] if each in everybody else []
+            assert session.neighbours(pipe) == (0, len(whole), whole), each
 
 
 def test_2_6_the_test_is_softened_and_includes_the_edge(exact):
@@ -57,20 +53,13 @@ def test_2_6_h2_equal_to_eps2_gives_empty_lists(session):
     assert {session.neighbours(i)[1] for i in range(100)} == {0}
 
 
-def test_2_6_each_i_particle_has_its_own_radius(session):
-    spread(session, [1, 2, 3], [1.0, 2.0, 3.0])
-    session.force(3, np.zeros((4, 3)), h2=[1.5, 0.0, 99.0, 4.1])
-    assert [session.neighbours(i)[2] for i in range(4)] == [[1], [], [1, 2, 3], [1, 2]]
-
-
-@pytest.mark.parametrize("limit", [0, 1, 4, 5, 6], ids=lambda n: f"row24-3.21-maxlength{n}")
-def test_overflow_gives_the_lowest_indices_and_the_true_length(session, limit):
+def test_row24_3_21_overflow_gives_the_lowest_indices_and_the_true_length(session):
     spread(session, [9, -4, 2147483647, 0, 7], [1.0, 2.0, 3.0, 4.0, 5.0])
     session.force(5, ORIGIN, h2=np.inf)
     assert capi.call("g6_read_neighbour_list", session.cluster) == 0
     whole = [-4, 0, 7, 9, 2147483647]
-    assert session.neighbours(0, limit) == (int(limit < 5), 5, whole[:limit])
-    assert session.neighbours(0, 100) == (0, 5, whole)
+    for limit in (0, 1, 4, 5, 6, 100):
+        assert session.neighbours(0, limit) == (int(limit < 5), 5, whole[:limit])
 
 
 def test_row24_lists_of_any_length_fit(session):
@@ -128,28 +117,6 @@ def test_3_2_the_particle_itself_is_listed_only_on_request(session):
     assert found.acc[0, 1] == pytest.approx(0.25)
 
 
-@pytest.mark.backends("cpu")
-@pytest.mark.parametrize(
-    ("env", "expected"),
-    [
-        ({}, "[2]"),
-        ({"GRAPE6_NPIPES": "256"}, "[2]"),
-        ({"GRAPE6_NEIGHBOUR_SELF": "1"}, "[1, 2]"),
-        ({"GRAPE6_CLIENT": "kira"}, "[1, 2]"),
-        ({"GRAPE6_CLIENT": "ph4"}, "[2]"),
-    ],
-    ids=["3.2-default", "3.2-npipes", "3.2-asked", "3.2-kira", "3.2-ph4"],
-)
-def test_environment_decides_on_the_particle_itself(env, expected):
-    script = """
-s = Session(0)
-s.put(0, 1, 1.0, (0, 0, 0)); s.put(1, 2, 1.0, (0, 2, 0))
-s.force(2, [[0, 0, 0]], index=[1], h2=9.0)
-print(s.neighbours(0)[2])
-"""
-    assert capi.run_python(script, **env).stdout.strip() == expected
-
-
 def test_2_7_nearest_neighbours_are_those_of_brute_force(session):
     source = cloud(2100, seed=7)
     source.index[:] = np.random.default_rng(1).permutation(10**6)[:2100]
@@ -197,15 +164,8 @@ def test_2_7_a_distinct_particle_at_the_same_place_is_the_nearest(session):
     assert session.force(3, ORIGIN, index=[4]).nearest[0] == 5
 
 
-@pytest.mark.parametrize("separation", [1e-2, 1e-4, 1e-6])
-def test_2_7_a_large_softening_does_not_blur_who_is_nearest(session, separation):
-    spread(session, [10, 11, 12], [2 * separation, separation, 1.0])
-    for eps2 in (0.0, 1e-4, 1.0, 100.0):
-        assert session.force(3, ORIGIN, eps2=eps2).nearest[0] == 11, eps2
-
-
-def test_2_7_every_i_particle_of_a_long_block_has_its_own_nearest(session):
-    spread(session, range(200), np.arange(200.0))
-    x = np.zeros((200, 3))
-    x[:, 1] = np.arange(200) + 0.25
-    assert session.force(200, x, index=np.arange(200)).nearest.tolist() == [*range(1, 200), 198]
+def test_2_7_a_large_softening_does_not_blur_who_is_nearest(session):
+    for separation in (1e-2, 1e-4, 1e-6):
+        spread(session, [10, 11, 12], [2 * separation, separation, 1.0])
+        for eps2 in (0.0, 1e-4, 1.0, 100.0):
+            assert session.force(3, ORIGIN, eps2=eps2).nearest[0] == 11, (separation, eps2)

@@ -17,12 +17,10 @@ ROWS = np.r_[0:40, 1020:1030, 3400:3420]
 X, V, INDEX = (np.ascontiguousarray(a[ROWS]) for a in (SOURCE.x, SOURCE.v, SOURCE.index))
 
 
-def partial(session, nj):
+def partial(session, nj, x=X, code=0):
     """Words of one share, from a firsthalf alone."""
-    words = np.full((len(X), WORDS), 777, np.int64)
-    assert session.first(nj, X, V, INDEX, eps2=1e-6) == 0
-    assert capi.call("g6x_get_partial", session.cluster, len(X), words) == 0
-    return words
+    session.first(nj, x, V, INDEX, eps2=1e-6)
+    return session.partial(len(x), code)
 
 
 def merged(shares):
@@ -42,48 +40,32 @@ def share(new_session, precision, isa, blocks, scale):
     """A session that holds these blocks of 1024 addresses, packed, with a given scale."""
     session = new_session(precision=precision, isa=isa)
     for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale, strict=True):
-        session.set_int(f"G6X_SCALE_{key}", int(value))
-    rows = np.concatenate([np.arange(1024 * b, min(1024 * (b + 1), N)) for b in blocks])
+        session.set_int(f"G6X_SCALE_{key}", value)
+    rows = np.flatnonzero(np.isin(np.arange(N) // 1024, blocks))
     session.put_cloud(SOURCE.take(rows))
     session.set_ti(0.25)
     return partial(session, len(rows))
 
 
 def whole(new_session, precision, isa):
-    session, scale = new_session(precision=precision, isa=isa), np.zeros(3, np.int32)
+    session = new_session(precision=precision, isa=isa)
     session.put_cloud(SOURCE)
     session.set_ti(0.25)
-    assert capi.call("g6x_get_scale", session.cluster, N, scale) == 0
-    return session, scale, session.force(N, X, V, INDEX, eps2=1e-6)
+    return session, session.scale(N), session.force(N, X, V, INDEX, eps2=1e-6)
 
 
 def test_shares_in_whole_blocks_merge_to_the_bits_of_one_cluster(new_session, mode, isa):
     _, scale, expected = whole(new_session, mode, isa)
-    for cut in ([[0], [1, 2, 3]], [[0, 2], [1, 3]], [[3], [2], [1], [0]]):
+    for cut in ([[0], [1, 2, 3]], [[0, 2], [1, 3], []], [[3], [2], [], [1], [0]]):
         parts = [share(new_session, mode, isa, blocks, scale) for blocks in cut]
         assert forces(merged(parts)).bits() == expected.bits(), cut
 
 
-def test_the_order_of_merging_does_not_matter(new_session):
-    _, scale, expected = whole(new_session, "grape", None)
-    parts = [share(new_session, "grape", None, [b], scale) for b in range(4)]
-    bits = {forces(merged(order)).bits() for order in itertools.permutations(parts)}
-    pairs = merged([merged(parts[:2]), merged(parts[2:])])
-    assert bits | {forces(pairs).bits()} == {expected.bits()}
-
-
-def test_one_cluster_alone_gives_its_own_force(new_session, mode):
+def test_partial_sums_can_be_had_before_and_after_lasthalf(new_session, mode):
     session, _, expected = whole(new_session, mode, None)
-    assert forces(partial(session, N)).bits() == expected.bits()
-
-
-def test_partial_sums_can_be_had_before_and_after_lasthalf(new_session):
-    session, _, expected = whole(new_session, "grape", None)
     before = partial(session, N)
-    after = np.zeros_like(before)
-    assert session.last(N, X, V, INDEX).bits() == expected.bits()
-    assert capi.call("g6x_get_partial", session.cluster, len(X), after) == 0
-    assert (before == after).all()
+    assert session.last(N, X, V, INDEX).bits() == forces(before).bits() == expected.bits()
+    assert (before == session.partial(len(X))).all()
 
 
 @pytest.mark.parametrize("ni", [10, 300])
@@ -93,38 +75,27 @@ def test_row09_pairs_at_one_place_are_counted_once_with_partial_sums_between(ses
     session.put_cloud(source)
     args = 1100, source.x[:ni], source.v[:ni], source.index[:ni]
     pairs = {10: 2, 300: 4}[ni]  # row 3 with two others; of 300 rows, 100 with two as well
-    words = np.zeros((ni, WORDS), np.int64)
     for number, (before, nearest) in enumerate(itertools.product((1, 0, 2), (True, False)), 1):
         assert session.first(*args) == 0
         for _ in range(before):
-            assert capi.call("g6x_get_partial", session.cluster, ni, words) == 0
+            session.partial(ni)
         assert session.last(*args, nearest=nearest).code == 0
-        assert capi.call("g6x_get_partial", session.cluster, ni, words) == 0
+        session.partial(ni)
         code, text = capi.text("g6x_last_warning", session.cluster)
         assert code == number, (before, nearest)
         assert text.startswith(f"{pairs} pairs"), (before, nearest, text)
 
 
-def test_an_empty_share_changes_nothing(new_session):
-    session, scale, expected = whole(new_session, "grape", None)
-    words = partial(session, N)
-    empty = new_session()
-    for key, value in zip(("LENGTH", "MASS", "VELOCITY"), scale, strict=True):
-        empty.set_int(f"G6X_SCALE_{key}", int(value))
-    nothing = partial(empty, 0)
-    assert forces(merged([words, nothing])).bits() == expected.bits()
-    assert forces(merged([nothing, words])).bits() == expected.bits()
-    zero = forces(nothing)
-    assert_zero(zero)
+def test_an_empty_share_is_a_sum_of_zero(plain):
+    assert_zero(forces(partial(plain, 0)))
 
 
 def test_get_scale_is_near_the_data_and_follows_powers_of_two(new_session):
     exponents = []
     for a, b, c in ((0, 0, 0), (40, -40, 80)):
-        session, scale = new_session(), np.zeros(3, np.int32)
+        session = new_session()
         session.put_cloud(cloud(100).scaled(a, b, c))
-        assert capi.call("g6x_get_scale", session.cluster, 100, scale) == 0
-        exponents.append(scale)
+        exponents.append(np.array(session.scale(100)))
     assert (abs(exponents[0]) < 20).all()
     assert (exponents[1] - exponents[0]).tolist() == [40, -40, 80]
 
@@ -133,10 +104,7 @@ def test_row07_a_nan_row_stays_nan_after_merging(new_session):
     session, _, expected = whole(new_session, "grape", None)
     clean, bad = partial(session, N), X.copy()
     bad[3, 1] = np.nan
-    session.first(N, bad, V, INDEX, eps2=1e-6)
-    words = np.zeros((len(X), WORDS), np.int64)
-    capi.call("g6x_get_partial", session.cluster, len(X), words)
-    found = forces(merged([clean, words]), code=-8)  # NaN, for whatever reason
+    found = forces(merged([clean, partial(session, N, bad, code=-7)]), code=-8)
     others = np.arange(len(X)) != 3
     assert np.isnan(found.acc[3]).all()
     assert np.isnan(found.pot[3])
@@ -146,20 +114,19 @@ def test_row07_a_nan_row_stays_nan_after_merging(new_session):
 def test_words_that_are_no_partial_sum_are_refused(new_session):
     session, _, _ = whole(new_session, "grape", None)
     good = partial(session, N)
-    bad, kept = good.copy(), good.copy()
+    bad = good.copy()
     bad[2] = 777
-    assert capi.call("g6x_add_partial", len(good), kept, bad) == -11
-    found = forces(bad, code=-11)
-    assert_nan(found)
+    assert capi.call("g6x_add_partial", len(good), good.copy(), bad) == -11
+    assert_nan(forces(bad, code=-11))
 
 
-def test_sums_of_different_precision_or_scale_are_not_added(new_session):
-    session, _, _ = whole(new_session, "grape", None)
-    good = partial(session, N)
-    session.set_int("G6X_SCALE_LENGTH", 33)
-    assert capi.call("g6x_add_partial", len(good), good.copy(), partial(session, N)) == -11
-    other, _, _ = whole(new_session, "double", None)
-    assert capi.call("g6x_add_partial", len(good), good.copy(), partial(other, N)) == -11
+def test_sums_of_different_precision_scale_or_origin_are_not_added(new_session):
+    sessions = [whole(new_session, mode, None)[0] for mode in ("grape", "double", "grape", "grape")]
+    sessions[2].set_int("G6X_SCALE_LENGTH", 33)
+    assert sessions[3].set_double("G6X_ORIGIN_X", 2.0) == 0
+    good, *others = (partial(session, N) for session in sessions)
+    for other in others:
+        assert capi.call("g6x_add_partial", len(good), good.copy(), other) == -11
 
 
 def test_row18_row20_row26_partial_sums_of_nothing_are_refused(session):

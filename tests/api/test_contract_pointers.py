@@ -12,6 +12,8 @@ import pytest
 import capi
 from particles import assert_nan
 from test_contract_extras import *  # noqa: F403
+from test_contract_neighbours import test_lists_follow_either_lasthalf  # noqa: F401
+from test_contract_predictor import test_2_1_each_derivative_has_its_coefficient  # noqa: F401
 from test_contract_symbols import HISTORICAL
 from test_faults_codes import test_a_null_pointer_is_named_not_followed  # noqa: F401
 
@@ -98,19 +100,16 @@ def test_a_scalar_by_null_pointer_is_named_unless_it_is_ignored(plain, name, nul
     by_value("g6_close_all")
 
 
-@pytest.mark.parametrize(("name", "more"), [("g6_open_special", []), ("g6_open_special2", [16])])
-def test_3_33_special_opens_open_cluster_0(name, more):
-    assert capi.call(name, 1, np.zeros(1, np.int32), *more) == 0
-    assert capi.call("g6_set_ti", 0, 0.5) == 0
-    assert capi.call("g6_close", 0) == 0
-
-
-def test_row26_a_force_call_without_counts_leaves_nan(plain):
-    plain.put(0, 1, 1.0, (1, 1, 1))
-    out = capi.Force.blank(2)
-    args = None, None, 2, *[None] * 5, out.acc, out.jerk, out.pot, out.nearest
-    assert capi.by_pointer("g6calc_lasthalf2_", *args) == -26
+@pytest.mark.parametrize("variant", ["2_", "2p_", "2np__"])
+def test_row26_a_force_call_without_counts_leaves_nan(plain, variant):
+    """And no neighbours, whether there is a place for their distances or not."""
+    out, distance = capi.Force.blank(2), np.ones(2, np.float32)
+    args = [None, None, 2, *[None] * 5, out.acc, out.jerk, out.pot, out.nearest]
+    more = [distance] if "p" in variant else []
+    assert capi.by_pointer(f"g6calc_lasthalf{variant}", *args, *more) == -26
     assert_nan(out)
+    assert (out.nearest == -1).all()
+    assert not more or np.isnan(distance).all()
 
 
 def test_row26_a_firsthalf_without_a_scalar_leaves_no_force_call(plain):

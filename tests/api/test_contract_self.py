@@ -25,14 +25,6 @@ def test_row10_3_5_3_36_own_index_is_excluded_at_a_nonzero_distance(session):
     assert [session.neighbours(i)[2] for i in (0, 1)] == [[6], [6]]
 
 
-def test_3_5_two_i_particles_may_carry_the_index_of_a_third(session):
-    line(session, [100, 200, 300])
-    found = session.force(3, [[0.9, 0, 0], [1.1, 0, 0]], index=[100, 100])
-    expected = [[1 / 1.1**2 + 1 / 3.1**2, 0, 0], [1 / 0.9**2 + 1 / 2.9**2, 0, 0]]
-    assert found.acc == pytest.approx(np.array(expected), rel=1e-6)
-    assert found.nearest.tolist() == [200, 200]
-
-
 def test_2_4_copies_of_one_i_particle_get_the_same_bits(session):
     source = cloud(100)
     session.put_cloud(source)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import capi
-from capi import CONSTANTS, by_pointer, call
+from capi import call
 from particles import cloud
 
 pytestmark = pytest.mark.backends("cpu cuda cpu-tree:grape cuda-tree:grape gpu")
@@ -22,21 +22,17 @@ def filled(session):
     return session
 
 
-def last2p(session, nj, distance, form="g6calc_lasthalf2p"):
-    out = capi.Force.blank(5)
-    make = by_pointer if form.endswith("_") else call
-    out.code = make(form, session.cluster, nj, 5, INDEX, X, V, 0.0, np.zeros(5), out.acc, out.jerk,
-                    out.pot, out.nearest, distance)  # fmt: skip
-    return out
+def last2p(session, distance):
+    return session.last(40, X, V, INDEX, name="g6calc_lasthalf2p", more=[distance])
 
 
 def test_distances_are_those_of_the_first_half_whatever_is_written_meanwhile(filled):
     before, after = np.zeros(5, np.float32), np.zeros(5, np.float32)
     filled.first(40, X, V, INDEX)
-    expected = last2p(filled, 40, before)
+    expected = last2p(filled, before)
     filled.first(40, X, V, INDEX)
     filled.put(3, 3, 100.0, X[0])
-    found = last2p(filled, 40, after)
+    found = last2p(filled, after)
     assert (expected.code, found.code) == (0, 0)
     assert (before == after).all()
     assert found.bits() == expected.bits()
@@ -46,42 +42,25 @@ def test_row40_an_option_set_between_the_halves_is_no_wrong_force(filled):
     for a in range(40):
         filled.put(a, a, SOURCE.mass[a], SOURCE.x[a], SOURCE.v[a], k18=(1, 2, 3))
     filled.set_ti(0.5)
-    call("g6x_set_double", filled.cluster, CONSTANTS["G6X_VERIFY"], 1.0)
+    filled.set_double("G6X_VERIFY", 1.0)
     filled.first(40, X, V, INDEX)
     filled.set_int("G6X_SNAP", 0)
     assert filled.last(40, X, V, INDEX).code == 0
 
 
-@pytest.mark.parametrize(
-    ("address", "count", "code"), [(0, -1, -11), (-1, 1, -13), (0, 0, 0), (INT_MAX, 2, 0)]
-)
-def test_reading_back_checks_what_it_is_asked_for(plain, address, count, code):
+def test_reading_back_checks_what_it_is_asked_for(plain):
     plain.put(0, 7, 1.0, (1, 2, 3))
-    xv = np.full((max(count, 0), 6), capi.UNTOUCHED)
-    assert call("get_j_part_data", address, count, xv) == code
-    assert (xv == (capi.UNTOUCHED if code else 0)).all()
-
-
-def test_row21_reading_back_nothing_needs_an_open_cluster_too():
-    capi.run_python('assert call("get_j_part_data", 0, 0, np.zeros(6)) == -21')
+    for address, count, code in (0, -1, -11), (-1, 1, -13), (0, 0, 0), (INT_MAX, 2, 0):
+        xv = np.full((max(count, 0), 6), capi.UNTOUCHED)
+        assert call("get_j_part_data", address, count, xv) == code
+        assert (xv == (capi.UNTOUCHED if code else 0)).all()
 
 
 def test_row26_a_missing_output_is_a_fault_of_its_cluster(filled):
     filled.first(40, X, V, INDEX)
     call("g6x_clear_error", filled.cluster)
-    assert last2p(filled, 40, None).code == -26
+    assert last2p(filled, None).code == -26
     assert filled.error()[0] == -26
-
-
-@pytest.mark.parametrize("form", ["g6calc_lasthalf2p_", "g6calc_lasthalf2np__"])
-def test_row26_a_missing_number_of_particles_leaves_no_old_neighbours(plain, form):
-    out, distance = capi.Force.blank(5), np.ones(5, np.float32)
-    args = [plain.cluster, None, 5, INDEX, X, V, 0.0, np.zeros(5)]
-    args += [out.acc, out.jerk, out.pot, out.nearest, distance]
-    assert by_pointer(form, *args) == -26
-    assert np.isnan(out.acc).all()
-    assert np.isnan(distance).all()
-    assert (out.nearest == -1).all()
 
 
 def test_row26_pipes_without_a_place_for_neighbours_give_nan(filled):
@@ -116,35 +95,30 @@ def test_row08_a_vector_that_does_not_fit_is_nan_as_a_whole(session):
     assert np.isnan(out.acc).all()
 
 
-@pytest.mark.parametrize("far", [6e12, -6e12, 1e11])
-def test_a_massless_particle_may_be_the_only_neighbour_however_far(session, far):
+def test_a_massless_particle_may_be_the_only_neighbour_however_far(session):
     session.set_int("G6X_SCALE_LENGTH", 1)
-    session.put(15, 11, 0.0, (far, 0, 0))
-    session.first(16, X, V, np.full(5, 3, np.int32))
-    assert (session.last(16, X, V, INDEX).nearest == 11).all()
+    for far in (6e12, -6e12, 1e11):
+        session.put(15, 11, 0.0, (far, 0, 0))
+        session.first(16, X, V, np.full(5, 3, np.int32))
+        assert (session.last(16, X, V, INDEX).nearest == 11).all()
 
 
-@pytest.mark.parametrize("limb", [2**62, -(2**62), 2**63 - 1, -(2**63)])
-def test_a_row_too_large_for_any_sum_is_no_partial_sum(filled, limb):
-    words = np.zeros((5, CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
+def test_a_row_too_large_for_any_sum_is_no_partial_sum(filled):
     filled.first(40, X, V, INDEX)
-    assert call("g6x_get_partial", filled.cluster, 5, words) == 0
-    spoilt = words.copy()
-    spoilt[3, 10] = limb
-    assert call("g6x_add_partial", 5, words, spoilt) == -11
-    assert call("g6x_add_partial", 5, spoilt, spoilt) == -11
-    out = capi.Force.blank(5)
-    assert call("g6x_from_partial", 5, spoilt, out.acc, out.jerk, out.pot) == -11
-    assert np.isnan(out.acc).all()
+    words, out = filled.partial(5), capi.Force.blank(5)
+    for limb in (2**62, -(2**62), 2**63 - 1, -(2**63)):
+        spoilt = words.copy()
+        spoilt[3, 10] = limb
+        assert call("g6x_add_partial", 5, words, spoilt) == -11
+        assert call("g6x_add_partial", 5, spoilt, spoilt) == -11
+        assert call("g6x_from_partial", 5, spoilt, out.acc, out.jerk, out.pot) == -11
+        assert np.isnan(out.acc).all()
 
 
 def test_row29_a_bulk_write_goes_on_after_what_does_not_fit(plain):
     source = SOURCE.take(range(4))
     assert plain.put_cloud(source, addresses=[-1, 1, INT_MAX, 3]) == -13
-    x, v = np.zeros((4, 3)), np.zeros((4, 3))
-    assert call("g6_get_predicted_j_particles", plain.cluster, 4, x, v) == 0
-    assert (x[1] == source.x[1]).all()
-    assert (x[3] == source.x[3]).all()
+    assert (plain.predicted(4)[0][[1, 3]] == source.x[[1, 3]]).all()
 
 
 def test_a_call_without_arrays_takes_no_time_for_them(plain):

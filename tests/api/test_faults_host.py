@@ -136,19 +136,12 @@ def test_row35_one_session_may_be_called_from_several_threads(exact):
 def test_row35_eight_first_opens_at_once():
     for _ in range(3):
         capi.run_python("""
-import threading
-gate, bad = threading.Barrier(8), []
+from test_faults_host import in_threads
 def work(k):
-    gate.wait()
-    if call("g6_open", k) != 0: bad.append(k)
-    s = object.__new__(Session); s.cluster = k
-    source = cloud(300); s.put_cloud(source)
-    if s.force(300, source.x, source.v, source.index).code != 0: bad.append(k)
-    if s.close() != 0: bad.append(k)
-threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-for t in threads: t.start()
-for t in threads: t.join(30)
-assert not bad and not any(t.is_alive() for t in threads)
+    s, source = Session(k), cloud(300)
+    assert s.put_cloud(source) == 0
+    assert s.force(300, source.x, source.v, source.index).code == 0 == s.close()
+in_threads(8, work)
 """)
 
 
@@ -162,29 +155,16 @@ def test_verification_accepts_right_results_and_changes_no_bits(session, fractio
     x, v = np.vstack([np.zeros((2, 3)), source.x]), np.vstack([np.zeros((2, 3)), source.v])
     index = np.r_[-1, -1, source.index]
     expected = session.force(1200, x, v, index, eps2=1e-8)
-    key = capi.CONSTANTS["G6X_VERIFY"]
-    assert capi.call("g6x_set_double", session.cluster, key, fraction) == 0
+    assert session.set_double("G6X_VERIFY", fraction) == 0
     found = session.force(1200, x, v, index, eps2=1e-8)
     assert found.code == 0
     assert_same(found, expected)
 
 
-def test_row40_environment_asks_for_verification():
-    done = capi.run_python("""
-import ctypes
-s = Session(0); source = cloud(500); s.put_cloud(source)
-assert s.force(500, source.x, source.v, source.index).code == 0
-value = ctypes.c_double()
-call("g6x_get_double", 0, CONSTANTS["G6X_VERIFY"], ctypes.byref(value)); print(value.value)
-""", GRAPE6_VERIFY="0.5")  # fmt: skip
-    assert float(done.stdout) == 0.5
-    assert done.stderr == ""
-
-
-@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-300], ids=lambda t: f"row41-{t}")
-def test_denormal_inputs_are_harmless(exact, tiny):
+def test_row41_denormal_inputs_are_harmless(exact):
     source = cloud(100)
-    source.mass[50:], source.x[60:70, 1], source.v[70:] = tiny, tiny, tiny
-    exact.put_cloud(source)
-    found = exact.force(100, source.x, source.v, source.index)
-    assert_force(found, direct(source.x, source.v, source.index, source), 1e-11)
+    for tiny in (5e-324, 1e-310, 1e-300):
+        source.mass[50:], source.x[60:70, 1], source.v[70:] = tiny, tiny, tiny
+        exact.put_cloud(source)
+        found = exact.force(100, source.x, source.v, source.index)
+        assert_force(found, direct(source.x, source.v, source.index, source), 1e-11)

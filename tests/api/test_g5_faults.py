@@ -73,6 +73,8 @@ value("g5_close")
 value("g5_open")
 value("g5_set_xmj", 0, 30, x, m)
 assert_nan(force(), {ORDER})
+value("g5_set_xi", 30, x)
+assert value("g5_run") == {ORDER}
 assert "g5_set_n" in capi_text(0)[1]
 value("g5_set_n", 30)
 assert_force(force(), direct(x, m, x, 0.2))
@@ -91,16 +93,6 @@ def test_forces_without_a_run_are_nan(loaded):
     assert_nan(loaded.get(20), ORDER)
 
 
-def test_a_cluster_without_n_has_no_forces(board5):
-    board5("set_xmj", 0, 100, XJ, M)
-    board5("set_eps_to_all", EPS)
-    assert_nan(board5.calculate(XI), ORDER)
-    assert "g5_set_n" in board5.error()[1]
-    board5("set_xi", 20, XI)
-    assert board5("run") == ORDER
-    assert_nan(board5.get(20), ORDER)
-
-
 def test_more_rows_than_were_set_are_refused(loaded):
     loaded("set_xi", 20, XI)
     loaded("run")
@@ -115,84 +107,64 @@ def test_more_rows_than_were_set_are_refused(loaded):
 # ---- numbers -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("eps", [-0.1, np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("call", ["set_eps_to_all", "set_eps", "set_eps2_to_all"])
-def test_a_wrong_softening_is_refused_and_the_old_one_not_used(loaded, call, eps):
-    args = (20, np.full(20, eps)) if call == "set_eps" else (eps,)
-    assert loaded(call, *args) == ARGUMENT
-    assert_nan(loaded.calculate(XI), ARGUMENT)
-    loaded("set_eps_to_all", EPS)
+def test_a_wrong_softening_is_refused_and_the_old_one_not_used(loaded):
+    """Nor is one whose square is none."""
+    for call, largest in ("set_eps_to_all", 1e200), ("set_eps", 1e200), ("set_eps2_to_all", np.inf):
+        for eps in (-0.1, np.nan, np.inf, -np.inf, largest):
+            args = (20, np.full(20, eps)) if call == "set_eps" else (eps,)
+            assert loaded(call, *args) == ARGUMENT
+            assert_nan(loaded.calculate(XI), ARGUMENT)
+            loaded("set_eps_to_all", EPS)
+            assert_force(loaded.calculate(XI), EXPECTED)
+
+
+def test_a_wrong_softening_of_an_i_particle_makes_nan(loaded):
+    for wrong in (-0.1, np.nan, np.inf):
+        found = blank(20)
+        code = loaded("calculate_force_on_xe", XI, np.r_[np.ones(19), wrong], *found, 20)
+        assert_nan((code, *found), ARGUMENT)
+        assert "particle 19" in loaded.error()[1]
+        assert_force(loaded.calculate(XI), EXPECTED)
+
+
+def test_what_is_counted_wrongly_is_refused(loaded):
+    """Negative, or beyond what an int counts; nothing is legal."""
+    memory = CONSTANTS["G6X_E_MEMORY"]
+    for code, name, *args in [
+        (ARGUMENT, "set_xmj", 0, -1, XJ, M), (ARGUMENT, "set_xj", 0, -1, XJ),
+        (ARGUMENT, "set_mj", 0, -5, M), (ARGUMENT, "set_jp", 0, -1, M, XJ),
+        (CONSTANTS["G6X_E_ADDRESS"], "set_xmj", -1, 100, XJ, M),
+        (memory, "set_xmj", 2**31 - 50, 100, XJ, M),
+        (ARGUMENT, "set_eps", -1, M), (0, "set_eps_to_all", EPS),
+        (ARGUMENT, "set_xi", -1, XI), (ORDER, "run"), (ARGUMENT, "get_force", -1, *blank(1)),
+        (ARGUMENT, "calculate_force_on_x", XI, *blank(1), -1),
+        (0, "set_xmj", 5, 0, None, None), (0, "set_xj", 5, 0, None), (0, "set_eps", 0, None),
+        (0, "set_xi", 0, None), (0, "run"), (0, "get_force", 0, None, None),
+        (0, "calculate_force_on_x", None, None, None, 0),
+    ]:  # fmt: skip
+        assert loaded(name, *args) == code, (name, *args)
     assert_force(loaded.calculate(XI), EXPECTED)
-
-
-def test_a_softening_whose_square_is_none_is_refused(loaded):
-    for args in (("set_eps_to_all", 1e200), ("set_eps", 20, np.full(20, 1e200))):
-        assert loaded(*args) == ARGUMENT
-        assert_nan(loaded.calculate(XI), ARGUMENT)
-
-
-@pytest.mark.parametrize("eps2", [-0.1, np.nan, np.inf])
-def test_a_wrong_softening_of_an_i_particle_makes_nan(loaded, eps2):
-    eps2 = np.r_[np.ones(19), eps2]
-    found = blank(20)
-    code = loaded("calculate_force_on_xe", XI, eps2, *found, 20)
-    assert_nan((code, *found), ARGUMENT)
-    assert "particle 19" in loaded.error()[1]
-    assert_force(loaded.calculate(XI), EXPECTED)
-
-
-def test_negative_counts_and_addresses_are_refused(loaded):
-    for name, *args in [("set_xmj", 0, -1, XJ, M), ("set_xj", 0, -1, XJ), ("set_mj", 0, -5, M),
-                        ("set_jp", 0, -1, M, XJ), ("set_eps", -1, M)]:  # fmt: skip
-        assert loaded(name, *args) == ARGUMENT
-    assert loaded("set_xmj", -1, 100, XJ, M) == CONSTANTS["G6X_E_ADDRESS"]
-    loaded("set_eps_to_all", EPS)
-    assert_force(loaded.calculate(XI), EXPECTED)
-    assert loaded("set_xi", -1, XI) == ARGUMENT
-    assert loaded("run") == ORDER
-    assert loaded("get_force", -1, *blank(1)) == ARGUMENT
-    assert loaded("calculate_force_on_x", XI, *blank(1), -1) == ARGUMENT
-    assert loaded("set_n", -1) == ARGUMENT
-    assert_nan(loaded.calculate(XI), ARGUMENT)
+    for n, first, second in (-1, ARGUMENT, ARGUMENT), (2**31 - 1, 0, memory):
+        assert loaded("set_n", n) == first
+        assert_nan(loaded.calculate(XI), second)
     assert loaded("set_n", 100) == 0
     assert_force(loaded.calculate(XI), EXPECTED)
 
 
-def test_particles_beyond_what_an_int_counts_are_refused(loaded):
-    assert loaded("set_xmj", 2**31 - 50, 100, XJ, M) == CONSTANTS["G6X_E_MEMORY"]
-    assert_force(loaded.calculate(XI), EXPECTED)
-    assert loaded("set_n", 2**31 - 1) == 0
-    assert_nan(loaded.calculate(XI), CONSTANTS["G6X_E_MEMORY"])
-
-
-def test_no_particles_are_no_fault(loaded):
-    for name, *args in [("set_xmj", 5, 0, None, None), ("set_xj", 5, 0, None), ("set_eps", 0, None),
-                        ("set_xi", 0, None), ("run",), ("get_force", 0, None, None),
-                        ("calculate_force_on_x", None, None, None, 0)]:  # fmt: skip
-        assert loaded(name, *args) == 0, name
-    assert_force(loaded.calculate(XI), EXPECTED)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("half", ["x", "m"])
-def test_a_bad_j_particle_makes_nan_until_it_is_sent_again(loaded, half, bad):
-    x, m = XJ.copy(), M.copy()
-    if half == "x":
-        x[7, 1] = bad
-    else:
-        m[7] = bad
-    wrong = CONSTANTS["G6X_E_J_NAN"]
-    assert loaded("set_xmj", 0, 100, x, m) == wrong
+def test_a_bad_j_particle_makes_nan_until_it_is_sent_again(loaded, half):
+    halves, wrong = {"x": XJ.copy(), "m": M.copy()}, CONSTANTS["G6X_E_J_NAN"]
+    halves[half][7] = np.nan if half == "x" else np.inf
+    assert loaded("set_xmj", 0, 100, *halves.values()) == wrong
     assert "address 7" in loaded.error()[1]
     assert_nan(loaded.calculate(XI), wrong)
     loaded("set_n", 7)
     assert_force(loaded.calculate(XI), direct(XI, M[:7], XJ[:7]))
     loaded("set_n", 100)
-    other = ("set_mj", 0, 100, M) if half == "x" else ("set_xj", 0, 100, XJ)
-    assert loaded(*other) == 0  # the half that was good
+    good = {"x": ("set_xj", 0, 100, XJ), "m": ("set_mj", 0, 100, M)}
+    assert loaded(*good.pop("m" if half == "x" else "x")) == 0  # the half that was good
     assert_nan(loaded.calculate(XI), wrong)
-    good = ("set_xj", 7, 1, XJ[7:8]) if half == "x" else ("set_mj", 7, 1, M[7:8])
-    assert loaded(*good) == 0
+    assert loaded(*good[half]) == 0
     assert_force(loaded.calculate(XI), EXPECTED)
 
 
@@ -244,19 +216,17 @@ def test_null_arrays_are_refused(loaded):
         assert loaded(name, *args) == NULL, (name, args)
     assert loaded("run") == ORDER
     assert_force(loaded.calculate(XI), EXPECTED)
-    for name in ("get_force", "calculate"):
+    a, p = blank(20)
+    assert loaded("get_force", 20, a, None) == loaded("get_force", 20, None, p) == NULL
+    assert_nan((0, a, p), 0)
+    for name, *given in [("x", XI, True, False), ("x", XI, False, True), ("x", None, True, True),
+                         ("xe", XI, None, True, True)]:  # fmt: skip
         a, p = blank(20)
-        if name == "get_force":
-            codes = loaded("get_force", 20, a, None), loaded("get_force", 20, None, p)
-        else:
-            codes = (loaded("calculate_force_on_x", XI, a, None, 20),
-                     loaded("calculate_force_on_x", XI, None, p, 20))  # fmt: skip
-        assert codes == (NULL, NULL)
-        assert_nan((0, a, p), 0)
-    found = blank(20)
-    assert_nan((loaded("calculate_force_on_x", None, *found, 20), *found), NULL)
-    found = blank(20)
-    assert_nan((loaded("calculate_force_on_xe", XI, None, *found, 20), *found), NULL)
+        *inputs, with_a, with_p = given
+        outputs = a if with_a else None, p if with_p else None
+        assert loaded(f"calculate_force_on_{name}", *inputs, *outputs, 20) == NULL
+        assert np.isnan(a).all() == with_a
+        assert np.isnan(p).all() == with_p
     assert loaded("set_eps", 5, None) == NULL
     assert_nan(loaded.calculate(XI), ARGUMENT)
 

@@ -31,10 +31,8 @@ def spellings(name):
         yield from (f"{name}MC", f"{name.lower()}mc_", f"{name.lower()}mc__")
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_every_call_has_its_names_and_its_mc_form(name):
-    assert [s for s in spellings(name) if not hasattr(capi.library(), s)] == []
-    if name not in WITHOUT_MC:
+def test_every_call_has_an_mc_form_with_the_cluster_in_front():
+    for name in set(CALLS) - WITHOUT_MC:
         assert SIGNATURES[f"{name}MC"] == "i" + SIGNATURES[name]
 
 
@@ -43,7 +41,7 @@ def test_a_client_finds_all_it_links(client):
     assert [s for s in CLIENTS[client].split() if not hasattr(capi.library(), s)] == []
 
 
-def test_the_library_exports_no_other_call_of_grape_5():
+def test_the_library_exports_all_names_of_all_calls_and_no_other():
     command = ["nm", "-D", "--defined-only", str(capi.library_path())]
     tools.need("nm")
     listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

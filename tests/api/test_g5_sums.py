@@ -47,13 +47,6 @@ def errors(forces):
     return compare
 
 
-def assert_close(found, expected, what):
-    code, a, p = found
-    assert code == 0
-    assert (np.linalg.norm(a - expected.a, axis=1) <= 1e-6 * expected.pull).all(), what
-    assert (np.abs(p - expected.p) <= 1e-6 * np.abs(expected.p)).all(), what
-
-
 OFFSET = np.array([1e6, -3e5, 2e4])
 CASES = {
     "softened": (M, X, X[:500], 0.01),
@@ -78,9 +71,9 @@ def test_close_pairs_are_as_accurate_as_any(forces):
     """Binaries of all separations down to a few bits of their coordinates."""
     rng = np.random.default_rng(7)
     for eps in (0.0, 1e-9, 1e-7, 1e-5):
-        for k in range(4, 48):
+        for k in range(4, 48, 3):
             near = X[:40] + np.ldexp(rng.standard_normal((40, 3)), -k)
-            assert_close(forces(M, X, near, eps), direct(near, M, X, eps), (eps, k))
+            assert_force(forces(M, X, near, eps), direct(near, M, X, eps))
 
 
 def test_particles_at_one_place_add_to_the_potential_alone_or_nothing(forces):
@@ -90,10 +83,7 @@ def test_particles_at_one_place_add_to_the_potential_alone_or_nothing(forces):
         assert code == 0
         assert not a.any()
         assert (np.abs(p + 1 / eps) < 1e-6 / eps).all()
-    code, a, p = forces(M, same, same[:20], 0.0)
-    assert code == 0
-    assert not a.any()
-    assert not p.any()
+    assert_force(forces(M, same, same[:20], 0.0), direct(same[:20], M, same, 0.0))  # zero
 
 
 def test_massless_particles_and_empty_places_add_nothing(forces, errors, boards):
@@ -155,7 +145,7 @@ def test_a_pair_nearer_than_its_softening(forces):
         for k in range(46):
             there = one + np.array([[1.0, -0.3, 0.2]]) * 2.0**-k / 3
             found = forces(np.ones(1), one, there, eps)
-            assert_close(found, direct(there, np.ones(1), one, eps), (eps, k))
+            assert_force(found, direct(there, np.ones(1), one, eps))
 
 
 @pytest.mark.parametrize("steps", [1.0005, 2.001, 4.002])
@@ -165,7 +155,5 @@ def test_a_pair_whose_places_are_rounded_as_far_as_can_be(forces, steps):
     far = np.round(2.0**-6 * steps / 3**0.5 / step) * step
     for sign in (0.499 * step, -0.499 * step):
         there = q + far - sign
-        code, a, _ = forces(np.ones(1), q + sign, there, 0.0)
-        expected = direct(there, np.ones(1), q + sign, 0.0)
-        assert code == 0
-        assert (np.linalg.norm(a - expected.a, axis=1) <= 1e-6 * expected.pull).all()
+        found = forces(np.ones(1), q + sign, there, 0.0)
+        assert_force(found, direct(there, np.ones(1), q + sign, 0.0))

@@ -25,16 +25,12 @@ class Board:
         self.middle = np.zeros(3)
 
     def write(self, address, index, mass, x, tj=0.0, moving=None, call="g6_set_j_particle"):
-        vectors = moving or [ZERO] * 4
+        vectors, times = moving or [ZERO] * 4, [tj, 0.0]
+        make = capi.by_pointer if call.endswith("_") else capi.call
         if call.endswith("mxonly"):
-            code = capi.call(call, self.session.cluster, address, index, mass, x)
-            tj = 0.0
-        elif call.endswith("_"):
-            code = capi.by_pointer(
-                call, self.session.cluster, address, index, tj, 0.0, mass, *vectors, x
-            )
-        else:
-            code = capi.call(call, self.session.cluster, address, index, tj, 0.0, mass, *vectors, x)
+            times, tj = [], 0.0
+        given = [] if call.endswith("mxonly") else vectors
+        code = make(call, self.session.cluster, address, index, *times, mass, *given, x)
         self.slots[address] = (index, tj, mass, *vectors, x)
         assert code == (0 if np.isfinite([mass, *x]).all() else capi.CONSTANTS["G6X_E_J_NAN"])
 
@@ -83,17 +79,10 @@ class Board:
         for session in (self.session, twin):
             force = session.force(nj, x, v, index, 1e-4, h2=0.5, nearest=nearest)
             assert force.code == 0, session.error()
-            scale, words = np.zeros(3, np.int32), np.zeros((ni, 32), np.int64)
-            origin = np.zeros((2, 3))
             lists = [session.neighbours(pipe) for pipe in range(3)]
-            assert capi.call("g6x_get_partial", session.cluster, ni, words) == 0
-            assert capi.call("g6x_get_scale", session.cluster, nj, scale) == 0
-            assert capi.call("g6x_get_origin", session.cluster, nj, *origin) == 0
-            at = np.zeros((2, nj, 3))
-            code = capi.call("g6_get_predicted_j_particles", session.cluster, nj, at[0], at[1])
-            assert code == 0
-            found.append((force.bits(), force.nearest.tolist(), lists, scale.tolist(),
-                          words.tobytes(), origin.tolist(), at.tobytes()))  # fmt: skip
+            arrays = session.partial(ni), session.origin(nj), *session.predicted(nj)
+            found.append((force.bits(), force.nearest.tolist(), lists, session.scale(nj),
+                          *(array.tobytes() for array in arrays)))  # fmt: skip
         for mine, other in zip(*found, strict=True):
             assert mine == other
         twin.close()
@@ -107,7 +96,7 @@ def board(new_session):
 CALLS = ["g6_set_j_particle", "g6_set_j_particle_", "g6_set_j_particle_mxonly"]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(("call", "mode"), list(zip(CALLS, capi.MODES, strict=True)))
 def test_lists_of_a_treecode(board, mode, call):
     b = board(1, mode)
     for n, ni in ((1500, 40), (1400, 300), (1600, 5), (3, 2), (1030, 70)):
@@ -205,6 +194,11 @@ def test_a_nan_in_a_list_is_not_forgotten(board):
     b.write(3, 3, np.inf, ZERO)
     b.list(3, 1)
     b.check(1200)
+    b.write(100, 100, 1.0, np.array([np.nan, 0, 0]))  # waits for its slot
+    b.list(0, 200)
+    b.check(1200)
+    b.write(7, 7, 1.0, np.array([0, np.inf, 0]))
+    assert b.session.force(1200, x, x, index).code == capi.CONSTANTS["G6X_E_J_NAN"]
 
 
 @pytest.mark.parametrize("bad", range(4))
@@ -224,7 +218,8 @@ def test_each_number_of_a_list_is_looked_at(board, bad):
     b.check(14)
 
 
-def test_a_velocity_of_minus_zero_and_null_pointers_in_a_list(board):
+def test_zeros_of_the_callers_own_minus_zero_and_null_pointers_in_a_list(board):
+    """Zeros in arrays of their own, not in one for all."""
     b = board(8)
     b.list(0, 5)
     b.write(5, 5, 1.0, ZERO, moving=[ZERO, ZERO, ZERO, np.array([-0.0, 0.0, -0.0])])
@@ -234,7 +229,10 @@ def test_a_velocity_of_minus_zero_and_null_pointers_in_a_list(board):
         code = capi.call("g6_set_j_particle", b.session.cluster, 8, 8, 0.0, 0.0, 1.0, *vectors)
         assert code == capi.CONSTANTS["G6X_E_NULL"]
     b.list(8, 2)
-    b.check(10)
+    zeros = [np.zeros(3) for _ in range(4)]
+    for k in range(10, 50):
+        b.write(k, k, 1.0, b.place(), moving=zeros)
+    b.check(50)
 
 
 def test_writes_between_the_halves(new_session):
@@ -269,15 +267,6 @@ def test_threads_and_a_fork_in_the_middle_of_a_list():
     capi.run_c("list_threads", timeout=100)
 
 
-def test_a_list_of_callers_own_zeros(board):
-    """Zeros in arrays of their own, not in one for all."""
-    b = board(11)
-    zeros = [np.zeros(3) for _ in range(4)]
-    for k in range(40):
-        b.write(k, k, 1.0, b.place(), moving=zeros)
-    b.check(40)
-
-
 def test_all_that_carry_an_index_are_left_out(new_session):
     """The map of indices, made anew, finds all that carry one."""
     b = Board(new_session, 12)
@@ -288,23 +277,3 @@ def test_all_that_carry_an_index_are_left_out(new_session):
     others.slots = {a: s if s[0] != 5 else (s[0], s[1], 0.0, *s[3:]) for a, s in b.slots.items()}
     twin = others.twin()
     assert twin.force(1100, x, None, [-1]).acc == pytest.approx(force.acc, rel=1e-6)
-
-
-def test_a_list_over_a_nan_that_waits_for_its_slot(new_session):
-    session, rng = new_session(), np.random.default_rng(1)
-
-    def write(address, x):
-        return capi.call("g6_set_j_particle", session.cluster, address, address, 0.0, 0.0, 1.0,
-                         ZERO, ZERO, ZERO, ZERO, x)  # fmt: skip
-
-    def force():
-        return session.force(200, np.ones((1, 3)), np.zeros((1, 3)), np.array([-1])).code
-
-    for address in range(200):
-        assert write(address, rng.standard_normal(3)) == 0
-    assert write(100, np.array([np.nan, 0, 0])) == capi.CONSTANTS["G6X_E_J_NAN"]
-    for address in range(200):
-        assert write(address, rng.standard_normal(3)) == 0
-    assert force() == 0
-    assert write(7, np.array([0, np.inf, 0])) == capi.CONSTANTS["G6X_E_J_NAN"]
-    assert force() == capi.CONSTANTS["G6X_E_J_NAN"]

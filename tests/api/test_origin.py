@@ -15,7 +15,7 @@ FAST = np.array([-1000.0, 0.0, 64.0])
 
 
 def resolved(n=N, seed=5):
-    """A blob whose coordinates leave room for 2^27 before them."""
+    """A blob whose coordinates leave 2^27 before them."""
     source = cloud(n, seed=seed)
     for name in ("x", "v"):
         setattr(source, name, np.rint(getattr(source, name) * 2**24) / 2**24)
@@ -35,12 +35,6 @@ def run(session, source, rows=ROWS, **options):
     return session.force(len(source), source.x[rows], source.v[rows], source.index[rows], **options)
 
 
-def origin_of(session, nj=N):
-    origin, drift = np.full(3, 7.0), np.full(3, 7.0)
-    assert capi.call("g6x_get_origin", session.cluster, nj, origin, drift) == 0
-    return origin, drift
-
-
 @pytest.mark.parametrize("mode", ["grape", "single"])
 @pytest.mark.parametrize("eps2", [0.0, 1e-4])
 def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, isa, mode, eps2):
@@ -51,19 +45,19 @@ def test_a_cluster_far_away_has_the_bits_of_the_same_cluster_here(new_session, i
     assert_same(there, here)
 
 
-def test_a_cluster_at_the_origin_has_none(new_session):
-    session = new_session()
-    session.put_cloud(resolved())
-    assert [list(a) for a in origin_of(session)] == [[0, 0, 0], [0, 0, 0]]
+def test_a_cluster_at_the_origin_has_none_nor_has_mode_double(new_session):
+    for mode, source in ("grape", resolved()), ("double", moved(resolved())):
+        session = new_session(precision=mode)
+        session.put_cloud(source)
+        assert not session.origin(N)[: 2 if mode == "grape" else 1].any()
 
 
-def test_an_origin_is_near_most_particles_wherever_a_tenth_of_them_is(new_session):
+def test_an_origin_is_near_most_particles_wherever_a_tenth_of_them_is(plain):
     source, rng = moved(resolved()), np.random.default_rng(1)
     others = rng.permutation(N)[: N // 10]
     source.x[others] = rng.standard_normal((len(others), 3)) * 1e9
-    session = new_session()
-    session.put_cloud(source)
-    origin, drift = origin_of(session)
+    plain.put_cloud(source)
+    origin, drift = plain.origin(N)
     assert np.abs(origin - FAR).max() <= 4
     assert (drift == FAST).all()
 
@@ -109,12 +103,8 @@ def test_origins_do_not_remember(new_session):
         again = new_session()
         for address, (cloud_then, row) in written.items():
             again.put_cloud(cloud_then.take([row]), [address])
-        found, expected = origin_of(session, nj), origin_of(again, nj)
-        assert [list(a) for a in found] == [list(a) for a in expected], step
-        scale, other = np.zeros(3, np.int32), np.zeros(3, np.int32)
-        assert capi.call("g6x_get_scale", session.cluster, nj, scale) == 0
-        assert capi.call("g6x_get_scale", again.cluster, nj, other) == 0
-        assert (scale == other).all(), step
+        assert (session.origin(nj) == again.origin(nj)).all(), step
+        assert session.scale(nj) == again.scale(nj), step
 
 
 @pytest.mark.parametrize("nj", [700, 5000, 100_000])
@@ -125,73 +115,35 @@ def test_particles_beyond_nj_and_room_for_them_decide_nothing(new_session, nj):
     found = []
     for session in (alone, beyond):
         session.put_cloud(source)
-        assert (origin_of(session, nj)[0] == FAR).all()
+        assert (session.origin(nj)[0] == FAR).all()
         found.append(session.force(nj, source.x[:30], source.v[:30], source.index[:30]).bits())
     assert found[0] == found[1]
 
 
-def set_origin(session, origin, drift=(0.0, 0.0, 0.0)):
+def set_origin(session, origin, drift):
     for axis, x, v in zip("XYZ", origin, drift, strict=True):
-        keys = capi.CONSTANTS[f"G6X_ORIGIN_{axis}"], capi.CONSTANTS[f"G6X_DRIFT_{axis}"]
-        assert capi.call("g6x_set_double", session.cluster, keys[0], x) == 0
-        assert capi.call("g6x_set_double", session.cluster, keys[1], v) == 0
+        assert session.set_double(f"G6X_ORIGIN_{axis}", x) == 0
+        assert session.set_double(f"G6X_DRIFT_{axis}", v) == 0
 
 
-def test_an_origin_may_be_set_and_left_to_the_data_again(new_session):
-    session = new_session()
-    session.put_cloud(moved(resolved()))
-    set_origin(session, FAR + 2, FAST)
-    assert (origin_of(session)[0] == FAR + 2).all()
-    set_origin(session, [np.nan] * 3, [np.nan] * 3)
-    assert (origin_of(session)[0] == FAR).all()
-    assert (origin_of(session)[1] == FAST).all()
+def test_an_origin_may_be_set_and_left_to_the_data_again(plain):
+    """With a scale that is set there is none, unless it is set as well."""
+    plain.put_cloud(moved(resolved()))
+    for origin, expected in (FAR + 2, FAR + 2), (FAR * np.nan, FAR):
+        set_origin(plain, origin, FAST + 0 * origin)
+        assert (plain.origin(N) == [expected, FAST]).all()
+    plain.set_int("G6X_SCALE_LENGTH", 2)
+    assert (plain.origin(N) == [0 * FAR, FAST]).all()
+    set_origin(plain, FAR, FAST)
+    assert (plain.origin(N) == [FAR, FAST]).all()
+    for bad in (np.inf, -np.inf, 1e300):
+        assert plain.set_double("G6X_ORIGIN_Y", bad) == -11
 
 
-def test_a_scale_that_is_set_has_no_origin_unless_one_is_set(new_session):
-    session = new_session()
-    session.put_cloud(moved(resolved()))
-    session.set_int("G6X_SCALE_LENGTH", 2)
-    assert (origin_of(session)[0] == 0).all()
-    assert (origin_of(session)[1] == FAST).all()
-    set_origin(session, FAR, FAST)
-    assert (origin_of(session)[0] == FAR).all()
-
-
-def test_mode_double_has_no_origin(new_session):
-    session = new_session(precision="double")
-    session.put_cloud(moved(resolved()))
-    assert (origin_of(session)[0] == 0).all()
-
-
-def partial(session, rows=ROWS):
-    source = resolved()
-    words = np.zeros((len(rows), capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
-    session.put_cloud(moved(source))
-    x, v = moved(source).x[rows], moved(source).v[rows]
-    assert session.first(N, x, v, source.index[rows]) == 0
-    assert capi.call("g6x_get_partial", session.cluster, len(rows), words) == 0
-    return words
-
-
-def test_sums_of_different_origins_are_not_merged(new_session):
-    here, there = new_session(), new_session()
-    set_origin(there, FAR + 2, FAST)
-    words, others = partial(here), partial(there)
-    assert capi.call("g6x_add_partial", len(words), words, others) == -11
-    assert capi.call("g6x_add_partial", len(words), words, words.copy()) == 0
-
-
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e300])
-def test_origins_beyond_all_measure_are_refused(new_session, bad):
-    session = new_session()
-    key = capi.CONSTANTS["G6X_ORIGIN_Y"]
-    assert capi.call("g6x_set_double", session.cluster, key, bad) == -11
-
-
-def test_arguments_of_get_origin_are_checked(new_session):
-    session, three = new_session(), np.zeros(3)
-    assert capi.call("g6x_get_origin", session.cluster, -1, three, three) == -11
-    assert capi.call("g6x_get_origin", session.cluster, 1, None, three) == -26
+def test_arguments_of_get_origin_are_checked(plain):
+    three = np.zeros(3)
+    assert capi.call("g6x_get_origin", plain.cluster, -1, three, three) == -11
+    assert capi.call("g6x_get_origin", plain.cluster, 1, None, three) == -26
 
 
 def test_two_clusters_that_no_grid_resolves_are_done_in_double(new_session, isa):

@@ -21,4 +21,4 @@ def test_the_whole_api_under_valgrind():
     """In one instruction set and with fewer particles: valgrind knows no AVX-512, and is slow."""
     valgrind = [tools.need("valgrind"), "--quiet", "--error-exitcode=9", "--leak-check=full",
                 "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"]  # fmt: skip
-    clean([*valgrind, capi.compile_c("walk", True, "-DBOARD_N=400"), "2", str(capi.ISAS["avx2"])])
+    clean([*valgrind, capi.compile_c("walk", True, "-DBOARD_N=300"), "2", str(capi.ISAS["avx2"])])

@@ -1,4 +1,4 @@
-"""Many walks: random groups, lists of any length, more walks at once than a device holds. The bits
+"""Many walks: random groups, lists of any length. The bits
 of a walk's forces depend on that walk alone. Force calls before, between and after."""
 
 import numpy as np
@@ -6,7 +6,6 @@ import pytest
 
 import capi
 from grape6py import Grape6
-from once import by_content
 from particles import assert_nan, cloud
 from walking import (
     FORMS,
@@ -16,6 +15,7 @@ from walking import (
     by_copies,
     by_numbers,
     by_pointers,
+    expected,
     starts,
     together,
 )
@@ -54,32 +54,11 @@ def assorted():
     return random_groups(7, sizes, lengths)
 
 
-@by_content
-def plain_sums(job):
-    """acc, pot, and the sizes of their terms, in double precision, a target at a time."""
-    acc, pot, size = np.zeros((len(job.x), 3)), *np.zeros((2, len(job.x)))
-    for w in range(len(job)):
-        x, m = job.xj[job.entries(w)], job.mj[job.entries(w)]
-        for i in range(job.i_start[w], job.i_start[w + 1]):
-            d = x - job.x[i]
-            r = np.sqrt((d * d).sum(axis=1))
-            apart = r > 0
-            s = np.sqrt(r[apart] ** 2 + job.eps2)
-            terms = m[apart, None] * d[apart] / s[:, None] ** 3
-            acc[i], pot[i] = terms.sum(axis=0), -(m[apart] / s).sum()
-            size[i] = np.sqrt((terms * terms).sum(axis=1)).sum()
-    return acc, pot, size
-
-
-def assert_sums(found, job, mode, walks=None):
-    """Of these walks, or of all."""
-    if walks is not None:
-        rows = np.concatenate([np.arange(job.i_start[w], job.i_start[w + 1]) for w in walks])
-        job = job.take(walks)
-    acc, pot, size = plain_sums(job)
-    ours, pots = (found.acc, found.pot) if walks is None else (found.acc[rows], found.pot[rows])
+def assert_sums(found, job, mode):
+    acc, pot, size = expected(job)
+    errors = np.abs(found.acc - acc).max(axis=1), np.abs(found.pot - pot)
     assert found.code == 0
-    for error, of in ((np.abs(ours - acc).max(axis=1), size), (np.abs(pots - pot), np.abs(pot))):
+    for error, of in zip(errors, (size, np.abs(pot)), strict=True):
         assert (error[of == 0] == 0).all()
         shares = error[of > 0] / of[of > 0]
         assert np.quantile(shares, 0.99) <= LIMITS[mode]
@@ -135,7 +114,7 @@ def test_python_gives_the_same(plain, assorted):
 def test_bits_do_not_depend_on_the_order_or_the_cut(session, assorted, form):
     whole = bits_by_walk(form(session, assorted), assorted)
     rng = np.random.default_rng(3)
-    for pieces in (1, 2, 7, len(assorted)):
+    for pieces in (2, len(assorted)):
         for part in np.array_split(rng.permutation(len(assorted)), pieces):
             job = assorted.take(part)
             assert bits_by_walk(form(session, job), job) == [whole[w] for w in part]
@@ -144,7 +123,7 @@ def test_bits_do_not_depend_on_the_order_or_the_cut(session, assorted, form):
 @ON_THE_CPU_TOO
 def test_bits_do_not_depend_on_threads_or_on_the_run(session, assorted):
     first = by_numbers(session, assorted).bits()
-    for threads in (1, 3, 16, 0):
+    for threads in (1, 16, 0):
         session.set_int("G6X_THREADS", threads)
         assert by_numbers(session, assorted).bits() == first
         assert by_pointers(session, assorted).bits() == first
@@ -161,18 +140,18 @@ def test_bits_do_not_depend_on_other_flights(session, assorted):
             assert flights[k].retrieve().bits() == alone[k]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_more_walks_than_the_card_holds_at_a_time(plain, form):
-    """Inputs of a hundred megabytes, and a few walks that are larger than a piece of a call."""
+def test_walks_larger_than_a_piece_of_a_call_among_small_ones(plain):
     few = random_groups(5, [64, 1, 30, 65, 300, 0, 2], [9, 1, 64, 33, 5, 80, 0], n=1000)
     base = together(few, random_groups(6, [2, 1], [900_000, 700_000], n=1_000_000))
-    walks = np.random.default_rng(8).integers(0, 7, 40_000)
-    walks[[100, 30_000]] = 7, 8
-    job = base.take(walks)
-    found = form(plain, job)
-    assert_sums(found, job, "grape", walks=range(90, 110))
-    alone = bits_by_walk(by_numbers(plain, base), base)
-    assert bits_by_walk(found, job) == [alone[w] for w in walks]
+    walks = np.random.default_rng(8).integers(0, 7, 2_000)
+    walks[[100, 1_500]] = 7, 8
+    job, right = base.take(walks), by_numbers(plain, base)
+    assert_sums(right, base, "grape")
+    alone = bits_by_walk(right, base)
+    for form in FORMS:
+        found = form(plain, job)
+        assert found.code == 0
+        assert bits_by_walk(found, job) == [alone[w] for w in walks]
 
 
 # ---- numbers of any size, and none --------------------------------------------------------
@@ -181,10 +160,11 @@ def test_more_walks_than_the_card_holds_at_a_time(plain, form):
 @ON_THE_CPU_TOO
 @pytest.mark.parametrize(
     ("length", "mass"),
-    [(200, 0), (-200, -300), (0, 900), (30, -900), (-560, -900), (700, 1000), (1000, 1015)],
-)
+    [(200, 0), (-200, -300), (0, 900), (30, -900), (-560, -900), (700, 1000), (-900, -980),
+     (1000, 1015)],
+)  # fmt: skip
 def test_numbers_beyond_single_precision(session, mode, length, mass):
-    """The same forces as in other units, but where lengths are beyond 2^1000."""
+    """The same forces as in other units; the same bits, but where lengths are beyond 2^1000."""
     job = random_groups(9, [30, 100, 600], [1000, 64, 90], n=3000)
     found, scaled = by_numbers(session, job), by_numbers(session, job.scaled(length, mass))
     assert found.code == scaled.code == 0
@@ -202,6 +182,7 @@ def test_entries_far_beyond_the_rest(session, mode):
     assert_sums(by_numbers(session, job), job, mode)
 
 
+@ON_THE_CPU_TOO
 def test_row08_forces_that_do_not_fit(session):
     job = random_groups(11, [70, 5, 300], [64, 9, 400], n=3000)
     good = by_numbers(session, job)
@@ -215,6 +196,7 @@ def test_row08_forces_that_do_not_fit(session):
     assert found.bits(job.targets(0)) == good.bits(job.targets(0))
 
 
+@ON_THE_CPU_TOO
 @pytest.mark.parametrize("form", FORMS)
 def test_row07_targets_with_nan_among_good_ones(session, assorted, form):
     job = assorted.take(range(len(assorted)))
@@ -233,26 +215,18 @@ def test_row07_targets_with_nan_among_good_ones(session, assorted, form):
         assert found.bits(job.targets(w)) == good.bits(job.targets(w))
 
 
+@ON_THE_CPU_TOO
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("field", ["xj", "mj"])
-def test_row06_one_bad_entry_of_a_hundred_thousand(session, assorted, form, field):
+@pytest.mark.parametrize(("field", "bad"), [("xj", np.nan), ("xj", -np.inf), ("mj", np.inf)])
+def test_row06_one_bad_entry_of_a_hundred_thousand(plain, assorted, form, field, bad):
     job = assorted.take(range(len(assorted)))
     setattr(job, field, getattr(job, field).copy())
-    getattr(job, field)[job.entries(17)[99_998]] = np.nan
-    found = form(session, job)
-    assert found.code == session.error()[0] == -6
+    getattr(job, field)[job.entries(17)[99_998]] = bad
+    found = form(plain, job)
+    assert found.code == plain.error()[0] == -6
+    assert "list of walk" in plain.error()[1]
     assert_nan(found)
-    assert form(session, assorted).code == 0
-
-
-def test_row13_one_bad_number_of_a_hundred_thousand(session, assorted):
-    job = assorted.take(range(len(assorted)))
-    job.chosen[job.j_start[18] + 99_999] = len(job.xj)
-    found = by_numbers(session, job)
-    assert found.code == session.error()[0] == -13
-    assert "walk 18" in session.error()[1]
-    assert np.isnan(found.pot).all()
-    assert by_numbers(session, assorted).code == 0
+    assert form(plain, assorted).code == 0
 
 
 # ---- force calls of the same session --------------------------------------------------------
@@ -260,11 +234,11 @@ def test_row13_one_bad_number_of_a_hundred_thousand(session, assorted):
 
 @ON_THE_CPU_TOO
 def test_force_calls_before_between_and_after_have_their_bits(session, assorted):
-    source, backend = cloud(3000, seed=12, moving=True), capi.text("g6x_backend", session.cluster)
+    source, backend = cloud(1500, seed=12, moving=True), capi.text("g6x_backend", session.cluster)
     session.put_cloud(source)
     session.set_ti(0.25)
-    calls = [(3000, source.x[rows], source.v[rows], source.index[rows])
-             for rows in (slice(3), slice(40, 200), slice(0, 3000))]  # fmt: skip
+    calls = [(1500, source.x[rows], source.v[rows], source.index[rows])
+             for rows in (slice(3), slice(40, 200), slice(0, 1500))]  # fmt: skip
     walks = by_numbers(session, assorted).bits()
 
     def forces():

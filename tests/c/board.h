@@ -1,6 +1,5 @@
 /* A little cluster and one pass over all calls, for the host programs of the tests. */
-#ifndef BOARD_H
-#define BOARD_H
+#pragma once
 
 #include "g6lib.h"
 
@@ -176,5 +175,3 @@ static inline int board_everything(Board *b, int id, int faults)
     g6x_clear_error(id);
     return bad;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* bridge_calls.h - see bridge_calls.c. */
-#ifndef BRIDGE_CALLS_H
-#define BRIDGE_CALLS_H
+#pragma once
 
 #include "core/device.h"
 #include "core/error.h"
@@ -9,5 +8,3 @@
 int bridge_calls(int wanted, char *text);
 /* The same as Fortran calls it; the text goes to stderr. */
 int bridge_calls_(void);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The threads of a CUDA block are fibres of one thread, which change over where a block or a warp
  * waits for its members. Compiled with -DGRAPE6_ON_CPU -DCARD_MODE=grape (double, single). */
-#ifndef CARD_H
-#define CARD_H
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -172,5 +171,3 @@ using std::ilogb;
 using std::ldexp;
 static inline int min(int a, int b) { return a < b ? a : b; }
 static inline int max(int a, int b) { return a > b ? a : b; }
-
-#endif

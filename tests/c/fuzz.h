@@ -3,8 +3,7 @@
  * fuzz_forces.c, fuzz_lists.c, fuzz_block.c, fuzz_tree.c and fuzz_walks.c; fuzz_model.c, with
  * fuzz_scale.c, says what must come of them, and fuzz_rows.c compares. The model knows g6lib.h and
  * docs/, none of csrc/. */
-#ifndef FUZZ_H
-#define FUZZ_H
+#pragma once
 
 #include "g6lib.h"
 
@@ -149,5 +148,3 @@ struct list_model {
     int nmust, nmay, must[MAX_BODY], may[MAX_BODY];
 };
 void model_list(const struct cluster *c, int i, int with_self, struct list_model *list);
-
-#endif

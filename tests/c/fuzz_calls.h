@@ -1,6 +1,5 @@
 /* fuzz_calls.h - what the files that make random calls share. */
-#ifndef FUZZ_CALLS_H
-#define FUZZ_CALLS_H
+#pragma once
 
 #include "fuzz.h"
 
@@ -76,6 +75,10 @@ void make_outputs(int ni);
 int is_nan3(const double *d);
 int is_bad(const double *d); /* NaN or Inf among three */
 int is_tame(double a);       /* forces of such numbers are in range of both precisions */
+int are_tame(long long n, const double *a); /* ... but for NaN and Inf; a may be NULL */
+void check_nan(long long rows, int jerk);
+/* Outputs that a call did not get are NaN, as those of a call that failed. */
+void without(const void *acc, const void *jerk, const void *pot, size_t rows);
 void check_numbers(const char *what, long long i, const double *found, const long double *right,
                    int n, long double error);
 void check_untouched(int from);
@@ -95,5 +98,3 @@ extern struct started {
 } started; /* the latest first half */
 int is_bad_eps2(double e);
 codes faults_of_first(const struct cluster *c, int nj, int ni, int bad_eps2);
-
-#endif

@@ -44,9 +44,7 @@ static int take_targets(struct force_model *f, int ni, int *bad_eps2)
         t->eps2 = copy.eps2[i];
         t->h2 = copy.h2[i];
         memcpy(t->x, copy.x[i], 24), memcpy(t->v, copy.v[i], 24);
-        t->invalid = 0;
-        for (int k = 0; k < 3; k++) t->invalid |= !isfinite(t->x[k]) || !isfinite(t->v[k]);
-        invalid |= t->invalid;
+        invalid |= t->invalid = is_bad(t->x) || is_bad(t->v);
         *bad_eps2 |= is_bad_eps2(t->eps2);
     }
     return invalid;
@@ -92,27 +90,19 @@ void try_first(void)
     say("first half of %lld: nj %d ni %d", (long long)id, a.nj, a.ni);
     make_targets(model_find(id == ID_NULL ? 0 : id), null ? 0 : a.ni, each, a.eps2);
     int *const index = null ? NULL : in.index;
+#define BODIES index, in.x, in.v, in.old, in.old, in.phi
     if (id == ID_ALL && each)
-        code = CALL(g6calc_firsthalf0_all,
-                    (a.nj, a.ni, index, in.x, in.v, in.old, in.old, in.phi, in.eps2, in.h2, a.mode),
-                    (P(2, a.nj), P(3, a.ni), index, in.x, in.v, in.old, in.old, in.phi, in.eps2,
-                     in.h2, P(8, a.mode)));
+        code = CALL(g6calc_firsthalf0_all, (a.nj, a.ni, BODIES, in.eps2, in.h2, a.mode),
+                    (P(2, a.nj), P(3, a.ni), BODIES, in.eps2, in.h2, P(8, a.mode)));
     else if (id == ID_ALL)
-        code = CALL(g6calc_firsthalf_all,
-                    (a.nj, a.ni, index, in.x, in.v, in.old, in.old, in.phi, a.eps2, in.h2),
-                    (P(2, a.nj), P(3, a.ni), index, in.x, in.v, in.old, in.old, in.phi,
-                     P(4, a.eps2), in.h2));
+        code = CALL(g6calc_firsthalf_all, (a.nj, a.ni, BODIES, a.eps2, in.h2),
+                    (P(2, a.nj), P(3, a.ni), BODIES, P(4, a.eps2), in.h2));
     else if (each)
-        code = CALL(
-            g6calc_firsthalf0,
-            (a.id, a.nj, a.ni, index, in.x, in.v, in.old, in.old, in.phi, in.eps2, in.h2, a.mode),
-            (P(1, a.id), P(2, a.nj), P(3, a.ni), index, in.x, in.v, in.old, in.old, in.phi, in.eps2,
-             in.h2, P(8, a.mode)));
+        code = CALL(g6calc_firsthalf0, (a.id, a.nj, a.ni, BODIES, in.eps2, in.h2, a.mode),
+                    (P(1, a.id), P(2, a.nj), P(3, a.ni), BODIES, in.eps2, in.h2, P(8, a.mode)));
     else
-        code = CALL(g6calc_firsthalf,
-                    (a.id, a.nj, a.ni, index, in.x, in.v, in.old, in.old, in.phi, a.eps2, in.h2),
-                    (P(1, a.id), P(2, a.nj), P(3, a.ni), index, in.x, in.v, in.old, in.old, in.phi,
-                     P(4, a.eps2), in.h2));
+        code = CALL(g6calc_firsthalf, (a.id, a.nj, a.ni, BODIES, a.eps2, in.h2),
+                    (P(1, a.id), P(2, a.nj), P(3, a.ni), BODIES, P(4, a.eps2), in.h2));
     REQUIRE(memcmp(&a, &before, sizeof a) == 0);
     for (int i = 0; !null && i < a.ni; i++)
         REQUIRE(!memcmp(in.x[i], copy.x[i], 24) && !memcmp(in.v[i], copy.v[i], 24) &&

@@ -166,7 +166,7 @@ void try_pipes(void)
     a.h2 = t.h2 = any_square();
     for (int k = 0; k < 3; k++) a.x[k] = t.x[k] = any_coordinate();
     for (int k = 0; k < 3; k++) a.v[k] = t.v[k] = any_coordinate();
-    for (int k = 0; k < 3; k++) t.invalid |= !isfinite(t.x[k]) || !isfinite(t.v[k]);
+    t.invalid = is_bad(t.x) || is_bad(t.v);
     const int null = which == 2 && wild && chance(20);
     struct arguments kept = a;
     say("pipes %d of %lld: n %d address %d index %d x (%a %a %a) v (%a %a %a) eps2 %a h2 %a", which,

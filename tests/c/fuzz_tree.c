@@ -146,13 +146,6 @@ static void try_tree_option(void)
  * heavy. */
 enum { WIDEST = 7 };
 
-static int are_tame(int n, const double *a)
-{
-    for (int k = 0; a && k < n; k++)
-        if (isfinite(a[k]) && !is_tame(a[k])) return 0;
-    return 1;
-}
-
 static int is_tame_call(const struct planted *t, const struct aim *aim, double eps2)
 {
     return is_tame(eps2) && are_tame(t->n, t->mass) && are_tame(3 * t->n, t->x[0]) &&
@@ -263,16 +256,11 @@ static void try_forces(void)
     const int code =
         g6x_tree_forces(aim.handle, aim.ni, (const double (*)[3])aim.x, (const double (*)[3])aim.v,
                         aim.self, eps2, method, order, theta, last, bound, acc, jerk, pot);
-    for (int i = 0; i < rows; i++) {
-        if (!acc) memset(out.acc[i], 0xff, sizeof *out.acc);
-        if (!jerk) memset(out.jerk[i], 0xff, sizeof *out.jerk);
-        if (!pot) out.pot[i] = NAN;
-    }
+    without(acc, jerk, pot, (size_t)rows);
     check_untouched(rows);
     if (fault) {
         returned(fault, code);
-        for (int i = 0; i < rows; i++)
-            REQUIRE(is_nan3(out.acc[i]) && is_nan3(out.jerk[i]) && isnan(out.pot[i]));
+        check_nan(rows, 1);
         return;
     }
     returned(check_forces(t, &aim, seen(eps2), theta < 0.1, jerk && t->moving, code), code);

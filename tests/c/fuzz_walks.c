@@ -48,14 +48,8 @@ static void make_party(struct party *p, const struct cluster *c)
 
 static int is_tame_party(const struct party *p)
 {
-    int tame = is_tame(p->eps2);
-    for (int j = 0; j < p->bodies; j++) {
-        tame &= is_tame(p->mj[j]);
-        for (int k = 0; k < 3; k++) tame &= is_tame(p->xj[j][k]);
-    }
-    for (long long i = 0; i < p->i_start[p->count]; i++)
-        for (int k = 0; k < 3; k++) tame &= !isfinite(p->x[i][k]) || is_tame(p->x[i][k]);
-    return tame;
+    return is_tame(p->eps2) && are_tame(p->bodies, p->mj) && are_tame(3 * p->bodies, p->xj[0]) &&
+           are_tame(3 * p->i_start[p->count], p->x[0]);
 }
 
 /* g6lib.h: single precision makes 1.6e-5 of a pair at most; adding them up, less than as much. */
@@ -101,16 +95,11 @@ static codes check_party(const struct party *p)
     return CODE(bad ? G6X_E_I_NAN : unfit ? G6X_E_RANGE : 0);
 }
 
-static void require_nan(long long rows)
-{
-    for (long long i = 0; i < rows; i++) REQUIRE(is_nan3(out.acc[i]) && isnan(out.pot[i]));
-}
-
 /* Code and rows of a call that gives results. */
 static void finish(const struct party *p, struct cluster *c, codes fault, int code)
 {
     const int rows = (int)p->i_start[p->count];
-    if (fault) require_nan(rows);
+    if (fault) check_nan(rows, 0);
     check_untouched(rows);
     model_returned_again(c, fault ? fault : check_party(p), code);
 }
@@ -170,10 +159,7 @@ static void try_offsets(int id)
     if (bodies < 0) fault |= CODE(G6X_E_ARGUMENT);
     const int code = g6x_walks(id, p->count, i_start, (const double (*)[3])x, j_start, list, bodies,
                                (const double (*)[3])xj, mj, p->eps2, acc, pot);
-    for (size_t i = 0; i < ni; i++) {
-        if (!acc) memset(out.acc[i], 0xff, sizeof *out.acc);
-        if (!pot) out.pot[i] = NAN;
-    }
+    without(acc, out.jerk, pot, ni);
     finish(p, c, fault, code);
 }
 

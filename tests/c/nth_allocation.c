@@ -2,7 +2,7 @@
  * G6X_E_MEMORY with NaN in their outputs; then all is done again and is right. Prints how many
  * allocations there were and how many of the failures a call reported. For a library built with
  * GRAPE6_FAULT_INJECTION; its sanitizer looks for leaks when a process ends. */
-#define BOARD_N 1200 /* more make no other allocations */
+#define BOARD_N 600 /* more allocate in no other places */
 #include "board.h"
 #include "g5lib.h"
 #include "util/memory.h"

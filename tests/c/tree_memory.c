@@ -10,7 +10,7 @@
 #include "g6lib.h"
 #include "util/memory.h"
 
-enum { N = 700, NI = 300, K = 5 };
+enum { N = 400, NI = 250, K = 5 };
 
 static double x[N][3], v[N][3], mass[N], acc[N][3], jerk[N][3], pot[N], r2[N][K], last[N], h2[N];
 static int count[N], found[N][K], self[NI];

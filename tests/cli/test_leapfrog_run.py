@@ -1,4 +1,4 @@
-"""``grape6 run --integrator leapfrog``: its files, restarts, signals, picture and refusals."""
+"""``grape6 run --integrator leapfrog``: its files, restarts and broken files."""
 
 import json
 
@@ -40,21 +40,6 @@ def test_json_has_the_settings(here, capsys):
     assert report["backend"].startswith("cpu-tree")
 
 
-@pytest.mark.parametrize(("wrong", "status", "words"), [
-    (["--theta", "0.5"], 2, "--theta: not of --integrator hermite"),
-    ([*TREE, "--dt", "0.1", "--passes", "2"], 2, "--passes: not of --integrator leapfrog"),
-    (TREE, 2, "needs --dt"), ([*TREE, "--dt", "0.1", "--dt-max", "0.1"], 2, "--dt"),
-    ([*TREE, "--dt", "0.1", "--order", "9"], 1, "order = 9"),
-    ([*TREE, "--dt", "0.1", "--theta", "-1"], 2, "--theta"),
-    ([*TREE, "--dt-max", "0.1", "--eps", "0"], 1, "eps = 0"),
-    ([*TREE[:2], "--dt", "0.1", "--theta", "0.5", "--backend", "cpu"], 1, "theta is a tree's"),
-    (["--integrator", "euler"], 2, "--integrator"),
-], ids=str)  # fmt: skip
-def test_wrong_options_are_refused_by_name(here, capsys, wrong, status, words):
-    assert run("--n", "20", "--t-end", "0.1", *wrong) == status
-    assert words in capsys.readouterr().err.splitlines()[-1]
-
-
 def test_a_restart_takes_its_settings_from_the_file(here, capsys):
     assert run(*SHARED, "--t-end", "0.125", "--out", "a.h5") == 0
     for option in (["--integrator", "leapfrog"], ["--theta", "0.5"]):
@@ -64,21 +49,14 @@ def test_a_restart_takes_its_settings_from_the_file(here, capsys):
     assert "a tree" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("what", ["theta", "method", "order", "dt", "eps", "integrator"])
-def test_broken_files_are_refused_by_name(here, capsys, what):
+@pytest.mark.parametrize("change", [
+    lambda attrs: attrs.pop("dt"), lambda attrs: attrs.pop("method"),
+    lambda attrs: attrs.update(theta=-1.0), lambda attrs: attrs.update(integrator="euler"),
+])  # fmt: skip
+def test_broken_files_are_refused_by_name(here, capsys, change):
     assert run(*SHARED, "--t-end", "0.125", "--out", "a.h5") == 0
-
-    def change(file):
-        if what == "theta":
-            file.attrs[what] = -1.0
-        elif what == "integrator":
-            file.attrs[what] = "euler"
-        else:
-            del file.attrs[what]
-
-    edited(here / "a.h5", change)
+    edited(here / "a.h5", lambda file: change(file.attrs))
     capsys.readouterr()
     assert run("a.h5", "--restart", "--t-end", "0.25") == 1
-    err = capsys.readouterr().err
-    assert err.startswith("grape6: a.h5 is damaged")
-    assert len(err.splitlines()) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("grape6: a.h5 is damaged")

@@ -13,10 +13,8 @@ LEAPFROG = "--integrator leapfrog --n 300 --eps 0.05"
 KINDS = {
     "grape": (signal.SIGINT, "--n 700"),
     "double-two-passes": (signal.SIGTERM, "--n 400 --passes 2 --precision double"),
-    "shared": (signal.SIGINT, "--n 300 --dt 0.0007"),
     "leapfrog": (signal.SIGINT, f"{LEAPFROG} --dt 0.015625 --theta 0.6 --backend cpu-tree"),
     "leapfrog-block": (signal.SIGINT, f"{LEAPFROG} --dt-max 0.125 --eta 0.01 --backend cpu-tree"),
-    "leapfrog-direct": (signal.SIGINT, f"{LEAPFROG} --dt-max 0.125 --eta 0.01 --backend cpu"),
 }
 
 

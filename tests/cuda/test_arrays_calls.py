@@ -6,14 +6,7 @@ import pytest
 import capi
 import fake_arrays
 import fake_device
-from arrays_on_card import (
-    MASS,
-    POS,
-    VEL,
-    N,
-    compare,
-    fill,
-)
+from arrays_on_card import MASS, POS, VEL, N, compare, fill
 from fake_device import fail
 from grape6py import Grape6, errors
 

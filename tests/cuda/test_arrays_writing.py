@@ -6,23 +6,7 @@ import numpy as np
 import pytest
 
 import capi
-from arrays_on_card import (
-    ACC,
-    JERK,
-    MASS,
-    POS,
-    RNG,
-    SIZES,
-    SNAP,
-    TIME,
-    VEL,
-    N,
-    compare,
-    fill,
-    force,  # fmt: skip
-    on_device,
-    put,
-)
+from arrays_on_card import MASS, MOTION, POS, SIZES, VEL, N, compare, fill, force, on_device, put
 from grape6py import errors
 
 pytestmark = [
@@ -69,7 +53,7 @@ def test_of_two_rows_for_one_address_the_last_counts(cupy, pair, monkeypatch):
     fill(cupy, device, host)
     compare(cupy, device, host, np.arange(50))
     address = np.r_[7:207, 7:107, 300:400, 3]
-    new = np.full(len(address), 1 / N), RNG.standard_normal((len(address), 3))
+    new = np.full(len(address), 1 / N), np.random.default_rng(6).standard_normal((len(address), 3))
     put(cupy, device, host, *new, address=address)
     compare(cupy, device, host, np.arange(50))
 
@@ -89,7 +73,7 @@ def test_the_memory_grows_and_shrinks(cupy, pair):
 def test_the_host_has_a_copy(cupy, pair):
     """Which is what a call with NumPy's arrays on the CPU, or after a fault, goes by."""
     device, host = pair()
-    fill(cupy, device, host, acc=ACC, jerk=JERK, snap=SNAP, time=TIME)
+    fill(cupy, device, host, **MOTION)
     for session in (device, host):
         session._board.set_time(0.5)
     for ours, theirs in zip(device._board.predicted(N), host._board.predicted(N), strict=True):
@@ -138,9 +122,12 @@ BAD = {
     "kind": {"pos": POS.astype(complex)},
     "pos": {"pos": np.where(np.arange(3 * N).reshape(N, 3) == 3 * 9 + 1, np.nan, POS)},
     "vel": {"vel": np.where(np.arange(3 * N).reshape(N, 3) >= 3 * (N - 40), np.inf, VEL)},
-    "snap": {"snap": np.where(np.arange(3 * N).reshape(N, 3) == 5, -np.inf, SNAP)},
+    "snap": {"snap": np.where(np.arange(3 * N).reshape(N, 3) == 5, -np.inf, MOTION["snap"])},
     "mass": {"mass": np.where(np.arange(N) == N - 1, np.nan, MASS)},
-    "time": {"time": np.where(np.arange(N) == 8, np.nan, TIME), "index": np.arange(N) + 7},
+    "time": {
+        "time": np.where(np.arange(N) == 8, np.nan, MOTION["time"]),
+        "index": np.arange(N) + 7,
+    },
     "index": {"index": np.arange(N) * 0.5},
     "large": {"index": np.arange(N) + 2**40},
     "address": {"address": np.arange(N) - 3},

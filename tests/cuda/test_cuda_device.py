@@ -3,16 +3,22 @@ the text that the kernels are compiled from. What a true CuPy does is for a mach
 """
 
 import ctypes
+import os
 import re
+import subprocess
+import tempfile
 import warnings
 
 import pytest
 
 import capi
 import fake_cupy
+from cards import FLAGS
 from grape6py import errors
-from grape6py.cuda import compiler
+from grape6py.cuda import cache, compiler
 from grape6py.cuda import errors as cuda_errors
+from grape6py.cuda.tree import build
+from variants import run as compile_with
 
 CODES = {name: capi.CONSTANTS[f"G6X_E_{name}"]
          for name in ("DEVICE_MEMORY", "DEVICE_LOST", "NO_DEVICE", "RUNTIME")}  # fmt: skip
@@ -199,3 +205,65 @@ def test_row04_a_missing_piece_is_named_with_the_extra_that_brings_it(error, wor
 
 def test_an_exception_of_nobody_known_is_not_explained():
     assert cuda_errors.explain(ValueError("words"), 13) is None
+
+
+# ---- structures of C -----------------------------------------------------------------
+
+
+def test_structures_have_the_sizes_that_python_takes(card, tmp_path):
+    names = {"tree_cell", "tree_moments", "tree_far", "tree_place", "tree_group", "tree_box",
+             "tree_opening", "tree_rates", "tree_motion", "tree_flow", "tree_status",
+             "tree_card_job", "tree_search_job"}  # fmt: skip
+    program = tmp_path / "sizes.cc"
+    prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
+    program.write_text(f'#include "tree/tree.cu"\n#include <stdio.h>\nint main() {{ {prints} }}\n')
+    command = ["g++", *FLAGS, "-O0", "-DMODE=2", "-DCARD_MODE=tree"]
+    made = card.parent / "card.o"
+    compile_with([*command, program, made, "-o", tmp_path / "sizes"])
+    told = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
+    sizes = {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)}
+    assert sizes == {name: build.ffi.sizeof(f"struct {name}") for name in names}
+
+
+# ---- CuPy's folder for compiled kernels, while CuPy is imported -----------------------
+
+
+def test_a_folder_that_can_be_made_is_left_alone(tmp_path, monkeypatch):
+    folder = str(tmp_path / "some" / "where")
+    monkeypatch.setenv(cache.VARIABLE, folder)
+    with cache.for_import():
+        assert os.environ[cache.VARIABLE] == folder
+        assert os.path.isdir(folder)
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["variable", "home"])
+def test_row39_without_one_there_is_another_for_the_while(tmp_path, monkeypatch, told):
+    """Root may write anywhere, but not under a file."""
+    (tmp_path / "file").write_text("")
+    bad = str(tmp_path / "file" / "cache")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    monkeypatch.delenv(cache.VARIABLE, raising=False)
+    if told:
+        monkeypatch.setenv(cache.VARIABLE, bad)
+    seen = []
+
+    def fail():
+        with cache.for_import():
+            folder = os.environ[cache.VARIABLE]
+            seen.extend([folder, os.path.isdir(folder)])
+            raise ImportError
+
+    pytest.raises(ImportError, fail)
+    folder, there = seen
+    assert there
+    assert folder != bad
+    assert os.environ.get(cache.VARIABLE) == (bad if told else None)
+    assert not os.path.exists(folder)
+
+
+def test_row39_no_folder_at_all_is_told(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(OSError, match="file"), cache.for_import():
+        raise AssertionError

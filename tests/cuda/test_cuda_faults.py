@@ -182,11 +182,6 @@ def cpu_bits(cpu, mode, rows, lists=None):
 
 
 @pytest.mark.backends("auto")
-def test_auto_takes_a_card(make):
-    assert run(make(), slice(0, 10)).code == 0
-
-
-@pytest.mark.backends("auto")
 def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
     refuse_memory(monkeypatch, lambda size: False)
     session = new_session(precision=mode)

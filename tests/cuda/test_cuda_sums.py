@@ -255,10 +255,7 @@ def test_units_far_from_one(new_session, mode, unit):
     source.mass *= 1 / unit
     tolerance = {"grape": 1e-4, "double": 1e-12, "single": 1e-2}[mode]
     session = new_session(precision=mode)
-    session.put_cloud(source)
-    args = source.x[rows], source.v[rows], source.index[rows]
-    expected = particles.direct(*args, source)
-    particles.assert_force(session.force(len(source), *args), expected, tolerance)
+    against_the_oracle(session, source, rows, tolerance, blocks=(None,), nearest=False)
 
 
 def test_more_pairs_for_the_host_than_there_is_room_for(new_session):

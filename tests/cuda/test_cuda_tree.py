@@ -1,63 +1,121 @@
-"""The tree's kernels on the stand-in for a card: the same forces as the tree on the CPU."""
-
-import re
-import subprocess
+"""The tree's kernels on the fake device: forces and jerks of the CPU's tree and the direct sum."""
 
 import numpy as np
 import pytest
 
-import capi
 import samples
-from cards import FLAGS, METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
-from grape6py import Tree, reference
-from grape6py.cuda.tree import build, settings
+from cards import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
+from grape6py import Tree, models, reference
 from grape6py.cuda.tree import octree as card_tree
-from variants import run as compile_with
+from grape6py.cuda.tree import settings
+
+EPS = 0.01
+ORDERS = pytest.mark.parametrize("order", [0, 5], ids=["bh", "fmm"])
 
 
-def sums(tree_card, pos, mass, theta=0.6, order=5, eps=0.01, **targets):
-    """Forces by the kernels."""
-    tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), np.ascontiguousarray(mass))
-    acc, pot, jerk, counts = tree.forces(settings.Setting(theta, order, eps * eps), **targets)
-    assert jerk is None
+def made(tree_card, bodies):
+    mass, pos, *vel = map(np.ascontiguousarray, bodies)
+    return card_tree.Octree(tree_card, pos, mass, *vel)
+
+
+def all_sums(tree_card, bodies, theta=0.6, order=5, eps=EPS, **targets):
+    """Acc, pot, jerk (None without velocities) and counts, by the kernels."""
+    setting = settings.Setting(theta, order, eps * eps)
+    return made(tree_card, bodies).forces(setting, **targets)
+
+
+def sums(tree_card, pos, mass, *args, **more):
+    """Acc, pot and counts of bodies without velocities."""
+    acc, pot, _, counts = all_sums(tree_card, (mass, pos), *args, **more)
     return acc, pot, counts
+
+
+def jerks(tree_card, bodies, *args, **more):
+    return all_sums(tree_card, bodies, *args, **more)[2]
+
+
+def direct(bodies, eps=EPS, **targets):
+    """Acc, pot and jerk."""
+    right = reference.direct_sum(*bodies, eps2=eps * eps, **targets)
+    return right.acc, right.pot, right.jerk
+
+
+def moving(sample, n, seed):
+    """Particles of a sample with velocities that are partly common to neighbours."""
+    mass, pos = samples.SAMPLES[sample](n, seed)[:2]
+    from_mean = pos - pos.mean(0)
+    noise = np.random.default_rng(seed).normal(size=pos.shape)
+    turning = np.cross([0.3, -1.0, 2.0], from_mean) / rows(from_mean).max()
+    return mass, pos, noise + turning
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    return models.plummer(1500, seed=3)
 
 
 @WARPS_AND_BLOCKS
 @pytest.mark.parametrize("order", METHODS)
 @pytest.mark.parametrize("sample", ["plummer", "lattice", "far_off"])
 def test_forces_are_those_of_the_cpu(tree_card, sample, order):
-    mass, pos = samples.SAMPLES[sample](1500, 3)[:2]
-    acc, pot, _ = sums(tree_card, pos, mass, order=order)
-    with Tree(pos, mass) as tree:
-        right = tree.forces(eps=0.01, theta=0.6, order=order or 5, method=METHODS[order])
+    mass, pos, vel = bodies = moving(sample, 1500, 3)
+    acc, pot, jerk, counts = all_sums(tree_card, bodies, order=order)
+    with Tree(pos, mass, vel) as tree:
+        right = tree.forces(eps=EPS, theta=0.6, order=order or 5, method=METHODS[order])
     # but for the few wide groups: see below
     assert np.quantile(relative(acc, right.acc), 0.85) < 3e-6
     assert np.quantile(np.abs(pot / right.pot - 1), 0.85) < 1e-6
+    assert np.median(relative(jerk, right.jerk)) < 1e-6
+    assert np.quantile(relative(jerk, right.jerk), 0.85) < 2e-5
+    resting = all_sums(tree_card, (mass, pos), order=order)
+    assert np.array_equal(resting[0], acc)
+    assert np.array_equal(resting[1], pot)
+    assert resting[2:] == (None, counts)
+
+
+def assert_as_good(found, usual, exact):
+    """Groups that are wide compared with what is in them are summed in parts here, in double there:
+    what is far from a single target may be nearer, in units of its size, than from a group."""
+    for share in (0.5, 0.99):
+        error, limit = (np.quantile(relative(some, exact), share) for some in (found, usual))
+        assert error < 6 * limit + 2e-6
 
 
 @pytest.mark.parametrize("theta", [1e-3, 0.6])
 @pytest.mark.parametrize("sample", ["clustered", "disk", "coincident"])
 def test_errors_are_those_of_the_cpu(tree_card, sample, theta):
-    """Groups that are wide beside what is in them are summed in parts here, in double there: what
-    is far from a single target may be nearer, in units of its size, than from a group."""
     mass, pos = samples.SAMPLES[sample](1500, 3)[:2]
-    exact = reference.direct_sum(mass, pos, np.zeros_like(pos), eps2=1e-4).acc
-    acc, _, _ = sums(tree_card, pos, mass, theta=theta)
     with Tree(pos, mass) as tree:
-        right = tree.forces(eps=0.01, theta=theta, order=5).acc
-    for share in (0.5, 0.99):
-        error, usual = (np.quantile(relative(found, exact), share) for found in (acc, right))
-        assert error < 6 * usual + 2e-6
+        usual = tree.forces(eps=EPS, theta=theta, order=5).acc
+    exact = direct((mass, pos, np.zeros_like(pos)))[0]
+    assert_as_good(sums(tree_card, pos, mass, theta)[0], usual, exact)
+
+
+@pytest.mark.parametrize("order", METHODS)
+@pytest.mark.parametrize("sample", ["clustered", "disk"])
+@pytest.mark.parametrize("eps", [EPS, 1.0])
+def test_errors_of_jerks_are_those_of_the_cpu(tree_card, sample, order, eps):
+    """Of many bodies at one place the CPU's tree makes one, which is better still."""
+    mass, pos, vel = bodies = moving(sample, 1500, 5)
+    with Tree(pos, mass, vel) as tree:
+        usual = tree.forces(eps=eps, theta=0.5, order=order or 5, method=METHODS[order]).jerk
+    assert_as_good(jerks(tree_card, bodies, 0.5, order, eps), usual, direct(bodies, eps)[2])
 
 
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 1023, 1024, 1025])
 def test_any_number_of_particles(tree_card, n):
     mass, pos = samples.plummer(n, 5)
-    acc, pot, _ = sums(tree_card, pos, mass, theta=1e-3)
-    right = reference.direct_sum(mass, pos, np.zeros_like(pos), eps2=1e-4)
-    assert np.abs(acc - right.acc).max() <= 1e-5 * max(rows(right.acc).max(), 1e-30)
-    assert np.abs(pot - right.pot).max() <= 1e-5 * np.abs(right.pot).max()
+    bodies = mass, pos, np.random.default_rng(n).normal(size=pos.shape)
+    for ours, right in zip(all_sums(tree_card, bodies, 1e-6), direct(bodies), strict=False):
+        assert np.abs(ours - right).max() <= 1e-5 * np.abs(right).max()
+
+
+@ORDERS
+@pytest.mark.parametrize("eps", [0.0, EPS, 10.0])
+def test_theta_to_zero_gives_the_direct_sum(tree_card, cluster, order, eps):
+    wrong = relative(jerks(tree_card, cluster, 1e-6, order, eps), direct(cluster, eps)[2])
+    assert np.median(wrong) < 1e-6
+    assert np.quantile(wrong, 0.99) < 1e-5
 
 
 def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_card, monkeypatch):
@@ -133,28 +191,13 @@ def test_lists_of_tiny_angles_are_those_of_groups(tree_card, count, made):
     assert tree_card.launched.count("tree_groups_of_kind") == made
 
 
-def test_targets_of_their_own(tree_card):
+def test_targets_far_away_and_none(tree_card):
     mass, pos = samples.plummer(1500, 11)
-    choice = np.random.default_rng(1).permutation(1500)[:300].astype(np.int32)
-    targets = np.ascontiguousarray(pos[choice])
-    all_of_them, _, _ = sums(tree_card, pos, mass, theta=1e-3)
-    acc, _, _ = sums(tree_card, pos, mass, theta=1e-3, targets=targets, self_index=choice)
-    assert relative(acc, all_of_them[choice]).max() < 3e-5
-    acc, pot, _ = sums(tree_card, pos, mass, theta=1e-3, targets=targets + 100.0)
-    away = rows(targets + 100.0 - (mass[:, None] * pos).sum(0) / mass.sum())
+    targets = pos[:300] + 100.0
+    _, pot, _ = sums(tree_card, pos, mass, theta=1e-3, targets=targets)
+    away = rows(targets - (mass[:, None] * pos).sum(0) / mass.sum())
     assert np.allclose(pot, -mass.sum() / away, rtol=1e-3)
     assert sums(tree_card, pos, mass, targets=np.empty((0, 3)))[0].shape == (0, 3)
-
-
-def test_pairs_at_one_place_and_very_close_ones_without_softening(tree_card):
-    mass, pos = samples.plummer(500, 13)
-    pos[1], pos[3] = pos[0], pos[2]
-    pos[3, 0] += 5e-12
-    acc, _, counts = sums(tree_card, pos, mass, theta=1e-3, eps=0.0)
-    assert counts.coincidences == 2
-    apart = pos[3] - pos[2]
-    assert np.isclose(acc[2, 0], mass[3] / apart[0] ** 2, rtol=1e-4)
-    assert np.isfinite(acc).all()
 
 
 def test_no_close_pair_is_forgotten_for_want_of_room(tree_card, monkeypatch):
@@ -193,26 +236,6 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
     assert errors[1] < errors[0] / 2
 
 
-def test_structures_have_the_sizes_that_python_takes(tree_card, shared_folder, tmp_path):
-    names = {"tree_cell", "tree_moments", "tree_far", "tree_place", "tree_group", "tree_box",
-             "tree_opening", "tree_rates", "tree_motion", "tree_flow", "tree_status",
-             "tree_card_job", "tree_search_job"}  # fmt: skip
-    program = tmp_path / "sizes.cc"
-    prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
-    program.write_text(f'#include "tree/tree.cu"\n#include <stdio.h>\nint main() {{ {prints} }}\n')
-    paths = [
-        f"-I{capi.ROOT / 'csrc'}",
-        f"-I{capi.ROOT / 'grape6py/cuda/kernels'}",
-        f"-I{capi.TESTS / 'c'}",
-    ]
-    command = ["g++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', "-DMODE=2", "-DCARD_MODE=tree", *paths]
-    made = shared_folder / "card" / "card.o"
-    compile_with([*command, program, made, "-o", tmp_path / "sizes"])
-    told = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
-    sizes = {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)}
-    assert sizes == {name: build.ffi.sizeof(f"struct {name}") for name in names}
-
-
 @pytest.mark.parametrize("n", [4, 40])
 def test_only_targets_count_pairs_at_one_place(tree_card, n):
     pos = np.repeat([[1.0, 2, 3], [0, 0, 0]], [n, 3], axis=0)
@@ -233,8 +256,8 @@ def test_softening_far_below_what_single_precision_holds(tree_card, eps, order):
 
 
 def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
-    mass, pos = samples.plummer(1500, 25)
-    at = np.ascontiguousarray(pos[:700] * 1.1)
+    mass, pos = samples.plummer(600, 25)
+    at = np.ascontiguousarray(pos[:280] * 1.1)
     shortened(monkeypatch, tree_card, [8, 0, 8], [40, 4, 4], [99] * 3)
     tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
     setting = settings.Setting(0.5, 5, 1e-4)
@@ -257,3 +280,119 @@ def test_targets_at_the_places_of_particles_are_summed_as_groups(tree_card, eps)
     assert np.median(relative(foreign[0], own[0])) < 1e-6
     assert relative(foreign[0], own[0]).max() < 1e-5
     assert tree_card.launched.count("tree_groups_of_kind") == parts
+
+
+# ---- jerks ---------------------------------------------------------------------------
+
+
+@ORDERS
+def test_groups_whose_lists_are_long_have_the_jerks_of_their_parts(
+    tree_card, cluster, order, monkeypatch
+):
+    right = direct(cluster)[2]
+    whole = relative(jerks(tree_card, cluster, 0.3, order), right)
+    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], [150] * 3)
+    parts = relative(jerks(tree_card, cluster, 0.3, order), right)
+    assert np.median(parts) > 5 * np.median(whole)
+    assert np.median(parts) < 1e-3
+    assert np.quantile(parts, 0.99) < 6 * np.quantile(whole, 0.99)
+
+
+@ORDERS
+def test_uniform_motion_has_no_jerk(tree_card, cluster, order):
+    mass, pos, vel = cluster
+    usual = rows(direct(cluster)[2]).max()
+    steady = np.array([3.0, -2.0, 0.7])
+    assert (
+        np.abs(jerks(tree_card, (mass, pos, 0 * vel + steady), order=order)).max() < 1e-13 * usual
+    )
+    assert not jerks(tree_card, (mass, pos, 0 * vel), order=order).any()
+    still = jerks(tree_card, cluster, order=order)
+    wrong = relative(jerks(tree_card, (mass, pos, vel + 1e3 * steady), order=order), still)
+    assert wrong.max() < 1e-5
+
+
+@ORDERS
+@pytest.mark.parametrize(
+    ("size", "weight", "speed"), [(1e-30, 1e30, 1e-30), (1e30, 1e-30, 1e30), (1e-30, 1e-30, 1e30)]
+)
+def test_units_from_the_smallest_to_the_largest(tree_card, cluster, order, size, weight, speed):
+    mass, pos, vel = (a[:600] for a in cluster)
+    right = jerks(tree_card, (mass, pos, vel), order=order) * (weight / size * speed / size / size)
+    found = jerks(tree_card, (weight * mass, size * pos, speed * vel), order=order, eps=size * EPS)
+    assert np.quantile(relative(found, right), 0.85) < 3e-5
+
+
+def test_jerks_near_the_ends_of_what_doubles_hold(tree_card, cluster):
+    mass, pos, vel = (a[:300] for a in cluster)
+    once = jerks(tree_card, (mass, pos, vel))
+    for length, of_mass, speed in [(-200, -1000, 1000), (200, 1000, 450), (-300, 90, 20)]:
+        bodies = np.ldexp(mass, of_mass), np.ldexp(pos, length), np.ldexp(vel, speed)
+        found = jerks(tree_card, bodies, eps=np.ldexp(EPS, length))
+        assert np.array_equal(found, np.ldexp(once, of_mass + speed - 3 * length))
+
+
+@ORDERS
+@pytest.mark.parametrize("speed", [0.0, 1e-20, 1.0, 1e30])
+def test_moving_targets_of_their_own(tree_card, cluster, order, speed):
+    """Particles that are predicted elsewhere, and points that are none; fast and slow."""
+    random = np.random.default_rng(5)
+    mass, pos, _ = cluster
+    self = np.where(random.random(300) < 0.5, random.integers(0, len(mass), 300), -1)
+    self = self.astype(np.int32)
+    at = np.where(self[:, None] < 0, random.normal(size=(300, 3)), 1.001 * pos[self])
+    vel = speed * random.normal(size=(300, 3))
+    right = direct(cluster, target_pos=at, target_vel=vel, target_index=self)[2]
+
+    def errors(theta, **more):
+        found = jerks(tree_card, cluster, theta, order, targets=at, self_index=self, **more)
+        return relative(found, right)
+
+    assert np.quantile(errors(1e-6, vel=vel), 0.99) < 1e-5
+    assert np.median(errors(0.4, vel=vel)) < 1e-3
+    if speed == 0.0:
+        assert np.quantile(errors(1e-6), 0.9) < 1e-5
+
+
+def test_fast_targets_leave_the_tree_as_it_was(tree_card, cluster):
+    _, pos, vel = cluster
+    tree, setting = made(tree_card, cluster), settings.Setting(0.6, 5, EPS**2)
+    before = tree.forces(setting)[2]
+    fast = tree.forces(setting, targets=pos[:100].copy(), vel=1e30 * vel[:100])[2]
+    assert rows(fast).min() > 1e20 * rows(before).min()
+    assert np.array_equal(tree.forces(setting)[2], before)
+    none = tree.forces(setting, targets=np.empty((0, 3)), vel=np.empty((0, 3)))
+    assert none[2].shape == (0, 3)
+
+
+@ORDERS
+def test_pairs_too_close_for_single_precision(tree_card, order):
+    """Two bodies 1e-13 apart where doubles resolve that, and two at one place, among others."""
+    random = np.random.default_rng(8)
+    pos = np.vstack([random.uniform(-1, 1, (60, 3)), [[1, 1, 1], [-1, -1, -1]], np.zeros((4, 3))])
+    pos[-4] = [1e-13, -2e-13, 0.5e-13]
+    pos[-1] = pos[-2] = [0.25, 0.5, 0.125]
+    bodies = random.uniform(0.5, 1, len(pos)), pos, random.normal(size=pos.shape)
+    acc, _, jerk, counts = all_sums(tree_card, bodies, 1e-6, order, eps=0.0)
+    assert "tree_close_jerks" in tree_card.launched
+    assert counts.coincidences == 2
+    right = direct(bodies, 0.0)
+    assert relative(acc, right[0]).max() < 1e-5
+    assert relative(jerk, right[2]).max() < 1e-5
+    resting = sums(tree_card, pos, bodies[0], 1e-6, order, eps=0.0)
+    assert np.array_equal(resting[0], acc)
+    assert resting[2].coincidences == 2
+    index, fast = np.arange(len(pos), dtype=np.int32), 1e9 * bodies[2]
+    found = jerks(tree_card, bodies, 1e-6, order, 0.0, targets=pos, vel=fast, self_index=index)
+    right = direct(bodies, 0.0, target_pos=pos, target_vel=fast, target_index=index)[2]
+    assert relative(found, right).max() < 1e-5
+
+
+@ORDERS
+def test_masses_of_both_signs(tree_card, order):
+    random = np.random.default_rng(4)
+    pos, vel = random.normal(size=(2, 800, 3))
+    for mass in (random.normal(size=800), np.arange(800) % 2.0, np.zeros(800)):
+        right = direct((mass, pos, vel))[2]
+        wrong = rows(jerks(tree_card, (mass, pos, vel), 0.3, order) - right)
+        assert np.median(wrong) <= 1e-3 * np.median(rows(right))

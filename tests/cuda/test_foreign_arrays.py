@@ -56,11 +56,6 @@ def test_calls_on_the_cpu_wait_too(cupy, how, stream, waits, current):
         expected = tree.forces(POS, self_index=range(60)).acc
         late = fake_arrays.Late(cupy, POS, how, stream)
         assert np.array_equal(tree.forces(late, self_index=index).acc.memory, expected)
-
-
-@pytest.mark.parametrize(("how", "stream", "waits", "current"), LATE)
-def test_hermite_takes_them(cupy, how, stream, waits, current):
-    cupy.stream = current
     given = [fake_arrays.Late(cupy, a, how, stream) for a in (MASS, POS, VEL)]
     clusters = [Hermite(*bodies, eps=0.1, backend="cpu") for bodies in (given, (MASS, POS, VEL))]
     for cluster in clusters:

@@ -12,18 +12,8 @@ import pytest
 
 import capi
 from grape6py import reference
-from legacy import (
-    EPS,
-    NUMBER,
-    SNAPSHOT,
-    assert_energy_is_kept,
-    force_errors,
-    forces,
-    numbers,
-    output_of,
-)
+from legacy import DOUBLE, EPS, NUMBER, SNAPSHOT, numbers, output_of
 
-DOUBLE = (("GRAPE6_PRECISION", "double"),)
 KIRA = (("GRAPE6_CLIENT", "kira"),)
 SHORT = (SNAPSHOT, "-t", "0.0625", "-f")
 NDENS = 12
@@ -60,28 +50,7 @@ def faulty_board(tmp_path_factory):
     return lambda every: (("LD_PRELOAD", str(library)), ("FAULTY_CALLS", str(every)))
 
 
-@pytest.mark.parametrize(
-    ("environment", "median", "largest"),
-    [((), 4e-8, 1e-6), (DOUBLE, 6e-15, 4e-14)],
-    ids=["grape", "double"],
-)
-def test_forces_are_the_direct_sum(run, stars, environment, median, largest):
-    exact = reference.direct_sum(*stars, eps2=EPS**2, extended=True)
-    acc, pot = force_errors(output_of(run("kira_style", *SHORT, environment=environment)), exact)
-    assert len(acc) == 1024
-    assert max(np.median(acc), np.median(pot)) <= median
-    assert max(acc.max(), pot.max()) <= largest
-
-
-@pytest.mark.parametrize("environment", [(), DOUBLE, KIRA], ids=["grape", "double", "kira"])
-def test_3_26_energy_is_kept_and_is_that_of_the_potentials_at_time_zero(run, environment):
-    text = output_of(run("kira_style", SNAPSHOT, environment=environment))
-    assert_energy_is_kept(text, pot_limit=1e-7)
-    assert len(forces(text)[0]) == 5
-    assert board(text)[:2] == (5, 0)
-
-
-@pytest.mark.parametrize("environment", [(), DOUBLE, KIRA], ids=["grape", "double", "kira"])
+@pytest.mark.parametrize("environment", [(), DOUBLE], ids=["grape", "double"])
 def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
     run, stars, distance, environment
 ):
@@ -99,8 +68,7 @@ def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
     assert (error <= limit * np.linalg.norm(exact.acc.astype(float), axis=1)).all()
 
 
-@pytest.mark.parametrize("room", [4096, 40, 16])
-@pytest.mark.parametrize("environment", [(), KIRA], ids=["unset", "kira"])
+@pytest.mark.parametrize(("room", "environment"), [(4096, ()), (40, KIRA), (16, ())])
 def test_lists_are_those_of_brute_force_also_after_overflow(run, distance, environment, room):
     text = output_of(run("kira_style", *SHORT, "-n", room, environment=environment))
     found = lists(text)
@@ -126,24 +94,8 @@ def test_2_13_a_board_released_and_filled_again_changes_nothing(run, blocks):
     text = output_of(run("kira_style", *SHORT))
     other = output_of(run("kira_style", *SHORT, "-r", blocks))
     (count,) = numbers(rf"blocks{NUMBER}", other)
-    assert board(other)[0] == (count // blocks if blocks else 0)
+    assert board(other)[:2] == (count // blocks if blocks else 0, 0)
     assert without_board(other) == without_board(text)
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        (("GRAPE6_NPIPES", "1"),),
-        (("GRAPE6_NPIPES", "7"),),
-        (("GRAPE6_NPIPES", "128"), ("GRAPE6_NEIGHBOUR_SELF", "1")),
-        KIRA,
-    ],
-    ids=lambda e: "=".join(e[0]),
-)
-def test_output_does_not_depend_on_the_number_of_pipes(run, environment):
-    assert output_of(run("kira_style", *SHORT, environment=environment)) == output_of(
-        run("kira_style", *SHORT)
-    )
 
 
 @pytest.mark.parametrize(("pipes", "itself"), [("128", "0"), ("48", "1")])

@@ -1,6 +1,7 @@
-"""legacy_examples/mpi_hermite.f90: with partial sums a run has the same bits on 1, 2 and 3 ranks.
+"""mpi_hermite.f90 and treecode.c of legacy_examples/ on the ranks of MPI.
 
-With doubles it has not, but agrees to the rounding of the mode.
+With partial sums, and with walks, a run has the same bits on any number of ranks. With doubles it
+has not, but agrees to the rounding of the mode.
 """
 
 import functools
@@ -9,13 +10,47 @@ import numpy as np
 import pytest
 
 import capi
-import legacy
 import tools
 from grape6py import models, read_snapshot, reference, write_snapshot
-from test_legacy_ph4 import check_forces, mode_is
+from legacy import (
+    DOUBLE,
+    GRAPE,
+    PARTS,
+    SNAPSHOT,
+    assert_energy_is_kept,
+    assert_forces,
+    energies,
+    forces,
+    mpirun,
+    numbers,
+    odd_bodies,
+    output_of,
+)
 
+TOOLS = {"mpi_hermite": ("gfortran", "mpif90"), "treecode_mpi": ("mpicc",)}
 LARGER = 3500  # four blocks of j addresses, the last one not full
-SHORT = {legacy.SNAPSHOT.name: "0.03125", "larger.dat": "0.0009765625"}
+SHORT = {SNAPSHOT.name: "0.03125", "larger.dat": "0.0009765625"}
+CASES = pytest.mark.parametrize(
+    ("snapshot", "mode"),
+    [(SNAPSHOT.name, GRAPE), ("larger.dat", GRAPE), ("larger.dat", DOUBLE)],
+    ids=["1024-grape", "larger-grape", "larger-double"],
+)
+TREECODE = ("-d", "0.015625", "-t", "0.375", "-f")  # with an output on the way
+
+
+@pytest.fixture(scope="module")
+def start(build):
+    """Starts a program on some ranks."""
+
+    def start(name, ranks, *arguments, environment=()):
+        for tool in TOOLS[name]:
+            tools.need(tool)
+        return mpirun(ranks, build / name, *arguments, environment=environment)
+
+    return start
+
+
+# ---- mpi_hermite -------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -26,111 +61,149 @@ def folder(tmp_path_factory):
     model = models.plummer(LARGER, seed=6)
     order = np.argsort((model.pos**2).sum(axis=1))
     write_snapshot(folder / "larger.dat", *(column[order] for column in model))
-    (folder / legacy.SNAPSHOT.name).symlink_to(legacy.SNAPSHOT)
+    (folder / SNAPSHOT.name).symlink_to(SNAPSHOT)
     return folder
 
 
 @pytest.fixture(scope="module")
-def start(build, folder):
-    """Starts the program on some ranks."""
-    tools.need("gfortran")
-    tools.need("mpif90")
+def hermite(start, folder):
+    """Output of mpi_hermite."""
 
-    def start(ranks, snapshot, *arguments, environment=()):
-        program = build / "mpi_hermite"
-        return legacy.mpirun(ranks, program, folder / snapshot, *arguments, environment=environment)
-
-    return start
-
-
-@pytest.fixture(scope="module")
-def run(start):
-    """Output of the program."""
-
-    def run(*arguments, environment=()):
-        process = start(*arguments, environment=environment)
+    def hermite(ranks, snapshot, *arguments, environment=()):
+        process = start("mpi_hermite", ranks, folder / snapshot, *arguments,
+                        environment=environment)  # fmt: skip
         assert process.returncode == 0, process.stderr
         return process.stdout
 
-    return functools.cache(run)
+    return functools.cache(hermite)
 
 
 @functools.cache
-def truth(folder, snapshot):
-    particles = read_snapshot(folder / snapshot)
+def truth(path):
+    particles = read_snapshot(path)
     return reference.direct_sum(*particles, eps2=(4 / len(particles.mass)) ** 2, extended=True)
 
 
-@pytest.mark.parametrize("mode", ["grape", "double"])
-@pytest.mark.parametrize("snapshot", SHORT)
-def test_partial_sums_give_one_output_for_any_number_of_ranks(run, snapshot, mode):
-    arguments = (snapshot, "-p", "-f", "-t", SHORT[snapshot])
-    one, two, three = (run(n, *arguments, environment=mode_is(mode)) for n in (1, 2, 3))
+@CASES
+def test_partial_sums_give_one_output_for_any_number_of_ranks(hermite, folder, snapshot, mode):
+    """Partial sums of everything, with the scale set by hand, are the force of one board."""
+    one, two, three = (
+        hermite(n, snapshot, "-p", "-f", "-t", SHORT[snapshot], environment=mode) for n in (1, 2, 3)
+    )
     assert "bits of the state" in one
     assert one == two
     assert one == three
+    assert one == hermite(1, snapshot, "-d", "-f", "-t", SHORT[snapshot], environment=mode)
+    assert_forces(one, truth(folder / snapshot), mode)
 
 
-def test_one_rank_with_partial_sums_has_the_bits_of_one_board(run):
-    """Partial sums of everything, with the scale set by hand, are the force itself."""
-    for snapshot, tend in SHORT.items():
-        partial, doubles = (run(1, snapshot, how, "-f", "-t", tend) for how in ("-p", "-d"))
-        assert partial == doubles
-
-
-@pytest.mark.parametrize(("mode", "limit"), [("grape", 1e-6), ("double", 1e-14)])
-@pytest.mark.parametrize("snapshot", SHORT)
-def test_doubles_agree_to_the_rounding_of_the_mode(run, snapshot, mode, limit):
-    arguments = (snapshot, "-d", "-f", "-t", SHORT[snapshot])
-    one, *more = (run(n, *arguments, environment=mode_is(mode)) for n in (1, 2, 3))
+@CASES
+def test_doubles_agree_to_the_rounding_of_the_mode(hermite, folder, snapshot, mode):
+    one, *more = (
+        hermite(n, snapshot, "-d", "-f", "-t", SHORT[snapshot], environment=mode) for n in (1, 2, 3)
+    )
+    limit = 1e-6 if mode == GRAPE else 1e-14
     for text in more:
-        (acc, pot), right = legacy.forces(text), legacy.forces(one)
+        assert_forces(text, truth(folder / snapshot), mode)
+        (acc, pot), right = forces(text), forces(one)
         size = np.linalg.norm(right[0], axis=1)
         assert (np.abs(acc - right[0]).max(axis=1) <= limit * size).all()
         assert (np.abs(pot - right[1]) <= limit * np.abs(right[1])).all()
-        assert legacy.energies(text) == pytest.approx(legacy.energies(one), rel=1e-8)
+        assert energies(text) == pytest.approx(energies(one), rel=1e-8)
     # And they are cut up in different ways, so that the test of partial sums is one.
     assert len({text.split("bits of the state")[1] for text in (one, *more)}) > 1
 
 
-@pytest.mark.parametrize("mode", ["grape", "double"])
-@pytest.mark.parametrize("how", ["-p", "-d"])
-@pytest.mark.parametrize("snapshot", SHORT)
-def test_first_forces_are_within_the_goal_of_the_mode(run, folder, snapshot, how, mode):
-    text = run(3, snapshot, how, "-f", "-t", SHORT[snapshot], environment=mode_is(mode))
-    exact = truth(folder, snapshot)
-    check_forces(text, mode, exact, rows=len(exact.pot))
-
-
-@pytest.mark.parametrize(
-    ("ranks", "how", "mode"), [(1, "-p", "double"), (2, "-p", "grape"), (3, "-d", "grape")]
-)
-def test_energy_is_kept_over_one_time_unit(run, ranks, how, mode):
-    text = run(ranks, legacy.SNAPSHOT.name, how, environment=mode_is(mode))
-    legacy.assert_energy_is_kept(text)
+@pytest.mark.parametrize(("ranks", "how", "mode"), [
+    (1, "-p", DOUBLE), (2, "-p", GRAPE), (3, "-d", GRAPE)
+])  # fmt: skip
+def test_energy_is_kept_over_one_time_unit(hermite, ranks, how, mode):
+    assert_energy_is_kept(hermite(ranks, SNAPSHOT.name, how, environment=mode))
 
 
 @pytest.mark.parametrize("pipes", ["1", "16384"])
-def test_partial_sums_do_not_depend_on_pipes(run, pipes):
+def test_partial_sums_do_not_depend_on_pipes(hermite, pipes):
     arguments = (2, "larger.dat", "-p", "-f", "-t", SHORT["larger.dat"])
-    text = run(*arguments, environment=(("GRAPE6_NPIPES", pipes),))
-    assert text == run(*arguments, environment=mode_is("grape"))
-
-
-@pytest.mark.parametrize("arguments", [("-t", "0"), ("-a",), ("-q",)])
-def test_all_ranks_end_when_an_option_is_bad(start, arguments):
-    process = start(2, legacy.SNAPSHOT.name, *arguments)
-    assert process.returncode == 1
-    assert "mpi_hermite: " in process.stderr
-
-
-def test_all_ranks_end_when_the_library_reports_a_fault(start):
-    process = start(2, "larger.dat", environment=(("GRAPE6_ISA", "none"),))
-    assert process.returncode == 1
-    assert "the GRAPE fails" in process.stderr
+    text = hermite(*arguments, environment=(("GRAPE6_NPIPES", pipes),))
+    assert text == hermite(*arguments, environment=GRAPE)
 
 
 def test_the_program_is_as_long_as_an_example_may_be():
     lines = (capi.ROOT / "legacy_examples" / "mpi_hermite.f90").read_text().splitlines()
     assert len(lines) <= 400
     assert max(map(len, lines)) <= 100
+
+
+# ---- treecode_mpi ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def alike(start, run):
+    """Checks that what treecode_walks prints all ranks print; returns that."""
+
+    def alike(*arguments, ranks=(1, 2, 3), environment=()):
+        text = output_of(run("treecode_walks", *arguments, environment=environment))
+        for number in ranks:
+            process = start("treecode_mpi", number, *arguments, environment=environment)
+            assert output_of(process) == text
+        return text
+
+    return alike
+
+
+@pytest.mark.parametrize(("arguments", "mode"), [
+    ("", GRAPE), ("-o 0", DOUBLE), ("-o 1 -g 1", GRAPE), ("-g 300", DOUBLE)
+])  # fmt: skip
+def test_any_number_of_ranks_has_the_bits_of_one(alike, arguments, mode):
+    text = alike(SNAPSHOT, *TREECODE, *arguments.split(), environment=mode)
+    assert text.count(" force ") == 1024
+
+
+def test_so_it_is_where_ranks_have_unequal_branches(alike, tmp_path):
+    """Two unequal clusters apart."""
+    (mass, pos, vel), there = models.plummer(3000, seed=6), models.plummer(200, seed=7)
+    file = tmp_path / "apart.dat"
+    write_snapshot(file, np.append(mass, there.mass) / 3200, np.vstack([pos, there.pos + 20]),
+                   np.vstack([vel, there.vel]))  # fmt: skip
+    alike(file, *TREECODE, "-o", "0.8", ranks=(2, 3, 5))
+
+
+def test_so_it_is_with_bodies_in_one_place_and_without_mass(alike, tmp_path):
+    """Cells that cannot be divided stand above the branches."""
+    file = tmp_path / "odd.dat"
+    write_snapshot(file, *odd_bodies())
+    alike(file, "-e", "0.01", *TREECODE, ranks=(2, 3, 4))
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_ranks_may_be_more_than_groups(alike, tmp_path, n):
+    file = tmp_path / "small.dat"
+    file.write_text("".join(f"1 {i} {i * i} 0 0 0.5 0\n" for i in range(n)))
+    alike(file, "-e", "0.1", "-t", "0.01", "-f", ranks=(2, 4))
+
+
+def test_the_time_taken_is_told_by_one_rank(start):
+    arguments = "treecode_mpi", 2, SNAPSHOT, "-t", "0.0625"
+    text = output_of(start(*arguments, "-w"))
+    (taken,) = numbers(PARTS, text)
+    assert 0 < taken[4] < taken[0]  # they have exchanged something
+    rest = [line for line in text.splitlines() if not line.startswith(" seconds")]
+    assert rest == output_of(start(*arguments)).splitlines()
+
+
+# ---- errors ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "arguments", "environment", "said"), [
+    *[("mpi_hermite", [SNAPSHOT, *words.split()], (), "mpi_hermite: ")
+      for words in ("-t 0", "-a", "-q")],
+    ("mpi_hermite", [SNAPSHOT], (("GRAPE6_ISA", "none"),), "the GRAPE fails"),
+    ("treecode_mpi", ["-t", "0"], (), "treecode: "),
+    ("treecode_mpi", ["no such file"], (), "treecode: "),
+    ("treecode_mpi", [SNAPSHOT], (("GRAPE6_ISA", "none"),), "cannot open the GRAPE"),
+])  # fmt: skip
+def test_all_ranks_end_with_an_error(start, name, arguments, environment, said):
+    process = start(name, 2, *arguments, environment=environment)
+    assert process.returncode == 1
+    assert said in process.stderr
+    assert "energy" not in process.stdout

@@ -22,7 +22,7 @@ from tools import need
 
 ROOM = 64
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-shared", "-fPIC"]
-PROGRAMS = ["hermite", "treecode", "kira_style"]
+PROGRAMS = ["hermite", "treecode", "kira_style", "grape5_style", "ph4_style"]
 
 # Words and line ends: mostly numbers, in all spellings, and things that nearly are.
 SIGNS = st.sampled_from(["", "", "+", "-"])
@@ -126,13 +126,14 @@ def test_programs_pass_the_reason_on_and_stop(run, tmp_path, name):
         assert process.stdout == ""
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, "hermite_f77"])
 def test_programs_read_fortran_numbers_comments_and_more_bodies_than_a_first_guess(
     run, tmp_path, name
 ):
     file = tmp_path / "many.dat"
-    two = "# two\n0.5D0 -5.D-1 0 0 0 -0.5d0 0 # one\n\n5.0E-1 0.5 0 0 0 +0.5D+00 0"
+    two = "# two\n0.5D0 -5.D-1 0 0 0 -0.5d0 0 # one\n\n5.0E-1 0.5 0 0 0 +0.5D+00 0\n"
     file.write_text("".join(f"0 {i} 2 3 0 0 0\n" for i in range(1500)) + two)
-    text = output_of(run(name, file, "-e", "0", "-t", "0.001"))
+    options = ["0", "0.02", "0.001"] if name == "hermite_f77" else ["-e", "0", "-t", "0.001"]
+    text = output_of(run(name, file, *options))
     assert numbers(rf"N ={NUMBER}", text) == [1502]
     assert energies(text)[0, 1] == pytest.approx(0.125 - 0.25, rel=1e-10)

@@ -7,6 +7,8 @@ import pytest
 from grape6py import Hermite, Leapfrog, archive, picture, plummer, snapshot
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from runs import cluster_of, edited
+from test_hermite_use import same
+from test_leapfrog import STEPS, sphere
 
 
 def written(path, **options):
@@ -42,16 +44,23 @@ def test_a_file_has_a_group_for_each_output(path):
 OPTIONS = [{}, {"passes": 2}, {"dt": 0.01, "precision": "double"}, {"precision": "double"}]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_a_restart_has_the_bits_of_an_uninterrupted_run(path, options):
-    written(path, **options).close()
-    again, whole = Hermite.load(path), cluster_of(40, **options)
-    assert (again.time, again.precision) == (0.3, whole.precision)
-    assert again.settings == whole.settings
+@pytest.mark.parametrize(("make", "options"), [
+    *[(cluster_of, options) for options in OPTIONS], *[(sphere, options) for options in STEPS]
+], ids=lambda value: getattr(value, "__name__", str(value)))  # fmt: skip
+def test_a_restart_has_the_bits_of_an_uninterrupted_run(path, make, options):
+    whole, half = make(300, **options), make(300, **options)
+    for time in (0.0, 0.26, 0.33):
+        half.evolve(time)
+        half.save(path)
+    again = type(whole).load(path, backend=whole.backend.split()[0])
+    assert type(again) is type(whole)
+    assert (again.time, again.settings) == (0.33, whole.settings)
+    assert (again.backend, again.precision) == (whole.backend, whole.precision)
+    assert again.energy() == half.energy()
+    half.close()
     again.evolve(0.77)
     whole.evolve(0.77)
-    for name, array in whole.state().items():
-        assert np.array_equal(again.state()[name], array), name
+    assert same(again, whole)
     assert np.array_equal(again.pos, whole.pos)
     assert np.array_equal(again.vel, whole.vel)
     assert (again.steps, again.blocks) == (whole.steps, whole.blocks)

@@ -22,8 +22,9 @@ def integrated(seed, **options):
     return cluster, energy_error(cluster, start)
 
 
-@pytest.mark.parametrize("precision", ["double", "grape"])
-@pytest.mark.parametrize(("eta", "goal"), [(0.02, 5e-8), (0.005, 5e-9)])
+@pytest.mark.parametrize(("eta", "goal", "precision"), [
+    (0.02, 5e-8, "double"), (0.005, 5e-9, "grape")
+])  # fmt: skip
 def test_the_median_energy_error_of_eight_plummer_spheres(eta, goal, precision):
     errors = [integrated(seed, eta=eta, precision=precision)[1] for seed in range(8)]
     assert np.median(errors) <= goal
@@ -56,11 +57,12 @@ def test_the_error_of_shared_steps_falls_with_their_fourth_power():
 
 
 @pytest.mark.parametrize(("passes", "goal"), [(1, 3e-6), (2, 5e-7)])
-def test_a_hundred_orbits_of_eccentricity_nine_tenths(passes, goal):
+def test_orbits_of_eccentricity_nine_tenths(passes, goal):
+    """The goals are those of a hundred orbits: each adds as much to the error as the one before."""
     pair = Hermite(*two_body(0.9), eta=0.00125, passes=passes, precision="double")
     start = pair.energy().total
-    pair.evolve(100 * 2 * np.pi)
-    assert energy_error(pair, start) <= goal
+    pair.evolve(25 * 2 * np.pi)
+    assert energy_error(pair, start) <= goal / 4
 
 
 def test_bodies_are_predicted_with_the_bits_of_the_j_particles():

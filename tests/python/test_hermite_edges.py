@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from grape6py import Hermite, plummer, reference, two_body
+from grape6py import Hermite, Leapfrog, plummer, reference, two_body
 from grape6py.errors import ArgumentError, Grape6Warning, NotFiniteError
 
 YEAR, AU, SUN = 3.15576e7, 1.495978707e11, 1.32712440018e20  # G M, since G = 1: m^3 / s^2
@@ -184,13 +184,15 @@ def test_the_largest_step_is_rounded_down_to_a_power_of_two(dt_max):
     assert cluster.step_sizes.max() <= dt_max
 
 
-@pytest.mark.parametrize("what", range(3))
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_values_that_are_not_finite_are_refused(what, bad):
-    particles = [np.array(a) for a in plummer(8, 1)]
-    particles[what].flat[3] = bad
-    with pytest.raises(NotFiniteError):
-        Hermite(*particles)
+@pytest.mark.parametrize("name", ["mass", "pos", "vel"])
+@pytest.mark.parametrize(("kind", "bad"), [
+    (Hermite, np.nan), (Hermite, np.inf), (Leapfrog, np.nan)
+])  # fmt: skip
+def test_values_that_are_not_finite_are_refused(kind, name, bad):
+    given = plummer(10, 1)._asdict()
+    given[name][4] = bad
+    with pytest.raises(NotFiniteError, match=rf"{name}\[4\]"):
+        kind(**given, dt=0.1)
 
 
 @pytest.mark.parametrize("shapes", [(3, (3, 3), (2, 3)), (3, (3, 2), (3, 3)), (2, (3, 3), (3, 3))])

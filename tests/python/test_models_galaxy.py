@@ -165,14 +165,3 @@ def test_any_component_may_be_missing(counts, hole):
     assert all(np.isfinite(array).all() for array in particles)
     expected = np.dot([c > 0 for c in counts], [1, 1 / 3, 5.8]) + hole
     assert math.fsum(particles.mass) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("wrong", [
-    {"n_disk": 0, "n_bulge": 0, "n_halo": 0}, {"n_disk": -1}, {"halo_scale": 0},
-    {"bulge_mass": -1}, {"toomre_q": math.nan}, {"cut": 0.9}, {"disk_height": 0},
-    {"disk_height": 1.1},
-    {"black_hole": -1},
-], ids=str)  # fmt: skip
-def test_impossible_galaxies_are_refused(wrong):
-    with pytest.raises(ValueError, match=list(wrong)[-1]):
-        galaxy(**({"n_disk": 5, "n_bulge": 5, "n_halo": 5} | wrong), seed=1)

@@ -93,11 +93,3 @@ def test_a_king_model_is_bound_and_in_henon_units(w0):
 @pytest.mark.parametrize("n", [1, 2])
 def test_the_smallest_models(n):
     assert king(n, 1, seed=1).vel.shape == (n, 3)
-
-
-@pytest.mark.parametrize("wrong", [(0, 5), (10, 0.9), (10, 12.1), (10, math.nan)])
-def test_impossible_models_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"n = 0|w0 ="):
-        king(*wrong)
-    with pytest.raises(ValueError, match="two bodies"):
-        king(1, 5, rescale=True)

@@ -110,16 +110,6 @@ def test_galaxies_meet_on_a_parabola_and_differ():
     assert not np.allclose(same[:60] - same[60], same[61:121] - same[121])
 
 
-@pytest.mark.parametrize("wrong", [
-    {"pericentre": 0}, {"pericentre": math.nan}, {"separation": 0.5}, {"separation": math.inf},
-    {"separation": math.nan}, {"eccentricity": -1}, {"eccentricity": 0.5, "separation": 3.1},
-    {"mass_ratio": 0}, {"tilt": (0, math.nan)},
-], ids=str)  # fmt: skip
-def test_impossible_mergers_are_refused(wrong):
-    with pytest.raises(ValueError, match=list(wrong)[-1]):
-        merger(plummer(5, 1), plummer(5, 2), **({"pericentre": 1, "separation": 3} | wrong))
-
-
 def test_models_without_mass_have_no_orbit():
     nothing = Particles(np.zeros(2), np.zeros((2, 3)), np.zeros((2, 3)))
     with pytest.raises(ValueError, match="mass"):

@@ -46,11 +46,3 @@ def test_a_cold_sphere_collapses_in_its_free_fall_time():
     time = math.pi / 2 * math.sqrt(2.4**3 / 2)
     assert 0.125 * int(np.argmin(radii)) == pytest.approx(time, rel=0.1)
     assert min(radii) < 0.25 * radii[0]
-
-
-@pytest.mark.parametrize("wrong", [(0,), (9, 1, -0.1), (9, 1, 1), (9, 1, math.nan)])
-def test_impossible_spheres_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"n = 0|virial_ratio"):
-        uniform(*wrong)
-    with pytest.raises(ValueError, match="two bodies"):
-        uniform(1, rescale=True)

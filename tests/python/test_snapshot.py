@@ -48,22 +48,11 @@ def test_velocities_are_zero_if_left_out():
     assert not read(file.getvalue()).vel.any()
 
 
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [
-        ("1.5D-3", 1.5e-3),
-        ("1.5d+03", 1.5e3),
-        ("0.15Q2", 15.0),
-        ("0.25-100", 0.25e-100),
-        ("-1.25+100", -1.25e100),
-        (".5", 0.5),
-        ("5.", 5.0),
-        ("+7", 7.0),
-        ("1E2", 100.0),
-    ],
-)
-def test_fortran_numbers_are_understood(word, value):
-    assert read(f"{word} 1 2 3 4 5 6").mass[0] == value
+def test_fortran_numbers_are_understood():
+    found = read("1.5D-3 1.5d+03 0.15Q2 0.25-100 -1.25+100 .5 5.\n+7 1E2 0 0 0 0 0")
+    assert np.column_stack(found).tolist() == [
+        [1.5e-3, 1.5e3, 15, 0.25e-100, -1.25e100, 0.5, 5], [7, 100, 0, 0, 0, 0, 0]
+    ]  # fmt: skip
 
 
 def test_comments_and_blank_lines_are_skipped():

@@ -15,6 +15,7 @@ MASS, POS, VEL = plummer(N, seed=11)
 RNG = np.random.default_rng(12)
 ACC, JERK, SNAP = (RNG.standard_normal((N, 3)) for _ in range(3))
 TIME = RNG.random(N) / 64
+MOTION = {"acc": ACC, "jerk": JERK, "snap": SNAP, "time": TIME}
 NAMES = ("acc", "jerk", "pot", "nearest", "distance")
 
 

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-import fake_device
 import tools
 from grape6py import paths
 
@@ -31,6 +29,8 @@ UNTOUCHED = 777.25  # what outputs hold before a call
 # A test may have been told to use another library, and the process that it starts another device.
 paths.LIBRARY = Path(os.environ.get("GRAPE6_TEST_LIBRARY", paths.LIBRARY))
 if "GRAPE6_TEST_CARD" in os.environ:
+    import fake_device  # and all that it imports
+
     fake_device.install(os.environ["GRAPE6_TEST_CARD"])
 
 
@@ -80,7 +80,7 @@ def library():
     return _opened(library_path())
 
 
-def _pointer(value):
+def pointer(value):
     if isinstance(value, np.ndarray):
         assert value.flags.c_contiguous
         assert value.dtype.itemsize in (4, 8)
@@ -89,28 +89,28 @@ def _pointer(value):
 
 
 @functools.cache
-def _function(library, name, letters):
-    function = library[name]
-    function.argtypes = [C_TYPES[letter] for letter in letters]
-    function.restype = ctypes.c_int
-    return function
+def function(library, name, letters):
+    found = library[name]
+    found.argtypes = [C_TYPES[letter] for letter in letters]
+    found.restype = ctypes.c_int
+    return found
 
 
 def call(name, *args):
     """The by-value C form; numpy arrays, ctypes objects or None where pointers go."""
     letters = SIGNATURES[name]
     assert len(args) == len(letters), (name, letters)
-    return _function(library(), name, letters)(*[_pointer(a) for a in args])
+    return function(library(), name, letters)(*[pointer(a) for a in args])
 
 
-def by_pointer(name, *args):
+def by_pointer(name, *args, letters=None):
     """A Fortran form, name_ or name__: all arguments by address, None as a null pointer."""
-    letters = SIGNATURES[name.rstrip("_")]
+    letters = SIGNATURES[name.rstrip("_")] if letters is None else letters
     cells = [a if x == "p" or a is None else C_TYPES[x](a)
              for x, a in zip(letters, args, strict=True)]  # fmt: skip
-    refs = [_pointer(c) if x == "p" or c is None else ctypes.addressof(c)
+    refs = [pointer(c) if x == "p" or c is None else ctypes.addressof(c)
             for x, c in zip(letters, cells, strict=True)]  # fmt: skip
-    return _function(library(), name, "p" * len(letters))(*refs)
+    return function(library(), name, "p" * len(letters))(*refs)
 
 
 @dataclass
@@ -140,9 +140,16 @@ class Session:
         assert call("g6_open", cluster) == 0
         self.set_int("G6X_PRECISION", MODES[precision])
         if isa is not None and self.set_int("G6X_ISA", ISAS[isa], check=False) != 0:
-            pytest.skip(f"this machine lacks {isa}")
+            tools.skip(f"this machine lacks {isa}")
         if threads is not None:
             self.set_int("G6X_THREADS", threads)
+
+    @classmethod
+    def unopened(cls, cluster):
+        """Of an id that another call opens, or none."""
+        session = object.__new__(cls)
+        session.cluster = cluster
+        return session
 
     def set_int(self, key, value, check=True):
         code = call("g6x_set_int", self.cluster, CONSTANTS[key], value)
@@ -152,6 +159,14 @@ class Session:
     def get_int(self, key):
         value = ctypes.c_int(-777)
         assert call("g6x_get_int", self.cluster, CONSTANTS[key], ctypes.byref(value)) == 0
+        return value.value
+
+    def set_double(self, key, value):
+        return call("g6x_set_double", self.cluster, CONSTANTS[key], value)
+
+    def get_double(self, key):
+        value = ctypes.c_double(-777)
+        assert call("g6x_get_double", self.cluster, CONSTANTS[key], ctypes.byref(value)) == 0
         return value.value
 
     def put(self, address, index, mass, x, v=(0, 0, 0), a2=(0, 0, 0), j6=(0, 0, 0), k18=(0, 0, 0),
@@ -170,21 +185,23 @@ class Session:
     def set_ti(self, ti):
         return call("g6_set_ti", self.cluster, ti)
 
-    def first(self, nj, x, v, index, eps2=0.0, h2=None):
+    def first(self, nj, x, v, index, eps2=0.0, h2=None, name="g6calc_firsthalf", more=()):
+        """A first half, or one of another `name`, which may end in _all and take `more`."""
         ni = len(x)
+        head = [] if name.endswith("_all") else [self.cluster]
         zero3, zero = np.zeros((ni, 3)), np.zeros(ni)
         h2 = np.broadcast_to(0.0 if h2 is None else h2, ni).astype(float)
-        return call("g6calc_firsthalf", self.cluster, nj, ni, index, x, v, zero3, zero3, zero,
-                    eps2, h2)  # fmt: skip
+        return call(name, *head, nj, ni, index, x, v, zero3, zero3, zero, eps2, h2, *more)
 
-    def last(self, nj, x, v, index, eps2=0.0, out=None, nearest=True):
+    def last(self, nj, x, v, index, eps2=0.0, out=None, nearest=True, name=None, more=()):
+        """The last half with nearest neighbours or without, or one of another `name`."""
         ni = len(x)
         out = out or Force.blank(ni)
-        args = [self.cluster, nj, ni, index, x, v, eps2, np.zeros(ni), out.acc, out.jerk, out.pot]
-        if nearest:
-            out.code = call("g6calc_lasthalf2", *args, out.nearest)
-        else:
-            out.code = call("g6calc_lasthalf", *args)
+        name = name or ("g6calc_lasthalf2" if nearest else "g6calc_lasthalf")
+        args = [] if name.endswith("_all") else [self.cluster]
+        args += [nj, ni, index, x, v, eps2, np.zeros(ni), out.acc, out.jerk, out.pot]
+        args += [out.nearest] if "lasthalf2" in name else []
+        out.code = (by_pointer if name.endswith("_") else call)(name, *args, *more)
         return out
 
     def force(self, nj, x, v=None, index=None, eps2=0.0, h2=None, block=None, nearest=True):
@@ -209,6 +226,28 @@ class Session:
         code = call("g6_get_neighbour_list", self.cluster, pipe, limit, ctypes.byref(length), found)
         assert (found[max(limit, 0) :] == -777).all(), "written beyond maxlength"
         return code, length.value, found[: max(0, min(length.value, limit))].tolist()
+
+    def predicted(self, nj):
+        x, v = np.full((2, nj, 3), UNTOUCHED)
+        assert call("g6_get_predicted_j_particles", self.cluster, nj, x, v) == 0
+        return x, v
+
+    def scale(self, nj):
+        exponents = np.full(3, -777, np.int32)
+        assert call("g6x_get_scale", self.cluster, nj, exponents) == 0
+        return exponents.tolist()
+
+    def origin(self, nj):
+        """Origin and drift."""
+        found = np.full((2, 3), UNTOUCHED)
+        assert call("g6x_get_origin", self.cluster, nj, *found) == 0
+        return found
+
+    def partial(self, ni, code=0):
+        """Words of the partial sums of a first half."""
+        words = np.full((ni, CONSTANTS["G6X_PARTIAL_WORDS"]), 777, np.int64)
+        assert call("g6x_get_partial", self.cluster, ni, words) == code
+        return words
 
     def error(self):
         return text("g6x_last_error", self.cluster)

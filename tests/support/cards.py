@@ -22,8 +22,10 @@ from variants import run as compile_with
 DRIVER = "libcuda.so.1"
 
 # gcc 12's SLP vectoriser spoils the low parts of split doubles.
+KERNELS = capi.ROOT / "grape6py/cuda/kernels"
 FLAGS = """-std=c++17 -O2 -march=native -ffp-contract=off -fno-tree-slp-vectorize -fPIC -Wall
-    -Wno-unknown-pragmas -Wno-unused-function""".split()
+    -Wno-unknown-pragmas -Wno-unused-function -DGRAPE6_ON_CPU="card.h" """.split()
+FLAGS += [f"-I{folder}" for folder in (capi.ROOT / "csrc", KERNELS, capi.TESTS / "c")]
 
 
 def build(folder):
@@ -31,21 +33,19 @@ def build(folder):
     compiler = tools.need("g++")
     tools.need_bridge()
     folder.mkdir(parents=True, exist_ok=True)
-    kernels, card = capi.ROOT / "grape6py/cuda/kernels", capi.TESTS / "c/card.cc"
-    paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{kernels}", f"-I{capi.TESTS / 'c'}"]
-    command = [compiler, "-x", "c++", *FLAGS, '-DGRAPE6_ON_CPU="card.h"', *paths]
-    jobs = [[*command, "-c", card, "-o", folder / "card.o"]]
+    jobs = []
+
+    def add(source, out, *defines):
+        jobs.append([compiler, "-x", "c++", *FLAGS, *defines, "-c", source, "-o", folder / out])
+
+    add(capi.TESTS / "c/card.cc", "card.o")
     for mode, number in capi.MODES.items():
-        defines = [f"-DMODE={number}", f"-DCARD_MODE={mode}"]
-        jobs.append(
-            [*command, *defines, "-c", kernels / "direct/direct.cu", "-o", folder / f"{mode}.o"]
-        )
+        source = KERNELS / "direct/direct.cu"
+        add(source, f"{mode}.o", f"-DMODE={number}", f"-DCARD_MODE={mode}")
     for order in (0, 2, 3, 4, 5, 6):
         defines = ["-DMODE=2", "-DCARD_MODE=tree", *([f"-DTREE_ORDER={order}"] if order else [])]
-        out = folder / f"tree_{order}.o"
-        jobs.append([*command, *defines, "-c", kernels / "tree/tree.cu", "-o", out])
-    defines = ["-DMODE=1", "-DCARD_MODE=tree"]
-    jobs.append([*command, *defines, "-c", kernels / "leapfrog.cu", "-o", folder / "leapfrog.o"])
+        add(KERNELS / "tree/tree.cu", f"tree_{order}.o", *defines)
+    add(KERNELS / "leapfrog.cu", "leapfrog.o", "-DMODE=1", "-DCARD_MODE=tree")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     link = ["-shared", f"-Wl,-soname,{DRIVER}", *(job[-1] for job in jobs)]

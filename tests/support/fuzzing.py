@@ -24,7 +24,7 @@ SOURCES = [
     f"fuzz_{part}"
     for part in "model scale board particles rows forces lists block tree walks".split()
 ]
-CHUNK = 20000  # sequences that a process runs
+CHUNK = 5000  # sequences that a process runs
 
 
 def program(variants):

@@ -4,7 +4,6 @@
 the sequences that most tests need. Fixtures: `board`, `boards`.
 """
 
-import functools
 import itertools
 from typing import NamedTuple
 
@@ -21,26 +20,10 @@ EPS = 0.05
 _ids = itertools.count(100)
 
 
-@functools.cache
-def _function(library, name, letters):
-    function = library[name]
-    function.argtypes = [capi.C_TYPES[letter] for letter in letters]
-    function.restype = capi.ctypes.c_int
-    return function
-
-
-def _pointer(value):
-    if isinstance(value, np.ndarray):
-        assert value.flags.c_contiguous
-        assert value.dtype == float
-        return value.ctypes.data
-    return value
-
-
 def value(name, *args):
     """A call by value."""
     assert len(args) == len(SIGNATURES[name]), name
-    return _function(capi.library(), name, SIGNATURES[name])(*map(_pointer, args))
+    return capi.function(capi.library(), name, SIGNATURES[name])(*map(capi.pointer, args))
 
 
 def multi(name, cluster, *args):
@@ -50,14 +33,7 @@ def multi(name, cluster, *args):
 
 def fortran(name, *args, underscores="_"):
     """A call of Fortran's, every argument by address; of an MC form if the name ends in MC."""
-    letters = SIGNATURES[name]
-    pairs = list(zip(letters, args, strict=True))
-    cells = [a if x == "p" else None if a is None else capi.C_TYPES[x](a) for x, a in pairs]
-    refs = [
-        c if c is None else _pointer(c) if x == "p" else capi.ctypes.addressof(c)
-        for x, c in zip(letters, cells, strict=True)
-    ]
-    return _function(capi.library(), name.lower() + underscores, "p" * len(letters))(*refs)
+    return capi.by_pointer(name.lower() + underscores, *args, letters=SIGNATURES[name])
 
 
 class Board:

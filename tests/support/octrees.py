@@ -85,5 +85,13 @@ def sample(name, n=N):
     return source
 
 
+def filled(name, *sessions, n=N):
+    """A sample that all of them hold."""
+    source = sample(name, n)
+    for session in sessions:
+        session.put_cloud(source)
+    return source
+
+
 def force_of(session, source, rows=slice(None), **more):
     return session.force(len(source), source.x[rows], source.v[rows], source.index[rows], **more)

@@ -2,8 +2,6 @@
 
 import shutil
 
-import pytest
-
 from grape6py import paths
 
 # Debian package of each tool whose name is another one.
@@ -21,14 +19,20 @@ PACKAGES = {
 }
 
 
+def skip(why):
+    import pytest  # not at the start: a process that a test starts would wait for it
+
+    pytest.skip(why)
+
+
 def need(tool):
     """Path of a tool; skips the test, naming the package to install, if there is none."""
     path = shutil.which(tool)
     if path is None:
-        pytest.skip(f"SKIP: {tool} not found: apt-get install {PACKAGES.get(tool, tool)}")
+        skip(f"SKIP: {tool} not found: apt-get install {PACKAGES.get(tool, tool)}")
     return path
 
 
 def need_bridge():
     if not list(paths.PREFIX.glob("_bridge*.so")):
-        pytest.skip("SKIP: the bridge to Python was not built: apt-get install python3-dev")
+        skip("SKIP: the bridge to Python was not built: apt-get install python3-dev")

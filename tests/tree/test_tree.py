@@ -2,19 +2,17 @@
 
 import functools
 import itertools
-import warnings
 
 import numpy as np
 import pytest
 
 import capi
-from grape6py import Grape6Warning, Tree, plummer, reference
-from grape6py.errors import ArgumentError
+from grape6py import Tree, plummer, reference
 from particles import assert_zero, relative
 from samples import SAMPLES, truth
 
 N = 10000
-METHODS = ["fmm", "bh"]
+pytestmark = pytest.mark.filterwarnings("ignore:.*pairs of a tree at one place")
 
 
 @functools.cache
@@ -32,31 +30,9 @@ def softened(radii):
     return mass, pos, eps, truth(mass, pos, eps)
 
 
-@pytest.fixture(params=list(capi.ISAS))
-def isa(request):
-    """Every instruction set that this machine has."""
-    try:
-        Tree(np.zeros((1, 3)), 1.0, isa=request.param).close()
-    except ArgumentError:
-        pytest.skip(f"this machine lacks {request.param}")
-    return request.param
-
-
-@pytest.fixture(params=METHODS)
-def method(request):
-    return request.param
-
-
 @pytest.fixture(params=list(SAMPLES))
 def sample(request):
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def _coincidences_are_no_news():
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*pairs of a tree at one place", Grape6Warning)
-        yield
 
 
 def bits(forces):
@@ -134,13 +110,14 @@ def test_moments_of_far_cells_reach_groups_without_extent(isa):
 
 
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 6])
-@pytest.mark.parametrize("apart", 2.0 ** np.arange(-22, -9))
-def test_cells_and_groups_without_extent_close_to_each_other(apart, order, isa):
-    pos = np.repeat([[1.0, 1, 1], [-1, -1, -1], [0, 0, 0], [apart, 0, 0]], [1, 1, 40, 40], axis=0)
-    mass = np.full(len(pos), 1 / 64)
-    found = Tree(pos, mass, isa=isa).forces(eps=1e-9, theta=0.8, order=order)
-    right = reference.direct_sum(mass, pos, eps2=1e-18)
-    assert np.allclose(found.acc, right.acc, rtol=1e-4, atol=0.1)
+def test_cells_and_groups_without_extent_close_to_each_other(order, isa):
+    mass = np.full(82, 1 / 64)
+    for apart in 2.0 ** np.arange(-22, -9):
+        places = [[1.0, 1, 1], [-1, -1, -1], [0, 0, 0], [apart, 0, 0]]
+        pos = np.repeat(places, [1, 1, 40, 40], axis=0)
+        found = Tree(pos, mass, isa=isa).forces(eps=1e-9, theta=0.8, order=order)
+        right = reference.direct_sum(mass, pos, eps2=1e-18)
+        assert np.allclose(found.acc, right.acc, rtol=1e-4, atol=0.1), apart
 
 
 def test_a_bound_on_the_error_is_kept():
@@ -164,8 +141,9 @@ def test_the_net_force_is_small(sample, method):
 def test_softening_small_and_larger_than_the_system(radii, method, isa):
     mass, pos, eps, true = softened(radii)
     tree = Tree(pos, mass, isa=isa)
-    assert np.percentile(true.errors(tree.forces(eps=eps, theta=0.5, method=method)), 99) < 2e-3
-    assert true.rounding(tree.forces(eps=eps, theta=0.5, method=method))[1] < 1e-4
+    found = tree.forces(eps=eps, theta=0.5, method=method)
+    assert np.percentile(true.errors(found), 99) < 2e-3
+    assert true.rounding(found)[1] < 1e-4
     # all terms of the potential are nearly equal, and so are the roundings of their sums
     acc, pot = true.rounding(tree.forces(eps=eps, theta=1e-9, method=method))
     assert acc < 1e-6
@@ -189,13 +167,6 @@ def test_targets_that_are_the_particles_get_the_same_bits_as_the_particles(sampl
     own = tree.forces(theta=0.6, method=method)
     same = tree.forces(pos, self_index=np.arange(len(pos)), theta=0.6, method=method)
     assert bits(own) == bits(same)
-
-
-def test_some_of_the_particles_get_the_same_forces_within_the_error(method):
-    mass, pos, true = known("plummer")
-    tree = Tree(pos, mass)
-    few = tree.forces(pos[true.rows], self_index=true.rows, theta=0.5, method=method)
-    assert np.percentile(relative(few.acc, true.acc), 99) < 1.5e-3
 
 
 def test_targets_that_are_no_particles_feel_all_of_them(method, isa):
@@ -237,37 +208,14 @@ def test_a_target_may_be_far_from_the_particle_that_it_is(method, isa):
     assert np.percentile(relative(found.acc, right.acc), 99) < 1e-3
 
 
-def test_jerks_of_particles_and_of_other_targets(method, isa):
-    mass, pos, vel = plummer(N, seed=6)
-    rows = np.arange(0, N, 40)
-    points, speeds = pos[rows] + 0.01, vel[::40] + 1.0
-    tree = Tree(pos, mass, vel, isa=isa)
-    for found, right in (
-        (tree.forces(theta=0.3, method=method).jerk[rows],
-         reference.direct_sum(mass, pos, vel, rows=rows)),
-        (tree.forces(points, speeds, theta=0.3, method=method).jerk,
-         reference.direct_sum(mass, pos, vel, target_pos=points, target_vel=speeds)),
-        (tree.forces(points, theta=0.3, method=method).jerk,
-         reference.direct_sum(mass, pos, vel, target_pos=points)),
-    ):  # fmt: skip
-        error = relative(found, right.jerk)
-        assert np.median(error) < 3e-4
-        assert np.percentile(error, 90) < 1e-3
-
-
 # ---- the same result ----------------------------------------------------------------------
 
 
-def test_the_same_call_gives_the_same_bits(sample, method, isa):
+def test_threads_make_no_difference(sample, method, isa):
     mass, pos, _ = known(sample)
-    first, again = (Tree(pos, mass, isa=isa).forces(method=method) for _ in range(2))
-    assert bits(first) == bits(again)
-
-
-def test_threads_make_no_difference(sample, method):
-    mass, pos, _ = known(sample)
-    found = [Tree(pos, mass, threads=n).forces(method=method, eps=1e-3) for n in (1, 2, 3, 7)]
-    assert len(set(map(bits, found))) == 1
+    found = [Tree(pos, mass, pos[::-1], threads=n, isa=isa).forces(method=method, eps=1e-3)
+             for n in (1, 1, 3, 7)]  # fmt: skip
+    assert len({bits(f) + f.jerk.tobytes() for f in found}) == 1
 
 
 def test_neither_do_threads_of_the_environment():
@@ -305,26 +253,6 @@ def test_shuffled_particles_at_one_place_differ_by_rounding(method):
     forces = Tree(pos[order], mass[order]).forces(theta=1e-9, method=method)
     back = np.argsort(order)
     assert max(true.rounding(forces._replace(acc=forces.acc[back], pot=forces.pot[back]))) < 1e-6
-
-
-@pytest.mark.parametrize("power", [-100, -40, 40, 100])
-def test_other_powers_of_two_as_units_change_no_bit(power, method):
-    mass, pos, _ = known("plummer")
-    found = Tree(pos, mass).forces(method=method, eps=2**-6)
-    eps = 2.0 ** (power - 6)
-    scaled = Tree(pos * 2.0**power, mass * 2.0**-power).forces(method=method, eps=eps)
-    assert np.array_equal(scaled.acc, found.acc * 2.0 ** (-3 * power))
-    assert np.array_equal(scaled.pot, found.pot * 2.0 ** (-2 * power))
-
-
-@pytest.mark.parametrize("length", [1e-30, 1e-12, 1e12, 1e30])
-@pytest.mark.parametrize("weight", [1e-30, 1.0, 1e30])
-def test_lengths_and_masses_of_any_scale(length, weight, method):
-    mass, pos, true = known("plummer")
-    found = Tree(pos * length, mass * weight).forces(method=method, theta=0.5)
-    found = found._replace(acc=found.acc / weight * length**2, pot=found.pot / weight * length)
-    assert np.percentile(true.errors(found), 99) < 1.4e-3
-    assert true.rounding(found)[1] < 1e-4
 
 
 # ---- few, alike, of no mass ---------------------------------------------------------------

@@ -8,18 +8,10 @@ import pytest
 
 import capi
 from capi import CONSTANTS, call
-from octrees import EPS2, N, force_of, new_id, opened, sample, set_double, tree_of
-from particles import cloud, lists, relative
+from octrees import EPS2, N, filled, force_of, new_id, opened, sample, set_double, tree_of
+from particles import cloud, relative
 
 pytestmark = pytest.mark.backends("cpu cuda-tree")
-
-
-def same_neighbours(tree, board, source, targets, h2, eps2):
-    args = len(source), targets.x, targets.v, targets.index, eps2, h2
-    found, expected = tree.force(*args), board.force(*args)
-    assert (found.nearest == expected.nearest).all()
-    for i in range(len(targets)):
-        assert tree.neighbours(i) == board.neighbours(i)
 
 
 SAMPLES = ["plummer", "lattice", "clustered", "flat", "offset", "unequal", "blob"]
@@ -28,8 +20,7 @@ SAMPLES = ["plummer", "lattice", "clustered", "flat", "offset", "unequal", "blob
 @pytest.mark.parametrize("name", SAMPLES)
 def test_errors_of_the_preset(tree, oracle, name):
     """Of the terms' size: in a lattice the force itself all but vanishes."""
-    source = sample(name)
-    tree.put_cloud(source), oracle.put_cloud(source)
+    source = filled(name, tree, oracle)
     found, expected = force_of(tree, source, eps2=EPS2), force_of(oracle, source, eps2=EPS2)
     assert found.code == expected.code == 0
     typical = {"acc": (1e-3, 1e-2), "jerk": (1e-2, 1e-1), "pot": (2e-4, 2e-3)}
@@ -44,12 +35,11 @@ def test_errors_of_the_preset(tree, oracle, name):
 
 @pytest.mark.parametrize("method", [0, 1], ids=["fmm", "bh"])
 def test_errors_fall_with_theta(tree, oracle, method):
-    source = sample("plummer")
-    tree.put_cloud(source), oracle.put_cloud(source)
+    source = filled("plummer", tree, oracle)
     expected = force_of(oracle, source, eps2=EPS2)
     tree.set_int("G6X_TREE_METHOD", method)
     medians = []
-    for theta in (1.0, 0.7, 0.5, 0.35, 0.2, 1e-3):
+    for theta in (1.0, 0.7, 0.4, 1e-3):
         set_double(tree, "G6X_THETA", theta)
         medians.append(np.median(relative(force_of(tree, source, eps2=EPS2).acc, expected.acc)))
     assert (np.diff(medians) < 0).all()
@@ -58,22 +48,20 @@ def test_errors_fall_with_theta(tree, oracle, method):
 
 
 def test_errors_fall_with_the_order(tree, oracle):
-    source = sample("plummer", 10000)
-    tree.put_cloud(source), oracle.put_cloud(source)
+    source = filled("plummer", tree, oracle, n=10000)
     rows = np.random.default_rng(1).permutation(10000)[:2000]
     expected = force_of(oracle, source, rows, eps2=EPS2)
     medians = []
     for order in (2, 3, 4, 5):
         tree.set_int("G6X_TREE_ORDER", order)
-        found = force_of(tree, source, eps2=EPS2)
-        medians.append(np.median(relative(found.acc[rows], expected.acc)))
+        found = force_of(tree, source, rows, eps2=EPS2)
+        medians.append(np.median(relative(found.acc, expected.acc)))
     assert (np.diff(medians) < 0).all()
     assert medians[-1] < medians[0] / 8
 
 
 def test_theta_zero_is_the_direct_sum(tree, board):
-    source = sample("plummer")
-    tree.put_cloud(source), board.put_cloud(source)
+    source = filled("plummer", tree, board)
     set_double(tree, "G6X_THETA", 0.0)
     assert force_of(tree, source, eps2=EPS2).bits() == force_of(board, source, eps2=EPS2).bits()
 
@@ -84,8 +72,7 @@ def test_few_particles_few_pairs_and_few_targets_are_summed_directly(tree, board
     few = sample("plummer", 4096)
     tree.put_cloud(few), board.put_cloud(few)
     assert force_of(tree, few).bits() == force_of(board, few).bits()
-    source = sample("plummer", 20000)
-    tree.put_cloud(source), board.put_cloud(source)
+    source = filled("plummer", tree, board, n=20000)
     for first in range(0, 4000, 200):
         rows = slice(first, first + 200)
         assert force_of(tree, source, rows).bits() == force_of(board, source, rows).bits()
@@ -116,6 +103,7 @@ def test_bits_are_those_of_any_run_and_of_any_number_of_threads(tree):
 def test_neighbours_and_nearest_are_those_of_the_direct_sum(tree, board, name, eps2):
     source = sample(name)
     rng = np.random.default_rng(9)
+    source.x[:] = rng.permutation(source.x)  # equally near ones are told by their addresses
     source.index[:] = rng.permutation(10**6)[:N] - 500_000
     tree.put_cloud(source), board.put_cloud(source)
     targets = source.take(rng.permutation(N)[:1500])
@@ -125,30 +113,9 @@ def test_neighbours_and_nearest_are_those_of_the_direct_sum(tree, board, name, e
     h2[:5] = np.inf, np.nan, -1.0, eps2, 0.0
     if name == "lattice":
         h2[5:500] = eps2 + 1.0  # the edge belongs to the sphere
-    same_neighbours(tree, board, source, targets, h2, eps2)
-
-
-def test_lists_are_those_of_the_formula(tree):
-    source = sample("plummer")
-    tree.put_cloud(source)
-    rows = np.arange(1200)
-    force_of(tree, source, rows, eps2=EPS2, h2=0.02)
-    expected = lists(source.x[:40], source.v[:40], source.index[:40], source, 0.02, eps2=EPS2)
-    assert [tree.neighbours(i)[2] for i in range(40)] == expected
-
-
-def test_equally_near_ones_are_told_by_their_addresses(tree):
-    """A lattice whose addresses are shuffled; indices say nothing."""
-    source = sample("lattice")
-    order = np.random.default_rng(2).permutation(N)
-    source.x[:] = source.x[order]
-    source.index[:] = -source.index - 5
-    tree.put_cloud(source)
-    found = force_of(tree, source)
-    difference = np.abs(source.x[:60, None] - source.x[None])
-    r2 = (difference**2).sum(-1)
-    r2[np.arange(60), np.arange(60)] = np.inf
-    assert (found.nearest[:60] == source.index[r2.argmin(1)]).all()
+    args = N, targets.x, targets.v, targets.index, eps2, h2
+    assert (tree.force(*args).nearest == board.force(*args).nearest).all()
+    assert all(tree.neighbours(i) == board.neighbours(i) for i in range(1500))
 
 
 # ---- whom the tree does not serve ---------------------------------------------------------
@@ -178,8 +145,7 @@ def test_an_index_excludes_one_or_several_wherever_they_are(tree, board, oracle)
 
 def test_a_close_pair_that_shares_an_index_does_not_pull(tree, oracle):
     """A binary's star with the index of its centre of mass (3.5)."""
-    source = sample("plummer")
-    tree.put_cloud(source), oracle.put_cloud(source)
+    source = filled("plummer", tree, oracle)
     x = source.x.copy()
     x[:, 0] += 1e-7
     args = N, x, source.v, source.index, 0.0
@@ -188,8 +154,7 @@ def test_a_close_pair_that_shares_an_index_does_not_pull(tree, oracle):
 
 @pytest.mark.parametrize("distance", [1e3, 1e7, 1e12, 1e30])
 def test_targets_far_away_feel_the_whole(tree, oracle, distance):
-    source = sample("plummer")
-    tree.put_cloud(source), oracle.put_cloud(source)
+    source = filled("plummer", tree, oracle)
     x = source.x.copy()
     x[::100] *= distance
     args = N, x, source.v, source.index, 0.0
@@ -203,8 +168,7 @@ def test_targets_far_away_feel_the_whole(tree, oracle, distance):
 
 @pytest.mark.parametrize("eps2", [1e-60, 1e-30, 1.0, 1e8])
 def test_softening_of_any_size(tree, oracle, eps2):
-    source = sample("plummer")
-    tree.put_cloud(source), oracle.put_cloud(source)
+    source = filled("plummer", tree, oracle)
     found, expected = force_of(tree, source, eps2=eps2), force_of(oracle, source, eps2=eps2)
     assert found.code == 0
     assert np.median(relative(found.acc, expected.acc)) < 3e-4
@@ -213,8 +177,7 @@ def test_softening_of_any_size(tree, oracle, eps2):
 
 def test_each_target_has_its_own_softening(tree):
     """firsthalf0: as if each had been computed with its own."""
-    source = sample("plummer")
-    tree.put_cloud(source)
+    source = filled("plummer", tree)
     eps2 = np.array([0.0, 1e-4, 0.01, 1.0])[np.arange(N) % 4]
     zero3, zero, out = np.zeros((N, 3)), np.zeros(N), capi.Force.blank(N)
     assert call("g6calc_firsthalf0", tree.cluster, N, N, source.index, source.x, source.v, zero3,
@@ -282,8 +245,7 @@ def test_row08_units_of_any_size_give_the_same_error(tree, scale):
 
 
 def test_without_a_jerk_none_is_computed(tree):
-    source = sample("plummer")
-    tree.put_cloud(source)
+    source = filled("plummer", tree)
     full = force_of(tree, source)
     tree.set_int("G6X_JERK", 0)
     found = force_of(tree, source)
@@ -298,8 +260,7 @@ def test_without_a_jerk_none_is_computed(tree):
 
 
 def test_verify_does_not_take_the_error_of_a_tree_for_a_fault(tree):
-    source = sample("clustered")
-    tree.put_cloud(source)
+    source = filled("clustered", tree)
     set_double(tree, "G6X_VERIFY", 0.1)
     set_double(tree, "G6X_THETA", 1.0)
     tree.set_int("G6X_TREE_ORDER", 2)
@@ -310,8 +271,7 @@ def test_verify_does_not_take_the_error_of_a_tree_for_a_fault(tree):
 
 def test_partial_sums_are_the_force_and_can_be_merged(tree, oracle, on_backend):
     """Two clusters with half of the particles each."""
-    source = sample("plummer", 12288)
-    oracle.put_cloud(source)
+    source = filled("plummer", oracle, n=12288)
     rows = np.arange(3000)
     expected = force_of(oracle, source, rows, eps2=EPS2)
     other, words = opened(tree_of(on_backend)), []

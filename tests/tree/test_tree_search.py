@@ -83,9 +83,27 @@ def assert_nearest(found, right):
     assert np.array_equal(found.distance, right[1])
 
 
+def crowded():
+    """Ten places that two thirds of the particles share, and a sphere around them."""
+    pos, rng = SAMPLES["plummer"](N, seed=12)[1], np.random.default_rng(4)
+    pos[1000:] = rng.normal(size=(10, 3))[rng.integers(0, 10, N - 1000)]
+    return pos[rng.permutation(N)]
+
+
+def far_apart():
+    """Two spheres that no one box resolves, and a particle still farther away."""
+    pos = SAMPLES["plummer"](1000, seed=12)[1]
+    pos[500:, 0] += 1e11
+    pos[-1] = -1e20, 0, 0
+    return pos
+
+
+OWN = {"one place": lambda: np.full((500, 3), 1e5 / 3), "crowded": crowded, "far apart": far_apart}
+
+
 @functools.cache
 def places(name):
-    return np.full((500, 3), 1e5 / 3) if name == "one place" else SAMPLES[name](N, seed=12)[1]
+    return OWN[name]() if name in OWN else SAMPLES[name](N, seed=12)[1]
 
 
 @functools.cache
@@ -96,7 +114,7 @@ def brute(name):
     return r2, ranks(r2, 600)
 
 
-@pytest.fixture(params=[*SAMPLES, "one place"])
+@pytest.fixture(params=[*SAMPLES, *OWN])
 def sample(request):
     return request.param
 
@@ -167,13 +185,10 @@ def test_the_largest_numbers_there_are(Tree):
     assert (distance == np.inf).all()
 
 
-@pytest.mark.parametrize("radius", [-1.0, np.nan, -np.inf])
-def test_within_no_radius_there_is_nobody(Tree, pos, radius):
-    assert not any(map(len, Tree(pos, 1.0).neighbours(radius)))
-
-
-def test_within_an_infinite_radius_there_are_all(Tree, pos):
+def test_no_radius_holds_nobody_and_an_infinite_one_all(Tree, pos):
     tree, own = Tree(pos, 1.0), np.arange(len(pos))
+    for radius in (-1.0, np.nan, -np.inf):
+        assert not any(map(len, tree.neighbours(radius)))
     found = tree.neighbours(np.where(own % 100, -1.0, np.inf))
     for i in own[::100]:
         assert np.array_equal(found[i], np.delete(own, i))
@@ -200,12 +215,12 @@ def test_nobody_among_nobody(Tree):
     assert [len(a) for a in alone.neighbours(np.inf)] == [0]
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 63, 64, 65, 1000])
-def test_rows_of_any_length_are_put_in_order(Tree, length):
+def test_rows_of_any_length_are_put_in_order(Tree):
     """Of particles whose numbers are in no order in space."""
-    pos = np.random.default_rng(length).random((length, 3))
-    _, index = Tree(pos, 1.0).neighbours(np.inf, pos[:5].copy(), csr=True)
-    assert np.array_equal(index, np.tile(np.arange(length), min(5, length)))
+    for length in (1, 2, 3, 31, 32, 33, 63, 64, 65, 1000):
+        pos = np.random.default_rng(length).random((length, 3))
+        _, index = Tree(pos, 1.0).neighbours(np.inf, pos[:5].copy(), csr=True)
+        assert np.array_equal(index, np.tile(np.arange(length), min(5, length))), length
 
 
 def test_no_targets(Tree):
