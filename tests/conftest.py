@@ -11,13 +11,13 @@ import pytest
 import backends
 import capi
 import fake_device
-from cards import card, cupy, put, tree_card  # noqa: F401 (fixtures)
 from embedding import bridge_parts  # noqa: F401 (fixture)
+from fake_gpu import cupy, fake_gpu, put, tree_gpu  # noqa: F401 (fixtures)
 from grape5 import board5, boards  # noqa: F401 (fixtures)
 from grape6py import Grape6, errors
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from octrees import board, oracle, tree  # noqa: F401 (fixtures)
-from on_card import cpu, make  # noqa: F401 (fixtures)
+from on_gpu import cpu, make  # noqa: F401 (fixtures)
 from runs import here  # noqa: F401 (fixture)
 from variants import Variants
 
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config, items):
 def on_backend(request):
     """Name of the backend that sessions are opened with: see backends.py."""
     name = getattr(request, "param", "cpu")
-    device = request.getfixturevalue("card") if name in backends.FAKE else None
+    device = request.getfixturevalue("fake_gpu") if name in backends.FAKE else None
     with backends.chosen(name, request.getfixturevalue("library_of")(name), device):
         yield name
 
@@ -67,7 +67,7 @@ def _sound(on_backend):
     yield
     if on_backend in backends.FAKE:
         fake_device.fail(0)
-        fake_device.driver().card_stream(None, None, 0)
+        fake_device.driver().fake_gpu_stream(None, None, 0)
 
 
 @pytest.fixture(scope="session")

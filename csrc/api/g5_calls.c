@@ -90,12 +90,12 @@ int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
         s, s->grape5.eps2 < 0.0 ? error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED) : 0);
 }
 
-static int make_room_for_eps(struct grape5 *g, int ni)
+static int reserve_eps(struct grape5 *g, int ni)
 {
     const struct memory_array each[] = {MEMORY_ARRAY(g->eps2_each, ni), {0}};
-    if (ni <= g->room_each) return 0;
+    if (ni <= g->capacity_each) return 0;
     if (memory_grow_all(each)) return G6X_E_MEMORY;
-    g->room_each = ni;
+    g->capacity_each = ni;
     return 0;
 }
 
@@ -111,7 +111,7 @@ int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
         code = error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_eps: ni = %d is negative", ni);
     else if (ni && !eps)
         code = error_set(&s->fault, G6X_E_NULL, "g5_set_eps: null pointer");
-    else if (make_room_for_eps(g, ni))
+    else if (reserve_eps(g, ni))
         code = error_set(&s->fault, G6X_E_MEMORY, "g5_set_eps: out of memory for %d particles", ni);
     if (code)
         g->eps2 = EPS_REFUSED; /* what held until now is not what is wanted */

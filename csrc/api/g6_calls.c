@@ -229,7 +229,7 @@ int api_g6_calls_set_i(struct session *s, int address, int index, const double *
     if (address < 0 || address > INT_MAX / 4)
         return error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
     if (!x || !v) return error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
-    if (address >= p->room && session_ireg_grow(p, 2 * address + 48))
+    if (address >= p->capacity && session_ireg_grow(p, 2 * address + 48))
         return error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
                          address);
     p->index[address] = index;

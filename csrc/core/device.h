@@ -1,4 +1,4 @@
-/* device.h - a graphics card as the CUDA backend (cuda/device.c) sees it, and the bridge to the
+/* device.h - a GPU as the CUDA backend (cuda/device.c) sees it, and the bridge to the
  * Python side that opens it, compiles its kernels and owns its memory.
  *
  * Python fills a struct device once, at open; from then on cuda/device.c launches the kernels and

@@ -150,7 +150,7 @@ static int make_k18(struct jmemory *j)
     return j->k18 ? 0 : G6X_E_MEMORY;
 }
 
-int jmemory_make_room(struct jmemory *j, int64_t address, int k18)
+int jmemory_reserve(struct jmemory *j, int64_t address, int k18)
 {
     if (address > MOST_SLOTS - 1) return G6X_E_MEMORY;
     const int code = address < j->capacity ? 0 : grow(j, address);
@@ -203,7 +203,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
 {
     static const double zero[3];
     if (address < 0) return G6X_E_ADDRESS;
-    if (address >= j->capacity && jmemory_make_room(j, address, 0)) return refused(j, address);
+    if (address >= j->capacity && jmemory_reserve(j, address, 0)) return refused(j, address);
     if (!k18) k18 = zero;
     if (!j6) j6 = zero;
     if (!a2) a2 = zero;

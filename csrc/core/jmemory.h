@@ -103,9 +103,9 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x);
 
-/* Makes room for addresses up to one, and for k18 if wanted; 0 or G6X_E_MEMORY, and then all is as
- * before. */
-int jmemory_make_room(struct jmemory *j, int64_t address, int k18);
+/* Reserves space for addresses up to one, and for k18 if wanted; 0 or G6X_E_MEMORY, and then all is
+ * as before. */
+int jmemory_reserve(struct jmemory *j, int64_t address, int k18);
 /* Notes that particles first .. end - 1 were sent and are not here: no force may use these
  * addresses before they are written again. */
 void jmemory_lose(struct jmemory *j, int64_t first, int64_t end);

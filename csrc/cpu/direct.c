@@ -28,12 +28,12 @@ struct direct {
     const struct direct_kernel *kernel;
     int isa, mode, threads;
 
-    int64_t slots; /* room for j particles */
+    int64_t slots; /* capacity for j particles */
     void *rows;
     int32_t *jindex;
     struct block_range *ranges;
 
-    int room;     /* for i particles */
+    int capacity; /* for i particles */
     int softened; /* some of them */
     void *fields[I_FIELDS];
     int32_t *index;
@@ -251,11 +251,11 @@ static int direct_set_j(void *state, const struct upload *u, struct fault *f)
     return 0;
 }
 
-static int make_room(struct direct *d, int ni, struct fault *f)
+static int reserve(struct direct *d, int ni, struct fault *f)
 {
-    if (ni <= d->room) return 0;
-    const int room = (ni + MAX_TILE - 1) / MAX_TILE * MAX_TILE;
-    const size_t n = (size_t)room + MAX_TILE;
+    if (ni <= d->capacity) return 0;
+    const int capacity = (ni + MAX_TILE - 1) / MAX_TILE * MAX_TILE;
+    const size_t n = (size_t)capacity + MAX_TILE;
     const struct memory_array all[] = OF_I(d, n);
     int missing = memory_grow_all(all);
     for (int k = 0; k < I_FIELDS && !missing; k++)
@@ -264,7 +264,7 @@ static int make_room(struct direct *d, int ni, struct fault *f)
     for (int k = 0; k < NSUM && !missing; k++)
         missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(d->sum[k], n), {0}});
     if (missing) return no_memory(f, "i particles", ni);
-    d->room = room;
+    d->capacity = capacity;
     return 0;
 }
 
@@ -316,7 +316,7 @@ static int direct_submit(void *state, const struct targets *targets, struct faul
 {
     struct direct *d = state;
     struct direct_job *job = &d->job;
-    const int code = make_room(d, targets->ni, f);
+    const int code = reserve(d, targets->ni, f);
     if (code) return code;
     job->ni = targets->ni;
     job->x = targets->x;

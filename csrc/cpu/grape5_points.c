@@ -56,7 +56,7 @@ static int grow_to(struct grape5_points *p, int64_t capacity)
     return 0;
 }
 
-static int make_room(struct grape5_points *p, int64_t end)
+static int reserve(struct grape5_points *p, int64_t end)
 {
     if (end <= p->capacity) return 0;
     if (end > MOST_POINTS) return G6X_E_MEMORY;
@@ -95,7 +95,7 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
 {
     int code = 0;
     if (!n) return 0;
-    if (make_room(p, address + n)) {
+    if (reserve(p, address + n)) {
         code = G6X_E_MEMORY;
         *which = address > p->capacity ? address : p->capacity;
         cpu_grape5_points_lose(p, *which, address + n);

@@ -139,7 +139,7 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
     return code;
 }
 
-/* Room in the j memory and, if it has nothing yet, on the device; *direct if what is in the
+/* Space in the j memory and, if it has nothing yet, on the device; *direct if what is in the
  * device's slots is what the j memory has, but for those on its list. To grow the slots would lose
  * what a force call has predicted, whose lists may still be read: that is left to the next one. */
 static int reserve(struct cuda *c, struct jmemory *j, int64_t highest, int k18, int *direct,
@@ -147,7 +147,7 @@ static int reserve(struct cuda *c, struct jmemory *j, int64_t highest, int k18, 
 {
     const int first = !j->capacity && !c->slots;
     int code = 0;
-    if (jmemory_make_room(j, highest, k18) || jmemory_follow(j, c->follower))
+    if (jmemory_reserve(j, highest, k18) || jmemory_follow(j, c->follower))
         return error_set(f, G6X_E_MEMORY,
                          "g6x_set_j_particles_device: out of memory for address %lld; %lld slots "
                          "are in use",

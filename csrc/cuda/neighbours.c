@@ -6,7 +6,7 @@
 #include "cuda/jparticles.h"
 #include "util/memory.h"
 
-enum { LISTED_ROOM = 1 << 20, LISTED_MOST = 1 << 24 };
+enum { LISTED_CAPACITY = 1 << 20, LISTED_MOST = 1 << 24 };
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -29,7 +29,7 @@ static int list_rows(struct cuda *c, int first, int rows, const double *h2, int6
         .frame = cuda_jparticles_frame(c),
         .nj = (int32_t)c->nj,
         .rows = rows,
-        .room = (int32_t)(c->listed.bytes / sizeof(struct cuda_listed)),
+        .capacity = (int32_t)(c->listed.bytes / sizeof(struct cuda_listed)),
         .targets = targets,
         .h2 = radii,
         .count = cuda_pointer(&c->list_count),
@@ -76,7 +76,7 @@ static int make_lists(struct cuda *c, int i, const double *h2, struct fault *f)
     int rows = c->targets.ni - i < MOST_ROWS ? c->targets.ni - i : MOST_ROWS;
     int64_t total = 0;
     int code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
-                                   LISTED_ROOM * sizeof(struct cuda_listed), f);
+                                   LISTED_CAPACITY * sizeof(struct cuda_listed), f);
     if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, f);
     if (!code) code = cuda_device_reserve(c, &c->list_h2, MEMORY_PINNED, (uint64_t)rows * 8, f);
     while (!code) {

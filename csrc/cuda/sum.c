@@ -57,7 +57,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int stream, int first, i
         .end_block = (int32_t)c->end_block,
         .stride = (int32_t)stride,
         .targets = (const struct cuda_target *)cuda_pointer(&c->device_targets) + first,
-        .left_room = (int32_t)(c->left.bytes / sizeof(struct cuda_left)),
+        .left_capacity = (int32_t)(c->left.bytes / sizeof(struct cuda_left)),
         .left_count = cuda_pointer(&c->left_count),
         .left = cuda_pointer(&c->left),
         .first = first,

@@ -276,7 +276,7 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* Room for every piece of a call. */
+/* Space for every piece of a call. */
 static int reserve_pieces(struct cuda *c, const struct walks *w, const struct before *b,
                           struct fault *f)
 {

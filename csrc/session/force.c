@@ -36,19 +36,19 @@ void session_force_free(struct session *s)
         ARRAYS(&s->call, 0), MEMORY_ARRAY(s->list, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
     memory_free_all(all);
     memset(&s->call, 0, sizeof s->call);
-    s->list_room = 0;
-    s->on_host_room = 0;
+    s->list_capacity = 0;
+    s->on_host_capacity = 0;
 }
 
 int session_force_reserve(struct session *s, int ni)
 {
     struct force_call *c = &s->call;
     const struct memory_array all[] = {ARRAYS(c, ni), {0}};
-    if (ni <= c->room) return 0;
+    if (ni <= c->capacity) return 0;
     if (memory_grow_all(all))
         return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles",
                          ni);
-    c->room = ni;
+    c->capacity = ni;
     return 0;
 }
 

@@ -28,7 +28,7 @@ int session_force_check_particles(struct session *s, int nj, const char *or_what
 int session_force_bad_particle(struct session *s, int64_t address, int index, int lost,
                                const char *or_what);
 int session_force_check_softening(struct session *s, int i, double eps2);
-/* Room in the arrays of the call; what was in them is lost. */
+/* Space in the arrays of the call; what was in them is lost. */
 int session_force_reserve(struct session *s, int ni);
 /* A call begins: nothing of the last one is left. */
 void session_force_new(struct session *s, int nj, int ni);

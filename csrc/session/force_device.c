@@ -1,4 +1,4 @@
-/* force_device.c - see force_device.h. What the card leaves to the host, and checks of its sums, go
+/* force_device.c - see force_device.h. What the GPU leaves to the host, and checks of its sums, go
  * the way of force.c: targets and results are fetched for them, and only then. */
 #include "session/force_device.h"
 
@@ -87,23 +87,23 @@ struct on_host {
 };
 enum { BYTES_ON_HOST = 14 * 8 + 3 * 4 };
 
-static int make_room_on_host(struct session *s, int ni, struct on_host *h)
+static int reserve_on_host(struct session *s, int ni, struct on_host *h)
 {
     const size_t n = (size_t)ni, bytes = n * BYTES_ON_HOST;
-    if (bytes > s->on_host_room) {
+    if (bytes > s->on_host_capacity) {
         memory_free(s->on_host);
         s->on_host = memory_zeroed(bytes);
-        s->on_host_room = s->on_host ? bytes : 0;
+        s->on_host_capacity = s->on_host ? bytes : 0;
     }
     if (!s->on_host) return error_set(&s->fault, G6X_E_MEMORY, "g6x_forces_device: out of memory");
-    double *room = (double *)(void *)s->on_host;
-    int32_t *ints = (int32_t *)(void *)(room + 14 * n);
-    *h = (struct on_host){(double (*)[3])(void *)room,
-                          (double (*)[3])(void *)(room + 3 * n),
-                          room + 6 * n,
-                          (double (*)[3])(void *)(room + 7 * n),
-                          (double (*)[3])(void *)(room + 10 * n),
-                          room + 13 * n,
+    double *capacity = (double *)(void *)s->on_host;
+    int32_t *ints = (int32_t *)(void *)(capacity + 14 * n);
+    *h = (struct on_host){(double (*)[3])(void *)capacity,
+                          (double (*)[3])(void *)(capacity + 3 * n),
+                          capacity + 6 * n,
+                          (double (*)[3])(void *)(capacity + 7 * n),
+                          (double (*)[3])(void *)(capacity + 10 * n),
+                          capacity + 13 * n,
                           ints,
                           ints + n,
                           (float *)(void *)(ints + 2 * n)};
@@ -146,7 +146,7 @@ static int shared(struct session *s, int nj, const struct targets *t,
                   const struct device_forces *to)
 {
     struct on_host h = {0};
-    int code = make_room_on_host(s, t->ni, &h);
+    int code = reserve_on_host(s, t->ni, &h);
     if (!code) code = fetch_targets(s, t, &h);
     if (code) {
         (void)session_force_fall_back(s, code);

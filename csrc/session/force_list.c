@@ -35,14 +35,14 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
         code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
     fpenv_leave(&host);
     if (code) return code;
-    if (found > s->list_room) {
+    if (found > s->list_capacity) {
         int32_t *more = memory_zeroed((size_t)found * sizeof *more);
         if (!more)
             return error_set(&s->fault, G6X_E_MEMORY, "out of memory for a list of %lld neighbours",
                              (long long)found);
         memory_free(s->list);
         s->list = more;
-        s->list_room = found;
+        s->list_capacity = found;
     }
     for (int64_t k = 0; k < found; k++)
         if (s->options.neighbour_self || index[k] != c->index[pipe]) s->list[n++] = index[k];

@@ -38,12 +38,12 @@ int session_grape5_set(struct session *s, int halves, int address, int n, const 
     return code ? session_grape5_bad_write(s, code, which, p->capacity) : 0;
 }
 
-static int make_room_for_results(struct grape5 *g, int ni)
+static int reserve_results(struct grape5 *g, int ni)
 {
     const struct memory_array results[] = {MEMORY_ARRAY(g->acc, ni), MEMORY_ARRAY(g->pot, ni), {0}};
-    if (ni <= g->room_results) return 0;
+    if (ni <= g->capacity_results) return 0;
     if (memory_grow_all(results)) return G6X_E_MEMORY;
-    g->room_results = ni;
+    g->capacity_results = ni;
     return 0;
 }
 
@@ -54,7 +54,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     const int threads = options_threads(s->options.threads);
     struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
     fenv_t host;
-    int code = make_room_for_results(g, p->nip);
+    int code = reserve_results(g, p->nip);
     sum.acc = g->acc;
     sum.pot = g->pot;
     fpenv_enter(&host);

@@ -17,11 +17,11 @@ void session_ireg_free(struct pipes *p)
     memset(p, 0, sizeof *p);
 }
 
-int session_ireg_grow(struct pipes *p, int room)
+int session_ireg_grow(struct pipes *p, int capacity)
 {
-    const struct memory_array all[] = ARRAYS(p, room);
-    if (room <= p->room) return 0;
+    const struct memory_array all[] = ARRAYS(p, capacity);
+    if (capacity <= p->capacity) return 0;
     if (memory_grow_all(all)) return G6X_E_MEMORY;
-    p->room = room;
+    p->capacity = capacity;
     return 0;
 }

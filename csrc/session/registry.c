@@ -136,7 +136,7 @@ static int open_cuda(struct session *s, struct fault *f)
     return s->backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, &s->state, f);
 }
 
-/* On the CPU and on a graphics card. */
+/* On the CPU and on a GPU. */
 static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_backend};
 static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
 

@@ -35,7 +35,7 @@ struct force_call {
     struct scale scale;
     double time;
 
-    int room; /* of the arrays */
+    int capacity; /* of the arrays */
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
@@ -50,13 +50,13 @@ struct grape5 {
     int own_eps2;          /* the pipes have the softenings of g5_set_xei */
     double eps2;           /* of g5_set_eps_to_all; negative: none */
     double *eps2_each;     /* of g5_set_eps, for the first n_each i particles */
-    int n_each, room_each;
+    int n_each, capacity_each;
     int64_t times_set; /* calls of g5_set_eps_to_all that eps2 and n_each know of */
     /* The j particles are here, not in the session's memory, and so are the results of a run: of
      * `results` targets, some of which were no numbers if `invalid`. */
     int here;
     struct grape5_points points;
-    int results, room_results, invalid;
+    int results, capacity_results, invalid;
     double (*acc)[3], *pot;
 };
 
@@ -89,9 +89,9 @@ struct session {
     struct pipes pipes;
     struct grape5 grape5;
     int32_t *list; /* of the last neighbour list, sorted indices */
-    int64_t list_room;
+    int64_t list_capacity;
     char *on_host; /* arrays of a device's call that several devices share */
-    size_t on_host_room;
+    size_t on_host_capacity;
     _Atomic int64_t calls, full_calls; /* force calls, and those with npipes particles */
     double verify_due;                 /* rows to be verified, counted up to 1 */
     struct walk_flight *walks;         /* [WALK_TAGS] dispatched, or NULL */

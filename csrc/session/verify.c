@@ -6,7 +6,7 @@
 #include "cpu/exact.h"
 
 /* Differences beyond these, in units of the sum of the terms' magnitudes, are no
- * rounding: a broken memory or card. Single loses the separation of close pairs. */
+ * rounding: a broken memory or GPU. Single loses the separation of close pairs. */
 static const double TOLERANCE[NMODE] = {
     [MODE_GRAPE] = 1e-5, [MODE_DOUBLE] = 1e-12, [MODE_SINGLE] = 1e-2};
 

@@ -1,5 +1,5 @@
-/* cuda_args.h - what the kernels of a graphics card (grape6py/cuda) are given: one structure
- * per launch, by value. Pointers are to the card's memory unless they are said to be pinned. */
+/* cuda_args.h - what the kernels of a GPU (grape6py/cuda) are given: one structure
+ * per launch, by value. Pointers are to the GPU's memory unless they are said to be pinned. */
 #ifndef GRAPE6_CUDA_ARGS_H
 #define GRAPE6_CUDA_ARGS_H
 
@@ -22,14 +22,14 @@ enum {
     CUDA_QUARTER = CUDA_CHUNK /* addresses that are predicted together */
 };
 
-/* Absolute bins (partial.h) of a row in the card's memory: as many as block sums can reach. */
+/* Absolute bins (partial.h) of a row in the GPU's memory: as many as block sums can reach. */
 enum { CUDA_BINS = 9, CUDA_BINS_DOUBLE = 15 };
 /* Block sums of mode double beyond these powers of two, in scaled units, are left to the host. */
 enum { CUDA_LOWEST = -280, CUDA_HIGHEST = 199 };
 /* What is added to the number of a row's top bin, so that zeroed memory is an empty row. */
 enum { CUDA_TOP_ZERO = 64 };
 
-/* A particle on its way to the card, in pinned memory. */
+/* A particle on its way to the GPU, in pinned memory. */
 struct cuda_sent {
     struct jparticle body;
     double k18[4];
@@ -52,7 +52,7 @@ struct cuda_span {
     int32_t low, high;
 };
 
-/* The j particles on the card: word w of struct jparticle at address a is body[w slots + a], so
+/* The j particles on the GPU: word w of struct jparticle at address a is body[w slots + a], so
  * that neighbouring threads read neighbouring words. */
 enum { CUDA_WORDS = 15 };
 struct cuda_store {
@@ -125,7 +125,7 @@ struct cuda_sum_job {
     int32_t first_block, end_block; /* those that are summed */
     int32_t unit[3]; /* exponents of block sums of acc, jerk, pot in the caller's units */
     int32_t base[3]; /* number of the lowest bin of each */
-    int32_t stride;  /* rows for which the arrays below have room */
+    int32_t stride;  /* rows for which the arrays below have space */
     const struct cuda_target *targets; /* or NULL: they are in the job */
     /* per row, zeroed before and after */
     long long *bin;                        /* [sum][bin][stride] */
@@ -133,11 +133,11 @@ struct cuda_sum_job {
     unsigned long long *nearest;           /* [stride] */
     int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
     unsigned *ended;        /* [tile] CUDA blocks that are through; pairs left; coincidences */
-    int32_t *left_count;    /* how many pairs there are, also beyond the room */
-    struct cuda_left *left; /* pinned, [left_room] */
-    int32_t left_room;
+    int32_t *left_count;    /* how many pairs there are, also beyond the capacity */
+    struct cuda_left *left; /* pinned, [left_capacity] */
+    int32_t left_capacity;
     /* pinned, the results */
-    int32_t first, out_stride, unused; /* first row of this launch among all; room */
+    int32_t first, out_stride, unused; /* first row of this launch among all */
     double *sum;                       /* [sum][out_stride], in the caller's units */
     int32_t *nearest_address;          /* -1: none */
     int32_t *nearest_index;
@@ -179,17 +179,17 @@ struct cuda_list_job {
     struct cuda_sources sources;
     struct cuda_frame frame;
     int32_t nj, rows, first;
-    int32_t room;
+    int32_t capacity;
     const struct cuda_target *targets;
     const double *h2;           /* per row */
-    unsigned long long *count;  /* how many there are, also beyond the room */
-    struct cuda_listed *listed; /* [room] */
+    unsigned long long *count;  /* how many there are, also beyond the capacity */
+    struct cuda_listed *listed; /* [capacity] */
 };
 struct cuda_listed {
     int32_t row, index;
 };
 
-/* ---- callers' arrays on the card (arrays.cu), rows of three where there are vectors ---- */
+/* ---- callers' arrays on the GPU (arrays.cu), rows of three where there are vectors ---- */
 
 /* What kernels find, in pinned memory: the lowest row that is so, or CUDA_NO_ROW. */
 enum { CUDA_NO_ROW = 0x7fffffff };

@@ -1,5 +1,5 @@
 /* hermite_step.h - one particle in the fourth-order Hermite scheme (Makino and Aarseth 1992, PASJ
- * 44, 141): predictor, corrector, and the rule for its next step. Also compiled for graphics cards,
+ * 44, 141): predictor, corrector, and the rule for its next step. Also compiled for GPUs,
  * with the same bits. */
 #ifndef GRAPE6_HERMITE_STEP_H
 #define GRAPE6_HERMITE_STEP_H

@@ -1,4 +1,4 @@
-/* particle.h - a j particle as the caller wrote it. Also compiled for graphics cards. */
+/* particle.h - a j particle as the caller wrote it. Also compiled for GPUs. */
 #ifndef GRAPE6_PARTICLE_H
 #define GRAPE6_PARTICLE_H
 

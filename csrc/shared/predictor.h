@@ -1,6 +1,6 @@
 /* predictor.h - a particle at another time: its Taylor series in the scaled derivatives of
  * the API, a2 = a/2, j6 = (da/dt)/6, k18 = (d2a/dt2)/18. dt = 0 gives x and v exactly. Also
- * compiled for graphics cards, with the same bits. */
+ * compiled for GPUs, with the same bits. */
 #ifndef GRAPE6_PREDICTOR_H
 #define GRAPE6_PREDICTOR_H
 

@@ -1,4 +1,4 @@
-/* range.h - where the kernels' arithmetic is enough. Also compiled for graphics cards. */
+/* range.h - where the kernels' arithmetic is enough. Also compiled for GPUs. */
 #ifndef GRAPE6_RANGE_H
 #define GRAPE6_RANGE_H
 

@@ -1,5 +1,5 @@
 /* tree_box.h - the cube that holds all particles, and its units: coordinates between -1 and 1,
- * masses that add up to less than 1, by powers of two. Also compiled for graphics cards. */
+ * masses that add up to less than 1, by powers of two. Also compiled for GPUs. */
 #ifndef GRAPE6_TREE_BOX_H
 #define GRAPE6_TREE_BOX_H
 

@@ -1,7 +1,7 @@
 /* tree_distance.h - distances of particles and cells from a place, and lists of the first few: what
  * searches are made of. Boxes and distances are rounded as those of particles are, and rounding
  * keeps the order of numbers: the distance of a box is never above that of a particle in it. Also
- * compiled for graphics cards. */
+ * compiled for GPUs. */
 #ifndef GRAPE6_TREE_DISTANCE_H
 #define GRAPE6_TREE_DISTANCE_H
 
@@ -90,10 +90,10 @@ HOST_DEVICE void tree_rise(struct tree_heap *h, int64_t at)
         tree_exchange(h, at, above);
 }
 
-/* Keeps the first `room` of all that are put in; room > 0. */
-HOST_DEVICE void tree_keep(struct tree_heap *h, int64_t room, int32_t number, double r2)
+/* Keeps the first `capacity` of all that are put in; capacity > 0. */
+HOST_DEVICE void tree_keep(struct tree_heap *h, int64_t capacity, int32_t number, double r2)
 {
-    const int full = h->count == room;
+    const int full = h->count == capacity;
     if (full) {
         const double last = h->r2 ? h->r2[0] : r2;
         if (r2 > last || (r2 == last && number > h->number[0])) return;

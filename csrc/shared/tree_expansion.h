@@ -1,5 +1,5 @@
 /* tree_expansion.h - multipoles and local expansions of 1/s, s^2 = r^2 + eps^2, in Cartesian
- * coordinates, over the named operations of pair.h. Also compiled for graphics cards.
+ * coordinates, over the named operations of pair.h. Also compiled for GPUs.
  *
  * 1/r is harmonic, so that of the derivatives of order n only 2 n + 1 are independent: those with
  * at most one z. A set of all orders up to p is an array in which term (a, b, c), c = 0 or 1,

@@ -1,6 +1,6 @@
 /* tree_hilbert.h - places along a Hilbert curve (Skilling 2004, AIP Conf. Proc. 707, 381). Every
  * cube of an octree is one stretch of the curve, and its cells one stretch of digits of the key.
- * Also compiled for graphics cards. */
+ * Also compiled for GPUs. */
 #ifndef GRAPE6_TREE_HILBERT_H
 #define GRAPE6_TREE_HILBERT_H
 

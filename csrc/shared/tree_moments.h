@@ -1,6 +1,6 @@
 /* tree_moments.h - the mass, centre and moments of a cell, in double precision and in one order of
  * additions, so that cells are the same on every machine; and what is kept of them in single. Also
- * compiled for graphics cards. */
+ * compiled for GPUs. */
 #ifndef GRAPE6_TREE_MOMENTS_H
 #define GRAPE6_TREE_MOMENTS_H
 

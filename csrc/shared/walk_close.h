@@ -1,5 +1,5 @@
 /* walk_close.h - which pairs of a walk the arithmetic relative to a tile resolves too badly. Also
- * compiled for graphics cards, over the operations of pair.h. */
+ * compiled for GPUs, over the operations of pair.h. */
 #ifndef GRAPE6_WALK_CLOSE_H
 #define GRAPE6_WALK_CLOSE_H
 

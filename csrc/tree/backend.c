@@ -49,7 +49,7 @@ static void free_targets(struct octree *t)
     const struct memory_array all[] = {
         MEMORY_ARRAY(t->row, 0), MEMORY_ARRAY(t->x, 0), MEMORY_ARRAY(t->rows_of_i, 0), {0}};
     memory_free_all(all);
-    t->room = 0;
+    t->capacity = 0;
 }
 
 static void octree_close(void *state)
@@ -192,25 +192,25 @@ static int build(struct octree *t, struct fault *f)
 
 /* ---- targets -------------------------------------------------------------------- */
 
-static int make_room(struct octree *t, int ni, struct fault *f)
+static int reserve(struct octree *t, int ni, struct fault *f)
 {
-    if (ni <= t->room) return 0;
+    if (ni <= t->capacity) return 0;
     const size_t n = (size_t)ni;
     free_targets(t);
     t->row = memory_zeroed(6 * n * sizeof *t->row);
-    double *room = memory_zeroed((14 + NSUM) * n * sizeof *room);
-    t->x = (double (*)[3])(void *)room;
+    double *capacity = memory_zeroed((14 + NSUM) * n * sizeof *capacity);
+    t->x = (double (*)[3])(void *)capacity;
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
-    if (!t->row || !room || !t->rows_of_i) {
+    if (!t->row || !capacity || !t->rows_of_i) {
         free_targets(t);
         return tree_backend_no_memory(f, "i particles", ni);
     }
     t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
     t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
     t->v = t->x + n, t->acc = t->v + n, t->jerk = t->acc + n;
-    t->eps2 = room + 12 * n, t->pot = t->eps2 + n;
+    t->eps2 = capacity + 12 * n, t->pot = t->eps2 + n;
     for (int k = 0; k < NSUM; k++) t->sum[k] = t->pot + (size_t)(k + 1) * n;
-    t->room = ni;
+    t->capacity = ni;
     return 0;
 }
 
@@ -291,7 +291,7 @@ static int octree_submit(void *state, const struct targets *targets, struct faul
     }
     if (code) return code;
     if (!t->by_tree) return t->behind->submit(t->direct, targets, f);
-    code = make_room(t, targets->ni, f);
+    code = reserve(t, targets->ni, f);
     if (code) return code;
     t->targets = *targets;
     if (targets->fill) targets->fill(targets->context, 0, targets->ni);

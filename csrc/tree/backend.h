@@ -31,8 +31,8 @@ struct octree {
     double time;
 
     struct targets targets;
-    int by_tree;     /* the targets of the last start: else all are the direct sum's */
-    int room, plain; /* the first `plain` of the following are the tree's, the others the direct
+    int by_tree;         /* the targets of the last start: else all are the direct sum's */
+    int capacity, plain; /* the first `plain` of the following are the tree's, the others the direct
                         sum's */
     int32_t *row, *index, *self; /* row: place among the targets. self: number of the source that
                                     has its index, or -1; */
@@ -45,8 +45,8 @@ struct octree {
     struct partial_row *rows_of_i;
     double *sum[NSUM];
     int32_t *nearest_address, *nearest_index;
-    int32_t *list; /* neighbours, [list_room] */
-    int64_t list_room, coincidences;
+    int32_t *list; /* neighbours, [list_capacity] */
+    int64_t list_capacity, coincidences;
 };
 
 /* Sets a fault of memory for so many of what. */

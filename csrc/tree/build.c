@@ -120,7 +120,7 @@ int tree_build_load_points(const struct tree_box *box, const struct tree_input *
                            struct tree_points *p, int threads)
 {
     const size_t n = (size_t)in->n;
-    if (in->n > p->room) {
+    if (in->n > p->capacity) {
         const size_t padded = (n + 2 * TREE_GROUP + 15) / 16 * 16;
         tree_build_free_points(p);
         memory_free(*key);
@@ -130,7 +130,7 @@ int tree_build_load_points(const struct tree_box *box, const struct tree_input *
         if (!*key || !p->order || !p->x) return G6X_E_MEMORY;
         p->y = p->x + padded, p->z = p->y + padded, p->xl = p->z + padded;
         p->yl = p->xl + padded, p->zl = p->yl + padded, p->m = p->zl + padded;
-        p->room = in->n;
+        p->capacity = in->n;
     }
     p->n = in->n;
     struct taking t = {box, in, *key, p};
@@ -206,14 +206,14 @@ static void write_children(void *context, int64_t first, int64_t end)
     }
 }
 
-static int room_for_cells(struct tree *t, int64_t n)
+static int reserve_cells(struct tree *t, int64_t n)
 {
-    if (n <= t->cell_room) return 0;
-    const size_t room = (size_t)(n + n / 2 + 64);
-    struct tree_cell *cell = memory_grown(t->cell, room * sizeof *cell);
+    if (n <= t->cell_capacity) return 0;
+    const size_t capacity = (size_t)(n + n / 2 + 64);
+    struct tree_cell *cell = memory_grown(t->cell, capacity * sizeof *cell);
     if (!cell) return G6X_E_MEMORY;
     t->cell = cell;
-    t->cell_room = (int32_t)room;
+    t->cell_capacity = (int32_t)capacity;
     return 0;
 }
 
@@ -231,7 +231,7 @@ static int split_level(struct tree *t, int level)
         next += c->child_end;
         c->child_end = (int32_t)next;
     }
-    const int code = next > INT32_MAX ? G6X_E_MEMORY : room_for_cells(t, next);
+    const int code = next > INT32_MAX ? G6X_E_MEMORY : reserve_cells(t, next);
     if (!code) {
         threads_each(t->threads, count, 512, write_children, &s);
         t->level_first[level + 1] = t->cells;
@@ -243,7 +243,7 @@ static int split_level(struct tree *t, int level)
 
 static int make_cells(struct tree *t)
 {
-    int code = room_for_cells(t, t->points.n / 8 + 64);
+    int code = reserve_cells(t, t->points.n / 8 + 64);
     if (code) return code;
     t->cell[0] = (struct tree_cell){0, (int32_t)t->points.n, -1, 0};
     t->cells = 1;

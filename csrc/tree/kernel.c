@@ -21,13 +21,14 @@
 static int reserve(struct tree_list *list, int64_t more, struct tree_work *w)
 {
     const int64_t want = list->count + more + VL;
-    if (want <= list->room) return 1;
-    const int64_t room = want + want / 2 + 256;
-    int32_t *cell = room < INT32_MAX ? memory_grown(list->cell, (size_t)room * sizeof *cell) : NULL;
+    if (want <= list->capacity) return 1;
+    const int64_t capacity = want + want / 2 + 256;
+    int32_t *cell =
+        capacity < INT32_MAX ? memory_grown(list->cell, (size_t)capacity * sizeof *cell) : NULL;
     w->missing |= !cell;
     if (!cell) return 0;
     list->cell = cell;
-    list->room = (int32_t)room;
+    list->capacity = (int32_t)capacity;
     return 1;
 }
 

@@ -8,7 +8,7 @@ struct tree_group;
 struct tree_opening;
 
 struct tree_list {
-    int32_t count, room;
+    int32_t count, capacity;
     int32_t *cell;
 };
 

@@ -7,7 +7,7 @@
 #include "tree/backend.h"
 #include "util/threads.h"
 
-/* Softenings that the targets of one call may have: a sum on the card has one. */
+/* Softenings that the targets of one call may have: a sum on the GPU has one. */
 enum { SOFTENINGS = 32 };
 
 static void keep_row(struct octree *t, int k, const struct partial_row *row)
@@ -36,7 +36,7 @@ static void keep_rows(void *context, int64_t first, int64_t end)
     }
 }
 
-/* Whether the targets have more softenings than a card sums one by one. */
+/* Whether the targets have more softenings than a GPU sums one by one. */
 static int has_many_softenings(const struct octree *t)
 {
     double known[SOFTENINGS];
@@ -179,11 +179,11 @@ int tree_results_partials(void *state, const struct partial_row **rows, struct f
 static int64_t within(struct octree *t, const double at[3], double h2)
 {
     const double (*x)[3] = (const double (*)[3])t->sources.x;
-    int64_t n = tree_search_within(&t->tree, x, at, h2, t->list, t->list_room);
-    if (n <= t->list_room) return n;
+    int64_t n = tree_search_within(&t->tree, x, at, h2, t->list, t->list_capacity);
+    if (n <= t->list_capacity) return n;
     memory_free(t->list);
     t->list = memory_zeroed((size_t)n * sizeof *t->list);
-    t->list_room = t->list ? n : 0;
+    t->list_capacity = t->list ? n : 0;
     return t->list ? tree_search_within(&t->tree, x, at, h2, t->list, n) : -1;
 }
 

@@ -33,20 +33,22 @@ static const int32_t *particles_at(const struct among *a, const int32_t *n, int3
 
 /* ---- all within a radius ------------------------------------------------------------------- */
 
-static int64_t keep_within(const struct among *a, int32_t n, struct tree_heap *list, int64_t room)
+static int64_t keep_within(const struct among *a, int32_t n, struct tree_heap *list,
+                           int64_t capacity)
 {
     int64_t found = 0;
     int32_t count;
     const int32_t *particle = particles_at(a, &n, &count);
     for (int32_t k = 0; k < count; k++) {
         if (particle[k] == a->skip) continue;
-        if (room > 0) tree_keep(list, room, particle[k], 0.0);
+        if (capacity > 0) tree_keep(list, capacity, particle[k], 0.0);
         found++;
     }
     return found;
 }
 
-static int64_t find_within(const struct among *a, double h2, struct tree_heap *list, int64_t room)
+static int64_t find_within(const struct among *a, double h2, struct tree_heap *list,
+                           int64_t capacity)
 {
     const struct tree *t = a->tree;
     int32_t stack[STACK];
@@ -67,18 +69,19 @@ static int64_t find_within(const struct among *a, double h2, struct tree_heap *l
         for (int32_t k = c->first; k < c->end; k++) {
             const int32_t n = t->points.order[k];
             if (all || tree_distance2(&a->around, a->x[n]) <= h2)
-                count += keep_within(a, n, list, room);
+                count += keep_within(a, n, list, capacity);
         }
     }
     return count;
 }
 
 /* Of a part without a tree. */
-static int64_t look_within(const struct among *a, double h2, struct tree_heap *list, int64_t room)
+static int64_t look_within(const struct among *a, double h2, struct tree_heap *list,
+                           int64_t capacity)
 {
     int64_t count = 0;
     for (int32_t k = 0; k < a->part->n; k++)
-        if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, room);
+        if (tree_distance2(&a->around, a->x[k]) <= h2) count += keep_within(a, k, list, capacity);
     return count;
 }
 
@@ -94,7 +97,7 @@ static struct among among_part(const struct among *all, const struct tree_part *
 }
 
 int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                                  double h2, int32_t skip, int32_t *found, int64_t room)
+                                  double h2, int32_t skip, int32_t *found, int64_t capacity)
 {
     const struct among all = {.tree = t,
                               .x = x,
@@ -103,19 +106,19 @@ int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], co
                               .around = tree_around_place(&t->box, at)};
     struct tree_heap list = {found, NULL, 0};
     int64_t count = 0;
-    if (!t->parts) count = find_within(&all, h2, &list, room);
+    if (!t->parts) count = find_within(&all, h2, &list, capacity);
     for (int k = 0; t->parts && k < t->parts->count; k++) {
         const struct among a = among_part(&all, &t->parts->part[k], at);
-        count += (a.tree->cells ? find_within : look_within)(&a, h2, &list, room);
+        count += (a.tree->cells ? find_within : look_within)(&a, h2, &list, capacity);
     }
     tree_put_in_order(&list);
     return count;
 }
 
 int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t *found, int64_t room)
+                           double h2, int32_t *found, int64_t capacity)
 {
-    return tree_search_others_within(t, x, at, h2, -1, found, room);
+    return tree_search_others_within(t, x, at, h2, -1, found, capacity);
 }
 
 /* ---- the nearest ---------------------------------------------------------------------------- */

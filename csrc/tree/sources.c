@@ -22,16 +22,16 @@ void tree_sources_free(struct sources *s)
     memset(s, 0, sizeof *s);
 }
 
-static int make_room(struct sources *s, int64_t n, int velocities)
+static int reserve(struct sources *s, int64_t n, int velocities)
 {
-    if (n > s->room || !velocities != !s->v) tree_sources_free(s);
-    if (s->room) return 0;
+    if (n > s->capacity || !velocities != !s->v) tree_sources_free(s);
+    if (s->capacity) return 0;
     const struct memory_array at_rest[] = {ARRAYS(s, n), {0}}, v[] = {MEMORY_ARRAY(s->v, n), {0}};
     if (memory_grow_all(at_rest) || (velocities && memory_grow_all(v))) {
         tree_sources_free(s);
         return G6X_E_MEMORY;
     }
-    s->room = n;
+    s->capacity = n;
     return 0;
 }
 
@@ -76,7 +76,7 @@ static void collect(void *context, int64_t first, int64_t end)
 int tree_sources_collect(struct sources *s, const struct jmemory *j, int64_t nj, double time,
                          int snap, int velocities, int threads)
 {
-    if (make_room(s, nj, velocities)) return G6X_E_MEMORY;
+    if (reserve(s, nj, velocities)) return G6X_E_MEMORY;
     struct collection c = {.s = s, .j = j, .time = time, .snap = snap};
     s->n = 0;
     for (int64_t a = 0; a < nj; a++)

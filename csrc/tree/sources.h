@@ -5,7 +5,7 @@
 #include "core/jmemory.h"
 
 struct sources {
-    int64_t n, room;
+    int64_t n, capacity;
     double (*x)[3], (*v)[3], *m; /* v is NULL if it was not wanted */
     int32_t *address, *index;
     int moving; /* another time gives other places */

@@ -114,7 +114,7 @@ static void sum_hypers(void *context, int64_t first, int64_t end)
     if (w) {
         for (int k = 0; k < 3; k++) {
             w->from[k].cell = memory_zeroed(64 * sizeof *w->from[k].cell);
-            w->from[k].room = 64;
+            w->from[k].capacity = 64;
             w->missing |= !w->from[k].cell;
         }
         for (int64_t h = first; h < end && !w->missing; h++) sum_hyper(s, h * HYPER, w);

@@ -18,7 +18,7 @@ enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* targets, groups, s
 
 /* Places and masses in the order of the keys, in units of the box; velocities in its frame. */
 struct tree_points {
-    int64_t n, room;
+    int64_t n, capacity;
     int32_t *order;                      /* [n]: the caller's number of each */
     float *x, *y, *z, *xl, *yl, *zl, *m; /* [n and a group more] */
     float *vx, *vy, *vz;                 /* the same, or NULL: none are known */
@@ -29,7 +29,7 @@ struct tree {
     struct tree_points points;
     uint64_t *key; /* [n] */
     int32_t *rank; /* [n]: the place of each of the caller's particles among the points */
-    int32_t levels, cells, cell_room, level_first[24];
+    int32_t levels, cells, cell_capacity, level_first[24];
     struct tree_cell *cell;
     struct tree_moments *moments;
     struct tree_far *far;
@@ -76,13 +76,13 @@ int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tr
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */
-/* Numbers of the particles with r^2 <= h2, ascending; the first `room` of them are written. How
+/* Numbers of the particles with r^2 <= h2, ascending; the first `capacity` of them are written. How
  * many there are. */
 int64_t tree_search_within(const struct tree *t, const double (*x)[3], const double at[3],
-                           double h2, int32_t *found, int64_t room);
+                           double h2, int32_t *found, int64_t capacity);
 /* The same without particle number `skip`. */
 int64_t tree_search_others_within(const struct tree *t, const double (*x)[3], const double at[3],
-                                  double h2, int32_t skip, int32_t *found, int64_t room);
+                                  double h2, int32_t skip, int32_t *found, int64_t capacity);
 /* The k nearest particles, nearest first, ties to the lowest number, without those whose label is
  * `skip` (label NULL: the number is the label, and skip -1 leaves out none). How many there are, k
  * at most. */

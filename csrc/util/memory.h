@@ -7,7 +7,7 @@
  * system has them. */
 void *memory_zeroed(size_t bytes);
 /* Grows a piece (NULL: a new one) to more bytes, the new ones zero; NULL if there is no
- * room, the old piece being as it was. Large pieces move without being copied. */
+ * capacity, the old piece being as it was. Large pieces move without being copied. */
 void *memory_grown(void *p, size_t bytes);
 void memory_free(void *p);
 

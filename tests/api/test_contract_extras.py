@@ -1,4 +1,4 @@
-"""Calls of the other libraries: treecode, multi-card, low-level and debugging forms."""
+"""Calls of the other libraries: treecode, multi-GPU, low-level and debugging forms."""
 
 import ctypes
 
@@ -174,7 +174,7 @@ def test_1_3_particles_can_be_read_back(session):
     assert (found == np.hstack([SOURCE.x, SOURCE.v])[7:17]).all()
 
 
-def test_1_3_there_is_room_for_ten_million(session):
+def test_1_3_there_is_space_for_ten_million(session):
     assert capi.call("g6_getnjmax", session.cluster) >= 10**7
 
 

@@ -127,7 +127,7 @@ def test_row20_other_numbers_of_targets(plain, job):
     assert flight.retrieve().code == 0
 
 
-def test_row11_more_tags_than_there_is_room_for(plain, job):
+def test_row11_more_tags_than_there_is_space_for(plain, job):
     flights = [Flight(plain, k, job) for k in range(9)]
     assert [f.code for f in flights] == [0] * 8 + [-11]
     assert_all_nan(plain, flights[8].retrieve(), -18)

@@ -79,11 +79,11 @@ static void at_abort(int signal)
 
 void *tail_of(int slot, size_t bytes)
 {
-    enum { SLOTS = 32, ROOM = 32768 };
+    enum { SLOTS = 32, CAPACITY = 32768 };
     static char *piece[SLOTS];
-    if (!piece[slot] && !(piece[slot] = malloc(ROOM))) exit(1);
-    if (bytes > ROOM) broken("slot %d has no room for %zu bytes", slot, bytes);
-    return piece[slot] + ROOM - bytes;
+    if (!piece[slot] && !(piece[slot] = malloc(CAPACITY))) exit(1);
+    if (bytes > CAPACITY) broken("slot %d cannot hold %zu bytes", slot, bytes);
+    return piece[slot] + CAPACITY - bytes;
 }
 
 /* ---- values --------------------------------------------------------------------------- */

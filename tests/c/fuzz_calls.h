@@ -47,7 +47,7 @@ void null_returned(int64_t id, int code); /* ... or this, of a cluster, without 
 typedef double vector[3];
 typedef long long words[G6X_PARTIAL_WORDS];
 
-/* What a force call reads, and its copy; `room` rows end where their allocations end. */
+/* What a force call reads, and its copy; `capacity` rows end where their allocations end. */
 extern struct inputs {
     int *index;
     vector *x, *v, *old;
@@ -70,7 +70,7 @@ extern struct outputs {
 #define BEFORE 777.25 /* what outputs hold before a call */
 enum { NEAR_BEFORE = -777 };
 
-void make_inputs(int room);
+void make_inputs(int capacity);
 void make_outputs(int ni);
 int is_nan3(const double *d);
 int is_bad(const double *d); /* NaN or Inf among three */

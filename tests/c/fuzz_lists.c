@@ -57,9 +57,9 @@ void try_lists(void)
                                                   : 0;
     a.most = MOST[below(6)];
     const int null = wild && chance(20), no_list = null && chance(2);
-    const size_t room = (size_t)(a.most > 0 ? a.most : 0);
-    int *list = tail_of(0, room * sizeof(int)), *const to = null && !no_list ? NULL : &length;
-    for (size_t k = 0; k < room; k++) list[k] = NEAR_BEFORE;
+    const size_t capacity = (size_t)(a.most > 0 ? a.most : 0);
+    int *list = tail_of(0, capacity * sizeof(int)), *const to = null && !no_list ? NULL : &length;
+    for (size_t k = 0; k < capacity; k++) list[k] = NEAR_BEFORE;
     if (no_list) list = NULL;
     say(" pipe %d most %d", a.pipe, a.most);
     code = id == ID_ALL ? CALL(g6_get_neighbour_list_all, (a.pipe, a.most, to, list),
@@ -87,7 +87,7 @@ void try_lists(void)
         check_list(c, a.pipe, a.most, code, length, list);
     }
     if (code < 0 && to && !null) REQUIRE(length == 0);
-    for (size_t k = (size_t)(length > 0 ? length : 0); list && k < room; k++)
+    for (size_t k = (size_t)(length > 0 ? length : 0); list && k < capacity; k++)
         REQUIRE(list[k] == NEAR_BEFORE);
 }
 

@@ -10,7 +10,7 @@ struct cluster *model_find(int64_t id)
     for (int k = 0; k < model.nclusters; k++)
         if (model.cluster[k].id == id) return &model.cluster[k];
     struct cluster *c = &model.cluster[model.nclusters++];
-    if (model.nclusters > MAX_CLUSTER) broken("the model has no room for more clusters");
+    if (model.nclusters > MAX_CLUSTER) broken("the model cannot hold more clusters");
     c->id = id;
     c->state = UNKNOWN;
     c->nbody = c->nip = 0;
@@ -119,7 +119,7 @@ codes model_write(struct cluster *c, const struct body *b)
     if (b->address > 1 << 30) return CODE(G6X_E_MEMORY);
     while (at < c->nbody && c->body[at].address < b->address) at++;
     if (at == c->nbody || c->body[at].address != b->address) {
-        if (c->nbody == MAX_BODY) broken("the model has no room for more particles");
+        if (c->nbody == MAX_BODY) broken("the model cannot hold more particles");
         memmove(c->body + at + 1, c->body + at, (size_t)(c->nbody - at) * sizeof *b);
         c->nbody++;
     }

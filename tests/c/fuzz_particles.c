@@ -127,16 +127,17 @@ void try_write_many(void)
     struct body b[12];
     codes refusal, all = CODE(0);
     if (id == ID_ALL || id == ID_NULL) id = a.id;
-    const int n = chance(20) ? -1 : below(13), room = n > 0 ? n : 0;
+    const int n = chance(20) ? -1 : below(13), capacity = n > 0 ? n : 0;
     const struct cluster *old = model_find(id);
     const int in_order = chance(3), labels = chance(2), moving = chance(2);
-    int *address = in_order ? NULL : tail_of(0, (size_t)room * sizeof(int));
-    int *index = labels ? tail_of(1, (size_t)room * sizeof(int)) : NULL;
-    double *t = moving ? tail_of(2, (size_t)room * 8) : NULL, *m = tail_of(3, (size_t)room * 8);
+    int *address = in_order ? NULL : tail_of(0, (size_t)capacity * sizeof(int));
+    int *index = labels ? tail_of(1, (size_t)capacity * sizeof(int)) : NULL;
+    double *t = moving ? tail_of(2, (size_t)capacity * 8) : NULL,
+           *m = tail_of(3, (size_t)capacity * 8);
     double *f[5];
     for (int q = 0; q < 5; q++)
-        f[q] = q == 4 || (moving && chance(2)) ? tail_of(4 + q, (size_t)room * 24) : NULL;
-    for (int k = 0; k < room; k++) {
+        f[q] = q == 4 || (moving && chance(2)) ? tail_of(4 + q, (size_t)capacity * 24) : NULL;
+    for (int k = 0; k < capacity; k++) {
         any_body(&b[k], id);
         if (old->state >= IMPLICIT && old->nbody + n > MAX_BODY - 12 && !in_order)
             b[k].address = old->body[below(old->nbody)].address;
@@ -157,7 +158,7 @@ void try_write_many(void)
     const int null = wild && chance(20);
     calling = "g6x_set_j_particles";
     say("g6x_set_j_particles %lld, %d", (long long)id, n);
-    for (int k = 0; k < room; k++) say_body(&b[k]);
+    for (int k = 0; k < capacity; k++) say_body(&b[k]);
     typedef const double (*vectors)[3];
     const int code = g6x_set_j_particles(
         (int)id, null ? 2147483647 : n, address, index, t, chance(2) ? NULL : t, null ? NULL : m,
@@ -204,8 +205,8 @@ void try_predicted(void)
     int64_t id = begin_call();
     codes refusal, all;
     const int recent = chance(2), n = chance(12) ? -1 - below(3) : below(14);
-    const size_t room = n > 0 ? (size_t)n : 0;
-    double *x = tail_of(0, room * 48), *v = tail_of(1, room * 24);
+    const size_t capacity = n > 0 ? (size_t)n : 0;
+    double *x = tail_of(0, capacity * 48), *v = tail_of(1, capacity * 24);
     if (id == ID_ALL) id = own_id();
     a.n = n;
     a.address = chance(10) ? any_address(0) : below(6);
@@ -218,7 +219,7 @@ void try_predicted(void)
         code = CALL(get_j_part_data, (a.address, a.n, null ? NULL : x),
                     (P(2, a.address), P(3, a.n), null ? NULL : x));
     } else {
-        x = tail_of(0, room * 24);
+        x = tail_of(0, capacity * 24);
         code = CALL(g6_get_predicted_j_particles,
                     (a.id, a.n, (double (*)[3])x, null ? NULL : (double (*)[3])v),
                     (P(1, a.id), P(2, a.n), x, null ? NULL : v));

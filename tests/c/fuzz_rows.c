@@ -5,9 +5,9 @@ struct inputs in;
 struct copy copy;
 struct outputs out;
 
-void make_inputs(int room)
+void make_inputs(int capacity)
 {
-    const size_t n = (size_t)(room > 0 ? room : 0);
+    const size_t n = (size_t)(capacity > 0 ? capacity : 0);
     in.index = tail_of(0, n * sizeof(int));
     in.x = tail_of(1, n * 24);
     in.v = tail_of(2, n * 24);

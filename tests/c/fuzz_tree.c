@@ -2,7 +2,7 @@
  * exactly, NaN where nothing else is right. */
 #include "fuzz_calls.h"
 
-enum { TREES = 4, MOST = 40, NEAREST = 6, ROOM = 5 };
+enum { TREES = 4, MOST = 40, NEAREST = 6, CAPACITY = 5 };
 
 /* A tree as it was opened; handle 0: none. */
 static struct planted {
@@ -291,7 +291,7 @@ static void try_within(void)
     for (int i = 0; i < rows; i++) h2[i] = chance(9) ? INFINITY : any_square();
     if (listed) {
         start[0] = 0;
-        for (int i = 0; i < rows; i++) start[i + 1] = start[i] + below(ROOM);
+        for (int i = 0; i < rows; i++) start[i + 1] = start[i] + below(CAPACITY);
         found = tail_of(21, (size_t)start[rows] * sizeof *found);
         for (int k = 0; k < start[rows]; k++) found[k] = -7;
         if (rows && chance(15)) start[below(rows)] = 1 << 20; /* a list that runs backwards */
@@ -313,7 +313,7 @@ static void try_within(void)
     }
     for (int i = 0; i < rows; i++) {
         const double *x = place_of(t, &aim, i);
-        const int room = listed ? (int)(start[i + 1] - start[i]) : 0;
+        const int capacity = listed ? (int)(start[i + 1] - start[i]) : 0;
         int n = 0;
         if (is_bad(x)) {
             REQUIRE(count[i] == -1);
@@ -322,12 +322,12 @@ static void try_within(void)
         }
         for (int j = 0; j < t->n; j++) {
             if (j == self_of(&aim, i) || !(distance2(t->x[j], x) <= seen(h2[i]))) continue;
-            if (n < room) REQUIRE(found[start[i] + n] == j);
+            if (n < capacity) REQUIRE(found[start[i] + n] == j);
             n++;
         }
         REQUIRE(count[i] == n);
-        for (int k = n; k < room; k++) REQUIRE(found[start[i] + k] == -7);
-        cut |= listed && n > room;
+        for (int k = n; k < capacity; k++) REQUIRE(found[start[i] + k] == -7);
+        cut |= listed && n > capacity;
     }
     returned(bad ? CODE(G6X_E_I_NAN) : CODE(cut), code);
 }

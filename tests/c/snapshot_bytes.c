@@ -6,14 +6,14 @@
 #include "snapshot.h"
 
 #ifdef __cplusplus
-extern "C" int read_bytes(char *bytes, size_t length, int room, double *table, char *fault);
+extern "C" int read_bytes(char *bytes, size_t length, int capacity, double *table, char *fault);
 #else
-int read_bytes(char *bytes, size_t length, int room, double *table, char *fault);
+int read_bytes(char *bytes, size_t length, int capacity, double *table, char *fault);
 #endif
 
-/* Number of bodies, of which the first `room` are put into the rows m x y z vx vy vz of
+/* Number of bodies, of which the first `capacity` are put into the rows m x y z vx vy vz of
  * table; -1 with the reason in fault. */
-int read_bytes(char *bytes, size_t length, int room, double *table, char *fault)
+int read_bytes(char *bytes, size_t length, int capacity, double *table, char *fault)
 {
     struct snapshot s;
     FILE *f = fmemopen(bytes, length, "r");
@@ -22,7 +22,7 @@ int read_bytes(char *bytes, size_t length, int room, double *table, char *fault)
     if (f == NULL) return -2;
     if (snapshot_read(f, &s, fault) == 0) {
         n = s.n;
-        for (int i = 0; i < n && i < room; i++) {
+        for (int i = 0; i < n && i < capacity; i++) {
             table[7 * i] = s.m[i];
             memcpy(table + 7 * i + 1, s.x[i], sizeof s.x[i]);
             memcpy(table + 7 * i + 4, s.v[i], sizeof s.v[i]);

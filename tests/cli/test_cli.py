@@ -272,8 +272,8 @@ def test_a_fault_ends_with_status_one_and_its_text(capsys, monkeypatch):
     from grape6py.errors import BackendError
 
     def broken():
-        raise BackendError("the card is on fire")
+        raise BackendError("the GPU is on fire")
 
     monkeypatch.setattr(machine, "describe", broken)
     assert main(["info"]) == 1
-    assert capsys.readouterr().err == "grape6: the card is on fire\n"
+    assert capsys.readouterr().err == "grape6: the GPU is on fire\n"

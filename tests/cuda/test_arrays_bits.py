@@ -1,5 +1,5 @@
 """Arrays of a CUDA device: the bits of the same call with NumPy's, of whatever kind they are, and
-the current stream. See arrays_on_card.py.
+the current stream. See arrays_on_gpu.py.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ import pytest
 import capi
 import fake_arrays
 import fake_device
-from arrays_on_card import MASS, MOTION, POS, SIZES, VEL, N, assert_same, compare, fill, force, put
+from arrays_on_gpu import MASS, MOTION, POS, SIZES, VEL, N, assert_same, compare, fill, force, put
 from fake_device import driver
 from grape6py import errors
 
@@ -90,7 +90,7 @@ def test_any_units(cupy, pair, mode, unit):
 
 @pytest.mark.backends("cuda gpu")
 @pytest.mark.parametrize("mode", list(capi.MODES))
-def test_what_the_card_leaves_to_the_host(cupy, pair, mode):
+def test_what_the_gpu_leaves_to_the_host(cupy, pair, mode):
     pos = POS.copy()
     pos[1::2] = pos[::2] + 1e-13  # closer than the low halves tell
     pos[77] *= 1e60  # beyond single precision
@@ -165,7 +165,7 @@ def test_other_libraries_arrays(cupy, pair, how):
 def test_other_libraries_arrays_that_are_still_being_written(cupy, pair, how, current):
     device, host = pair()
     cupy.stream = current
-    driver().card_stream(ctypes.c_void_p(4321), None, 0)
+    driver().fake_gpu_stream(ctypes.c_void_p(4321), None, 0)
     host.set_particles(MASS, POS, VEL)
     device.set_particles(*(fake_arrays.Late(cupy, a, how) for a in (MASS, POS, VEL)))
     targets, index = (fake_arrays.Late(cupy, a, how) for a in (POS[:50], np.arange(50)))
@@ -241,7 +241,7 @@ def test_what_the_current_stream_has_to_do_comes_first(cupy, pair):
         for array, values in late:
             array.memory[:] = values
 
-    driver().card_stream(ctypes.c_void_p(4321), work, 0)
+    driver().fake_gpu_stream(ctypes.c_void_p(4321), work, 0)
     device.set_particles(*(array for array, _ in late[:3]))
     late[3][0].memory[:] = np.nan
     assert_same(device.forces(late[3][0], nn=True), host.forces(POS[:70], nn=True))
@@ -251,7 +251,7 @@ def test_a_stream_of_another_device_is_refused(cupy, pair):
     device, host = pair()
     fill(cupy, device, host)
     cupy.stream = 4321
-    driver().card_stream(ctypes.c_void_p(4321), None, 400)
+    driver().fake_gpu_stream(ctypes.c_void_p(4321), None, 400)
     for call in (lambda: device.forces(cupy.asarray(POS)), device.forces,
                  lambda: device.set_particles(cupy.asarray(MASS), cupy.asarray(POS))):  # fmt: skip
         with pytest.raises(errors.ArgumentError, match="the stream is none of the session's"):

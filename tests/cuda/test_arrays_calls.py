@@ -1,4 +1,4 @@
-"""The C calls for arrays of a CUDA device, and faults in them. See arrays_on_card.py."""
+"""The C calls for arrays of a CUDA device, and faults in them. See arrays_on_gpu.py."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import capi
 import fake_arrays
 import fake_device
-from arrays_on_card import MASS, POS, VEL, N, compare, fill
+from arrays_on_gpu import MASS, POS, VEL, N, compare, fill
 from fake_device import fail
 from grape6py import Grape6, errors
 
@@ -65,7 +65,7 @@ def test_with_radii_the_call_is_as_any_other(filled, new_session):
 
 @pytest.mark.parametrize("far", [False, True], ids=["there", "far"])
 def test_a_first_half_under_way_is_not_disturbed(filled, far):
-    """Nor what can be read after it, also where the card's memory has to grow."""
+    """Nor what can be read after it, also where the GPU's memory has to grow."""
     name = "g6x_set_j_particles_device"
     close = [None, None, None, MASS, None, None, None, VEL, POS[np.arange(N) // 2 * 2].copy(), None]
     close[8][1::2] += 1e-13  # left to the host
@@ -198,7 +198,7 @@ def refuse_memory(monkeypatch):
 
 
 def assert_lost(use):
-    """One of nine uses of a card finds that it is lost."""
+    """One of nine uses of a GPU finds that it is lost."""
 
     def repeat():
         for _ in range(9):
@@ -209,7 +209,7 @@ def assert_lost(use):
 
 
 @pytest.mark.parametrize("n", range(1, 14))
-def test_row02_a_card_that_fails(cupy, pair, n):
+def test_row02_a_gpu_that_fails(cupy, pair, n):
     device, host = pair()
     fill(cupy, device, host)
     fail(n, for_ever=False)

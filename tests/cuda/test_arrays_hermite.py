@@ -20,7 +20,7 @@ pytestmark = pytest.mark.backends("cuda")
 N = 200
 
 
-def on_card(call, *arguments, **options):
+def on_gpu(call, *arguments, **options):
     cluster = call(*arguments, **options)
     assert isinstance(cluster._blocks, DeviceBlocks)
     return cluster
@@ -58,7 +58,7 @@ def assert_equal(device, host):
 )  # fmt: skip
 def test_the_bits_are_those_of_bodies_on_the_host(cupy, on_host, options):
     bodies = plummer(3000 if backends.has_gpu else N, 1)
-    device, host = (make(Hermite, *bodies, **options) for make in (on_card, on_host))
+    device, host = (make(Hermite, *bodies, **options) for make in (on_gpu, on_host))
     for time in (0.01, 0.1, 0.2):
         for cluster in (device, host):
             cluster.evolve(time)
@@ -72,27 +72,27 @@ def test_arrays_of_the_device_are_taken(cupy, how):
     def late(array):
         return cupy.asarray(array) if how == "cupy" else fake_arrays.Late(cupy, array, how)
 
-    given = on_card(Hermite, *map(late, plummer(N, 1)), eps=0.02)
-    put = on_card(Hermite, *plummer(N, 1), eps=0.02)
+    given = on_gpu(Hermite, *map(late, plummer(N, 1)), eps=0.02)
+    put = on_gpu(Hermite, *plummer(N, 1), eps=0.02)
     for cluster in (given, put):
         cluster.evolve(0.1)
     assert_equal(given, put)
 
 
 def test_few_bodies_and_none(cupy, on_host):
-    device, host = (make(Hermite, *two_body(0.9), eta=0.003) for make in (on_card, on_host))
+    device, host = (make(Hermite, *two_body(0.9), eta=0.003) for make in (on_gpu, on_host))
     for cluster in (device, host):
         cluster.evolve(1.0)
     assert_equal(device, host)
     for n in (0, 1):
-        few = on_card(Hermite, np.ones(n), np.zeros((n, 3)), np.ones((n, 3)))
+        few = on_gpu(Hermite, np.ones(n), np.zeros((n, 3)), np.ones((n, 3)))
         few.evolve(0.5)
         assert np.array_equal(few.pos, np.full((n, 3), 0.5))
 
 
 def test_a_body_held_at_the_smallest_step_is_told(cupy, on_host):
     bodies = [1.0, 1.0], [[0, 0, 0], [1e-7, 0, 0]], np.zeros((2, 3))
-    clusters = [make(Hermite, *bodies, dt_max=1.0) for make in (on_card, on_host)]
+    clusters = [make(Hermite, *bodies, dt_max=1.0) for make in (on_gpu, on_host)]
     for cluster in clusters:
         with pytest.warns(errors.Grape6Warning, match="needs a step below"):
             cluster.evolve(2.0**-24)
@@ -100,13 +100,13 @@ def test_a_body_held_at_the_smallest_step_is_told(cupy, on_host):
 
 
 def test_files_are_read_by_either(cupy, on_host, tmp_path):
-    device, host = (make(Hermite, *plummer(N, 2), eps=0.02) for make in (on_card, on_host))
+    device, host = (make(Hermite, *plummer(N, 2), eps=0.02) for make in (on_gpu, on_host))
     for name, cluster in (("device", device), ("host", host)):
         cluster.evolve(0.05)
         cluster.save(tmp_path / f"{name}.h5")
     host.evolve(0.15)
     for name in ("device", "host"):
-        for make in (on_card, on_host):
+        for make in (on_gpu, on_host):
             cluster = make(archive.restore, tmp_path / f"{name}.h5")
             cluster.evolve(0.15)
             assert_equal(cluster, host)
@@ -114,7 +114,7 @@ def test_files_are_read_by_either(cupy, on_host, tmp_path):
 
 @pytest.mark.parametrize("call", ["_predict", "_force", "_advance"])
 def test_an_interrupted_block_does_no_harm(cupy, monkeypatch, call):
-    broken, whole = (on_card(Hermite, *plummer(100, 6), eps=0.04, passes=2) for _ in range(2))
+    broken, whole = (on_gpu(Hermite, *plummer(100, 6), eps=0.04, passes=2) for _ in range(2))
     done, calls = getattr(broken._blocks, call), []
 
     def interrupted(*arguments, **options):
@@ -135,13 +135,13 @@ def test_an_interrupted_block_does_no_harm(cupy, monkeypatch, call):
     assert np.array_equal(broken.state()["dt"], whole.state()["dt"])
 
 
-# ---- cards that fail -------------------------------------------------------------------
+# ---- GPUs that fail -------------------------------------------------------------------
 
 
 @pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", [1, 3, 4, 7, 10, 12, 15, 18, 20, 50])
 def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
-    cluster, whole = (on_card(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
+    cluster, whole = (on_gpu(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
     whole.evolve(0.1)
     cluster.evolve(0.02)
     fail(n, for_ever=False)
@@ -154,8 +154,8 @@ def test_auto_row02_the_integration_goes_on_with_the_cpu(cupy, n):
 
 
 @pytest.mark.parametrize("n", [1, 4, 12])
-def test_row02_a_card_that_fails(cupy, n):
-    cluster = on_card(Hermite, *plummer(100, 3), eps=0.04)
+def test_row02_a_gpu_that_fails(cupy, n):
+    cluster = on_gpu(Hermite, *plummer(100, 3), eps=0.04)
     fail(n, for_ever=False)
     with pytest.raises(errors.BackendError, match="is not used any more"):
         cluster.evolve(0.1)
@@ -164,7 +164,7 @@ def test_row02_a_card_that_fails(cupy, n):
 
 @pytest.mark.backends("auto")
 def test_auto_row02_bodies_that_cannot_be_read_any_more(cupy, monkeypatch):
-    cluster = on_card(Hermite, *plummer(100, 3), eps=0.04)
+    cluster = on_gpu(Hermite, *plummer(100, 3), eps=0.04)
 
     def refused(self, array):
         raise RuntimeError("cudaErrorIllegalAddress")
@@ -177,7 +177,7 @@ def test_auto_row02_bodies_that_cannot_be_read_any_more(cupy, monkeypatch):
 
 @pytest.mark.backends("auto")
 def test_auto_row02_a_look_at_the_bodies(cupy):
-    cluster, whole = (on_card(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
+    cluster, whole = (on_gpu(Hermite, *plummer(100, 3), eps=0.04) for _ in range(2))
     for one in (cluster, whole):
         one.evolve(0.0101)
     fail(2, for_ever=False)

@@ -1,12 +1,12 @@
 """Arrays of a CUDA device as particles: updates, the host's copy, and what is refused. See
-arrays_on_card.py.
+arrays_on_gpu.py.
 """
 
 import numpy as np
 import pytest
 
 import capi
-from arrays_on_card import MASS, MOTION, POS, SIZES, VEL, N, compare, fill, force, on_device, put
+from arrays_on_gpu import MASS, MOTION, POS, SIZES, VEL, N, compare, fill, force, on_device, put
 from grape6py import errors
 
 pytestmark = [
@@ -48,7 +48,7 @@ def test_an_update_at_the_same_time_counts(cupy, pair):
 
 
 def test_of_two_rows_for_one_address_the_last_counts(cupy, pair, monkeypatch):
-    monkeypatch.setenv("GRAPE6_TEST_CARD_ORDER", "1")  # backwards
+    monkeypatch.setenv("GRAPE6_TEST_FAKE_GPU_ORDER", "1")  # backwards
     device, host = pair()
     fill(cupy, device, host)
     compare(cupy, device, host, np.arange(50))
@@ -81,22 +81,22 @@ def test_the_host_has_a_copy(cupy, pair):
 
 
 def test_prediction_on_the_host():
-    """Then the card's slots hold predicted particles: what comes from a device is sent again."""
+    """Then the GPU's slots hold predicted particles: what comes from a device is sent again."""
     capi.run_python(
         """
 import sys
-import arrays_on_card as on_card, fake_arrays
+import arrays_on_gpu as on_gpu, fake_arrays
 from grape6py import Grape6
 cupy = sys.modules["cupy"] = fake_arrays.Module()
 with Grape6() as device, Grape6() as host:
     assert device.backend.startswith("cuda ")
-    on_card.fill(cupy, device, host, snap=on_card.SNAP, time=on_card.TIME)
+    on_gpu.fill(cupy, device, host, snap=on_gpu.SNAP, time=on_gpu.TIME)
     for step in range(3):
-        on_card.compare(cupy, device, host, time=0.1 + step, nn=True)
+        on_gpu.compare(cupy, device, host, time=0.1 + step, nn=True)
         rows = np.arange(step, 300)
-        new = on_card.MASS[rows], on_card.POS[rows] + 1
-        on_card.put(cupy, device, host, *new, time=step, address=rows)
-        on_card.compare(cupy, device, host, rows, time=0.1 + step, nn=True)
+        new = on_gpu.MASS[rows], on_gpu.POS[rows] + 1
+        on_gpu.put(cupy, device, host, *new, time=step, address=rows)
+        on_gpu.compare(cupy, device, host, rows, time=0.1 + step, nn=True)
 """,
         GRAPE6_PREDICT="host",
     )

@@ -7,7 +7,7 @@ import pytest
 
 import capi
 from grape6py import reference
-from on_card import RESTING, N, assert_close, calls_of_the_driver, like_source
+from on_gpu import RESTING, N, assert_close, calls_of_the_driver, like_source
 from particles import cloud
 
 pytestmark = pytest.mark.backends("cuda")

@@ -1,5 +1,5 @@
 """The Python side of a CUDA device, over a CuPy that fails as the tests want it (fake_cupy.py), and
-the text that the kernels are compiled from. What a true CuPy does is for a machine with a card.
+the text that the kernels are compiled from. What a true CuPy does is for a machine with a GPU.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ import pytest
 
 import capi
 import fake_cupy
-from cards import FLAGS
+from fake_gpu import FLAGS
 from grape6py import errors
 from grape6py.cuda import cache, compiler
 from grape6py.cuda import errors as cuda_errors
@@ -210,15 +210,15 @@ def test_an_exception_of_nobody_known_is_not_explained():
 # ---- structures of C -----------------------------------------------------------------
 
 
-def test_structures_have_the_sizes_that_python_takes(card, tmp_path):
+def test_structures_have_the_sizes_that_python_takes(fake_gpu, tmp_path):
     names = {"tree_cell", "tree_moments", "tree_far", "tree_place", "tree_group", "tree_box",
              "tree_opening", "tree_rates", "tree_motion", "tree_flow", "tree_status",
              "tree_card_job", "tree_search_job"}  # fmt: skip
     program = tmp_path / "sizes.cc"
     prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
     program.write_text(f'#include "tree/tree.cu"\n#include <stdio.h>\nint main() {{ {prints} }}\n')
-    command = ["g++", *FLAGS, "-O0", "-DMODE=2", "-DCARD_MODE=tree"]
-    made = card.parent / "card.o"
+    command = ["g++", *FLAGS, "-O0", "-DMODE=2", "-DFAKE_GPU_MODE=tree"]
+    made = fake_gpu.parent / "fake_gpu.o"
     compile_with([*command, program, made, "-o", tmp_path / "sizes"])
     told = subprocess.run([tmp_path / "sizes"], check=True, capture_output=True, text=True).stdout
     sizes = {n: int(size) for n, size in re.findall(r"(\w+) (\d+)", told)}

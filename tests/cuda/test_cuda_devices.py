@@ -1,5 +1,5 @@
-"""Several graphics cards in one session: the bits are those of one, and a card that fails is left
-out. On the stand-in of tests/c/card.h, of which there are as many as GRAPE6_DEVICES names.
+"""Several GPUs in one session: the bits are those of one, and a GPU that fails is left
+out. On the stand-in of tests/c/fake_gpu.h, of which there are as many as GRAPE6_DEVICES names.
 """
 
 import pytest
@@ -11,7 +11,7 @@ import hashlib
 from grape6py import Grape6, errors, plummer
 N = 4200
 MASS, POS, VEL = plummer(N, seed=5)
-CARD = ctypes.CDLL(os.environ["GRAPE6_TEST_CARD"])
+FAKE_GPU = ctypes.CDLL(os.environ["GRAPE6_TEST_FAKE_GPU"])
 
 def filled(precision):
     grape = Grape6(backend="cuda", precision=precision)
@@ -51,10 +51,13 @@ print(digest(*found))
 
 
 @pytest.fixture(scope="module")
-def run(card, library_of):
+def run(fake_gpu, library_of):
     """What a script prints, by lines, with the library that reads variables for tests."""
-    made = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree"))}
-    made["GRAPE6_TEST_WORTH_A_CARD"] = "100000"  # pairs; truly some ten millions
+    made = {
+        "GRAPE6_TEST_FAKE_GPU": str(fake_gpu),
+        "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
+    }
+    made["GRAPE6_TEST_GPU_THRESHOLD"] = "100000"  # pairs; truly some ten millions
 
     def run(script, devices, **env):
         env = made | {"GRAPE6_DEVICES": devices} | env
@@ -80,14 +83,14 @@ def test_bits_of_rows_that_are_merged_while_devices_work(run, on_one):
 
 
 def test_small_calls_are_one_devices(run, on_one):
-    name, bits, _ = run(STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_WORTH_A_CARD="10000000")
+    name, bits, _ = run(STEPS.format(mode="grape"), "0,1", GRAPE6_TEST_GPU_THRESHOLD="10000000")
     assert name.endswith("2 of them")
     assert bits == on_one["grape"]
 
 
 def test_a_rank_of_mpi_takes_its_own_device(run):
     name, _ = run("print(filled('grape').backend)", "0,1", SLURM_LOCALID="1")
-    assert name == "cuda stand-in for a graphics card"
+    assert name == "cuda stand-in for a GPU"
 
 
 def test_row02_other_devices_go_on(run):
@@ -98,13 +101,13 @@ with filled("grape") as grape:
     expected = digest(grape.forces(*SOME, nn=True, time=0.5))
 for call in range(1, 60):
     with filled("grape") as grape:
-        CARD.card_fail(ctypes.c_long(call), 719, 0)
+        FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
         try:
             found = digest(grape.forces(*SOME, nn=True, time=0.5))
             print(grape.backend[-9:], found == expected)
         except errors.BackendError as error:
             print("lost" if "not used any more" in str(error) else error)
-        CARD.card_fail(ctypes.c_long(0), 0, 0)
+        FAKE_GPU.fake_gpu_fail(ctypes.c_long(0), 0, 0)
 """, "0,1,2")  # fmt: skip
     assert set(outcomes) <= {"2 of them True", "3 of them True", "lost", ""}
     assert outcomes.count("2 of them True") > 3
@@ -186,13 +189,13 @@ def test_row02_devices_that_are_left_follow_the_particles(run):
 SOME = POS[-500:], VEL[-500:], np.arange(N - 500, N)
 for use in range(1, 16):
     with filled("grape") as grape, Grape6(backend="cpu") as cpu:
-        CARD.card_vanish(ctypes.c_long(use))
+        FAKE_GPU.fake_gpu_vanish(ctypes.c_long(use))
         try:
             grape.forces(*SOME, nn=True, time=0.5)
         except errors.BackendError:
             continue
         finally:
-            CARD.card_vanish(ctypes.c_long(0))
+            FAKE_GPU.fake_gpu_vanish(ctypes.c_long(0))
         cpu.set_particles(MASS, POS, VEL, acc=-POS)
         for one in (grape, cpu):
             one.set_particles(100 * MASS[-300:], -POS[-300:], VEL[-300:], time=0.5,
@@ -251,7 +254,7 @@ for call in range(1, 40):
         number = grape._board.option("DEVICE")
         given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
         grape.set_particles(MASS, POS, VEL)
-        CARD.card_fail(ctypes.c_long(call), 719, 0)
+        FAKE_GPU.fake_gpu_fail(ctypes.c_long(call), 719, 0)
         try:
             found = grape.forces(*given)
             outcomes.add("found")
@@ -259,7 +262,7 @@ for call in range(1, 40):
         except errors.BackendError as error:
             outcomes.add("failed")
             assert "fail" in str(error), error
-        CARD.card_fail(ctypes.c_long(0), 0, 0)
+        FAKE_GPU.fake_gpu_fail(ctypes.c_long(0), 0, 0)
         assert np.isfinite(grape.forces(*given).acc.memory).all()
 print(*sorted(outcomes))
 """
@@ -274,7 +277,7 @@ with filled("grape") as grape:
     none = cupy.on(number, np.zeros((0, 3)))
     print(len(grape.forces(np.zeros((0, 3))).pot), len(grape.forces(none).pot.memory))
 """
-    assert run(script, "0,1", GRAPE6_TEST_WORTH_A_CARD="1000")[0] == "0 0"
+    assert run(script, "0,1", GRAPE6_TEST_GPU_THRESHOLD="1000")[0] == "0 0"
 
 
 def test_leapfrogs_of_arrays_compute_where_these_lie(run):
@@ -284,10 +287,10 @@ import fake_arrays
 import pytest
 from grape6py import Leapfrog
 from grape6py.cuda.tree import device_tree
-from fake_device import Card
+from fake_device import FakeGpu
 patch = pytest.MonkeyPatch()
 cupy = fake_arrays.install(patch)
-patch.setattr(device_tree, "gpu_of", lambda device: Card(CARD, cupy))
+patch.setattr(device_tree, "gpu_of", lambda device: FakeGpu(FAKE_GPU, cupy))
 made = [Leapfrog(*(cupy.on(0, array[:200]) for array in (MASS, POS, VEL)), backend="cuda", dt=0.1)
         for _ in range(3)]
 print(*(galaxy.pos.device.id for galaxy in made))

@@ -1,4 +1,4 @@
-"""Faults of the CUDA backend: no memory, a card that is lost, a fork.
+"""Faults of the CUDA backend: no memory, a GPU that is lost, a fork.
 
 Those named test_auto_... are run with the backend auto, the others with cuda.
 """
@@ -13,7 +13,7 @@ import capi
 import fake_device
 from fake_device import driver, fail
 from grape6py import errors
-from on_card import SOURCE, TIME, N, V, X, bits, fill, on_card, run
+from on_gpu import SOURCE, TIME, N, V, X, bits, fill, on_gpu, run
 from particles import cloud
 from walking import by_copies, by_numbers, by_pointers, random_walks
 
@@ -92,7 +92,7 @@ def test_row01_the_nth_allocation_fails(new_session, monkeypatch, n):
 
 @pytest.fixture(scope="module")
 def walks():
-    """The second needs more room than the first. And what is right."""
+    """The second needs more space than the first. And what is right."""
     jobs = random_walks(sizes=(5, 70)), random_walks(sizes=(3,), lengths=(150_000,), n=200_000)
     session = capi.Session(900)
     expected = [by_numbers(session, job).bits() for job in jobs]
@@ -120,7 +120,7 @@ def test_row01_the_nth_allocation_of_walks_fails(new_session, monkeypatch, walks
 
 @pytest.mark.parametrize("n", range(1, 9))
 @pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_row02_a_card_that_fails_is_not_used_any_more(make, mode, n, rows):
+def test_row02_a_gpu_that_fails_is_not_used_any_more(make, mode, n, rows):
     session, other = make(), make()
     run(other, slice(0, 10))
     fail(n, for_ever=False)
@@ -137,16 +137,16 @@ def test_row02_a_card_that_fails_is_not_used_any_more(make, mode, n, rows):
     assert run(other, rows).code == 0
 
 
-def test_row02_a_result_that_never_comes_is_a_lost_card(make, monkeypatch):
+def test_row02_a_result_that_never_comes_is_a_lost_gpu(make, monkeypatch):
     session = make()
     receive = SOURCE.take(np.arange(3))
     run(session, slice(0, 40))
     session.put_cloud(receive)
-    driver().card_skip(1)
+    driver().fake_gpu_skip(1)
     try:
         found = session.force(N, X[:40], V[:40])
     finally:
-        driver().card_skip(0)
+        driver().fake_gpu_skip(0)
     assert_refused(found, DEVICE_LOST)
 
 
@@ -159,7 +159,7 @@ def in_child(check):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_row30_a_forked_child_may_not_use_the_card(make):
+def test_row30_a_forked_child_may_not_use_the_gpu(make):
     session = make()
     run(session, slice(0, 10))
 
@@ -185,7 +185,7 @@ def cpu_bits(cpu, mode, rows, lists=None):
 def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
     refuse_memory(monkeypatch, lambda size: False)
     session = new_session(precision=mode)
-    assert not on_card(session)
+    assert not on_gpu(session)
     fill(session)
     found = run(session, slice(0, 20), h2=0.1)
     assert bits(found) == cpu_bits(cpu, mode, slice(0, 20))
@@ -200,7 +200,7 @@ def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
     refuse_memory(monkeypatch, lambda size: next(count) < n)
     fill(session)
     found = run(session, slice(0, 300), h2=0.1)
-    if not on_card(session):
+    if not on_gpu(session):
         assert bits(found) == expected
     else:
         assert next(count) <= n
@@ -209,27 +209,27 @@ def test_auto_row01_the_nth_allocation_fails(new_session, cpu, monkeypatch, n):
 @pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", range(1, 9))
 @pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
-def test_auto_row02_the_cpu_finishes_what_a_card_began(make, cpu, mode, n, rows):
+def test_auto_row02_the_cpu_finishes_what_a_gpu_began(make, cpu, mode, n, rows):
     session, other = make(), make()
     fail(n, for_ever=False)
     lists = (0, 39)
     expected, expected_lists = cpu_bits(cpu, mode, rows, lists)
     for _ in range(9):
         found = run(session, rows, h2=0.1)
-        if not on_card(session):
+        if not on_gpu(session):
             break
-    assert not on_card(session)
+    assert not on_gpu(session)
     assert bits(found) == expected
     assert [session.neighbours(i) for i in lists] == expected_lists
     assert bits(run(session, rows, h2=0.1)) == expected
     fail(0)
-    assert on_card(other)
+    assert on_gpu(other)
     assert run(other, rows).code == 0
 
 
 @pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_auto_row02_a_card_lost_at_the_lists(make, cpu, mode, n):
+def test_auto_row02_a_gpu_lost_at_the_lists(make, cpu, mode, n):
     session = make()
     expected = cpu_bits(cpu, mode, slice(0, 40), [3])[1]
     run(session, slice(0, 40), h2=0.1)
@@ -251,12 +251,12 @@ def test_auto_row02_what_was_set_meanwhile_does_not_reach_the_call(make, cpu, mo
     fail(1)
     words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
     assert capi.call("g6x_get_partial", session.cluster, 40, words) == 0
-    assert not on_card(session)
+    assert not on_gpu(session)
     assert bits(session.last(*args, eps2=1e-6, out=out)) == expected
 
 
 @pytest.mark.backends("auto")
-def test_auto_row02_a_card_lost_at_the_partial_sums(make, cpu, mode):
+def test_auto_row02_a_gpu_lost_at_the_partial_sums(make, cpu, mode):
     def partial(session):
         words = np.zeros((40, capi.CONSTANTS["G6X_PARTIAL_WORDS"]), np.int64)
         assert session.first(N, X[:40], V[:40], SOURCE.index[:40]) == 0
@@ -276,7 +276,7 @@ def test_auto_row30_a_forked_child_goes_on_with_the_cpu(make, cpu, mode):
     run(session, slice(0, 10))
     expected = cpu_bits(cpu, mode, slice(0, 20))
     assert in_child(lambda: bits(run(session, slice(0, 20), h2=0.1)) == expected) == 0
-    assert on_card(session)
+    assert on_gpu(session)
     assert run(session, slice(0, 10)).code == 0
 
 
@@ -289,11 +289,11 @@ def test_auto_row01_walks_without_memory_go_on_with_the_cpu(make, cpu, mode, mon
     refuse_memory(monkeypatch, lambda size: False)
     found = form(session, job)
     assert (found.code, found.bits()) == (0, expected)
-    assert not on_card(session)
+    assert not on_gpu(session)
 
 
 @pytest.mark.backends("auto")
-def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_card_is_lost(new_session):
+def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_gpu_is_lost(new_session):
     session, source = new_session(), cloud(1100, seed=32)
     source.x[[100, 1050]] = source.x[3]
     session.put_cloud(source)
@@ -307,4 +307,4 @@ def test_auto_row02_pairs_at_one_place_are_counted_once_when_a_card_is_lost(new_
             fail(0)
         text = capi.text("g6x_last_warning", session.cluster)[1]
         assert text.startswith("2 pairs"), (call, text)
-    assert not on_card(session)
+    assert not on_gpu(session)

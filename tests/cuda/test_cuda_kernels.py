@@ -1,4 +1,4 @@
-"""The kernels for graphics cards as machine code, without a card: they compile, keep what pairs
+"""The kernels for GPUs as machine code, without a GPU: they compile, keep what pairs
 need in registers, and their pair loops have as many instructions as docs/benchmarks.md says.
 
 What the kernels compute is tested on the CPU (the backend cuda) and on a GPU (the backend gpu).

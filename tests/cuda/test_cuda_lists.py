@@ -6,7 +6,7 @@ import pytest
 
 import capi
 from fake_device import driver, fail
-from on_card import on_card
+from on_gpu import on_gpu
 from test_lists_at_rest import Board
 
 pytestmark = pytest.mark.backends("cuda")
@@ -22,16 +22,16 @@ def force(board, nj, ni=5):
 
 def calls_of(board, nj, ni=5):
     """Letters of the driver's calls in a force call, without its looking for the end."""
-    driver().card_calls()
+    driver().fake_gpu_calls()
     force(board, nj, ni)
-    return driver().card_calls().decode().replace("q", "")
+    return driver().fake_gpu_calls().decode().replace("q", "")
 
 
 def test_a_list_needs_no_launch_of_its_own(new_session):
     """The prediction takes it from pinned memory: two launches, as for one of a list before."""
     board = Board(new_session, 1)
     board.list(0, 1500)
-    calls_of(board, 1500)  # all that there is goes to the card at first
+    calls_of(board, 1500)  # all that there is goes to the GPU at first
     for n in (1500, 1300):
         board.list(0, n)
         assert calls_of(board, n) == "ll"
@@ -78,9 +78,9 @@ for n in (1200, 1100):
 
 @pytest.mark.backends("auto")
 @pytest.mark.parametrize("n", range(1, 7))
-def test_auto_a_card_that_fails_loses_no_particle(new_session, n):
+def test_auto_a_gpu_that_fails_loses_no_particle(new_session, n):
     board = Board(new_session, 5)
-    assert on_card(board.session)
+    assert on_gpu(board.session)
     board.list(0, 1400)
     force(board, 1400)
     board.list(0, 1200)

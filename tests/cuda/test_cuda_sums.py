@@ -1,5 +1,5 @@
 """Sums and lists of the CUDA backend: accuracy, equal bits, what the
-card leaves to the host, corners.
+fake_gpu leaves to the host, corners.
 """
 
 import functools
@@ -11,7 +11,7 @@ import capi
 import fake_device
 import particles
 from grape6py import models, reference
-from on_card import (
+from on_gpu import (
     MASSLESS,
     ORDINARY,
     RESTING,
@@ -116,10 +116,10 @@ def test_any_cut_of_the_i_particles_gives_the_same_bits(make, jerk):
 
 
 @pytest.mark.parametrize("block", [None, 48, 150])
-def test_blocks_of_the_card_may_run_in_any_order(make, monkeypatch, block):
+def test_blocks_of_the_gpu_may_run_in_any_order(make, monkeypatch, block):
     session, rows = make(), slice(0, 900)
     expected = bits(run(session, rows, block=block))
-    monkeypatch.setenv("GRAPE6_TEST_CARD_ORDER", "1")
+    monkeypatch.setenv("GRAPE6_TEST_FAKE_GPU_ORDER", "1")
     assert bits(run(session, rows, block=block)) == expected
     assert bits(run(make(), rows, block=block)) == expected
 
@@ -140,7 +140,7 @@ def test_many_i_particles_in_pieces(new_session, monkeypatch, places, ni):
     monkeypatch.setattr(fake_device.Device, "multiprocessors", places)
     session, source, targets = new_session(), cloud(600, seed=2), cloud(ni, seed=3)
     session.put_cloud(source)
-    close = np.arange(77, ni, 5000)  # the card leaves these to the host
+    close = np.arange(77, ni, 5000)  # the GPU leaves these to the host
     targets.x[close] = source.x[:600][close % 600] + 1e-9
     outside = np.full(ni, -1)
     whole = session.force(600, targets.x, targets.v, outside)
@@ -155,10 +155,10 @@ def test_many_i_particles_in_pieces(new_session, monkeypatch, places, ni):
 def test_prediction_on_the_host_gives_the_same_bits(make, mode, where):
     on_device = bits(run(make(), where)).hex()
     script = f"""
-import on_card
-s = Session(1, precision={mode!r}); s.put_cloud(on_card.SOURCE); s.set_ti(on_card.TIME)
-assert on_card.on_card(s)
-print(on_card.bits(on_card.run(s, {where!r})).hex())
+import on_gpu
+s = Session(1, precision={mode!r}); s.put_cloud(on_gpu.SOURCE); s.set_ti(on_gpu.TIME)
+assert on_gpu.on_gpu(s)
+print(on_gpu.bits(on_gpu.run(s, {where!r})).hex())
 """
     on_host = capi.run_python(script, GRAPE6_PREDICT="host").stdout.strip()
     assert on_host == on_device
@@ -234,7 +234,7 @@ def test_lists_of_some(make, mode):
             assert found == expected[i]
 
 
-# ---- what the card leaves to the host -------------------------------------------------
+# ---- what the GPU leaves to the host -------------------------------------------------
 
 
 def test_particles_beyond_single_precisions_range(new_session, mode):
@@ -258,8 +258,8 @@ def test_units_far_from_one(new_session, mode, unit):
     against_the_oracle(session, source, rows, tolerance, blocks=(None,), nearest=False)
 
 
-def test_more_pairs_for_the_host_than_there_is_room_for(new_session):
-    """Room is for 65536: here every row is close to a particle of each of 67 blocks."""
+def test_more_pairs_for_the_host_than_there_is_space_for(new_session):
+    """There is space for 65536: here every row is close to a particle of each of 67 blocks."""
     blocks, ni = 67, 1000
     rng, session = np.random.default_rng(11), new_session(precision="single")
     session.set_int("G6X_SCALE_LENGTH", 0)
@@ -278,7 +278,7 @@ def test_more_pairs_for_the_host_than_there_is_room_for(new_session):
 
 
 def test_more_j_particles_than_are_sent_at_a_time(new_session):
-    """8192 go to the card in one piece; of 65536 that were written it is known which they are."""
+    """8192 go to the GPU in one piece; of 65536 that were written it is known which they are."""
     rng, session = np.random.default_rng(13), new_session()
     source = cloud(70_000, seed=14)
     args = source.x[:8].copy(), source.v[:8], source.index[:8]
@@ -343,7 +343,7 @@ def test_the_mode_of_an_open_session_may_change(new_session):
 
 @pytest.mark.parametrize("ni", [40, 300], ids=["few", "wide"])
 def test_sums_of_zero_are_not_left_to_the_host(make, ni):
-    """Which would fetch the bins: results that the card gives out itself take no copy."""
+    """Which would fetch the bins: results that the GPU gives out itself take no copy."""
     expected = calls_of_the_driver(make(), SOURCE, ni)
     assert b"o" not in expected
     for kind, jerk in ((ORDINARY, 0), (RESTING, 1), (RESTING, 0), (MASSLESS, 1)):

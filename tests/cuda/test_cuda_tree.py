@@ -4,34 +4,34 @@ import numpy as np
 import pytest
 
 import samples
-from cards import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
+from fake_gpu import METHODS, WARPS_AND_BLOCKS, relative, rows, shortened
 from grape6py import Tree, models, reference
-from grape6py.cuda.tree import octree as card_tree
+from grape6py.cuda.tree import octree as fake_gpu_tree
 from grape6py.cuda.tree import settings
 
 EPS = 0.01
 ORDERS = pytest.mark.parametrize("order", [0, 5], ids=["bh", "fmm"])
 
 
-def made(tree_card, bodies):
+def made(tree_gpu, bodies):
     mass, pos, *vel = map(np.ascontiguousarray, bodies)
-    return card_tree.Octree(tree_card, pos, mass, *vel)
+    return fake_gpu_tree.Octree(tree_gpu, pos, mass, *vel)
 
 
-def all_sums(tree_card, bodies, theta=0.6, order=5, eps=EPS, **targets):
+def all_sums(tree_gpu, bodies, theta=0.6, order=5, eps=EPS, **targets):
     """Acc, pot, jerk (None without velocities) and counts, by the kernels."""
     setting = settings.Setting(theta, order, eps * eps)
-    return made(tree_card, bodies).forces(setting, **targets)
+    return made(tree_gpu, bodies).forces(setting, **targets)
 
 
-def sums(tree_card, pos, mass, *args, **more):
+def sums(tree_gpu, pos, mass, *args, **more):
     """Acc, pot and counts of bodies without velocities."""
-    acc, pot, _, counts = all_sums(tree_card, (mass, pos), *args, **more)
+    acc, pot, _, counts = all_sums(tree_gpu, (mass, pos), *args, **more)
     return acc, pot, counts
 
 
-def jerks(tree_card, bodies, *args, **more):
-    return all_sums(tree_card, bodies, *args, **more)[2]
+def jerks(tree_gpu, bodies, *args, **more):
+    return all_sums(tree_gpu, bodies, *args, **more)[2]
 
 
 def direct(bodies, eps=EPS, **targets):
@@ -57,9 +57,9 @@ def cluster():
 @WARPS_AND_BLOCKS
 @pytest.mark.parametrize("order", METHODS)
 @pytest.mark.parametrize("sample", ["plummer", "lattice", "far_off"])
-def test_forces_are_those_of_the_cpu(tree_card, sample, order):
+def test_forces_are_those_of_the_cpu(tree_gpu, sample, order):
     mass, pos, vel = bodies = moving(sample, 1500, 3)
-    acc, pot, jerk, counts = all_sums(tree_card, bodies, order=order)
+    acc, pot, jerk, counts = all_sums(tree_gpu, bodies, order=order)
     with Tree(pos, mass, vel) as tree:
         right = tree.forces(eps=EPS, theta=0.6, order=order or 5, method=METHODS[order])
     # but for the few wide groups: see below
@@ -67,7 +67,7 @@ def test_forces_are_those_of_the_cpu(tree_card, sample, order):
     assert np.quantile(np.abs(pot / right.pot - 1), 0.85) < 1e-6
     assert np.median(relative(jerk, right.jerk)) < 1e-6
     assert np.quantile(relative(jerk, right.jerk), 0.85) < 2e-5
-    resting = all_sums(tree_card, (mass, pos), order=order)
+    resting = all_sums(tree_gpu, (mass, pos), order=order)
     assert np.array_equal(resting[0], acc)
     assert np.array_equal(resting[1], pot)
     assert resting[2:] == (None, counts)
@@ -83,152 +83,157 @@ def assert_as_good(found, usual, exact):
 
 @pytest.mark.parametrize("theta", [1e-3, 0.6])
 @pytest.mark.parametrize("sample", ["clustered", "disk", "coincident"])
-def test_errors_are_those_of_the_cpu(tree_card, sample, theta):
+def test_errors_are_those_of_the_cpu(tree_gpu, sample, theta):
     mass, pos = samples.SAMPLES[sample](1500, 3)[:2]
     with Tree(pos, mass) as tree:
         usual = tree.forces(eps=EPS, theta=theta, order=5).acc
     exact = direct((mass, pos, np.zeros_like(pos)))[0]
-    assert_as_good(sums(tree_card, pos, mass, theta)[0], usual, exact)
+    assert_as_good(sums(tree_gpu, pos, mass, theta)[0], usual, exact)
 
 
 @pytest.mark.parametrize("order", METHODS)
 @pytest.mark.parametrize("sample", ["clustered", "disk"])
 @pytest.mark.parametrize("eps", [EPS, 1.0])
-def test_errors_of_jerks_are_those_of_the_cpu(tree_card, sample, order, eps):
+def test_errors_of_jerks_are_those_of_the_cpu(tree_gpu, sample, order, eps):
     """Of many bodies at one place the CPU's tree makes one, which is better still."""
     mass, pos, vel = bodies = moving(sample, 1500, 5)
     with Tree(pos, mass, vel) as tree:
         usual = tree.forces(eps=eps, theta=0.5, order=order or 5, method=METHODS[order]).jerk
-    assert_as_good(jerks(tree_card, bodies, 0.5, order, eps), usual, direct(bodies, eps)[2])
+    assert_as_good(jerks(tree_gpu, bodies, 0.5, order, eps), usual, direct(bodies, eps)[2])
 
 
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 1023, 1024, 1025])
-def test_any_number_of_particles(tree_card, n):
+def test_any_number_of_particles(tree_gpu, n):
     mass, pos = samples.plummer(n, 5)
     bodies = mass, pos, np.random.default_rng(n).normal(size=pos.shape)
-    for ours, right in zip(all_sums(tree_card, bodies, 1e-6), direct(bodies), strict=False):
+    for ours, right in zip(all_sums(tree_gpu, bodies, 1e-6), direct(bodies), strict=False):
         assert np.abs(ours - right).max() <= 1e-5 * np.abs(right).max()
 
 
 @ORDERS
 @pytest.mark.parametrize("eps", [0.0, EPS, 10.0])
-def test_theta_to_zero_gives_the_direct_sum(tree_card, cluster, order, eps):
-    wrong = relative(jerks(tree_card, cluster, 1e-6, order, eps), direct(cluster, eps)[2])
+def test_theta_to_zero_gives_the_direct_sum(tree_gpu, cluster, order, eps):
+    wrong = relative(jerks(tree_gpu, cluster, 1e-6, order, eps), direct(cluster, eps)[2])
     assert np.median(wrong) < 1e-6
     assert np.quantile(wrong, 0.99) < 1e-5
 
 
-def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_card, monkeypatch):
+def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_gpu, monkeypatch):
     mass, pos = samples.plummer(1500, 9)
-    right = sums(tree_card, pos, mass, theta=0.3)
-    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], [8, 8, 8])
-    tree_card.launched.clear()
-    acc, _, _ = sums(tree_card, pos, mass, theta=0.3)
-    assert tree_card.launched.count("tree_walk_hypers") > 1
-    assert tree_card.launched.count("tree_near_singles") > 1
+    right = sums(tree_gpu, pos, mass, theta=0.3)
+    shortened(monkeypatch, tree_gpu, [8, 0, 8], [4, 4, 4], [8, 8, 8])
+    tree_gpu.launched.clear()
+    acc, _, _ = sums(tree_gpu, pos, mass, theta=0.3)
+    assert tree_gpu.launched.count("tree_walk_hypers") > 1
+    assert tree_gpu.launched.count("tree_near_singles") > 1
     assert np.median(relative(acc, right[0])) < 1e-3
     assert relative(acc, right[0]).max() < 1e-2
 
 
 @WARPS_AND_BLOCKS
-def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_card, monkeypatch):
+def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_gpu, monkeypatch):
     mass, pos = samples.plummer(1500, 9)
     found = []
     for longest in [64, 64, 8], [480, 480, 60]:  # of few of the targets, and of many: of no eight
-        shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], longest)
-        found.append(sums(tree_card, pos, mass, theta=0.3))
+        shortened(monkeypatch, tree_gpu, [8, 0, 8], [4, 4, 4], longest)
+        found.append(sums(tree_gpu, pos, mass, theta=0.3))
     (first, _, once), (again, _, counts) = found
     assert np.array_equal(first, again)
     assert counts == once
 
 
 @WARPS_AND_BLOCKS
-def test_how_long_lists_are_at_first_changes_no_digit(tree_card, monkeypatch):
+def test_how_long_lists_are_at_first_changes_no_digit(tree_gpu, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
-    right = sums(tree_card, pos, mass)
+    right = sums(tree_gpu, pos, mass)
     longest = settings.Rooms.of(settings.Setting(0.6)).longest
-    monkeypatch.setattr(card_tree, "LEAST_SLOTS", 3)
-    monkeypatch.setattr(card_tree, "LEAST_LISTS", 16)
-    monkeypatch.setattr(card_tree, "SLOT_LISTS", 16)
-    monkeypatch.setattr(card_tree, "LIST_BYTES", 0)
-    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], longest)
-    tree_card.launched.clear()
-    short = sums(tree_card, pos, mass)
-    assert tree_card.launched.count("tree_groups_of_kind") > 50
-    (rooms,) = tree_card.rooms.values()
+    monkeypatch.setattr(fake_gpu_tree, "LEAST_SLOTS", 3)
+    monkeypatch.setattr(fake_gpu_tree, "LEAST_LISTS", 16)
+    monkeypatch.setattr(fake_gpu_tree, "SLOT_LISTS", 16)
+    monkeypatch.setattr(fake_gpu_tree, "LIST_BYTES", 0)
+    shortened(monkeypatch, tree_gpu, [8, 0, 8], [4, 4, 4], longest)
+    tree_gpu.launched.clear()
+    short = sums(tree_gpu, pos, mass)
+    assert tree_gpu.launched.count("tree_groups_of_kind") > 50
+    (rooms,) = tree_gpu.rooms.values()
     assert rooms.groups == [8, 8, 8]
-    lengthened = sums(tree_card, pos, mass)
+    lengthened = sums(tree_gpu, pos, mass)
     for again in short, lengthened:
         assert all(np.array_equal(a, b) for a, b in zip(again[:2], right[:2], strict=True))
         assert again[2] == right[2]
 
 
 def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_ones(
-    tree_card, monkeypatch
+    tree_gpu, monkeypatch
 ):
     mass, pos = samples.plummer(1500, 9)
-    right = sums(tree_card, pos, mass)
-    shortened(monkeypatch, tree_card, [8, 0, 8], [4000] * 3, [4000] * 3)
-    launch = tree_card.launch
+    right = sums(tree_gpu, pos, mass)
+    shortened(monkeypatch, tree_gpu, [8, 0, 8], [4000] * 3, [4000] * 3)
+    launch = tree_gpu.launch
 
     def meanwhile(name, *rest):
         launch(name, *rest)
         if name == "tree_walk_supers":
-            (rooms,) = tree_card.rooms.values()
+            (rooms,) = tree_gpu.rooms.values()
             rooms.large = [9000, 0, 9000]
 
-    monkeypatch.setattr(tree_card, "launch", meanwhile)
-    found = sums(tree_card, pos, mass)
+    monkeypatch.setattr(tree_gpu, "launch", meanwhile)
+    found = sums(tree_gpu, pos, mass)
     assert np.array_equal(found[0], right[0])
 
 
 @pytest.mark.parametrize(("count", "made"), [(1200, 3), (320, 1)])  # of each other kind; of groups
-def test_lists_of_tiny_angles_are_those_of_groups(tree_card, count, made):
+def test_lists_of_tiny_angles_are_those_of_groups(tree_gpu, count, made):
     """Where most of them are long, parts of groups would cost many times as much."""
     mass, pos = samples.plummer(9000, 3)
     middle = np.ascontiguousarray(pos[np.argsort(rows(pos))[:count]])
-    sums(tree_card, pos, mass, theta=0.1, targets=middle)
-    assert tree_card.launched.count("tree_groups_of_kind") == made
+    sums(tree_gpu, pos, mass, theta=0.1, targets=middle)
+    assert tree_gpu.launched.count("tree_groups_of_kind") == made
 
 
-def test_targets_far_away_and_none(tree_card):
+def test_targets_far_away_and_none(tree_gpu):
     mass, pos = samples.plummer(1500, 11)
     targets = pos[:300] + 100.0
-    _, pot, _ = sums(tree_card, pos, mass, theta=1e-3, targets=targets)
+    _, pot, _ = sums(tree_gpu, pos, mass, theta=1e-3, targets=targets)
     away = rows(targets - (mass[:, None] * pos).sum(0) / mass.sum())
     assert np.allclose(pot, -mass.sum() / away, rtol=1e-3)
-    assert sums(tree_card, pos, mass, targets=np.empty((0, 3)))[0].shape == (0, 3)
+    assert sums(tree_gpu, pos, mass, targets=np.empty((0, 3)))[0].shape == (0, 3)
 
 
-def test_no_close_pair_is_forgotten_for_want_of_room(tree_card, monkeypatch):
-    monkeypatch.setattr(card_tree, "AGAIN_ROOM", 8)
+def test_no_close_pair_is_forgotten_in_full_lists(tree_gpu, monkeypatch):
+    monkeypatch.setattr(fake_gpu_tree, "AGAIN_ROOM", 8)
     mass, pos = samples.plummer(400, 19)
     pos[200:] = pos[:200]
     pos[200:, 1] += 5e-12
-    acc, _, _ = sums(tree_card, pos, mass, theta=1e-3, eps=0.0)
+    acc, _, _ = sums(tree_gpu, pos, mass, theta=1e-3, eps=0.0)
     apart = pos[200:, 1] - pos[:200, 1]
     near = apart > 0  # where doubles tell them apart
     assert near.sum() > 100
     assert np.allclose(acc[:200, 1][near], (mass[200:] / apart**2)[near], rtol=1e-3)
 
 
-def test_no_target_is_forgotten_where_most_are_summed_again(tree_card, monkeypatch):
-    """Single targets: some are found at once, so many as half the room, the others later."""
+def test_no_target_is_forgotten_where_most_are_summed_again(tree_gpu, monkeypatch):
+    """Single targets: some are found at once, so many as half the space, the others later."""
     mass, pos = samples.plummer(1500, 9)
-    shortened(monkeypatch, tree_card, [3000, 0, 3000], [4, 4, 4], [8, 8, 8])
-    right = sums(tree_card, pos, mass, theta=0.3)
-    for name, few in ("AGAIN_ROOM", 1), ("LEAST_SLOTS", 100), ("SLOT_LISTS", 0), ("LIST_BYTES", 0):
-        monkeypatch.setattr(card_tree, name, few)
-    found = sums(tree_card, pos, mass, theta=0.3)
+    shortened(monkeypatch, tree_gpu, [3000, 0, 3000], [4, 4, 4], [8, 8, 8])
+    right = sums(tree_gpu, pos, mass, theta=0.3)
+    for name, few in (
+        ("AGAIN_ROOM", 1),
+        ("LEAST_SLOTS", 100),
+        ("SLOT_LISTS", 0),
+        ("LIST_BYTES", 0),
+    ):
+        monkeypatch.setattr(fake_gpu_tree, name, few)
+    found = sums(tree_gpu, pos, mass, theta=0.3)
     assert np.array_equal(found[0], right[0])
     assert found[2] == right[2]
 
 
-def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
+def test_a_bound_in_shares_of_the_last_acceleration(tree_gpu):
     mass, pos = samples.plummer(1500, 15)
-    exact = sums(tree_card, pos, mass, theta=1e-3)[0]
+    exact = sums(tree_gpu, pos, mass, theta=1e-3)[0]
     last = rows(exact)
-    tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
+    tree = fake_gpu_tree.Octree(tree_gpu, np.ascontiguousarray(pos), mass)
     errors = []
     for bound in (1e-2, 1e-4):
         setting = settings.Setting(0.8, 5, 1e-4, bound)
@@ -237,49 +242,49 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_card):
 
 
 @pytest.mark.parametrize("n", [4, 40])
-def test_only_targets_count_pairs_at_one_place(tree_card, n):
+def test_only_targets_count_pairs_at_one_place(tree_gpu, n):
     pos = np.repeat([[1.0, 2, 3], [0, 0, 0]], [n, 3], axis=0)
-    counts = sums(tree_card, pos, np.ones(n + 3), eps=0.0)[2]
+    counts = sums(tree_gpu, pos, np.ones(n + 3), eps=0.0)[2]
     assert counts.coincidences == n * (n - 1) + 6
 
 
 @pytest.mark.parametrize("order", [0, 5])
 @pytest.mark.parametrize("eps", [1e-25, 1e-13, 1e-9])
-def test_softening_far_below_what_single_precision_holds(tree_card, eps, order):
+def test_softening_far_below_what_single_precision_holds(tree_gpu, eps, order):
     mass, pos = samples.plummer(300, 23)
     pos[1], pos[3] = pos[0], pos[2] + [2 * eps, 0, 0]
-    acc, pot, counts = sums(tree_card, pos, mass, 1e-3, order, eps)
+    acc, pot, counts = sums(tree_gpu, pos, mass, 1e-3, order, eps)
     exact = reference.direct_sum(mass, pos, np.zeros_like(pos), eps2=eps * eps)
     assert np.allclose(pot, exact.pot, rtol=1e-5)
     assert relative(acc, exact.acc).max() < 1e-4
     assert counts.coincidences == 0
 
 
-def test_forces_do_not_depend_on_those_before(tree_card, monkeypatch):
+def test_forces_do_not_depend_on_those_before(tree_gpu, monkeypatch):
     mass, pos = samples.plummer(600, 25)
     at = np.ascontiguousarray(pos[:280] * 1.1)
-    shortened(monkeypatch, tree_card, [8, 0, 8], [40, 4, 4], [99] * 3)
-    tree = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
+    shortened(monkeypatch, tree_gpu, [8, 0, 8], [40, 4, 4], [99] * 3)
+    tree = fake_gpu_tree.Octree(tree_gpu, np.ascontiguousarray(pos), mass)
     setting = settings.Setting(0.5, 5, 1e-4)
     first = tree.forces(setting, at)[0]
     own = tree.forces(setting)[0]
     tree.forces(settings.Setting(0.2, 6, 1e-4))
     assert np.array_equal(tree.forces(setting, at)[0], first)
     assert np.array_equal(tree.forces(setting)[0], own)
-    fresh = card_tree.Octree(tree_card, np.ascontiguousarray(pos), mass)
+    fresh = fake_gpu_tree.Octree(tree_gpu, np.ascontiguousarray(pos), mass)
     assert np.array_equal(fresh.forces(setting)[0], own)
 
 
 @pytest.mark.parametrize("eps", [0.0, 1e-6, 0.01])
-def test_targets_at_the_places_of_particles_are_summed_as_groups(tree_card, eps):
+def test_targets_at_the_places_of_particles_are_summed_as_groups(tree_gpu, eps):
     mass, pos = samples.plummer(1500, 27)
-    own = sums(tree_card, pos, mass, theta=0.5, eps=eps)
-    parts = tree_card.launched.count("tree_groups_of_kind")
-    tree_card.launched.clear()
-    foreign = sums(tree_card, pos, mass, theta=0.5, eps=eps, targets=np.ascontiguousarray(pos))
+    own = sums(tree_gpu, pos, mass, theta=0.5, eps=eps)
+    parts = tree_gpu.launched.count("tree_groups_of_kind")
+    tree_gpu.launched.clear()
+    foreign = sums(tree_gpu, pos, mass, theta=0.5, eps=eps, targets=np.ascontiguousarray(pos))
     assert np.median(relative(foreign[0], own[0])) < 1e-6
     assert relative(foreign[0], own[0]).max() < 1e-5
-    assert tree_card.launched.count("tree_groups_of_kind") == parts
+    assert tree_gpu.launched.count("tree_groups_of_kind") == parts
 
 
 # ---- jerks ---------------------------------------------------------------------------
@@ -287,28 +292,26 @@ def test_targets_at_the_places_of_particles_are_summed_as_groups(tree_card, eps)
 
 @ORDERS
 def test_groups_whose_lists_are_long_have_the_jerks_of_their_parts(
-    tree_card, cluster, order, monkeypatch
+    tree_gpu, cluster, order, monkeypatch
 ):
     right = direct(cluster)[2]
-    whole = relative(jerks(tree_card, cluster, 0.3, order), right)
-    shortened(monkeypatch, tree_card, [8, 0, 8], [4, 4, 4], [150] * 3)
-    parts = relative(jerks(tree_card, cluster, 0.3, order), right)
+    whole = relative(jerks(tree_gpu, cluster, 0.3, order), right)
+    shortened(monkeypatch, tree_gpu, [8, 0, 8], [4, 4, 4], [150] * 3)
+    parts = relative(jerks(tree_gpu, cluster, 0.3, order), right)
     assert np.median(parts) > 5 * np.median(whole)
     assert np.median(parts) < 1e-3
     assert np.quantile(parts, 0.99) < 6 * np.quantile(whole, 0.99)
 
 
 @ORDERS
-def test_uniform_motion_has_no_jerk(tree_card, cluster, order):
+def test_uniform_motion_has_no_jerk(tree_gpu, cluster, order):
     mass, pos, vel = cluster
     usual = rows(direct(cluster)[2]).max()
     steady = np.array([3.0, -2.0, 0.7])
-    assert (
-        np.abs(jerks(tree_card, (mass, pos, 0 * vel + steady), order=order)).max() < 1e-13 * usual
-    )
-    assert not jerks(tree_card, (mass, pos, 0 * vel), order=order).any()
-    still = jerks(tree_card, cluster, order=order)
-    wrong = relative(jerks(tree_card, (mass, pos, vel + 1e3 * steady), order=order), still)
+    assert np.abs(jerks(tree_gpu, (mass, pos, 0 * vel + steady), order=order)).max() < 1e-13 * usual
+    assert not jerks(tree_gpu, (mass, pos, 0 * vel), order=order).any()
+    still = jerks(tree_gpu, cluster, order=order)
+    wrong = relative(jerks(tree_gpu, (mass, pos, vel + 1e3 * steady), order=order), still)
     assert wrong.max() < 1e-5
 
 
@@ -316,25 +319,25 @@ def test_uniform_motion_has_no_jerk(tree_card, cluster, order):
 @pytest.mark.parametrize(
     ("size", "weight", "speed"), [(1e-30, 1e30, 1e-30), (1e30, 1e-30, 1e30), (1e-30, 1e-30, 1e30)]
 )
-def test_units_from_the_smallest_to_the_largest(tree_card, cluster, order, size, weight, speed):
+def test_units_from_the_smallest_to_the_largest(tree_gpu, cluster, order, size, weight, speed):
     mass, pos, vel = (a[:600] for a in cluster)
-    right = jerks(tree_card, (mass, pos, vel), order=order) * (weight / size * speed / size / size)
-    found = jerks(tree_card, (weight * mass, size * pos, speed * vel), order=order, eps=size * EPS)
+    right = jerks(tree_gpu, (mass, pos, vel), order=order) * (weight / size * speed / size / size)
+    found = jerks(tree_gpu, (weight * mass, size * pos, speed * vel), order=order, eps=size * EPS)
     assert np.quantile(relative(found, right), 0.85) < 3e-5
 
 
-def test_jerks_near_the_ends_of_what_doubles_hold(tree_card, cluster):
+def test_jerks_near_the_ends_of_what_doubles_hold(tree_gpu, cluster):
     mass, pos, vel = (a[:300] for a in cluster)
-    once = jerks(tree_card, (mass, pos, vel))
+    once = jerks(tree_gpu, (mass, pos, vel))
     for length, of_mass, speed in [(-200, -1000, 1000), (200, 1000, 450), (-300, 90, 20)]:
         bodies = np.ldexp(mass, of_mass), np.ldexp(pos, length), np.ldexp(vel, speed)
-        found = jerks(tree_card, bodies, eps=np.ldexp(EPS, length))
+        found = jerks(tree_gpu, bodies, eps=np.ldexp(EPS, length))
         assert np.array_equal(found, np.ldexp(once, of_mass + speed - 3 * length))
 
 
 @ORDERS
 @pytest.mark.parametrize("speed", [0.0, 1e-20, 1.0, 1e30])
-def test_moving_targets_of_their_own(tree_card, cluster, order, speed):
+def test_moving_targets_of_their_own(tree_gpu, cluster, order, speed):
     """Particles that are predicted elsewhere, and points that are none; fast and slow."""
     random = np.random.default_rng(5)
     mass, pos, _ = cluster
@@ -345,7 +348,7 @@ def test_moving_targets_of_their_own(tree_card, cluster, order, speed):
     right = direct(cluster, target_pos=at, target_vel=vel, target_index=self)[2]
 
     def errors(theta, **more):
-        found = jerks(tree_card, cluster, theta, order, targets=at, self_index=self, **more)
+        found = jerks(tree_gpu, cluster, theta, order, targets=at, self_index=self, **more)
         return relative(found, right)
 
     assert np.quantile(errors(1e-6, vel=vel), 0.99) < 1e-5
@@ -354,9 +357,9 @@ def test_moving_targets_of_their_own(tree_card, cluster, order, speed):
         assert np.quantile(errors(1e-6), 0.9) < 1e-5
 
 
-def test_fast_targets_leave_the_tree_as_it_was(tree_card, cluster):
+def test_fast_targets_leave_the_tree_as_it_was(tree_gpu, cluster):
     _, pos, vel = cluster
-    tree, setting = made(tree_card, cluster), settings.Setting(0.6, 5, EPS**2)
+    tree, setting = made(tree_gpu, cluster), settings.Setting(0.6, 5, EPS**2)
     before = tree.forces(setting)[2]
     fast = tree.forces(setting, targets=pos[:100].copy(), vel=1e30 * vel[:100])[2]
     assert rows(fast).min() > 1e20 * rows(before).min()
@@ -366,33 +369,33 @@ def test_fast_targets_leave_the_tree_as_it_was(tree_card, cluster):
 
 
 @ORDERS
-def test_pairs_too_close_for_single_precision(tree_card, order):
+def test_pairs_too_close_for_single_precision(tree_gpu, order):
     """Two bodies 1e-13 apart where doubles resolve that, and two at one place, among others."""
     random = np.random.default_rng(8)
     pos = np.vstack([random.uniform(-1, 1, (60, 3)), [[1, 1, 1], [-1, -1, -1]], np.zeros((4, 3))])
     pos[-4] = [1e-13, -2e-13, 0.5e-13]
     pos[-1] = pos[-2] = [0.25, 0.5, 0.125]
     bodies = random.uniform(0.5, 1, len(pos)), pos, random.normal(size=pos.shape)
-    acc, _, jerk, counts = all_sums(tree_card, bodies, 1e-6, order, eps=0.0)
-    assert "tree_close_jerks" in tree_card.launched
+    acc, _, jerk, counts = all_sums(tree_gpu, bodies, 1e-6, order, eps=0.0)
+    assert "tree_close_jerks" in tree_gpu.launched
     assert counts.coincidences == 2
     right = direct(bodies, 0.0)
     assert relative(acc, right[0]).max() < 1e-5
     assert relative(jerk, right[2]).max() < 1e-5
-    resting = sums(tree_card, pos, bodies[0], 1e-6, order, eps=0.0)
+    resting = sums(tree_gpu, pos, bodies[0], 1e-6, order, eps=0.0)
     assert np.array_equal(resting[0], acc)
     assert resting[2].coincidences == 2
     index, fast = np.arange(len(pos), dtype=np.int32), 1e9 * bodies[2]
-    found = jerks(tree_card, bodies, 1e-6, order, 0.0, targets=pos, vel=fast, self_index=index)
+    found = jerks(tree_gpu, bodies, 1e-6, order, 0.0, targets=pos, vel=fast, self_index=index)
     right = direct(bodies, 0.0, target_pos=pos, target_vel=fast, target_index=index)[2]
     assert relative(found, right).max() < 1e-5
 
 
 @ORDERS
-def test_masses_of_both_signs(tree_card, order):
+def test_masses_of_both_signs(tree_gpu, order):
     random = np.random.default_rng(4)
     pos, vel = random.normal(size=(2, 800, 3))
     for mass in (random.normal(size=800), np.arange(800) % 2.0, np.zeros(800)):
         right = direct((mass, pos, vel))[2]
-        wrong = rows(jerks(tree_card, (mass, pos, vel), 0.3, order) - right)
+        wrong = rows(jerks(tree_gpu, (mass, pos, vel), 0.3, order) - right)
         assert np.median(wrong) <= 1e-3 * np.median(rows(right))

@@ -1,13 +1,13 @@
-"""Sums on few of the particles, on the stand-in for a card: groups are walked by themselves."""
+"""Sums on few of the particles, on the stand-in for a GPU: groups are walked by themselves."""
 
 import numpy as np
 import pytest
 
 import samples
-from cards import METHODS, WARPS_AND_BLOCKS, relative, shortened
+from fake_gpu import METHODS, WARPS_AND_BLOCKS, relative, shortened
 from grape6py import Tree, reference
 from grape6py.cuda import workspace
-from grape6py.cuda.tree import octree as card_tree
+from grape6py.cuda.tree import octree as fake_gpu_tree
 from grape6py.cuda.tree.settings import Setting
 
 pytestmark = WARPS_AND_BLOCKS
@@ -15,10 +15,10 @@ pytestmark = WARPS_AND_BLOCKS
 N, FEW = 3000, 300
 
 
-def sums(tree_card, sample, theta, order, eps, chosen=None, targets=None):
+def sums(tree_gpu, sample, theta, order, eps, chosen=None, targets=None):
     """Forces on all particles, on some of them, or at places."""
     mass, pos, vel = sample
-    tree = card_tree.Octree(tree_card, pos, mass, vel)
+    tree = fake_gpu_tree.Octree(tree_gpu, pos, mass, vel)
     setting = Setting(theta, order, eps * eps)
     if chosen is not None:
         places = np.ascontiguousarray(pos[chosen])
@@ -38,15 +38,15 @@ def moving(name, seed=5):
 @pytest.mark.parametrize(
     ("order", "eps"), [*((order, 0.01) for order in METHODS), (0, 0.0), (5, 0.0)]
 )
-def test_errors_are_those_of_a_sum_on_all(tree_card, order, eps):
+def test_errors_are_those_of_a_sum_on_all(tree_gpu, order, eps):
     """But that more groups are wide beside what is in them, and summed in parts."""
     sample, chosen = moving("plummer"), some(N, FEW)
     exact = reference.direct_sum(*sample, eps2=eps * eps)
-    all_of_them = sums(tree_card, sample, 0.6, order, eps)
-    tree_card.launched.clear()
-    found = sums(tree_card, sample, 0.6, order, eps, chosen)
-    assert "tree_walk_supers" not in tree_card.launched
-    assert "tree_ranks" not in tree_card.launched
+    all_of_them = sums(tree_gpu, sample, 0.6, order, eps)
+    tree_gpu.launched.clear()
+    found = sums(tree_gpu, sample, 0.6, order, eps, chosen)
+    assert "tree_walk_supers" not in tree_gpu.launched
+    assert "tree_ranks" not in tree_gpu.launched
     rights = exact.acc, exact.pot, exact.jerk
     for mine, usual, right in zip(found[:3], all_of_them[:3], rights, strict=True):
         error = relative(mine.reshape(FEW, -1), right[chosen].reshape(FEW, -1))
@@ -56,65 +56,65 @@ def test_errors_are_those_of_a_sum_on_all(tree_card, order, eps):
 
 
 @pytest.mark.parametrize("order", [5, 0])
-def test_bits_are_those_of_the_targets_in_any_order(tree_card, order):
+def test_bits_are_those_of_the_targets_in_any_order(tree_gpu, order):
     """But of several in one smallest cell, which keep the order in which they are given."""
     sample, chosen = moving("plummer"), some(N, FEW)
-    first = sums(tree_card, sample, 0.6, order, 0.01, chosen)
-    turned = sums(tree_card, sample, 0.6, order, 0.01, np.ascontiguousarray(chosen[::-1]))
+    first = sums(tree_gpu, sample, 0.6, order, 0.01, chosen)
+    turned = sums(tree_gpu, sample, 0.6, order, 0.01, np.ascontiguousarray(chosen[::-1]))
     for a, b in zip(first[:3], turned[:3], strict=True):
         assert np.array_equal(a, b[::-1])
     assert first[3] == turned[3]
 
 
 @pytest.mark.parametrize("order", [5, 0])
-def test_a_target_among_others_at_its_place_is_not_its_own_neighbour(tree_card, order):
+def test_a_target_among_others_at_its_place_is_not_its_own_neighbour(tree_gpu, order):
     """Particles of one key are told apart by their numbers."""
     mass, pos, vel = moving("plummer")
     pos[100:N:40] = pos[100]  # 73 of them
     mass *= np.random.default_rng(2).uniform(0.5, 2.0, N)
     chosen = np.arange(100, N, 40, dtype=np.int32)
-    acc, pot, _, _ = sums(tree_card, (mass, pos, vel), 1e-3, order, 0.01, chosen)
+    acc, pot, _, _ = sums(tree_gpu, (mass, pos, vel), 1e-3, order, 0.01, chosen)
     exact = reference.direct_sum(mass, pos, vel, eps2=1e-4)
     assert np.allclose(pot, exact.pot[chosen], rtol=1e-6)
     assert relative(acc, exact.acc[chosen]).max() < 1e-4
 
 
-def test_places_that_are_no_particles(tree_card):
+def test_places_that_are_no_particles(tree_gpu):
     sample = moving("plummer")
     at = np.random.default_rng(4).normal(size=(FEW, 3))
     exact = reference.direct_sum(*sample[:2], target_pos=at, eps2=1e-4)
-    acc, pot, _, counts = sums(tree_card, sample, 0.5, 5, 0.01, targets=at)
+    acc, pot, _, counts = sums(tree_gpu, sample, 0.5, 5, 0.01, targets=at)
     assert np.median(relative(acc, exact.acc)) < 1e-4
     assert np.allclose(pot, exact.pot, rtol=1e-3)
     assert counts.locals > 0
 
 
 @pytest.mark.parametrize("count", [1, 7, 31, 33, N // 8])
-def test_any_number_of_them(tree_card, count):
+def test_any_number_of_them(tree_gpu, count):
     sample, chosen = moving("plummer"), some(N, count)
     exact = reference.direct_sum(*sample, eps2=1e-4)
-    acc, pot, jerk, _ = sums(tree_card, sample, 1e-3, 5, 0.01, chosen)
+    acc, pot, jerk, _ = sums(tree_gpu, sample, 1e-3, 5, 0.01, chosen)
     assert relative(acc, exact.acc[chosen]).max() < 3e-5
     assert np.allclose(pot, exact.pot[chosen], rtol=1e-5)
     assert relative(jerk, exact.jerk[chosen]).max() < 1e-3
 
 
-def test_lists_that_are_too_long_lead_to_parts(tree_card, monkeypatch):
+def test_lists_that_are_too_long_lead_to_parts(tree_gpu, monkeypatch):
     sample, chosen = moving("clustered"), some(N, FEW)
     exact = reference.direct_sum(*sample, eps2=1e-4).acc[chosen]
     monkeypatch.setattr("grape6py.cuda.tree.settings.LONGEST", (0.2, 0.2, 0.3))
-    tree_card.rooms.clear()
-    tree_card.launched.clear()
-    acc, *_ = sums(tree_card, sample, 0.5, 5, 0.01, chosen)
-    assert {"tree_near_eights", "tree_near_singles"} < set(tree_card.launched)
+    tree_gpu.rooms.clear()
+    tree_gpu.launched.clear()
+    acc, *_ = sums(tree_gpu, sample, 0.5, 5, 0.01, chosen)
+    assert {"tree_near_eights", "tree_near_singles"} < set(tree_gpu.launched)
     assert np.median(relative(acc, exact)) < 1e-3
 
 
-def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_card, monkeypatch):
+def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_gpu, monkeypatch):
     sample, chosen = moving("plummer"), some(N, FEW)
-    first = sums(tree_card, sample, 0.6, 5, 0.01, chosen)
-    (rooms,) = tree_card.rooms.values()
-    rooms.groups = [2 * room for room in rooms.groups]
+    first = sums(tree_gpu, sample, 0.6, 5, 0.01, chosen)
+    (rooms,) = tree_gpu.rooms.values()
+    rooms.groups = [2 * n for n in rooms.groups]
 
     def full(self, **sizes):
         if "lists_2" in sizes:
@@ -125,22 +125,22 @@ def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_card, monkey
     with monkeypatch.context() as patch:
         patch.setattr(workspace.Workspace, "cut", full)
         with pytest.raises(MemoryError):
-            sums(tree_card, sample, 0.6, 5, 0.01, chosen)
-    assert not tree_card.rooms
-    again = sums(tree_card, sample, 0.6, 5, 0.01, chosen)
+            sums(tree_gpu, sample, 0.6, 5, 0.01, chosen)
+    assert not tree_gpu.rooms
+    again = sums(tree_gpu, sample, 0.6, 5, 0.01, chosen)
     assert np.array_equal(first[0], again[0])
 
 
 @pytest.mark.parametrize("distance", [1e1, 1e3, 1e5, 1e7])
-def test_targets_far_away_feel_the_whole(tree_card, distance, monkeypatch):
+def test_targets_far_away_feel_the_whole(tree_gpu, distance, monkeypatch):
     """In groups that are as wide as they are far: one expansion is all there is of the force."""
     sample = moving("plummer")
     at = np.random.default_rng(8).normal(2, 1, (FEW, 3)) * distance
-    tree_card.rooms.clear()
-    acc, _, _, counts = sums(tree_card, sample, 0.5, 5, 0.01, targets=at)
-    (rooms,) = tree_card.rooms.values()
-    shortened(monkeypatch, tree_card, [3000, 0, 3000], [1, 1, 1], rooms.longest)
-    again = sums(tree_card, sample, 0.5, 5, 0.01, targets=at)
+    tree_gpu.rooms.clear()
+    acc, _, _, counts = sums(tree_gpu, sample, 0.5, 5, 0.01, targets=at)
+    (rooms,) = tree_gpu.rooms.values()
+    shortened(monkeypatch, tree_gpu, [3000, 0, 3000], [1, 1, 1], rooms.longest)
+    again = sums(tree_gpu, sample, 0.5, 5, 0.01, targets=at)
     assert np.array_equal(acc, again[0])
     assert counts == again[3]
     exact = reference.direct_sum(*sample[:2], target_pos=at, eps2=1e-4).acc

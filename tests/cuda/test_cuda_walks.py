@@ -5,7 +5,7 @@ import pytest
 
 import capi
 from fake_device import fail
-from on_card import on_card
+from on_gpu import on_gpu
 from particles import cloud
 from walking import Flight, by_copies, by_numbers, by_pointers, expected, random_walks
 
@@ -37,7 +37,7 @@ def test_calls_of_many_pieces(board, form):
 
 def test_bits_do_not_depend_on_the_order_of_the_blocks(board, job, monkeypatch):
     forwards = by_numbers(board, job).bits()
-    monkeypatch.setenv("GRAPE6_TEST_CARD_ORDER", "backwards")
+    monkeypatch.setenv("GRAPE6_TEST_FAKE_GPU_ORDER", "backwards")
     assert by_numbers(board, job).bits() == forwards
 
 
@@ -56,7 +56,7 @@ def test_a_force_call_in_progress_is_not_disturbed(board, job):
 
 @FORMS
 @pytest.mark.parametrize("call", [1, 2, 3, 5])
-def test_row02_a_card_that_fails(board, job, form, call):
+def test_row02_a_gpu_that_fails(board, job, form, call):
     fail(call)
     found = form(board, job)
     assert found.code == LOST
@@ -71,11 +71,11 @@ def test_auto_row02_goes_on_with_the_cpu(board, job, form, call):
     found = form(board, job)
     assert found.code == 0
     assert found.bits() == form(board, job).bits()
-    assert not on_card(board)
+    assert not on_gpu(board)
 
 
 @pytest.mark.backends("auto")
-def test_row02_a_card_that_fails_between_dispatch_and_retrieve(board, job):
+def test_row02_a_gpu_that_fails_between_dispatch_and_retrieve(board, job):
     flights = [Flight(board, k, job) for k in range(2)]
     fail(1)
     for flight in flights:

@@ -1,6 +1,6 @@
-"""The direct sum on a graphics card: pytest -m gpu. Skipped where there is none.
+"""The direct sum on a GPU: pytest -m gpu. Skipped where there is none.
 
-What needs no card is tested elsewhere: the kernels' every line on a stand-in (test_cuda_*.py), the
+What needs no GPU is tested elsewhere: the kernels' every line on a stand-in (test_cuda_*.py), the
 bridge to Python in test_bridge.py.
 """
 
@@ -81,14 +81,14 @@ def test_cpu_and_gpu_agree_on_random_blocks(mode):
 
 @pytest.mark.parametrize("mode", ["grape", "double"])
 @pytest.mark.parametrize("name", ["hermite", "hermite_f77", "kira_style", "ph4_style"])
-def test_old_programs_keep_their_energy_on_the_card(run, name, mode):
+def test_old_programs_keep_their_energy_on_the_gpu(run, name, mode):
     environment = (("GRAPE6_BACKEND", "cuda"), ("GRAPE6_PRECISION", mode))
     text = output_of(run(name, SNAPSHOT, environment=environment))
     (error,) = numbers(r"relative energy error\s*([-+]?\d\S*)", text)
     assert error <= ENERGY_ERROR
 
 
-def test_a_treecode_finds_the_direct_sum_on_the_card(run, stars):
+def test_a_treecode_finds_the_direct_sum_on_the_gpu(run, stars):
     """theta = 0: fresh lists of j particles for each group of i particles."""
     mass, pos, _ = stars
     exact = reference.direct_sum(mass, pos, eps2=EPS**2, extended=True)

@@ -1,5 +1,5 @@
 """CuPy's own arrays in the calls of Grape6 and Tree, on a true GPU: what it alone has, streams and
-memory. The rest of test_arrays_*.py and test_tree_on_card.py that runs there is marked so.
+memory. The rest of test_arrays_*.py and test_tree_on_gpu.py that runs there is marked so.
 """
 
 import time
@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from cards import assert_equal_bits
+from fake_gpu import assert_equal_bits
 from grape6py import Grape6, Tree, errors, plummer
 
 cupy = pytest.importorskip("cupy")

@@ -1,5 +1,5 @@
-"""Faults on a true graphics card (rows of docs/errors.md): pytest -m gpu. Each in a process of its
-own, since a card that has failed stays lost there. On the fake device: test_cuda_faults.py.
+"""Faults on a true GPU (rows of docs/errors.md): pytest -m gpu. Each in a process of its
+own, since a GPU that has failed stays lost there. On the fake device: test_cuda_faults.py.
 """
 
 import subprocess
@@ -30,7 +30,7 @@ CPU = filled(backend="cpu").forces()
 """
 # A kernel that writes where no memory is: all later calls of this process fail.
 BREAK = """
-def break_card():
+def break_gpu():
     kernel = cupy.RawKernel('extern "C" __global__ void broken(int *a) { *a = 1; }', "broken")
     kernel((1,), (1,), (np.uint64(8),))
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
@@ -51,7 +51,7 @@ while free() > 64e6:
 
 
 def test_row01_no_memory_at_growth():
-    """The caller's error if the card was asked for; else on with the CPU, and nothing is lost."""
+    """The caller's error if the GPU was asked for; else on with the CPU, and nothing is lost."""
     run(f"""
 asked, auto = filled(backend="cuda"), filled()
 asked.forces(), auto.forces()
@@ -72,11 +72,11 @@ assert asked.backend.startswith("cuda")
 """)
 
 
-def test_row02_a_lost_card_is_not_used_any_more():
+def test_row02_a_lost_gpu_is_not_used_any_more():
     done = run(f"""{BREAK}
 asked, auto = filled(backend="cuda"), filled()
 asked.forces(), auto.forces()
-break_card()
+break_gpu()
 for _ in range(2):
     with pytest.raises(errors.BackendError, match="not used any more"):
         asked.forces()
@@ -163,7 +163,7 @@ assert same(asked.forces(), before[0]) and same(auto.forces(), before[1])
 """)
 
 
-def test_row34_several_ranks_share_the_card():
+def test_row34_several_ranks_share_the_gpu():
     script = """
 from grape6py import Grape6, plummer
 with Grape6(backend="cuda") as grape:

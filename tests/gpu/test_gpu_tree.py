@@ -1,11 +1,11 @@
 """``Tree`` and ``Leapfrog`` with CuPy's own arrays on a true GPU: as many particles as the fake
-device would take too long for. See also test_tree_on_card.py and test_leapfrog_on_card.py.
+device would take too long for. See also test_tree_on_gpu.py and test_leapfrog_on_gpu.py.
 """
 
 import numpy as np
 import pytest
 
-from cards import assert_equal_bits, relative
+from fake_gpu import assert_equal_bits, relative
 from grape6py import Leapfrog, Tree, models, reference
 from samples import SAMPLES
 from test_hermite_use import same
@@ -18,7 +18,7 @@ N = 20000
 
 @pytest.fixture(scope="module", params=SAMPLES)
 def pair(request):
-    """Mass and positions of a sample, its tree on the card and that on the host."""
+    """Mass and positions of a sample, its tree on the GPU and that on the host."""
     mass, pos = SAMPLES[request.param](N, 41)
     with Tree(cupy.asarray(pos), cupy.asarray(mass)) as device, Tree(pos, mass) as host:
         yield mass, pos, device, host
@@ -62,19 +62,19 @@ def test_forces_are_as_good_as_the_hosts(pair, method, blocks, monkeypatch):
 def test_searches_have_the_hosts_bits(pair):
     _, pos, device, host = pair
     targets, own = targets_of(pos)
-    on_card = {"targets": cupy.asarray(targets), "self_index": cupy.asarray(own)}
+    on_gpu = {"targets": cupy.asarray(targets), "self_index": cupy.asarray(own)}
     on_host = {"targets": targets, "self_index": own}
     for k in (1, 8, 100):
         assert_equal_bits(device.nearest(k), host.nearest(k))
-        assert_equal_bits(device.nearest(k, **on_card), host.nearest(k, **on_host))
+        assert_equal_bits(device.nearest(k, **on_gpu), host.nearest(k, **on_host))
     near = host.nearest(30).distance[:, -1]
     for radius in (0.0, near, 2 * np.median(near)):
         there = cupy.asarray(radius) if np.ndim(radius) else radius
         assert_equal_bits(device.neighbours(there, csr=True), host.neighbours(radius, csr=True))
     radius = np.where(np.arange(999) % 50, np.median(near), np.inf)
-    found = device.neighbours(cupy.asarray(radius), **on_card, csr=True)
+    found = device.neighbours(cupy.asarray(radius), **on_gpu, csr=True)
     assert_equal_bits(found, host.neighbours(radius, **on_host, csr=True))
-    found = device.neighbours(0.0, **on_card)
+    found = device.neighbours(0.0, **on_gpu)
     assert_equal_bits(found, host.neighbours(0.0, **on_host))
 
 
@@ -113,7 +113,7 @@ def test_bodies_move_as_on_the_host(options):
 
 
 @pytest.mark.parametrize("options", STEPS, ids=str)
-def test_arrays_of_the_host_go_to_the_card_and_files_go_on(tmp_path, options):
+def test_arrays_of_the_host_go_to_the_gpu_and_files_go_on(tmp_path, options):
     given, put, half = make(cupy, **options), make(**options), make(**options)
     assert isinstance(put.pos, np.ndarray)
     assert put.backend == given.backend

@@ -30,7 +30,7 @@ def lists(text):
 
 
 def board(text):
-    """Releases, resets, and lists that were too long for their room."""
+    """Releases, resets, and lists that were too long for their capacity."""
     pattern = rf"board released{NUMBER}, reset{NUMBER}, lists too long{NUMBER}"
     (counts,) = numbers(pattern.replace(NUMBER, r"\s(\d+)"), text)
     return counts
@@ -68,15 +68,15 @@ def test_3_5_a_pair_with_the_index_of_its_centre_of_mass_feels_all_others(
     assert (error <= limit * np.linalg.norm(exact.acc.astype(float), axis=1)).all()
 
 
-@pytest.mark.parametrize(("room", "environment"), [(4096, ()), (40, KIRA), (16, ())])
-def test_lists_are_those_of_brute_force_also_after_overflow(run, distance, environment, room):
-    text = output_of(run("kira_style", *SHORT, "-n", room, environment=environment))
+@pytest.mark.parametrize(("capacity", "environment"), [(4096, ()), (40, KIRA), (16, ())])
+def test_lists_are_those_of_brute_force_also_after_overflow(run, distance, environment, capacity):
+    text = output_of(run("kira_style", *SHORT, "-n", capacity, environment=environment))
     found = lists(text)
     assert set(found) == set(range(1024))
     for body, (radius, members) in found.items():
-        assert NDENS <= len(members) <= room
+        assert NDENS <= len(members) <= capacity
         assert members == np.flatnonzero(distance[body] <= radius).tolist()
-    assert (board(text)[2] > 0) == (room < 100)
+    assert (board(text)[2] > 0) == (capacity < 100)
 
 
 def test_the_density_centre_follows_from_the_lists(run, stars):

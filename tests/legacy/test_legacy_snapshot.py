@@ -20,7 +20,7 @@ from grape6py.errors import SnapshotError
 from legacy import EXAMPLES, NUMBER, energies, numbers, output_of
 from tools import need
 
-ROOM = 64
+CAPACITY = 64
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-shared", "-fPIC"]
 PROGRAMS = ["hermite", "treecode", "kira_style", "grape5_style", "ph4_style"]
 
@@ -56,9 +56,11 @@ def read_bytes(request, tmp_path_factory):
     call = ctypes.CDLL(str(library)).read_bytes
 
     def read_bytes(text):
-        table, fault = np.empty((ROOM, 7)), ctypes.create_string_buffer(120)
-        n = call(text, ctypes.c_size_t(len(text)), ROOM, ctypes.c_void_p(table.ctypes.data), fault)
-        assert n <= ROOM
+        table, fault = np.empty((CAPACITY, 7)), ctypes.create_string_buffer(120)
+        n = call(
+            text, ctypes.c_size_t(len(text)), CAPACITY, ctypes.c_void_p(table.ctypes.data), fault
+        )
+        assert n <= CAPACITY
         return fault.value.decode("ascii") if n < 0 else table[:n]
 
     return read_bytes

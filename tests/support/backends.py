@@ -95,14 +95,14 @@ def in_a_package(library, folder):
 
 
 @contextlib.contextmanager
-def chosen(name, library=None, card=None):
+def chosen(name, library=None, fake_gpu=None):
     """Tests are on this backend."""
-    environment = ENVIRONMENT[name] | ({"GRAPE6_TEST_CARD": str(card)} if card else {})
+    environment = ENVIRONMENT[name] | ({"GRAPE6_TEST_FAKE_GPU": str(fake_gpu)} if fake_gpu else {})
     with (
         mock.patch.dict(os.environ, environment),
         mock.patch.object(capi, "chosen_library", library),
         mock.patch.object(capi, "chosen_environment", environment),
-        fake_device.present(card) if card else contextlib.nullcontext(),
+        fake_device.present(fake_gpu) if fake_gpu else contextlib.nullcontext(),
     ):
         if library:
             _start(library)

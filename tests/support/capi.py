@@ -28,10 +28,10 @@ UNTOUCHED = 777.25  # what outputs hold before a call
 
 # A test may have been told to use another library, and the process that it starts another device.
 paths.LIBRARY = Path(os.environ.get("GRAPE6_TEST_LIBRARY", paths.LIBRARY))
-if "GRAPE6_TEST_CARD" in os.environ:
+if "GRAPE6_TEST_FAKE_GPU" in os.environ:
     import fake_device  # and all that it imports
 
-    fake_device.install(os.environ["GRAPE6_TEST_CARD"])
+    fake_device.install(os.environ["GRAPE6_TEST_FAKE_GPU"])
 
 
 # Of the backend that a test runs on (backends.py): its library, and the environment of processes.

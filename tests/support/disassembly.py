@@ -1,4 +1,4 @@
-"""Machine code of the kernels for graphics cards, made and looked at without a card.
+"""Machine code of the kernels for GPUs, made and looked at without a GPU.
 
     python tests/support/disassembly.py     # the table of docs/benchmarks.md
 

@@ -30,28 +30,28 @@ RPATH = "-Wl,-rpath,$ORIGIN/lib"  # programs are copied into the package of an e
 SOURCES = """python/bridge python/gil python/find_python python/site_packages
     core/error core/options core/config core/environment simd/dispatch""".split()
 
-CARD = """
+FAKE_GPU = """
 #include <stdint.h>
 #include <string.h>
-int card_push_context(void *context) { return !context; }
-int card_pop_context(void **context) { return !context; }
-int card_launch(void) { return 0; }
-int card_copy_in(uint64_t to, const void *from, size_t bytes, void *stream)
+int fake_gpu_push_context(void *context) { return !context; }
+int fake_gpu_pop_context(void **context) { return !context; }
+int fake_gpu_launch(void) { return 0; }
+int fake_gpu_copy_in(uint64_t to, const void *from, size_t bytes, void *stream)
 { return memcpy((void *)to, from, bytes) && !stream; }
-int card_copy_out(void *to, uint64_t from, size_t bytes, void *stream)
+int fake_gpu_copy_out(void *to, uint64_t from, size_t bytes, void *stream)
 { return memcpy(to, (void *)from, bytes) && !stream; }
-int card_fill(uint64_t to, unsigned char value, size_t bytes, void *stream)
+int fake_gpu_fill(uint64_t to, unsigned char value, size_t bytes, void *stream)
 { return memset((void *)to, value, bytes) && !stream; }
-int card_wait(void *stream) { return !stream; }
-int card_query(void *stream) { return !stream; }
-int card_record(void *event, void *stream) { return !event || !stream; }
-int card_follow(void *stream, void *event, unsigned nothing)
+int fake_gpu_wait(void *stream) { return !stream; }
+int fake_gpu_query(void *stream) { return !stream; }
+int fake_gpu_record(void *event, void *stream) { return !event || !stream; }
+int fake_gpu_follow(void *stream, void *event, unsigned nothing)
 { return !event || !stream || nothing; }
-int card_error_text(int error, const char **text) { return *text = "text", error < 0; }
+int fake_gpu_error_text(int error, const char **text) { return *text = "text", error < 0; }
 int cuInit(unsigned flags) { return flags != 0; }
 int cuDeviceGetCount(int *count) { return *count = 1, 0; }
 int cuDriverGetVersion(int *version) { return *version = 0, 0; }
-int cuGetErrorString(int error, const char **text) { return card_error_text(error, text); }
+int cuGetErrorString(int error, const char **text) { return fake_gpu_error_text(error, text); }
 void probe_grape(void) {}
 void probe_double(void) {}
 void probe_single(void) {}
@@ -80,7 +80,7 @@ class Parts:
         self.library = self._gcc("libgrape6.so", *sources, calls, *link, *counted)
         link = [self.library, RPATH]
         self.program = self._gcc("open_device", capi.TESTS / "c/open_device.c", *link)
-        self.driver = self.fake("libcuda.so.1", CARD)
+        self.driver = self.fake("libcuda.so.1", FAKE_GPU)
 
     def _gcc(self, name, *arguments):
         flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()

@@ -1,4 +1,4 @@
-"""Arrays of a CuPy whose device is the card of tests/c/card.h, and so in the host's memory.
+"""Arrays of a CuPy whose device is the GPU of tests/c/fake_gpu.h, and so in the host's memory.
 
 Like CuPy's, these arrays are none of NumPy's and do not turn into them by themselves; functions and
 methods are NumPy's. `install(monkeypatch)` puts the module in CuPy's place.

@@ -1,5 +1,5 @@
 """A CUDA device for tests, in the place of grape6py.cuda.device: memory from NumPy, the driver and
-the kernels from a C library (tests/c/card.cc, or that of embedding.py)."""
+the kernels from a C library (tests/c/fake_gpu.cc, or that of embedding.py)."""
 
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ def install(path):
     import grape6py.cuda
 
     library = str(path)
-    driver().card_present(1)  # its name is libcuda.so.1 to everybody in the process
+    driver().fake_gpu_present(1)  # its name is libcuda.so.1 to everybody in the process
     grape6py.cuda.device = sys.modules["grape6py.cuda.device"] = sys.modules[__name__]
 
 
@@ -29,19 +29,19 @@ def present(path):
     """For a while; then the driver sees no device."""
     install(path)
     yield
-    driver().card_present(0)
+    driver().fake_gpu_present(0)
 
 
 def driver():
     """The C library, which has some calls for tests."""
     loaded = ctypes.CDLL(library)
-    loaded.card_calls.restype = ctypes.c_char_p
+    loaded.fake_gpu_calls.restype = ctypes.c_char_p
     return loaded
 
 
 def fail(n, code=719, for_ever=True):
     """The n-th call of the driver from now on fails, and if for ever those after it; 0: none."""
-    driver().card_fail(ctypes.c_long(n), code, int(for_ever))
+    driver().fake_gpu_fail(ctypes.c_long(n), code, int(for_ever))
 
 
 def open_device(usable, choice):
@@ -61,17 +61,17 @@ class Device:
     multiprocessors, capability, shared_bytes = 4, 90, 232448
     context = event = 1
     streams = (1, 1, 1, 1)
-    name = "stand-in for a graphics card"
+    name = "stand-in for a GPU"
 
     def __init__(self, number=0, usable=1):
         self.number, self.usable = number, usable
-        self._card = ctypes.CDLL(library)
-        self.driver = [self._address(f"card_{name}") for name in DRIVER]
+        self._gpu = ctypes.CDLL(library)
+        self.driver = [self._address(f"fake_gpu_{name}") for name in DRIVER]
         self._memory = {}
-        self._tree = SessionTree(Card(self._card))
+        self._tree = SessionTree(FakeGpu(self._gpu))
 
     def _address(self, name):
-        return ctypes.cast(getattr(self._card, name), ctypes.c_void_p).value
+        return ctypes.cast(getattr(self._gpu, name), ctypes.c_void_p).value
 
     def kernels(self, precision, names):
         """Addresses of the kernels of a precision."""
@@ -97,7 +97,7 @@ class Device:
         self._tree.forget()
 
 
-class Card:
+class FakeGpu:
     """See launcher.GPU, whose shape this is: kernels are those of the library, and arrays NumPy's
     or of fake_arrays.py."""
 
@@ -113,7 +113,7 @@ class Card:
         self.launched.append(name)
         kernel = ctypes.cast(getattr(self._library, f"{name}_tree"), ctypes.c_void_p)
         arguments = (ctypes.c_void_p * 1)(ctypes.addressof(ctypes.c_char.from_buffer(job)))
-        failed = self._library.card_launch(
+        failed = self._library.fake_gpu_launch(
             kernel, blocks, 1, 1, threads, 1, 1, 0, None, arguments, None
         )
         if failed:

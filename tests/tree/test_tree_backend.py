@@ -310,5 +310,5 @@ def test_the_backends_names():
 @pytest.mark.backends("auto")
 def test_a_tree_is_on_the_device_where_there_is_one():
     session = opened("TREE")
-    assert capi.text("g6x_backend", session.cluster)[1] == "cuda-tree stand-in for a graphics card"
+    assert capi.text("g6x_backend", session.cluster)[1] == "cuda-tree stand-in for a GPU"
     session.close()

@@ -99,7 +99,7 @@ def test_settings_come_from_the_environment_and_the_file(tmp_path):
 
 
 @pytest.mark.skipif(find_library("cuda") is not None, reason="a driver is here")
-def test_a_tree_on_a_card_is_refused_where_there_is_none():
+def test_a_tree_on_a_gpu_is_refused_where_there_is_none():
     found = capi.run_python(SETTINGS, GRAPE6_BACKEND="cuda-tree").stdout
     assert found.startswith("-3 no NVIDIA driver")
     with pytest.raises(errors.BackendError, match="no NVIDIA driver"):

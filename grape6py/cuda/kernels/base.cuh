@@ -2,7 +2,7 @@
  * in the precision of MODE. Every operation is rounded by itself, so that all kernels give the same
  * bits for the same pair. */
 #ifdef GRAPE6_ON_CPU
-#include GRAPE6_ON_CPU /* tests run these kernels on the CPU: "card.h" */
+#include GRAPE6_ON_CPU /* tests run these kernels on the CPU: "fake_gpu.h" */
 #else
 #ifdef __CUDACC_RTC__
 typedef short int16_t;

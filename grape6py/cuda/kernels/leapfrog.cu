@@ -1,4 +1,4 @@
-/* leapfrog.cu - a leapfrog integration whose particles live on the card: the same operations as in
+/* leapfrog.cu - a leapfrog integration whose particles live on the GPU: the same operations as in
  * integrators/leapfrog_steps.py, with the same bits. */
 #include "base.cuh"
 

@@ -1,4 +1,4 @@
-/* arrays.cu - callers' arrays on the card: i particles are taken from them, forces given to them, j
+/* arrays.cu - callers' arrays on the GPU: i particles are taken from them, forces given to them, j
  * particles collected from them. A vector is a row of three doubles. */
 
 DEVICE_FN bool is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }

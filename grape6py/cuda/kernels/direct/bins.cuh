@@ -1,7 +1,7 @@
 /* bins.cuh - block sums into the absolute bins of partial.h, and rows of bins into doubles.
  *
  * A block sum is cut at the bins' borders, which takes integer operations alone, and what
- * belongs to its two (mode double: three) highest bins is added to these in the card's memory.
+ * belongs to its two (mode double: three) highest bins is added to these in the GPU's memory.
  * Which bins count is known when all are through: those from the row's top downwards. */
 
 /* A block sum: hi + lo, in scaled units; mode double: hi. */

@@ -1,5 +1,5 @@
 /* few.cu - sums on few i particles: a thread takes one of them through one group of addresses
- * (kernel few: one run), so that one particle already keeps a good part of the card busy. A CUDA
+ * (kernel few: one run), so that one particle already keeps a good part of the GPU busy. A CUDA
  * block holds a block of addresses in shared memory, mode double half of one at a time, which it
  * may have predicted itself. There is always a nearest neighbour and always a softening, which may
  * be zero. */

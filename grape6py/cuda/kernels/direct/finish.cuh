@@ -65,7 +65,7 @@ DEVICE_FN int address_of(int place) { return place & 0x7fffffff; }
 DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block, unsigned runs)
 {
     const int k = atomicAdd(job.left_count, 1);
-    if ((unsigned)k < (unsigned)job.left_room) { /* more than 2^31 look negative */
+    if ((unsigned)k < (unsigned)job.left_capacity) { /* more than 2^31 look negative */
         job.left[k].row = job.first + row;
         job.left[k].block = block;
         job.left[k].runs = runs;

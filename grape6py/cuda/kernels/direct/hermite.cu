@@ -1,4 +1,4 @@
-/* hermite.cu - a Hermite integration whose particles live on the card: which of them are next,
+/* hermite.cu - a Hermite integration whose particles live on the GPU: which of them are next,
  * their prediction, their correction. The arithmetic is hermite_step.h's. */
 
 /* ---- the next block --------------------------------------------------------------------- */

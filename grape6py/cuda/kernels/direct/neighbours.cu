@@ -30,7 +30,7 @@ KERNEL(neighbours, struct cuda_list_job, 256, 1)
         const bool everybody = job.h2[row] > 0x1.fffffffffffffp1023;
         if (!everybody && !(__dadd_rn(separation2(&t.i, &j), eps2) <= limit)) continue;
         const unsigned long long k = atomicAdd(job.count, 1ull);
-        if (k < (unsigned long long)job.room) {
+        if (k < (unsigned long long)job.capacity) {
             job.listed[k].row = job.first + row;
             job.listed[k].index = job.sources.index[a];
         }

@@ -1,4 +1,4 @@
-/* predict.cu - j particles come to the card, and are predicted to the time of a force call. */
+/* predict.cu - j particles come to the GPU, and are predicted to the time of a force call. */
 
 /* Writes particles to their slots, a thread per word. */
 KERNEL(receive, struct cuda_receive_job, 256, 1)

@@ -17,7 +17,7 @@ SOURCE = cloud(N, seed=71, moving=True)
 X, V = (a.astype(float) for a in SOURCE.at(TIME))
 
 
-def on_card(session):
+def on_gpu(session):
     return capi.text("g6x_backend", session.cluster)[1].startswith("cuda ")
 
 
@@ -29,7 +29,7 @@ def cpu():
     def context(**options):
         with backends.chosen("cpu"):
             session = capi.Session(1, **options)
-            assert not on_card(session)
+            assert not on_gpu(session)
             yield session
             session.close()
 
@@ -42,7 +42,7 @@ def make(new_session, mode):
 
     def filled(source=SOURCE, time=TIME, **options):
         session = new_session(**{"precision": mode} | options)
-        assert on_card(session)
+        assert on_gpu(session)
         return fill(session, source, time)
 
     return filled
@@ -95,10 +95,10 @@ def like_source(kind):
 
 
 def calls_of_the_driver(session, source, ni):
-    """A letter for each call (card.cc) that forces on ni particles take the second time."""
+    """A letter for each call (fake_gpu.cc) that forces on ni particles take the second time."""
     session.put_cloud(source)
     x, v = (a[:ni].astype(float) for a in source.at(TIME))
     for _ in range(2):
-        driver().card_calls()
+        driver().fake_gpu_calls()
         assert session.force(N, x, v, source.index[:ni]).code == 0
-    return driver().card_calls()
+    return driver().fake_gpu_calls()

@@ -1,4 +1,4 @@
-"""A graphics card on the CPU (tests/c/card.h), built once a run: the kernels of grape6py/cuda are
+"""A GPU on the CPU (tests/c/fake_gpu.h), built once a run: the kernels of grape6py/cuda are
 compiled for the CPU, and their library takes the driver's place (fake_device.py). What launches the
 kernels of the tree by themselves, and tests of these share."""
 
@@ -13,7 +13,7 @@ import pytest
 import capi
 import fake_arrays
 import tools
-from fake_device import Card
+from fake_device import FakeGpu
 from grape6py._arrays.foreign import is_on_device
 from grape6py.cuda.tree import device_tree, octree, settings
 from once import made_once
@@ -24,7 +24,7 @@ DRIVER = "libcuda.so.1"
 # gcc 12's SLP vectoriser spoils the low parts of split doubles.
 KERNELS = capi.ROOT / "grape6py/cuda/kernels"
 FLAGS = """-std=c++17 -O2 -march=native -ffp-contract=off -fno-tree-slp-vectorize -fPIC -Wall
-    -Wno-unknown-pragmas -Wno-unused-function -DGRAPE6_ON_CPU="card.h" """.split()
+    -Wno-unknown-pragmas -Wno-unused-function -DGRAPE6_ON_CPU="fake_gpu.h" """.split()
 FLAGS += [f"-I{folder}" for folder in (capi.ROOT / "csrc", KERNELS, capi.TESTS / "c")]
 
 
@@ -38,14 +38,18 @@ def build(folder):
     def add(source, out, *defines):
         jobs.append([compiler, "-x", "c++", *FLAGS, *defines, "-c", source, "-o", folder / out])
 
-    add(capi.TESTS / "c/card.cc", "card.o")
+    add(capi.TESTS / "c/fake_gpu.cc", "fake_gpu.o")
     for mode, number in capi.MODES.items():
         source = KERNELS / "direct/direct.cu"
-        add(source, f"{mode}.o", f"-DMODE={number}", f"-DCARD_MODE={mode}")
+        add(source, f"{mode}.o", f"-DMODE={number}", f"-DFAKE_GPU_MODE={mode}")
     for order in (0, 2, 3, 4, 5, 6):
-        defines = ["-DMODE=2", "-DCARD_MODE=tree", *([f"-DTREE_ORDER={order}"] if order else [])]
+        defines = [
+            "-DMODE=2",
+            "-DFAKE_GPU_MODE=tree",
+            *([f"-DTREE_ORDER={order}"] if order else []),
+        ]
         add(KERNELS / "tree/tree.cu", f"tree_{order}.o", *defines)
-    add(KERNELS / "leapfrog.cu", "leapfrog.o", "-DMODE=1", "-DCARD_MODE=tree")
+    add(KERNELS / "leapfrog.cu", "leapfrog.o", "-DMODE=1", "-DFAKE_GPU_MODE=tree")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     link = ["-shared", f"-Wl,-soname,{DRIVER}", *(job[-1] for job in jobs)]
@@ -53,9 +57,9 @@ def build(folder):
 
 
 @pytest.fixture(scope="session")
-def card(shared_folder):
-    """Path of the library that stands in for a graphics card."""
-    return made_once(shared_folder / "card", build) / DRIVER
+def fake_gpu(shared_folder):
+    """Path of the library that stands in for a GPU."""
+    return made_once(shared_folder / "fake_gpu", build) / DRIVER
 
 
 @pytest.fixture
@@ -64,7 +68,9 @@ def cupy(on_backend, monkeypatch, request):
     if on_backend == "gpu":
         return pytest.importorskip("cupy")
     module = fake_arrays.install(monkeypatch)
-    made = functools.cache(lambda _: Card(ctypes.CDLL(request.getfixturevalue("card")), module))
+    made = functools.cache(
+        lambda _: FakeGpu(ctypes.CDLL(request.getfixturevalue("fake_gpu")), module)
+    )
     monkeypatch.setattr(device_tree, "gpu_of", made)
     return module
 
@@ -79,15 +85,15 @@ def put(cupy, on_backend, monkeypatch):
 
 METHODS = {0: "bh", 2: "fmm", 3: "fmm", 4: "fmm", 5: "fmm", 6: "fmm"}  # by order of expansions
 WARPS_AND_BLOCKS = pytest.mark.parametrize(
-    "tree_card", [0, 8192], ids=["warps", "blocks"], indirect=True
+    "tree_gpu", [0, 8192], ids=["warps", "blocks"], indirect=True
 )
 
 
 @pytest.fixture(params=[0], ids=["warps"])
-def tree_card(card, monkeypatch, request):
+def tree_gpu(fake_gpu, monkeypatch, request):
     """Groups have a warp each, as if there were many; or CUDA blocks, up to the given number."""
     monkeypatch.setattr(octree, "BLOCKS", request.param)
-    return Card(ctypes.CDLL(str(card)))
+    return FakeGpu(ctypes.CDLL(str(fake_gpu)))
 
 
 def rows(vectors):
@@ -98,9 +104,9 @@ def relative(found, right):
     return rows(found - right) / rows(right)
 
 
-def shortened(monkeypatch, card, *rooms):
+def shortened(monkeypatch, fake_gpu, *rooms):
     """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
-    card.rooms.clear()
+    fake_gpu.rooms.clear()
     monkeypatch.setattr(settings.Rooms, "of", lambda *_: settings.Rooms(*([*r] for r in rooms)))
 
 

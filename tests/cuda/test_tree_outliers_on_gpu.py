@@ -1,6 +1,6 @@
 """Particles that no one box resolves, in arrays of a CUDA device: as good as the host's tree.
 
-The device is the stand-in for a card, CuPy that of fake_arrays.py.
+The device is the stand-in for a GPU, CuPy that of fake_arrays.py.
 """
 
 from types import SimpleNamespace
@@ -10,7 +10,7 @@ import pytest
 
 import capi
 import fake_arrays
-from cards import assert_equal_bits
+from fake_gpu import assert_equal_bits
 from grape6py import Leapfrog, Tree, plummer
 from grape6py.cuda.tree import request as host_tree
 from grape6py.cuda.tree.octree import Octree
@@ -79,13 +79,13 @@ def test_a_leapfrog_does_not_feel_a_massless_far_body(put):
         assert ours.tobytes() == theirs.tobytes()
 
 
-def test_the_session_is_told(tree_card):
+def test_the_session_is_told(tree_gpu):
     """Of a tree behind the force calls: the library then sums it by itself."""
     pos, mass, eps2, acc, pot = SETS["far"], np.ones(N + 1), np.zeros(N + 1), [], []
     job = SimpleNamespace(x=pos, v=None, m=mass, at=pos, velocity=None, eps2=eps2, acc=acc,
                           jerk=None, pot=pot, self=None, sources=N + 1, targets=N + 1, changed=1,
                           order=5, theta=0.5, unresolved=0)  # fmt: skip
-    host_tree.SessionTree(tree_card).sum(job, lambda field, *shape: field)
+    host_tree.SessionTree(tree_gpu).sum(job, lambda field, *shape: field)
     assert job.unresolved == 1
     assert not acc
 
@@ -100,8 +100,9 @@ print(found.code, np.median(relative(found.acc[::9], right[0])))
 """
 
 
-def test_a_session_is_as_good_as_on_the_cpu(card, library_of):
-    env = {"GRAPE6_TEST_CARD": str(card), "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
+def test_a_session_is_as_good_as_on_the_cpu(fake_gpu, library_of):
+    env = {"GRAPE6_TEST_FAKE_GPU": str(fake_gpu),
+           "GRAPE6_TEST_LIBRARY": str(library_of("cuda-tree")),
            "GRAPE6_TEST_TREE": "always"}  # fmt: skip
     found = [capi.run_python(SESSION, GRAPE6_BACKEND=backend, **env).stdout.split()
              for backend in ("cuda-tree", "cpu-tree")]  # fmt: skip

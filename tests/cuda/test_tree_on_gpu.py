@@ -1,6 +1,6 @@
 """``Tree`` with a CUDA device's arrays: what it takes and gives and its faults are as with NumPy's.
 
-The device is the stand-in for a card, CuPy that of fake_arrays.py. Forces differ by rounding, and
+The device is the stand-in for a GPU, CuPy that of fake_arrays.py. Forces differ by rounding, and
 in groups of targets that are wide beside what is in them.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fake_arrays
-from cards import assert_equal_bits, relative
+from fake_gpu import assert_equal_bits, relative
 from grape6py import Grape6Warning, Tree, errors, plummer
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
@@ -44,10 +44,10 @@ def test_forces_are_the_devices_and_those_of_the_host(cupy, put, setting):
 
 
 @pytest.mark.parametrize(("order", "method"), [(5, "fmm"), (3, "fmm"), (0, "bh")])
-def test_forces_on_targets_have_the_bits_that_the_kernels_give(put, tree_card, order, method):
+def test_forces_on_targets_have_the_bits_that_the_kernels_give(put, tree_gpu, order, method):
     number = np.arange(0, N, 3, dtype=np.int32)
     targets, last = POS[number] + 0.01, np.linspace(0.5, 2, len(number))
-    kernels = Octree(tree_card, POS, MASS, VEL)
+    kernels = Octree(tree_gpu, POS, MASS, VEL)
     setting, vel = Setting(0.6, order, 1e-4, 1e-3), VEL[number].copy()
     expected = kernels.forces(setting, targets, number, last, vel)
     tree = Tree(put(POS), put(MASS), put(VEL))

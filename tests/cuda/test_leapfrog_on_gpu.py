@@ -1,6 +1,6 @@
 """``Leapfrog`` of a CUDA device's arrays: as with NumPy's, and everything stays on the device.
 
-The device is the stand-in for a card, CuPy that of fake_arrays.py.
+The device is the stand-in for a GPU, CuPy that of fake_arrays.py.
 """
 
 import sys
@@ -226,7 +226,7 @@ def test_leapfrogs_of_the_direct_sum_have_the_bits_of_the_host(cupy, monkeypatch
 
 @pytest.mark.backends("cuda")
 @pytest.mark.parametrize("backend", ["tree", "cuda-tree"])
-def test_leapfrogs_of_trees_go_to_the_card_by_themselves(cupy, backend):
+def test_leapfrogs_of_trees_go_to_the_gpu_by_themselves(cupy, backend):
     options = {"dt": 1 / 64, "eps": EPS, "backend": backend}
     given, put = (Leapfrog(*map(to, SESSION_BODIES), **options)
                   for to in (cupy.asarray, np.asarray))  # fmt: skip

@@ -1,5 +1,5 @@
-/* card.cc - the CUDA driver's entry points (struct driver of csrc/core/device.h) for card.h. */
-#include "card.h"
+/* fake_gpu.cc - the CUDA driver's entry points (struct driver of csrc/core/device.h) for fake_gpu.h. */
+#include "fake_gpu.h"
 
 #include <cstdlib>
 #include <mutex>
@@ -7,9 +7,9 @@
 #include <ucontext.h>
 #include <vector>
 
-struct card_dim threadIdx, blockIdx, blockDim, gridDim;
-uint64_t card_exchange[2][32 * 32];
-unsigned card_turn;
+struct fake_gpu_dim threadIdx, blockIdx, blockDim, gridDim;
+uint64_t fake_gpu_exchange[2][32 * 32];
+unsigned fake_gpu_turn;
 
 namespace
 {
@@ -103,7 +103,7 @@ bool release(unsigned first, unsigned last, state at)
 void run_warp(unsigned first, unsigned last)
 {
     do {
-        card_turn ^= 1;
+        fake_gpu_turn ^= 1;
         run_each(first, last);
     } while (release(first, last, AT_WARP));
 }
@@ -147,13 +147,13 @@ int fails(char call)
 
 } // namespace
 
-void card_wait_for_block(void) { change_over(AT_BLOCK); }
-void card_wait_for_warp(void) { change_over(AT_WARP); }
+void fake_gpu_wait_for_block(void) { change_over(AT_BLOCK); }
+void fake_gpu_wait_for_warp(void) { change_over(AT_WARP); }
 
 extern "C" {
 
 /* For tests: the n-th launch, copy, fill, wait or query from now on fails, and all after it. */
-void card_fail(long n, int code, int for_ever)
+void fake_gpu_fail(long n, int code, int for_ever)
 {
     calls_left = n;
     failure = code;
@@ -162,7 +162,7 @@ void card_fail(long n, int code, int for_ever)
 
 /* For tests: the driver's calls since this one's last: (l)aunch, (i)n, (o)ut, (f)ill, (w)ait,
  * (q)uery. */
-const char *card_calls(void)
+const char *fake_gpu_calls(void)
 {
     static std::string last;
     last.swap(calls);
@@ -171,31 +171,31 @@ const char *card_calls(void)
 }
 
 /* For tests: launches do nothing from now on, and say nothing. */
-void card_skip(int on) { skipping = on != 0; }
+void fake_gpu_skip(int on) { skipping = on != 0; }
 
-/* For tests: a stream other than the card's own, with work that is not done before it is waited
+/* For tests: a stream other than the GPU's own, with work that is not done before it is waited
  * for, or that gives an error. */
-void card_stream(void *stream, void (*work)(void), int error)
+void fake_gpu_stream(void *stream, void (*work)(void), int error)
 {
     callers = stream;
     callers_work = work;
     callers_error = error;
 }
 
-/* For tests: the n-th use of a card from now on finds it gone. */
-void card_vanish(long n) { uses_left = n; }
+/* For tests: the n-th use of a GPU from now on finds it gone. */
+void fake_gpu_vanish(long n) { uses_left = n; }
 
-int card_push_context(void *)
+int fake_gpu_push_context(void *)
 {
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     return uses_left > 0 && --uses_left == 0 ? 719 : 0;
 }
-int card_pop_context(void **) { return 0; }
+int fake_gpu_pop_context(void **) { return 0; }
 
-int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+int fake_gpu_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                 unsigned, unsigned, unsigned, void *, void **arguments, void **)
 {
-    const char *order = getenv("GRAPE6_TEST_CARD_ORDER"); /* backwards, if it is set */
+    const char *order = getenv("GRAPE6_TEST_FAKE_GPU_ORDER"); /* backwards, if it is set */
     static std::mutex one_at_a_time;                      /* several devices are one */
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (int code = fails('l')) return code;
@@ -213,39 +213,39 @@ int card_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_
     return 0;
 }
 
-int card_copy_in(uint64_t to, const void *from, size_t bytes, void *)
+int fake_gpu_copy_in(uint64_t to, const void *from, size_t bytes, void *)
 {
     if (int code = fails('i')) return code;
     memcpy((void *)to, from, bytes);
     return 0;
 }
 
-int card_copy_out(void *to, uint64_t from, size_t bytes, void *)
+int fake_gpu_copy_out(void *to, uint64_t from, size_t bytes, void *)
 {
     if (int code = fails('o')) return code;
     memcpy(to, (const void *)from, bytes);
     return 0;
 }
 
-int card_fill(uint64_t to, unsigned char value, size_t bytes, void *)
+int fake_gpu_fill(uint64_t to, unsigned char value, size_t bytes, void *)
 {
     if (int code = fails('f')) return code;
     memset((void *)to, value, bytes);
     return 0;
 }
 
-int card_wait(void *stream)
+int fake_gpu_wait(void *stream)
 {
     if (stream == callers && callers_error) return callers_error;
     if (stream == callers && callers_work) callers_work();
     return fails('w');
 }
-int card_query(void *) { return fails('q'); }
+int fake_gpu_query(void *) { return fails('q'); }
 
-int card_record(void *, void *) { return fails('r'); }
-int card_follow(void *, void *, unsigned) { return fails('e'); }
+int fake_gpu_record(void *, void *) { return fails('r'); }
+int fake_gpu_follow(void *, void *, unsigned) { return fails('e'); }
 
-int card_error_text(int error, const char **text)
+int fake_gpu_error_text(int error, const char **text)
 {
     *text = error == 2 ? "out of memory" : "an error made for a test";
     return 0;
@@ -253,9 +253,9 @@ int card_error_text(int error, const char **text)
 
 /* What the library asks the true driver, too. */
 static int there;
-void card_present(int yes) { there = yes; }
+void fake_gpu_present(int yes) { there = yes; }
 int cuInit(unsigned) { return there ? 0 : 100; }
 int cuDeviceGetCount(int *count) { return *count = 1, 0; }
 int cuDriverGetVersion(int *version) { return *version = 13000, 0; }
-int cuGetErrorString(int error, const char **text) { return card_error_text(error, text); }
+int cuGetErrorString(int error, const char **text) { return fake_gpu_error_text(error, text); }
 }

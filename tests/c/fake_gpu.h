@@ -1,8 +1,8 @@
-/* card.h - a graphics card on the CPU: enough of CUDA's language for the kernels in
- * grape6py/cuda, so that their every line runs in tests without a card.
+/* fake_gpu.h - a GPU on the CPU: enough of CUDA's language for the kernels in
+ * grape6py/cuda, so that their every line runs in tests without a GPU.
  *
  * The threads of a CUDA block are fibres of one thread, which change over where a block or a warp
- * waits for its members. Compiled with -DGRAPE6_ON_CPU -DCARD_MODE=grape (double, single). */
+ * waits for its members. Compiled with -DGRAPE6_ON_CPU -DFAKE_GPU_MODE=grape (double, single). */
 #pragma once
 
 #include <cmath>
@@ -15,25 +15,25 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __shared__ static
-#define CARD_JOIN(a, b) a##_##b
-#define CARD_NAME(name, mode) CARD_JOIN(name, mode)
+#define FAKE_GPU_JOIN(a, b) a##_##b
+#define FAKE_GPU_NAME(name, mode) FAKE_GPU_JOIN(name, mode)
 #define KERNEL(name, job_type, threads, blocks)                                                    \
-    extern "C" __attribute__((visibility("default"))) void CARD_NAME(name, CARD_MODE)(             \
+    extern "C" __attribute__((visibility("default"))) void FAKE_GPU_NAME(name, FAKE_GPU_MODE)(     \
         const job_type &job)
 
 #define SHARED_BY_LAUNCH(type, name)                                                               \
     static type shared_by_launch;                                                                  \
     type *const name = &shared_by_launch
 
-struct card_dim {
+struct fake_gpu_dim {
     unsigned x, y, z;
 };
-extern struct card_dim threadIdx, blockIdx, blockDim, gridDim;
+extern struct fake_gpu_dim threadIdx, blockIdx, blockDim, gridDim;
 
-void card_wait_for_block(void);
-void card_wait_for_warp(void);
-extern uint64_t card_exchange[2][32 * 32]; /* a word per thread, in two turns */
-extern unsigned card_turn;
+void fake_gpu_wait_for_block(void);
+void fake_gpu_wait_for_warp(void);
+extern uint64_t fake_gpu_exchange[2][32 * 32]; /* a word per thread, in two turns */
+extern unsigned fake_gpu_turn;
 
 struct alignas(16) float4 {
     float x, y, z, w;
@@ -42,24 +42,24 @@ struct alignas(16) double2 {
     double x, y;
 };
 
-static inline void __syncthreads(void) { card_wait_for_block(); }
-static inline void __syncwarp(void) { card_wait_for_warp(); }
+static inline void __syncthreads(void) { fake_gpu_wait_for_block(); }
+static inline void __syncwarp(void) { fake_gpu_wait_for_warp(); }
 static inline void __threadfence(void) {}
 static inline void __threadfence_system(void) {}
 
 /* Words that the threads of a warp have given each other, by thread of the block. A change of turns
  * keeps the next ones from those that are still read. */
-static inline const uint64_t *card_give(uint64_t mine)
+static inline const uint64_t *fake_gpu_give(uint64_t mine)
 {
-    card_exchange[card_turn][threadIdx.x] = mine;
-    card_wait_for_warp();
-    return card_exchange[card_turn ^ 1];
+    fake_gpu_exchange[fake_gpu_turn][threadIdx.x] = mine;
+    fake_gpu_wait_for_warp();
+    return fake_gpu_exchange[fake_gpu_turn ^ 1];
 }
 
 static inline unsigned __ballot_sync(unsigned, bool mine)
 {
     const unsigned first = threadIdx.x / 32 * 32;
-    const uint64_t *given = card_give(mine);
+    const uint64_t *given = fake_gpu_give(mine);
     unsigned bits = 0;
     for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
         bits |= (unsigned)given[first + l] << l;
@@ -86,7 +86,7 @@ static inline int __syncthreads_or(int mine)
 static inline int __reduce_max_sync(unsigned, int mine)
 {
     const unsigned first = threadIdx.x / 32 * 32;
-    const uint64_t *given = card_give((uint64_t)mine);
+    const uint64_t *given = fake_gpu_give((uint64_t)mine);
     int most = mine;
     for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
         if ((int)given[first + l] > most) most = (int)given[first + l];
@@ -94,42 +94,42 @@ static inline int __reduce_max_sync(unsigned, int mine)
 }
 
 /* A number of 32 bits of the thread `from` of the block. */
-template <class T> static inline T card_of_thread(T mine, unsigned from)
+template <class T> static inline T fake_gpu_of_thread(T mine, unsigned from)
 {
     static_assert(sizeof mine == 4, "");
     uint32_t bits;
     memcpy(&bits, &mine, sizeof bits);
-    bits = (uint32_t)card_give(bits)[from];
+    bits = (uint32_t)fake_gpu_give(bits)[from];
     memcpy(&mine, &bits, sizeof bits);
     return mine;
 }
 template <class T> static inline T __shfl_xor_sync(unsigned, T mine, int by)
 {
-    return card_of_thread(mine, threadIdx.x ^ (unsigned)by);
+    return fake_gpu_of_thread(mine, threadIdx.x ^ (unsigned)by);
 }
 template <class T> static inline T __shfl_sync(unsigned, T mine, int lane)
 {
-    return card_of_thread(mine, threadIdx.x / 32 * 32 + (unsigned)lane % 32);
+    return fake_gpu_of_thread(mine, threadIdx.x / 32 * 32 + (unsigned)lane % 32);
 }
 template <class T> static inline T __shfl_up_sync(unsigned, T mine, int by)
 {
     const unsigned lane = threadIdx.x % 32;
-    return card_of_thread(mine, lane < (unsigned)by ? threadIdx.x : threadIdx.x - (unsigned)by);
+    return fake_gpu_of_thread(mine, lane < (unsigned)by ? threadIdx.x : threadIdx.x - (unsigned)by);
 }
 
 /* One thread runs at a time: it does to *to what is said, and has what was there. */
-#define CARD_ATOMIC(name, change)                                                                  \
+#define FAKE_GPU_ATOMIC(name, change)                                                              \
     template <class T> static inline T name(T *to, T by)                                           \
     {                                                                                              \
         const T old = *to;                                                                         \
         *to = change;                                                                              \
         return old;                                                                                \
     }
-CARD_ATOMIC(atomicAdd, old + by)
-CARD_ATOMIC(atomicOr, old | by)
-CARD_ATOMIC(atomicMax, by > old ? by : old)
-CARD_ATOMIC(atomicMin, by < old ? by : old)
-CARD_ATOMIC(atomicExch, by)
+FAKE_GPU_ATOMIC(atomicAdd, old + by)
+FAKE_GPU_ATOMIC(atomicOr, old | by)
+FAKE_GPU_ATOMIC(atomicMax, by > old ? by : old)
+FAKE_GPU_ATOMIC(atomicMin, by < old ? by : old)
+FAKE_GPU_ATOMIC(atomicExch, by)
 static inline int atomicCAS(int *to, int if_this, int by)
 {
     const int old = *to;
@@ -138,17 +138,17 @@ static inline int atomicCAS(int *to, int if_this, int by)
 }
 template <class T> static inline T __ldcg(const T *from) { return *from; }
 
-template <class To, class From> static inline To card_same_bits(From a)
+template <class To, class From> static inline To fake_gpu_same_bits(From a)
 {
     To b;
     static_assert(sizeof a == sizeof b, "");
     memcpy(&b, &a, sizeof b);
     return b;
 }
-#define __float_as_int(a) card_same_bits<int>((float)(a))
-#define __int_as_float(a) card_same_bits<float>((int)(a))
-#define __double_as_longlong(a) card_same_bits<long long>((double)(a))
-#define __longlong_as_double(a) card_same_bits<double>((long long)(a))
+#define __float_as_int(a) fake_gpu_same_bits<int>((float)(a))
+#define __int_as_float(a) fake_gpu_same_bits<float>((int)(a))
+#define __double_as_longlong(a) fake_gpu_same_bits<long long>((double)(a))
+#define __longlong_as_double(a) fake_gpu_same_bits<double>((long long)(a))
 static inline int __popc(unsigned a) { return __builtin_popcount(a); }
 static inline int __ffs(int a) { return __builtin_ffs(a); }
 static inline int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
