@@ -17,10 +17,10 @@ static struct options *initial;
 /* One line for each client of docs/environment.md. */
 static const struct client {
     const char *name;
-    int npipes, neighbour_self, jerk;
+    int npipes, neighbour_self, jerk, g5_pot_positive;
 } CLIENTS[] = {
-    {"kira", 1024, 1, 1},    {"phigrape", 16384, 0, 1}, {"ph4", 48, 0, 1},
-    {"bhtree", 16384, 0, 0}, {"nbody4", 48, 0, 1},
+    {"kira", 1024, 1, 1, 0},    {"phigrape", 16384, 0, 1, 0}, {"ph4", 48, 0, 1, 0},
+    {"bhtree", 16384, 0, 0, 0}, {"nbody4", 48, 0, 1, 0},      {"fdps", 48, 0, 1, 1},
 };
 
 static void problem(const char *name, const char *value, const char *wanted)
@@ -132,9 +132,10 @@ static void take_client(const char *value)
             process->npipes = CLIENTS[k].npipes;
             initial->neighbour_self = CLIENTS[k].neighbour_self;
             initial->jerk = CLIENTS[k].jerk;
+            process->g5_pot_positive = CLIENTS[k].g5_pot_positive;
             return;
         }
-    problem("GRAPE6_CLIENT", value, "kira, phigrape, ph4, bhtree or nbody4");
+    problem("GRAPE6_CLIENT", value, "kira, phigrape, ph4, bhtree, nbody4 or fdps");
 }
 
 /* ---- the file ----------------------------------------------------------------------- */

@@ -8,7 +8,7 @@ import argparse
 import sys
 
 from grape6py import __version__
-from grape6py.cli import bench, config, info, run, selftest
+from grape6py.cli import bench, config, info, link, run, selftest
 from grape6py.errors import Grape6Error
 
 
@@ -19,7 +19,7 @@ def main(argv=None):
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
     commands = parser.add_subparsers(metavar="command", required=True)
-    for module in (run, info, config, selftest, bench):
+    for module in (run, info, config, link, selftest, bench):
         module.add_parser(commands)
     options = parser.parse_args(argv)
     try:

@@ -236,7 +236,8 @@ def test_softening_may_come_with_the_i_particles(loaded):
 
 SIGN, SOURCE = "GRAPE6_G5_POT_SIGN", "GRAPE6_G5_SOURCE"
 SWITCHES = {"default": {}, "as by default": {SIGN: "-1", SOURCE: "first"},
-            "positive": {SIGN: "1"}, "by address": {SOURCE: "address"},
+            "positive": {SIGN: "1"}, "for fdps": {"GRAPE6_CLIENT": "fdps"},
+            "by address": {SOURCE: "address"},
             "by file": {"GRAPE6_CONFIG": "g5_pot_sign = 1\ng5_source = 'address'\n"}}  # fmt: skip
 
 
@@ -252,7 +253,7 @@ def test_the_sign_of_the_potential_and_where_arrays_begin_can_be_chosen(tmp_path
 from grape5 import *
 m, x = stars(300)
 expected = direct(x[:70], m, x)
-if {switch in ("positive", "by file")}: expected = expected._replace(p=-expected.p)
+if {switch in ("positive", "for fdps", "by file")}: expected = expected._replace(p=-expected.p)
 shift = 0 if {switch in ("by address", "by file")} else 100
 board = Board(1)
 board.load(m[:100], x[:100], 300)

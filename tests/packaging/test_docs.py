@@ -270,12 +270,12 @@ def test_option_keys_are_those_of_the_header():
 
 
 def test_known_programs_are_those_of_the_library():
-    pattern = r'\{"(\w+)", (\d+), (\d), (\d)\}'
+    pattern = r'\{"(\w+)", (\d+), (\d), (\d), (\d)\}'
     known = {n: tuple(map(int, v)) for n, *v in re.findall(pattern, read("csrc/core/config.c"))}
-    assert len(known) == 5
+    assert len(known) == 6
     table = {
-        name: (int(pipes), own == "yes", jerk == "yes")
-        for name, pipes, own, jerk, _ in rows(read("docs/linking.md"), 5)
+        name: (int(pipes), own == "yes", jerk == "yes", sign == "positive")
+        for name, pipes, own, jerk, sign, _ in rows(read("docs/linking.md"), 6)
         if pipes.isdigit() and name.isalnum()
     }
     assert table == known

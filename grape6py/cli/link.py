@@ -1,0 +1,117 @@
+"""``grape6 link``: the library in an environment or a folder, under the names clients look for.
+
+Only what this command has put somewhere is replaced or removed by it. Files of others are named
+and left as they are; with ``--force`` they are put aside, and come back with ``--remove``.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from grape6py import paths
+from grape6py.cli.prefix import Prefix
+from grape6py.errors import Grape6Error
+
+LIBRARY = "libgrape6.so"
+# What clients look for, by the name that chooses it.
+ALIASES = {
+    "g6": ["lib/libg6.so", "lib/pkgconfig/g6lib.pc"],
+    "sapporo": ["lib/libsapporo.so", "lib/pkgconfig/sapporo_light.pc"],
+    "pg5": ["lib/libpg5.so", "include/gp5util.h"],
+    "starlab": ["share/grape6/grape.sh"],
+}
+
+
+def add_parser(commands):
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser(
+        "link",
+        help="put the library where clients look for it",
+        description=__doc__.splitlines()[0],
+    )
+    parser.add_argument(
+        "--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=ALIASES, metavar="NAME", help=f"of {', '.join(ALIASES)}"
+    )
+    parser.add_argument("--force", action="store_true", help="put files of others aside")
+    parser.add_argument("--remove", action="store_true", help="take away what was put there")
+    parser.set_defaults(run=run)
+
+
+def run(options):
+    """Put the files or remove them, and say which."""
+    prefix = Prefix(options.prefix or _environment())
+    return (_remove if options.remove else _put)(prefix, options)
+
+
+def _put(prefix, options):
+    files = _files(prefix.folder, options.only or ALIASES)
+    foreign = prefix.foreign(files)
+    if foreign and not options.force:
+        names = "\n".join(f"  {name}" for name in foreign)
+        print(
+            f"grape6: nothing was put into {prefix.folder}: others have these files there\n"
+            f"{names}\ngrape6: leave them out by --only, or put them aside by --force",
+            file=sys.stderr,
+        )
+        return 1
+    prefix.put(files)
+    print(f"put into {prefix.folder}:")
+    for name, what in files.items():
+        aside = "  (another file was put aside)" if name in foreign else ""
+        print(f"  {name}" + (f" -> {what}" if isinstance(what, str) else "") + aside)
+    return 0
+
+
+def _remove(prefix, options):
+    chosen = [name for alias in options.only or [] for name in ALIASES[alias]]
+    names = [name for name in prefix.files if name in chosen or not options.only]
+    if not names:
+        raise Grape6Error(f"{prefix.folder} has nothing of that from grape6 link")
+    left = prefix.remove(names)
+    print(f"removed from {prefix.folder}:")
+    for name in names:
+        print(f"  {name}" + ("  (left: it was changed)" if name in left else ""))
+    return 0
+
+
+def _environment():
+    """The folder of the active environment."""
+    for folder in (os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX")):
+        if folder:
+            return folder
+    if sys.prefix != sys.base_prefix:
+        return sys.prefix
+    raise Grape6Error("no environment is active: say where to, as in grape6 link --prefix DIR")
+
+
+def _files(folder, aliases):
+    """Contents (bytes) or target (str) of each file of the named aliases, by name."""
+    files = {f"lib/{LIBRARY}": _target(folder)}
+    own = [paths.PKGCONFIG_FILE, *paths.INCLUDE_DIR.glob("g[56]lib.*"), *paths.CMAKE_DIR.iterdir()]
+    for path in sorted(own):
+        files[str(path.relative_to(paths.PREFIX))] = path.read_bytes()
+    for name in (name for alias in aliases for name in ALIASES[alias]):
+        files[name] = _alias(name, folder)
+    return files
+
+
+def _alias(name, folder):
+    if name.endswith(".so"):
+        return LIBRARY
+    if name.endswith(".pc"):
+        return paths.PKGCONFIG_FILE.name
+    if name.endswith(".h"):
+        return (paths.PREFIX / name).read_bytes()
+    text = (Path(__file__).parent / Path(name).name).read_text(encoding="utf-8")
+    return text.replace("@libdir@", str(folder / "lib")).encode()
+
+
+def _target(folder):
+    """The library of this package; by a relative path where it is in the same folder, which may
+    then be moved."""
+    if paths.LIBRARY.is_relative_to(folder):
+        return os.path.relpath(paths.LIBRARY, folder / "lib")
+    return str(paths.LIBRARY)

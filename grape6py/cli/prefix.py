@@ -1,0 +1,126 @@
+"""Files that are put into a folder which other packages use, too, and taken away again.
+
+A record in the folder says which files those are: before the first of them is written, so that
+what an interrupted call leaves can be taken away, too. A file that somebody else has put there, or
+has changed since, is left alone unless it is asked for; it is then kept, and comes back.
+"""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from grape6py.errors import Grape6Error
+
+RECORD = "share/grape6/linked.json"
+KEPT = "share/grape6/kept"
+
+
+class Prefix:
+    """A folder like /usr/local or an environment, and the record of what was put there."""
+
+    def __init__(self, folder):
+        self.folder = Path(os.path.abspath(folder))
+        self._record = self.folder / RECORD
+        self.files, self._made = {}, []  # what identifies each, by name; folders, outer ones first
+        try:
+            record = json.loads(self._record.read_text(encoding="utf-8"))
+            self.files, self._made = dict(record["files"]), list(record["folders"])
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise Grape6Error(f"{self._record} cannot be read ({error}): remove it") from None
+
+    def foreign(self, files):
+        """Those names of `files` that exist and are not as this record has them."""
+        return [n for n in files if _state(self.folder / n) not in (None, self.files.get(n))]
+
+    def put(self, files):
+        """Write `files`: contents (bytes) or target of a symbolic link (str) by name.
+
+        Raises Grape6Error if one cannot be written; then there are only those that were before.
+        """
+        before, foreign = self.files, self.foreign(files)
+        try:
+            for name in [RECORD, *files, *(f"{KEPT}/{n}" for n in foreign)]:
+                self._make((self.folder / name).parent)
+            self.files = {**before, **{name: _state_of(what) for name, what in files.items()}}
+            self._write_record()
+            for name in foreign:
+                if not os.path.lexists(self.folder / KEPT / name):
+                    (self.folder / name).replace(self.folder / KEPT / name)
+            for name, what in files.items():
+                _write(self.folder / name, what)
+        except OSError as error:
+            with suppress(Grape6Error):
+                self.remove([name for name in self.files if name not in before])
+            raise _refused(error) from None
+
+    def remove(self, names):
+        """Take files away that are as they were put, and the record with the last of them.
+
+        Returns the names of those that are not, which are left.
+        """
+        try:
+            left = [name for name in names if not self._remove(name)]
+            self.files = {n: state for n, state in self.files.items() if n not in names}
+            if self.files:
+                self._write_record()
+            else:
+                self._record.unlink(missing_ok=True)
+        except OSError as error:
+            raise _refused(error) from None
+        for name in reversed(self._made):  # what holds other files is left
+            with suppress(OSError):
+                Path(os.path.normpath(self.folder / name)).rmdir()
+        return left
+
+    def _remove(self, name):
+        path, kept = self.folder / name, self.folder / KEPT / name
+        if _state(path) not in (None, self.files[name]):
+            return False
+        path.unlink(missing_ok=True)
+        if os.path.lexists(kept):
+            kept.replace(path)
+        return True
+
+    def _make(self, folder):
+        for one in reversed([p for p in [folder, *folder.parents] if not p.exists()]):
+            one.mkdir()
+            self._made.append(os.path.relpath(one, self.folder))
+
+    def _write_record(self):
+        record = {"files": self.files, "folders": self._made}
+        _write(self._record, json.dumps(record, indent=1).encode())
+
+
+def _refused(error):
+    return Grape6Error(f"{error.filename}: {error.strerror}; another folder: --prefix DIR")
+
+
+def _state_of(what):
+    """What identifies a file: the target of a link, the digest of contents."""
+    return what if isinstance(what, str) else "sha256:" + hashlib.sha256(what).hexdigest()
+
+
+def _state(path):
+    """As _state_of; None where nothing is."""
+    if path.is_symlink():
+        return os.readlink(path)
+    if path.is_file():
+        return _state_of(path.read_bytes())
+    return "another kind of file" if path.exists() else None
+
+
+def _write(path, what):
+    """In one step, so that nobody ever reads half a file."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        if isinstance(what, str):
+            new.symlink_to(what)
+        else:
+            new.write_bytes(what)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
