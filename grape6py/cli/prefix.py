@@ -27,10 +27,12 @@ class Prefix:
         try:
             record = json.loads(self._record.read_text(encoding="utf-8"))
             self.files, self._made = dict(record["files"]), list(record["folders"])
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             pass
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise Grape6Error(f"{self._record} cannot be read ({error}): remove it") from None
+        except OSError as error:
+            raise _refused(error) from None
+        except (ValueError, KeyError, TypeError):
+            raise Grape6Error(f"{self._record} is broken: remove it, and link by --force") from None
 
     def foreign(self, files):
         """Those names of `files` that exist and are not as this record has them."""
@@ -96,7 +98,9 @@ class Prefix:
 
 
 def _refused(error):
-    return Grape6Error(f"{error.filename}: {error.strerror}; another folder: --prefix DIR")
+    return Grape6Error(
+        f"{error.filename}: {error.strerror}; name a folder that you may write to by --prefix DIR"
+    )
 
 
 def _state_of(what):

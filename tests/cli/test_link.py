@@ -148,7 +148,7 @@ def test_a_folder_that_may_not_be_written_stays_as_it_is(
     monkeypatch.setattr(type(tmp_path), refused, fail)
     said = grape6(capsys, "--prefix", tmp_path, "--force", code=1)
     assert said.startswith(f"grape6: {tmp_path}/")
-    assert said.endswith("Permission denied; another folder: --prefix DIR\n")
+    assert said.endswith("Permission denied; name a folder that you may write to by --prefix DIR\n")
     assert tree(tmp_path) == before
 
 
@@ -172,7 +172,14 @@ def test_starlab_is_told_the_folder(capsys, tmp_path):
 
 def test_a_broken_record_is_named(capsys, tmp_path):
     put(tmp_path, {"share/grape6/linked.json": "{"})
-    assert "share/grape6/linked.json cannot be read" in grape6(capsys, "--prefix", tmp_path, code=1)
+    assert "share/grape6/linked.json is broken" in grape6(capsys, "--prefix", tmp_path, code=1)
+
+
+def test_a_file_is_no_prefix(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    for options in ([], ["--force"]):
+        said = grape6(capsys, "--prefix", tmp_path / "file", *options, code=1)
+        assert said.startswith(f"grape6: {tmp_path}/file")
 
 
 @pytest.mark.parametrize("name", ["g6", "sapporo", "pg5"])
