@@ -22,7 +22,7 @@ enum { PAIRS_WORTH_SHARING = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
                            struct fault *f)
 {
-    const char *worth = TEST_VARIABLE(WORTH_A_CARD);
+    const char *worth = TEST_VARIABLE(GPU_THRESHOLD);
     int most = 1, code = 0;
     m->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
     m->pairs_worth_sharing = worth && atoll(worth) > 0 ? atoll(worth) : PAIRS_WORTH_SHARING;

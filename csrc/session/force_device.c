@@ -96,14 +96,14 @@ static int reserve_on_host(struct session *s, int ni, struct on_host *h)
         s->on_host_capacity = s->on_host ? bytes : 0;
     }
     if (!s->on_host) return error_set(&s->fault, G6X_E_MEMORY, "g6x_forces_device: out of memory");
-    double *capacity = (double *)(void *)s->on_host;
-    int32_t *ints = (int32_t *)(void *)(capacity + 14 * n);
-    *h = (struct on_host){(double (*)[3])(void *)capacity,
-                          (double (*)[3])(void *)(capacity + 3 * n),
-                          capacity + 6 * n,
-                          (double (*)[3])(void *)(capacity + 7 * n),
-                          (double (*)[3])(void *)(capacity + 10 * n),
-                          capacity + 13 * n,
+    double *buffer = (double *)(void *)s->on_host;
+    int32_t *ints = (int32_t *)(void *)(buffer + 14 * n);
+    *h = (struct on_host){(double (*)[3])(void *)buffer,
+                          (double (*)[3])(void *)(buffer + 3 * n),
+                          buffer + 6 * n,
+                          (double (*)[3])(void *)(buffer + 7 * n),
+                          (double (*)[3])(void *)(buffer + 10 * n),
+                          buffer + 13 * n,
                           ints,
                           ints + n,
                           (float *)(void *)(ints + 2 * n)};
