@@ -64,5 +64,5 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/cuda/kernels/shared \
+	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/data grape6py/cuda/kernels/shared \
 	    grape6py/_bridge*.so

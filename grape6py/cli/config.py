@@ -73,6 +73,7 @@ def _write_interpreter(as_json):
 def _table():
     include, lib = _word(paths.INCLUDE_DIR), _word(paths.LIBRARY_DIR)
     folder, name = f"-L{lib} -Wl,-rpath,{lib}", "-lgrape6"
+    # Flags and sources are words of a command line; the other places are as they are.
     return {
         "cflags": (f"-I{include}", "flags for the C compiler"),
         "libs": (f"{folder} {name}", "flags for the linker"),
@@ -80,11 +81,12 @@ def _table():
         "libs-only": (name, "the last part of --libs: the library's name"),
         "fflags": (f"-I{include}", "flags for the Fortran compiler"),
         "fsource": (_word(paths.FORTRAN_SOURCE), "the Fortran module, to be compiled along"),
-        "prefix": (_word(paths.PREFIX), "where all of it lies"),
-        "includedir": (include, "where g6lib.h and g6lib.f90 lie"),
-        "libdir": (lib, "where libgrape6.so lies"),
-        "pkgconfig": (_word(paths.PKGCONFIG_DIR), "where grape6.pc lies, for PKG_CONFIG_PATH"),
-        "cmakedir": (_word(paths.CMAKE_DIR), "where grape6Config.cmake lies, for grape6_DIR"),
+        "data": (str(paths.SNAPSHOT), "a snapshot to try programs with: 1024 bodies, as text"),
+        "prefix": (str(paths.PREFIX), "where all of it lies"),
+        "includedir": (str(paths.INCLUDE_DIR), "where g6lib.h and g6lib.f90 lie"),
+        "libdir": (str(paths.LIBRARY_DIR), "where libgrape6.so lies"),
+        "pkgconfig": (str(paths.PKGCONFIG_DIR), "where grape6.pc lies, for PKG_CONFIG_PATH"),
+        "cmakedir": (str(paths.CMAKE_DIR), "where grape6Config.cmake lies, for grape6_DIR"),
         "version": (__version__, "version of the package"),
     }
 

@@ -5,11 +5,12 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import tools
-from grape6py import paths
+from grape6py import paths, read_snapshot
 from grape6py.cli import main, selftest
 
 
@@ -34,12 +35,19 @@ def test_config_puts_all_that_was_asked_on_one_line_in_order(capsys):
 
 def test_config_names_things_that_exist(capsys):
     values = json.loads(output(capsys, "config", "--json"))
-    for name in ("fsource", "prefix", "includedir", "libdir", "pkgconfig"):
+    for name in ("fsource", "data", "prefix", "includedir", "libdir", "pkgconfig"):
         assert os.path.exists(values[name])
+    assert len(read_snapshot(values["data"]).mass) == 1024
     assert os.path.exists(f"{values['includedir']}/g6lib.h")
     assert os.path.exists(f"{values['libdir']}/libgrape6.so")
     assert os.path.exists(f"{values['pkgconfig']}/grape6.pc")
     assert json.loads(output(capsys, "config", "--json", "--prefix")).keys() == {"prefix"}
+
+
+def test_config_escapes_a_space_in_flags_alone(capsys, monkeypatch):
+    monkeypatch.setattr(paths, "LIBRARY_DIR", Path("/my disk/lib"))
+    assert output(capsys, "config", "--ldflags") == "-L/my\\ disk/lib -Wl,-rpath,/my\\ disk/lib\n"
+    assert output(capsys, "config", "--libdir") == "/my disk/lib\n"
 
 
 def test_config_python_tells_the_library_which_python_to_start(capsys, monkeypatch, tmp_path):

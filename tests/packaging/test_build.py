@@ -195,6 +195,7 @@ def test_the_wheel_with_a_bridge_is_for_this_python(built):
     names = zipfile.ZipFile(built).namelist()
     assert len([name for name in names if re.fullmatch(r"grape6py/_bridge\..*\.so", name)]) == 1
     assert "grape6py/lib/interpreter" not in names
+    assert "grape6py/data/plummer1024.dat" in names
     for path in (CSRC / "shared").iterdir():
         assert f"grape6py/cuda/kernels/shared/{path.name}" in names
     kernels = (capi.ROOT / "grape6py/cuda/kernels").rglob("*.*")
