@@ -6,6 +6,7 @@ import sys
 import warnings
 from pathlib import Path
 
+from grape6py.cli.launched import refuse_several
 from grape6py.errors import Grape6Warning
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
@@ -84,6 +85,7 @@ def add_parser(commands):
 
 def run(options):
     """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
+    refuse_several("grape6 run")
     from grape6py.cli.run_session import integrate  # opens the library
 
     if options.dt and options.dt_max:
