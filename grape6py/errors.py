@@ -17,7 +17,11 @@ class Grape6Error(Exception):
     ----------
     code : int or None
         The library's G6X_E_* code, None if the fault was found before it was called.
+    printed : bool
+        Whether the library has printed the message on stderr, as it does with the first of a code.
     """
+
+    printed = False
 
     def __init__(self, message, code=None):
         super().__init__(message)

@@ -272,6 +272,15 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
     return code ? session_registry_refuse(f.code, "%s", f.text) : 0;
 }
 
+int g6x_error_printed(int clusterid);
+/* For the command line: 1 if the last error of a cluster has been printed on stderr. */
+int g6x_error_printed(int clusterid)
+{
+    struct fault f;
+    session_registry_fault(clusterid, &f);
+    return f.printed;
+}
+
 double g6x_fma_rate(int isa, int mode);
 /* For benchmarks: FMA instructions on full vectors that one thread issues a second. */
 double g6x_fma_rate(int isa, int mode)

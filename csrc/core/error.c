@@ -36,10 +36,13 @@ int error_set(struct fault *f, int code, const char *format, ...)
     (void)vsnprintf(f->text, sizeof f->text, format, arguments);
     va_end(arguments);
     f->code = code;
+    f->printed = 0;
     if (f->quiet) return code;
     const int fatal = options_process()->on_error == ON_ERROR_ABORT;
-    if (options_process()->log > LOG_NONE && !(atomic_fetch_or(&printed, kind) & kind))
+    if (options_process()->log > LOG_NONE && !(atomic_fetch_or(&printed, kind) & kind)) {
         error_print(f->text);
+        f->printed = 1;
+    }
     if (fatal) abort();
     return code;
 }

@@ -9,7 +9,8 @@ enum { ERROR_TEXT = 256, ERROR_LINE = 1024 };
 struct fault {
     int code;
     int warnings;
-    int quiet; /* recorded only: nothing is printed, nor the process ended */
+    int quiet;   /* recorded only: nothing is printed, nor the process ended */
+    int printed; /* the text of the last fault stands on stderr */
     char text[ERROR_TEXT];
     char warning[ERROR_TEXT];
 };

@@ -144,16 +144,27 @@ int options_highest(const struct option *p)
     return high;
 }
 
+/* What a message calls an option. */
+static const char *label(const struct option *p)
+{
+    return p->name ? p->name + sizeof "GRAPE6_" - 1 : "SCALE";
+}
+
 int options_set_int(struct options *o, int key, int value, struct fault *f)
 {
     const struct option *p = find(key, 1);
     if (!p) return error_set(f, G6X_E_ARGUMENT, "option %d: no such integer option", key);
     const int automatic = p->low < 0 && value == G6X_AUTO, high = options_highest(p);
     if (!automatic && (value < p->low || value > high))
-        return error_set(f, G6X_E_ARGUMENT, "option %d: the value %d is not from %d to %d", key,
-                         value, p->low, high);
-    if (key == G6X_ISA && simd_dispatch(value) < 0)
-        return error_set(f, G6X_E_ARGUMENT, "this machine lacks instruction set %d", value);
+        return error_set(f, G6X_E_ARGUMENT, "option %s: the value %d is not from %d to %d",
+                         label(p), value, p->low, high);
+    if (key == G6X_ISA && simd_dispatch(value) < 0) {
+        const char *name = p->words;
+        for (int k = 0; k < value; k++) name = strchr(name, ' ') + 1;
+        return error_set(f, G6X_E_ARGUMENT,
+                         "this machine lacks instruction set %.*s; best takes what it has",
+                         (int)strcspn(name, " "), name);
+    }
     if (p->shared)
         *p->shared = value;
     else
@@ -186,9 +197,9 @@ int options_set_double(struct options *o, int key, double value, struct fault *f
     const struct option *p = find(key, 0);
     if (p && p->kind == OPTION_PLACE && !is_place(value))
         return error_set(f, G6X_E_ARGUMENT, "option %d: beyond 2^900", key);
-    if (!p || (p->kind == OPTION_FRACTION && !is_fraction(value)))
-        return error_set(f, G6X_E_ARGUMENT,
-                         "option %d: no such fractional option, or not from 0 to 1", key);
+    if (p && p->kind == OPTION_FRACTION && !is_fraction(value))
+        return error_set(f, G6X_E_ARGUMENT, "option %s: the value is not from 0 to 1", label(p));
+    if (!p) return error_set(f, G6X_E_ARGUMENT, "option %d: no such fractional option", key);
     *(double *)of_session(o, p->real) = value;
     return 0;
 }

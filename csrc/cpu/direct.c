@@ -88,8 +88,9 @@ static int choose(struct direct *d, const struct options *o, struct fault *f)
 {
     d->kernel = cpu_direct_kernel_choose(o->isa, o->precision);
     if (!d->kernel)
-        return error_set(f, G6X_E_ARGUMENT,
-                         "this machine lacks the instruction set that GRAPE6_ISA asks for");
+        return error_set(
+            f, G6X_E_ARGUMENT,
+            "this machine lacks the instruction set of GRAPE6_ISA; best takes what it has");
     if (d->mode != o->precision || d->isa != o->isa) {
         memory_free(d->rows); /* another layout */
         d->rows = NULL;

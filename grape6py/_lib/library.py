@@ -36,9 +36,10 @@ lib = _open()
 def check(code, cluster=-1):
     """Raise the exception for `code` of a call on `cluster`, or on none, if it is negative."""
     if code < 0:
-        message = text(lib.g6x_last_error, cluster)
+        error = errors.from_code(code, text(lib.g6x_last_error, cluster))
+        error.printed = bool(lib.g6x_error_printed(cluster))
         lib.g6x_clear_error(cluster)
-        raise errors.from_code(code, message)
+        raise error
     return code
 
 

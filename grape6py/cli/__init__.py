@@ -25,7 +25,8 @@ def main(argv=None):
     try:
         return options.run(options)
     except Grape6Error as error:
-        print(f"grape6: {error}", file=sys.stderr)
+        if not error.printed:
+            print(f"grape6: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # the reader went away, as in: grape6 info | head -1
         sys.stderr.close()

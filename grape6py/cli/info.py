@@ -37,7 +37,7 @@ def _collect():
         about["precision"] = session.precision
         about["threads"] = session.threads
     about["npipes"] = lib.g6_npipes()
-    about["isas"] = machine.isas()
+    about["isas"] = [isa for isa, here in machine.isas().items() if here]
     about |= gpu.describe()
     about["environment"] = machine.settings()
     return about

@@ -6,10 +6,8 @@ import platform
 import numpy as np
 
 from grape6py import __version__
-from grape6py._lib.declarations import ISAS
+from grape6py._lib.declarations import ISAS, PRECISIONS
 from grape6py._lib.library import lib, text
-from grape6py.errors import ArgumentError
-from grape6py.grape6 import Grape6
 from grape6py.reference import usable_cpus
 
 
@@ -27,16 +25,9 @@ def describe():
 
 
 def isas():
-    """Names of the instruction sets that this machine and this build have."""
-    found = []
-    for isa in ISAS:
-        if isa != "best":
-            try:
-                Grape6(backend="cpu", isa=isa).close()
-            except ArgumentError:
-                continue
-            found.append(isa)
-    return found
+    """Whether this machine and this build have an instruction set, by the names of all."""
+    sets = {name: number for name, number in ISAS.items() if name != "best"}
+    return {name: lib.g6x_fma_rate(isa, PRECISIONS["grape"]) > 0 for name, isa in sets.items()}
 
 
 def settings():

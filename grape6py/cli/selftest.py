@@ -1,4 +1,4 @@
-"""``grape6 selftest``: every backend, mode and instruction set of this machine, judged.
+"""``grape6 selftest``: every mode and instruction set of this machine's CPU, judged.
 
 A Plummer sphere of 1500 bodies, without and with softening, is summed by the library
 and, in extended precision, by the NumPy oracle. Judged are the relative errors of acc, jerk and
@@ -38,7 +38,7 @@ def add_parser(commands):
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "selftest",
-        help="compare every backend with the oracle",
+        help="compare the CPU's forces with the oracle",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -50,14 +50,20 @@ def add_parser(commands):
 
 def run(options):
     """Print one line a mode and instruction set, and every miss; fail on any."""
+    from grape6py.cli import machine
+
     start = time.perf_counter()
     checks = list(judge(options.seed))
+    skipped = [isa for isa, here in machine.isas().items() if not here]
     missed = [check for check in checks if not check["ok"]]
     seconds = time.perf_counter() - start
     if options.json:
-        print(json.dumps({"ok": not missed, "seconds": seconds, "checks": checks}, indent=2))
+        about = {"ok": not missed, "seconds": seconds, "skipped": skipped, "checks": checks}
+        print(json.dumps(about, indent=2))
     else:
         _print(checks, options.verbose)
+        for isa in skipped:
+            print(f"skip cpu {isa:6s} not on this machine")
         verdict = f"{len(missed)} missed" if missed else "all passed"
         print(f"{len(checks)} checks in {seconds:.1f} s: {verdict}")
     return 1 if missed else 0
@@ -70,7 +76,7 @@ def judge(seed):
 
     model = plummer(N, seed)
     truth = Truth(model)
-    for isa in machine.isas():
+    for isa in [isa for isa, here in machine.isas().items() if here]:
         for mode in LIMITS:
             with Grape6(backend="cpu", precision=mode, isa=isa) as session:
                 session.set_particles(*model)

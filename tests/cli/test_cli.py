@@ -6,12 +6,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import tools
-from grape6py import paths, read_snapshot
-from grape6py.cli import main, selftest
+from grape6py import Grape6, paths, read_snapshot
+from grape6py._lib.library import lib
+from grape6py.cli import machine, main, selftest
 
 
 def output(capsys, *arguments):
@@ -192,6 +194,18 @@ def test_selftest_passes_in_every_mode_and_instruction_set(capsys):
     isas = json.loads(output(capsys, "info", "--json"))["isas"]
     judged = {(check["isa"], check["mode"]) for check in result["checks"]}
     assert judged == {(isa, mode) for isa in isas for mode in ("grape", "double", "single")}
+    assert {*isas, *result["skipped"]} == {"base", "avx2", "avx512"}
+
+
+def test_selftest_names_what_the_machine_lacks_in_one_line_and_passes(capfd, monkeypatch):
+    rate, sets = lib.g6x_fma_rate, machine.ISAS
+    few = SimpleNamespace(g6x_fma_rate=lambda isa, mode: rate(isa, mode) * (isa < sets["avx2"]))
+    monkeypatch.setattr(machine, "lib", few)
+    *_, base, avx2, avx512, verdict = output(capfd, "selftest").splitlines()
+    assert base.startswith("ok   cpu base   single")
+    assert avx2 == "skip cpu avx2   not on this machine"
+    assert avx512 == "skip cpu avx512 not on this machine"
+    assert verdict.endswith("all passed")
 
 
 def test_selftest_fails_on_a_single_miss(capsys, monkeypatch):
@@ -276,7 +290,6 @@ def test_a_wrong_command_line_ends_with_status_two(wrong, capsys):
 
 
 def test_a_fault_ends_with_status_one_and_its_text(capsys, monkeypatch):
-    import grape6py.cli.machine as machine
     from grape6py.errors import BackendError
 
     def broken():
@@ -285,3 +298,11 @@ def test_a_fault_ends_with_status_one_and_its_text(capsys, monkeypatch):
     monkeypatch.setattr(machine, "describe", broken)
     assert main(["info"]) == 1
     assert capsys.readouterr().err == "grape6: the GPU is on fire\n"
+
+
+def test_the_second_error_of_a_kind_is_printed_as_the_first(capfd, monkeypatch):
+    monkeypatch.setattr(machine, "describe", lambda: Grape6(backend="cpu", threads=-5))
+    for _ in range(2):
+        assert main(["info"]) == 1
+        text = "grape6: option THREADS: the value -5 is not from 0 to 1024\n"
+        assert capfd.readouterr().err == text

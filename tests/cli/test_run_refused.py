@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from runs import run, times
+from runs import process, run, times
 
 QUICK = ["--n", "40", "--t-end", "0.25"]
 LEAPFROG = "--n 20 --t-end 0.1 --integrator leapfrog"
@@ -116,3 +116,17 @@ def test_a_restart_to_an_earlier_time_is_refused_and_nothing_is_moved(here, caps
 def test_a_file_named_twice_is_written_once(here):
     assert run(*QUICK, "--dt-out", 0.25, "--out", "a.h5", "--out", "a.h5") == 0
     assert times("a.h5") == [0, 0.25]
+
+
+@pytest.mark.parametrize(("named", "words", "env"), [
+    ("GRAPE6_CONFIG=nope: it must be a regular file", "", {"GRAPE6_CONFIG": "nope"}),
+    ("no NVIDIA driver", "--backend cuda", {}),
+    ("no NVIDIA driver", "--backend cuda", {"GRAPE6_LOG": "none"}),
+    ("order = 9", f"{TREE} --dt 0.1 --order 9", {}),
+])  # fmt: skip
+def test_what_the_library_says_is_said_once(here, named, words, env):
+    (here / "libcuda.so.1").touch()  # no driver, whatever the machine has
+    done = process(*words.split(), folder=here, LD_LIBRARY_PATH=str(here), **env)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"grape6: {named}")
