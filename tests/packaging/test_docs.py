@@ -20,7 +20,7 @@ from grape6py import errors
 from tools import need
 
 ROOT = capi.ROOT
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TOOLS = ["gfortran", "cmake", "pkg-config", "mpicc", "mpif90", "mpirun"]
 FENCE = re.compile(r"^```(\S+)[ ]?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -231,10 +231,12 @@ def test_links_lead_to_files_and_headings_that_exist(document):
         assert not anchor or anchor in anchors(file), target
 
 
-def test_readme_leads_to_every_document():
-    readme = DOCUMENTS[0].read_text(encoding="utf-8")
+def test_every_document_is_led_to():
     for document in DOCUMENTS[1:]:
-        assert f"(docs/{document.name})" in readme
+        folder = document.parent
+        above = DOCUMENTS[0] if folder.name == "docs" else folder.with_suffix(".md")
+        link = document.relative_to(above.parent)
+        assert f"({link})" in above.read_text(encoding="utf-8"), link
 
 
 # ---- tables ------------------------------------------------------------------------
