@@ -10,5 +10,5 @@ execute_process(COMMAND gcc -print-libgcc-file-name OUTPUT_VARIABLE libgcc
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 string(CONCAT CMAKE_C_CREATE_SHARED_LIBRARY
        "${ZIG} cc -target ${CMAKE_HOST_SYSTEM_PROCESSOR}-linux-gnu.2.28 -rtlib=none "
-       "<LANGUAGE_COMPILE_FLAGS> <LINK_FLAGS> -shared <SONAME_FLAG><TARGET_SONAME> -o <TARGET> "
+       "-O2 <LINK_FLAGS> -shared <SONAME_FLAG><TARGET_SONAME> -o <TARGET> "
        "<OBJECTS> <LINK_LIBRARIES> ${libgcc}")

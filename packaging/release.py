@@ -1,7 +1,7 @@
 """A release, tried out: the sdist and the wheels in dist/ as they would be uploaded. Nothing is.
 
-    python packaging/release.py           # make release
-    python packaging/release.py --ready   # is everything written down that an upload needs?
+    python packaging/release.py                  # make release
+    python packaging/release.py --ready v0.1.0   # may what this tag names be uploaded?
 
 Wheels are built of the sdist, for each Python of this machine that is recent enough (python3.N on
 PATH or of pyenv), and linked for old systems by manylinux.cmake. Each is installed into a fresh
@@ -12,6 +12,7 @@ have the bits of the library in the source tree.
 import glob
 import hashlib
 import importlib.util
+import itertools
 import json
 import os
 import platform
@@ -45,16 +46,16 @@ def run(command, **options):
 
 
 def pythons():
-    """Path of each Python here that this package is for and that has headers, by its version."""
-    oldest = int(re.search(r'requires-python = ">=3\.(\d+)"', _read("pyproject.toml"))[1])
+    """Path of each Python here that pyproject.toml names and that has headers, by its version."""
+    wanted = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', _read("pyproject.toml"))
     places = os.environ["PATH"].split(":") + glob.glob(f"{Path.home()}/.pyenv/versions/*/bin")
     test = "import sysconfig, sys; open(sysconfig.get_path('include') + '/Python.h'); sys.exit(7)"
     found = {}
-    for version in (f"3.{minor}" for minor in range(oldest, oldest + 20)):
-        for path in (Path(place) / f"python{version}" for place in places):
-            if path.exists() and version not in found:
-                done = subprocess.run([path, "-c", test], check=False, capture_output=True)
-                found |= {version: path} if done.returncode == 7 else {}
+    for number, place in itertools.product(wanted, places):
+        path = Path(place) / f"python{number}"
+        if path.exists() and number not in found:
+            done = subprocess.run([path, "-c", test], check=False, capture_output=True)
+            found |= {number: path} if done.returncode == 7 else {}
     return found
 
 
@@ -73,12 +74,11 @@ def for_old_systems():
     return {"CMAKE_TOOLCHAIN_FILE": str(TOOLCHAIN), "PATH": f"{zig}:{os.environ['PATH']}"}
 
 
-def make_wheel(python, source, raw):
-    """The wheel for a Python, in dist/. All have the library's objects in common."""
-    run([*PIP, "--python", python, "wheel", "--no-deps", "-w", raw,
-         "-C", f"build-dir={BUILD / 'objects'}", source],
-        env={**os.environ, **for_old_systems()})  # fmt: skip
-    (path,) = raw.glob("*.whl")
+def make_wheel(python, source, folder):
+    """The wheel for a Python, in dist/."""
+    command = [*PIP, "--python", python, "wheel", "--no-deps", "-w", folder, source]
+    run(command, env={**os.environ, **for_old_systems()})
+    (path,) = folder.glob("*.whl")
     return repair(path, DIST)
 
 
@@ -151,9 +151,11 @@ def version():
     return re.search(r'^__version__ = "(.*)"$', _read("grape6py/__init__.py"), re.MULTILINE)[1]
 
 
-def unready():
+def unready(tag=None):
     """What is still to be written down before this version may be uploaded."""
     number, missing = re.escape(version()), []
+    if tag not in (None, f"v{version()}"):
+        missing.append(f"grape6py/__init__.py: the version that the tag {tag} names")
     date = re.search(rf"^## \[{number}\] - (\d{{4}}-\d\d-\d\d)$", _read("CHANGELOG.md"), re.M)
     if not date:
         missing.append(f"CHANGELOG.md: a heading ## [{version()}] - YEAR-MONTH-DAY")
@@ -172,8 +174,9 @@ def _say(text):
 
 
 def main():
-    if "--ready" in sys.argv[1:]:
-        sys.exit("\n".join(["missing:", *unready()]) if unready() else 0)
+    if "--ready" in sys.argv:
+        missing = unready(sys.argv[-1])
+        sys.exit("\n".join(["still missing:", *missing]) if missing else 0)
     for folder in (BUILD, DIST):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -182,12 +185,12 @@ def main():
     source = make_sdist()
     for number, python in pythons().items():
         _say(f"Python {number}: {python}")
-        wheel = make_wheel(python, source, BUILD / f"raw-{number}")
+        wheel = make_wheel(python, source, BUILD / f"wheel-{number}")
         try_out(python, wheel, BUILD / f"environment-{number}", expected)
         _say(f"  {wheel.name}: used; bits as here for {', '.join(expected)}")
     print(run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()]), end="")
     if unready():
-        print("\n".join(["before an upload, write down", *unready()]))
+        print("\n".join(["before an upload, write down:", *unready()]))
 
 
 if __name__ == "__main__":

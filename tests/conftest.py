@@ -18,6 +18,7 @@ from grape6py import Grape6, errors
 from legacy import build, distance, run, stars  # noqa: F401 (fixtures)
 from octrees import board, oracle, tree  # noqa: F401 (fixtures)
 from on_gpu import cpu, make  # noqa: F401 (fixtures)
+from packages import built, installed, sdist, unpacked  # noqa: F401 (fixtures)
 from runs import here  # noqa: F401 (fixture)
 from variants import Variants
 

@@ -12,8 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tarfile
-import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +23,7 @@ import capi
 import grape6py
 import tools
 from grape6py import paths
+from packages import pip, wheel
 from variants import configure, run
 
 ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
@@ -40,55 +39,6 @@ find_package(grape6 0.1 REQUIRED)
 add_executable(maps maps.c)
 target_link_libraries(maps grape6::grape6)
 """
-
-
-def pip(*arguments, code=0, **env):
-    """Runs pip, which must end with this code, and returns what it printed."""
-    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
-    done = subprocess.run(command, env={**os.environ, **env}, check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
-    assert done.returncode == code, done.stdout
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """The unpacked sdist; wheel() builds it."""
-    folder = tmp_path_factory.mktemp("build")
-    script = "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])"
-    run([sys.executable, "-c", script, folder], cwd=capi.ROOT)
-    (archive,) = folder.glob("grape6py-*.tar.gz")
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
-    return folder / archive.name.removesuffix(".tar.gz")
-
-
-def wheel(tree, folder, *options, **env):
-    """Builds a wheel by gcc, warnings as errors, with the objects that are there: (path, text).
-    It is stripped as a release is, but not optimized, which takes a minute."""
-    settings = ["build-dir=objects", "cmake.build-type=Debug", "install.strip=true"]
-    text = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", folder, *options,
-               *(word for setting in settings for word in ("-C", setting)), tree,
-               CC="gcc", CFLAGS="-O1 -Dalways_inline= -Werror", **env)  # fmt: skip
-    (path,) = folder.glob("*.whl")
-    return path, text
-
-
-@pytest.fixture(scope="module")
-def built(tree):
-    """The wheel with a bridge."""
-    tools.need("gcc")
-    return wheel(tree, tree / "dist")[0]
-
-
-@pytest.fixture(scope="module")
-def installed(built, tree):
-    """The package in a fresh virtual environment with the wheel, and what it needs, in it."""
-    folder = tree.parent / "venv"
-    venv.create(folder, symlinks=True)
-    pip("--python", folder / "bin/python", "install", "--quiet", built)
-    (package,) = folder.glob("lib/python*/site-packages/grape6py")
-    return package
 
 
 @pytest.fixture(scope="module")
@@ -134,8 +84,8 @@ def commands(folder):
             yield name, shlex.split(entry["command"])
 
 
-def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, tree):
-    found = list(commands(tree / "objects"))
+def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, unpacked):
+    found = list(commands(unpacked / "objects"))
     assert all({*STRICT, "-Werror"} <= set(words) for _, words in found)
     sources = {str(path.relative_to(CSRC)) for path in CSRC.rglob("*.c")}
     assert {name for name, _ in found} == sources - {"python/embed.c"}
@@ -164,8 +114,8 @@ def undefined(path):
     return set(re.findall(r"U (\w+)", run([tools.need("nm"), "-u", path]).stdout))
 
 
-def test_one_function_alone_can_end_the_host(built, tree):
-    objects = tree.glob("objects/CMakeFiles/*/csrc/**/*.o")
+def test_one_function_alone_can_end_the_host(built, unpacked):
+    objects = unpacked.glob("objects/CMakeFiles/*/csrc/**/*.o")
     found = {path: undefined(path) & ENDINGS for path in objects}
     ((error, names),) = [(path, names) for path, names in found.items() if names]
     assert (error.name, names) == ("error.c.o", {"abort"})
@@ -181,17 +131,17 @@ def test_one_function_alone_can_end_the_host(built, tree):
 # ---- the package -------------------------------------------------------------------
 
 
-def test_the_sdist_has_what_git_has_and_nothing_built(tree):
+def test_the_sdist_has_what_git_has_and_nothing_built(unpacked):
     files = run(["git", "ls-files"], cwd=capi.ROOT).stdout.split()
     wanted = {name for name in files if name.startswith(("csrc/", "include/", "grape6py/"))}
-    there = {str(path.relative_to(tree)) for top in ("csrc", "include", "grape6py")
-             for path in (tree / top).rglob("*.*")}  # fmt: skip
+    there = {str(path.relative_to(unpacked)) for top in ("csrc", "include", "grape6py")
+             for path in (unpacked / top).rglob("*.*")}  # fmt: skip
     assert wanted == there
 
 
 def test_the_wheel_with_a_bridge_is_for_this_python(built):
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    assert re.fullmatch(rf"grape6py-[\d.]+-{version}-{version}-linux_\w+\.whl", built.name)
+    assert re.fullmatch(rf"grape6py-[\d.]+-{version}-{version}-(many)?linux_\w+\.whl", built.name)
     names = zipfile.ZipFile(built).namelist()
     assert len([name for name in names if re.fullmatch(r"grape6py/_bridge\..*\.so", name)]) == 1
     assert "grape6py/lib/interpreter" not in names
@@ -204,26 +154,27 @@ def test_the_wheel_with_a_bridge_is_for_this_python(built):
 
 @pytest.mark.parametrize("missing", ["Python.h", "cffi"])
 def test_without_a_bridge_the_build_goes_on_and_the_wheel_fits_every_python(
-    built, tree, missing, tmp_path
+    built, unpacked, missing, tmp_path
 ):
     options, env = NO_HEADERS, {}
     if missing == "cffi":
         (tmp_path / "cffi.py").write_text("raise ImportError")
         options, env = [], {"PYTHONPATH": str(tmp_path)}
-    path, text = wheel(tree, tmp_path / "dist", *options, **env)
+    path, text = wheel(unpacked, tmp_path / "dist", *options, **env)
     assert f"no {missing}" in text
     assert "built without the bridge to Python" in text
     assert re.fullmatch(r"grape6py-[\d.]+-py3-none-linux_\w+\.whl", path.name)
     assert not [name for name in zipfile.ZipFile(path).namelist() if "_bridge" in name]
 
 
-def test_a_missing_compiler_is_one_clear_line(tree):
-    text = pip("wheel", "--no-deps", "--no-build-isolation", tree, code=1, CC="no-such-compiler")
+def test_a_missing_compiler_is_one_clear_line(unpacked):
+    options = ["--no-deps", "--no-build-isolation"]
+    text = pip("wheel", *options, unpacked, code=1, CC="no-such-compiler")
     assert len(re.findall(r"libgrape6\.so was not built: .* needs a C compiler", text)) == 1
 
 
-def test_an_old_python_is_refused_in_one_line(built, tree, tmp_path):
-    path, _ = wheel(tree, tmp_path, *NO_HEADERS)
+def test_an_old_python_is_refused_in_one_line(built, unpacked, tmp_path):
+    path, _ = wheel(unpacked, tmp_path, *NO_HEADERS)
     text = pip("download", "--python-version", "3.10", "--only-binary=:all:", "--no-deps",
                "-d", tmp_path / "none", path, code=1)  # fmt: skip
     assert "requires a different Python: 3.10.0 not in '>=3.11'" in text

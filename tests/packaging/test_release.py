@@ -1,0 +1,183 @@
+"""What a release is made of beside the code agrees with it: version, changelog, citation, links,
+classifiers, recipes of other package managers, the workflow of the hosted CI."""
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import metadata
+import pytest
+import release
+
+import capi
+import grape6py
+
+ROOT = capi.ROOT
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+NEEDS = PROJECT["project"]["dependencies"]
+SUPPORTED = re.findall(r":: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+HOME = "https://example.org/some/grape6py"
+
+
+@pytest.fixture
+def ready(tmp_path, monkeypatch):
+    """A tree in which this version is ready for an upload; edit(name, old, new) spoils it."""
+
+    def edit(name, old, new):
+        text = (tmp_path / name).read_text()
+        assert old in text
+        (tmp_path / name).write_text(text.replace(old, new, 1))
+
+    (tmp_path / "grape6py").mkdir()
+    for name in ("CHANGELOG.md", "CITATION.cff", "README.md", "grape6py/__init__.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    version = grape6py.__version__
+    edit("CHANGELOG.md", "## [Unreleased]\n", f"## [{version}] - 2031-02-03\n")
+    cff = (tmp_path / "CITATION.cff").read_text()
+    cff = re.sub(r"^(date-released|repository-code):.*\n", "", cff, flags=re.MULTILINE)
+    added = f"date-released: 2031-02-03\nrepository-code: {HOME}\n"
+    (tmp_path / "CITATION.cff").write_text(cff + added)
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return edit
+
+
+# ---- versions ----------------------------------------------------------------------
+
+
+def test_changelog_and_citation_have_this_version():
+    version = grape6py.__version__
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    headings = re.findall(r"^## \[(.*?)\](.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    released = [(tuple(map(int, name.split("."))), date) for name, date in headings
+                if name != "Unreleased"]  # fmt: skip
+    assert all(re.fullmatch(r" - \d{4}-\d\d-\d\d", date) for _, date in released)
+    assert released == sorted(released, reverse=True)
+    newest = max([number for number, _ in released], default=(0, 0, 0))
+    assert headings[0][0] in ("Unreleased", version)
+    assert tuple(map(int, version.split("."))) >= newest
+
+
+def test_a_version_is_ready_when_everything_has_it(ready):
+    assert release.unready() == release.unready(f"v{grape6py.__version__}") == []
+
+
+@pytest.mark.parametrize("file", ["CHANGELOG.md", "CITATION.cff", "grape6py/__init__.py"])
+def test_what_an_upload_lacks_is_named(ready, file):
+    version = grape6py.__version__
+    edits = {"CHANGELOG.md": ("] - 2031-02-03", "]"),
+             "CITATION.cff": (f"repository-code: {HOME}", ""),
+             "grape6py/__init__.py": (version, "9.9.9")}  # fmt: skip
+    ready(file, *edits[file])
+    missing = release.unready(f"v{version}")
+    assert missing
+    assert any(line.startswith(file) for line in missing)
+
+
+# ---- links -------------------------------------------------------------------------
+
+
+def test_links_of_the_readme_work_outside_the_tree(ready):
+    found = metadata.dynamic_metadata({}, {"version": "1.2.3"})
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]*)\)", found["readme"]["text"])
+    assert len(links) > 10
+    for picture, address in links:
+        kind, _, path = address.removeprefix(f"{HOME}/").partition("/v1.2.3/")
+        assert kind == ("raw" if picture else "blob")
+        assert (ROOT / path).exists()
+    assert len([picture for picture, _ in links if picture]) == 1
+    assert found["urls"]["Repository"] == HOME
+    assert all(address.startswith(HOME) for address in found["urls"].values())
+
+
+def test_without_an_address_no_link_leads_nowhere(ready):
+    ready("CITATION.cff", f"repository-code: {HOME}", "")
+    found = metadata.dynamic_metadata({}, {"version": "1.2.3"})
+    assert found["urls"] == {}
+    assert "](" not in found["readme"]["text"]
+    assert "A star cluster over two time units" not in found["readme"]["text"]  # the picture's
+    assert "ARCHITECTURE.md" in found["readme"]["text"]
+
+
+# ---- who builds it -----------------------------------------------------------------
+
+
+def words(*command):
+    done = subprocess.run([sys.executable, "-m", *map(str, command)], cwd=ROOT, check=False,
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.split()
+
+
+def need(module):
+    pytest.importorskip(module, reason=f"SKIP: {module} not found: pip install '.[release]'")
+
+
+def test_wheels_are_built_for_every_python_that_is_named():
+    need("cibuildwheel")
+    found = words("cibuildwheel", "--print-build-identifiers", "--platform", "linux",
+                  "--archs", "x86_64,aarch64")  # fmt: skip
+    tags = [f"cp{version.replace('.', '')}" for version in SUPPORTED]
+    assert sorted(found) == sorted(f"{tag}-manylinux_{machine}" for tag in tags
+                                   for machine in ("x86_64", "aarch64"))  # fmt: skip
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" in release.pythons()
+
+
+def test_the_workflow_is_one():
+    need("check_jsonschema")
+    files = [*(ROOT / ".github/workflows").iterdir()]
+    words("check_jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+    text = "".join(path.read_text() for path in files)
+    for pinned in re.findall(r"pipx run (\w+==\S+)", text):
+        assert pinned in PROJECT["project"]["optional-dependencies"]["release"]
+
+
+# ---- recipes -----------------------------------------------------------------------
+
+
+def test_the_conda_recipe_is_one_and_needs_what_the_package_does():
+    need("rattler_build")
+    from rattler_build import PlatformConfig, RenderConfig, Stage0Recipe, VariantConfig
+
+    variants = {"python": [f"{version}.*" for version in SUPPORTED], "c_compiler": ["gcc"],
+                "c_stdlib": ["sysroot"]}  # fmt: skip
+    recipe = Stage0Recipe.from_file(ROOT / "packaging/conda/recipe.yaml")
+    platform = RenderConfig(platform=PlatformConfig(target_platform="linux-64"))
+    rendered = [each.recipe.to_dict() for each in recipe.render(VariantConfig(variants), platform)]
+    assert len(rendered) == len(SUPPORTED)
+    for each in rendered:
+        assert each["package"]["version"] == grape6py.__version__
+        assert each["about"]["summary"] == PROJECT["project"]["description"]
+        needed = {need.replace("matplotlib-base", "matplotlib").replace(" ", "")
+                  for need in each["requirements"]["run"]}  # fmt: skip
+        assert needed == {"python", *NEEDS}
+        host = [need.replace(" ", "") for need in each["requirements"]["host"]]
+        assert {*PROJECT["build-system"]["requires"]} <= {*host}
+
+
+def test_the_spack_package_is_one_and_needs_what_the_package_does():
+    """Spack's own repository of packages says which directives there are, and their arguments."""
+    tree = ast.parse((ROOT / "packaging/spack/package.py").read_text())
+    (package,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert package.name == "PyGrape6py"
+    calls = [(node.value.func.id, [ast.literal_eval(a) for a in node.value.args],
+              {k.arg: ast.literal_eval(k.value) for k in node.value.keywords})
+             for node in package.body
+             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]  # fmt: skip
+    options = {"depends_on": {"type", "when"}, "variant": {"default", "description"}}
+    assert all(more.keys() <= options.get(name, set()) for name, _, more in calls)
+    assert [args for name, args, _ in calls if name == "version"] == [[grape6py.__version__]]
+    assert ast.get_docstring(package).replace("\n", " ").rstrip(".") in json.dumps(PROJECT)
+    plain = [
+        (args[0].removeprefix("py-").replace("@", ">=").rstrip(":"), more["type"])
+        for name, args, more in calls
+        if name == "depends_on" and "when" not in more
+    ]
+    assert {need for need, kind in plain if "run" in kind} == {"python>=3.11", *NEEDS}
+    assert {*PROJECT["build-system"]["requires"]} <= {
+        need for need, kind in plain if "build" in kind
+    }

@@ -1,0 +1,91 @@
+"""The wheel as it would be uploaded: what it needs of a system, and that it computes what the
+library in the source tree does, without a compiler and linked to programs."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import PathDistribution
+
+import pytest
+import release
+
+import packages
+import tools
+from grape6py import paths
+from variants import run
+
+GLIBC = (2, 28)
+
+
+@pytest.fixture
+def uploadable(built):
+    if not packages.has_release_tools():
+        tools.skip("SKIP: ziglang or auditwheel not found: pip install '.[release]'")
+    return built
+
+
+@pytest.fixture(scope="module")
+def environment(installed):
+    """The folder of the environment, used and linked without a compiler."""
+    folder = installed.parents[3]
+    release.use(folder, folder)
+    return folder
+
+
+def newest_glibc(path):
+    found = re.findall(r"GLIBC_(\d+)\.(\d+)", run([tools.need("objdump"), "-T", path]).stdout)
+    return max((int(major), int(minor)) for major, minor in found)
+
+
+def test_the_wheel_needs_no_newer_system_than_its_name_says(uploadable, installed):
+    assert uploadable.name.endswith(f"{release.PLATFORM}.whl")
+    said = run([sys.executable, "-m", "auditwheel", "show", uploadable]).stdout
+    major, minor = re.search(r'platform\s+tag:\s+"manylinux_(\d+)_(\d+)_', said).groups()
+    assert (int(major), int(minor)) <= GLIBC
+    binaries = [*installed.glob("*.so"), *installed.glob("lib/*.so")]
+    assert len(binaries) == 2
+    assert all(newest_glibc(path) <= GLIBC for path in binaries)
+
+
+def test_nothing_that_auditwheel_brings_is_in_the_wheel(uploadable):
+    names = zipfile.ZipFile(uploadable).namelist()
+    assert [name for name in names if ".libs/" in name] == []
+
+
+def test_every_instruction_set_is_in_the_wheels_library(installed):
+    """A vector of each width is multiplied and added, and by fused operations where there are."""
+    listed = run([tools.need("objdump"), "-d", installed / "lib/libgrape6.so"]).stdout
+    for operation, register in (("mulps", "xmm"), ("vfmadd...ps", "ymm"), ("vfmadd...pd", "zmm")):
+        assert len(re.findall(rf"\t{operation} .*%{register}", listed)) > 50, register
+
+
+def test_forces_have_the_bits_of_the_library_in_the_tree(environment, tmp_path):
+    tools.need("gfortran")
+    flags = [f"-I{paths.INCLUDE_DIR}", str(paths.LIBRARY), f"-Wl,-rpath,{paths.LIBRARY_DIR}"]
+    expected = release.bits(release.compile_forces(tmp_path / "here", *flags))
+    assert release.bits(release.compile_programs(environment, tmp_path)) == expected
+    assert len(set(expected.values())) == len(expected) > 0
+
+
+def test_links_and_uses_need_nothing_but_the_environment(environment):
+    assert (environment / "stars.h5").exists()
+    assert (environment / "lib/libg6.so").resolve().is_relative_to(environment)
+
+
+@pytest.mark.parametrize("what", ["sdist", "built"])
+def test_an_index_would_take_it(request, what):
+    pytest.importorskip("twine", reason="SKIP: twine not found: pip install '.[release]'")
+    path = request.getfixturevalue(what)
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", path],
+                          check=False, capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_text_for_the_index_is_the_readme(installed):
+    (info,) = installed.parent.glob("grape6py-*.dist-info")
+    metadata = PathDistribution(info).metadata
+    text = metadata.get_payload() or metadata["Description"]
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    assert "## Link your code" in text
+    assert re.findall(r"\]\((?!https:)", text) == []

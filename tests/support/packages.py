@@ -1,0 +1,89 @@
+"""The package as users get it, made once a run: the sdist, a wheel of it, and a fresh virtual
+environment with that wheel in it."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import pytest
+import release
+
+import capi
+import tools
+from once import made_once
+from variants import run
+
+
+def pip(*arguments, code=0, **env):
+    """Runs pip, which must end with this code, and returns what it printed."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
+    done = subprocess.run(command, env={**os.environ, **env}, check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    assert done.returncode == code, done.stdout
+    return done.stdout
+
+
+def has_release_tools():
+    return importlib.util.find_spec("ziglang") and importlib.util.find_spec("auditwheel")
+
+
+def wheel(source, folder, *options, **env):
+    """Builds a wheel by gcc, warnings as errors, with the objects that are there: (path, text).
+    It is linked and stripped as a release is, but not optimized, which takes a minute."""
+    settings = ["build-dir=objects", "cmake.build-type=Debug", "install.strip=true"]
+    old_systems = release.for_old_systems() if has_release_tools() else {}
+    text = pip("wheel", "-v", "--no-deps", "--no-build-isolation", "-w", folder, *options,
+               *(word for setting in settings for word in ("-C", setting)), source,
+               **old_systems, CC="gcc", CFLAGS="-O1 -Dalways_inline= -Werror", **env)  # fmt: skip
+    (path,) = folder.glob("*.whl")
+    return path, text
+
+
+def _make_sdist(folder):
+    script = "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])"
+    run([sys.executable, "-c", script, folder], cwd=capi.ROOT)
+    (archive,) = folder.glob("grape6py-*.tar.gz")
+    with tarfile.open(archive) as file:
+        file.extractall(folder, filter="data")
+
+
+@pytest.fixture(scope="session")
+def sdist(shared_folder):
+    """The sdist, beside the folder of what is in it."""
+    (archive,) = made_once(shared_folder / "sdist", _make_sdist).glob("grape6py-*.tar.gz")
+    return archive
+
+
+@pytest.fixture(scope="session")
+def unpacked(sdist):
+    """The unpacked sdist; wheel() builds it."""
+    return sdist.parent / sdist.name.removesuffix(".tar.gz")
+
+
+@pytest.fixture(scope="session")
+def built(unpacked, shared_folder):
+    """The wheel with a bridge; as it would be uploaded, where the tools for that are."""
+    tools.need("gcc")
+
+    def make(folder):
+        folder.mkdir()
+        path, _ = wheel(unpacked, unpacked / "dist")
+        (release.repair if has_release_tools() else shutil.copy)(path, folder)
+
+    (path,) = made_once(shared_folder / "wheel", make).glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(built, shared_folder):
+    """The package in a fresh virtual environment with the wheel, and what it needs, in it."""
+
+    def make(folder):
+        release.install(sys.executable, built, folder)
+
+    folder = made_once(shared_folder / "environment", make)
+    (package,) = folder.glob("lib/python*/site-packages/grape6py")
+    return package
