@@ -1,6 +1,7 @@
 # make run   sets everything up, links an old Fortran program, integrates a cluster and draws it
 # make test  sets everything up and runs the tests
 # make fuzz  runs ten million random call sequences under sanitizers: FUZZ_ARGS="COUNT SEED"
+# make release  tries a release out: sdist and wheels in dist/, installed and used; uploads nothing
 # make coverage  prints which lines of csrc the last `make test` reached
 # All need Python 3.11 or newer with venv, gcc and make.
 
@@ -17,7 +18,7 @@ CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plumme
 # Two processes, which take a file of tests at a time: some tests keep all cores busy by themselves.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test coverage fuzz format lint clean
+.PHONY: run test coverage fuzz release format lint clean
 
 run: $(VENV)/installed
 	@$(MAKE) --no-print-directory -s -C legacy_examples BUILD=$(CURDIR)/build/legacy \
@@ -35,6 +36,10 @@ coverage: $(VENV)/tested
 
 fuzz: $(VENV)/tested
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tests/support/fuzzing.py $(FUZZ_ARGS)
+
+release: $(VENV)/tested
+	$(PIP) --quiet --no-build-isolation --editable '.[release]'
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python packaging/release.py
 
 $(VENV)/builders:
 	$(PYTHON) -m venv $(VENV)

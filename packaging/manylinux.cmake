@@ -3,8 +3,8 @@
 #
 #   CMAKE_TOOLCHAIN_FILE=packaging/manylinux.cmake pip wheel .     # zig on PATH: release.py
 #
-# Zig as the compiler would leave kernels of some instruction sets out, and say nothing. What the
-# kernels need of the compiler's own library is gcc's, too.
+# What the kernels need of a compiler's own library is gcc's. Zig's knows of no AVX2 or AVX-512 in
+# the processor (__builtin_cpu_supports): a library with that would leave them unused without a word.
 find_program(ZIG zig REQUIRED)
 execute_process(COMMAND gcc -print-libgcc-file-name OUTPUT_VARIABLE libgcc
                 OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)

@@ -1,6 +1,7 @@
 """The wheel as it would be uploaded: what it needs of a system, and that it computes what the
 library in the source tree does, without a compiler and linked to programs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -53,8 +54,13 @@ def test_nothing_that_auditwheel_brings_is_in_the_wheel(uploadable):
     assert [name for name in names if ".libs/" in name] == []
 
 
+def isas(python):
+    return json.loads(run([python, "-m", "grape6py", "info", "--json"], cwd="/").stdout)["isas"]
+
+
 def test_every_instruction_set_is_in_the_wheels_library(installed):
-    """A vector of each width is multiplied and added, and by fused operations where there are."""
+    """There are kernels of each, and it finds in the processor what the library in the tree does."""
+    assert isas(installed.parents[3] / "bin/python") == isas(sys.executable)
     listed = run([tools.need("objdump"), "-d", installed / "lib/libgrape6.so"]).stdout
     for operation, register in (("mulps", "xmm"), ("vfmadd...ps", "ymm"), ("vfmadd...pd", "zmm")):
         assert len(re.findall(rf"\t{operation} .*%{register}", listed)) > 50, register
