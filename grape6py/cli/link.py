@@ -13,13 +13,15 @@ from grape6py.cli.prefix import Prefix
 from grape6py.errors import Grape6Error
 
 LIBRARY = "libgrape6.so"
-# What clients look for, by the name that chooses it.
-ALIASES = {
-    "g6": ["lib/libg6.so", "lib/pkgconfig/g6lib.pc"],
+# What clients look for, by the name that chooses it; lib/libgrape6.so belongs to all.
+NAMES = {
+    "grape6": ["lib/pkgconfig/grape6.pc", "lib/cmake/grape6"],
+    "g6": ["lib/libg6.so", "lib/libg6a.so", "lib/libg6lx.so", "lib/pkgconfig/g6lib.pc"],
     "sapporo": ["lib/libsapporo.so", "lib/pkgconfig/sapporo_light.pc"],
-    "pg5": ["lib/libpg5.so", "include/gp5util.h"],
+    "pg5": ["lib/libpg5.so", "include/gp5util.h", "include/g5lib.h"],
     "starlab": ["share/grape6/grape.sh"],
 }
+NAMES["grape6"] += ["include/g6lib.h", "include/g5lib.h", "include/g6lib.f90"]
 
 
 def add_parser(commands):
@@ -33,7 +35,7 @@ def add_parser(commands):
         "--prefix", metavar="DIR", help="where to: DIR/lib and so on; default: the environment"
     )
     parser.add_argument(
-        "--only", nargs="+", choices=ALIASES, metavar="NAME", help=f"of {', '.join(ALIASES)}"
+        "--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}"
     )
     parser.add_argument("--force", action="store_true", help="put files of others aside")
     parser.add_argument("--remove", action="store_true", help="take away what was put there")
@@ -47,7 +49,7 @@ def run(options):
 
 
 def _put(prefix, options):
-    files = _files(prefix.folder, options.only or ALIASES)
+    files = _files(prefix.folder, options.only or NAMES)
     foreign = prefix.foreign(files)
     if foreign and not options.force:
         names = "\n".join(f"  {name}" for name in foreign)
@@ -66,8 +68,10 @@ def _put(prefix, options):
 
 
 def _remove(prefix, options):
-    chosen = [name for alias in options.only or [] for name in ALIASES[alias]]
-    names = [name for name in prefix.files if name in chosen or not options.only]
+    chosen = _files(prefix.folder, options.only) if options.only else prefix.files
+    names = [name for name in prefix.files if name in chosen]
+    if options.only and {*prefix.files} - {*chosen}:
+        names.remove(f"lib/{LIBRARY}")  # others need it
     if not names:
         raise Grape6Error(f"{prefix.folder} has nothing of that from grape6 link")
     left = prefix.remove(names)
@@ -87,26 +91,23 @@ def _environment():
     raise Grape6Error("no environment is active: say where to, as in grape6 link --prefix DIR")
 
 
-def _files(folder, aliases):
-    """Contents (bytes) or target (str) of each file of the named aliases, by name."""
+def _files(folder, names):
+    """Contents (bytes) or target (str) of each file of the chosen names, by its own name."""
     files = {f"lib/{LIBRARY}": _target(folder)}
-    own = [paths.PKGCONFIG_FILE, *paths.INCLUDE_DIR.glob("g[56]lib.*"), *paths.CMAKE_DIR.iterdir()]
-    for path in sorted(own):
-        files[str(path.relative_to(paths.PREFIX))] = path.read_bytes()
-    for name in (name for alias in aliases for name in ALIASES[alias]):
-        files[name] = _alias(name, folder)
+    for name in (name for chosen in names for name in NAMES[chosen]):
+        path = paths.PREFIX / name
+        if path.is_dir():
+            files |= {f"{name}/{each.name}": each.read_bytes() for each in sorted(path.iterdir())}
+        elif name.endswith(".so"):
+            files[name] = LIBRARY
+        elif name.endswith(".pc"):
+            files[name] = paths.PKGCONFIG_FILE.read_bytes()
+        elif name.endswith(".sh"):
+            text = Path(__file__).with_name(path.name).read_text(encoding="utf-8")
+            files[name] = text.replace("@libdir@", str(folder / "lib")).encode()
+        else:
+            files[name] = path.read_bytes()
     return files
-
-
-def _alias(name, folder):
-    if name.endswith(".so"):
-        return LIBRARY
-    if name.endswith(".pc"):
-        return paths.PKGCONFIG_FILE.name
-    if name.endswith(".h"):
-        return (paths.PREFIX / name).read_bytes()
-    text = (Path(__file__).parent / Path(name).name).read_text(encoding="utf-8")
-    return text.replace("@libdir@", str(folder / "lib")).encode()
 
 
 def _target(folder):

@@ -9,7 +9,7 @@ import pytest
 from grape6py import paths
 from grape6py.cli import link, main
 
-LINKED = """lib/libgrape6.so lib/libg6.so lib/libsapporo.so lib/libpg5.so lib/pkgconfig/grape6.pc
+LINKED = """lib/libgrape6.so lib/libg6.so lib/libg6a.so lib/libg6lx.so lib/libsapporo.so lib/libpg5.so lib/pkgconfig/grape6.pc
     lib/pkgconfig/g6lib.pc lib/pkgconfig/sapporo_light.pc include/g6lib.h include/g5lib.h
     include/g6lib.f90 include/gp5util.h share/grape6/grape.sh lib/cmake/grape6/grape6Config.cmake
     lib/cmake/grape6/grape6Config-release.cmake lib/cmake/grape6/grape6ConfigVersion.cmake
@@ -96,13 +96,24 @@ def test_what_is_forced_comes_back(capsys, tmp_path):
 
 
 def test_only_some_are_removed(capsys, tmp_path):
-    grape6(capsys, "--prefix", tmp_path)
-    assert names_in(grape6(capsys, "--prefix", tmp_path, "--remove", "--only", "g6")) == [
-        "lib/libg6.so",
-        "lib/pkgconfig/g6lib.pc",
+    before = tree(tmp_path)
+    grape6(capsys, "--prefix", tmp_path, "--only", "g6", "sapporo")
+    removed = [
+        names_in(grape6(capsys, "--prefix", tmp_path, "--remove", "--only", name))
+        for name in ("g6", "sapporo")
     ]
-    assert not os.path.lexists(tmp_path / "lib/libg6.so")
-    assert (tmp_path / "lib/libsapporo.so").exists()
+    assert removed[0] == [f"lib/libg6{x}.so" for x in ("", "a", "lx")] + ["lib/pkgconfig/g6lib.pc"]
+    assert removed[1][0] == "lib/libgrape6.so"  # with the last of those that need it
+    assert tree(tmp_path) == before
+
+
+def test_headers_of_others_are_left_out(capsys, tmp_path):
+    """As those of AMUSE's framework, which emulates a GRAPE-6."""
+    put(tmp_path, {"include/g6lib.h": "theirs"})
+    said = grape6(capsys, "--prefix", tmp_path, code=1)
+    assert names_in(said) == ["include/g6lib.h"]
+    grape6(capsys, "--prefix", tmp_path, "--only", "sapporo", "g6", "pg5", "starlab")
+    assert (tmp_path / "include/g6lib.h").read_text() == "theirs"
 
 
 def test_a_file_that_was_changed_is_left(capsys, tmp_path):
@@ -182,13 +193,21 @@ def test_a_file_is_no_prefix(capsys, tmp_path):
         assert said.startswith(f"grape6: {tmp_path}/file")
 
 
-@pytest.mark.parametrize("name", ["g6", "sapporo", "pg5"])
-def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name):
-    prefix = tmp_path / "prefix"
-    grape6(capsys, "--prefix", prefix, "--only", name)
-    source = tmp_path / "two.c"
-    source.write_text("#include <g6lib.h>\nint main(void) { return g6_npipes() == 48 ? 7 : 1; }\n")
-    program = tmp_path / "two"
+@pytest.mark.parametrize(
+    ("name", "header", "call"),
+    [
+        ("grape6", "g6lib", "g6_npipes()"),
+        ("g6", "stdio", "g6_npipes()"),
+        ("g6lx", "stdio", "g6_npipes()"),
+        ("sapporo", "stdio", "g6_npipes()"),
+        ("pg5", "gp5util", "g5_get_number_of_pipelines()"),
+    ],
+)
+def test_programs_link_by_each_name_and_run_anywhere(capsys, tmp_path, name, header, call):
+    """Those of old have no declarations."""
+    prefix, source, program = (tmp_path / name for name in ("prefix", "two.c", "two"))
+    grape6(capsys, "--prefix", prefix, "--only", name.removesuffix("lx"))
+    source.write_text(f"#include <{header}.h>\nint main(void) {{ return {call} == 48 ? 7 : 1; }}\n")
     where = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", f"-l{name}"]
-    subprocess.run(["gcc", source, "-o", program, *where], check=True)
+    subprocess.run(["gcc", "-std=gnu89", source, "-o", program, *where], check=True)
     assert subprocess.run([program], env={}, cwd="/", check=False).returncode == 7

@@ -59,7 +59,7 @@ def isas(python):
 
 
 def test_every_instruction_set_is_in_the_wheels_library(installed):
-    """There are kernels of each, and it finds in the processor what the library in the tree does."""
+    """Kernels of each are there, and those of this machine are found, as by the tree's library."""
     assert isas(installed.parents[3] / "bin/python") == isas(sys.executable)
     listed = run([tools.need("objdump"), "-d", installed / "lib/libgrape6.so"]).stdout
     for operation, register in (("mulps", "xmm"), ("vfmadd...ps", "ymm"), ("vfmadd...pd", "zmm")):
