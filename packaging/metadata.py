@@ -12,10 +12,13 @@ from pathlib import Path
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:)([^)\s]+)\)")
 
 
-def address():
+def address(root="."):
     """Of the repository, or None."""
-    found = re.search(r"^repository-code: (\S+)$", Path("CITATION.cff").read_text("utf-8"), re.M)
-    return found and found[1].strip("\"'/")
+    text = (Path(root) / "CITATION.cff").read_text(encoding="utf-8")
+    found = re.search(
+        r"""^repository-code: *["']?(https://[^\s"']+?)/?["']?$""", text, re.MULTILINE
+    )
+    return found and found[1]
 
 
 def readme(text, home, version):
@@ -40,7 +43,7 @@ def urls(home, version):
 def dynamic_metadata(_settings, project):
     """What scikit-build-core asks for."""
     home, version = address(), project["version"]
-    text = readme(Path("README.md").read_text("utf-8"), home, version)
+    text = readme(Path("README.md").read_text(encoding="utf-8"), home, version)
     return {
         "readme": {"content-type": "text/markdown", "text": text},
         "urls": urls(home, version),

@@ -1,7 +1,6 @@
 """A release, tried out: the sdist and the wheels in dist/ as they would be uploaded. Nothing is.
 
-    python packaging/release.py                  # make release
-    python packaging/release.py --ready v0.1.0   # may what this tag names be uploaded?
+    python packaging/release.py    # make release
 
 Wheels are built of the sdist, for each Python of this machine that is recent enough (python3.N on
 PATH or of pyenv), and linked for old systems by manylinux.cmake. Each is installed into a fresh
@@ -23,6 +22,8 @@ import sys
 import tarfile
 import time
 from pathlib import Path
+
+import ready
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -47,7 +48,8 @@ def run(command, **options):
 
 def pythons():
     """Path of each Python here that pyproject.toml names and that has headers, by its version."""
-    wanted = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', _read("pyproject.toml"))
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    wanted = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project)
     places = os.environ["PATH"].split(":") + glob.glob(f"{Path.home()}/.pyenv/versions/*/bin")
     test = "import sysconfig, sys; open(sysconfig.get_path('include') + '/Python.h'); sys.exit(7)"
     found = {}
@@ -140,43 +142,11 @@ def try_out(python, wheel, folder, expected):
         raise SystemExit(f"{wheel.name}: forces have other bits: {found}, not {expected}")
 
 
-# ---- words -------------------------------------------------------------------------
-
-
-def _read(name):
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
-def version():
-    return re.search(r'^__version__ = "(.*)"$', _read("grape6py/__init__.py"), re.MULTILINE)[1]
-
-
-def unready(tag=None):
-    """What is still to be written down before this version may be uploaded."""
-    number, missing = re.escape(version()), []
-    if tag not in (None, f"v{version()}"):
-        missing.append(f"grape6py/__init__.py: the version that the tag {tag} names")
-    date = re.search(rf"^## \[{number}\] - (\d{{4}}-\d\d-\d\d)$", _read("CHANGELOG.md"), re.M)
-    if not date:
-        missing.append(f"CHANGELOG.md: a heading ## [{version()}] - YEAR-MONTH-DAY")
-    cff = _read("CITATION.cff")
-    if not re.search(rf"^version: {number}$", cff, re.M):
-        missing.append(f"CITATION.cff: version: {version()}")
-    if not date or not re.search(f"^date-released: {date[1]}$", cff, re.M):
-        missing.append("CITATION.cff: date-released, the day that CHANGELOG.md has")
-    if not re.search(r"^repository-code: https://\S+$", cff, re.M):
-        missing.append("CITATION.cff: repository-code, the project's address")
-    return missing
-
-
 def _say(text):
     print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
 
 
 def main():
-    if "--ready" in sys.argv:
-        missing = unready(sys.argv[-1])
-        sys.exit("\n".join(["still missing:", *missing]) if missing else 0)
     for folder in (BUILD, DIST):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -189,8 +159,8 @@ def main():
         try_out(python, wheel, BUILD / f"environment-{number}", expected)
         _say(f"  {wheel.name}: used; bits as here for {', '.join(expected)}")
     print(run([sys.executable, "-m", "twine", "check", "--strict", *DIST.iterdir()]), end="")
-    if unready():
-        print("\n".join(["before an upload, write down:", *unready()]))
+    if missing := ready.missing():
+        print("\n".join(["before an upload:", *missing]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # For a package repository of your own, as packages/py_grape6py/package.py: docs/releasing.md.
-from spack.package import depends_on, license, variant, version
 from spack_repo.builtin.build_systems.python import PythonPackage
+
+from spack.package import depends_on, license, variant, version
 
 
 class PyGrape6py(PythonPackage):

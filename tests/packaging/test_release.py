@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tomllib
 
-import metadata
 import pytest
-import release
 
 import capi
 import grape6py
+import metadata
+import ready
+import release
 
 ROOT = capi.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -24,10 +25,10 @@ HOME = "https://example.org/some/grape6py"
 
 
 @pytest.fixture
-def ready(tmp_path, monkeypatch):
-    """A tree in which this version is ready for an upload; edit(name, old, new) spoils it."""
+def edit(tmp_path, monkeypatch):
+    """A tree in which this version is ready for an upload; edit(name, old, new) changes it."""
 
-    def edit(name, old, new):
+    def replace(name, old, new):
         text = (tmp_path / name).read_text()
         assert old in text
         (tmp_path / name).write_text(text.replace(old, new, 1))
@@ -36,14 +37,14 @@ def ready(tmp_path, monkeypatch):
     for name in ("CHANGELOG.md", "CITATION.cff", "README.md", "grape6py/__init__.py"):
         shutil.copy(ROOT / name, tmp_path / name)
     version = grape6py.__version__
-    edit("CHANGELOG.md", "## [Unreleased]\n", f"## [{version}] - 2031-02-03\n")
+    replace("CHANGELOG.md", "## [Unreleased]\n", f"## [{version}] - 2031-02-03\n")
     cff = (tmp_path / "CITATION.cff").read_text()
     cff = re.sub(r"^(date-released|repository-code):.*\n", "", cff, flags=re.MULTILINE)
-    added = f"date-released: 2031-02-03\nrepository-code: {HOME}\n"
+    added = f'date-released: 2031-02-03\nrepository-code: "{HOME}/"\n'
     (tmp_path / "CITATION.cff").write_text(cff + added)
-    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.setattr(ready, "ROOT", tmp_path)
     monkeypatch.chdir(tmp_path)
-    return edit
+    return replace
 
 
 # ---- versions ----------------------------------------------------------------------
@@ -62,26 +63,24 @@ def test_changelog_and_citation_have_this_version():
     assert tuple(map(int, version.split("."))) >= newest
 
 
-def test_a_version_is_ready_when_everything_has_it(ready):
-    assert release.unready() == release.unready(f"v{grape6py.__version__}") == []
+def test_a_version_is_ready_when_everything_has_it(edit):
+    assert ready.missing() == ready.missing(f"v{grape6py.__version__}") == []
 
 
 @pytest.mark.parametrize("file", ["CHANGELOG.md", "CITATION.cff", "grape6py/__init__.py"])
-def test_what_an_upload_lacks_is_named(ready, file):
+def test_what_an_upload_lacks_is_named(edit, file):
     version = grape6py.__version__
     edits = {"CHANGELOG.md": ("] - 2031-02-03", "]"),
-             "CITATION.cff": (f"repository-code: {HOME}", ""),
+             "CITATION.cff": ("repository-code:", "#"),
              "grape6py/__init__.py": (version, "9.9.9")}  # fmt: skip
-    ready(file, *edits[file])
-    missing = release.unready(f"v{version}")
-    assert missing
-    assert any(line.startswith(file) for line in missing)
+    edit(file, *edits[file])
+    assert any(line.startswith(file) for line in ready.missing(f"v{version}"))
 
 
 # ---- links -------------------------------------------------------------------------
 
 
-def test_links_of_the_readme_work_outside_the_tree(ready):
+def test_links_of_the_readme_work_outside_the_tree(edit):
     found = metadata.dynamic_metadata({}, {"version": "1.2.3"})
     links = re.findall(r"(!?)\[[^\]]*\]\(([^)]*)\)", found["readme"]["text"])
     assert len(links) > 10
@@ -94,8 +93,8 @@ def test_links_of_the_readme_work_outside_the_tree(ready):
     assert all(address.startswith(HOME) for address in found["urls"].values())
 
 
-def test_without_an_address_no_link_leads_nowhere(ready):
-    ready("CITATION.cff", f"repository-code: {HOME}", "")
+def test_without_an_address_no_link_leads_nowhere(edit):
+    edit("CITATION.cff", "repository-code:", "#")
     found = metadata.dynamic_metadata({}, {"version": "1.2.3"})
     assert found["urls"] == {}
     assert "](" not in found["readme"]["text"]

@@ -9,9 +9,9 @@ import zipfile
 from importlib.metadata import PathDistribution
 
 import pytest
-import release
 
 import packages
+import release
 import tools
 from grape6py import paths
 from variants import run

@@ -9,9 +9,9 @@ import sys
 import tarfile
 
 import pytest
-import release
 
 import capi
+import release
 import tools
 from once import made_once
 from variants import run
