@@ -4,7 +4,8 @@ Their sources come from the package index. These, their Python environment and t
 build/, where the next run finds them; the workers with this library are linked each time.
 
 Each code runs on one rank and on two. Of phiGRAPE's workers only `phigrape_worker_mpi` is parallel:
-AMUSE compiles those for a GPU or a GRAPE without MPI.
+AMUSE compiles those for a GPU or a GRAPE without MPI. It cannot add or remove particles, so that
+AMUSE 2025 has it no more.
 """
 
 import functools

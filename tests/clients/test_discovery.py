@@ -70,13 +70,13 @@ def test_configure_finds_the_libraries_of_the_environment(project, prefix, confi
         assert_uses(project / module, prefix)
 
 
-@pytest.mark.parametrize("folder", ["VIRTUAL_ENV", "PKG_CONFIG_PATH"])
-def test_configure_then_asks_pkg_config(project, prefix, configure_script, tmp_path, folder):
+@pytest.mark.parametrize(("folder", "path"), [("{}", ""), ("", "{}/lib/pkgconfig")])
+def test_configure_then_asks_pkg_config(project, prefix, configure_script, tmp_path, folder, path):
     alone = shutil.copytree(prefix, tmp_path / "alone", symlinks=True)
     for name in ("g6", "sapporo"):
         (alone / f"lib/lib{name}.so").unlink()
-    where = alone if folder == "VIRTUAL_ENV" else alone / "lib/pkgconfig"
-    said = configured(project, configure_script, **{folder: where})
+    said = configured(project, configure_script, VIRTUAL_ENV=folder.format(alone),
+                      PKG_CONFIG_PATH=path.format(alone))  # fmt: skip
     assert [flags.split()[-1] for flags in said] == ["-lgrape6", "-lgrape6"]
     for module in MODULES:
         assert_uses(project / module, alone)
