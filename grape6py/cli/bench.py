@@ -1,5 +1,7 @@
 """``grape6 bench direct``: pair interactions a second, through the C API.
 
+``grape6 bench`` alone measures one case a mode, in a few seconds.
+
 The j particles stay as they are and all arrays are made beforehand, so that what is
 timed is first half + last half. A pair is one (i, j) term of acc, jerk and pot.
 
@@ -28,8 +30,12 @@ VECTOR_BITS = {"avx512": 512, "avx2": 256, "base": 128}
 
 def add_parser(commands):
     """Add the subcommand to the argparse object `commands`."""
-    parser = commands.add_parser("bench", help="measure the speed")
-    kinds = parser.add_subparsers(metavar="what", required=True)
+    parser = commands.add_parser(
+        "bench",
+        help="measure the speed",
+        description="Without more words: the direct sum in each mode.",
+    )
+    kinds = parser.add_subparsers(metavar="[what]")
     direct = kinds.add_parser(
         "direct",
         help="the direct sum",
@@ -48,6 +54,18 @@ def add_parser(commands):
     add("--seconds", type=float, default=0.05, help="least length of a sample (0.05)")
     add("--json", action="store_true", help="print a JSON object")
     direct.set_defaults(run=run)
+    parser.set_defaults(run=lambda _: _standard(direct))
+
+
+def _standard(parser):
+    """Measure and print one case a mode, and say what more there is."""
+    for mode in SLOTS_PER_16_PAIRS:
+        run(parser.parse_args(["--precision", mode, "--samples", "5"]))
+    print(
+        "More: grape6 bench direct --help (numbers of particles, threads, instruction sets,\n"
+        "nearest neighbours, JSON). GPUs, trees, programs: folder benchmarks of the source tree."
+    )
+    return 0
 
 
 def run(options):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -276,6 +277,14 @@ def test_bench_speaks_to_people_too(capsys):
     line = output(capsys, "bench", "direct", "--n", "256", "--samples", "1", "--seconds", "0.001")
     assert "G pairs/s" in line
     assert "ni 256" in line
+
+
+def test_bench_alone_measures_each_mode_and_says_what_more_there_is(capsys):
+    *lines, more, _ = output(capsys, "bench").splitlines()
+    assert [re.search(r"mode (\w+), n 16384, .* G pairs/s", line)[1] for line in lines] == [
+        "grape", "double", "single"
+    ]  # fmt: skip
+    assert more.startswith("More: grape6 bench direct --help")
 
 
 # ---- the command itself ------------------------------------------------------------
