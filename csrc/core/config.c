@@ -23,11 +23,13 @@ static const struct client {
     {"bhtree", 16384, 0, 0, 0}, {"nbody4", 48, 0, 1, 0},      {"fdps", 48, 0, 1, 1},
 };
 
+static int in_file; /* what is read now stands in the configuration file */
+
 static void problem(const char *name, const char *value, const char *wanted)
 {
     if (!process->problem[0])
-        (void)snprintf(process->problem, sizeof process->problem, "%s=%.60s: it must be %s", name,
-                       value, wanted);
+        (void)snprintf(process->problem, sizeof process->problem, "%s=%.60s: it must be %s%s", name,
+                       value, wanted, in_file ? " (in the file of GRAPE6_CONFIG)" : "");
 }
 
 /* ---- values ------------------------------------------------------------------------- */
@@ -181,6 +183,7 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
         problem("GRAPE6_CONFIG", path, "a regular file of at most 64 kB that can be read");
         return;
     }
+    in_file = 1;
     while (number++, fgets(line, sizeof line, file)) {
         if (!strchr(line, '\n') && strlen(line) == sizeof line - 1) {
             bad_line(number, "of at most 510 characters");
@@ -208,6 +211,7 @@ static void read_config(const char *path, void (*use)(const char *name, const ch
             bad_line(number, "of the form name = value");
         }
     }
+    in_file = 0;
     if (ferror(file)) problem("GRAPE6_CONFIG", path, "a file that can be read");
     (void)fclose(file);
 }
@@ -225,7 +229,11 @@ static void use_other(const char *name, const char *value)
             take(p, value);
             return;
         }
-    problem("GRAPE6_CONFIG", name + 7, "a name of docs/environment.md");
+    if (!process->problem[0])
+        (void)snprintf(process->problem, sizeof process->problem,
+                       "%.60s, in the file of GRAPE6_CONFIG: it must be a name of "
+                       "docs/environment.md",
+                       name + 7);
 }
 
 void config_read(struct process_options *of_process, struct options *of_sessions)

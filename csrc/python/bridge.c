@@ -253,9 +253,9 @@ static void start_once(void)
             atomic_store(&process, (int)getpid());
             run(&start, !hosted);
         } else {
-            start.result = refuse(
-                G6X_E_NO_DEVICE,
-                "no NVIDIA driver (libcuda.so.1) here; the backends auto and cpu need none", NULL);
+            start.result =
+                refuse(G6X_E_NO_DEVICE,
+                       "no NVIDIA driver (libcuda.so.1) here; backend auto goes without", NULL);
         }
         code = (int)start.result;
         atomic_store(&tried, 1);

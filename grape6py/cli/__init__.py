@@ -5,6 +5,8 @@ A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or a
 """
 
 import argparse
+import difflib
+import os
 import sys
 
 from grape6py import __version__
@@ -18,16 +20,57 @@ def main(argv=None):
         prog="grape6", description="The GRAPE-6 host library in software."
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
-    commands = parser.add_subparsers(metavar="command", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     for module in (run, info, config, link, selftest, bench):
         module.add_parser(commands)
-    options = parser.parse_args(argv)
+    if argv is None:
+        _prepare_streams()
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        _refuse(commands.choices[options.command], unknown)
     try:
-        return options.run(options)
+        status = options.run(options)
+        sys.stdout.flush()
+        return status
     except Grape6Error as error:
         if not error.printed:
             print(f"grape6: {error}", file=sys.stderr)
         return 1
-    except BrokenPipeError:  # the reader went away, as in: grape6 info | head -1
-        sys.stderr.close()
+    except OSError as error:
+        place = error.filename or _stuck_output()
+        text = error.strerror or str(error)
+        if not isinstance(error, BrokenPipeError):  # the reader went away: grape6 info | head -1
+            print(f"grape6: {place}: {text}" if place else f"grape6: {text}", file=sys.stderr)
         return 1
+    except MemoryError as error:
+        print(f"grape6: out of memory: {error}", file=sys.stderr)
+        return 1
+
+
+def _prepare_streams():
+    """Paths are printed as the bytes that they are, and what is closed is /dev/null."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # or a file would take its number,
+        pass  # and messages go into it
+    os.close(number)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name) or os.fdopen(number, "w")
+        stream.reconfigure(encoding=sys.getfilesystemencoding(), errors="surrogateescape")
+        setattr(sys, name, stream)
+
+
+def _stuck_output():
+    """Name standard output if it cannot be written, and drop what would fail again at the exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "standard output"
+    return None
+
+
+def _refuse(parser, unknown):
+    """End with the message on arguments that a command has not, and what may have been meant."""
+    names = [name for action in parser._actions for name in action.option_strings]
+    near = difflib.get_close_matches(unknown[0].partition("=")[0], names, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")

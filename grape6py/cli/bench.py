@@ -102,6 +102,7 @@ def direct(options):
         precision=options.precision,
         threads=options.threads,
         isa=options.isa,
+        jerk=True,
     ) as session:
         session.set_particles(*model)
         threads = session.threads

@@ -46,7 +46,7 @@ def run(options):
         for name, value in values.items():
             print(f"{name + ':':11s} {value}")
     if not paths.LIBRARY.exists():
-        print(f"grape6: {paths.LIBRARY} does not exist, build it first", file=sys.stderr)
+        print(f"grape6: {paths.LIBRARY} does not exist: install the package again", file=sys.stderr)
         return 1
     return 0
 
@@ -60,7 +60,8 @@ def _write_interpreter(as_json):
     try:
         paths.INTERPRETER.write_text(text, encoding="utf-8")
     except OSError as error:
-        print(f"grape6: {error}; write these lines to that file:", file=sys.stderr)
+        why = f"{error.filename}: {error.strerror}"
+        print(f"grape6: {why}; write these lines to that file:", file=sys.stderr)
         print(text, end="")
         return 1
     if as_json:

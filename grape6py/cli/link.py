@@ -49,6 +49,8 @@ def run(options):
 
 
 def _put(prefix, options):
+    if not paths.LIBRARY.exists():
+        raise Grape6Error(f"{paths.LIBRARY} does not exist: install the package again")
     files = _files(prefix.folder, options.only or NAMES)
     foreign = prefix.foreign(files)
     if foreign and not options.force:

@@ -27,7 +27,11 @@ FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their
 def add_parser(commands):
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
-        "run", help="integrate a cluster or galaxies", description=__doc__, epilog=_EPILOG
+        "run",
+        help="integrate a cluster or galaxies",
+        description=__doc__,
+        epilog=_EPILOG,
+        usage="grape6 run [-h] [MODEL | FILE] [options]",
     )
     add = parser.add_argument
     add(
@@ -100,13 +104,7 @@ def run(options):
     with warnings.catch_warnings():
         warnings.simplefilter("always", Grape6Warning)
         warnings.showwarning = say
-        try:
-            return integrate(options)
-        except BrokenPipeError:
-            raise  # main's
-        except OSError as error:
-            print(f"grape6: {error}", file=sys.stderr)
-            return 1
+        return integrate(options)
 
 
 def _kind(name, convert, good, wish):
@@ -125,7 +123,7 @@ def _kind(name, convert, good, wish):
     return kind
 
 
-_whole = _kind("whole", int, lambda value: value > 0, "a whole number above zero")
+_whole = _kind("whole", int, lambda value: 0 < value < 2**31, "a whole number from 1 to 2147483647")
 _seed = _kind("seed", int, lambda value: value >= 0, "a whole number, at least zero")
 _threads = _kind("threads", int, lambda v: 0 <= v <= 1024, "a whole number from 0 to 1024")
 _positive = _kind("positive", float, lambda v: 0 < v < math.inf, "a number above zero")

@@ -114,7 +114,7 @@ class _Integration:
             if wrong:
                 o.parser.error(f"{_spelt(wrong)}: of a model, and {o.start} is a file")
             particles = snapshot.read_snapshot(o.start)
-            name = f"{Path(o.start).name}, N = {len(particles.mass)}"
+            name = f"{_name(o.start)}, N = {len(particles.mass)}"
             eps = o.eps or 0.0
         if not len(particles.mass):
             raise ArgumentError(f"{o.start} has no bodies")
@@ -140,7 +140,7 @@ class _Integration:
         self._history = [record for record in records if record["time"] < self.cluster.time]
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
-        name = f"{Path(o.start).name}, N = {self.cluster.n}"
+        name = f"{_name(o.start)}, N = {self.cluster.n}"
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),
@@ -270,6 +270,11 @@ def _given(options, names):
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _name(path):
+    """A file's name as text that HDF5 and matplotlib take, whatever its bytes are."""
+    return Path(path).name.encode("utf-8", "replace").decode()
+
+
 def _spelt(names):
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
@@ -300,5 +305,8 @@ def _without_nan(value):
 def _check_place(path):
     """Make the folder of a file to be written, and refuse now what would fail hours later."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ArgumentError(f"{path} cannot be written")
+    if path.is_dir():
+        raise ArgumentError(f"{path} is a folder: name a file in it")
+    place = path if path.exists() else path.parent
+    if not os.access(place, os.W_OK):
+        raise ArgumentError(f"{path} cannot be written: no permission to write to {place}")

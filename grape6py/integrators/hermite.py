@@ -127,7 +127,7 @@ class Hermite(Integration):
         return settings | {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
 
     def _open(self, mass, backend, precision, threads):
-        self._forces = Grape6(backend=backend, precision=precision, threads=threads)
+        self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
         self._options = {"backend": backend, "threads": threads}
         rule = (self._settings["eta"], *limits(self._settings))
         passes, eps = self._settings["passes"], self._settings["eps"]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grape6py import reference
+from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
 
 
@@ -60,7 +61,7 @@ def generator(seed):
 
 def check_size(n, rescale):
     """Raise ArgumentError if a sphere cannot have n bodies."""
-    if n < 1:
+    if validate.integer("n", n) < 1:
         raise ArgumentError(f"n = {n}: a model needs at least one body")
     if rescale and n < 2:
         raise ArgumentError("rescale needs at least two bodies, one has no energy")

@@ -1,0 +1,92 @@
+"""The command line where little is as usual: closed or full streams, odd names, mistakes."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import capi
+from grape6py import paths
+from grape6py.cli import main, selftest
+from runs import COMMAND, process, times
+
+QUICK = ["--n", "20", "--t-end", "0.01"]
+
+
+def started(folder, redirections, *words, **env):
+    """A finished run from a shell: its exit status and its stderr."""
+    command = ["sh", "-c", f'exec "$@" {redirections}', "sh", *COMMAND, *QUICK, *words]
+    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "PYTHONUNBUFFERED": "", **env})
+    done = subprocess.run(
+        command, cwd=folder, env=env, check=False, timeout=60, capture_output=True
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_run_with_closed_streams_writes_its_files_and_nothing_into_them(here):
+    code, _ = started(here, "<&- >&- 2>&-", "--out", "a.h5", GRAPE6_LOG="info")
+    assert code == 0
+    assert times("a.h5")[-1] == 0.01
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_behind_stdout_is_one_line(here, unbuffered):
+    code, err = started(here, ">/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert code == 1
+    assert err.startswith(b"grape6: ")
+    assert err.endswith(b"No space left on device\n")
+    assert err.count(b"\n") == 1
+
+
+def test_a_reader_that_goes_away_ends_the_run_without_a_word(here):
+    assert started(here, "| true") == (0, b"")
+
+
+def test_names_that_are_no_text_are_printed_as_they_are(here):
+    shutil.copy(paths.SNAPSHOT, here / os.fsdecode(b"b\xff.dat"))
+    words = ["b\udcff.dat", "--out", "\udcff.h5", "--plot", "\udcff.png"]
+    done = subprocess.run([*COMMAND, *QUICK[2:], *words], capture_output=True, check=False,
+                          env=capi.clean_environment({"PYTHONPATH": str(capi.ROOT)}))  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"written: \xff.h5\nwritten: \xff.png\n" in done.stdout
+
+
+def test_a_client_that_uses_no_jerk_does_not_take_it_from_a_run(here):
+    done = process(*QUICK, folder=here, GRAPE6_CLIENT="bhtree")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_cannot_be_opened_is_named_with_the_reason(here, capsys):
+    (here / "folder").mkdir()
+    for words, text in [
+        ("folder", "folder: Is a directory"),
+        ("--out folder", "folder is a folder: name a file in it"),
+        ("--out /proc/none/a.h5", "/proc/none: No such file or directory"),
+    ]:
+        assert main(["run", *words.split()]) == 1
+        assert capsys.readouterr().err == f"grape6: {text}\n"
+
+
+def test_too_large_a_model_is_one_line(capsys, monkeypatch):
+    def draw(*_):
+        raise MemoryError("128 TiB")
+
+    monkeypatch.setattr(selftest, "judge", draw)
+    assert main(["selftest"]) == 1
+    assert capsys.readouterr().err == "grape6: out of memory: 128 TiB\n"
+
+
+@pytest.mark.parametrize(("words", "hint"), [
+    ("run king --tend 3", "--tend 3 (did you mean --t-end?)"),
+    ("run king -n 9", "-n 9 (did you mean --n?)"),
+    ("run plummer 1024", "1024"), ("info --jsn", "--jsn (did you mean --json?)"),
+    ("bench direct --thread=1 --fast", "--fast"),
+])  # fmt: skip
+def test_a_misspelt_option_is_named_with_the_nearest_one(capsys, words, hint):
+    with pytest.raises(SystemExit) as caught:
+        main(words.split())
+    assert caught.value.code == 2
+    usage, line = capsys.readouterr().err.splitlines()
+    assert usage.startswith(f"usage: grape6 {words.split()[0]}")
+    assert line.endswith(f"error: unrecognized arguments: {hint}")
