@@ -9,10 +9,12 @@ import pytest
 from grape6py import paths
 from grape6py.cli import link, main
 
-LINKED = """lib/libgrape6.so lib/libg6.so lib/libg6a.so lib/libg6lx.so lib/libsapporo.so lib/libpg5.so lib/pkgconfig/grape6.pc
-    lib/pkgconfig/g6lib.pc lib/pkgconfig/sapporo_light.pc include/g6lib.h include/g5lib.h
-    include/g6lib.f90 include/gp5util.h share/grape6/grape.sh lib/cmake/grape6/grape6Config.cmake
-    lib/cmake/grape6/grape6Config-release.cmake lib/cmake/grape6/grape6ConfigVersion.cmake
+LINKED = """
+    lib/libgrape6.so lib/libg6.so lib/libg6a.so lib/libg6lx.so lib/libsapporo.so lib/libpg5.so
+    lib/pkgconfig/grape6.pc lib/pkgconfig/g6lib.pc lib/pkgconfig/sapporo_light.pc
+    lib/cmake/grape6/grape6Config.cmake lib/cmake/grape6/grape6Config-release.cmake
+    lib/cmake/grape6/grape6ConfigVersion.cmake
+    include/g6lib.h include/g5lib.h include/g6lib.f90 include/gp5util.h share/grape6/grape.sh
     """.split()
 THEIRS = {"lib/libg6.so": "another library", "lib/pkgconfig/other.pc": "x", "include/a.h": "y"}
 
