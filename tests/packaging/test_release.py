@@ -123,7 +123,9 @@ def test_wheels_are_built_for_every_python_that_is_named():
     tags = [f"cp{version.replace('.', '')}" for version in SUPPORTED]
     assert sorted(found) == sorted(f"{tag}-manylinux_{machine}" for tag in tags
                                    for machine in ("x86_64", "aarch64"))  # fmt: skip
-    assert f"{sys.version_info.major}.{sys.version_info.minor}" in release.pythons()
+    tools.need_bridge()  # so there are headers
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert own in release.pythons() or own not in SUPPORTED
 
 
 def test_the_workflow_is_one():
