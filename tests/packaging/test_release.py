@@ -16,6 +16,7 @@ import grape6py
 import metadata
 import ready
 import release
+import tools
 
 ROOT = capi.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
