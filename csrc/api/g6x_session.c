@@ -10,6 +10,7 @@
 #include "util/fpenv.h"
 #include "g6lib.h"
 #include "session/output.h"
+#include "core/device.h"
 #include "core/hermite.h"
 #include "session/registry.h"
 
@@ -280,6 +281,11 @@ int g6x_error_printed(int clusterid)
     session_registry_fault(clusterid, &f);
     return f.printed;
 }
+
+int g6x_runs_python(void);
+/* For the package: 1 if this thread is in Python code that the library has called, with its locks
+ * held. What Python's garbage collector finds there must not be closed yet. */
+int g6x_runs_python(void) { return python_bridge_runs(); }
 
 double g6x_fma_rate(int isa, int mode);
 /* For benchmarks: FMA instructions on full vectors that one thread issues a second. */

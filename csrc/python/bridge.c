@@ -34,6 +34,7 @@ static char text[DEVICE_TEXT];
 static _Atomic int embedded; /* Python is started here, and not by the host */
 static const struct bridge *python;
 static struct interpreter found;
+static _Thread_local int depth; /* of calls into Python */
 
 static const char FORKED[] = "a forked child cannot use the device";
 static const char FAILED[] = "Python failed; stderr may say why";
@@ -134,6 +135,7 @@ static void *perform(void *argument)
 {
     struct errand *e = argument;
     (void)fesetenv(FE_DFL_ENV);
+    depth++;
     switch (e->what) {
     case OPEN: e->result = python->open(e->count, e->device); break;
     case KERNELS:
@@ -145,6 +147,7 @@ static void *perform(void *argument)
     case CLOSE: e->result = python->close(e->device, e->count); break;
     default: e->result = try_to_start(e->library);
     }
+    depth--;
     return NULL;
 }
 
@@ -263,6 +266,8 @@ static void start_once(void)
     (void)pthread_mutex_unlock(&mutex);
     python_gil_acquire(state);
 }
+
+int python_bridge_runs(void) { return depth > 0; }
 
 static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};
 

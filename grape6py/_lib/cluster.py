@@ -21,6 +21,7 @@ TREE_ROWS = 2**22
 # Far above the ids that programs use, which are 0 or the number of an MPI rank.
 _new_ids = itertools.count(1_000_000)
 _released_ids = collections.deque()
+_forgotten = collections.deque()  # to be closed, and then released
 
 
 class Forces(NamedTuple):
@@ -93,9 +94,11 @@ class Board:
 
     def _open(self):
         if self._backend is None:
-            self.check(lib.g6_open(self.cluster))
+            code = lib.g6_open(self.cluster)
         else:
-            self.check(lib.g6x_open(self.cluster, self._backend))
+            code = lib.g6x_open(self.cluster, self._backend)
+        _close_forgotten()
+        self.check(code)
         for name, value in self._options.items():
             self.set_option(name, value)
 
@@ -221,5 +224,18 @@ def chunks(ni, nj, pairs=None, rows=None):
 
 
 def _release(cluster):
-    lib.g6_close(cluster)
-    _released_ids.append(cluster)
+    """Close a cluster.
+
+    The garbage collector may call this inside a call of the library that has called Python, whose
+    locks are held: then it is closed later.
+    """
+    _forgotten.append(cluster)
+    if not lib.g6x_runs_python():
+        _close_forgotten()
+
+
+def _close_forgotten():
+    while _forgotten:
+        cluster = _forgotten.popleft()
+        lib.g6_close(cluster)
+        _released_ids.append(cluster)

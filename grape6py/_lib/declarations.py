@@ -41,8 +41,12 @@ ffi = cffi.FFI()
 ffi.cdef(without_comments(paths.HEADER.read_text(encoding="ascii")))
 # Not in the header: independent fused multiply-add vector instructions a second that one thread
 # issues with the kernel of an instruction set and a mode, 0 if the machine lacks it; 1 if the last
-# error of a cluster has been printed.
-ffi.cdef("double g6x_fma_rate(int isa, int mode); int g6x_error_printed(int clusterid);")
+# error of a cluster has been printed; 1 in Python code that the library has called.
+ffi.cdef("""
+double g6x_fma_rate(int isa, int mode);
+int g6x_error_printed(int clusterid);
+int g6x_runs_python(void);
+""")
 constants = ffi.dlopen(None)
 
 BACKENDS, ISAS = _with_prefix("G6X_BACKEND_"), _with_prefix("G6X_ISA_")

@@ -296,3 +296,25 @@ made = [Leapfrog(*(cupy.on(0, array[:200]) for array in (MASS, POS, VEL)), backe
 print(*(galaxy.pos.device.id for galaxy in made))
 """
     assert run(script, "0,1") == ["0 0 0", ""]
+
+
+def test_a_session_that_is_forgotten_while_another_opens_is_closed_after_that(run):
+    """Python's garbage collector finds it inside the call, which holds the library's locks."""
+    lines = run("""
+import fake_device, gc
+from grape6py._lib import cluster
+found = fake_device.Device.kernels
+def kernels(self, *wanted):
+    gc.collect()
+    print(cluster._forgotten)
+    return found(self, *wanted)
+gc.disable()
+one = filled("grape")
+number, circle = one._board.cluster, [one]
+circle.append(circle)
+del one, circle
+fake_device.Device.kernels = kernels
+with filled("double") as other:
+    print(other.forces().pot.max() < 0, number in cluster._released_ids, cluster._forgotten)
+""", "0")  # fmt: skip
+    assert (lines[0], lines[-2]) == ("deque([1000000])", "True True deque([])")
