@@ -25,8 +25,9 @@ def test_forces_are_those_of_a_direct_sum(board5, n):
 
 @pytest.fixture
 def precision(request):
-    """Of clusters to come."""
+    """Of clusters to come: set on a number that is not open, as another test may have left it."""
     key = capi.CONSTANTS["G6X_PRECISION"]
+    capi.call("g6_close", 0)
     assert capi.call("g6x_set_int", 0, key, capi.MODES[request.param]) == 0
     yield
     assert capi.call("g6x_set_int", 0, key, 0) == 0
