@@ -142,7 +142,7 @@ static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cu
 
 static int start_backend(struct session *s, int backend)
 {
-    static char told[ERROR_TEXT]; /* the registry is locked */
+    static char printed[ERROR_TEXT]; /* the registry is locked */
     struct fault quiet = {.quiet = 1};
     s->options = *options_initial_values();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
@@ -155,8 +155,8 @@ static int start_backend(struct session *s, int backend)
     if (any || wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE) {
         const int code = open_cuda(s, any ? &quiet : &process_fault);
         if (!code || !any) return code;
-        if (strcmp(told, quiet.text) != 0) error_info("no GPU is used: %.200s", quiet.text);
-        memcpy(told, quiet.text, sizeof told);
+        if (strcmp(printed, quiet.text) != 0) error_info("no GPU is used: %.200s", quiet.text);
+        memcpy(printed, quiet.text, sizeof printed);
     }
     s->backend = kind[0];
     return s->backend->open(&s->options, 0, &s->state, &process_fault);

@@ -198,17 +198,17 @@ static int reserve(struct octree *t, int ni, struct fault *f)
     const size_t n = (size_t)ni;
     free_targets(t);
     t->row = memory_zeroed(6 * n * sizeof *t->row);
-    double *capacity = memory_zeroed((14 + NSUM) * n * sizeof *capacity);
-    t->x = (double (*)[3])(void *)capacity;
+    double *buffer = memory_zeroed((14 + NSUM) * n * sizeof *buffer);
+    t->x = (double (*)[3])(void *)buffer;
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
-    if (!t->row || !capacity || !t->rows_of_i) {
+    if (!t->row || !buffer || !t->rows_of_i) {
         free_targets(t);
         return tree_backend_no_memory(f, "i particles", ni);
     }
     t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
     t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
     t->v = t->x + n, t->acc = t->v + n, t->jerk = t->acc + n;
-    t->eps2 = capacity + 12 * n, t->pot = t->eps2 + n;
+    t->eps2 = buffer + 12 * n, t->pot = t->eps2 + n;
     for (int k = 0; k < NSUM; k++) t->sum[k] = t->pot + (size_t)(k + 1) * n;
     t->capacity = ni;
     return 0;

@@ -5,6 +5,7 @@ kept elsewhere (``_lib/address_table.py``).
 """
 
 import collections
+import contextlib
 import itertools
 import weakref
 from typing import NamedTuple
@@ -235,7 +236,8 @@ def _release(cluster):
 
 
 def _close_forgotten():
-    while _forgotten:
-        cluster = _forgotten.popleft()
-        lib.g6_close(cluster)
-        _released_ids.append(cluster)
+    with contextlib.suppress(IndexError):  # none, or another thread has taken the last
+        while True:
+            cluster = _forgotten.popleft()
+            lib.g6_close(cluster)
+            _released_ids.append(cluster)

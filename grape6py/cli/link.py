@@ -49,6 +49,8 @@ def run(options):
 
 
 def _put(prefix, options):
+    if (prefix.folder / "lib").resolve() == paths.LIBRARY_DIR:
+        raise Grape6Error(f"{prefix.folder} is the package's own folder: name another by --prefix")
     if not paths.LIBRARY.exists():
         raise Grape6Error(f"{paths.LIBRARY} does not exist: install the package again")
     files = _files(prefix.folder, options.only or NAMES)

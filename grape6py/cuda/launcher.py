@@ -13,7 +13,7 @@ class GPU:
 
         self.xp = cupy
         self._kernels, self._modules = {}, {}
-        self.rooms = {}  # of trees' lists, by setting and size: see cuda/tree/settings.py
+        self.capacities = {}  # of trees' lists, by setting and size: see cuda/tree/settings.py
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""

@@ -188,6 +188,13 @@ def test_a_broken_record_is_named(capsys, tmp_path):
     assert "share/grape6/linked.json is broken" in grape6(capsys, "--prefix", tmp_path, code=1)
 
 
+def test_the_packages_own_folder_is_refused(capsys):
+    """By force, the library would become a link to itself."""
+    said = grape6(capsys, "--prefix", paths.PREFIX, "--force", code=1)
+    assert "the package's own folder" in said
+    assert not paths.LIBRARY.is_symlink()
+
+
 def test_a_file_is_no_prefix(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     for options in ([], ["--force"]):

@@ -146,7 +146,7 @@ def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_gp
 def test_how_long_lists_are_at_first_changes_no_digit(tree_gpu, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
     right = sums(tree_gpu, pos, mass)
-    longest = settings.Rooms.of(settings.Setting(0.6)).longest
+    longest = settings.Capacities.of(settings.Setting(0.6)).longest
     monkeypatch.setattr(fake_gpu_tree, "LEAST_SLOTS", 3)
     monkeypatch.setattr(fake_gpu_tree, "LEAST_LISTS", 16)
     monkeypatch.setattr(fake_gpu_tree, "SLOT_LISTS", 16)
@@ -155,8 +155,8 @@ def test_how_long_lists_are_at_first_changes_no_digit(tree_gpu, monkeypatch):
     tree_gpu.launched.clear()
     short = sums(tree_gpu, pos, mass)
     assert tree_gpu.launched.count("tree_groups_of_kind") > 50
-    (rooms,) = tree_gpu.rooms.values()
-    assert rooms.groups == [8, 8, 8]
+    (capacities,) = tree_gpu.capacities.values()
+    assert capacities.groups == [8, 8, 8]
     lengthened = sums(tree_gpu, pos, mass)
     for again in short, lengthened:
         assert all(np.array_equal(a, b) for a, b in zip(again[:2], right[:2], strict=True))
@@ -174,8 +174,8 @@ def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_on
     def meanwhile(name, *rest):
         launch(name, *rest)
         if name == "tree_walk_supers":
-            (rooms,) = tree_gpu.rooms.values()
-            rooms.large = [9000, 0, 9000]
+            (capacities,) = tree_gpu.capacities.values()
+            capacities.large = [9000, 0, 9000]
 
     monkeypatch.setattr(tree_gpu, "launch", meanwhile)
     found = sums(tree_gpu, pos, mass)

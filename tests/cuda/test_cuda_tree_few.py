@@ -103,7 +103,7 @@ def test_lists_that_are_too_long_lead_to_parts(tree_gpu, monkeypatch):
     sample, chosen = moving("clustered"), some(N, FEW)
     exact = reference.direct_sum(*sample, eps2=1e-4).acc[chosen]
     monkeypatch.setattr("grape6py.cuda.tree.settings.LONGEST", (0.2, 0.2, 0.3))
-    tree_gpu.rooms.clear()
+    tree_gpu.capacities.clear()
     tree_gpu.launched.clear()
     acc, *_ = sums(tree_gpu, sample, 0.5, 5, 0.01, chosen)
     assert {"tree_near_eights", "tree_near_singles"} < set(tree_gpu.launched)
@@ -113,8 +113,8 @@ def test_lists_that_are_too_long_lead_to_parts(tree_gpu, monkeypatch):
 def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_gpu, monkeypatch):
     sample, chosen = moving("plummer"), some(N, FEW)
     first = sums(tree_gpu, sample, 0.6, 5, 0.01, chosen)
-    (rooms,) = tree_gpu.rooms.values()
-    rooms.groups = [2 * n for n in rooms.groups]
+    (capacities,) = tree_gpu.capacities.values()
+    capacities.groups = [2 * n for n in capacities.groups]
 
     def full(self, **sizes):
         if "lists_2" in sizes:
@@ -126,7 +126,7 @@ def test_after_a_want_of_memory_lists_are_as_short_as_at_first(tree_gpu, monkeyp
         patch.setattr(workspace.Workspace, "cut", full)
         with pytest.raises(MemoryError):
             sums(tree_gpu, sample, 0.6, 5, 0.01, chosen)
-    assert not tree_gpu.rooms
+    assert not tree_gpu.capacities
     again = sums(tree_gpu, sample, 0.6, 5, 0.01, chosen)
     assert np.array_equal(first[0], again[0])
 
@@ -136,10 +136,10 @@ def test_targets_far_away_feel_the_whole(tree_gpu, distance, monkeypatch):
     """In groups that are as wide as they are far: one expansion is all there is of the force."""
     sample = moving("plummer")
     at = np.random.default_rng(8).normal(2, 1, (FEW, 3)) * distance
-    tree_gpu.rooms.clear()
+    tree_gpu.capacities.clear()
     acc, _, _, counts = sums(tree_gpu, sample, 0.5, 5, 0.01, targets=at)
-    (rooms,) = tree_gpu.rooms.values()
-    shortened(monkeypatch, tree_gpu, [3000, 0, 3000], [1, 1, 1], rooms.longest)
+    (capacities,) = tree_gpu.capacities.values()
+    shortened(monkeypatch, tree_gpu, [3000, 0, 3000], [1, 1, 1], capacities.longest)
     again = sums(tree_gpu, sample, 0.5, 5, 0.01, targets=at)
     assert np.array_equal(acc, again[0])
     assert counts == again[3]

@@ -102,7 +102,7 @@ class FakeGpu:
     or of fake_arrays.py."""
 
     def __init__(self, library, xp=np):
-        self._library, self.xp, self.rooms = library, xp, {}
+        self._library, self.xp, self.capacities = library, xp, {}
         self.launched = []  # names of kernels
 
     def add(self, file, precision, names):

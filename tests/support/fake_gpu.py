@@ -104,10 +104,12 @@ def relative(found, right):
     return rows(found - right) / rows(right)
 
 
-def shortened(monkeypatch, fake_gpu, *rooms):
+def shortened(monkeypatch, fake_gpu, *capacities):
     """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
-    fake_gpu.rooms.clear()
-    monkeypatch.setattr(settings.Rooms, "of", lambda *_: settings.Rooms(*([*r] for r in rooms)))
+    fake_gpu.capacities.clear()
+    monkeypatch.setattr(
+        settings.Capacities, "of", lambda *_: settings.Capacities(*([*r] for r in capacities))
+    )
 
 
 def assert_equal_bits(found, expected):

@@ -8,7 +8,7 @@ import numpy as np
 
 from grape6py.cuda.job import pieces
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
-from grape6py.cuda.tree.settings import Counts, Rooms, longer
+from grape6py.cuda.tree.settings import Capacities, Counts, longer
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least
@@ -60,12 +60,12 @@ class Octree(TreeCells):
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
         which = setting.theta, setting.order, self._few, ni.bit_length()
-        self._rooms = self._gpu.rooms.setdefault(which, Rooms.of(setting, self._few))
+        self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         while True:
             try:
                 status = self._sum()
             except MemoryError:
-                self._gpu.rooms.pop(which, None)  # grown, perhaps: the next sum asks for less
+                self._gpu.capacities.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
             if status.unresolved:
                 self.unresolved = True
@@ -76,7 +76,7 @@ class Octree(TreeCells):
             if self._enough_room(status):
                 break
         most = self._entries(LEAST_LISTS)
-        self._rooms.lengthen(
+        self._capacities.lengthen(
             self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
         )
         if status.close:
@@ -137,7 +137,7 @@ class Octree(TreeCells):
         if not enough:  # else kernels to come would take them for longer than they are
             job.again_room = max(job.again_room, 2 * max(status.again))
             job.close_room = max(job.close_room, 2 * status.close)
-        self._rooms.enlarge(status.need_large)
+        self._capacities.enlarge(status.need_large)
         short = (
             want > room for want, room in zip(status.need_large, job.level[0].room, strict=True)
         )
@@ -156,16 +156,20 @@ class Octree(TreeCells):
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
         job.hypers, job.supers = pieces(large, numbers.IN_HYPER), pieces(large, numbers.IN_SUPER)
         sizes = [job.hypers, job.supers, groups]
-        wide, small, longest = self._rooms.large, self._rooms.groups, self._rooms.longest
+        wide, small, longest = (
+            self._capacities.large,
+            self._capacities.groups,
+            self._capacities.longest,
+        )
         batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
         job.slots = min(ni, max(self._entries(SLOT_LISTS) // sum(longest), LEAST_SLOTS))
-        rooms = [wide, wide, small, longest]
+        capacities = [wide, wide, small, longest]
         counts = [*sizes, job.slots]
         lists = [*sizes[:2], batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
         wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
         for level in range(4):
-            sizes = self._level_bytes(level, counts[level], lists[level], rooms[level])
+            sizes = self._level_bytes(level, counts[level], lists[level], capacities[level])
             wanted |= {f"{name}_{level}": size for name, size in sizes.items()}
         # Lists of groups have served when those of other kinds are made.
         wanted["lists_2"] = max(wanted["lists_2"], wanted.pop("lists_3"))
@@ -175,7 +179,7 @@ class Octree(TreeCells):
         again = ffi.cast("int32_t *", at["again"])
         job.again = [again + job.again_room * kind for kind in range(numbers.KINDS)]
         for level in range(4):
-            self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, rooms[level])
+            self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, capacities[level])
         job.kind, job.first_slot = numbers.GROUPS, 0
         self.launch("tree_begin", 1, 32)
         if not job.from_root:
@@ -238,7 +242,7 @@ class Octree(TreeCells):
             if firsts:
                 status = self._read_status()
         if count := min(status.again[numbers.LONG_SINGLES], job.again_room):
-            self._long_singles(count, longer(self._rooms.longest, status.need_singles))
+            self._long_singles(count, longer(self._capacities.longest, status.need_singles))
             status = self._read_status()
         return status
 

@@ -30,7 +30,7 @@ class Setting:
 
 
 @dataclass
-class Rooms:
+class Capacities:
     """Entries of lists: local, point and leaf, enough for most groups of a setting.
 
     They grow where they are short, for later sums as well, and those that other threads make
@@ -70,6 +70,8 @@ class Rooms:
             ]
 
 
-def longer(rooms, need):
-    """Rooms that hold as much, and more where they did not."""
-    return [room if want <= room else want * 5 // 4 for room, want in zip(rooms, need, strict=True)]
+def longer(capacities, need):
+    """Capacities that hold as much, and more where they did not."""
+    return [
+        room if want <= room else want * 5 // 4 for room, want in zip(capacities, need, strict=True)
+    ]
