@@ -54,7 +54,7 @@ int session_force_reserve(struct session *s, int ni)
 
 /* ---- firsthalf ------------------------------------------------------------------ */
 
-/* The arrays of a caller of firsthalf. */
+/* The arrays of a caller of firsthalf; h2 may be NULL: nobody has neighbours. */
 struct arrays {
     struct force_call *call;
     const int *index;
@@ -70,7 +70,10 @@ static void copy_targets(void *arrays, int first, int count)
     const size_t n = (size_t)count;
     if (!count) return; /* then there may be no arrays */
     memcpy(c->index + first, from->index + first, n * sizeof *c->index);
-    memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
+    if (from->h2)
+        memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
+    else
+        for (int i = first; i < first + count; i++) c->h2[i] = -1.0;
     memcpy(c->x + first, from->x + first, n * sizeof *c->x);
     memcpy(c->v + first, from->v + first, n * sizeof *c->v);
     memset(c->invalid + first, 0, n);
@@ -212,34 +215,47 @@ int session_force_fall_back(struct session *s, int code)
     return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
 
-int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
-                        const double (*v)[3], const double *eps2, int each, const double *h2)
+static int first_half(struct session *s, int nj, int ni, struct arrays *from, const double *eps2,
+                      int each, int lacks)
 {
     struct force_call *c = &s->call;
     c->made = 0;
-    int code = session_force_check(s, nj, ni, !index || !x || !v || !eps2 || !h2);
+    int code = session_force_check(s, nj, ni, lacks);
     if (!code) code = session_force_reserve(s, ni);
     session_force_new(s, nj, ni);
     if (!code) code = copy_softening(s, eps2, each);
-    struct arrays arrays = {c, index, x, v, h2, INT_MAX};
     if (!code) {
-        fenv_t host;
+        struct fpenv host;
         fpenv_enter(&host);
-        code = begin(s, nj, &arrays);
-        if (code && !session_force_fall_back(s, code)) code = begin(s, nj, &arrays);
+        code = begin(s, nj, from);
+        if (code && !session_force_fall_back(s, code)) code = begin(s, nj, from);
         fpenv_leave(&host);
     }
-    const int bad = atomic_load(&arrays.first_bad);
+    const int bad = atomic_load(&from->first_bad);
     if (!code && bad != INT_MAX) {
         c->invalid_rows = 1;
         (void)error_set(&s->fault, G6X_E_I_NAN,
                         "NaN or Inf in i particle %d (index %d); its force is NaN", bad,
-                        index[bad]);
+                        from->index[bad]);
     }
     c->code = code;
     s->calls++;
     s->full_calls += ni == options_process()->npipes;
     return code ? code : c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
+                        const double (*v)[3], const double *eps2, int each, const double *h2)
+{
+    struct arrays from = {&s->call, index, x, v, h2, INT_MAX};
+    return first_half(s, nj, ni, &from, eps2, each, !index || !x || !v || !eps2 || !h2);
+}
+
+int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
+                              const double (*x)[3], const double (*v)[3], double eps2)
+{
+    struct arrays from = {&s->call, index, x, v, NULL, INT_MAX};
+    return first_half(s, nj, ni, &from, &eps2, 0, 0);
 }
 
 /* ---- lasthalf ------------------------------------------------------------------- */
@@ -307,7 +323,7 @@ void session_force_warn(struct session *s, int64_t coincidences)
 int session_force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
-    fenv_t host;
+    struct fpenv host;
     int verified = 0;
     if (c->jerk) want |= WANT_JERK;
     if (c->done && (c->done & want) == want) return 0;
@@ -357,7 +373,7 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
     } else if (c->code) {
         code = c->code;
     }
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     if (!code) {
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};

@@ -28,7 +28,7 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
     if (c->code) return c->code;
     if (c->invalid[pipe]) return G6X_E_I_NAN;
     if (MISTAKE(lists_empty)) return 0;
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
     if (code && !session_force_resume(s, code))

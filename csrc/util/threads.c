@@ -66,7 +66,7 @@ static void wait_to_be_asked(struct worker *w)
 static void *worker_main(void *argument)
 {
     struct worker *w = argument;
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     for (;;) {
         wait_to_be_asked(w);
