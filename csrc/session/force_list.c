@@ -30,9 +30,11 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
     if (MISTAKE(lists_empty)) return 0;
     struct fpenv host;
     fpenv_enter(&host);
-    int code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
+    int code =
+        s->backend->neighbours(s->state, c->first + pipe, c->all.h2, &index, &found, &s->fault);
     if (code && !session_force_resume(s, code))
-        code = s->backend->neighbours(s->state, pipe, c->h2, &index, &found, &s->fault);
+        code =
+            s->backend->neighbours(s->state, c->first + pipe, c->all.h2, &index, &found, &s->fault);
     fpenv_leave(&host);
     if (code) return code;
     if (found > s->list_capacity) {

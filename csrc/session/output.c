@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/mutants.h"
+#include "session/force.h"
 #include "util/threads.h"
 
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
@@ -128,7 +129,7 @@ static int early_rows(struct early *e)
     struct session *s = e->session;
     const int end = e->next + ROWS_AT_ONCE;
     if (e->code || end >= s->call.ni) return 0;
-    e->code = s->backend->collect(s->state, e->want, end, &s->call.results, &s->fault);
+    e->code = session_force_collect(s, e->want, end);
     if (!e->code) e->next = end;
     return e->code ? 0 : end;
 }
