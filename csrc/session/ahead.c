@@ -2,9 +2,6 @@
 #include "session/ahead.h"
 
 #include <string.h>
-
-#include "session/session.h"
-
 /* Sums ahead have so many pairs at most, part of a second of few cores' work; and no rows once more
  * than one in 128 was summed for nothing. */
 static const int64_t MOST_PAIRS = (int64_t)1 << 30;
@@ -34,7 +31,7 @@ int session_ahead_take(struct session *s, int nj, int ni, const struct i_arrays 
     for (int i = 0; i < ni; i++)
         if (bits_of(eps2[each ? i : 0]) != bits_of(all->eps2[k])) return 0;
     for (int i = 0; i < ni; i++) all->h2[k + i] = from->h2 ? from->h2[i] : -1.0;
-    session_force_window(s, k);
+    session_call_rows_window(s, k);
     c->ni = ni;
     c->done = 0;
     c->invalid_rows = 0;
@@ -103,7 +100,7 @@ int session_ahead_plan(struct session *s, const struct i_arrays *from, int each)
     if (more > left) more = left;
     const int rows = c->ni + count_more(s, more);
     const double eps2 = c->eps2[0];
-    if (rows == c->ni || session_force_grow(s, rows)) return c->ni;
+    if (rows == c->ni || session_call_rows_reserve(s, rows)) return c->ni;
     for (int i = 0; i < rows; i++) c->eps2[i] = eps2;
     a->options = s->options;
     return rows;

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "session/force.h"
+#include "session/call_rows.h"
 
 /* Whether the call's rows are the next of those in the last submission; then they are its own. */
 int session_ahead_take(struct session *s, int nj, int ni, const struct i_arrays *from,

@@ -26,52 +26,20 @@ static void spoil(struct force_call *c)
 static void spoil(struct force_call *c) { (void)c; }
 #endif
 
-#define ARRAYS(r, n)                                                                               \
-    MEMORY_ARRAY((r)->index, n), MEMORY_ARRAY((r)->x, n), MEMORY_ARRAY((r)->v, n),                 \
-        MEMORY_ARRAY((r)->eps2, n), MEMORY_ARRAY((r)->h2, n), MEMORY_ARRAY((r)->invalid, n),       \
-        MEMORY_ARRAY((r)->distance, n)
-
 void session_force_free(struct session *s)
 {
-    const struct memory_array all[] = {
-        ARRAYS(&s->call.all, 0), MEMORY_ARRAY(s->list, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
+    const struct memory_array all[] = {MEMORY_ARRAY(s->list, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
     memory_free_all(all);
-    memset(&s->call, 0, sizeof s->call);
+    session_call_rows_free(s);
     memset(&s->ahead, 0, sizeof s->ahead);
     s->list_capacity = 0;
     s->on_host_capacity = 0;
 }
 
-int session_force_grow(struct session *s, int rows)
-{
-    struct force_call *c = &s->call;
-    const struct memory_array all[] = {ARRAYS(&c->all, rows), {0}};
-    if (rows <= c->capacity) return 0;
-    const int code = memory_grow_all(all);
-    if (!code) c->capacity = rows;
-    session_force_window(s, 0); /* some arrays may have moved all the same */
-    return code;
-}
-
 int session_force_reserve(struct session *s, int ni)
 {
-    if (!session_force_grow(s, ni)) return 0;
+    if (!session_call_rows_reserve(s, ni)) return 0;
     return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
-}
-
-void session_force_window(struct session *s, int first)
-{
-    struct force_call *c = &s->call;
-    const struct call_rows *all = &c->all;
-    c->first = first;
-    if (!c->capacity) return;
-    c->index = all->index + first;
-    c->x = all->x + first;
-    c->v = all->v + first;
-    c->eps2 = all->eps2 + first;
-    c->h2 = all->h2 + first;
-    c->invalid = all->invalid + first;
-    c->distance = all->distance + first;
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
@@ -163,7 +131,7 @@ void session_force_new(struct session *s, int nj, int ni)
     c->made = 1;
     c->nj = nj;
     c->ni = c->rows = ni < 0 ? 0 : ni;
-    session_force_window(s, 0);
+    session_call_rows_window(s, 0);
     c->done = 0;
     c->outdated = 0;
     c->invalid_rows = 0;
@@ -320,25 +288,12 @@ static void find_distances(struct session *s)
             c->distance[i] = cpu_exact_distance(&job, i, c->results.nearest[i]);
 }
 
-int session_force_collect(struct session *s, unsigned want, int count)
-{
-    struct force_call *c = &s->call;
-    struct results *r = &c->results;
-    const int first = c->first;
-    const int code = s->backend->collect(s->state, want, first + count, r, &s->fault);
-    if (code || !first) return code;
-    for (int k = 0; k < NSUM; k++) r->sum[k] += first;
-    r->nearest += first;
-    r->index += first;
-    return 0;
-}
-
 /* All rows of the call; and those that were summed with it, where some cannot be had without. */
 static int finish(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
-    const int code = session_force_collect(s, want, c->ni);
-    return code > 0 ? session_force_collect(s, want, c->rows - c->first) : code;
+    const int code = session_call_rows_collect(s, want, c->ni);
+    return code > 0 ? session_call_rows_collect(s, want, c->rows - c->first) : code;
 }
 
 int session_force_resume(struct session *s, int code)

@@ -5,14 +5,6 @@
 #include "session/output.h"
 #include "session/session.h"
 
-/* The arrays of a caller of firsthalf; h2 may be NULL: nobody has neighbours. */
-struct i_arrays {
-    struct session *session;
-    const int *index;
-    const double (*x)[3], (*v)[3], *h2;
-    _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
-};
-
 /* Copies the i particles, brings the backend's j memory to the session's time and starts.
  * eps2 has one value, or ni of them if `each`. */
 int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
@@ -41,8 +33,6 @@ int session_force_bad_particle(struct session *s, int64_t address, int index, in
 int session_force_check_softening(struct session *s, int i, double eps2);
 /* Space in the arrays of the call; what was in them is lost. */
 int session_force_reserve(struct session *s, int ni);
-/* The same without a fault: 0 or G6X_E_MEMORY. */
-int session_force_grow(struct session *s, int rows);
 /* A call begins: nothing of the last one is left. */
 void session_force_new(struct session *s, int nj, int ni);
 /* Settles the j memory; its scale, the time and the options are now those of the call. */
@@ -57,10 +47,6 @@ int session_force_fall_back(struct session *s, int code);
 /* Warns of pairs at one place. */
 void session_force_warn(struct session *s, int64_t coincidences);
 
-/* The call is the rows from `first` on of those in `all`. */
-void session_force_window(struct session *s, int first);
-/* Waits for the backend's results of the call's first `count` rows; 1: all have to be asked for. */
-int session_force_collect(struct session *s, unsigned want, int count);
 /* After a fault of the backend when the sums were complete: does them again on the CPU, if it may;
  * then 0. */
 int session_force_resume(struct session *s, int code);

@@ -13,7 +13,7 @@
 #include "util/memory.h"
 #include "util/numbers.h"
 
-enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 100000 };
+enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 50000 };
 
 enum { IDLE, ASKED, WORKING };
 
