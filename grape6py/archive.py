@@ -22,9 +22,10 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._io import atomic_files, output_file, run_index
-from grape6py._lib.declarations import PRECISIONS
+from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+from grape6py.grape6 import Grape6
 from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
@@ -103,8 +104,8 @@ def restore(path, **options):
     path : path-like
         Of a run, or of one output.
     **options
-        backend, precision, threads, as in :class:`Hermite`; the mode is the file's by
-        default.
+        backend, precision, threads, as in :class:`Hermite`; mode and backend are the file's by
+        default, the backend if it can be had and GRAPE6_BACKEND names no other.
 
     Returns
     -------
@@ -130,9 +131,9 @@ def restore(path, **options):
         kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
         settings = kind.settings_from(run.about)
     mass, state, about = _last_whole(run, kind)
-    cluster = kind.restored(
-        settings, mass, state, run_id=run.id, **about, **{"precision": mode} | options
-    )
+    options = {"precision": mode} | options
+    about |= {"run_id": run.id}
+    cluster = _restored_by(kind, backend, options, settings, mass, state, about)
     for name, was in (("backend", backend), ("precision", mode)):
         if getattr(cluster, name) != was:
             warnings.warn(
@@ -142,6 +143,22 @@ def restore(path, **options):
                 stacklevel=2,
             )
     return cluster
+
+
+def _restored_by(kind, name, options, settings, mass, state, about):
+    """The integration on the backend of this name, unless another is asked for or needed."""
+    asked = options.get("backend", "auto"), os.environ.get("GRAPE6_BACKEND", "auto")
+    kind_of_backend = name.split()[0]
+    is_here = kind_of_backend in BACKENDS and ("cuda" not in kind_of_backend or _has_gpu())
+    if asked == ("auto", "auto") and is_here:
+        options = options | {"backend": kind_of_backend}
+    return kind.restored(settings, mass, state, **about, **options)
+
+
+def _has_gpu():
+    with Grape6() as session:
+        session._board.prepare_for(0, 0)
+        return session._board.option("DEVICE") >= 0
 
 
 def _last_whole(run, kind):

@@ -418,6 +418,17 @@ module g6lib
          integer(c_int), value :: clusterid, backend
       end function
 
+      integer(c_int) function g6x_prepare(clusterid, ni, nj) bind(c)
+         import :: c_int
+         integer(c_int), value :: clusterid, ni, nj
+      end function
+
+      integer(c_int) function g6x_choice(ni, nj, buffer, length) bind(c)
+         import :: c_int, c_char
+         integer(c_int), value :: ni, nj, length
+         character(kind=c_char), intent(out) :: buffer(*)
+      end function
+
       integer(c_int) function g6x_set_int(clusterid, key, value) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid, key, value

@@ -234,6 +234,14 @@ int g6x_open(int clusterid, int backend);
 /* Name of the backend, and of its instruction set or device, of an open cluster:
  * "cpu avx512". 0, or a code. */
 int g6x_backend(int clusterid, char *buffer, int length);
+/* With G6X_BACKEND_AUTO it is decided at the first force call of a cluster whether the CPU or a GPU
+ * computes, by what a run of so many particles costs on this machine (docs/gpu.md); until then
+ * g6x_backend says "auto". Decides now, as a force call of these numbers would; ni = 0: for a GPU,
+ * if there is one. Without effect where it is decided, and on other backends. 0, or a code. */
+int g6x_prepare(int clusterid, int ni, int nj);
+/* What it would decide if there is a GPU, G6X_BACKEND_CPU or G6X_BACKEND_CUDA, and why, without
+ * a cluster; or a code. */
+int g6x_choice(int ni, int nj, char *buffer, int length);
 
 /* Options of a cluster, from the next firsthalf on. Environment variables give their first
  * values; set before anything is open, they are the first values of clusters opened later.

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "session/choice.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "session/grape5.h"
@@ -42,6 +43,7 @@ static struct session *take(int64_t id, int *code)
     const int64_t times = atomic_load(&times_set);
     if (!g->prepared) {
         const struct options *o = &s->options;
+        session_choice_want_gpu(s); /* how long its lists are is not known yet */
         s->options.jerk = 0;
         g->here =
             s->backend == &cpu_direct_backend && o->precision == MODE_GRAPE && o->verify <= 0.0;

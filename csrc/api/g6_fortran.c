@@ -7,6 +7,7 @@
 #include "core/mutants.h"
 #include "session/force.h"
 #include "session/quick_write.h"
+#include "session/registry.h"
 
 /* Defines name, and name_all, whose cluster is SESSION_ALL. */
 #define CALLS(name, result, ...)                                                                   \
@@ -49,10 +50,15 @@ FORTRAN(g6_open_special2, int *ndevice, int *list, UNUSED int *nmax)
     return ndevice ? api_g6_calls_open_special(*ndevice, list) : missing();
 }
 
+FORTRAN(g6_reset, int *clusterid)
+{
+    if (clusterid) session_registry_reset(*clusterid);
+    return 0;
+}
+
 /* Legal before open, and their arguments are not looked at. */
 #define NOTHING(name)                                                                              \
     FORTRAN(name, UNUSED void *ignored) { return 0; }
-NOTHING(g6_reset)
 NOTHING(g6_reset_fofpga)
 NOTHING(g6_reinitialize)
 NOTHING(g6_set_tunit)

@@ -7,6 +7,7 @@
 #include "g6lib.h"
 #include "session/force.h"
 #include "session/quick_write.h"
+#include "session/registry.h"
 
 /* Defines name, and name_all, whose cluster is SESSION_ALL. */
 #define CALLS(name, result, ...)                                                                   \
@@ -37,11 +38,16 @@ int g6_open_special2(int ndevice, int *list, UNUSED int nmax)
     return api_g6_calls_open_special(ndevice, list);
 }
 
+int g6_reset(int clusterid)
+{
+    session_registry_reset(clusterid);
+    return 0;
+}
+
 /* Legal before open: the hosts' recovery and set-up calls. The arguments of the units
  * arrive as int or double, whatever the caller believes, and are not looked at. */
 #define NOTHING(name)                                                                              \
     int name(UNUSED int ignored) { return 0; }
-NOTHING(g6_reset)
 NOTHING(g6_reset_fofpga)
 NOTHING(g6_reinitialize)
 NOTHING(g6_set_tunit)

@@ -7,6 +7,7 @@
 #include "session/partial_words.h"
 #include "session/force.h"
 #include "session/force_device.h"
+#include "session/choice.h"
 #include "session/hermite.h"
 #include "util/fpenv.h"
 #include "g6lib.h"
@@ -56,13 +57,43 @@ int g6x_open(int clusterid, int backend)
 
 static int describe(struct session *s, char *buffer, int length)
 {
-    s->backend->describe(s->state, &s->options, buffer, length);
+    if (s->undecided)
+        error_copy("auto, decided at the first force call", buffer, length);
+    else
+        s->backend->describe(s->state, &s->options, buffer, length);
     return 0;
 }
 
 int g6x_backend(int clusterid, char *buffer, int length)
 {
     return ON_SESSION(clusterid, describe, buffer, length);
+}
+
+static int make_choice(struct session *s, int ni, int nj)
+{
+    if (ni < 0 || nj < 0)
+        return error_set(&s->fault, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
+                         ni, nj);
+    if (ni)
+        session_choice_make(s, ni, nj);
+    else
+        session_choice_want_gpu(s);
+    return 0;
+}
+
+int g6x_prepare(int clusterid, int ni, int nj)
+{
+    return ON_SESSION(clusterid, make_choice, ni, nj);
+}
+
+int g6x_choice(int ni, int nj, char *buffer, int length)
+{
+    char why[ERROR_TEXT];
+    if (ni < 1 || nj < 0)
+        return session_registry_refuse(G6X_E_ARGUMENT, "g6x_choice: ni = %d or nj = %d", ni, nj);
+    const int backend = session_choice_foresee(ni, nj, why, sizeof why);
+    error_copy(why, buffer, length);
+    return backend;
 }
 
 /* ---- options ---------------------------------------------------------------------- */

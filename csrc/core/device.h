@@ -83,5 +83,7 @@ struct fault;
  * G6X_E_PYTHON and a text where there is no device, or no Python that could open it. Calls
  * come one at a time, and from any thread. `wanted`: cuda was asked for, so look closely. */
 const struct bridge *python_bridge_start(int wanted, struct fault *f);
+/* Whether an NVIDIA driver is there, so that it may find a GPU; nothing is started. */
+int python_bridge_may_find_gpu(void);
 /* Whether this thread is inside a call of the bridge. */
 int python_bridge_runs(void);

@@ -267,6 +267,18 @@ static void start_once(void)
     python_gil_acquire(state);
 }
 
+int python_bridge_may_find_gpu(void)
+{
+    static _Atomic int seen; /* 1: no, 2: yes */
+    if (atomic_load(&tried)) return !code;
+    if (options_is_privileged()) return 0;
+    if (!atomic_load(&seen)) {
+        void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+        atomic_store(&seen, driver ? 2 : 1);
+    }
+    return atomic_load(&seen) == 2;
+}
+
 int python_bridge_runs(void) { return depth > 0; }
 
 static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};

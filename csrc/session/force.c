@@ -7,6 +7,7 @@
 
 #include "cpu/exact.h"
 #include "session/ahead.h"
+#include "session/choice.h"
 #include "util/fpenv.h"
 #include "session/output.h"
 #include "util/memory.h"
@@ -211,6 +212,8 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
     int code = session_force_check(s, nj, ni, lacks);
     s->calls++;
     s->full_calls += ni == options_process()->npipes;
+    s->rows += ni > 0 ? ni : 0;
+    if (!code && s->undecided) session_choice_make(s, ni, nj);
     if (!code && session_ahead_take(s, nj, ni, from, eps2, each)) return 0;
     session_ahead_drop(s);
     c->made = 0;

@@ -2,13 +2,14 @@
  * the way of force.c: targets and results are fetched for them, and only then. */
 #include "session/force_device.h"
 
+#include "session/choice.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 
 int session_force_device_number(const struct session *s)
 {
-    return s->backend->arrays ? s->backend->arrays->number(s->state) : -1;
+    return s->backend->arrays && !s->undecided ? s->backend->arrays->number(s->state) : -1;
 }
 
 int session_force_device_missing(struct session *s, const char *call)
@@ -173,6 +174,7 @@ static int shared(struct session *s, int nj, const struct targets *t,
 int session_force_device(struct session *s, int nj, const struct targets *targets,
                          const struct device_forces *to)
 {
+    session_choice_want_gpu(s);
     struct force_call *c = &s->call;
     const struct device_arrays *arrays = s->backend->arrays;
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
@@ -203,6 +205,7 @@ int session_force_device(struct session *s, int nj, const struct targets *target
 
 int session_force_device_receive(struct session *s, const struct device_particles *from)
 {
+    session_choice_want_gpu(s);
     static const char call[] = "g6x_set_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
     struct fpenv host;
@@ -223,6 +226,7 @@ int session_force_device_receive(struct session *s, const struct device_particle
 int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],
                                    void *stream)
 {
+    session_choice_want_gpu(s);
     static const char call[] = "g6x_get_predicted_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
     struct fpenv host;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/backend_device.h"
+#include "session/choice.h"
 #include "session/force.h"
 #include "session/force_device.h"
 #include "session/hermite.h"
@@ -15,6 +16,7 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
 {
     const int code = session_hermite_check(s, call, h);
     if (code) return code;
+    session_choice_want_gpu(s);
     if (ni < 0 || ni > h->n)
         return error_set(&s->fault, G6X_E_ARGUMENT, "%s: ni is negative or above n", call);
     if (!isfinite(time))

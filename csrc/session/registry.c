@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/choice.h"
 #include "session/closed_ids.h"
 #include "session/force.h"
 #include "session/grape5.h"
@@ -115,51 +116,13 @@ static const char *opening_call(int64_t id)
     return session_is_grape5(id) ? "g5_open" : "g6_open";
 }
 
-/* The local rank where a launcher tells it, or -1. */
-static int local_rank(void)
-{
-    static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                        "SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"};
-    for (size_t k = 0; k < sizeof RANKS / sizeof *RANKS; k++) {
-        const char *rank = options_variable(RANKS[k]);
-        if (rank && *rank >= '0' && *rank <= '9') return (int)(strtol(rank, NULL, 10) & 0xffffff);
-    }
-    return -1;
-}
-
-/* Ranks of MPI take a device each; else a session takes all that are named, or one. */
-static int open_cuda(struct session *s, struct fault *f)
-{
-    const char *named = options_process()->devices;
-    const int rank = local_rank();
-    s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
-    return s->backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, &s->state, f);
-}
-
-/* On the CPU and on a GPU. */
-static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_backend};
-static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
-
 static int start_backend(struct session *s, int backend)
 {
-    static char printed[ERROR_TEXT]; /* the registry is locked */
-    struct fault quiet = {.quiet = 1};
     s->options = *options_initial_values();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
-    const int wanted = s->options.backend;
-    const struct backend *const *kind = wanted >= BACKEND_TREE ? TREE : DIRECT;
-    const int any = wanted == BACKEND_AUTO || wanted == BACKEND_TREE;
     if (options_process()->problem[0])
         return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
-    s->backend = kind[1];
-    if (any || wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE) {
-        const int code = open_cuda(s, any ? &quiet : &process_fault);
-        if (!code || !any) return code;
-        if (strcmp(printed, quiet.text) != 0) error_info("no GPU is used: %.200s", quiet.text);
-        memcpy(printed, quiet.text, sizeof printed);
-    }
-    s->backend = kind[0];
-    return s->backend->open(&s->options, 0, &s->state, &process_fault);
+    return session_choice_open(s, &process_fault);
 }
 
 /* Opens an id that is not open; the registry is locked. */
@@ -179,7 +142,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     memset(&s->fault, 0, sizeof s->fault);
     s->quick.disturbed = 0;
     const int code = start_backend(s, backend);
-    if (!code) session_report_start(s);
+    if (!code && !s->undecided) session_report_start(s);
     if (!code) s->open = how;
     session_registry_release(s);
     struct session **at = code ? &unused : chain_of(id);
@@ -216,6 +179,7 @@ static void shut(struct session *s)
 {
     lock(s);
     session_report_calls(s);
+    session_choice_end(s);
     session_walks_free(s);
     if (s->state) s->backend->close(s->state);
     s->state = NULL;
@@ -329,6 +293,18 @@ void session_registry_fault(int64_t id, struct fault *copy)
 }
 
 void session_registry_clear_fault(int64_t id) { with_fault(id, clear_fault, NULL); }
+
+void session_registry_reset(int64_t id)
+{
+    (void)pthread_once(&once, prepare);
+    (void)pthread_mutex_lock(&registry);
+    struct session *s = find(id);
+    (void)pthread_mutex_unlock(&registry);
+    if (!s) return;
+    lock(s);
+    if (s->open && s->id == id) session_choice_again(s);
+    session_registry_release(s);
+}
 
 int session_registry_any_open(void) { return explicitly_open > 0; }
 

@@ -14,6 +14,8 @@ struct session *session_registry_take(int64_t id, int *code);
 void session_registry_release(struct session *s);
 /* The same at the end of a call, whose code it gives back. */
 int session_registry_leave(struct session *s, int code);
+/* The caller resets an id, if it is open: `auto` may choose again. */
+void session_registry_reset(int64_t id);
 /* Fault record of an id, or of the process; copied under lock. */
 void session_registry_fault(int64_t id, struct fault *copy);
 void session_registry_clear_fault(int64_t id);

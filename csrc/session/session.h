@@ -101,6 +101,8 @@ struct session {
     struct options options;
     const struct backend *backend;
     void *state;
+    int undecided; /* the backend may still become the GPU's (choice.h) */
+    int64_t rows;  /* i particles of all force calls */
     struct jmemory j;
     double time;
     int time_bad;

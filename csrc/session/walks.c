@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/walks.h"
+#include "session/choice.h"
 #include "session/force.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -58,8 +59,19 @@ static int verdict(const struct walks *w, struct fault *f)
 
 static int spoils_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
 
+/* Of `auto`: all walks of the call are as one force call of so many pairs. */
+static void choose(struct session *s, const struct walks *w)
+{
+    int64_t pairs = 0;
+    if (!s->undecided || !w->ni) return;
+    for (int64_t k = 0; k < w->count; k++)
+        pairs += w->group[k].ni * (w->group[k].part[0].n + w->group[k].part[1].n);
+    session_choice_make(s, w->ni, pairs / w->ni);
+}
+
 int session_walks_sum(struct session *s, struct walks *w)
 {
+    choose(s, w);
     const struct walk_engine *engine = s->backend->walks;
     struct fpenv host;
     fpenv_enter(&host);
@@ -130,6 +142,7 @@ static int sum_now(struct session *s, struct walks *w, struct walk_flight *f)
 
 static int start(struct session *s, struct walks *w, struct walk_flight *f)
 {
+    choose(s, w);
     const struct walk_engine *engine = s->backend->walks;
     prepare(s, w);
     if (!engine) return sum_now(s, w, f);

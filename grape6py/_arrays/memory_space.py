@@ -25,6 +25,7 @@ def choose(board, values, last=None):
     if found is None and last is None:
         return HostPlace(board)
     cupy = import_cupy(found[0] if found else "the particles' array")
+    board.prepare_for(0, 0)  # which is theirs, if there is a choice
     device = board.option("DEVICE")
     if device >= 0:
         return DevicePlace(board, cupy, device)

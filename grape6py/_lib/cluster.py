@@ -134,6 +134,10 @@ class Board:
         self.check(lib.g6x_get_int(self.cluster, getattr(lib, f"G6X_{key}"), value))
         return value[0]
 
+    def prepare_for(self, ni, nj):
+        """Decide where calls of so many particles are computed; ni = 0: on a GPU, if any."""
+        self.check(lib.g6x_prepare(self.cluster, ni, nj))
+
     def set_option(self, name, value):
         """Set an option, to a float if it is one of those."""
         call = lib.g6x_set_double if isinstance(value, float) else lib.g6x_set_int

@@ -19,6 +19,10 @@ def run(options):
         print(json.dumps(about, indent=2))
         return 0
     del about["devices"]  # they are in the line on the GPU
+    about["auto"] = about["auto"] and "the CPU up to N = " + ", ".join(
+        f"{n} in calls of {ni} i particles" for ni, n in about["auto"].items()
+    )
+    about = {name: value for name, value in about.items() if value is not None}
     for name, value in about.items():
         print(f"{name + ':':13s} {_line(value)}")
     return 0
@@ -36,11 +40,26 @@ def _collect():
         about["backend"] = session.backend
         about["precision"] = session.precision
         about["threads"] = session.threads
+    about["auto"] = _choices(lib) if about["backend"].startswith("auto") else None
     about["npipes"] = lib.g6_npipes()
     about["isas"] = [isa for isa, here in machine.isas().items() if here]
     about |= gpu.describe()
     about["environment"] = machine.settings()
     return about
+
+
+def _choices(lib):
+    """Up to how many particles the backend auto takes the CPU, by i particles a call."""
+    from grape6py._lib.library import ffi
+
+    text = ffi.new("char[]", 256)
+
+    def takes_cpu(ni, nj):
+        return lib.g6x_choice(min(ni, nj), nj, text, 256) == lib.G6X_BACKEND_CPU
+
+    sizes = [2**k for k in range(6, 23)]
+    most = {ni: max((n for n in sizes if takes_cpu(ni, n)), default=0) for ni in (1, 48, 2**22)}
+    return {"1" if ni == 1 else "48" if ni == 48 else "all": n for ni, n in most.items()}
 
 
 def _line(value):

@@ -29,6 +29,12 @@ def power_of_two(step):
     return 2.0 ** (math.frexp(step)[1] - 1)
 
 
+def kind_of(backend, name):
+    """The backend that a session of this name was decided for, if it was asked for "auto"."""
+    kind = name.split()[0]
+    return kind if backend == "auto" and kind in ("cpu", "cuda") else backend
+
+
 def limits(settings):
     """Smallest and largest step of an integration with one step, `dt`, or steps up to `dt_max`."""
     if "dt" in settings:

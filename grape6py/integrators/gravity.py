@@ -24,8 +24,8 @@ _TREES_OF_DEVICES = ("tree", "cuda-tree")
 _TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no other's turn comes
 
 
-def find(given, eps, walk, *, backend, precision, threads):
-    """Gravity where a backend computes, or where the given arguments, by name, lie.
+def find(given, n, eps, walk, *, backend, precision, threads):
+    """Gravity of n bodies where a backend computes, or where the given arguments, by name, lie.
 
     `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting`), None for the direct sum.
     """
@@ -34,6 +34,7 @@ def find(given, eps, walk, *, backend, precision, threads):
         return DeviceTrees(*_device_under(*found), eps, walk)
     options = {"backend": backend, "precision": precision, "threads": threads, "jerk": False}
     session = Grape6(**options)
+    session._board.prepare_for(0 if found or walk else max(n, 1), n)
     device = _device_of(session)
     if found is not None and walk is None and device is not None:
         session = _on_device(_device_under(*found)[1], session, options)

@@ -8,9 +8,11 @@ from grape6py import diagnostics
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
-from grape6py.integrators.base import Integration, limits, power_of_two
+from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import STATE, HostBlocks
+
+_BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
 
 class Hermite(Integration):
@@ -101,19 +103,21 @@ class Hermite(Integration):
             raise ArgumentError(f"passes = {passes} is not at least 1")
         if dt is not None and dt_max is not None:
             raise ArgumentError("dt is one step for all: there is no dt_max then")
+        self._open(n, backend, precision, threads)
         if dt is not None:
             self._settings["dt"] = validate.positive("dt", dt)
         else:
             if dt_max is None:
-                scale = _time_scale(mass, pos, eps, backend, threads)
+                scale = _time_scale(mass, pos, eps, self._options)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
             self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
-        self._open(mass, backend, precision, threads)
+        self._take(mass)
         self._blocks.put({"pos": pos, "vel": vel})
         self._blocks.start(self._settings["eta_start"])
 
     def _restore(self, mass, state, steps, blocks, ids, **options):
-        self._open(mass, **options)
+        self._open(len(mass), **options)
+        self._take(mass)
         self._blocks.put(state)
         self._blocks.steps, self._blocks.blocks = steps, blocks
         self._ids = ids
@@ -126,9 +130,14 @@ class Hermite(Integration):
         settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
         return settings | {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
 
-    def _open(self, mass, backend, precision, threads):
+    def _open(self, n, backend, precision, threads):
+        """A session, which decides where n bodies are integrated."""
         self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
-        self._options = {"backend": backend, "threads": threads}
+        self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
+        self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
+
+    def _take(self, mass):
+        """Make the blocks, whose bodies have these masses."""
         rule = (self._settings["eta"], *limits(self._settings))
         passes, eps = self._settings["passes"], self._settings["eps"]
         self._blocks = _blocks(self._forces._board, self.precision, mass, rule, passes, eps)
@@ -168,13 +177,13 @@ def _blocks(board, *arguments):
     return HostBlocks(board, *arguments)
 
 
-def _time_scale(mass, pos, eps, backend, threads):
+def _time_scale(mass, pos, eps, options):
     """sqrt(r^3 / M) with M / r the mean potential; 1 if nothing attracts.
 
     The mean is over bodies, not over mass, or the one body that dominates a planetary
     system, and feels next to nothing, would set the scale.
     """
-    pot = diagnostics.potential(mass, pos, eps, backend=backend, threads=threads)
+    pot = diagnostics.potential(mass, pos, eps, **options)
     total, depth = math.fsum(mass), -math.fsum(pot) / max(len(mass), 1)
     if not (total > 0 and depth > 0):
         return 1.0

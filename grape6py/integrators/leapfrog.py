@@ -3,7 +3,7 @@
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError
 from grape6py.integrators import gravity
-from grape6py.integrators.base import Integration, limits, power_of_two
+from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
 from grape6py.integrators.leapfrog_steps import STATE, Leaps
 from grape6py.tree import walk_setting
 
@@ -102,7 +102,8 @@ class Leapfrog(Integration):
         if boundary is not None:
             self._settings["boundary"] = validate.positive("boundary", boundary)
         given = {"mass": mass, "pos": pos, "vel": vel}
-        self._open(given, backend, precision, threads)
+        n = len(mass) if hasattr(mass, "__len__") else 0  # what else it may be is refused below
+        self._open(given, n, backend, precision, threads)
         with self._forces.arrays.place() as place:
             mass = place.floats("mass", mass, (None,))
             pos, vel = (place.floats(name, given[name], (len(mass), 3)) for name in ("pos", "vel"))
@@ -118,7 +119,7 @@ class Leapfrog(Integration):
                 f"backend = {backend!r}, but these bodies were integrated with "
                 f"{'a tree' if tree else 'the direct sum'}"
             )
-        self._open({}, backend, None if tree else precision, threads)
+        self._open({}, len(mass), backend, None if tree else precision, threads)
         self._blocks.put(mass, state, steps, blocks, ids)
 
     @staticmethod
@@ -133,12 +134,12 @@ class Leapfrog(Integration):
             settings["boundary"] = validate.positive("boundary", a["boundary"])
         return settings
 
-    def _open(self, given, backend, precision, threads):
+    def _open(self, given, n, backend, precision, threads):
         s = self._settings
         walk = {k: s[k] for k in ("theta", "method", "order")} if self._has_tree else None
         requested = {"backend": backend, "precision": precision, "threads": threads}
-        self._forces = gravity.find(given, s["eps"], walk, **requested)
-        self._options = {"backend": backend, "threads": threads}
+        self._forces = gravity.find(given, n, s["eps"], walk, **requested)
+        self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
         rule = (s.get("eta"), *limits(s))
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
         self._given_on_device = memory_space.first_on_device(given) is not None

@@ -1,0 +1,166 @@
+/* choice.c - see choice.h. */
+#include "session/choice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/device.h"
+#include "session/costs.h"
+#include "session/report.h"
+
+/* A run is taken to be one N-body time unit: so many steps of each particle (Plummer spheres of
+ * 1024 bodies; more of them take hardly more), or as long again as the process has computed. */
+enum { STEPS = 165, PAIRS_A_THREAD = 8192, J_A_THREAD = 2048 };
+
+static _Atomic int64_t rows_before; /* i particles of this process's sessions that are through */
+static _Atomic int gpu_is_open;     /* a session of it has had one */
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* The local rank where a launcher tells it, or -1. */
+static int local_rank(void)
+{
+    static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                        "SLURM_LOCALID", "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID"};
+    for (size_t k = 0; k < sizeof RANKS / sizeof *RANKS; k++) {
+        const char *rank = options_variable(RANKS[k]);
+        if (rank && *rank >= '0' && *rank <= '9') return (int)(strtol(rank, NULL, 10) & 0xffffff);
+    }
+    return -1;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Ranks of MPI take a device each; else a session takes all that are named, or one. */
+static int open_gpu(struct session *s, const struct backend *backend, void **state, struct fault *f)
+{
+    const char *named = options_process()->devices;
+    const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
+    const double began = now();
+    s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
+    const int code =
+        backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, state, f);
+    if (code) return code;
+    atomic_store(&gpu_is_open, 1);
+    if (first && backend == &cuda_backend) session_costs_learn(backend, &s->options, now() - began);
+    return 0;
+}
+
+/* For `auto`: 0 if there is none that can be used, whose reason is told once at log level info. */
+static int try_gpu(struct session *s, const struct backend *backend, void **state)
+{
+    static char printed[ERROR_TEXT];
+    struct fault quiet = {.quiet = 1};
+    if (!open_gpu(s, backend, state, &quiet)) return 1;
+    if (strcmp(printed, quiet.text) != 0) error_info("no GPU is used: %.200s", quiet.text);
+    memcpy(printed, quiet.text, sizeof printed);
+    return 0;
+}
+
+/* On the CPU and on a GPU. */
+static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_backend};
+static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
+
+int session_choice_open(struct session *s, struct fault *f)
+{
+    const int wanted = s->options.backend;
+    const struct backend *const *kind = wanted >= BACKEND_TREE ? TREE : DIRECT;
+    s->rows = 0;
+    s->undecided = wanted == BACKEND_AUTO && python_bridge_may_find_gpu();
+    s->backend = kind[1];
+    if (wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE)
+        return open_gpu(s, s->backend, &s->state, f);
+    if (wanted == BACKEND_TREE && try_gpu(s, s->backend, &s->state)) return 0;
+    s->backend = kind[0];
+    return s->backend->open(&s->options, 0, &s->state, f);
+}
+
+/* ---- costs of a run ---------------------------------------------------------------------- */
+
+static double threads_worth(const struct costs *c, double most, double worth)
+{
+    const double threads = worth + 1.0 < most ? worth + 1.0 : most;
+    return 1.0 + (threads - 1.0) * c->cpu_thread;
+}
+
+struct estimate {
+    double cpu, gpu, start;
+};
+
+static struct estimate estimate(double ni, double nj, int threads, int64_t rows)
+{
+    const struct costs c = session_costs_get();
+    const double pairs = ni * nj, most = options_threads(threads);
+    const double least = STEPS * nj, calls = (least > (double)rows ? least : (double)rows) / ni;
+    struct estimate e = {.start = atomic_load(&gpu_is_open) ? 0.0 : c.gpu_start};
+    e.cpu =
+        calls * (c.cpu_call + pairs * c.cpu_pair / threads_worth(&c, most, pairs / PAIRS_A_THREAD) +
+                 nj * c.cpu_j / threads_worth(&c, most, nj / J_A_THREAD));
+    e.gpu = e.start + calls * (c.gpu_call + pairs * c.gpu_pair);
+    return e;
+}
+
+static int decide(int64_t ni, int64_t nj, int threads, int64_t rows, char *why, int length)
+{
+    const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0;
+    const struct estimate e = estimate(i, j, threads, rows);
+    const int gpu = e.gpu < e.cpu;
+    (void)snprintf(why, (size_t)length,
+                   "%s: a run of %.0f j particles in calls of %.0f i particles is taken to cost "
+                   "%.2g s on the CPU, and %.2g s on a GPU, of which %.2g s are its start",
+                   gpu ? "cuda" : "cpu", j, i, e.cpu, e.gpu, e.start);
+    return gpu;
+}
+
+/* ---- the choice -------------------------------------------------------------------------- */
+
+/* The session becomes the GPU's, which gets its j particles at the next force call. */
+static void move_to_gpu(struct session *s)
+{
+    void *state = NULL;
+    if (!try_gpu(s, &cuda_backend, &state)) return;
+    s->backend->close(s->state);
+    s->backend = &cuda_backend;
+    s->state = state;
+}
+
+void session_choice_make(struct session *s, int64_t ni, int64_t nj)
+{
+    char why[ERROR_TEXT], name[SESSION_NAME];
+    if (!s->undecided) return;
+    s->undecided = 0;
+    if (decide(ni, nj, s->options.threads, s->rows + atomic_load(&rows_before), why, sizeof why))
+        move_to_gpu(s);
+    error_info("%s: auto takes %s", session_name(s->id, name), why);
+    session_report_start(s);
+}
+
+void session_choice_want_gpu(struct session *s)
+{
+    if (!s->undecided) return;
+    s->undecided = 0;
+    move_to_gpu(s);
+    session_report_start(s);
+}
+
+void session_choice_again(struct session *s)
+{
+    if (s->options.backend != BACKEND_AUTO || s->backend != &cpu_direct_backend) return;
+    s->undecided = python_bridge_may_find_gpu();
+}
+
+int session_choice_foresee(int64_t ni, int64_t nj, char *why, int length)
+{
+    return decide(ni, nj, options_initial_values()->threads, 0, why, length) ? BACKEND_CUDA
+                                                                             : BACKEND_CPU;
+}
+
+void session_choice_end(struct session *s) { atomic_fetch_add(&rows_before, s->rows); }

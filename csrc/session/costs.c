@@ -1,0 +1,247 @@
+/* costs.c - see costs.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "session/costs.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/fpenv.h"
+
+/* Of an H200 machine, until something has been measured. */
+static const struct costs TYPICAL = {.gpu_start = 0.4, .gpu_call = 20e-6, .gpu_pair = 1 / 300e9};
+enum { LONGEST_FILE = 4096, LONGEST_NAME = 1024 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct costs known; /* zero: not known */
+static int was_read;
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+#define FIELD(name) {#name, offsetof(struct costs, name)}
+static const struct {
+    const char *name;
+    size_t at;
+} FIELDS[] = {FIELD(cpu_call),  FIELD(cpu_pair), FIELD(cpu_j),   FIELD(cpu_thread),
+              FIELD(gpu_start), FIELD(gpu_call), FIELD(gpu_pair)};
+enum { NFIELD = sizeof FIELDS / sizeof *FIELDS };
+
+static double *field_of(struct costs *c, int k)
+{
+    return (double *)(void *)((char *)c + FIELDS[k].at);
+}
+
+/* A home may be shared by unlike machines: each has a file. 0 if there is no place for it. */
+static int name_of_file(char name[LONGEST_NAME], int make)
+{
+    const char *cache = options_variable("XDG_CACHE_HOME"), *home = options_variable("HOME");
+    char host[256] = "";
+    const int own = cache && *cache == '/';
+    if (gethostname(host, sizeof host - 1) || strchr(host, '/') ||
+        (!own && (!home || *home != '/')))
+        return 0;
+    if (make && !own) {
+        (void)snprintf(name, LONGEST_NAME, "%s/.cache", home);
+        (void)mkdir(name, 0700);
+    } else if (make) {
+        (void)mkdir(cache, 0700);
+    }
+    int n = snprintf(name, LONGEST_NAME, "%s%s/grape6py", own ? cache : home, own ? "" : "/.cache");
+    if (make && n < LONGEST_NAME) (void)mkdir(name, 0700);
+    n = snprintf(name, LONGEST_NAME, "%s%s/grape6py/costs-%s", own ? cache : home,
+                 own ? "" : "/.cache", host);
+    return n > 0 && n < LONGEST_NAME;
+}
+
+static void take_line(const char *line)
+{
+    char word[32];
+    double value;
+    if (sscanf(line, "%31s %lf", word, &value) != 2 || !(value >= 0.0 && value < 1e6)) return;
+    for (int k = 0; k < NFIELD; k++)
+        if (!strcmp(word, FIELDS[k].name)) *field_of(&known, k) = value;
+}
+
+/* A file of the user's own, or nothing. */
+static void read_file(void)
+{
+    char name[LONGEST_NAME], text[LONGEST_FILE + 1], *rest = text;
+    struct stat about;
+    if (!name_of_file(name, 0)) return;
+    const int file = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) return;
+    const int fine = !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid();
+    const ssize_t n = fine ? read(file, text, LONGEST_FILE) : -1;
+    (void)close(file);
+    text[n < 0 ? 0 : n] = 0;
+    for (char *line; (line = strsep(&rest, "\n"));) take_line(line);
+}
+
+/* Whole or not at all; where there is no place for it, they are measured again next time. */
+static void write_file(void)
+{
+    char name[LONGEST_NAME], aside[LONGEST_NAME + 16], text[LONGEST_FILE];
+    int n = 0;
+    if (!name_of_file(name, 1)) return;
+    (void)snprintf(aside, sizeof aside, "%s.XXXXXX", name);
+    const int file = mkstemp(aside);
+    if (file < 0) return;
+    for (int k = 0; k < NFIELD; k++)
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s %.4g\n", FIELDS[k].name,
+                      *field_of(&known, k));
+    const int written = write(file, text, (size_t)n) == n;
+    if (close(file) || !written || rename(aside, name)) (void)unlink(aside);
+}
+
+/* ---- measuring --------------------------------------------------------------------------- */
+
+/* Bodies on a lattice, in j memory and as i particles. */
+enum { MOST_BODIES = 131072, TARGETS = 4096, TAKES = 5 };
+
+struct trial {
+    const struct backend *backend;
+    void *state;
+    struct options options;
+    struct jmemory j;
+    struct fault fault;
+    double time;
+    int32_t index[TARGETS];
+    double x[TARGETS][3], v[TARGETS][3], eps2[TARGETS];
+};
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static struct trial *begin(const struct backend *backend, const struct options *o, int bodies)
+{
+    struct trial *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    *t = (struct trial){.backend = backend, .options = *o, .fault.quiet = 1};
+    for (int i = 0; i < bodies; i++) {
+        const double x[3] = {0.01 * (i % 64), 0.01 * (i / 64 % 64), 0.01 * (i / 4096)},
+                     v[3] = {1.0, 0.0, 0.0};
+        (void)jmemory_set(&t->j, i, i, 0.0, 1e-4, NULL, NULL, NULL, v, x);
+        if (i < TARGETS) memcpy(t->x[i], x, sizeof x), t->index[i] = i, t->eps2[i] = 1e-6;
+    }
+    if (t->j.capacity >= bodies && !backend->open(&t->options, 0, &t->state, &t->fault)) return t;
+    jmemory_free(&t->j);
+    free(t);
+    return NULL;
+}
+
+static void end(struct trial *t)
+{
+    t->backend->close(t->state);
+    jmemory_free(&t->j);
+    free(t);
+}
+
+/* Seconds of a force call, the shortest of some; 0 if it fails. `moves`: each at a new time. */
+static double call(struct trial *t, int ni, int nj, int moves)
+{
+    const struct targets targets = {.ni = ni,
+                                    .index = t->index,
+                                    .x = (const double (*)[3])t->x,
+                                    .v = (const double (*)[3])t->v,
+                                    .eps2 = t->eps2};
+    double least = 0.0;
+    for (int take = 0; take < TAKES; take++) {
+        const double start = now();
+        struct results results;
+        t->time += moves ? 0x1p-20 : 0.0;
+        jmemory_settle(&t->j, nj);
+        const struct upload upload = {&t->j, nj, t->time, jmemory_scale(&t->j), &t->options};
+        int code = t->backend->reserve(t->state, t->j.capacity, &t->fault);
+        if (!code) code = t->backend->set_j(t->state, &upload, &t->fault);
+        if (!code) code = t->backend->submit(t->state, &targets, &t->fault);
+        if (!code) code = t->backend->collect(t->state, WANT_JERK, ni, &results, &t->fault);
+        if (code) return 0.0;
+        const double seconds = now() - start;
+        if (!take || seconds < least) least = seconds;
+    }
+    return least;
+}
+
+static double positive(double a, double least) { return a > least ? a : least; }
+
+static void measure_cpu(void)
+{
+    enum { NJ = 4096, FEW = 64, SOME = 32 };
+    struct options o = *options_initial_values();
+    const int threads = options_threads(o.threads);
+    o.threads = 1;
+    struct trial *t = begin(&cpu_direct_backend, &o, NJ);
+    if (!t) return;
+    known.cpu_call = positive(call(t, 1, FEW, 0), 1e-7);
+    const double some = call(t, SOME, NJ, 0);
+    known.cpu_pair = positive((some - known.cpu_call) / (SOME * NJ), 1e-12);
+    known.cpu_j = positive((call(t, SOME, NJ, 1) - some) / NJ, 1e-12);
+    t->options.threads = threads;
+    const double gain = known.cpu_pair * NJ * TARGETS / positive(call(t, TARGETS, NJ, 0), 1e-9);
+    known.cpu_thread = threads > 1 ? positive((gain - 1.0) / (threads - 1), 0.05) : 0.5;
+    end(t);
+}
+
+static void measure_gpu(const struct backend *gpu, const struct options *o)
+{
+    enum { FEW = 1024, NI = 48 };
+    struct trial *t = begin(gpu, o, MOST_BODIES);
+    if (!t) return;
+    const double few = call(t, NI, FEW, 0), many = call(t, NI, MOST_BODIES, 0);
+    known.gpu_call = few;
+    known.gpu_pair =
+        few > 0.0 && many > few ? (many - few) / ((double)NI * (MOST_BODIES - FEW)) : 0.0;
+    end(t);
+}
+
+/* ---- what others ask -------------------------------------------------------------------- */
+
+static void read_once(void)
+{
+    if (!was_read) read_file();
+    was_read = 1;
+}
+
+struct costs session_costs_get(void)
+{
+    struct fpenv host;
+    (void)pthread_mutex_lock(&mutex);
+    read_once();
+    if (!(known.cpu_pair > 0.0)) {
+        fpenv_enter(&host);
+        measure_cpu();
+        fpenv_leave(&host);
+        write_file();
+    }
+    struct costs c = known;
+    (void)pthread_mutex_unlock(&mutex);
+    if (!(c.gpu_start > 0.0)) c.gpu_start = TYPICAL.gpu_start;
+    if (!(c.gpu_call > 0.0)) c.gpu_call = TYPICAL.gpu_call;
+    if (!(c.gpu_pair > 0.0)) c.gpu_pair = TYPICAL.gpu_pair;
+    return c;
+}
+
+void session_costs_learn(const struct backend *gpu, const struct options *o, double start)
+{
+    struct fpenv host;
+    (void)pthread_mutex_lock(&mutex);
+    read_once();
+    const int news = !(known.gpu_call > 0.0) || start < known.gpu_start;
+    if (!(known.gpu_start > 0.0) || start < known.gpu_start) known.gpu_start = start; /* not cold */
+    fpenv_enter(&host);
+    if (!(known.gpu_call > 0.0)) measure_gpu(gpu, o);
+    fpenv_leave(&host);
+    if (news) write_file();
+    (void)pthread_mutex_unlock(&mutex);
+}
