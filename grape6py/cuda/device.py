@@ -1,20 +1,22 @@
-"""A CUDA device through CuPy: context, stream, memory, compiled kernels, the driver's functions."""
+"""A CUDA device: context, streams, memory, compiled kernels, the driver's functions.
 
+All of it comes from ``cupy_backends``, CuPy's binding of CUDA. CuPy itself and NumPy, which take
+longer to import than everything else takes, are imported for trees alone.
+"""
+
+import contextlib
 import ctypes
 import functools
-import warnings
+import os
+import threading
 
-from grape6py.cuda import cache
-
-# CuPy warns where two of its wheels are.
-with warnings.catch_warnings(record=True) as _said, cache.for_import():
-    warnings.simplefilter("always")
-    import cupy
+import cupy_backends
+from cupy_backends.cuda.api import driver, runtime
 
 from grape6py import errors
-from grape6py.cuda import compiler
 from grape6py.cuda import errors as cuda_errors
-from grape6py.cuda.launcher import GPU
+from grape6py.cuda import machine_code
+from grape6py.cuda.memory import Memory, free_cupys_blocks
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
@@ -22,23 +24,29 @@ DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAs
     cuStreamWaitEvent cuGetErrorString""".split()
 STREAMS = 4  # DEVICE_STREAMS
 
-_abandoned = []  # of lost devices: to free their memory would call CUDA again
-_modules = {}  # compiled kernels by device and precision
-_open = set()  # devices in use
+_MULTIPROCESSORS, _SHARED_BYTES, _MAJOR, _MINOR = 16, 97, 75, 76  # cudaDevAttr...
+_NO_CODE = {200, 209, 218, 222, 223, 300}  # CUDA_ERROR_INVALID_IMAGE and its like
+
+_gpus, _lock = {}, threading.Lock()
+_abandoned = []  # trees of lost devices: to free their memory would call CUDA again
 
 
 def open_device(usable, choice):
     """Open one of the usable devices: number `choice` of them, modulo how many there are."""
-    for warning in _said:
-        if "multiple CuPy packages" in str(warning.message):
-            raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
-    numbers = _usable(usable, cupy.cuda.runtime.getDeviceCount())
+    if cuda_errors.two_wheels(os.path.dirname(os.path.dirname(cupy_backends.__file__))):
+        raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
+    numbers = _usable(usable, runtime.getDeviceCount())
     return Device(numbers[choice % len(numbers)], len(numbers))
 
 
 def explain(error):
     """Code and text of an exception of CuPy, or None."""
-    return cuda_errors.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
+    return cuda_errors.explain(error, _cuda())
+
+
+def _cuda():
+    """Major version of CUDA that CuPy was built for."""
+    return runtime.runtimeGetVersion() // 1000
 
 
 def _usable(words, count):
@@ -57,39 +65,65 @@ def _usable(words, count):
     return numbers
 
 
-class Device:
-    """An open device, with the members of struct device; `driver` are those of struct driver."""
+class GPU:
+    """What all open devices of one number share; it lives as long as the process.
 
-    def __init__(self, number, usable=1):
-        self.usable = usable
-        self.number = number
-        self._device = cupy.cuda.Device(number)
-        with self._device:
-            cupy.cuda.runtime.free(0)  # makes the primary context
-            self._streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(STREAMS)]
-            self._event = cupy.cuda.Event(disable_timing=True)
-            self.context = cupy.cuda.driver.ctxGetCurrent()
-        self.streams = [stream.ptr for stream in self._streams]
-        self.event = self._event.ptr
-        self.name, self.multiprocessors, self.shared_bytes = _facts(number)
-        self.capability = int(self._device.compute_capability)
+    The context is the primary one, which CuPy and others in the process use, too.
+    """
+
+    def __init__(self, number):
         library = ctypes.CDLL("libcuda.so.1")
         self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
-        self._memory = {}
-        self._tree = None  # not asked for yet
-        _open.add(self)
+        context, name = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+        driver.check_status(library["cuDevicePrimaryCtxRetain"](ctypes.byref(context), number))
+        driver.check_status(library["cuDeviceGetName"](name, len(name), number))
+        self.context, self.name = context.value, name.value.decode("utf-8", "replace")
+        facts = [runtime.deviceGetAttribute(kind, number)
+                 for kind in (_MULTIPROCESSORS, _SHARED_BYTES, _MAJOR, _MINOR)]  # fmt: skip
+        self.multiprocessors, self.shared_bytes = facts[:2]
+        self.capability = 10 * facts[2] + facts[3]
+        self.memory = Memory(self.name)
+        self._idle = []  # streams and events of devices that were closed
+        self._functions, self._loading = {}, threading.Lock()  # by precision and name
 
-    def kernels(self, precision, names):
-        """Handles of the kernels of a precision, which may use all shared memory of a block."""
-        with self._device:
-            key = self._device.id, precision
-            if key not in _modules:
-                _modules[key] = compiled(compiler.read(), compiler.options(precision))
-            return [self._function(_modules[key], name) for name in names]
+    @contextlib.contextmanager
+    def current(self):
+        """Have this device for a while. What the thread had before is not touched by that."""
+        before = driver.ctxGetCurrent()
+        driver.ctxSetCurrent(self.context)
+        try:
+            yield
+        finally:
+            driver.ctxSetCurrent(before)
 
-    def _function(self, module, name):
-        driver = cupy.cuda.driver
-        function = module.get_function(name).ptr
+    def begin(self):
+        """Streams and an event for one device."""
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        streams = [runtime.streamCreateWithFlags(runtime.streamNonBlocking) for _ in range(STREAMS)]
+        return streams, runtime.eventCreateWithFlags(runtime.eventDisableTiming)
+
+    def end(self, streams, event):
+        """Keep them for the next."""
+        self._idle.append((streams, event))
+
+    def functions(self, precision, names):
+        """Handles of kernels, which may use all shared memory of a block."""
+        with self._loading:
+            known = self._functions.setdefault(precision, {})
+            what = precision, self.capability, _cuda()
+            found = machine_code.find([name for name in names if name not in known], *what)
+            for name, code in found.items():
+                with _if_no_code():
+                    known[name] = self._load(name, code)
+            missing = [name for name in names if name not in known]
+            made = machine_code.make(missing, *what) if missing else {}
+            for name, code in made.items():
+                known[name] = self._load(name, code)
+            return [known[name] for name in names]
+
+    def _load(self, name, code):
+        function = driver.moduleGetFunction(driver.moduleLoadData(code), name)
         used = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
         driver.funcSetAttribute(
             function,
@@ -98,103 +132,99 @@ class Device:
         )
         return function
 
+
+def gpu(number):
+    """The one of this number."""
+    with _lock:
+        if number not in _gpus:
+            _gpus[number] = GPU(number)
+        return _gpus[number]
+
+
+@contextlib.contextmanager
+def _if_no_code():
+    """The driver may not take what another one took: then it is compiled again."""
+    try:
+        yield
+    except driver.CUDADriverError as error:
+        if error.status not in _NO_CODE:
+            raise
+
+
+class Device:
+    """An open device, with the members of struct device; `driver` are those of struct driver."""
+
+    def __init__(self, number, usable=1):
+        self.number, self.usable = number, usable
+        self._gpu = gpu(number)
+        self.driver, self.context = self._gpu.driver, self._gpu.context
+        self.name, self.capability = self._gpu.name, self._gpu.capability
+        self.multiprocessors = self._gpu.multiprocessors
+        self.shared_bytes = self._gpu.shared_bytes
+        self._addresses = set()
+        self._tree = None  # not asked for yet
+        with self._gpu.current():
+            self.streams, self.event = self._gpu.begin()
+
+    def kernels(self, precision, names):
+        """Handles of kernels of a precision, compiled if they have never been."""
+        with self._gpu.current():
+            return self._gpu.functions(precision, names)
+
     def allocate(self, pinned, size):
         """Address of zeroed memory, of the host if pinned."""
-        # CuPy gives what was freed on a stream to that stream alone: nothing is still at work on it
-        stream = self._streams[0]
-        with self._device, stream:
-            memory = self._allocate(pinned, max(size, 1))
-            if pinned:
-                ctypes.memset(memory.ptr, 0, size)
-            else:
-                memory.memset_async(0, size, stream)
-                stream.synchronize()
-        self._memory[memory.ptr] = memory
-        return memory.ptr
-
-    def _allocate(self, pinned, size):
-        allocate = cupy.cuda.alloc_pinned_memory if pinned else cupy.cuda.alloc
-        for last in (False, True):
-            try:
-                return allocate(size)
-            except Exception as error:
-                if not cuda_errors.is_out_of_memory(error):
-                    raise
-                if last:
-                    text = self._too_little(pinned, size)
-                    raise errors.from_code("DEVICE_MEMORY", text) from error
-            cupy.get_default_memory_pool().free_all_blocks()
-            cupy.get_default_pinned_memory_pool().free_all_blocks()
-
-    def _too_little(self, pinned, size):
-        if pinned:
-            return f"the host has too little memory to pin: {size / 1e9:.2f} GB were wanted"
-        free, total = self._device.mem_info
-        return (
-            f"the device is out of memory: {size / 1e9:.2f} GB were wanted, "
-            f"{free / 1e9:.2f} of {total / 1e9:.2f} GB are free on {self.name}"
-        )
+        with self._gpu.current():
+            address = self._gpu.memory.allocate(pinned, size, self.streams[0])
+        self._addresses.add(address)
+        return address
 
     def release(self, address):
-        """Give memory back to CuPy's pools, once the streams are done with it."""
-        with self._device:
+        """Give memory back, once the streams are done with it."""
+        with self._gpu.current():
             self._synchronize()
-            del self._memory[address]
+            self._addresses.remove(address)
+            self._gpu.memory.release(address)
 
     def tree(self, job, array):
         """Forces of an octree: see struct tree_errand of csrc/core/device.h."""
         from grape6py.cuda.tree.request import SessionTree  # reads headers: only when needed
 
-        with self._device, self._streams[0]:
-            self._tree = self._tree or SessionTree(tree_gpu(self.number))
+        work = tree_gpu(self.number)
+        with work.xp.cuda.Device(self.number), work.xp.cuda.ExternalStream(self.streams[0]):
+            self._tree = self._tree or SessionTree(work)
             try:
                 self._tree.sum(job, array)
             except Exception as error:
                 if not cuda_errors.is_out_of_memory(error):
                     raise
                 self._tree.forget()
-                cupy.get_default_memory_pool().free_all_blocks()
+                free_cupys_blocks()
                 self._tree.sum(job, array)
 
     def _synchronize(self):
-        for stream in self._streams:
-            stream.synchronize()
+        for stream in self.streams:
+            runtime.streamSynchronize(stream)
 
     def close(self, lost):
         """Release everything; of a lost device nothing, since that would call CUDA."""
-        _open.discard(self)
+        tree, self._tree = self._tree, None
         if lost:
-            _abandoned.append(self)
+            _abandoned.append(tree)
             return
-        with self._device:
+        with self._gpu.current():
             self._synchronize()
-            self._memory.clear()
-            self._tree = None
-            if not _open:  # pinned memory is slow to get, and little
-                cupy.get_default_memory_pool().free_all_blocks()
+            for address in self._addresses:
+                self._gpu.memory.release(address)
+            self._addresses.clear()
+            if tree:
+                tree.forget()
+                free_cupys_blocks()
+            self._gpu.end(self.streams, self.event)
 
 
 @functools.cache  # its kernels are compiled once
 def tree_gpu(number):
     """What trees work on: the device of this number, which is the current one."""
-    return GPU()
+    from grape6py.cuda import launcher
 
-
-@functools.cache  # the driver takes a millisecond to tell them
-def _facts(number):
-    """Name, multiprocessors, and shared memory that a block may have at most."""
-    attributes = cupy.cuda.Device(number).attributes
-    name = cupy.cuda.runtime.getDeviceProperties(number)["name"].decode()
-    return name, attributes["MultiProcessorCount"], attributes["MaxSharedMemoryPerBlockOptin"]
-
-
-def compiled(text, options):
-    """The module of a text: from CuPy's cache, or compiled now and put there."""
-    try:
-        return cupy.RawModule(code=text, options=options).module
-    except OSError:  # the cache's folder, or that for temporary files, cannot be written
-        options = (*options, "-ftz=true")  # as CuPy adds on the way above
-        cubin, _ = cupy.cuda.compiler.compile_using_nvrtc(text, options, cache_in_memory=True)
-        module = cupy.cuda.function.Module()
-        module.load(cubin)
-        return module
+    return launcher.GPU()
