@@ -86,8 +86,10 @@ def unpack(name, packed):
 
 
 def folder():
-    """The user's own, in CuPy's for compiled kernels."""
+    """The user's own, in CuPy's for compiled kernels; an OSError if there is no home."""
     cupy = os.environ.get(VARIABLE) or os.path.expanduser("~/.cupy/kernel_cache")
+    if cupy.startswith("~"):
+        raise FileNotFoundError("no home")
     return os.path.join(cupy, f"grape6-{os.geteuid()}")
 
 
@@ -115,9 +117,9 @@ def _read_own(name):
 
 def _write(name, packed):
     """Whole or not at all. Where it cannot be written the next process compiles again."""
-    place = folder()
-    path = os.path.join(place, f".{name}-{os.getpid()}-{threading.get_ident()}")
     try:
+        place = folder()
+        path = os.path.join(place, f".{name}-{os.getpid()}-{threading.get_ident()}")
         os.makedirs(place, mode=0o700, exist_ok=True)
         if not _is_own(os.lstat(place), stat.S_ISDIR):
             return

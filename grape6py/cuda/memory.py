@@ -83,6 +83,7 @@ class Memory:
 
 def free_cupys_blocks():
     """Free what CuPy keeps for trees and for arrays of the user's, if it has been imported."""
-    if cupy := sys.modules.get("cupy"):
+    cupy = sys.modules.get("cupy")
+    if hasattr(cupy, "get_default_memory_pool"):  # and no thread is still importing it
         cupy.get_default_memory_pool().free_all_blocks()
         cupy.get_default_pinned_memory_pool().free_all_blocks()

@@ -105,6 +105,17 @@ def test_row39_without_a_folder_kernels_are_compiled_in_memory(
     assert machine_code.find(["few"], *WHAT) == {}
 
 
+def test_row39_without_a_home_nothing_is_written_to_the_working_folder(
+    compiles, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(machine_code.VARIABLE)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
+    assert machine_code.find(["few"], *WHAT) == {}
+    assert os.listdir(tmp_path) == []
+
+
 def test_row39_a_full_disk_leaves_nothing_behind(compiles, monkeypatch):
     def full(*_):
         raise OSError(28, "no space left")
