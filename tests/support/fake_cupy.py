@@ -11,7 +11,9 @@ import importlib
 import sys
 from types import ModuleType, SimpleNamespace
 
-OWN = ("grape6py.cuda.device", "grape6py.cuda.memory")  # made anew for each test
+OWN = tuple(
+    f"grape6py.cuda.{name}" for name in ("device", "gpu", "memory")
+)  # made anew for each test
 
 
 class CUDARuntimeError(RuntimeError):
@@ -223,11 +225,10 @@ def _cupy(fake):
 def _fresh(monkeypatch, fake):
     for name in OWN:
         monkeypatch.delitem(sys.modules, name, raising=False)
-    module = importlib.import_module(OWN[0])
+    device, gpu, _ = map(importlib.import_module, OWN)
     for name in OWN:
         monkeypatch.delitem(sys.modules, name)  # other tests make their own
-    library = Driver(fake, module.DRIVER)
-    monkeypatch.setattr(module, "ctypes", SimpleNamespace(
-        CDLL=lambda name: library, **{n: getattr(ctypes, n) for n in
-        "c_void_p cast byref create_string_buffer".split()}))  # fmt: skip
-    return module
+    library = Driver(fake, gpu.DRIVER)
+    used = {n: getattr(ctypes, n) for n in "c_void_p cast byref create_string_buffer".split()}
+    monkeypatch.setattr(gpu, "ctypes", SimpleNamespace(CDLL=lambda name: library, **used))
+    return device
