@@ -70,4 +70,4 @@ lint: $(VENV)/tested
 
 clean:
 	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/data grape6py/cuda/kernels/shared \
-	    grape6py/_bridge*.so
+	    grape6py/cuda/code grape6py/_bridge*.so

@@ -66,7 +66,8 @@ struct tree_errand {
 struct bridge {
     /* Opens one of the usable devices, number `choice` modulo how many there are. */
     int64_t (*open)(int32_t choice, struct device *device);
-    /* Compiles the kernels of a precision (MODE_*) and finds those with the given names. */
+    /* Finds kernels of a precision (MODE_*) by their names, and compiles those that have not been
+     * compiled before. */
     int64_t (*kernels)(struct device *device, int32_t mode, int32_t count, const char *const *names,
                        void **functions);
     /* Zeroed memory of a kind (MEMORY_*). */

@@ -62,11 +62,11 @@ struct cuda {
     struct device device;
     int lost; /* it has failed, and is not called any more */
     pid_t pid;
-    void *function[NMODE][NKERNEL];
-    int mode;
-    int busy;                 /* streams that may have something to do */
-    int unread;               /* something was launched and not waited for */
-    struct cuda_memory notes; /* cuda_notes, pinned */
+    void *function[NMODE][NKERNEL]; /* NULL until it is needed */
+    int mode;                       /* whose kernels are launched */
+    int busy;                       /* streams that may have something to do */
+    int unread;                     /* something was launched and not waited for */
+    struct cuda_memory notes;       /* cuda_notes, pinned */
 
     /* jparticles.c */
     int follower; /* of the j memory */
@@ -147,7 +147,8 @@ int cuda_device_check(struct cuda *c, int error, const char *what, struct fault 
 /* At least so many bytes; what was there is lost, and zero, if they have to grow. */
 int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
                         struct fault *f);
-/* On one of the device's streams. */
+/* On one of the device's streams. The first launch of a kernel finds its machine code or compiles
+ * it, which takes up to two seconds. */
 int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, int64_t grid_y,
                        void *job, struct fault *f);
 /* On a caller's stream. */
@@ -156,8 +157,6 @@ int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t gri
 /* Waits for one of its streams, or until it has nothing to do for us. */
 int cuda_device_wait(struct cuda *c, int stream, const char *what, struct fault *f);
 int cuda_device_idle(struct cuda *c, const char *what, struct fault *f);
-/* Compiles the kernels of a mode, if that was not done, and uses them from now on. */
-int cuda_device_set_mode(struct cuda *c, int mode, struct fault *f);
 /* Zeroes memory; copies it to the host, and from there, on stream 0. */
 int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
 int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);

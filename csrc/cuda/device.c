@@ -1,6 +1,6 @@
 /* device.c - the backend of the direct sum on a GPU: opening it, its memory, its
- * launches. The arithmetic is in grape6py/cuda; the bridge to CuPy, which compiles it and owns the
- * memory, in bridge.c. */
+ * launches. The arithmetic is in grape6py/cuda; the bridge to Python, which finds the kernels'
+ * machine code and owns the memory, in bridge.c. */
 #include "cuda/cuda.h"
 
 #include <string.h>
@@ -57,9 +57,32 @@ void cuda_device_leave(struct cuda *c)
     (void)c->device.driver.pop_context(&context);
 }
 
+/* Finds kernels of the current mode, or compiles them. */
+static int load_kernels(struct cuda *c, const int *kernel, int count, struct fault *f)
+{
+    const char *names[NKERNEL] = {NULL};
+    void *functions[NKERNEL] = {NULL};
+    for (int k = 0; k < count; k++) names[k] = NAMES[kernel[k]];
+    const int code =
+        cuda_device_answer(c, c->bridge->kernels(&c->device, c->mode, count, names, functions), f);
+    for (int k = 0; k < count && !code; k++) c->function[c->mode][kernel[k]] = functions[k];
+    return code;
+}
+
+/* What the first force calls need, all at once: several processors then compile them. A session
+ * that cannot compile is refused at open. */
+static int load_first_kernels(struct cuda *c, int jerk, struct fault *f)
+{
+    const int first[] = {KERNEL_RECEIVE, KERNEL_RECEIVE_AT_REST, KERNEL_PREDICT, KERNEL_FEW + jerk,
+                         KERNEL_SOME + jerk};
+    return load_kernels(c, first, (int)(sizeof first / sizeof *first), f);
+}
+
 static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
                   void *job, struct fault *f)
 {
+    const int found = c->function[c->mode][kernel] ? 0 : load_kernels(c, &kernel, 1, f);
+    if (found) return found;
     void *arguments[] = {job};
     const int threads = kernel == KERNEL_WALKS   ? CUDA_WALK_THREADS
                         : kernel < KERNEL_MIDDLE ? 256
@@ -172,14 +195,6 @@ void cuda_device_close(struct cuda *c)
     memory_free(c);
 }
 
-int cuda_device_set_mode(struct cuda *c, int mode, struct fault *f)
-{
-    c->mode = mode;
-    if (c->function[mode][0]) return 0;
-    return cuda_device_answer(
-        c, c->bridge->kernels(&c->device, mode, NKERNEL, NAMES, c->function[mode]), f);
-}
-
 int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **device,
                      struct fault *f)
 {
@@ -199,7 +214,8 @@ int cuda_device_open(const struct options *o, int choice, int follower, struct c
     }
     code = cuda_device_enter(c, f);
     if (!code) {
-        code = cuda_device_set_mode(c, o->precision, f);
+        c->mode = o->precision;
+        code = load_first_kernels(c, o->jerk ? 1 : 0, f);
         if (!code)
             code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
                                        MOST_SENT * sizeof(struct cuda_sent), f);

@@ -162,8 +162,9 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
 {
     struct jmemory *j = u->memory;
     const struct options *o = u->options;
-    int code = cuda_device_set_mode(c, o->precision, f);
-    if (!code && o->precision == MODE_DOUBLE)
+    int code = 0;
+    c->mode = o->precision;
+    if (o->precision == MODE_DOUBLE)
         code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
                                    (uint64_t)c->slots * source_bytes(MODE_DOUBLE), f);
     const int wants_k18 = j->k18 != NULL;

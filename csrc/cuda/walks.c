@@ -212,7 +212,7 @@ static int send(struct piece *p, struct fault *f)
         p->w->common_x ? cuda_pointer(&c->walk_bodies) : (void *)(uintptr_t)(in + l.entry_at);
     if (p->w->common_x) job.list = (void *)(uintptr_t)(in + l.entry_at);
     int code = cuda_device_check(c, d->copy_in(in, place(p, 0), l.bytes, stream), "walks", f);
-    if (!code) code = cuda_device_set_mode(c, p->w->precision, f);
+    c->mode = p->w->precision;
     if (!code) code = cuda_device_launch(c, p->stream, KERNEL_WALKS, l.tiles, 1, &job, f);
     c->mode = mode; /* of a force call that may be in progress */
     if (code) return code;

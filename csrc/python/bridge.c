@@ -10,7 +10,6 @@
 #include <dlfcn.h>
 #include <fenv.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +18,11 @@
 
 #include "python/embed.h"
 #include "core/error.h"
-#include "python/gil.h"
+#include "python/driver.h"
 #include "python/find_python.h"
+#include "python/gil.h"
 #include "core/options.h"
 
-enum { STACK = 16 << 20 };
 enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -57,29 +56,6 @@ static int refuse(int why, const char *words, const char *more)
     const size_t n = strlen(text);
     if (more) error_copy(more, text + n, (int)(sizeof text - n));
     return why;
-}
-
-/* ---- is there a device at all ---- */
-
-/* Whether the driver sees a device; `cuda` becomes the major version that it is good for. */
-static int use_driver(void *library, int *cuda)
-{
-    int (*init)(unsigned), (*count)(int *), (*version)(int *), (*say)(int, const char **);
-    int devices = 0;
-    const char *words = NULL;
-    *(void **)&init = dlsym(library, "cuInit");
-    *(void **)&count = dlsym(library, "cuDeviceGetCount");
-    *(void **)&version = dlsym(library, "cuDriverGetVersion");
-    *(void **)&say = dlsym(library, "cuGetErrorString");
-    if (!init || !count || !version || !say)
-        return refuse(G6X_E_NO_DEVICE, "libcuda.so.1 is no NVIDIA driver", NULL);
-    int error = init(0);
-    if (!error) error = count(&devices);
-    if (!error) error = version(cuda);
-    *cuda /= 1000;
-    if (error && say(error, &words)) words = NULL;
-    if (error) return refuse(G6X_E_NO_DEVICE, "the NVIDIA driver says: ", words ? words : "failed");
-    return devices > 0 ? 0 : refuse(G6X_E_NO_DEVICE, "the NVIDIA driver sees no device", NULL);
 }
 
 /* ---- the start ---- */
@@ -122,11 +98,18 @@ static int start_python(int cuda)
     return refuse(result < 0 ? result : G6X_E_PYTHON, how.text[0] ? how.text : FAILED, NULL);
 }
 
+/* Python starts while the driver does. What the driver says comes first. */
 static int try_to_start(void *library)
 {
-    int cuda = 0;
-    const int why = use_driver(library, &cuda);
-    return why ? why : start_python(cuda);
+    struct driver_start driver = {.library = library};
+    int why = python_driver_begin(&driver);
+    if (!why) {
+        const int of_python = start_python(driver.cuda);
+        why = python_driver_end(&driver);
+        if (!why) return of_python;
+    }
+    python = NULL;
+    return refuse(why, driver.words, driver.more);
 }
 
 /* ---- calls ---- */
@@ -154,17 +137,8 @@ static void *perform(void *argument)
 /* On a thread with a stack of its own and all signals blocked, or here if there can be none. */
 static void perform_apart(struct errand *e)
 {
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, hosts;
-    (void)sigfillset(&all);
-    (void)pthread_attr_init(&attributes);
-    (void)pthread_attr_setstacksize(&attributes, STACK);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &hosts);
-    const int failed = pthread_create(&thread, &attributes, perform, e);
-    (void)pthread_sigmask(SIG_SETMASK, &hosts, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    if (failed)
+    if (python_driver_thread(&thread, perform, e))
         (void)perform(e);
     else
         (void)pthread_join(thread, NULL);

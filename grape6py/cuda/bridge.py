@@ -7,8 +7,6 @@ import functools
 import itertools
 import math
 
-import numpy as np
-
 from grape6py import errors
 from grape6py.cuda import compiler
 
@@ -18,6 +16,7 @@ def register(module, usable):
 
     `usable` is GRAPE6_DEVICES: numbers of CUDA devices with commas; empty or "all" for all.
     """
+    compiler.direct()  # is read while the driver starts
     try:
         from grape6py.cuda import device
     except (ImportError, OSError) as error:
@@ -118,6 +117,8 @@ class Bridge:
         """What a C pointer points to, as an array; None of a null pointer."""
         if not pointer:
             return None
+        import numpy as np  # a start without a tree does not wait for it
+
         kind = self._ffi.typeof(pointer).item
         size = self._ffi.sizeof(kind) * math.prod(shape)
         dtype = {"double": np.float64, "int32_t": np.int32}[kind.cname]

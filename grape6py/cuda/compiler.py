@@ -1,23 +1,30 @@
 """CUDA for NVRTC: a file of kernels with our own headers pasted in where it includes them.
 
-NVRTC finds no headers of an installed package by itself, and CuPy's cache goes by the text: what
-is in it is what is compiled.
+NVRTC finds no headers of an installed package by itself, and a cache goes by the text: it is all
+that is compiled.
 """
 
+import functools
 import re
 from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parent / "kernels"  # the build copies csrc/shared into it
+DIRECT = "direct/direct.cu"
 
-# Contraction is written out, as in C. CuPy adds -ftz=true, which nothing can take back.
+# Contraction is written out, as in C. CuPy adds FLUSH, which nothing can take back.
 OPTIONS = ("-std=c++17", "--fmad=false")
+FLUSH = "-ftz=true"
 PRECISIONS = ("grape", "double", "single")  # by G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)".*$', re.MULTILINE)
 _DEPTH = 16
 
 
-def read(name="direct/direct.cu", depth=0):
+class CompileException(Exception):
+    """What the compiler says about a text that it does not take; CuPy has one of that name, too."""
+
+
+def read(name=DIRECT, depth=0):
     """The text of a file below KERNELS with all that it includes in quotes.
 
     Each file begins with a #line, so that the compiler names the true places.
@@ -35,6 +42,44 @@ def read(name="direct/direct.cu", depth=0):
     return f'#line 1 "{name}"\n' + _INCLUDE.sub(paste, text)
 
 
+@functools.cache
+def direct():
+    """The text of all kernels of direct sums."""
+    return read()
+
+
 def options(precision):
     """Options of the compiler for a precision."""
     return (*OPTIONS, f"-DMODE={PRECISIONS.index(precision)}")
+
+
+def options_of(kernel, precision):
+    """The same for one kernel of direct sums alone (kernels/base.cuh)."""
+    return (*options(precision), FLUSH, "-DONLY", f"-DONLY_{kernel}=0,1")
+
+
+def target(capability, supported):
+    """The compiler's option for a device, and whether it then gives machine code.
+
+    `supported` are the architectures that it knows. Machine code runs on later devices of the same
+    major version; for others the driver compiles what is made for an older one (PTX).
+    """
+    older = [number for number in supported if number <= capability]
+    best = max(older or supported)
+    is_code = bool(older) and best // 10 == capability // 10
+    return f"-arch={'sm' if is_code else 'compute'}_{best}", is_code
+
+
+def compile_kernel(kernel, precision, capability):
+    """Machine code (or PTX) of a kernel of direct sums, by the NVRTC that CuPy finds."""
+    from cupy_backends.cuda.libs import nvrtc
+
+    architecture, is_code = target(capability, nvrtc.getSupportedArchs())
+    program = nvrtc.createProgram(direct(), DIRECT, (), ())
+    try:
+        nvrtc.compileProgram(program, (*options_of(kernel, precision), architecture))
+        return nvrtc.getCUBIN(program) if is_code else nvrtc.getPTX(program)
+    except nvrtc.NVRTCError as error:
+        raise CompileException(nvrtc.getProgramLog(program)) from error
+    finally:
+        nvrtc.destroyProgram(program)

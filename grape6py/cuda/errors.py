@@ -1,5 +1,7 @@
 """Which row of the table of faults (docs/errors.md) an exception of CuPy belongs to."""
 
+import functools
+import os
 import re
 
 from grape6py.errors import codes
@@ -8,6 +10,9 @@ TWO_WHEELS = (
     "two CuPy packages are installed: pip uninstall both, then pip install 'grape6py[cuda13]' "
     "(or cuda12)"
 )
+
+# In names of folders that pip makes: cupy, cupy_cuda12x, cupy_rocm_7_0, amd_cupy.
+_WHEEL = re.compile(r"((amd_)?cupy(_(cuda|rocm)\w*)?)-[^-]+\.(dist|egg)-info", re.IGNORECASE)
 
 _OUT_OF_MEMORY = {2}
 # After these every call of CUDA in the process fails.
@@ -22,6 +27,16 @@ _BY_STATUS = (
     ({209, 218, 222, 223}, "RUNTIME",
      "this driver or device cannot run what CUDA {cuda} compiles: {words}"),
 )  # fmt: skip
+
+
+@functools.cache
+def two_wheels(folder):
+    """Whether several packages have put a CuPy in the folder where it lies, each over the other."""
+    try:
+        found = [_WHEEL.fullmatch(name) for name in os.listdir(folder)]
+    except OSError:
+        return False
+    return len({match[1].lower() for match in found if match}) > 1
 
 
 def _status(error):

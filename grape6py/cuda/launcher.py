@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from grape6py.cuda import compiler
+from grape6py.cuda import cache, compiler
 
 
 class GPU:
     """CuPy on the current device."""
 
     def __init__(self):
-        import cupy
+        with cache.for_import():
+            import cupy
 
         self.xp = cupy
         self._kernels, self._modules = {}, {}
@@ -17,20 +18,28 @@ class GPU:
 
     def _module(self, order):
         """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
-        from grape6py.cuda import device
-
         if order not in self._modules:
             only = (f"-DTREE_ORDER={order}",) if order else ()
             options = (*compiler.options("single"), *only)
-            self._modules[order] = device.compiled(compiler.read("tree/tree.cu"), options)
+            self._modules[order] = self._compiled("tree/tree.cu", options)
         return self._modules[order]
+
+    def _compiled(self, file, options):
+        """The module of a file: from CuPy's cache, or compiled now and put there."""
+        cupy, text = self.xp, compiler.read(file)
+        try:
+            return cupy.RawModule(code=text, options=options).module
+        except OSError:  # the cache's folder, or that for temporary files, cannot be written
+            options = (*options, compiler.FLUSH)  # as CuPy adds on the way above
+            cubin, _ = cupy.cuda.compiler.compile_using_nvrtc(text, options, cache_in_memory=True)
+            module = cupy.cuda.function.Module()
+            module.load(cubin)
+            return module
 
     def add(self, file, precision, names):
         """Make kernels of another file known to `launch`."""
-        from grape6py.cuda import device
-
         if names[0] not in self._kernels:
-            module = device.compiled(compiler.read(file), compiler.options(precision))
+            module = self._compiled(file, compiler.options(precision))
             self._kernels |= {name: module.get_function(name) for name in names}
 
     def launch(self, name, blocks, threads, job):

@@ -6,8 +6,10 @@ import ctypes
 import os
 import re
 import subprocess
+import sys
 import tempfile
-import warnings
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +17,7 @@ import capi
 import fake_cupy
 from fake_gpu import FLAGS
 from grape6py import errors
-from grape6py.cuda import cache, compiler
+from grape6py.cuda import cache, compiler, launcher, machine_code
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree import build
 from variants import run as compile_with
@@ -25,8 +27,8 @@ CODES = {name: capi.CONSTANTS[f"G6X_E_{name}"]
 
 
 @pytest.fixture
-def faked(monkeypatch):
-    return fake_cupy.install(monkeypatch)
+def faked(monkeypatch, tmp_path):
+    return fake_cupy.install(monkeypatch, tmp_path / "cache")
 
 
 def code_of(explained):
@@ -51,14 +53,53 @@ def test_devices_that_are_not_there_are_refused(faked, usable):
     assert caught.value.code == CODES["NO_DEVICE"]
 
 
-def test_row04_two_cupy_wheels_are_refused_with_what_to_do(monkeypatch):
-    _, device = fake_cupy.install(monkeypatch)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.warn("... because multiple CuPy packages are installed", stacklevel=1)
-    monkeypatch.setattr(device, "_said", said)
+@pytest.mark.parametrize(("names", "two"), [
+    (["cupy_cuda13x-14.2.0.dist-info", "cupy_cuda12x-14.0.1.dist-info"], True),
+    (["cupy-14.2.0.dist-info", "cupy_cuda13x-14.2.0.dist-info"], True),
+    (["cupy_cuda13x-14.2.0.dist-info", "cupy_xarray-0.1.4.dist-info", "cupy", "cupyx",
+      "~upy_cuda12x-14.0.1.dist-info", "numpy-2.4.0.dist-info"], False)])  # fmt: skip
+def test_row04_two_cupy_wheels_are_refused_with_what_to_do(
+    faked, monkeypatch, tmp_path, names, two
+):
+    _, device = faked
+    for name in names:
+        (tmp_path / name).mkdir()
+    where = str(tmp_path / "cupy_backends/__init__.py")
+    monkeypatch.setattr(device.cupy_backends, "__file__", where)
+    if not two:
+        return device.open_device("", 0).close(lost=False)
     with pytest.raises(errors.BackendError, match="pip uninstall") as caught:
         device.open_device("", 0)
     assert caught.value.code == CODES["RUNTIME"]
+
+
+def test_only_the_device_that_is_opened_gets_a_context(faked):
+    fake, device = faked
+    device.open_device("", 1)
+    device.open_device("", 1)
+    assert fake.contexts == [1]
+    assert fake.context == 0  # the thread has what it had
+
+
+def test_neither_cupy_nor_numpy_is_imported_for_a_direct_sum():
+    script = f"""
+import sys
+sys.path[:0] = [{str(capi.ROOT)!r}, {str(capi.SUPPORT)!r}]
+import pytest, fake_cupy
+with pytest.MonkeyPatch.context() as patch:
+    fake, device = fake_cupy.install(patch, "/nonexistent")
+    patch.delitem(sys.modules, "cupy")
+    from grape6py.cuda import bridge
+    opened = device.open_device("", 0)
+    opened.kernels("grape", ["few"])
+    opened.release(opened.allocate(False, 8))
+    opened.close(lost=False)
+    print({{"numpy", "cupy"}} & set(sys.modules))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
 # ---- memory ------------------------------------------------------------------------
@@ -68,33 +109,45 @@ def test_row04_two_cupy_wheels_are_refused_with_what_to_do(monkeypatch):
 def test_memory_is_zeroed_and_released(faked, pinned):
     fake, device = faked
     opened = device.open_device("", 0)
-    address = opened.allocate(pinned, 100)
-    assert ctypes.string_at(address, 100) == bytes(100)
-    assert fake.used == 100
-    opened.release(address)
-    assert fake.used == 0
+    for _ in range(3):
+        address = opened.allocate(pinned, 100)
+        assert ctypes.string_at(address, 100) == bytes(100)
+        ctypes.memset(address, 1, 100)
+        opened.release(address)
+    assert fake.used == 512
+    assert fake.calls.count("allocate") == 1
 
 
-def test_row01_the_pools_are_emptied_and_it_is_tried_once_more(faked):
+def test_row01_what_is_kept_and_cupys_pools_are_freed_and_it_is_tried_once_more(faked):
     fake, device = faked
     opened = device.open_device("", 0)
-    fake.limit, fake.pooled = 50, 100
-    opened.allocate(False, 100)
-    assert fake.calls.count("allocate") == 2
+    opened.release(opened.allocate(False, 400))
+    fake.limit, fake.pooled = 700, 400
+    opened.allocate(False, 1000)
+    assert fake.calls.count("allocate") == 3
     with pytest.raises(errors.OutOfMemoryError, match=r"0.00 GB were wanted, 0.25 of 2.00 GB are"):
         opened.allocate(False, 100)
-    assert fake.calls.count("allocate") == 4
-    assert fake.used == 100
+    assert fake.calls.count("allocate") == 5
+    assert fake.used == 1024
 
 
-def test_closing_gives_all_back(faked):
+def test_closing_gives_large_memory_of_the_device_back_and_the_next_open_is_quick(faked):
     fake, device = faked
-    opened = device.open_device("", 0)
-    for pinned in (False, True, False):
-        opened.allocate(pinned, 10)
-    opened.close(lost=False)
-    assert fake.used == 0
-    assert "free_all_blocks" in fake.calls
+    fake.limit = 1 << 30
+    sizes = (False, 10), (True, 8 << 20), (False, 64 << 20)
+
+    def use():
+        opened = device.open_device("", 0)
+        for what in sizes:
+            opened.allocate(*what)
+        opened.close(lost=False)
+
+    use()
+    assert fake.used == 512 + (8 << 20)
+    fake.calls.clear()
+    use()
+    assert "stream" not in fake.calls
+    assert fake.calls.count("allocate") == 1  # of the large one
 
 
 def test_row02_a_lost_device_is_left_alone(faked):
@@ -105,35 +158,83 @@ def test_row02_a_lost_device_is_left_alone(faked):
     fake.broken = RuntimeError("CUDA was called")
     opened.close(lost=True)
     del opened
-    assert (fake.calls, fake.used) == ([], 10)
+    assert (fake.calls, fake.used) == ([], 512)
 
 
 # ---- kernels -----------------------------------------------------------------------
 
 
-@pytest.fixture
-def text(monkeypatch):
-    monkeypatch.setattr(compiler, "read", lambda: "text")
+def compiled(fake):
+    return [call[1] for call in fake.calls if call[0] == "compile"]
 
 
-def test_kernels_are_compiled_once_a_precision_and_may_use_all_shared_memory(faked, text):
+def test_a_kernel_is_compiled_when_it_is_wanted_once_and_may_use_all_shared_memory(faked):
     fake, device = faked
     opened = device.open_device("", 0)
+    assert compiled(fake) == []
     first = opened.kernels("double", ["one", "two"])
     assert opened.kernels("double", ["two", "one"]) == first[::-1]
-    compiled = [call for call in fake.calls if call[0] == "RawModule"]
-    assert compiled == [("RawModule", compiler.options("double"))]
+    assert device.open_device("", 1).kernels("double", ["one"]) == first[:1]  # found in the cache
+    expected = {(*compiler.options_of(name, "double"), "-arch=sm_90") for name in ("one", "two")}
+    assert len(compiled(fake)) == 2
+    assert set(compiled(fake)) == expected
     assert ("shared", first[0], "dynamic", 232448 - 1024) in fake.calls
 
 
 @pytest.mark.parametrize("error", [PermissionError("cache"), FileNotFoundError("no folder"),
                                    OSError(28, "no space left")])  # fmt: skip
-def test_row39_without_a_cache_folder_kernels_are_compiled_in_memory(faked, text, error):
+def test_row39_without_cupys_folder_kernels_of_trees_are_compiled_in_memory(
+    monkeypatch, tmp_path, error
+):
+    calls = []
+
+    def raw_module(**_):
+        raise error
+
+    def in_memory(*arguments, cache_in_memory):
+        calls.append((*arguments, cache_in_memory))
+        return b"cubin", None
+
+    module = SimpleNamespace(load=calls.append, get_function=lambda name: name)
+    cuda = SimpleNamespace(compiler=SimpleNamespace(compile_using_nvrtc=in_memory),
+                           function=SimpleNamespace(Module=lambda: module))  # fmt: skip
+    cupy = SimpleNamespace(RawModule=raw_module, cuda=cuda)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiler, "read", lambda name: f"text of {name}")
+    launcher.GPU().add("a.cu", "double", ["one"])
+    options = (*compiler.options("double"), compiler.FLUSH)
+    assert calls == [("text of a.cu", options, True), b"cubin"]
+
+
+@pytest.mark.parametrize(("capability", "option", "is_code"), [
+    (75, "sm_75", True), (90, "sm_90", True), (86, "sm_80", True), (89, "sm_80", True),
+    (103, "sm_100", True), (120, "compute_100", False), (110, "compute_100", False)])  # fmt: skip
+def test_a_device_newer_than_the_compiler_gets_what_it_can_run(capability, option, is_code):
+    assert compiler.target(capability, (75, 80, 90, 100)) == (f"-arch={option}", is_code)
+
+
+@pytest.mark.parametrize("number", [200, 209, 218, 222])
+def test_machine_code_that_the_driver_does_not_take_is_compiled_again(faked, number):
     fake, device = faked
-    fake.cache_error = error
-    assert len(device.open_device("", 0).kernels("grape", ["one"])) == 1
-    assert ("compile", (*compiler.options("grape"), "-ftz=true"), True) in fake.calls
-    assert ("load", b"cubin") in fake.calls
+    first = device.open_device("", 0)
+    handles = first.kernels("grape", ["few"])
+    stale = next(call[1] for call in fake.calls if call[0] == "load")
+    name = machine_code.file_name("few", "grape", 90, 13)
+    Path(machine_code.folder(), name).write_bytes(machine_code.pack(name, b"of another driver"))
+    fake.refused = {b"of another driver": number}
+    assert device.open_device("", 1).kernels("grape", ["few"]) == handles
+    assert len(compiled(fake)) == 2
+    assert machine_code.find(["few"], "grape", 90, 13) == {"few": stale}
+
+
+def test_row04_what_the_compiler_says_is_told(faked):
+    fake, device = faked
+    fake.compile_error = 'few.cu(3): error: identifier "y" is undefined'
+    with pytest.raises(compiler.CompileException) as caught:
+        device.open_device("", 0).kernels("grape", ["few", "some", "predict"])
+    assert device.explain(caught.value) == (
+        CODES["RUNTIME"], f"the kernels do not compile: {fake.compile_error}")  # fmt: skip
 
 
 def test_an_include_is_pasted_where_it_stands_and_lines_keep_their_numbers(monkeypatch, tmp_path):

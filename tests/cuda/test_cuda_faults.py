@@ -19,8 +19,8 @@ from walking import by_copies, by_numbers, by_pointers, random_walks
 
 pytestmark = pytest.mark.backends("cuda")
 
-DEVICE_MEMORY, DEVICE_LOST, FORKED = (
-    capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK")
+DEVICE_MEMORY, DEVICE_LOST, FORKED, RUNTIME = (
+    capi.CONSTANTS[f"G6X_E_{name}"] for name in ("DEVICE_MEMORY", "DEVICE_LOST", "FORK", "RUNTIME")
 )
 NO_MEMORY = errors.from_code(DEVICE_MEMORY, "the device is out of memory: a test says so")
 NEVER = 1 << 40
@@ -118,6 +118,36 @@ def test_row01_the_nth_allocation_of_walks_fails(new_session, monkeypatch, walks
     assert [form(session, job).bits() for job in jobs] == expected
 
 
+def refuse_kernels(monkeypatch, refused):
+    """Those whose names begin so do not compile."""
+    kernels = fake_device.Device.kernels
+
+    def checked(self, precision, names):
+        if any(name.startswith(refused) for name in names):
+            raise errors.from_code(RUNTIME, f"the kernels do not compile: {refused}")
+        return kernels(self, precision, names)
+
+    monkeypatch.setattr(fake_device.Device, "kernels", checked)
+
+
+def test_row04_a_kernel_that_does_not_compile_at_open(monkeypatch):
+    refuse_kernels(monkeypatch, "predict")
+    assert capi.call("g6_open", 77) == RUNTIME
+    assert "do not compile" in capi.text("g6x_last_error", 77)[1]
+
+
+def test_row04_a_kernel_that_does_not_compile_when_it_is_wanted(make, monkeypatch):
+    """The call is refused; others, and the same one later, are right."""
+    session = make()
+    expected = bits(run(session, slice(0, 40)))
+    with monkeypatch.context() as patch:
+        refuse_kernels(patch, "wide")
+        assert_refused(session.force(N, X[:1500], V[:1500]), RUNTIME)
+        assert bits(run(session, slice(0, 40))) == expected
+    fresh = make()
+    assert bits(run(session, slice(0, 1500))) == bits(run(fresh, slice(0, 1500)))
+
+
 @pytest.mark.parametrize("n", range(1, 9))
 @pytest.mark.parametrize("rows", [slice(0, 40), slice(0, 1500)], ids=["few", "many"])
 def test_row02_a_gpu_that_fails_is_not_used_any_more(make, mode, n, rows):
@@ -189,6 +219,15 @@ def test_auto_row01_no_memory_at_open(monkeypatch, cpu, mode, new_session):
     fill(session)
     found = run(session, slice(0, 20), h2=0.1)
     assert bits(found) == cpu_bits(cpu, mode, slice(0, 20))
+
+
+@pytest.mark.backends("auto")
+def test_auto_row04_a_kernel_that_does_not_compile_when_it_is_wanted(make, cpu, mode, monkeypatch):
+    session = make()
+    refuse_kernels(monkeypatch, "wide")
+    found = run(session, slice(0, 1500), h2=0.1)
+    assert not on_gpu(session)
+    assert bits(found) == cpu_bits(cpu, mode, slice(0, 1500))
 
 
 @pytest.mark.backends("auto")

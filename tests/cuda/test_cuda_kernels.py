@@ -5,11 +5,13 @@ What the kernels compute is tested on the CPU (the backend cuda) and on a GPU (t
 """
 
 import re
+from collections import Counter
 
 import pytest
 
 import capi
 import disassembly
+import nvrtc
 from disassembly import TABLE, TABLE_ARCHITECTURE
 from grape6py.cuda import compiler
 
@@ -28,6 +30,9 @@ SINGLE = [build for build in BUILDS if build[0] != "double"]
 # Kernels of sums may have a stack on TABLE_ARCHITECTURE, of so many bytes: they keep there what a
 # call for close pairs may not spoil. No pair loop uses it, here or on other architectures.
 STACK = 96
+
+# What makes bits.
+ARITHMETIC = re.compile(r"^(?:[FD](?:ADD|MUL|FMA)|MUFU|F2F|F2I|I2F)[\w.]*", re.MULTILINE)
 
 LISTING = """
 //--------------------- .text.one          --------------------------
@@ -60,7 +65,7 @@ LISTING = """
 def compiled():
     try:
         made = disassembly.Compiled()
-    except disassembly.Missing as missing:
+    except nvrtc.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
     made.begin(BUILDS)
     yield made
@@ -106,6 +111,19 @@ def test_every_kernel_is_compiled(kernels):
     for kernel in kernels.values():
         assert len(kernel.instructions) > 10
         assert 0 < kernel.registers <= 255
+
+
+@pytest.mark.parametrize("name", ["predict", "some_jerk", "wide_jerk_near", "hermite_correct"])
+def test_a_kernel_compiled_alone_has_the_arithmetic_that_it_has_among_all(compiled, mode, name):
+    """So the bits do not depend on which were compiled together."""
+    options = (*compiler.options_of(name, mode), f"-arch={TABLE_ARCHITECTURE}")
+    cubin, _ = nvrtc.compile_cubin(compiler.read(), options)
+    alone = disassembly.read_kernels(disassembly.disassemble(cubin))
+    assert list(alone) == [name]
+    counts = [Counter(ARITHMETIC.findall("\n".join(kernel.instructions)))
+              for kernel in (alone[name], compiled[mode, TABLE_ARCHITECTURE][name])]  # fmt: skip
+    assert counts[0] == counts[1]
+    assert sum(counts[0].values()) > 50
 
 
 def test_pair_loops_stay_in_registers(kernels):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import backends
-import disassembly
 import fake_arrays
+import nvrtc
 from grape6py import Leapfrog, errors, plummer
 from grape6py.cuda import compiler
 from grape6py.integrators import leapfrog_steps
@@ -96,8 +96,8 @@ def test_kernels_have_the_bits_of_the_host(arrays):
 def test_kernels_compile_for_cards(architecture):
     options = (*compiler.options("double"), f"-arch={architecture}")
     try:
-        cubin, log = disassembly.compile_cubin(compiler.read("leapfrog.cu"), options)
-    except disassembly.Missing as missing:
+        cubin, log = nvrtc.compile_cubin(compiler.read("leapfrog.cu"), options)
+    except nvrtc.Missing as missing:
         pytest.skip(f"SKIP: {missing}")
     assert all(name.encode() in cubin for name in KERNELS)
     assert "warning" not in log

@@ -115,7 +115,7 @@ def test_without_a_device_the_cpu_does_it(env, missing):
 
 def test_row04_without_cupy_the_cpu_does_it(tmp_path):
     """A host program whose Python has no CuPy: a line that says what to install."""
-    (tmp_path / "cupy.py").write_text("raise ImportError('no CuPy here')\n")
+    (tmp_path / "cupy_backends.py").write_text("raise ImportError('no CuPy here')\n")
     capi.run_python(WITHOUT.format(folder=str(tmp_path), missing="CuPy cannot be imported"))
 
 

@@ -1,12 +1,10 @@
 """Machine code of the kernels for GPUs, made and looked at without a GPU.
 
-    python tests/support/disassembly.py     # the table of docs/benchmarks.md
+    PYTHONPATH=packaging python tests/support/disassembly.py     # the table of docs/benchmarks.md
 
 NVRTC compiles and nvdisasm disassembles; both come from pip: the extra cuda-test.
 """
 
-import ctypes
-import importlib.metadata
 import os
 import re
 import subprocess
@@ -16,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grape6py.cuda import compiler
+from nvrtc import compile_cubin, tool
 
 TABLE_ARCHITECTURE = "sm_90"  # the H200's
 # The kernels that the table tells about, and in which modes.
@@ -35,54 +34,6 @@ _CALLED = re.compile(r"\$\w+\$\w+:")
 _INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?\w+\s+)?(\S[^;]*?)\s*;")
 _BRANCH = re.compile(r"BRA\b.*`\((\.L_\w+)\)")
 _DOUBLE = re.compile(r"D(?:ADD|MUL|FMA|SETP|MNMX|MMA)\b|\S*\.(?:F64|\w*64H)\b")
-
-
-class Missing(Exception):
-    """A tool that is not there."""
-
-
-def tool(package, name):
-    """Path of a file that a package from pip has."""
-    try:
-        files = importlib.metadata.files(package) or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    for file in files:
-        if re.fullmatch(name, file.name):
-            return str(file.locate())
-    raise Missing(f"{package} not found: pip install '.[cuda-test]'")
-
-
-# ---- compiling -------------------------------------------------------------------------
-
-
-def compile_cubin(text, options):
-    """Machine code of a text that compiler.read gives, and what the compiler says about it."""
-    nvrtc = ctypes.CDLL(tool("nvidia-cuda-nvrtc", r"libnvrtc\.so\.\d+"))
-    program = ctypes.c_void_p()
-    words = [option.encode() for option in options]
-    array = (ctypes.c_char_p * len(words))(*words)
-    made = nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), text.encode(), b"direct/direct.cu", 0, None, None
-    )
-    if made:
-        raise RuntimeError(f"nvrtcCreateProgram: error {made}")
-    failed = nvrtc.nvrtcCompileProgram(program, len(words), array)
-    log = _taken(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
-    if failed:
-        raise RuntimeError(f"{' '.join(options)}: error {failed}\n{log}")
-    cubin = _taken(nvrtc, program, "CUBIN")
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return cubin, log
-
-
-def _taken(nvrtc, program, what):
-    size = ctypes.c_size_t()
-    failed = nvrtc[f"nvrtcGet{what}Size"](program, ctypes.byref(size))
-    buffer = ctypes.create_string_buffer(size.value)
-    if failed or nvrtc[f"nvrtcGet{what}"](program, buffer):
-        raise RuntimeError(f"nvrtcGet{what} failed")
-    return buffer.raw
 
 
 def disassemble(cubin):
@@ -189,8 +140,8 @@ def read_log(log):
 
 def machine_code(mode, architecture):
     """The kernels of a mode, by name."""
-    # -ftz=true is what CuPy adds.
-    options = (*compiler.options(mode), f"-arch={architecture}", "-ftz=true", "--ptxas-options=-v")
+    architecture = f"-arch={architecture}"
+    options = (*compiler.options(mode), compiler.FLUSH, architecture, "--ptxas-options=-v")
     cubin, log = compile_cubin(compiler.read(), options)
     kernels = read_kernels(disassemble(cubin))
     for name, facts in read_log(log).items():

@@ -14,9 +14,22 @@ typedef unsigned long long uint64_t;
 #else
 #include <stdint.h>
 #endif
-#define KERNEL(name, job_type, threads, blocks)                                                    \
+/* With -DONLY and -DONLY_few=0,1 the kernel `few` alone is compiled: ONLY_few is then two arguments,
+ * the second of which is 1, and every other kernel is a template that nobody uses. */
+#define KERNEL_SECOND(a, b, ...) b
+#define KERNEL_SECOND_OF(...) KERNEL_SECOND(__VA_ARGS__)
+#define KERNEL_JOIN(a, b) a##b
+#define KERNEL_IF(yes) KERNEL_JOIN(KERNEL_, yes)
+#define KERNEL_1(name, job_type, threads, blocks)                                                  \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         name(const __grid_constant__ job_type job)
+#define KERNEL_0(name, job_type, threads, blocks)                                                  \
+    template <class> static __device__ void name(const job_type &job)
+#ifdef ONLY
+#define KERNEL(name, ...) KERNEL_IF(KERNEL_SECOND_OF(ONLY_##name, 0, 0))(name, __VA_ARGS__)
+#else
+#define KERNEL(name, ...) KERNEL_1(name, __VA_ARGS__)
+#endif
 /* Shared memory whose size the launch tells, which may be more than other shared memory. */
 #define SHARED_BY_LAUNCH(type, name)                                                               \
     extern __shared__ float4 shared_by_launch[];                                                   \

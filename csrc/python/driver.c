@@ -1,0 +1,80 @@
+/* driver.c - see driver.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "python/driver.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+enum { STACK = 16 << 20 };
+
+/* Files of a device: of the kernel's module, or of Windows below. */
+static const char *const FILES[] = {"/dev/nvidiactl", "/dev/dxg"};
+
+int python_driver_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    sigset_t all, hosts;
+    (void)sigfillset(&all);
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &hosts);
+    const int failed = pthread_create(thread, &attributes, run, argument);
+    (void)pthread_sigmask(SIG_SETMASK, &hosts, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return failed;
+}
+
+/* Whether the driver sees a device. */
+static void *look(void *start)
+{
+    struct driver_start *d = start;
+    int (*init)(unsigned), (*count)(int *), (*say)(int, const char **);
+    int devices = 0;
+    *(void **)&init = dlsym(d->library, "cuInit");
+    *(void **)&count = dlsym(d->library, "cuDeviceGetCount");
+    *(void **)&say = dlsym(d->library, "cuGetErrorString");
+    if (!init || !count || !say) {
+        d->words = "libcuda.so.1 is no NVIDIA driver";
+        return NULL;
+    }
+    int error = init(0);
+    if (!error) error = count(&devices);
+    if (error) {
+        d->words = "the NVIDIA driver says: ";
+        if (say(error, &d->more) || !d->more) d->more = "failed";
+    } else if (devices <= 0) {
+        d->words = "the NVIDIA driver sees no device";
+    }
+    return NULL;
+}
+
+static int device_is_likely(void)
+{
+    for (size_t k = 0; k < sizeof FILES / sizeof *FILES; k++)
+        if (access(FILES[k], F_OK) == 0) return 1;
+    return 0;
+}
+
+int python_driver_begin(struct driver_start *d)
+{
+    int (*version)(int *); /* which may be asked before the start */
+    *(void **)&version = dlsym(d->library, "cuDriverGetVersion");
+    if (version && version(&d->cuda)) d->cuda = 0;
+    d->cuda /= 1000;
+    d->meanwhile = device_is_likely() && python_driver_thread(&d->thread, look, d) == 0;
+    if (!d->meanwhile) (void)look(d);
+    return d->meanwhile ? 0 : python_driver_end(d);
+}
+
+int python_driver_end(struct driver_start *d)
+{
+    if (d->meanwhile) (void)pthread_join(d->thread, NULL);
+    d->meanwhile = 0;
+    return d->words ? G6X_E_NO_DEVICE : 0;
+}

@@ -1,0 +1,116 @@
+"""A CUDA device as all sessions on it share it: its context, streams, memory and kernels.
+
+All of it comes from ``cupy_backends``, CuPy's binding of CUDA. CuPy itself and NumPy, which take
+longer to import than everything else takes, are imported for trees alone.
+"""
+
+import contextlib
+import ctypes
+import threading
+
+from cupy_backends.cuda.api import driver, runtime
+
+from grape6py.cuda import machine_code
+from grape6py.cuda.memory import Memory
+
+# In the order of struct driver.
+DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
+    cuMemcpyDtoHAsync_v2 cuMemsetD8Async cuStreamSynchronize cuStreamQuery cuEventRecord
+    cuStreamWaitEvent cuGetErrorString""".split()
+STREAMS = 4  # DEVICE_STREAMS
+
+_MULTIPROCESSORS, _SHARED_BYTES, _MAJOR, _MINOR = 16, 97, 75, 76  # cudaDevAttr...
+_NO_CODE = {200, 209, 218, 222, 223, 300}  # CUDA_ERROR_INVALID_IMAGE and its like
+
+_gpus, _lock = {}, threading.Lock()
+
+
+def cuda_version():
+    """Major version of CUDA that CuPy was built for."""
+    return runtime.runtimeGetVersion() // 1000
+
+
+class GPU:
+    """What all open devices of one number share; it lives as long as the process.
+
+    The context is the primary one, which CuPy and others in the process use, too.
+    """
+
+    def __init__(self, number):
+        library = ctypes.CDLL("libcuda.so.1")
+        self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
+        context, name = ctypes.c_void_p(), ctypes.create_string_buffer(256)
+        driver.check_status(library["cuDevicePrimaryCtxRetain"](ctypes.byref(context), number))
+        driver.check_status(library["cuDeviceGetName"](name, len(name), number))
+        self.context, self.name = context.value, name.value.decode("utf-8", "replace")
+        facts = [runtime.deviceGetAttribute(kind, number)
+                 for kind in (_MULTIPROCESSORS, _SHARED_BYTES, _MAJOR, _MINOR)]  # fmt: skip
+        self.multiprocessors, self.shared_bytes = facts[:2]
+        self.capability = 10 * facts[2] + facts[3]
+        self.memory = Memory(self.name)
+        self._idle = []  # streams and events of devices that were closed
+        self._functions, self._loading = {}, threading.Lock()  # by precision and name
+
+    @contextlib.contextmanager
+    def current(self):
+        """Have this device for a while. What the thread had before is not touched by that."""
+        before = driver.ctxGetCurrent()
+        driver.ctxSetCurrent(self.context)
+        try:
+            yield
+        finally:
+            driver.ctxSetCurrent(before)
+
+    def begin(self):
+        """Streams and an event for one device."""
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        streams = [runtime.streamCreateWithFlags(runtime.streamNonBlocking) for _ in range(STREAMS)]
+        return streams, runtime.eventCreateWithFlags(runtime.eventDisableTiming)
+
+    def end(self, streams, event):
+        """Keep them for the next."""
+        self._idle.append((streams, event))
+
+    def functions(self, precision, names):
+        """Handles of kernels, which may use all shared memory of a block."""
+        with self._loading:
+            known = self._functions.setdefault(precision, {})
+            what = precision, self.capability, cuda_version()
+            found = machine_code.find([name for name in names if name not in known], *what)
+            for name, code in found.items():
+                with _if_no_code():
+                    known[name] = self._load(name, code)
+            missing = [name for name in names if name not in known]
+            made = machine_code.make(missing, *what) if missing else {}
+            for name, code in made.items():
+                known[name] = self._load(name, code)
+            return [known[name] for name in names]
+
+    def _load(self, name, code):
+        function = driver.moduleGetFunction(driver.moduleLoadData(code), name)
+        used = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
+        driver.funcSetAttribute(
+            function,
+            driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            self.shared_bytes - used,
+        )
+        return function
+
+
+def gpu(number):
+    """The one of this number."""
+    with _lock:
+        if number not in _gpus:
+            _gpus[number] = GPU(number)
+        return _gpus[number]
+
+
+@contextlib.contextmanager
+def _if_no_code():
+    """The driver may not take what another one took: then it is compiled again."""
+    try:
+        yield
+    except driver.CUDADriverError as error:
+        if error.status not in _NO_CODE:
+            raise

@@ -1,0 +1,161 @@
+"""Where machine code of the kernels for GPUs is found: in the package, or in the user's own folder,
+which may be full, damaged, read-only or another's. What compiles it is made up here.
+"""
+
+import os
+import threading
+
+import pytest
+
+from grape6py.cuda import compiler, machine_code
+
+WHAT = ("grape", 90, 13)
+
+
+@pytest.fixture
+def compiles(monkeypatch, tmp_path):
+    """Names of the kernels that were compiled."""
+    names = []
+
+    def compile_kernel(kernel, precision, capability):
+        names.append(kernel)
+        return f"code of {kernel}".encode() * 100
+
+    monkeypatch.setattr(compiler, "compile_kernel", compile_kernel)
+    monkeypatch.setattr(machine_code, "PACKAGED", str(tmp_path / "packaged"))
+    monkeypatch.setenv(machine_code.VARIABLE, str(tmp_path / "cache"))
+    return names
+
+
+def files():
+    return [os.path.join(machine_code.folder(), name) for name in os.listdir(machine_code.folder())]
+
+
+def test_what_was_compiled_once_is_found_later(compiles):
+    made = machine_code.make(["few", "some"], *WHAT)
+    assert machine_code.find(["some", "few", "middle"], *WHAT) == made
+    assert sorted(compiles) == ["few", "some"]
+
+
+@pytest.mark.parametrize("what", [("single", 90, 13), ("grape", 100, 13), ("grape", 90, 12)])
+def test_another_precision_device_or_cuda_has_code_of_its_own(compiles, what):
+    machine_code.make(["few"], *WHAT)
+    assert machine_code.find(["few"], *what) == {}
+
+
+def test_a_changed_text_has_code_of_its_own(compiles, monkeypatch):
+    machine_code.make(["few"], *WHAT)
+    monkeypatch.setattr(compiler, "direct", lambda: "another text")
+    assert machine_code.find(["few"], *WHAT) == {}
+
+
+def test_the_package_s_code_comes_first_and_makes_no_folder(compiles, tmp_path):
+    name = machine_code.file_name("few", *WHAT)
+    (tmp_path / "packaged").mkdir()
+    (tmp_path / "packaged" / name).write_bytes(machine_code.pack(name, b"made ahead"))
+    assert machine_code.find(["few"], *WHAT) == {"few": b"made ahead"}
+    assert not (tmp_path / "cache").exists()
+
+
+def damage(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+SPOILT = {
+    "damaged": damage,
+    "cut-short": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+    "empty": lambda path: path.write_bytes(b""),
+    "another-kernel's": lambda path: path.write_bytes(machine_code.pack("some", b"code")),
+    "link": lambda path: path.symlink_to(path.rename(path.with_name("elsewhere"))),
+    "writable-by-others": lambda path: path.chmod(0o666),
+    "folder": lambda path: (path.unlink(), path.mkdir()),
+    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT)
+def test_row39_a_file_that_cannot_be_trusted_is_compiled_again(compiles, spoil, tmp_path):
+    right = machine_code.make(["few"], *WHAT)
+    (path,) = (tmp_path / "cache").rglob("few-*")
+    SPOILT[spoil](path)
+    assert machine_code.find(["few"], *WHAT) == {}
+    assert machine_code.make(["few"], *WHAT) == right
+    if spoil != "folder":
+        assert machine_code.find(["few"], *WHAT) == right
+    assert not [name for name in files() if "/." in name]
+
+
+def test_row39_a_folder_that_others_may_write_to_is_not_used(compiles):
+    os.makedirs(machine_code.folder())
+    os.chmod(machine_code.folder(), 0o777)
+    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
+    assert files() == []
+
+
+@pytest.mark.parametrize("cache", ["file/cache", "file"])
+def test_row39_without_a_folder_kernels_are_compiled_in_memory(
+    compiles, tmp_path, monkeypatch, cache
+):
+    """Root may write anywhere, but not under a file."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(machine_code.VARIABLE, str(tmp_path / cache))
+    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
+    assert machine_code.find(["few"], *WHAT) == {}
+
+
+def test_row39_without_a_home_nothing_is_written_to_the_working_folder(
+    compiles, tmp_path, monkeypatch
+):
+    monkeypatch.delenv(machine_code.VARIABLE)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
+    assert machine_code.find(["few"], *WHAT) == {}
+    assert os.listdir(tmp_path) == []
+
+
+def test_row39_a_full_disk_leaves_nothing_behind(compiles, monkeypatch):
+    def full(*_):
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(os, "rename", full)
+    assert list(machine_code.make(["few"], *WHAT)) == ["few"]
+    assert files() == []
+
+
+def test_row39_many_compile_at_once(compiles):
+    """Each file is whole whenever it is there."""
+    found = []
+
+    def use():
+        for _ in range(20):
+            machine_code.make(["few", "some"], *WHAT)
+            found.append(machine_code.find(["few", "some"], *WHAT))
+
+    threads = [threading.Thread(target=use) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [machine_code.make(["few", "some"], *WHAT)] * 80
+
+
+def test_a_cache_is_below_cupys_and_one_users(monkeypatch, tmp_path):
+    monkeypatch.delenv(machine_code.VARIABLE, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert machine_code.folder() == f"{tmp_path}/.cupy/kernel_cache/grape6-{os.geteuid()}"
+
+
+def test_one_kernel_that_fails_is_raised_when_all_threads_have_ended(compiles, monkeypatch):
+    def fail(kernel, *_):
+        if kernel == "few":
+            raise compiler.CompileException("no")
+        return b"code"
+
+    monkeypatch.setattr(compiler, "compile_kernel", fail)
+    before = threading.active_count()
+    with pytest.raises(compiler.CompileException):
+        machine_code.make(["some", "few", "middle"], *WHAT)
+    assert threading.active_count() == before

@@ -1,0 +1,74 @@
+"""Machine code of the kernels that a wheel brings: which files, for whom, and none without NVRTC.
+What compiles them here is made up; the true compiler's code is looked at in test_cuda_kernels.py.
+"""
+
+import tomllib
+
+import pytest
+
+import capi
+import machine_code as ahead
+import nvrtc
+from grape6py.cuda import compiler, machine_code
+
+
+@pytest.fixture
+def compiles(monkeypatch, tmp_path):
+    """Options of what was compiled, for one kernel and two architectures."""
+    calls = []
+
+    def compile_cubin(text, options):
+        calls.append(options)
+        return " ".join(options).encode(), ""
+
+    monkeypatch.setattr(nvrtc, "version", lambda: (13, 5))
+    monkeypatch.setattr(nvrtc, "compile_cubin", compile_cubin)
+    monkeypatch.setattr(ahead, "kernels", lambda: ["few"])
+    monkeypatch.setattr(machine_code, "MADE_FOR", (80, 120))
+    monkeypatch.setattr(machine_code, "PACKAGED", str(tmp_path))
+    monkeypatch.setattr(compiler, "KERNELS", compiler.KERNELS)
+    return calls
+
+
+def test_a_wheel_s_code_is_what_a_device_of_its_kind_looks_for(compiles, tmp_path, capsys):
+    ahead.main(tmp_path)
+    assert len(compiles) == len(list(tmp_path.iterdir())) == 2 * 3
+    for capability, option in ((80, "-arch=sm_80"), (89, "-arch=sm_80"), (121, "-arch=sm_120")):
+        found = machine_code.find(["few"], "double", capability, 13)
+        assert found["few"].decode().split() == [*compiler.options_of("few", "double"), option]
+    for capability, cuda in ((75, 13), (90, 13), (80, 12)):
+        assert machine_code.find(["few"], "double", capability, cuda) == {}
+    assert "6 files" in capsys.readouterr().out
+
+
+def test_only_what_is_missing_is_made_and_what_is_of_another_version_goes(compiles, tmp_path):
+    ahead.main(tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    (tmp_path / names[0]).unlink()
+    (tmp_path / "few-grape-sm_80-0123456789abcdef").write_text("of another version")
+    compiles.clear()
+    ahead.main(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert len(compiles) == 1
+
+
+def test_without_nvrtc_one_line_says_so(monkeypatch, tmp_path, capsys):
+    def library():
+        raise nvrtc.Missing("nvidia-cuda-nvrtc not found")
+
+    monkeypatch.setattr(compiler, "KERNELS", compiler.KERNELS)
+    monkeypatch.setattr(nvrtc, "library", library)
+    ahead.main(tmp_path / "code")
+    assert list((tmp_path / "code").iterdir()) == []
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize(("value", "made"), [(None, False), ("0", False), ("1", True)])
+def test_a_build_makes_it_if_asked_and_has_the_bridge_in_any_case(value, made):
+    settings = pytest.importorskip("scikit_build_core.settings.skbuild_read_settings")
+    project = tomllib.loads((capi.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    env = {} if value is None else {"GRAPE6_MACHINE_CODE": value}
+    build = settings.SettingsReader(project, {}, state="wheel", env=env).settings
+    assert "GRAPE6_BRIDGE" in build.cmake.define
+    assert ("GRAPE6_MACHINE_CODE" in build.cmake.define) == made
+    assert bool(build.build.requires) == made
