@@ -32,11 +32,9 @@ static void spoil(struct force_call *c) { (void)c; }
 
 void session_force_free(struct session *s)
 {
-    const struct memory_array all[] = {
-        ARRAYS(&s->call, 0), MEMORY_ARRAY(s->list, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
+    const struct memory_array all[] = {ARRAYS(&s->call, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
     memory_free_all(all);
     memset(&s->call, 0, sizeof s->call);
-    s->list_capacity = 0;
     s->on_host_capacity = 0;
 }
 
@@ -145,6 +143,7 @@ void session_force_new(struct session *s, int nj, int ni)
     c->done = 0;
     c->outdated = 0;
     c->invalid_rows = 0;
+    c->lists.count = 0;
 }
 
 void session_force_freeze(struct session *s, int nj)
@@ -208,6 +207,7 @@ int session_force_fall_back(struct session *s, int code)
     s->backend->close(s->state);
     s->backend = cpu;
     s->state = NULL;
+    s->call.lists.count = 0;
     jmemory_stale_all(&s->j);
     return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
@@ -272,13 +272,33 @@ int session_force_verify(struct session *s, unsigned want)
     return session_verify_rows(s, &job, want);
 }
 
+struct distances {
+    struct force_call *call;
+    struct direct_job job;
+};
+
+/* The particles lie anywhere in memory: some are read ahead. */
+static void find_some_distances(void *distances, int64_t first, int64_t end)
+{
+    enum { AHEAD = 8 };
+    const struct distances *d = distances;
+    const int32_t *nearest = d->call->results.nearest;
+    for (int64_t i = first; i < end; i++) {
+        if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
+            const char *next = (const char *)&d->job.memory->body[nearest[i + AHEAD]];
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + 64);
+        }
+        if (nearest[i] >= 0) d->call->distance[i] = cpu_exact_distance(&d->job, (int)i, nearest[i]);
+    }
+}
+
 static void find_distances(struct session *s)
 {
-    struct force_call *c = &s->call;
-    const struct direct_job job = session_force_job(s, NULL);
-    for (int i = 0; i < c->ni; i++)
-        if (c->results.nearest[i] >= 0)
-            c->distance[i] = cpu_exact_distance(&job, i, c->results.nearest[i]);
+    enum { ROWS = 512, ROWS_WORTH_A_THREAD = 2048 };
+    struct distances d = {&s->call, session_force_job(s, NULL)};
+    const int cores = options_threads(s->options.threads), worth = d.call->ni / ROWS_WORTH_A_THREAD;
+    threads_each(worth < cores ? worth : cores, d.call->ni, ROWS, find_some_distances, &d);
 }
 
 static int finish(struct session *s, unsigned want, int count)

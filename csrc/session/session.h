@@ -41,6 +41,8 @@ struct force_call {
     unsigned char *invalid;
     double *distance; /* of the nearest neighbours, once they are asked for */
     struct results results;
+    struct neighbour_lists lists; /* of the i particles from number lists_first on; */
+    int lists_first;              /* the backend's, until the next call */
 };
 
 /* What the calls of GRAPE-5 have set, in a session of theirs. */
@@ -88,8 +90,6 @@ struct session {
     struct force_call call;
     struct pipes pipes;
     struct grape5 grape5;
-    int32_t *list; /* of the last neighbour list, sorted indices */
-    int64_t list_capacity;
     char *on_host; /* arrays of a device's call that several devices share */
     size_t on_host_capacity;
     _Atomic int64_t calls, full_calls; /* force calls, and those with npipes particles */
