@@ -65,78 +65,83 @@ static int is_hit(const struct direct_job *job, const struct hit_row *row, const
     return row->everybody || separation2(job, row->i, j, l) + row->eps2 <= row->limit;
 }
 
-/* Of the lanes of a chunk in `maybe`, those of neighbours. */
-NOINLINE unsigned hits_of_chunk(const struct direct_job *job, const struct hit_row *row,
-                                const struct pair_i *body, real sure, const real *j, unsigned maybe)
+/* Asks for each particle of a block, or those with a bit in maybe[], and sets their bits. */
+NOINLINE void hits_one_by_one(const struct direct_job *job, const struct hit_row *row,
+                              int64_t block, const uint64_t *maybe, uint64_t *hits)
 {
-    unsigned hits = 0;
-    for (int v = 0; v < CHUNK; v += VL) {
-        const struct pair_j p = row_sources(j + v, 0, 0);
-        const struct pair_sep r = pair_separation(0, body, &p);
-        hits |= vmask_bits(v_lt(pair_distance2(&r, v_set1(0)), v_set1(sure))) << v;
-    }
-    hits &= maybe;
-    for (unsigned near = maybe & ~hits; near; near &= near - 1) {
-        const int l = __builtin_ctz(near);
-        hits |= (unsigned)is_hit(job, row, j, l) << l;
-    }
-    return hits;
-}
-
-/* Asks for each particle of a block. */
-static void hits_one_by_one(const struct direct_job *job, const struct hit_row *row, int64_t block,
-                            uint16_t *hits)
-{
-    for (int c = 0; c < chunks_of_block(job, block); c++) {
-        const real *j = chunk_rows(job, block * BLOCK_CHUNKS + c);
-        unsigned found = 0;
-        for (int l = 0; l < CHUNK; l++) found |= (unsigned)is_hit(job, row, j, l) << l;
-        hits[c] = (uint16_t)found;
+    const int n = CHUNK * chunks_of_block(job, block);
+    for (int q = 0; q * 64 < n; q++) {
+        const int left = n - q * 64;
+        uint64_t bits = left < 64 ? ((uint64_t)1 << left) - 1 : ~(uint64_t)0;
+        if (maybe) bits &= maybe[q];
+        for (; bits; bits &= bits - 1) {
+            const int bit = __builtin_ctzll(bits), place = q * 64 + bit;
+            const real *j = chunk_rows(job, block * BLOCK_CHUNKS + place / CHUNK);
+            hits[q] |= (uint64_t)is_hit(job, row, j, place % CHUNK) << bit;
+        }
     }
 }
 
-/* Of HIT_ROWS i particles and a block; hits of chunk c of row k: hits[k][c]. */
-static void hits_of_block(const struct direct_job *job, const struct hit_row row[HIT_ROWS],
-                          int64_t block, uint16_t *const hits[HIT_ROWS])
+/* Bits of HIT_ROWS i particles and up to four chunks: who may be a neighbour, and who is. */
+INLINE void hits_of_chunks(const struct pair_i body[HIT_ROWS], const vec none[HIT_ROWS],
+                           const vec sure[HIT_ROWS], const real *j, int step, int nc,
+                           uint64_t maybe[HIT_ROWS], uint64_t hits[HIT_ROWS])
 {
-    const int nc = chunks_of_block(job, block), step = rows_per_chunk(job->mode) * CHUNK;
-    struct hit_limits limits[HIT_ROWS];
-    struct pair_i body[HIT_ROWS];
-    vec none[HIT_ROWS];
-    int any = 0;
-    for (int k = 0; k < HIT_ROWS; k++) {
-        body[k] = row_body(job, 0, row[k].i);
-        limits[k] = hit_limits(job, &row[k], block);
-        none[k] = v_set1(limits[k].none);
-        any |= limits[k].none > 0;
-        memset(hits[k], 0, BLOCK_CHUNKS * sizeof *hits[k]);
-    }
-    const real *j = chunk_rows(job, block * BLOCK_CHUNKS);
-    for (int c = 0; any && c < nc; c++, j += step) {
-        unsigned maybe[HIT_ROWS] = {0};
+    for (int k = 0; k < HIT_ROWS; k++) maybe[k] = hits[k] = 0;
+    for (int c = 0; c < nc; c++, j += step)
         for (int v = 0; v < CHUNK; v += VL) {
             const struct pair_j p = row_sources(j + v, 0, 0);
             UNROLL
             for (int k = 0; k < HIT_ROWS; k++) {
                 const struct pair_sep r = pair_separation(0, &body[k], &p);
-                maybe[k] |= vmask_bits(v_lt(pair_distance2(&r, v_set1(0)), none[k])) << v;
+                const vec r2 = pair_distance2(&r, v_set1(0));
+                maybe[k] |= (uint64_t)vmask_bits(v_lt(r2, none[k])) << (c * CHUNK + v);
+                hits[k] |= (uint64_t)vmask_bits(v_lt(r2, sure[k])) << (c * CHUNK + v);
             }
         }
-        if (!(maybe[0] | maybe[1] | maybe[2] | maybe[3])) continue;
-        for (int k = 0; k < HIT_ROWS; k++)
-            if (maybe[k])
-                hits[k][c] =
-                    (uint16_t)hits_of_chunk(job, &row[k], &body[k], limits[k].sure, j, maybe[k]);
+}
+
+/* Of HIT_ROWS i particles and a block: bits of hits[k][0..HIT_WORDS - 1]. */
+static void hits_of_block(const struct direct_job *job, const struct hit_row row[HIT_ROWS],
+                          int64_t block, uint64_t *const hits[HIT_ROWS])
+{
+    const int nc = chunks_of_block(job, block), step = rows_per_chunk(job->mode) * CHUNK;
+    struct pair_i body[HIT_ROWS];
+    vec none[HIT_ROWS], sure[HIT_ROWS];
+    uint64_t unsure[HIT_ROWS][HIT_WORDS], any[HIT_ROWS] = {0};
+    unsigned all = 0, some = 0; /* bit per row */
+    for (int k = 0; k < HIT_ROWS; k++) {
+        const struct hit_limits limits = hit_limits(job, &row[k], block);
+        body[k] = row_body(job, 0, row[k].i);
+        none[k] = v_set1(limits.none);
+        sure[k] = v_set1(limits.sure);
+        all |= (unsigned)(limits.none < 0) << k;
+        some |= (unsigned)(limits.none > 0) << k;
+        memset(hits[k], 0, HIT_WORDS * sizeof *hits[k]);
+    }
+    const real *j = chunk_rows(job, block * BLOCK_CHUNKS);
+    for (int q = 0; some && 4 * q < nc; q++) {
+        uint64_t maybe[HIT_ROWS], found[HIT_ROWS];
+        hits_of_chunks(body, none, sure, j + 4 * q * step, step, nc - 4 * q < 4 ? nc - 4 * q : 4,
+                       maybe, found);
+        for (int k = 0; k < HIT_ROWS; k++) {
+            hits[k][q] = found[k];
+            unsure[k][q] = maybe[k] & ~found[k];
+            any[k] |= unsure[k][q];
+        }
     }
     for (int k = 0; k < HIT_ROWS; k++)
-        if (limits[k].none < 0) hits_one_by_one(job, &row[k], block, hits[k]);
+        if (all >> k & 1)
+            hits_one_by_one(job, &row[k], block, NULL, hits[k]);
+        else if (any[k])
+            hits_one_by_one(job, &row[k], block, unsure[k], hits[k]);
 }
 
 /* See struct direct_kernel. */
 static void direct_hits(const struct direct_job *job, int i, int n, const double *h2, int64_t first,
-                        int64_t last, uint16_t *hits, int64_t stride)
+                        int64_t last, uint64_t *hits, int64_t stride)
 {
-    uint16_t unused[BLOCK_CHUNKS];
+    uint64_t unused[HIT_WORDS];
     enum { GROUPS = HITS_AT_ONCE / HIT_ROWS };
     struct hit_row row[GROUPS][HIT_ROWS];
     for (int k = 0; k < ceil_div(n, HIT_ROWS) * HIT_ROWS; k++)
@@ -144,9 +149,9 @@ static void direct_hits(const struct direct_job *job, int i, int n, const double
             k < n ? hit_row(job, i + k, h2[k]) : hit_row(job, i, -1.0);
     for (int64_t b = first; b < last; b++)
         for (int g = 0; g * HIT_ROWS < n; g++) {
-            uint16_t *to[HIT_ROWS];
+            uint64_t *to[HIT_ROWS];
             for (int k = 0; k < HIT_ROWS; k++)
-                to[k] = g * HIT_ROWS + k < n ? hits + (g * HIT_ROWS + k) * stride + b * BLOCK_CHUNKS
+                to[k] = g * HIT_ROWS + k < n ? hits + (g * HIT_ROWS + k) * stride + b * HIT_WORDS
                                              : unused;
             hits_of_block(job, row[g], b, to);
         }

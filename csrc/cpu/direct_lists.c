@@ -9,7 +9,7 @@
 #include "util/threads.h"
 
 enum {
-    HITS = 1 << 21,               /* words of hits at a time, or those of one i particle */
+    HITS = 1 << 19,               /* words of hits at a time, or those of one i particle */
     PAIRS_WORTH_A_THREAD = 65536, /* below, a second thread costs more than it brings */
     ROWS_AT_ONCE = 32             /* that a thread makes lists of */
 };
@@ -23,7 +23,7 @@ struct batch {
     int64_t blocks;       /* of j */
     int64_t parts;        /* of the i particles, HITS_AT_ONCE or fewer in each of `step` */
     int64_t step, j_step; /* part t: i part t % parts, blocks from t / parts j_step on */
-    uint16_t *hits;       /* [rows][blocks][BLOCK_CHUNKS] */
+    uint64_t *hits;       /* [rows][blocks][HIT_WORDS] */
     int64_t *start;       /* of `rows`; */
     int32_t *index;
 };
@@ -33,7 +33,7 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static void find_hits(void *batch, int64_t first, int64_t end)
 {
     const struct batch *b = batch;
-    const int64_t stride = b->blocks * BLOCK_CHUNKS;
+    const int64_t stride = b->blocks * HIT_WORDS;
     for (int64_t t = first; t < end; t++) {
         const int64_t i = t % b->parts * b->step, j = t / b->parts * b->j_step;
         b->kernel->hits(b->job, b->first + (int)i, (int)smaller(b->rows - i, b->step), b->h2 + i, j,
@@ -41,25 +41,23 @@ static void find_hits(void *batch, int64_t first, int64_t end)
     }
 }
 
-/* Four chunks' hits, zero or not. */
-static uint64_t hits_at(const uint16_t *hits)
+/* Bits of a word; without instructions for it, as the library is compiled for any processor. */
+static int64_t count_bits(uint64_t a)
 {
-    uint64_t four;
-    memcpy(&four, hits, sizeof four);
-    return four;
+    a -= a >> 1 & 0x5555555555555555u;
+    a = (a & 0x3333333333333333u) + (a >> 2 & 0x3333333333333333u);
+    a = (a + (a >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (int64_t)(a * 0x0101010101010101u >> 56);
 }
 
 static void count_hits(void *batch, int64_t first, int64_t end)
 {
     const struct batch *b = batch;
-    const int64_t chunks = b->blocks * BLOCK_CHUNKS;
+    const int64_t words = b->blocks * HIT_WORDS;
     for (int64_t k = first; k < end; k++) {
-        const uint16_t *hits = b->hits + k * chunks;
+        const uint64_t *hits = b->hits + k * words;
         int64_t n = 0;
-        for (int64_t c = 0; c < chunks; c += 4) {
-            const uint64_t four = hits_at(hits + c);
-            if (four) n += __builtin_popcountll(four);
-        }
+        for (int64_t w = 0; w < words; w++) n += count_bits(hits[w]);
         b->start[k + 1] = n;
     }
 }
@@ -67,16 +65,13 @@ static void count_hits(void *batch, int64_t first, int64_t end)
 static void make_lists(void *batch, int64_t first, int64_t end)
 {
     const struct batch *b = batch;
-    const int64_t chunks = b->blocks * BLOCK_CHUNKS;
+    const int64_t words = b->blocks * HIT_WORDS;
     for (int64_t k = first; k < end; k++) {
-        const uint16_t *hits = b->hits + k * chunks;
+        const uint64_t *hits = b->hits + k * words;
         int32_t *to = b->index + b->start[k];
-        for (int64_t c = 0; c < chunks; c += 4) {
-            if (!hits_at(hits + c)) continue;
-            for (int64_t one = c; one < c + 4; one++)
-                for (unsigned bits = hits[one]; bits; bits &= bits - 1)
-                    *to++ = b->job->jindex[one * CHUNK + __builtin_ctz(bits)];
-        }
+        for (int64_t w = 0; w < words; w++)
+            for (uint64_t bits = hits[w]; bits; bits &= bits - 1)
+                *to++ = b->job->jindex[w * 64 + __builtin_ctzll(bits)];
         neighbour_lists_sort(b->index + b->start[k], b->start[k + 1] - b->start[k]);
     }
 }
@@ -94,7 +89,7 @@ static void cut(struct batch *b, int threads)
 static int reserve_hits(struct direct_lists *d, int64_t hits)
 {
     if (hits <= d->hits_capacity) return 0;
-    uint16_t *more = memory_grown(d->hits, (size_t)hits * sizeof *more);
+    uint64_t *more = memory_grown(d->hits, (size_t)hits * sizeof *more);
     if (!more) return G6X_E_MEMORY;
     d->hits = more;
     d->hits_capacity = hits;
@@ -106,7 +101,7 @@ static int find_some(struct direct_lists *d, struct batch *b, int threads)
 {
     const int64_t worth = (int64_t)b->rows * b->job->nj / PAIRS_WORTH_A_THREAD + 1;
     if (worth < threads) threads = (int)worth;
-    if (reserve_hits(d, (int64_t)b->rows * b->blocks * BLOCK_CHUNKS)) return -1;
+    if (reserve_hits(d, (int64_t)b->rows * b->blocks * HIT_WORDS)) return -1;
     b->hits = d->hits;
     cut(b, threads);
     threads_each(threads, b->parts * ceil_div(b->blocks, b->j_step), 1, find_hits, b);
@@ -123,7 +118,7 @@ int cpu_direct_lists_find(struct direct_lists *d, const struct direct_kernel *ke
                           const double *h2, struct neighbour_lists *lists, struct fault *f)
 {
     struct batch b = {.kernel = kernel, .job = job, .blocks = ceil_div(job->nj, BLOCK)};
-    const int64_t row_words = b.blocks * BLOCK_CHUNKS;
+    const int64_t row_words = b.blocks * HIT_WORDS;
     const int64_t most = row_words && HITS / row_words > 0 ? HITS / row_words : 1;
     int done = 0, rows = 0;
     int missing = neighbour_lists_reserve_starts(&d->memory, count);

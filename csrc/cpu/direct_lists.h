@@ -7,7 +7,7 @@
 
 struct direct_lists {
     struct neighbour_memory memory;
-    uint16_t *hits;
+    uint64_t *hits;
     int64_t hits_capacity;
 };
 
