@@ -276,7 +276,8 @@ def test_row_17_nobody_and_no_targets():
     with Grape6() as grape:
         empty = grape.forces(nn=True, h=1)
         assert empty.acc.shape == (0, 3)
-        assert empty.neighbours == []
+        assert len(empty.neighbours) == 0
+        assert empty.neighbours.start.tolist() == [0]
         found = grape.forces([[1, 2, 3]], index=[8], nn=True, h=1)
         assert not found.acc.any()
         assert found.pot[0] == 0
