@@ -6,7 +6,8 @@
 #include "cuda/jparticles.h"
 #include "util/threads.h"
 
-enum { LISTED_CAPACITY = 1 << 20, LISTED_WORTH_A_THREAD = 1 << 15, ROWS_AT_ONCE = 1024 };
+enum { LISTED_CAPACITY = 1 << 20, LISTED_WORTH_A_THREAD = 1 << 15 };
+enum { ROWS_AT_ONCE = 4096, MOST_COPIERS = 4 };
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
@@ -35,7 +36,8 @@ static int send(struct cuda *c, int first, int rows, const double *h2, struct fa
     if (!code) code = cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, f);
     if (code) return code;
     struct packing_lists p = {&c->targets, h2, first, cuda_pointer(&c->list_pinned)};
-    threads_each(rows / ROWS_AT_ONCE, rows, ROWS_AT_ONCE, pack, &p);
+    const int cores = options_threads(c->threads);
+    threads_each(cores < MOST_COPIERS ? cores : MOST_COPIERS, rows, ROWS_AT_ONCE, pack, &p);
     return cuda_device_check(
         c, c->device.driver.copy_in(c->list_targets.address, p.to, bytes, c->device.stream[0]),
         "copy", f);

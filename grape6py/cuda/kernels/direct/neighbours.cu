@@ -6,7 +6,8 @@
 enum {
     LIST_THREADS = 256,
     LIST_EACH = CUDA_BLOCK / LIST_THREADS, /* addresses of a thread */
-    LIST_BUFFER = 1024                     /* pairs that are written together */
+    LIST_UNROLL = DOUBLE_MODE ? 1 : 2,
+    LIST_BUFFER = 1024 /* pairs that are written together */
 };
 
 /* Squared distance in double, from the positions as the kernels hold them. */
@@ -37,7 +38,7 @@ DEVICE_FN bool is_everybody(double h2) { return h2 > 0x1.fffffffffffffp1023; }
 
 /* An i particle in shared memory: r^2 of a neighbour is no larger than `most`, which is infinite or
  * NaN if that rules out nobody. */
-struct list_row {
+struct alignas(4 * sizeof(real)) list_row {
     real x, y, z, most;
 };
 
@@ -96,7 +97,8 @@ DEVICE_FN real largest_of_block(real mine)
 #endif
 }
 
-/* Threads take LIST_EACH addresses each, and all rows of the block in turn. */
+/* Threads take LIST_EACH addresses each, and all rows of the block in turn. Addresses from nj on are
+ * looked at, too, and are nobody's. */
 KERNEL(neighbours, struct cuda_list_job, 256, 4)
 {
     __shared__ struct list_row row[CUDA_LIST_ROWS];
@@ -105,22 +107,18 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     __shared__ unsigned long long place;
     const int thread = (int)threadIdx.x, first_row = (int)blockIdx.y * CUDA_LIST_ROWS;
     const int rows = min((int)CUDA_LIST_ROWS, job.rows - first_row);
-    int address[LIST_EACH];
+    const int address = (int)blockIdx.x * CUDA_BLOCK + 2 * thread; /* and the next; twice */
     real x[LIST_EACH], y[LIST_EACH], z[LIST_EACH], low = 0;
 #pragma unroll
     for (int k = 0; k < LIST_EACH; k += 2) {
         struct pair_j j[2];
-        address[k] = (int)blockIdx.x * CUDA_BLOCK + (k / 2 * LIST_THREADS + thread) * 2;
-        address[k + 1] = address[k] + 1;
-        const real *pair =
-            (const real *)job.sources.pairs + (size_t)(address[k] / 2) * PAIR_REALS;
-        load_sources(pair, &j[0], &j[1]);
+        const int first = address + k * LIST_THREADS;
+        load_sources((const real *)job.sources.pairs + (size_t)(first / 2) * PAIR_REALS, &j[0],
+                     &j[1]);
 #pragma unroll
         for (int q = 0; q < 2; q++) {
-            const bool there = address[k + q] < job.nj;
-            x[k + q] = there ? j[q].x : v_set1(FAR_AWAY);
-            y[k + q] = there ? j[q].y : 0, z[k + q] = there ? j[q].z : 0;
-            if (SPLIT && there)
+            x[k + q] = j[q].x, y[k + q] = j[q].y, z[k + q] = j[q].z;
+            if (SPLIT && first + q < job.nj)
                 low = larger_bits(low, larger_bits(larger_bits(j[q].xl, j[q].yl), j[q].zl));
         }
     }
@@ -128,6 +126,7 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     low = largest_of_block(low);
     if (thread < rows) row[thread] = prepare_row(job, first_row + thread, low);
     __syncthreads();
+#pragma unroll (LIST_UNROLL)
     for (int r = 0; r < rows; r++) {
         const struct list_row i = row[r];
         real r2[LIST_EACH];
@@ -140,7 +139,7 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
 #pragma unroll 1
         for (int k = 0; k < LIST_EACH; k++) {
             const real own = k == 0 ? r2[0] : k == 1 ? r2[1] : k == 2 ? r2[2] : r2[3];
-            const int a = address[0] + k / 2 * 2 * LIST_THREADS + k % 2;
+            const int a = address + k / 2 * 2 * LIST_THREADS + k % 2;
             if (own > i.most || !is_neighbour(job, first_row + r, a)) continue;
             const struct cuda_listed pair = {first_row + r, job.sources.index[a]};
             const int at = atomicAdd(&found, 1);
