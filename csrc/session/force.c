@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/exact.h"
 #include "util/fpenv.h"
+#include "session/distance.h"
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/mutants.h"
@@ -144,6 +144,7 @@ void session_force_new(struct session *s, int nj, int ni)
     c->outdated = 0;
     c->invalid_rows = 0;
     c->lists.count = 0;
+    c->distances = 0;
 }
 
 void session_force_freeze(struct session *s, int nj)
@@ -208,6 +209,7 @@ int session_force_fall_back(struct session *s, int code)
     s->backend = cpu;
     s->state = NULL;
     s->call.lists.count = 0;
+    s->call.distances = 0;
     jmemory_stale_all(&s->j);
     return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
@@ -272,33 +274,10 @@ int session_force_verify(struct session *s, unsigned want)
     return session_verify_rows(s, &job, want);
 }
 
-struct distances {
-    struct force_call *call;
-    struct direct_job job;
-};
-
-/* The particles lie anywhere in memory: some are read ahead. */
-static void find_some_distances(void *distances, int64_t first, int64_t end)
-{
-    enum { AHEAD = 8 };
-    const struct distances *d = distances;
-    const int32_t *nearest = d->call->results.nearest;
-    for (int64_t i = first; i < end; i++) {
-        if (i + AHEAD < end && nearest[i + AHEAD] >= 0) {
-            const char *next = (const char *)&d->job.memory->body[nearest[i + AHEAD]];
-            __builtin_prefetch(next);
-            __builtin_prefetch(next + 64);
-        }
-        if (nearest[i] >= 0) d->call->distance[i] = cpu_exact_distance(&d->job, (int)i, nearest[i]);
-    }
-}
-
 static void find_distances(struct session *s)
 {
-    enum { ROWS = 512, ROWS_WORTH_A_THREAD = 2048 };
-    struct distances d = {&s->call, session_force_job(s, NULL)};
-    const int cores = options_threads(s->options.threads), worth = d.call->ni / ROWS_WORTH_A_THREAD;
-    threads_each(worth < cores ? worth : cores, d.call->ni, ROWS, find_some_distances, &d);
+    const struct direct_job job = session_force_job(s, NULL);
+    session_distance_others(&s->call, &job, options_threads(s->options.threads));
 }
 
 static int finish(struct session *s, unsigned want, int count)
@@ -383,7 +362,10 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
         const struct backend *backend = s->backend;
-        int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
+        const struct direct_job job =
+            distance ? session_force_job(s, NULL) : (struct direct_job){.ni = 0};
+        int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
+        if (distance && !c->done) c->distances = handed;
         code = session_force_complete(s, want);
         if (s->backend != backend) handed = 0;
         if (!code) {

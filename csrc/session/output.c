@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/mutants.h"
+#include "session/distance.h"
 #include "util/threads.h"
 
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
@@ -118,6 +119,7 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
 struct early {
     struct session *session;
     struct outputs *outputs;
+    const struct direct_job *job;
     unsigned want;
     atomic_flag turn;
     int next, code;
@@ -128,7 +130,8 @@ static int early_rows(struct early *e)
     struct session *s = e->session;
     const int end = e->next + ROWS_AT_ONCE;
     if (e->code || end >= s->call.ni) return 0;
-    e->code = s->backend->collect(s->state, e->want, end, &s->call.results, &s->fault);
+    const unsigned want = e->want & ~(unsigned)WANT_DISTANCE;
+    e->code = s->backend->collect(s->state, want, end, &s->call.results, &s->fault);
     if (!e->code) e->next = end;
     return e->code ? 0 : end;
 }
@@ -143,16 +146,21 @@ static void early_task(void *early)
         }
         end = early_rows(e);
         atomic_flag_clear(&e->turn);
-        if (end) plain_rows(e->outputs, end - ROWS_AT_ONCE, end);
+        if (!end) continue;
+        if (e->want & WANT_DISTANCE)
+            session_distance_rows(&e->session->call, e->job, end - ROWS_AT_ONCE, end);
+        plain_rows(e->outputs, end - ROWS_AT_ONCE, end);
     }
 }
 
-int session_output_early(struct session *s, struct outputs *o, unsigned want)
+int session_output_early(struct session *s, struct outputs *o, unsigned want,
+                         const struct direct_job *job)
 {
     const struct force_call *c = &s->call;
-    struct early e = {.session = s, .outputs = o, .want = want, .turn = ATOMIC_FLAG_INIT};
+    struct early e = {
+        .session = s, .outputs = o, .job = job, .want = want, .turn = ATOMIC_FLAG_INIT};
     if (!(s->backend->capabilities & CAN_OVERLAP) || c->done || s->options.verify > 0.0 ||
-        c->ni < EARLY_ROWS || want & WANT_DISTANCE)
+        c->ni < EARLY_ROWS)
         return 0;
     threads_run(copiers(s, c->ni), early_task, &e);
     return e.code < 0 ? 0 : e.next;

@@ -39,7 +39,8 @@ struct force_call {
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
-    double *distance; /* of the nearest neighbours, once they are asked for */
+    double *distance; /* of the nearest neighbours, once they are asked for; */
+    int distances;    /* there are those of so many i particles */
     struct results results;
     struct neighbour_lists lists; /* of the i particles from number lists_first on; */
     int lists_first;              /* the backend's, until the next call */

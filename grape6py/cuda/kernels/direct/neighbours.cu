@@ -56,7 +56,8 @@ DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, 
     if (!(h2 >= 0.0) || reach2 < 0.0) return r;
     const double radius = sqrt(reach2) + (SPLIT ? 2.0 * ((double)own + (double)low) : 0.0);
     const double most = radius * radius * (1.0 + 0x1p-18), huge = DOUBLE_MODE ? 0x1p1000 : 0x1p120;
-    r.most = !is_everybody(h2) && most < huge ? (real)(most + 1.0 / huge) : (real)from_bits(0x7ff0000000000000u);
+    const bool rules_out = !is_everybody(h2) && most < huge;
+    r.most = rules_out ? (real)(most + 1.0 / huge) : (real)from_bits(0x7ff0000000000000u);
     return r;
 }
 
@@ -97,8 +98,8 @@ DEVICE_FN real largest_of_block(real mine)
 #endif
 }
 
-/* Threads take LIST_EACH addresses each, and all rows of the block in turn. Addresses from nj on are
- * looked at, too, and are nobody's. */
+/* Threads take LIST_EACH addresses each, and all rows of the block in turn. Addresses from nj on
+ * are looked at, too, and are nobody's. */
 KERNEL(neighbours, struct cuda_list_job, 256, 4)
 {
     __shared__ struct list_row row[CUDA_LIST_ROWS];
