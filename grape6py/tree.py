@@ -4,7 +4,6 @@ Nothing is computed here: one object is one tree of libgrape6.so (_lib/tree.py),
 GPU (cuda/tree/device_tree.py).
 """
 
-import itertools
 import warnings
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.memory_space import first_on_device
 from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
+from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 
@@ -41,21 +41,6 @@ class TreeForces(NamedTuple):
     acc: np.ndarray
     pot: np.ndarray
     jerk: np.ndarray | None
-
-
-class Neighbours(NamedTuple):
-    """Neighbours of all targets in one array (compressed sparse rows).
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (ni + 1,)
-        Those of target i are ``index[start[i]:start[i + 1]]``.
-    index : ndarray of int32, shape (start[-1],)
-        Their numbers, ascending in each row.
-    """
-
-    start: np.ndarray
-    index: np.ndarray
 
 
 class Nearest(NamedTuple):
@@ -269,7 +254,7 @@ class Tree:
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which is left out, or -1.
         csr : bool
-            Give them in one array, for many targets.
+            Give them in one array, for many targets, as :meth:`Grape6.forces` does.
 
         Returns
         -------
@@ -288,9 +273,8 @@ class Tree:
             h2 = place.squared_radii("radius", radius, ni)
             place.check()
             start, index = map(place.give, self._tree.within(ni, pos, number, h2))
-        if csr:
-            return Neighbours(start, index)
-        return [index[a:b] for a, b in itertools.pairwise(start.tolist())]
+        found = Neighbours(start, index)
+        return found if csr else list(found)
 
     def nearest(self, k=1, targets=None, *, self_index=None):
         """The k nearest particles of each target, exactly.

@@ -637,6 +637,15 @@ module g6lib
          type(c_ptr), intent(in) :: acc(*), pot(*)
       end function
 
+      ! List i is list(start(i) + 1:start(i + 1)).
+      integer(c_int) function g6x_get_neighbour_lists(clusterid, ni, capacity, start, list) bind(c)
+         import :: c_int, c_long_long
+         integer(c_int), value :: clusterid, ni
+         integer(c_long_long), value :: capacity
+         integer(c_long_long), intent(out) :: start(*)
+         integer(c_int), intent(out) :: list(*)
+      end function
+
       integer(c_int) function g6x_get_partial(clusterid, ni, words) bind(c)
          import :: c_int, c_long_long, G6X_PARTIAL_WORDS
          integer(c_int), value :: clusterid, ni

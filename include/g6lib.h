@@ -474,6 +474,18 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
 int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
                        double *const pot[]);
 
+/* The neighbour lists of all ni i particles of the last force call, in one call; ni as
+ * there. The indices of i particle i, ascending, go to list[start[i]] to before
+ * list[start[i + 1]].
+ *   capacity  entries that list has
+ *   start     long long[ni + 1]: from 0 to the number of all indices
+ *   list      int[capacity]; NULL with a capacity of 0 asks for the numbers alone
+ * Returns 1 if list is too short for start[ni] indices: start is right, what list holds is
+ * undefined then, and another call gives them. G6X_E_I_NAN if an i particle had a NaN: its
+ * list is empty, all others are there. With any other code all lists are empty. */
+int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
+                            int list[]);
+
 /* Order-free partial sums. Between firsthalf and the next one, g6x_get_partial gives
  * the exact sums of this cluster's share of j as integers: words is
  * long long[ni][G6X_PARTIAL_WORDS]. Rows of several clusters, processes or devices,

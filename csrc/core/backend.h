@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/jmemory.h"
+#include "core/neighbour_lists.h"
 #include "core/options.h"
 #include "core/partial.h"
 
@@ -86,11 +87,12 @@ struct backend {
     int (*collect)(void *state, unsigned want, int count, struct results *results, struct fault *f);
     /* The partial sums behind the results, all of which were waited for. */
     int (*partials)(void *state, const struct partial_row **rows, struct fault *f);
-    /* Indices of the j particles within s^2 <= h2[i] of target i, itself among them, in memory of
-     * the backend that holds until the next call; those of the last submit, whatever was
-     * written to the j memory since. */
-    int (*neighbours)(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
-                      struct fault *f);
+    /* The j particles within s^2 <= h2[k] of target first + k, itself among them, for k below
+     * `count`, or for fewer targets, one at least, where their lists are long. In memory of the
+     * backend that holds until the next call; those of the last submit, whatever was written to the
+     * j memory since. */
+    int (*neighbours)(void *state, int first, int count, const double *h2,
+                      struct neighbour_lists *lists, struct fault *f);
     /* Pairs of different particles at one place met since the last call. */
     int64_t (*coincidences)(void *state);
     /* Name with device or instruction set. */

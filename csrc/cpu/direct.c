@@ -7,6 +7,7 @@
 
 #include "core/backend.h"
 #include "cpu/direct_kernel.h"
+#include "cpu/direct_lists.h"
 #include "util/memory.h"
 #include "core/mutants.h"
 #include "util/threads.h"
@@ -48,7 +49,7 @@ struct direct {
     struct scale packed_scale;
     _Atomic int64_t coincidences;
     atomic_flag lock[ROW_LOCKS];
-    int32_t *list; /* neighbours, [slots] */
+    struct direct_lists lists;
 
     unsigned done; /* WANT_* of what has been computed since the start, DONE_SUMS if anything */
     struct partial_row *rows_of_i;
@@ -63,7 +64,6 @@ enum { PADDING = 2 * BLOCK };
     {{&(d)->rows, (size_t)((slots) + PADDING) * (bytes)},                                          \
      MEMORY_ARRAY((d)->jindex, (slots) + PADDING),                                                 \
      MEMORY_ARRAY((d)->ranges, (slots) / BLOCK + 1),                                               \
-     MEMORY_ARRAY((d)->list, slots),                                                               \
      {0}}
 /* Of i particles, without fields and sums. */
 #define OF_I(d, n)                                                                                 \
@@ -79,6 +79,7 @@ static void direct_close(void *state)
     const struct memory_array of_j[] = OF_J(d, 0, 0), of_i[] = OF_I(d, 0);
     memory_free_all(of_j);
     memory_free_all(of_i);
+    cpu_direct_lists_free(&d->lists);
     for (int k = 0; k < I_FIELDS; k++) memory_free(d->fields[k]);
     for (int k = 0; k < NSUM; k++) memory_free(d->sum[k]);
     memory_free(d);
@@ -387,19 +388,12 @@ static int direct_partials(void *state, const struct partial_row **rows, struct 
     return 0;
 }
 
-static int direct_neighbours(void *state, int i, const double *h2, const int32_t **index,
-                             int64_t *count, struct fault *f)
+static int direct_neighbours(void *state, int first, int count, const double *h2,
+                             struct neighbour_lists *lists, struct fault *f)
 {
     struct direct *d = state;
-    int64_t n = 0;
-    (void)f;
-    if (h2[i] >= 0.0)
-        for (int64_t b = 0; b < ceil_div(d->job.nj, BLOCK); b++)
-            n += d->kernel->neighbours(&d->job, i, h2[i], b, d->list + n);
-    for (int64_t k = 0; k < n; k++) d->list[k] = d->jindex[d->list[k]];
-    *index = d->list;
-    *count = n;
-    return 0;
+    return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, d->threads, first, count, h2, lists,
+                                 f);
 }
 
 static int64_t direct_coincidences(void *state)

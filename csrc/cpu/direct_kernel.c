@@ -50,6 +50,7 @@ static void rows_unlock(const struct direct_job *job, int i)
 }
 
 #include "cpu/direct_row.h"
+#include "cpu/direct_hits.h"
 #include "cpu/direct_tile.h"
 
 /* ---- the table ------------------------------------------------------------------ */
@@ -121,5 +122,5 @@ static double fma_rate(void)
 
 extern const struct direct_kernel SIMD_NAME(cpu_direct_kernel);
 const struct direct_kernel SIMD_NAME(cpu_direct_kernel) = {
-    TILE, pack_blocks, pack_targets, direct_sum, neighbours_of_block, fma_rate,
+    TILE, pack_blocks, pack_targets, direct_sum, direct_hits, fma_rate,
 };

@@ -63,7 +63,7 @@ struct direct_job {
     atomic_flag *lock;                    /* [ROW_LOCKS], for shared rows */
 };
 
-enum { ROW_LOCKS = 64 };
+enum { ROW_LOCKS = 64, HITS_AT_ONCE = 64, HIT_WORDS = BLOCK / 64 };
 
 /* Chunks of a block that hold addresses below nj. */
 static inline int chunks_of_block(const struct direct_job *job, int64_t block)
@@ -84,9 +84,10 @@ struct direct_kernel {
      * written there. nearest keeps the nearer of what it has and what is found. */
     void (*sum)(const struct direct_job *job, int i, int n, int64_t first, int64_t last,
                 struct partial_row *rows, struct nearest *nearest);
-    /* Writes the addresses of a block within s^2 <= h2 of i, in order; their number. */
-    int (*neighbours)(const struct direct_job *job, int i, double h2, int64_t block,
-                      int32_t address[BLOCK]);
+    /* Which addresses of blocks first..last-1 are within s^2 <= h2[k] of i particle i + k, for k
+     * below n <= HITS_AT_ONCE: of address a, bit a % 64 of hits[k stride + a / 64]. */
+    void (*hits)(const struct direct_job *job, int i, int n, const double *h2, int64_t first,
+                 int64_t last, uint64_t *hits, int64_t stride);
     /* Independent FMA vector instructions a second, for benchmarks; 0 if there are none. */
     double (*fma_rate)(void);
 };

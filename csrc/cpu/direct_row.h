@@ -184,28 +184,24 @@ static const real *chunk_rows(const struct direct_job *job, int64_t chunk)
     return (const real *)job->rows + chunk * CHUNK * rows_per_chunk(job->mode);
 }
 
-/* r^2 of i and the particles of a chunk. */
-static void row_distances(const struct direct_job *job, int i, int64_t chunk, real r2[CHUNK])
-{
-    const int split = REAL_BITS == 32 && job->mode == MODE_GRAPE;
-    const real *j = chunk_rows(job, chunk);
-    const struct pair_i body = row_body(job, split, i);
-    for (int v = 0; v < CHUNK; v += VL) {
-        const struct pair_j p = row_sources(j + v, split, 0);
-        const struct pair_sep r = pair_separation(split, &body, &p);
-        v_store(r2 + v, pair_distance2(&r, v_set1(0)));
-    }
-}
-
 /* The lowest address of a block whose r^2 is the smallest one found. */
 static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t block, double r2_min)
 {
+    const int split = REAL_BITS == 32 && job->mode == MODE_GRAPE;
+    const struct pair_i body = row_body(job, split, i);
+    const vec found = v_set1((real)r2_min); /* it was a real */
     for (int c = 0; c < chunks_of_block(job, block); c++) {
-        real r2[CHUNK];
-        row_distances(job, i, block * BLOCK_CHUNKS + c, r2);
-        for (int l = 0; l < CHUNK; l++) {
-            const int64_t a = block * BLOCK + c * CHUNK + l;
-            if ((double)r2[l] == r2_min && job->jindex[a] != job->index[i]) return a;
+        const int64_t chunk = block * BLOCK_CHUNKS + c;
+        const real *j = chunk_rows(job, chunk);
+        unsigned equal = 0;
+        for (int v = 0; v < CHUNK; v += VL) {
+            const struct pair_j p = row_sources(j + v, split, 0);
+            const struct pair_sep r = pair_separation(split, &body, &p);
+            equal |= vmask_bits(v_eq(pair_distance2(&r, v_set1(0)), found)) << v;
+        }
+        for (; equal; equal &= equal - 1) {
+            const int64_t a = chunk * CHUNK + __builtin_ctz(equal);
+            if (job->jindex[a] != job->index[i]) return a;
         }
     }
     return -1;
@@ -234,28 +230,6 @@ static double separation2(const struct direct_job *job, int i, const real *j, in
         s2 += d * d;
     }
     return s2;
-}
-
-static int neighbours_of_block(const struct direct_job *job, int i, double h2, int64_t block,
-                               int32_t address[BLOCK])
-{
-    const double xs = scale_power_of_two(length_shift(&job->scale, job->mode));
-    const double limit = h2 * xs * xs, eps2 = job->eps2[i] * xs * xs;
-    const real rough = (real)(limit - eps2 + limit * 0x1p-18);
-    const int everybody = isinf(h2); /* also whom the kernel's numbers cannot hold */
-    int n = 0;
-    for (int c = 0; c < chunks_of_block(job, block); c++) {
-        const int64_t chunk = block * BLOCK_CHUNKS + c;
-        const real *j = chunk_rows(job, chunk);
-        real r2[CHUNK];
-        row_distances(job, i, chunk, r2);
-        for (int l = 0; l < CHUNK; l++)
-            if ((everybody || r2[l] <= rough) &&
-                !(j[l] == (real)FAR_AWAY && j[3 * CHUNK + l] == 0) &&
-                (everybody || separation2(job, i, j, l) + eps2 <= limit))
-                address[n++] = (int32_t)(chunk * CHUNK + l);
-    }
-    return n;
 }
 
 static int holds_self(const struct self_places *s, int64_t block)

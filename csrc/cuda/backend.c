@@ -47,11 +47,11 @@ static int reserve(void *state, int64_t slots, struct fault *f)
     return c ? leave(c, cuda_jparticles_reserve(c, slots, f)) : f->code;
 }
 
-static int neighbours(void *state, int i, const double *h2, const int32_t **index, int64_t *count,
-                      struct fault *f)
+static int neighbours(void *state, int first, int count, const double *h2,
+                      struct neighbour_lists *lists, struct fault *f)
 {
     const struct cuda_multi_device *m = state;
-    return cuda_neighbours(m->device[0], i, h2, index, count, f);
+    return cuda_neighbours(m->device[0], first, count, h2, lists, f);
 }
 
 /* Those that the host has met and those of the devices. */

@@ -113,11 +113,8 @@ struct cuda {
     _Atomic int64_t coincidences;
 
     /* neighbours.c */
-    struct cuda_memory list_h2, listed, list_count;
-    int32_t *list;
-    int64_t *list_start;
-    int64_t list_capacity, list_start_capacity;
-    int list_first, list_rows; /* rows that `list` holds */
+    struct cuda_memory list_pinned, list_targets, listed, list_count;
+    struct neighbour_memory lists;
 
     struct cuda_memory next, rows_of_j; /* hermite.c */
     struct cuda_flight flight[WALK_FLIGHTS];

@@ -190,8 +190,7 @@ void cuda_device_close(struct cuda *c)
 {
     if (getpid() == c->pid) (void)c->bridge->close(&c->device, c->lost);
     memory_free(c->rows);
-    memory_free(c->list);
-    memory_free(c->list_start);
+    neighbour_lists_free(&c->lists);
     memory_free(c);
 }
 

@@ -18,7 +18,6 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     }
     cuda_jparticles_set_blocks(c, blocks * share / shares, blocks * (share + 1) / shares);
     c->kernel = cuda_launch_config_kernel(c, targets->ni);
-    c->list_rows = 0;
     c->launched = 0;
     code = cuda_iparticles_reserve(c, targets->ni, f);
     if (!code) code = cuda_results_reserve(c, targets->ni, f);

@@ -19,8 +19,8 @@ int cuda_partials_reserve(struct cuda *c, struct fault *f);
 int cuda_partials_settle(struct cuda *c, struct fault *f);
 
 /* ---- neighbours.c: see struct backend */
-int cuda_neighbours(struct cuda *c, int i, const double *h2, const int32_t **index, int64_t *count,
-                    struct fault *f);
+int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
+                    struct neighbour_lists *lists, struct fault *f);
 
 /* ---- sum.c */
 /* Launches the call's sums, also of rows of partial.h if these are wanted. */

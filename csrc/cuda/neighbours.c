@@ -1,119 +1,169 @@
-/* neighbours.c - neighbour lists: all those of a force call at once, as far as memory goes. */
-#include <math.h>
+/* neighbours.c - neighbour lists: all those of a force call at once, as far as memory goes. The
+ * device writes pairs of an i particle and an index to pinned memory, in any order. */
 #include <string.h>
 
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
-#include "util/memory.h"
+#include "util/threads.h"
 
-enum { LISTED_CAPACITY = 1 << 20, LISTED_MOST = 1 << 24 };
+enum { LISTED_CAPACITY = 1 << 20, LISTED_WORTH_A_THREAD = 1 << 15 };
+enum { ROWS_AT_ONCE = 4096, MOST_COPIERS = 4 };
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* Lists of `rows` targets from `first` on into c->listed; their total length. */
-static int list_rows(struct cuda *c, int first, int rows, const double *h2, int64_t *total,
-                     struct fault *f)
+/* i particles on their way: from number `first` on. */
+struct packing_lists {
+    const struct targets *from;
+    const double *h2;
+    int first;
+    struct cuda_list_target *to;
+};
+
+static void pack(void *packing, int64_t first, int64_t end)
+{
+    const struct packing_lists *p = packing;
+    for (int64_t k = first; k < end; k++) {
+        memcpy(p->to[k].x, p->from->x[p->first + k], sizeof p->to[k].x);
+        p->to[k].eps2 = p->from->eps2[p->first + k];
+        p->to[k].h2 = p->h2[k];
+    }
+}
+
+static int send(struct cuda *c, int first, int rows, const double *h2, struct fault *f)
+{
+    const uint64_t bytes = (uint64_t)rows * sizeof(struct cuda_list_target);
+    int code = cuda_device_reserve(c, &c->list_pinned, MEMORY_PINNED, bytes, f);
+    if (!code) code = cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, f);
+    if (code) return code;
+    struct packing_lists p = {&c->targets, h2, first, cuda_pointer(&c->list_pinned)};
+    const int cores = options_threads(c->threads);
+    threads_each(cores < MOST_COPIERS ? cores : MOST_COPIERS, rows, ROWS_AT_ONCE, pack, &p);
+    return cuda_device_check(
+        c, c->device.driver.copy_in(c->list_targets.address, p.to, bytes, c->device.stream[0]),
+        "copy", f);
+}
+
+/* Lists of the first `rows` that were sent into c->listed; their total length. */
+static int list_rows(struct cuda *c, int rows, int64_t *total, struct fault *f)
 {
     unsigned long long count = 0;
-    int code = cuda_device_fill(c, c->list_count.address, sizeof count, f);
-    double *radii = cuda_pointer(&c->list_h2);
-    struct cuda_target *targets = cuda_pointer(&c->pinned_targets);
-    for (int i = 0; i < rows; i++) {
-        radii[i] = h2[first + i];
-        memcpy(targets[i].x, c->targets.x[first + i], sizeof targets[i].x);
-        memset(targets[i].v, 0, sizeof targets[i].v);
-        targets[i].eps2 = c->targets.eps2[first + i];
-    }
     struct cuda_list_job job = {
         .sources = cuda_jparticles_sources(c),
         .frame = cuda_jparticles_frame(c),
         .nj = (int32_t)c->nj,
         .rows = rows,
-        .capacity = (int32_t)(c->listed.bytes / sizeof(struct cuda_listed)),
-        .targets = targets,
-        .h2 = radii,
+        .capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed)),
+        .targets = cuda_pointer(&c->list_targets),
         .count = cuda_pointer(&c->list_count),
         .listed = cuda_pointer(&c->listed),
     };
+    int code = cuda_device_fill(c, c->list_count.address, sizeof count, f);
     if (!code)
-        code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, (c->nj + 255) / 256, (rows + 15) / 16,
-                                  &job, f);
+        code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, ceil_div(c->nj, CUDA_BLOCK),
+                                  ceil_div(rows, CUDA_LIST_ROWS), &job, f);
     if (!code) code = cuda_device_copy_out(c, &count, c->list_count.address, sizeof count, f);
     *total = (int64_t)count;
     return code;
 }
 
-/* Sorts the pairs of row and index by rows. */
-static int sort(struct cuda *c, int first, int rows, int64_t total, struct fault *f)
+/* ---- pairs to lists: each thread looks through all pairs for those of its rows -------------- */
+
+struct sorting {
+    const struct cuda_listed *listed;
+    int64_t total;
+    int64_t *start; /* [rows + 1] at row + 1, first its length */
+    int64_t *next;  /* [rows] where its next index goes */
+    int32_t *index;
+};
+
+static void count_pairs(void *sorting, int64_t first, int64_t end)
 {
-    const struct cuda_listed *listed = cuda_pointer(&c->listed);
-    if (total > c->list_capacity) {
-        memory_free(c->list);
-        c->list = memory_zeroed((size_t)total * sizeof *c->list);
-        c->list_capacity = c->list ? total : 0;
+    const struct sorting *s = sorting;
+    for (int64_t k = 0; k < s->total; k++) {
+        const int64_t row = s->listed[k].row;
+        if (row >= first && row < end) s->start[row + 1]++;
     }
-    if (rows + 2 > c->list_start_capacity) {
-        memory_free(c->list_start);
-        c->list_start = memory_zeroed((size_t)(rows + 2) * sizeof *c->list_start);
-        c->list_start_capacity = c->list_start ? rows + 2 : 0;
+}
+
+static void place_pairs(void *sorting, int64_t first, int64_t end)
+{
+    const struct sorting *s = sorting;
+    for (int64_t row = first; row < end; row++) s->next[row] = s->start[row];
+    for (int64_t k = 0; k < s->total; k++) {
+        const int64_t row = s->listed[k].row;
+        if (row >= first && row < end) s->index[s->next[row]++] = s->listed[k].index;
     }
-    if ((total && !c->list) || !c->list_start)
+    for (int64_t row = first; row < end; row++)
+        neighbour_lists_sort(s->index + s->start[row], s->start[row + 1] - s->start[row]);
+}
+
+static int sort(struct cuda *c, int rows, int64_t total, struct neighbour_lists *lists,
+                struct fault *f)
+{
+    struct neighbour_memory *m = &c->lists;
+    if (neighbour_lists_reserve_starts(m, 2 * (int64_t)rows + 1) ||
+        neighbour_lists_reserve(m, total))
         return error_set(f, G6X_E_MEMORY, "out of memory for lists of %lld neighbours",
                          (long long)total);
-    int64_t *start = c->list_start; /* of row r at r + 1, until it is filled */
-    memset(start, 0, (size_t)(rows + 2) * sizeof *start);
-    for (int64_t k = 0; k < total; k++) start[listed[k].row + 2]++;
-    for (int r = 2; r < rows + 2; r++) start[r] += start[r - 1];
-    for (int64_t k = 0; k < total; k++) c->list[start[listed[k].row + 1]++] = listed[k].index;
-    c->list_first = first;
-    c->list_rows = rows;
+    struct sorting s = {cuda_pointer(&c->listed), total, m->start, m->start + rows + 1, m->index};
+    const int cores = options_threads(c->threads);
+    const int64_t worth = total / LISTED_WORTH_A_THREAD + 1;
+    const int threads = worth < cores ? (int)worth : cores;
+    memset(s.start, 0, ((size_t)rows + 1) * sizeof *s.start);
+    threads_each(threads, rows, ceil_div(rows, threads), count_pairs, &s);
+    for (int row = 0; row < rows; row++) s.start[row + 1] += s.start[row];
+    threads_each(threads, rows, ceil_div(rows, threads), place_pairs, &s);
+    *lists = (struct neighbour_lists){rows, m->start, m->index};
     return 0;
 }
 
-/* Lists of as many targets from i on as memory goes. */
-static int make_lists(struct cuda *c, int i, const double *h2, struct fault *f)
+/* ---- a call --------------------------------------------------------------------------------- */
+
+/* Lists of as many targets from `first` on as memory goes. */
+static int make_lists(struct cuda *c, int first, int rows, const double *h2,
+                      struct neighbour_lists *lists, struct fault *f)
 {
-    int rows = c->targets.ni - i < MOST_ROWS ? c->targets.ni - i : MOST_ROWS;
     int64_t total = 0;
     int code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
                                    LISTED_CAPACITY * sizeof(struct cuda_listed), f);
     if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, f);
-    if (!code) code = cuda_device_reserve(c, &c->list_h2, MEMORY_PINNED, (uint64_t)rows * 8, f);
+    if (!code) code = send(c, first, rows, h2, f);
     while (!code) {
         const int64_t capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
-        code = list_rows(c, i, rows, h2, &total, f);
+        code = list_rows(c, rows, &total, f);
         if (code || total <= capacity) break;
-        if (rows > 1 && total > LISTED_MOST)
-            rows = (int)most(1, (uint64_t)(rows * (LISTED_MOST / 2) / total));
+        if (rows > 1 && total > NEIGHBOURS_AT_ONCE)
+            rows = (int)most(1, (uint64_t)(rows * (int64_t)(NEIGHBOURS_AT_ONCE / 2) / total));
         else
             code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
                                        (uint64_t)total * sizeof(struct cuda_listed), f);
     }
-    return code ? code : sort(c, i, rows, total, f);
+    return code ? code : sort(c, rows, total, lists, f);
 }
 
-int cuda_neighbours(struct cuda *c, int i, const double *h2, const int32_t **index, int64_t *count,
-                    struct fault *f)
+static int lists_of_nobody(struct cuda *c, int count, struct neighbour_lists *lists,
+                           struct fault *f)
 {
-    int code = 0;
-    *count = 0;
-    *index = c->list;
-    if (!c->nj) return 0;
-    if (i < c->list_first || i >= c->list_first + c->list_rows) {
-        const int64_t share[2] = {c->first_block, c->end_block};
-        code = cuda_device_enter(c, f);
-        if (code) return code;
-        code = cuda_results_wait(c, c->targets.ni, f);
-        cuda_jparticles_set_blocks(c, 0, cuda_all_blocks(c));
-        if (!code && !c->predicted) code = cuda_jparticles_predict(c, f);
-        if (!code) code = make_lists(c, i, h2, f);
-        cuda_jparticles_set_blocks(c, share[0],
-                                   share[1]); /* in case that the call's sums are asked for */
-        cuda_device_leave(c);
-    }
-    if (code) return code;
-    const int r = i - c->list_first;
-    *index = c->list + c->list_start[r];
-    *count = c->list_start[r + 1] - c->list_start[r];
+    if (neighbour_lists_reserve_starts(&c->lists, count))
+        return error_set(f, G6X_E_MEMORY, "out of memory for %d neighbour lists", count);
+    memset(c->lists.start, 0, ((size_t)count + 1) * sizeof *c->lists.start);
+    *lists = (struct neighbour_lists){count, c->lists.start, c->lists.index};
     return 0;
+}
+
+int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
+                    struct neighbour_lists *lists, struct fault *f)
+{
+    const int64_t share[2] = {c->first_block, c->end_block};
+    if (!c->nj) return lists_of_nobody(c, count, lists, f);
+    int code = cuda_device_enter(c, f);
+    if (code) return code;
+    code = cuda_results_wait(c, c->targets.ni, f);
+    cuda_jparticles_set_blocks(c, 0, cuda_all_blocks(c));
+    if (!code && !c->predicted) code = cuda_jparticles_predict(c, f);
+    if (!code) code = make_lists(c, first, count < MOST_ROWS ? count : MOST_ROWS, h2, lists, f);
+    /* in case that the call's sums are asked for */
+    cuda_jparticles_set_blocks(c, share[0], share[1]);
+    cuda_device_leave(c);
+    return code;
 }

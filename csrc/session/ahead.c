@@ -35,6 +35,8 @@ int session_ahead_take(struct session *s, int nj, int ni, const struct i_arrays 
     c->ni = ni;
     c->done = 0;
     c->invalid_rows = 0;
+    c->lists.count = 0;
+    c->distances = 0;
     s->foreseen_calls++;
     s->ahead.next += ni;
     s->ahead.run += ni;

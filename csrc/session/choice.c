@@ -78,7 +78,8 @@ int session_choice_open(struct session *s, struct fault *f)
     s->backend = kind[1];
     if (wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE)
         return open_gpu(s, s->backend, &s->state, f);
-    if (wanted == BACKEND_TREE && try_gpu(s, s->backend, &s->state)) return 0;
+    const int now_or_never = wanted == BACKEND_TREE || (wanted == BACKEND_AUTO && !s->undecided);
+    if (now_or_never && try_gpu(s, s->backend, &s->state)) return 0;
     s->backend = kind[0];
     return s->backend->open(&s->options, 0, &s->state, f);
 }

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu/exact.h"
 #include "session/ahead.h"
 #include "session/choice.h"
 #include "util/fpenv.h"
+#include "session/distance.h"
 #include "session/output.h"
 #include "util/memory.h"
 #include "core/mutants.h"
@@ -29,11 +29,10 @@ static void spoil(struct force_call *c) { (void)c; }
 
 void session_force_free(struct session *s)
 {
-    const struct memory_array all[] = {MEMORY_ARRAY(s->list, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
+    const struct memory_array all[] = {MEMORY_ARRAY(s->on_host, 0), {0}};
     memory_free_all(all);
     session_call_rows_free(s);
     memset(&s->ahead, 0, sizeof s->ahead);
-    s->list_capacity = 0;
     s->on_host_capacity = 0;
 }
 
@@ -136,6 +135,8 @@ void session_force_new(struct session *s, int nj, int ni)
     c->done = 0;
     c->outdated = 0;
     c->invalid_rows = 0;
+    c->lists.count = 0;
+    c->distances = 0;
 }
 
 void session_force_freeze(struct session *s, int nj)
@@ -201,6 +202,8 @@ int session_force_fall_back(struct session *s, int code)
     s->backend->close(s->state);
     s->backend = cpu;
     s->state = NULL;
+    s->call.lists.count = 0;
+    s->call.distances = 0;
     jmemory_stale_all(&s->j);
     return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
@@ -284,11 +287,8 @@ int session_force_verify(struct session *s, unsigned want)
 
 static void find_distances(struct session *s)
 {
-    struct force_call *c = &s->call;
     const struct direct_job job = session_force_job(s, NULL);
-    for (int i = 0; i < c->ni; i++)
-        if (c->results.nearest[i] >= 0)
-            c->distance[i] = cpu_exact_distance(&job, i, c->results.nearest[i]);
+    session_distance_others(&s->call, &job, options_threads(s->options.threads));
 }
 
 /* All rows of the call; and those that were summed with it, where some cannot be had without. */
@@ -376,7 +376,10 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};
         const unsigned want = distance ? WANT_NEAREST | WANT_DISTANCE : nearest ? WANT_NEAREST : 0;
         const struct backend *backend = s->backend;
-        int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0));
+        const struct direct_job job =
+            distance ? session_force_job(s, NULL) : (struct direct_job){.ni = 0};
+        int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
+        if (distance && !c->done) c->distances = handed;
         code = session_force_complete(s, want);
         if (s->backend != backend) handed = 0;
         if (!code) {

@@ -20,6 +20,9 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
 void session_force_before_write(struct session *s);
 
 int session_force_list(struct session *s, int pipe, int maxlength, int *length, int *list);
+/* See g6x_get_neighbour_lists. */
+int session_force_lists(struct session *s, int ni, long long capacity, long long start[],
+                        int list[]);
 
 /* ---- the parts, for force_device.c ---- */
 

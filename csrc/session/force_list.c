@@ -1,23 +1,95 @@
-/* force_list.c - neighbour lists of the last force call. See force.h. */
-#include <stdlib.h>
+/* force_list.c - neighbour lists of the last force call, which the backend finds for all of its i
+ * particles when one is asked for. See force.h. */
 #include <string.h>
 
+#include "core/mutants.h"
 #include "session/force.h"
 #include "util/fpenv.h"
-#include "util/memory.h"
-#include "core/mutants.h"
+#include "util/threads.h"
 
-static int ascending(const void *a, const void *b)
+/* An i particle's list without itself: two parts of what the backend has found. */
+struct list {
+    const int32_t *low, *high;
+    int64_t lows, highs;
+};
+
+/* Number of a list's indices below a value. */
+static int64_t below(const int32_t *index, int64_t n, int64_t value)
 {
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
+    int64_t low = 0;
+    while (low < n) {
+        const int64_t middle = low + (n - low) / 2;
+        if (index[middle] < value)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+static struct list list_of(const struct session *s, int pipe)
+{
+    const struct force_call *c = &s->call;
+    const int64_t *start = &c->lists.start[pipe - c->lists_first], n = start[1] - start[0];
+    const int32_t *index = c->lists.index + start[0], own = c->index[pipe];
+    struct list l = {index, index + n, n, 0};
+    if (c->invalid[pipe] || MISTAKE(lists_empty)) {
+        l.lows = 0;
+    } else if (!s->options.neighbour_self) {
+        l.lows = below(index, n, own);
+        l.high = index + below(index, n, (int64_t)own + 1);
+        l.highs = index + n - l.high;
+    }
+    if (MISTAKE(lists_truncated)) {
+        l.lows = l.lows < 256 ? l.lows : 256;
+        l.highs = l.highs < 256 - l.lows ? l.highs : 256 - l.lows;
+    }
+    return l;
+}
+
+static void copy(const struct list *l, int64_t capacity, int *list)
+{
+    const int64_t lows = l->lows < capacity ? l->lows : capacity;
+    const int64_t highs = l->highs < capacity - lows ? l->highs : capacity - lows;
+    if (lows > 0) memcpy(list, l->low, (size_t)lows * sizeof *list);
+    if (highs > 0) memcpy(list + lows, l->high, (size_t)highs * sizeof *list);
+}
+
+/* Asks the backend for the lists of a pipe and those after it. */
+static int find(struct session *s, int pipe)
+{
+    struct force_call *c = &s->call;
+    c->lists_first = pipe;
+    c->lists.count = 0;
+    return s->backend->neighbours(s->state, c->first + pipe, c->ni - pipe, c->h2 + pipe, &c->lists,
+                                  &s->fault);
+}
+
+static int has(const struct force_call *c, int pipe)
+{
+    return pipe >= c->lists_first && pipe - c->lists_first < c->lists.count;
+}
+
+/* Sees to it that the list of a pipe is there: with those of all others, or with as many as there
+ * is memory for. */
+static int fetch(struct session *s, int pipe)
+{
+    const struct force_call *c = &s->call;
+    struct fpenv host;
+    if (has(c, pipe)) return 0;
+    const int first = c->lists.count ? pipe : 0;
+    fpenv_enter(&host);
+    int code = find(s, first);
+    if (code && !session_force_resume(s, code)) code = find(s, first);
+    if (!code && !has(c, pipe)) code = find(s, pipe);
+    fpenv_leave(&host);
+    if (code) s->call.lists.count = 0;
+    return code;
 }
 
 int session_force_list(struct session *s, int pipe, int maxlength, int *length, int *list)
 {
-    struct force_call *c = &s->call;
-    const int32_t *index;
-    int64_t found, n = 0;
+    const struct force_call *c = &s->call;
     if (!length || (!list && maxlength > 0))
         return error_set(&s->fault, G6X_E_NULL, "g6_get_neighbour_list: null pointer");
     *length = 0;
@@ -27,31 +99,70 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
         return error_set(&s->fault, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
     if (c->code) return c->code;
     if (c->invalid[pipe]) return G6X_E_I_NAN;
-    if (MISTAKE(lists_empty)) return 0;
-    struct fpenv host;
-    fpenv_enter(&host);
-    int code =
-        s->backend->neighbours(s->state, c->first + pipe, c->all.h2, &index, &found, &s->fault);
-    if (code && !session_force_resume(s, code))
-        code =
-            s->backend->neighbours(s->state, c->first + pipe, c->all.h2, &index, &found, &s->fault);
-    fpenv_leave(&host);
+    const int code = fetch(s, pipe);
     if (code) return code;
-    if (found > s->list_capacity) {
-        int32_t *more = memory_zeroed((size_t)found * sizeof *more);
-        if (!more)
-            return error_set(&s->fault, G6X_E_MEMORY, "out of memory for a list of %lld neighbours",
-                             (long long)found);
-        memory_free(s->list);
-        s->list = more;
-        s->list_capacity = found;
+    const struct list l = list_of(s, pipe);
+    *length = (int)(l.lows + l.highs);
+    copy(&l, maxlength, list);
+    return *length > maxlength;
+}
+
+/* ---- all at once ------------------------------------------------------------------------ */
+
+struct all {
+    const struct session *session;
+    const long long *start; /* of all pipes */
+    int first;              /* pipe of piece 0 */
+    int *list;
+};
+
+static void copy_lists(void *all, int64_t first, int64_t end)
+{
+    const struct all *a = all;
+    for (int pipe = a->first + (int)first; pipe < a->first + (int)end; pipe++) {
+        const struct list l = list_of(a->session, pipe);
+        copy(&l, INT64_MAX, a->list + a->start[pipe]);
     }
-    for (int64_t k = 0; k < found; k++)
-        if (s->options.neighbour_self || index[k] != c->index[pipe]) s->list[n++] = index[k];
-    if (n) qsort(s->list, (size_t)n, sizeof *s->list, ascending);
-    if (MISTAKE(lists_truncated) && n > 256) n = 256;
-    *length = (int)n;
-    if (n && maxlength > 0)
-        memcpy(list, s->list, (size_t)(n < maxlength ? n : maxlength) * sizeof *list);
-    return n > maxlength;
+}
+
+/* Lists of the pipes from one on that the backend gives together; *end is the pipe after them. */
+static int give_some(struct session *s, int pipe, long long capacity, long long start[], int list[],
+                     int *end)
+{
+    enum { ROWS = 256, WORTH_A_THREAD = 1 << 15 };
+    const struct force_call *c = &s->call;
+    const int code = fetch(s, pipe);
+    if (code) return code;
+    *end = c->lists_first + c->lists.count;
+    for (int k = pipe; k < *end; k++) {
+        const struct list l = list_of(s, k);
+        start[k + 1] = start[k] + l.lows + l.highs;
+    }
+    if (start[*end] > capacity) return 0;
+    struct all all = {s, start, pipe, list};
+    const int cores = options_threads(s->options.threads);
+    const int64_t worth = (start[*end] - start[pipe]) / WORTH_A_THREAD + 1;
+    threads_each(worth < cores ? (int)worth : cores, *end - pipe, ROWS, copy_lists, &all);
+    return 0;
+}
+
+int session_force_lists(struct session *s, int ni, long long capacity, long long start[],
+                        int list[])
+{
+    const struct force_call *c = &s->call;
+    int code = 0, pipe = 0;
+    if (!start || (!list && capacity > 0))
+        code = error_set(&s->fault, G6X_E_NULL, "g6x_get_neighbour_lists: null pointer");
+    else if (!c->made)
+        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour lists without a force call");
+    else if (ni != c->ni)
+        code = error_set(&s->fault, G6X_E_MISMATCH,
+                         "neighbour lists of %d i particles after a force call with %d", ni, c->ni);
+    else
+        code = c->code;
+    for (int k = 0; start && k <= ni; k++) start[k] = 0;
+    while (!code && pipe < ni) code = give_some(s, pipe, capacity, start, list, &pipe);
+    for (int k = 1; code && start && k <= ni; k++) start[k] = 0;
+    if (code) return code;
+    return start[ni] > capacity ? 1 : c->invalid_rows ? G6X_E_I_NAN : 0;
 }

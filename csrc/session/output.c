@@ -7,6 +7,7 @@
 
 #include "core/mutants.h"
 #include "session/call_rows.h"
+#include "session/distance.h"
 #include "util/threads.h"
 
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
@@ -114,16 +115,18 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     threads_run(copiers(s, end - first), task, o);
 }
 
-int session_output_early(struct session *s, struct outputs *o, unsigned want)
+int session_output_early(struct session *s, struct outputs *o, unsigned want,
+                         const struct direct_job *job)
 {
     const struct force_call *c = &s->call;
     int next = 0;
     if (!(s->backend->capabilities & CAN_OVERLAP) || c->done || s->options.verify > 0.0 ||
-        c->ni < EARLY_ROWS || want & WANT_DISTANCE)
+        c->ni < EARLY_ROWS)
         return 0;
     for (int end = ROWS_AT_ONCE; end < c->ni; next = end, end += ROWS_AT_ONCE) {
-        const int code = session_call_rows_collect(s, want, end);
+        const int code = session_call_rows_collect(s, want & ~(unsigned)WANT_DISTANCE, end);
         if (code) return code < 0 ? 0 : next;
+        if (want & WANT_DISTANCE) session_distance_rows(c, job, next, end);
         plain_rows(o, next, end);
     }
     return next;

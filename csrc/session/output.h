@@ -1,6 +1,7 @@
 /* output.h - results on their way to the caller's arrays. */
 #pragma once
 
+#include "cpu/direct_kernel.h"
 #include "session/session.h"
 
 /* Where results go, and the tasks of handing them over; out_of_range is the first row that does
@@ -22,9 +23,11 @@ void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot,
  * is returned. */
 int session_output_fit(double sum[NSUM], int jerk);
 /* Hands over rows while later ones are still being computed, if the backend can do that and there
- * are enough of them; the number of rows that are through. What went wrong will do so again when
+ * are enough of them, with WANT_DISTANCE after finding it by the call's `job`; the number of rows
+ * that are through. What went wrong will do so again when
  * all are asked for. */
-int session_output_early(struct session *s, struct outputs *o, unsigned want);
+int session_output_early(struct session *s, struct outputs *o, unsigned want,
+                         const struct direct_job *job);
 /* Hands over rows first to end - 1 of the call's results. */
 void session_output_rows(struct session *s, struct outputs *o, int first, int end);
 /* The code of a call whose rows were all handed over. */

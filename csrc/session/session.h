@@ -51,7 +51,10 @@ struct force_call {
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
     double *distance;
+    int distances; /* there are those of so many i particles */
     struct results results;
+    struct neighbour_lists lists; /* of the i particles from number lists_first on; */
+    int lists_first;              /* the backend's, until the next call */
 };
 
 /* Which calls may be foreseen (ahead.h). Rows are i particles. */
@@ -110,8 +113,6 @@ struct session {
     struct ahead ahead;
     struct pipes pipes;
     struct grape5 grape5;
-    int32_t *list; /* of the last neighbour list, sorted indices */
-    int64_t list_capacity;
     char *on_host; /* arrays of a device's call that several devices share */
     size_t on_host_capacity;
     /* force calls, those with npipes particles, and those that were summed ahead */

@@ -174,16 +174,21 @@ struct cuda_small_job {
     struct cuda_arrivals arrivals; /* kernels few and some, which then predict */
     int32_t predicts;
 };
-/* Kernel neighbours: pairs of a row and an index with s^2 <= h2, in any order. */
+/* An i particle that looks for neighbours. */
+struct cuda_list_target {
+    double x[3], eps2, h2;
+};
+/* Kernel neighbours: pairs of a row and an index with s^2 <= h2, in any order. A CUDA block takes
+ * CUDA_BLOCK addresses and so many rows. */
+enum { CUDA_LIST_ROWS = 64 };
 struct cuda_list_job {
     struct cuda_sources sources;
     struct cuda_frame frame;
-    int32_t nj, rows, first;
-    int32_t capacity;
-    const struct cuda_target *targets;
-    const double *h2;           /* per row */
-    unsigned long long *count;  /* how many there are, also beyond the capacity */
-    struct cuda_listed *listed; /* [capacity] */
+    int32_t nj, rows;
+    int64_t capacity;
+    const struct cuda_list_target *targets; /* [rows] */
+    unsigned long long *count;              /* how many there are, also beyond the capacity */
+    struct cuda_listed *listed;             /* pinned, [capacity] */
 };
 struct cuda_listed {
     int32_t row, index;

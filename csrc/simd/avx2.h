@@ -59,6 +59,7 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 
 #define v_abs(a) V(andnot)(v_set1(-0.0), a)
 #define v_lt(a, b) V(cmp)(a, b, _CMP_LT_OQ)
+#define v_eq(a, b) V(cmp)(a, b, _CMP_EQ_OQ)
 #define v_select(m, a, b) V(blendv)(b, a, m)
 #define vmask_bits(m) ((unsigned)V(movemask)(m))
 

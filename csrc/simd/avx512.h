@@ -19,6 +19,7 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
     _mm512_storeu_pd(d + 8, _mm512_add_pd(_mm512_loadu_pd(d + 8), hi));
 }
 #define v_lt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
+#define v_eq(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
 #define v_select(m, a, b) _mm512_mask_blend_ps(m, b, a)
 /* Integers, and differences of them (modulo 2^32) as numbers. */
 typedef __m512i vint;
@@ -59,6 +60,7 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
     _mm512_storeu_pd(d, _mm512_add_pd(_mm512_loadu_pd(d), s));
 }
 #define v_lt(a, b) _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ)
+#define v_eq(a, b) _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ)
 #define v_select(m, a, b) _mm512_mask_blend_pd(m, b, a)
 #endif
 

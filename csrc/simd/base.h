@@ -58,6 +58,7 @@ HOST_DEVICE vec v_fill(real a)
 #define v_fnma(a, b, c) ((c) - (a) * (b))
 #endif
 #define v_lt(a, b) ((vmask)((a) < (b)))
+#define v_eq(a, b) ((vmask)((a) == (b)))
 HOST_DEVICE vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | ((vmask)b & ~m)); }
 #define v_min(a, b) v_select(v_lt(a, b), a, b)
 #define v_max(a, b) v_select(v_lt(b, a), a, b)
@@ -65,9 +66,15 @@ HOST_DEVICE vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | 
 
 HOST_DEVICE unsigned vmask_bits(vmask m)
 {
+#if defined(__SSE2__) && REAL_BITS == 32
+    return (unsigned)_mm_movemask_ps((__m128)m);
+#elif defined(__SSE2__)
+    return (unsigned)_mm_movemask_pd((__m128d)m);
+#else
     unsigned bits = 0;
     for (int l = 0; l < VL; l++) bits |= m[l] ? 1u << l : 0;
     return bits;
+#endif
 }
 HOST_DEVICE vmask vmask_index(const int32_t *p, int32_t j)
 {

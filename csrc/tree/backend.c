@@ -60,7 +60,7 @@ static void octree_close(void *state)
     tree_build_free(&t->tree);
     tree_sources_free(&t->sources);
     free_targets(t);
-    memory_free(t->list);
+    neighbour_lists_free(&t->lists);
     memory_free(t);
 }
 
@@ -329,7 +329,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         .submit = octree_submit,                                                                   \
         .collect = tree_results_finish,                                                            \
         .partials = tree_results_partials,                                                         \
-        .neighbours = tree_results_neighbours,                                                     \
+        .neighbours = tree_lists_find,                                                             \
         .coincidences = octree_coincidences,                                                       \
         .describe = octree_describe,                                                               \
         .close = octree_close,                                                                     \

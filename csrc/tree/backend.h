@@ -1,6 +1,7 @@
-/* backend.h - the state of the backends cpu-tree and cuda-tree, which two files share:
+/* backend.h - the state of the backends cpu-tree and cuda-tree, which three files share:
  *   tree/backend.c   j particles and targets, and what of these the tree takes
- *   tree/results.c   sums, neighbours and lists
+ *   tree/results.c   sums and nearest neighbours
+ *   tree/lists.c     neighbour lists
  */
 #pragma once
 
@@ -45,8 +46,8 @@ struct octree {
     struct partial_row *rows_of_i;
     double *sum[NSUM];
     int32_t *nearest_address, *nearest_index;
-    int32_t *list; /* neighbours, [list_capacity] */
-    int64_t list_capacity, coincidences;
+    struct neighbour_memory lists;
+    int64_t coincidences;
 };
 
 /* Sets a fault of memory for so many of what. */
@@ -58,5 +59,7 @@ int tree_backend_build_here(struct octree *t, struct fault *f);
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
                         struct fault *f);
 int tree_results_partials(void *state, const struct partial_row **rows, struct fault *f);
-int tree_results_neighbours(void *state, int i, const double *h2, const int32_t **index,
-                            int64_t *count, struct fault *f);
+
+/* tree/lists.c: see backend.h */
+int tree_lists_find(void *state, int first, int count, const double *h2,
+                    struct neighbour_lists *lists, struct fault *f);

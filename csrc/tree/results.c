@@ -1,9 +1,8 @@
-/* results.c - sums, nearest neighbours and lists of the backends cpu-tree and cuda-tree. */
+/* results.c - sums and nearest neighbours of the backends cpu-tree and cuda-tree. */
 #include <string.h>
 
 #include "cuda/cuda.h"
 #include "util/fpenv.h"
-#include "util/memory.h"
 #include "tree/backend.h"
 #include "util/threads.h"
 
@@ -172,40 +171,5 @@ int tree_results_partials(void *state, const struct partial_row **rows, struct f
     struct octree *t = state;
     if (!t->by_tree) return t->behind->partials(t->direct, rows, f);
     *rows = t->rows_of_i;
-    return 0;
-}
-
-/* Numbers within a radius, in t->list; how many, or -1: no memory. */
-static int64_t within(struct octree *t, const double at[3], double h2)
-{
-    const double (*x)[3] = (const double (*)[3])t->sources.x;
-    int64_t n = tree_search_within(&t->tree, x, at, h2, t->list, t->list_capacity);
-    if (n <= t->list_capacity) return n;
-    memory_free(t->list);
-    t->list = memory_zeroed((size_t)n * sizeof *t->list);
-    t->list_capacity = t->list ? n : 0;
-    return t->list ? tree_search_within(&t->tree, x, at, h2, t->list, n) : -1;
-}
-
-int tree_results_neighbours(void *state, int i, const double *h2, const int32_t **index,
-                            int64_t *count, struct fault *f)
-{
-    struct octree *t = state;
-    if (!t->by_tree) return t->behind->neighbours(t->direct, i, h2, index, count, f);
-    const struct sources *s = &t->sources;
-    const double *at = t->targets.x[i], eps2 = t->targets.eps2[i];
-    int64_t found = 0, n = 0;
-    if (!t->searchable && tree_backend_build_here(t, f)) return f->code;
-    if (h2[i] >= 0.0) /* a little more than h2 - eps2 might round to */
-        found = within(t, at, eps2 > 0.0 ? h2[i] - eps2 + (h2[i] + eps2) * 0x1p-50 : h2[i]);
-    if (found < 0) return tree_backend_no_memory(f, "neighbours", s->n);
-    for (int64_t k = 0; k < found; k++) {
-        const double *x = s->x[t->list[k]];
-        const double dx = x[0] - at[0], dy = x[1] - at[1], dz = x[2] - at[2];
-        if (eps2 == 0.0 || (dx * dx + dy * dy) + dz * dz + eps2 <= h2[i])
-            t->list[n++] = s->index[t->list[k]];
-    }
-    *index = t->list;
-    *count = n;
     return 0;
 }

@@ -10,6 +10,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.foreign import is_on_device, take
 from grape6py._lib.cluster import chunks, empty_forces
 from grape6py._lib.library import C_TYPES, check, ffi, lib
+from grape6py._lib.neighbours import joined
 from grape6py.errors import ArgumentError, NotFiniteError
 
 
@@ -114,16 +115,15 @@ class DevicePlace:
     def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
         """See ``Board.forces``; h2 is NumPy's."""
         ni = len(pos)
-        out = empty_forces(ni, nn, lists, self._cupy)
+        out, found = empty_forces(ni, nn, self._cupy), []
         radii = self._put(h2) if lists else None
         for rows in chunks(ni, nj):
             count, targets = rows.stop - rows.start, (index[rows], pos[rows], vel[rows])
             wanted = (None if array is None else array[rows] for array in (radii, *out[:5]))
             self._call(lib.g6x_forces_device, nj, count, *targets, eps2, *wanted)
             if lists:
-                found = self._board.lists(count, nj)
-                out.neighbours.extend(map(self._put, found))
-        return out
+                found.append(self._board.lists(count))
+        return out._replace(neighbours=joined(found).on(self._put)) if lists else out
 
 
 class ThroughDevice(DevicePlace):

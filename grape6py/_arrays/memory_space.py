@@ -113,4 +113,4 @@ class ThroughHost(HostPlace):
     def forces(self, *call):
         *arrays, lists = super().forces(*call)
         arrays = map(self.give, arrays)
-        return Forces(*arrays, None if lists is None else list(map(self.give, lists)))
+        return Forces(*arrays, None if lists is None else lists.on(self.give))

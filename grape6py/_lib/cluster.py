@@ -13,11 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from grape6py._lib.library import check, ffi, lib, pointers, text
+from grape6py._lib.neighbours import Neighbours, joined
 
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
 CHUNK_PAIRS = 2**31
 CHUNK_ROWS = 65536
 TREE_ROWS = 2**22
+
+FEW_NEIGHBOURS = 16  # that most targets have: more are asked for a second time
 
 # Far above the ids that programs use, which are 0 or the number of an MPI rank.
 _new_ids = itertools.count(1_000_000)
@@ -43,8 +46,9 @@ class Forces(NamedTuple):
         there is nobody else.
     distance : ndarray of float32, shape (ni,), or None
         Its distance; 0 if there is nobody else.
-    neighbours : list of ni ndarrays of int32, or None
-        Indices of the neighbours, ascending, if `h` was given.
+    neighbours : Neighbours, or None
+        Indices of the neighbours of all targets in one array, if `h` was given; those of target i
+        are ``neighbours[i]``, and ``list(neighbours)`` is a list of such arrays.
     """
 
     acc: np.ndarray
@@ -52,18 +56,17 @@ class Forces(NamedTuple):
     pot: np.ndarray
     nearest: np.ndarray | None = None
     distance: np.ndarray | None = None
-    neighbours: list | None = None
+    neighbours: Neighbours | None = None
 
 
-def empty_forces(ni, nn=False, lists=False, xp=np):
-    """Arrays for the forces on ni targets."""
+def empty_forces(ni, nn=False, xp=np):
+    """Arrays for the forces on ni targets, without neighbours."""
     return Forces(
         xp.empty((ni, 3)),
         xp.empty((ni, 3)),
         xp.empty(ni),
         xp.empty(ni, np.int32) if nn else None,
         xp.empty(ni, np.float32) if nn else None,
-        [] if lists else None,
     )
 
 
@@ -169,13 +172,13 @@ class Board:
         With `nn` the nearest neighbours are found, with `lists` the neighbour lists are read.
         """
         ni = len(pos)
-        out = empty_forces(ni, nn, lists)
+        out, found = empty_forces(ni, nn), []
         for rows in self.chunks(ni, nj):
             part = Forces(*(None if array is None else array[rows] for array in out[:5]))
             self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()
             if lists:
-                out.neighbours.extend(self.lists(rows.stop - rows.start, nj))
-        return out
+                found.append(self.lists(rows.stop - rows.start))
+        return out._replace(neighbours=joined(found)) if lists else out
 
     def walks(self, i_start, pos, j_start, chosen, source_pos, mass, eps2):
         """Accelerations and potentials of the targets of all walks; NaN for those of none."""
@@ -210,15 +213,16 @@ class Board:
 
         return run
 
-    def lists(self, count, nj):
-        """Neighbour lists of the last force call's first `count` targets."""
-        self.check(lib.g6_read_neighbour_list(self.cluster))
-        found = np.empty(min(1024, nj), np.int32)
-        length = ffi.new("int *")
-        for pipe in range(count):
-            while self._call(lib.g6_get_neighbour_list, pipe, len(found), length, found):
-                found = np.empty(length[0], np.int32)
-            yield found[: length[0]].copy()
+    def lists(self, ni):
+        """Neighbour lists of the last force call, on ni targets: where they start, and all."""
+        start = np.empty(ni + 1, np.int64)
+        index = np.empty(FEW_NEIGHBOURS * ni, np.int32)
+        few = not self._call(lib.g6x_get_neighbour_lists, ni, len(index), start, index)
+        if few:
+            return start, index[: start[-1]].copy()
+        index = np.empty(start[-1], np.int32)
+        self._call(lib.g6x_get_neighbour_lists, ni, len(index), start, index)
+        return start, index
 
 
 def chunks(ni, nj, pairs=None, rows=None):

@@ -169,3 +169,30 @@ def test_2_7_a_large_softening_does_not_blur_who_is_nearest(session):
         spread(session, [10, 11, 12], [2 * separation, separation, 1.0])
         for eps2 in (0.0, 1e-4, 1.0, 100.0):
             assert session.force(3, ORIGIN, eps2=eps2).nearest[0] == 11, (separation, eps2)
+
+
+def test_2_7_distances_do_not_depend_on_how_many_are_asked_for_at_once(plain):
+    """Thousands are found by several threads, on a GPU while the sums go on."""
+    n, ni = 300, 5000
+    source = cloud(n, seed=11)
+    plain.put_cloud(source)
+    x, v = np.random.default_rng(12).standard_normal((2, ni, 3))
+    x[7] = source.x[5]
+    index = np.full(ni, -1, np.int32)
+
+    def distances(rows):
+        found = np.full(rows.stop - rows.start, -777, np.float32)
+        args = n, x[rows], v[rows], index[rows]
+        assert plain.first(*args) == 0
+        force = plain.last(*args, name="g6calc_lasthalf2p", more=[found])
+        assert force.code == 0
+        return force.nearest, found
+
+    nearest, whole = distances(slice(0, ni))
+    true = np.sqrt(((x[:, None] - source.x) ** 2).sum(-1))
+    assert nearest.tolist() == true.argmin(1).tolist()
+    assert np.allclose(whole, true.min(1), rtol=1e-7, atol=0)
+    assert whole[7] == 0
+    for first in (0, 2300, ni - 300):
+        rows = slice(first, first + 300)
+        assert distances(rows)[1].tobytes() == whole[rows].tobytes()

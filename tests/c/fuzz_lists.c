@@ -29,10 +29,55 @@ static codes code_of_sum(struct cluster *c, int code)
     return c->call.code;
 }
 
+/* All at once. */
+static void all_lists(void)
+{
+    enum { MOST = 4096 };
+    const int id = chance(8) || started.id != started.id32 ? a.id : started.id32;
+    const int ni = chance(8) ? below(8) - 1 : started.ni, capacity = chance(3) ? below(4) : MOST;
+    if (ni > MAX_NI) return;
+    long long *start = tail_of(1, (size_t)(ni < 0 ? 0 : ni + 1) * sizeof *start);
+    int *list = tail_of(0, (size_t)capacity * sizeof *list);
+    codes refusal, all = 0;
+    say("all lists of %d, ni %d, capacity %d", id, ni, capacity);
+    calling = "g6x_get_neighbour_lists";
+    const int code = g6x_get_neighbour_lists(id, ni, capacity, start, list);
+    struct cluster *c = model_take(id, &refusal);
+    if (code < 0 && code != G6X_E_I_NAN)
+        for (int k = 0; k <= ni; k++) REQUIRE(start[k] == 0);
+    if (!c) {
+        model_returned(NULL, refusal, code);
+        return;
+    }
+    if (!c->call.made) all |= CODE(G6X_E_NO_FIRSTHALF);
+    if (c->call.made && ni != c->call.ni) all |= CODE(G6X_E_MISMATCH);
+    if (all) {
+        model_returned(c, all | (c->call.made ? c->call.code & ~CODE(0) : 0), code);
+    } else if (code_of_sum(c, code) != CODE(0)) {
+        model_returned_again(c, c->call.code, code);
+    } else {
+        int invalid = 0;
+        for (int i = 0; i < ni; i++) invalid |= c->call.target[i].invalid;
+        model_returned_again(c, CODE(1) | CODE(invalid ? G6X_E_I_NAN : 0), code);
+        REQUIRE((code == 1) == (start[ni] > capacity));
+        for (int i = 0; i < ni; i++) {
+            const int length = (int)(start[i + 1] - start[i]);
+            if (c->call.target[i].invalid)
+                REQUIRE(length == 0);
+            else if (code != 1)
+                check_list(c, i, length, 0, length, list + start[i]);
+        }
+    }
+}
+
 void try_lists(void)
 {
     int64_t id = begin_call();
     codes refusal;
+    if (chance(3)) {
+        all_lists();
+        return;
+    }
     if (!chance(8)) id = started.id, a.id = started.id32;
     if (id == ID_NULL && !(form && lacking == 1)) form = lacking = 1;
     if (form && lacking == 1 && id != ID_ALL) id = ID_NULL;

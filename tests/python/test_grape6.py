@@ -18,6 +18,7 @@ from grape6py import Grape6, Grape6Error, Grape6Warning, errors, plummer
 from grape6py import grape6 as session
 from grape6py._lib import cluster
 from grape6py._lib.declarations import constants
+from grape6py._lib.neighbours import Neighbours
 from grape6py.reference import direct_sum, predict
 
 MODEL = plummer(300, seed=1)
@@ -142,6 +143,28 @@ def test_long_neighbour_lists_come_whole():
     assert {len(one) for one in found[1::2]} == {2500}
     assert {len(one) for one in found[::2]} == {0}
     assert np.array_equal(found[1], np.arange(2500))
+
+
+def test_neighbours_are_one_array_and_a_sequence_of_lists(grape):
+    radii = np.where(np.arange(300) % 3, 0.5, -1.0)
+    found = grape.forces(h=radii).neighbours
+    assert isinstance(found, Neighbours)
+    assert (len(found), found.start.dtype, found.index.dtype) == (300, np.int64, np.int32)
+    assert found.start[0] == 0
+    assert found.start[-1] == len(found.index)
+    lists = list(found)
+    for i in (0, 1, 299, -1, -300):
+        assert np.array_equal(found[i], lists[i])
+        assert np.array_equal(
+            found[i], found.index[found.start[i % 300] : found.start[i % 300 + 1]]
+        )
+    assert all(map(np.array_equal, found[5:20:2], lists[5:20:2]))
+    assert [len(each) for each in reversed(found)] == [len(each) for each in lists[::-1]]
+    assert {len(each) for each in lists[::3]} == {0}
+    for outside in (300, -301):
+        with pytest.raises(IndexError):
+            found[outside]
+    assert repr(found) == f"<Neighbours: 300 lists, {len(found.index)} neighbours>"
 
 
 def test_nan_radius_means_no_neighbours(grape):
@@ -276,7 +299,8 @@ def test_row_17_nobody_and_no_targets():
     with Grape6() as grape:
         empty = grape.forces(nn=True, h=1)
         assert empty.acc.shape == (0, 3)
-        assert empty.neighbours == []
+        assert len(empty.neighbours) == 0
+        assert empty.neighbours.start.tolist() == [0]
         found = grape.forces([[1, 2, 3]], index=[8], nn=True, h=1)
         assert not found.acc.any()
         assert found.pot[0] == 0

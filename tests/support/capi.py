@@ -57,7 +57,7 @@ def header_arguments(path):
 
 
 def read_header(path):
-    """Signatures {name: letters} (i int, d double, p pointer) and enum constants."""
+    """Signatures {name: letters} (i int, l long long, d double, p pointer) and enum constants."""
     text, calls = _declared(path)
     constants = {name: int(value) for name, value in re.findall(r"(G6X_\w+)\s*=\s*(-?\d+)", text)}
     letters = {name: ["p" if set(p) & set("*[") else p.split()[0][0] for p in params]
@@ -66,7 +66,7 @@ def read_header(path):
 
 
 SIGNATURES, CONSTANTS = read_header(HEADER)
-C_TYPES = {"i": ctypes.c_int, "d": ctypes.c_double, "p": ctypes.c_void_p}
+C_TYPES = {"i": ctypes.c_int, "l": ctypes.c_longlong, "d": ctypes.c_double, "p": ctypes.c_void_p}
 MODES = {"grape": 0, "double": 1, "single": 2}
 ISAS = {"base": 1, "avx2": 2, "avx512": 3}
 
@@ -226,6 +226,18 @@ class Session:
         code = call("g6_get_neighbour_list", self.cluster, pipe, limit, ctypes.byref(length), found)
         assert (found[max(limit, 0) :] == -777).all(), "written beyond maxlength"
         return code, length.value, found[: max(0, min(length.value, limit))].tolist()
+
+    def neighbour_lists(self, ni, capacity=None):
+        """Code, and where the lists of all i particles start, and these; by default they fit."""
+        start = np.full(ni + 1, -777, np.int64)
+        name = "g6x_get_neighbour_lists"
+        if capacity is None:
+            call(name, self.cluster, ni, 0, start, None)
+            capacity = int(start[-1])
+        found = np.full(capacity + 3, -777, np.int32)
+        code = call(name, self.cluster, ni, capacity, start, found)
+        assert (found[capacity:] == -777).all(), "written beyond the capacity"
+        return code, start.tolist(), found[:capacity].tolist()
 
     def predicted(self, nj):
         x, v = np.full((2, nj, 3), UNTOUCHED)

@@ -225,9 +225,9 @@ from grape6py import Tree, plummer
 mass, pos, _ = plummer(20000, seed=1)
 tree = Tree(pos, mass)
 found = tree.forces()
-start, index = tree.neighbours(0.05, csr=True)
-print(hashlib.sha256(found.acc.tobytes() + found.pot.tobytes() + start.tobytes()
-                     + index.tobytes() + tree.nearest(3).index.tobytes()).hexdigest())
+near = tree.neighbours(0.05, csr=True)
+print(hashlib.sha256(found.acc.tobytes() + found.pot.tobytes() + near.start.tobytes()
+                     + near.index.tobytes() + tree.nearest(3).index.tobytes()).hexdigest())
 """
     seen = {capi.run_python(script, GRAPE6_THREADS=n).stdout for n in "125"}
     assert len(seen) == 1

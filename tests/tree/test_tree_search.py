@@ -24,8 +24,8 @@ class OnDevice:
         return trees.Nearest(*map(to_host, self._tree.nearest(*given, **more)))
 
     def neighbours(self, *given, csr=False, **more):
-        found = list(map(to_host, self._tree.neighbours(*given, csr=csr, **more)))
-        return trees.Neighbours(*found) if csr else found
+        found = self._tree.neighbours(*given, csr=csr, **more)
+        return found.on(to_host) if csr else list(map(to_host, found))
 
 
 def to_host(array):
@@ -219,15 +219,15 @@ def test_rows_of_any_length_are_put_in_order(Tree):
     """Of particles whose numbers are in no order in space."""
     for length in (1, 2, 3, 31, 32, 33, 63, 64, 65, 1000):
         pos = np.random.default_rng(length).random((length, 3))
-        _, index = Tree(pos, 1.0).neighbours(np.inf, pos[:5].copy(), csr=True)
-        assert np.array_equal(index, np.tile(np.arange(length), min(5, length))), length
+        found = Tree(pos, 1.0).neighbours(np.inf, pos[:5].copy(), csr=True)
+        assert np.array_equal(found.index, np.tile(np.arange(length), min(5, length))), length
 
 
 def test_no_targets(Tree):
     tree, none = Tree(places("plummer"), 1.0), np.empty((0, 3))
-    start, index = tree.neighbours(1.0, none, csr=True)
-    assert start.tolist() == [0]
-    assert index.shape == (0,)
+    found = tree.neighbours(1.0, none, csr=True)
+    assert found.start.tolist() == [0]
+    assert found.index.shape == (0,)
     assert tree.nearest(3, none).index.shape == (0, 3)
 
 
@@ -242,8 +242,10 @@ def test_the_deepest_tree_fits(Tree):
 
 def test_compressed_rows_are_the_same_lists(Tree, pos):
     tree = Tree(pos, 1.0)
-    start, index = tree.neighbours(typical(pos), csr=True)
+    found = tree.neighbours(typical(pos), csr=True)
+    start, index = found.start, found.index
     assert_lists(np.split(index, start[1:-1]), tree.neighbours(typical(pos)))
+    assert_lists(list(found), tree.neighbours(typical(pos)))
     assert (start.dtype, index.dtype) == (np.int64, np.int32)
     assert start[-1] == len(index)
 

@@ -1,4 +1,14 @@
-/* neighbours.cu - neighbour lists: pairs of a row and an index with s^2 <= h2. */
+/* neighbours.cu - neighbour lists: pairs of a row and an index with s^2 <= h2.
+ *
+ * What is a neighbour is decided in double. That is done only for pairs whose r^2 in the precision
+ * of MODE, from the high halves of the positions, does not rule it out. */
+
+enum {
+    LIST_THREADS = 256,
+    LIST_EACH = CUDA_BLOCK / LIST_THREADS, /* addresses of a thread */
+    LIST_UNROLL = DOUBLE_MODE ? 1 : 2,
+    LIST_BUFFER = 1024 /* pairs that are written together */
+};
 
 /* Squared distance in double, from the positions as the kernels hold them. */
 DEVICE_FN double separation2(const struct pair_i *i, const struct pair_j *j)
@@ -14,25 +24,136 @@ DEVICE_FN double separation2(const struct pair_i *i, const struct pair_j *j)
     return s2;
 }
 
-/* A thread takes an address and all rows of its blockIdx.y. */
-KERNEL(neighbours, struct cuda_list_job, 256, 1)
+/* The i particle of a row as the pairs see it, its place alone. */
+DEVICE_FN void split_target(const struct cuda_list_job &job, int row, struct pair_i *i)
 {
-    enum { ROWS = 16 };
-    const int a = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (a >= job.nj) return;
-    const struct pair_j j = load_source((const real *)job.sources.pairs, a);
-    if (j.x == v_set1(FAR_AWAY) && j.m == 0) return;
-    for (int row = (int)blockIdx.y * ROWS; row < min(job.rows, (int)(blockIdx.y + 1) * ROWS); row++) {
-        const struct cuda_target *from = &job.targets[row];
-        const double unit = job.frame.x_unit;
-        const struct target t = make_target(*from, job.frame);
-        const double limit = job.h2[row] * unit * unit, eps2 = from->eps2 * unit * unit;
-        const bool everybody = job.h2[row] > 0x1.fffffffffffffp1023;
-        if (!everybody && !(__dadd_rn(separation2(&t.i, &j), eps2) <= limit)) continue;
-        const unsigned long long k = atomicAdd(job.count, 1ull);
-        if (k < (unsigned long long)job.capacity) {
-            job.listed[k].row = job.first + row;
-            job.listed[k].index = job.sources.index[a];
+    const double *x = job.targets[row].x;
+    const struct cuda_frame &frame = job.frame;
+    split_position((x[0] - frame.origin[0]) * frame.x_unit, &i->x, &i->xl);
+    split_position((x[1] - frame.origin[1]) * frame.x_unit, &i->y, &i->yl);
+    split_position((x[2] - frame.origin[2]) * frame.x_unit, &i->z, &i->zl);
+}
+
+DEVICE_FN bool is_everybody(double h2) { return h2 > 0x1.fffffffffffffp1023; }
+
+/* An i particle in shared memory: r^2 of a neighbour is no larger than `most`, which is infinite or
+ * NaN if that rules out nobody. */
+struct alignas(4 * sizeof(real)) list_row {
+    real x, y, z, most;
+};
+
+/* Its place, and that bound, coordinates of j particles having low halves of `low` at most. Of two
+ * coordinates, both low halves may be missing, in three directions: less than twice their sum. */
+DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, real low)
+{
+    const double unit = job.frame.x_unit, h2 = job.targets[row].h2;
+    const double limit = h2 * unit * unit, eps2 = job.targets[row].eps2 * unit * unit;
+    const double reach2 = limit - eps2 + limit * 0x1p-18;
+    struct pair_i i = {};
+    split_target(job, row, &i);
+    const real own = larger_bits(larger_bits(i.xl, i.yl), i.zl);
+    struct list_row r = {i.x, i.y, i.z, v_set1(-1)};
+    if (!(h2 >= 0.0) || reach2 < 0.0) return r;
+    const double radius = sqrt(reach2) + (SPLIT ? 2.0 * ((double)own + (double)low) : 0.0);
+    const double most = radius * radius * (1.0 + 0x1p-18), huge = DOUBLE_MODE ? 0x1p1000 : 0x1p120;
+    const bool rules_out = !is_everybody(h2) && most < huge;
+    r.most = rules_out ? (real)(most + 1.0 / huge) : (real)from_bits(0x7ff0000000000000u);
+    return r;
+}
+
+/* Whether the particle at an address is a neighbour of that of a row; everybody: also whom the
+ * kernels' numbers cannot hold. */
+DEVICE_CALL bool is_neighbour(const struct cuda_list_job &job, int row, int address)
+{
+    const double unit = job.frame.x_unit, h2 = job.targets[row].h2;
+    if (address >= job.nj) return false;
+    const struct pair_j j = load_source((const real *)job.sources.pairs, address);
+    if (j.x == v_set1(FAR_AWAY) && j.m == 0) return false;
+    if (is_everybody(h2)) return true;
+    struct pair_i i = {};
+    split_target(job, row, &i);
+    const double limit = h2 * unit * unit, eps2 = job.targets[row].eps2 * unit * unit;
+    return __dadd_rn(separation2(&i, &j), eps2) <= limit;
+}
+
+DEVICE_FN void write_listed(const struct cuda_list_job &job, unsigned long long at,
+                            struct cuda_listed pair)
+{
+    if (at < (unsigned long long)job.capacity) job.listed[at] = pair;
+}
+
+/* The largest low half of the block's particles, of which each thread knows some. */
+DEVICE_FN real largest_of_block(real mine)
+{
+#if SPLIT
+    __shared__ int largest;
+    if (threadIdx.x == 0) largest = 0;
+    __syncthreads();
+    const int most = max_of_warp(__float_as_int(mine));
+    if (threadIdx.x % 32 == 0) atomicMax(&largest, most);
+    __syncthreads();
+    return __int_as_float(largest);
+#else
+    return mine;
+#endif
+}
+
+/* Threads take LIST_EACH addresses each, and all rows of the block in turn. Addresses from nj on
+ * are looked at, too, and are nobody's. */
+KERNEL(neighbours, struct cuda_list_job, 256, 4)
+{
+    __shared__ struct list_row row[CUDA_LIST_ROWS];
+    __shared__ struct cuda_listed buffer[LIST_BUFFER];
+    __shared__ int found;
+    __shared__ unsigned long long place;
+    const int thread = (int)threadIdx.x, first_row = (int)blockIdx.y * CUDA_LIST_ROWS;
+    const int rows = min((int)CUDA_LIST_ROWS, job.rows - first_row);
+    const int address = (int)blockIdx.x * CUDA_BLOCK + 2 * thread; /* and the next; twice */
+    real x[LIST_EACH], y[LIST_EACH], z[LIST_EACH], low = 0;
+#pragma unroll
+    for (int k = 0; k < LIST_EACH; k += 2) {
+        struct pair_j j[2];
+        const int first = address + k * LIST_THREADS;
+        load_sources((const real *)job.sources.pairs + (size_t)(first / 2) * PAIR_REALS, &j[0],
+                     &j[1]);
+#pragma unroll
+        for (int q = 0; q < 2; q++) {
+            x[k + q] = j[q].x, y[k + q] = j[q].y, z[k + q] = j[q].z;
+            if (SPLIT && first + q < job.nj)
+                low = larger_bits(low, larger_bits(larger_bits(j[q].xl, j[q].yl), j[q].zl));
         }
     }
+    if (thread == 0) found = 0;
+    low = largest_of_block(low);
+    if (thread < rows) row[thread] = prepare_row(job, first_row + thread, low);
+    __syncthreads();
+#pragma unroll (LIST_UNROLL)
+    for (int r = 0; r < rows; r++) {
+        const struct list_row i = row[r];
+        real r2[LIST_EACH];
+#pragma unroll
+        for (int k = 0; k < LIST_EACH; k++) {
+            const struct pair_sep s = {v_sub(i.x, x[k]), v_sub(i.y, y[k]), v_sub(i.z, z[k])};
+            r2[k] = pair_distance2(&s, v_set1(0));
+        }
+        if (fmin(fmin(r2[0], r2[1]), fmin(r2[2], r2[3])) > i.most) continue;
+#pragma unroll 1
+        for (int k = 0; k < LIST_EACH; k++) {
+            const real own = k == 0 ? r2[0] : k == 1 ? r2[1] : k == 2 ? r2[2] : r2[3];
+            const int a = address + k / 2 * 2 * LIST_THREADS + k % 2;
+            if (own > i.most || !is_neighbour(job, first_row + r, a)) continue;
+            const struct cuda_listed pair = {first_row + r, job.sources.index[a]};
+            const int at = atomicAdd(&found, 1);
+            if (at < LIST_BUFFER)
+                buffer[at] = pair;
+            else
+                write_listed(job, atomicAdd(job.count, 1ull), pair);
+        }
+    }
+    __syncthreads();
+    const int buffered = min(found, (int)LIST_BUFFER);
+    if (thread == 0 && buffered) place = atomicAdd(job.count, (unsigned long long)buffered);
+    __syncthreads();
+    for (int k = thread; k < buffered; k += LIST_THREADS)
+        write_listed(job, place + (unsigned)k, buffer[k]);
 }

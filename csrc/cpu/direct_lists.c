@@ -1,0 +1,148 @@
+/* direct_lists.c - see direct_lists.h. A kernel finds a bit per pair of an i and a j particle; the
+ * bits are counted, and become lists. All is shared among threads. */
+#include "cpu/direct_lists.h"
+
+#include <string.h>
+
+#include "g6lib.h"
+#include "util/memory.h"
+#include "util/threads.h"
+
+enum {
+    HITS = 1 << 19,               /* words of hits at a time, or those of one i particle */
+    PAIRS_WORTH_A_THREAD = 65536, /* below, a second thread costs more than it brings */
+    ROWS_AT_ONCE = 32             /* that a thread makes lists of */
+};
+
+/* The i particles that are done at a time: `rows` from number `first` on. */
+struct batch {
+    const struct direct_kernel *kernel;
+    const struct direct_job *job;
+    const double *h2;
+    int first, rows;
+    int64_t blocks;       /* of j */
+    int64_t parts;        /* of the i particles, HITS_AT_ONCE or fewer in each of `step` */
+    int64_t step, j_step; /* part t: i part t % parts, blocks from t / parts j_step on */
+    uint64_t *hits;       /* [rows][blocks][HIT_WORDS] */
+    int64_t *start;       /* of `rows`; */
+    int32_t *index;
+};
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static void find_hits(void *batch, int64_t first, int64_t end)
+{
+    const struct batch *b = batch;
+    const int64_t stride = b->blocks * HIT_WORDS;
+    for (int64_t t = first; t < end; t++) {
+        const int64_t i = t % b->parts * b->step, j = t / b->parts * b->j_step;
+        b->kernel->hits(b->job, b->first + (int)i, (int)smaller(b->rows - i, b->step), b->h2 + i, j,
+                        smaller(b->blocks, j + b->j_step), b->hits + i * stride, stride);
+    }
+}
+
+/* Bits of a word; without instructions for it, as the library is compiled for any processor. */
+static int64_t count_bits(uint64_t a)
+{
+    a -= a >> 1 & 0x5555555555555555u;
+    a = (a & 0x3333333333333333u) + (a >> 2 & 0x3333333333333333u);
+    a = (a + (a >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (int64_t)(a * 0x0101010101010101u >> 56);
+}
+
+static void count_hits(void *batch, int64_t first, int64_t end)
+{
+    const struct batch *b = batch;
+    const int64_t words = b->blocks * HIT_WORDS;
+    for (int64_t k = first; k < end; k++) {
+        const uint64_t *hits = b->hits + k * words;
+        int64_t n = 0;
+        for (int64_t w = 0; w < words; w++) n += count_bits(hits[w]);
+        b->start[k + 1] = n;
+    }
+}
+
+static void make_lists(void *batch, int64_t first, int64_t end)
+{
+    const struct batch *b = batch;
+    const int64_t words = b->blocks * HIT_WORDS;
+    for (int64_t k = first; k < end; k++) {
+        const uint64_t *hits = b->hits + k * words;
+        int32_t *to = b->index + b->start[k];
+        for (int64_t w = 0; w < words; w++)
+            for (uint64_t bits = hits[w]; bits; bits &= bits - 1)
+                *to++ = b->job->jindex[w * 64 + __builtin_ctzll(bits)];
+        neighbour_lists_sort(b->index + b->start[k], b->start[k + 1] - b->start[k]);
+    }
+}
+
+/* Many i: parts of them in turn. Few: parts of j, too. */
+static void cut(struct batch *b, int threads)
+{
+    const int64_t each = ceil_div(ceil_div(b->rows, 4 * threads), 4) * 4;
+    b->step = smaller(each, HITS_AT_ONCE);
+    b->parts = ceil_div(b->rows, b->step);
+    b->j_step = threads > 1 ? ceil_div(b->blocks * b->parts, 4 * threads) : b->blocks;
+    b->j_step = smaller(b->j_step, b->blocks);
+}
+
+static int reserve_hits(struct direct_lists *d, int64_t hits)
+{
+    if (hits <= d->hits_capacity) return 0;
+    uint64_t *more = memory_grown(d->hits, (size_t)hits * sizeof *more);
+    if (!more) return G6X_E_MEMORY;
+    d->hits = more;
+    d->hits_capacity = hits;
+    return 0;
+}
+
+/* Lists of a batch behind those of the rows before; how many rows, or -1: no memory. */
+static int find_some(struct direct_lists *d, struct batch *b, int threads)
+{
+    const int64_t worth = (int64_t)b->rows * b->job->nj / PAIRS_WORTH_A_THREAD + 1;
+    if (worth < threads) threads = (int)worth;
+    if (reserve_hits(d, (int64_t)b->rows * b->blocks * HIT_WORDS)) return -1;
+    b->hits = d->hits;
+    cut(b, threads);
+    threads_each(threads, b->parts * ceil_div(b->blocks, b->j_step), 1, find_hits, b);
+    threads_each(threads, b->rows, ROWS_AT_ONCE, count_hits, b);
+    const int fit = neighbour_lists_place(b->start, b->rows);
+    if (neighbour_lists_reserve(&d->memory, b->start[fit])) return -1;
+    b->index = d->memory.index;
+    threads_each(threads, fit, ROWS_AT_ONCE, make_lists, b);
+    return fit;
+}
+
+int cpu_direct_lists_find(struct direct_lists *d, const struct direct_kernel *kernel,
+                          const struct direct_job *job, int threads, int first, int count,
+                          const double *h2, struct neighbour_lists *lists, struct fault *f)
+{
+    struct batch b = {.kernel = kernel, .job = job, .blocks = ceil_div(job->nj, BLOCK)};
+    const int64_t row_words = b.blocks * HIT_WORDS;
+    const int64_t most = row_words && HITS / row_words > 0 ? HITS / row_words : 1;
+    int done = 0, rows = 0;
+    int missing = neighbour_lists_reserve_starts(&d->memory, count);
+    if (!missing) memset(d->memory.start, 0, (size_t)(count + 1) * sizeof *d->memory.start);
+    while (!missing && b.blocks && done < count && rows == b.rows) {
+        b.first = first + done;
+        b.rows = (int)smaller(most, count - done);
+        b.h2 = h2 + done;
+        b.start = d->memory.start + done;
+        rows = find_some(d, &b, threads);
+        missing = rows < 0;
+        done += rows;
+    }
+    if (missing)
+        return error_set(f, G6X_E_MEMORY, "out of memory for neighbour lists of %d particles",
+                         count);
+    *lists = (struct neighbour_lists){b.blocks ? done : count, d->memory.start, d->memory.index};
+    return 0;
+}
+
+void cpu_direct_lists_free(struct direct_lists *d)
+{
+    neighbour_lists_free(&d->memory);
+    memory_free(d->hits);
+    d->hits = NULL;
+    d->hits_capacity = 0;
+}

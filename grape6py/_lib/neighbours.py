@@ -1,0 +1,62 @@
+"""``Neighbours``: the lists of many targets in one array."""
+
+import collections.abc
+import itertools
+
+import numpy as np
+
+__all__ = ["Neighbours"]
+
+
+class Neighbours(collections.abc.Sequence):
+    """Neighbours of all targets in one array (compressed sparse rows).
+
+    It is a sequence of the targets' lists, too: ``neighbours[i]`` is the array of target i, of
+    which ``len(neighbours)`` tells how many there are; ``list(neighbours)`` makes a list of these
+    arrays. All are views of `index`.
+
+    Attributes
+    ----------
+    start : ndarray of int64, shape (ni + 1,)
+        Those of target i are ``index[start[i]:start[i + 1]]``.
+    index : ndarray of int32, shape (start[-1],)
+        Their indices (in a tree: numbers), ascending in each row.
+    """
+
+    __slots__ = ("index", "start")
+
+    def __init__(self, start, index):
+        self.start, self.index = start, index
+
+    def __len__(self):
+        return len(self.start) - 1
+
+    def __getitem__(self, target):
+        """The array of a target, or a list of those of a slice."""
+        if isinstance(target, slice):
+            return [self[i] for i in range(*target.indices(len(self)))]
+        i = range(len(self))[target]
+        return self.index[int(self.start[i]) : int(self.start[i + 1])]
+
+    def __iter__(self):
+        for first, end in itertools.pairwise(self.start.tolist()):
+            yield self.index[first:end]
+
+    def on(self, put):
+        """The same where `put` puts arrays."""
+        return Neighbours(put(self.start), put(self.index))
+
+    def __repr__(self):
+        return f"<Neighbours: {len(self)} lists, {len(self.index)} neighbours>"
+
+
+def joined(parts):
+    """The lists of some targets, and of those after them."""
+    if len(parts) == 1:
+        return Neighbours(*parts[0])
+    ends = np.cumsum([0] + [start[-1] for start, _ in parts])
+    starts = [start[1:] + end for (start, _), end in zip(parts, ends, strict=False)]
+    return Neighbours(
+        np.concatenate([np.zeros(1, np.int64), *starts]),
+        np.concatenate([np.empty(0, np.int32), *(index for _, index in parts)]),
+    )
