@@ -1,11 +1,13 @@
 /* gpu_calls.c - times a GPU through the C API, as an old program calls it, by the clock.
  *
- *   gpu_calls force MODE JERK NN N...       force calls with ni = N, j unchanged, copies included
- *   gpu_calls step MODE N NI...             block steps: the block's particles written, the time
- * moved, first half, last half with nearest neighbour gpu_calls scatter MODE N NI...          the
- * same with addresses drawn at random gpu_calls cut MODE N NI PIPES           one step of NI
- * particles in calls of PIPES at one time gpu_calls open                          g6_open, the
- * first time and again
+ *   gpu_calls force MODE JERK NN N...   force calls with ni = N, j unchanged, copies included
+ *   gpu_calls step MODE N NI...         block steps: the block's particles written, the time moved,
+ *                                       first half, last half with nearest neighbour
+ *   gpu_calls scatter MODE N NI...      the same with addresses drawn at random
+ *   gpu_calls cut MODE N NI PIPES       one step of NI particles in calls of PIPES at one time
+ *   gpu_calls walk MODE N PIPES...      a shared step: all particles written at the time that it
+ *                                       is, then the forces on all, in calls of PIPES
+ *   gpu_calls open                      g6_open, the first time and again
  *
  * Prints a line of JSON per figure: medians; for steps also with the writes, and how soon
  * firsthalf returns.
@@ -151,6 +153,37 @@ static void steps(const char *what, int n, int ni, int pipes)
     take_down();
 }
 
+/* The particles move, are written, and are asked for in the order of their addresses. */
+static double shared_step(int n, int pipes)
+{
+    double returned;
+    t += 0x1p-10;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 3; k++) b.x[i][k] += 0x1p-10 * b.v[i][k];
+    order_blocks(n, 0);
+    const double start = now();
+    for (int i = 0; i < n; i++) write_particle(i);
+    g6_set_ti(0, t);
+    for (int i = 0; i < n; i += pipes)
+        call(n, i, n - i < pipes ? n - i : pipes, 0, &returned);
+    return now() - start;
+}
+
+static void walk(int n, int pipes)
+{
+    double take[MOST_TAKES];
+    set_up(n);
+    for (int k = 0; k < 2; k++) shared_step(n, pipes);
+    const int takes = takes_of(shared_step(n, pipes));
+    for (int k = 0; k < takes; k++) take[k] = shared_step(n, pipes);
+    const double seconds = median(take, takes);
+    head("walk");
+    printf(", \"n\": %d, \"pipes\": %d, \"ms\": %.3f, \"gpairs_per_s\": %.1f}\n", n, pipes,
+           1e3 * seconds, (double)n * n / seconds * 1e-9);
+    fflush(stdout);
+    take_down();
+}
+
 static void opening(void)
 {
     double take[101];
@@ -187,11 +220,13 @@ int main(int count, char **word)
             steps("scatter", atoi(word[3]), atoi(word[k]), atoi(word[k]));
     else if (count == 6 && !strcmp(word[1], "cut"))
         steps("cut", atoi(word[3]), atoi(word[4]), atoi(word[5]));
+    else if (count > 4 && !strcmp(word[1], "walk"))
+        for (int k = 4; k < count; k++) walk(atoi(word[3]), atoi(word[k]));
     else if (count == 2 && !strcmp(word[1], "open"))
         opening();
     else {
         fputs("usage: gpu_calls force MODE JERK NN N... | step MODE N NI... | scatter MODE N "
-              "NI... | cut MODE N NI PIPES | open\n",
+              "NI... | cut MODE N NI PIPES | walk MODE N PIPES... | open\n",
               stderr);
         return 2;
     }

@@ -19,9 +19,10 @@
 !   text       character buffers are filled with a final c_null_char; pass
 !              character(len=80) and 80
 module g6lib
-   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_float, c_int, c_long_long, c_ptr
+   use, intrinsic :: iso_c_binding, only: c_char, c_double, c_float, c_int, c_long_long, &
+      c_null_ptr, c_ptr
    implicit none
-   private :: c_char, c_double, c_float, c_int, c_long_long, c_ptr
+   private :: c_char, c_double, c_float, c_int, c_long_long, c_null_ptr, c_ptr
 
    ! Fault codes: minus the row of the table in docs/errors.md.
    integer(c_int), parameter :: G6X_E_DEVICE_MEMORY = -1  ! device out of memory
@@ -82,12 +83,23 @@ module g6lib
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 
-   ! Addresses of arrays on the device.
+   ! Addresses of arrays, of the host or of the device.
    type, bind(c) :: g6x_hermite
       integer(c_int) :: n
       real(c_double) :: eta, dtmin, dtmax
       type(c_ptr) :: mass, rounding, t, dt, x, v, a, j
       type(c_ptr) :: address, xi, vi, acc, jerk, pot
+   end type
+
+   type, bind(c) :: g6x_evolution
+      real(c_double) :: t_end = 0, eps2 = 0
+      integer(c_int) :: passes = 1
+      real(c_double) :: seconds = 0
+      integer(c_long_long) :: most_blocks = 0
+      type(c_ptr) :: stop = c_null_ptr
+      integer(c_long_long) :: blocks = 0, steps = 0, held = 0
+      real(c_double) :: force_seconds = 0, time = 0, next = 0
+      integer(c_int) :: ni = 0, pass = 0, row = 0
    end type
 
    interface
@@ -502,6 +514,13 @@ module g6lib
          type(c_ptr), value :: dt
          real(c_double), intent(inout) :: x(3, *), v(3, *), a(3, *), j(3, *)
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
+      end function
+
+      integer(c_int) function g6x_hermite_evolve(clusterid, h, e) bind(c)
+         import :: c_int, g6x_hermite, g6x_evolution
+         integer(c_int), value :: clusterid
+         type(g6x_hermite), intent(in) :: h
+         type(g6x_evolution), intent(inout) :: e
       end function
 
       integer(c_int) function g6x_hermite_next_device(clusterid, h, time, stream) bind(c)

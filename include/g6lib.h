@@ -337,10 +337,8 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3]);
 
-/* The same for an integration whose particles live on the cluster's device: all pointers are the
- * device's, and the j particles of the cluster are those of the integration, at addresses and with
- * indices 0 to n - 1. A block step is next, predict, g6x_forces_device(clusterid, n, ni, address,
- * xi, vi, eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct. */
+/* An integration of n particles: j particles of a cluster at addresses and with indices 0 to n - 1.
+ * g6x_hermite_evolve makes block after block of one whose arrays are the host's. */
 struct g6x_hermite {
     int n;
     double eta, dtmin, dtmax; /* dtmin = dtmax: one step for all, of any length */
@@ -350,6 +348,31 @@ struct g6x_hermite {
     int *address;                                           /* [n], of the block: its particles */
     double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot; /* [n], row by row of the block */
 };
+/* How far to go. What the calls write has to be zero at first. */
+struct g6x_evolution {
+    double t_end;          /* blocks that end later are not begun */
+    double eps2;           /* softening length squared */
+    int passes;            /* evaluations of the force, and corrections, in a step; at least 1 */
+    double seconds;        /* of wall time, after which the call returns; 0: no limit */
+    long long most_blocks; /* after which it returns; 0: no limit */
+    const int *stop;       /* or NULL: once it is not zero, it returns after the block under way */
+    /* written by the calls: what has been done is added */
+    long long blocks, steps; /* blocks, and steps of single particles */
+    long long held;          /* of these, steps that dtmin keeps longer than the criterion asks */
+    double force_seconds;    /* wall time spent in forces */
+    double time, next;       /* ends of the last block that was made, and of the next one */
+    int ni, pass, row; /* of the block under way; ni = 0: none. Zero to abandon it, which leaves
+                        * the particles as they were, but not the cluster's */
+};
+/* The j particles have been written. 0: no block is left that ends by t_end, or the call has
+ * returned for most_blocks or stop; 1: for seconds, and is to be made again, perhaps with a block
+ * under way; or a code, after which the particles are as after the last block that was made. */
+int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
+
+/* The same for an integration whose particles live on the cluster's device: all pointers are the
+ * device's, and the j particles of the cluster are those of the integration, at addresses and with
+ * indices 0 to n - 1. A block step is next, predict, g6x_forces_device(clusterid, n, ni, address,
+ * xi, vi, eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct. */
 /* The particles whose steps end first, ascending, to address, and when that is, to *time (the
  * host's). Their number, or a code. */
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream);

@@ -60,7 +60,7 @@ static double checked_eps2(double eps, int squared)
 {
     if (is_negative(eps) || !is_finite(eps)) return EPS_REFUSED;
     if (squared) return eps;
-    fenv_t host;
+    struct fpenv host;
     volatile double length = eps, square; /* so that the product stays where it is written */
     fpenv_enter(&host);
     square = length * length;

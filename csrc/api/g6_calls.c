@@ -124,7 +124,7 @@ static int predict(struct session *s, int64_t address, double x[3], double v[3])
 static int predict_many(struct session *s, int first, int n, double3 *x, double3 *v, size_t step)
 {
     int code = 0;
-    fenv_t host;
+    struct fpenv host;
     if (n < 0 || s->time_bad)
         code = error_set(&s->fault, G6X_E_ARGUMENT,
                          "predicted particles: nj = %d is negative, or the time NaN or Inf", n);

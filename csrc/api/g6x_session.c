@@ -7,6 +7,7 @@
 #include "session/partial_words.h"
 #include "session/force.h"
 #include "session/force_device.h"
+#include "session/hermite.h"
 #include "util/fpenv.h"
 #include "g6lib.h"
 #include "session/output.h"
@@ -129,7 +130,7 @@ int g6x_get_double(int clusterid, int key, double *value)
 /* The scale of a force call with nj; `lacks`: the call has no place for it. */
 static int find_scale(struct session *s, int nj, int lacks, const char *call, struct scale *scale)
 {
-    fenv_t host;
+    struct fpenv host;
     if (lacks || nj < 0)
         return error_set(&s->fault, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
                          "%s: null pointer or nj = %d", call, nj);
@@ -192,7 +193,7 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
 {
     const struct hermite_state s = {
         (double *)t, NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a, (double (*)[3])j};
-    fenv_t host;
+    struct fpenv host;
     const int code = block_checked(ni, address, time, &s, xi, vi);
     if (code) return code;
     fpenv_enter(&host);
@@ -209,7 +210,8 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
 {
     const struct hermite_state s = {t, dt, x, v, a, j};
     const struct hermite_rule rule = {eta, dtmin, dtmax};
-    fenv_t host;
+    const struct hermite_errors errors = {.noise = noise};
+    struct fpenv host;
     int code = block_checked(ni, address, time, &s, xi, vi);
     if (!code && ni && !(acc && jerk)) code = step_fault(G6X_E_NULL, "null pointer");
     if (!code && dt &&
@@ -217,9 +219,14 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
         code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
     if (code) return code;
     fpenv_enter(&host);
-    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, noise, xi, vi);
+    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, xi, vi);
     fpenv_leave(&host);
     return code;
+}
+
+int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e)
+{
+    return ON_SESSION(clusterid, session_hermite_evolve, h, e);
 }
 
 /* ---- bulk and partial -------------------------------------------------------------- */
@@ -260,7 +267,7 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
                      double pot[])
 {
     struct fault f = {0};
-    fenv_t host;
+    struct fpenv host;
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
     if (code) {

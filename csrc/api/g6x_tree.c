@@ -82,7 +82,7 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
 
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[])
 {
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     fpenv_flush(1);
     const int code = open_tree(n, x, v, mass);
@@ -325,7 +325,7 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
     const struct tree_setting s = {
         .method = method, .order = order, .theta = theta, .bound = bound};
     const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     fpenv_flush(1);
     const int code = forces(tree, &s, &w, &out);

@@ -82,7 +82,7 @@ static int starts_checked(int ni, const long long start[])
 int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
                     const long long start[], int count[], int found[])
 {
-    fenv_t host;
+    struct fpenv host;
     int code;
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     struct seeking s = {
@@ -105,7 +105,7 @@ int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], co
 int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], int k, int number[],
                      double r2[])
 {
-    fenv_t host;
+    struct fpenv host;
     int code;
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     struct seeking s = {.p = p, .x = x, .self = self, .k = k, .number = number, .r2 = r2};

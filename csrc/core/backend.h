@@ -69,6 +69,8 @@ struct walk_engine;
 
 struct backend {
     unsigned capabilities;
+    int most_rows; /* i particles that may be summed ahead: more are no faster. 0: none, as rows
+                    * depend on others */
     const char *name;
     /* 0 and a state, or a fault code with its text. Of several devices, number `choice` modulo
      * how many there are. */

@@ -1,22 +1,100 @@
 /* hermite.c - see hermite.h. */
 #include "core/hermite.h"
 
-void hermite_predict(int ni, const int *address, double time, const struct hermite_state *s,
-                     double (*xi)[3], double (*vi)[3])
+#define INLINE static inline __attribute__((always_inline))
+
+/* ---- the next block --------------------------------------------------------------------- */
+
+/* The earliest of particles first to end - 1, by several chains of comparisons at once. */
+static double earliest(int n, const struct hermite_state *s, double common)
+{
+    enum { CHAINS = 8 };
+    double least[CHAINS];
+    for (int k = 0; k < CHAINS; k++) least[k] = INFINITY;
+    int p = 0;
+    for (; p + CHAINS <= n; p += CHAINS)
+        for (int k = 0; k < CHAINS; k++) {
+            const double end = hermite_step_end(s->t[p + k], s->dt[p + k], common);
+            least[k] = end < least[k] ? end : least[k];
+        }
+    for (; p < n; p++) {
+        const double end = hermite_step_end(s->t[p], s->dt[p], common);
+        least[0] = end < least[0] ? end : least[0];
+    }
+    for (int k = 1; k < CHAINS; k++) least[0] = least[k] < least[0] ? least[k] : least[0];
+    return least[0];
+}
+
+int hermite_next(int n, const struct hermite_state *s, double common, int *address, double *time)
+{
+    int ni = 0;
+    *time = earliest(n, s, common);
+    for (int p = 0; p < n && *time < INFINITY; p++)
+        if (hermite_step_end(s->t[p], s->dt[p], common) == *time) address[ni++] = p;
+    return ni;
+}
+
+/* ---- its particles ---------------------------------------------------------------------- */
+
+INLINE void predict(int ni, const int *address, double time, const struct hermite_state *s,
+                    double (*xi)[3], double (*vi)[3])
 {
     for (int i = 0; i < ni; i++) hermite_predict_one(s, address[i], time, xi[i], vi[i]);
 }
 
-int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
-                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                    const double *noise, double (*xi)[3], double (*vi)[3])
+INLINE double error_of(const struct hermite_errors *e, int row, int particle)
+{
+    if (e->rounding) return e->rounding[particle] * (e->pot[row] * e->pot[row]);
+    return e->noise ? e->noise[row] : -1.0;
+}
+
+INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
+                   const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
+                   const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
 {
     int held = 0;
     for (int i = 0; i < ni; i++) {
         double x[3], v[3]; /* of their own: acc and xi may be one array */
         held += hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
-                                    noise ? noise[i] : -1.0, x, v);
+                                    error_of(errors, i, address[i]), x, v);
         for (int k = 0; k < 3; k++) xi[i][k] = x[k], vi[i][k] = v[k];
     }
     return held;
+}
+
+#ifdef __x86_64__
+/* The same steps where fma is an instruction, and not a call. */
+__attribute__((target("fma"))) static void predict_by_fma(int ni, const int *address, double time,
+                                                          const struct hermite_state *s,
+                                                          double (*xi)[3], double (*vi)[3])
+{
+    predict(ni, address, time, s, xi, vi);
+}
+
+__attribute__((target("fma"))) static int
+correct_by_fma(int ni, const int *address, double time, const struct hermite_rule *rule,
+               const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
+               const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
+{
+    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi);
+}
+#define IF_FMA(call)                                                                               \
+    if (__builtin_cpu_supports("fma")) return call
+#else
+#define IF_FMA(call)
+#endif
+
+void hermite_predict(int ni, const int *address, double time, const struct hermite_state *s,
+                     double (*xi)[3], double (*vi)[3])
+{
+    IF_FMA(predict_by_fma(ni, address, time, s, xi, vi));
+    predict(ni, address, time, s, xi, vi);
+}
+
+int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
+                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
+                    const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
+{
+    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, xi, vi));
+    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi);
 }

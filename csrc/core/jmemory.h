@@ -138,6 +138,13 @@ void jmemory_map(struct jmemory *j);
  * of them in address[]. */
 int jmemory_find(const struct jmemory *j, int32_t index, int64_t nj, int max, int32_t *address);
 
+/* A sound particle as it was written, in its slot or at rest; 0 if there is none at an address. */
+struct jmemory_seen {
+    const double *x, *v;
+    double time;
+    int32_t index;
+};
+int jmemory_look(const struct jmemory *j, int64_t address, struct jmemory_seen *seen);
 /* x and v of a slot predicted to a time (3 doubles each), as the kernels predict. */
 void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
                      double v[3]);

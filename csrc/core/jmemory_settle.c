@@ -146,25 +146,15 @@ static int is_changed(const struct jmemory *j, int64_t a)
 
 static const double at_rest[3];
 
-/* Where a sound particle is and how it moves; 0 if there is none. */
-static int find_place(const struct jmemory *j, int64_t a, const double **x, const double **v)
-{
-    const struct jparticle *p = &j->body[a];
-    const int rests = a >= j->rest.first && a < j->rest.end;
-    *x = rests ? j->rest.xm[a] : p->x;
-    *v = rests ? at_rest : p->v;
-    return rests || p->state == SLOT_SET;
-}
-
 /* A settled note from a new origin; if the slot has changed since, it will be settled. */
 static void note_from_origin(struct jmemory *j, int64_t a)
 {
     struct slot_note *n = &j->note[a];
-    const double *x, *v;
-    const int is_sound = find_place(j, a, &x, &v);
+    struct jmemory_seen seen;
+    const int is_sound = jmemory_look(j, a, &seen);
     if (n->state != SLOT_SET) return;
-    n->x = (int16_t)(is_sound ? largest_exponent(x, j->origin) : EXPONENT_NONE);
-    n->v = (int16_t)(is_sound ? largest_exponent(v, j->drift) : EXPONENT_NONE);
+    n->x = (int16_t)(is_sound ? largest_exponent(seen.x, j->origin) : EXPONENT_NONE);
+    n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
 /* All notes that count; the others when they do. */
@@ -201,10 +191,10 @@ static void settle_origin(struct jmemory *j, int64_t nj)
     j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
     for (int k = 0; k < j->samples; k++) {
         j->sample[k] = (int32_t)origin_address(end, j->samples, k);
-        const double *place, *moves;
-        if (!find_place(j, j->sample[k], &place, &moves)) continue;
-        memcpy(x[n], place, sizeof *x);
-        memcpy(v[n++], moves, sizeof *v);
+        struct jmemory_seen seen;
+        if (!jmemory_look(j, j->sample[k], &seen)) continue;
+        memcpy(x[n], seen.x, sizeof *x);
+        memcpy(v[n++], seen.v, sizeof *v);
     }
     j->inner = origin_choose((const double (*)[3])x, n, origin);
     (void)origin_choose((const double (*)[3])v, n, drift);

@@ -411,6 +411,7 @@ static void direct_describe(void *state, const struct options *o, char *buffer, 
 }
 
 const struct backend cpu_direct_backend = {
+    .most_rows = 4096,
     .name = "cpu",
     .open = direct_open,
     .reserve = direct_reserve,

@@ -209,6 +209,7 @@ int cuda_backend_tree(void *state, struct tree_errand *errand, struct fault *f)
 
 const struct backend cuda_backend = {
     .capabilities = CAN_OVERLAP | CAN_DEVICE_POINTERS,
+    .most_rows = 16384,
     .name = "cuda",
     .open = cuda_open,
     .reserve = reserve,

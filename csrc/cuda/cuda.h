@@ -101,6 +101,9 @@ struct cuda {
     int64_t coincident;       /* pairs at one place that they met */
     int settled;              /* rows are in `rows`, and whatever was left to the host is done */
     unsigned long long step;
+    int64_t launched_at;              /* clock of wait.h */
+    double pair_time[NMODE][NKERNEL]; /* what sums by a kernel have taken: wait.h */
+    int sum_kernel;                   /* that of the last launch */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
     struct cuda_memory partial, left_count, left;
     struct cuda_memory bins[DEVICE_STREAMS], ended[DEVICE_STREAMS];

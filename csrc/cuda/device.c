@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/wait.h"
 #include "util/memory.h"
 
 enum { SMALLEST_LEFT = 65536 }; /* pairs of row and block that are left to the host */
@@ -85,9 +86,18 @@ int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t gri
     return launch(c, stream, kernel, grid_x, 1, job, f);
 }
 
+/* The driver's own wait takes a core for as long. */
+static int wait_for(const struct cuda *c, void *stream)
+{
+    struct cuda_wait w = {0};
+    int state;
+    while ((state = c->device.driver.query(stream)) == DRIVER_NOT_READY) cuda_wait_moment(&w);
+    return state;
+}
+
 int cuda_device_wait(struct cuda *c, int stream, const char *what, struct fault *f)
 {
-    return cuda_device_check(c, c->device.driver.wait(c->device.stream[stream]), what, f);
+    return cuda_device_check(c, wait_for(c, c->device.stream[stream]), what, f);
 }
 
 int cuda_device_idle(struct cuda *c, const char *what, struct fault *f)
@@ -122,7 +132,7 @@ int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t by
 
 int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct fault *f)
 {
-    const int error = c->device.driver.wait(stream);
+    const int error = wait_for(c, stream);
     if (error == INVALID_HANDLE || error == CONTEXT_DESTROYED)
         return error_set(f, G6X_E_ARGUMENT, "the stream is none of the session's device");
     return cuda_device_check(c, error, "caller's stream", f);

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "cuda/force.h"
+#include "cuda/jparticles.h"
+#include "cuda/wait.h"
 #include "shared/neighbour.h"
-#include "util/threads.h"
 
 /* Behind the results in pinned memory, per tile: the flag, the number of rows and blocks left to
  * the host, and that of pairs at one place. */
@@ -122,12 +123,13 @@ static int64_t tiles_of(const struct cuda *c, int count)
 }
 
 /* Waits for one tile. A device that has stopped without giving its results is lost. */
-static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
+static int wait_for_tile(struct cuda *c, int64_t tile, struct cuda_wait *w, struct fault *f)
 {
+    enum { LOOKS = 64 }; /* at the flag, for one at the streams */
     const volatile unsigned long long *flag = flags_of(c) + tile;
-    for (unsigned spins = 0; *flag != c->step; spins++) {
-        threads_pause();
-        if (spins % 4096 != 4095) continue;
+    for (unsigned looks = 1; *flag != c->step; looks++) {
+        cuda_wait_moment(w);
+        if (looks % LOOKS) continue;
         int state = 0;
         for (int stream = 0; stream < c->busy && !state; stream++)
             state = c->device.driver.query(c->device.stream[stream]);
@@ -139,14 +141,19 @@ static int wait_for_tile(struct cuda *c, int64_t tile, struct fault *f)
 
 int cuda_results_wait(struct cuda *c, int count, struct fault *f)
 {
+    double *pair_time = &c->pair_time[c->mode][c->sum_kernel];
+    const double pairs = (double)count * (double)(cuda_blocks(c) * CUDA_BLOCK);
+    struct cuda_wait w = cuda_wait_for_sum(*pair_time, c->launched_at, pairs);
     for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
-        const int code = wait_for_tile(c, c->tiles_there, f);
+        const int code = wait_for_tile(c, c->tiles_there, &w, f);
         if (code) return code;
         c->any_left |= left_of(c)[c->tiles_there];
         c->coincident += coincident_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);
-    if (count == c->targets.ni) c->unread = 0;
+    if (count < c->targets.ni) return 0;
+    *pair_time = cuda_wait_learned(*pair_time, &w, c->launched_at, pairs);
+    c->unread = 0;
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
+#include "cuda/wait.h"
 
 enum {
     FIRST_PIECE = 1024, /* i particles of the first of several launches: the next are copied */
@@ -125,6 +126,7 @@ static int sum(struct cuda *c, int stream, int first, int count, struct fault *f
     c->tile_rows = job.sum.tile_rows;
     c->unread = 1;
     if (stream) code = follow(c, stream, f);
+    c->sum_kernel = kernel;
     if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, f);
     if (!code && job.predicts) cuda_jparticles_has_predicted(c);
     return code;
@@ -171,6 +173,7 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     c->tiles_there = 0;
     c->any_left = 0;
     c->coincident = 0;
+    c->launched_at = cuda_wait_now();
     if (ni && (cuda_iparticles_are_in_job(c) || c->targets.on_device))
         code = launch_all(c, f);
     else if (ni)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "session/ahead.h"
 #include "util/fpenv.h"
 #include "session/distance.h"
 #include "session/output.h"
@@ -25,50 +26,39 @@ static void spoil(struct force_call *c)
 static void spoil(struct force_call *c) { (void)c; }
 #endif
 
-#define ARRAYS(c, n)                                                                               \
-    MEMORY_ARRAY((c)->index, n), MEMORY_ARRAY((c)->x, n), MEMORY_ARRAY((c)->v, n),                 \
-        MEMORY_ARRAY((c)->eps2, n), MEMORY_ARRAY((c)->h2, n), MEMORY_ARRAY((c)->invalid, n),       \
-        MEMORY_ARRAY((c)->distance, n)
-
 void session_force_free(struct session *s)
 {
-    const struct memory_array all[] = {ARRAYS(&s->call, 0), MEMORY_ARRAY(s->on_host, 0), {0}};
+    const struct memory_array all[] = {MEMORY_ARRAY(s->on_host, 0), {0}};
     memory_free_all(all);
-    memset(&s->call, 0, sizeof s->call);
+    session_call_rows_free(s);
+    memset(&s->ahead, 0, sizeof s->ahead);
     s->on_host_capacity = 0;
 }
 
 int session_force_reserve(struct session *s, int ni)
 {
-    struct force_call *c = &s->call;
-    const struct memory_array all[] = {ARRAYS(c, ni), {0}};
-    if (ni <= c->capacity) return 0;
-    if (memory_grow_all(all))
-        return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles",
-                         ni);
-    c->capacity = ni;
-    return 0;
+    if (!session_call_rows_reserve(s, ni)) return 0;
+    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
 
-/* The arrays of a caller of firsthalf. */
-struct arrays {
-    struct force_call *call;
-    const int *index;
-    const double (*x)[3], (*v)[3], *h2;
-    _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
-};
-
 /* Copies i particles. One with a NaN is computed at the origin and given out as NaN. */
 static void copy_targets(void *arrays, int first, int count)
 {
-    struct arrays *from = arrays;
-    struct force_call *c = from->call;
+    struct i_arrays *from = arrays;
+    struct force_call *c = &from->session->call;
+    const int own = c->ni - first < count ? c->ni - first : count;
+    if (own < count)
+        session_ahead_fill(from->session, own > 0 ? c->ni : first, own > 0 ? count - own : count);
+    count = own > 0 ? own : 0;
     const size_t n = (size_t)count;
     if (!count) return; /* then there may be no arrays */
     memcpy(c->index + first, from->index + first, n * sizeof *c->index);
-    memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
+    if (from->h2)
+        memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
+    else
+        for (int i = first; i < first + count; i++) c->h2[i] = -1.0;
     memcpy(c->x + first, from->x + first, n * sizeof *c->x);
     memcpy(c->v + first, from->v + first, n * sizeof *c->v);
     memset(c->invalid + first, 0, n);
@@ -139,7 +129,8 @@ void session_force_new(struct session *s, int nj, int ni)
     struct force_call *c = &s->call;
     c->made = 1;
     c->nj = nj;
-    c->ni = ni < 0 ? 0 : ni;
+    c->ni = c->rows = ni < 0 ? 0 : ni;
+    session_call_rows_window(s, 0);
     c->done = 0;
     c->outdated = 0;
     c->invalid_rows = 0;
@@ -177,7 +168,7 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
 
 /* `from` is NULL if the i particles were copied before: then time and options are those of the
  * time, too, whatever was set meanwhile. */
-static int begin(struct session *s, int nj, struct arrays *from)
+static int begin(struct session *s, int nj, struct i_arrays *from, int each)
 {
     struct force_call *c = &s->call;
     if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
@@ -185,7 +176,9 @@ static int begin(struct session *s, int nj, struct arrays *from)
         session_force_freeze(s, nj);
     else
         (void)session_force_scale(s, nj); /* settles the j memory */
-    const struct targets targets = {.ni = c->ni,
+    c->first = 0;
+    c->rows = from ? session_ahead_plan(s, from, each) : c->ni;
+    const struct targets targets = {.ni = c->rows,
                                     .fill = from ? copy_targets : NULL,
                                     .context = from,
                                     .index = c->index,
@@ -214,34 +207,49 @@ int session_force_fall_back(struct session *s, int code)
     return s->backend->open(&s->options, 0, &s->state, &s->fault);
 }
 
-int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
-                        const double (*v)[3], const double *eps2, int each, const double *h2)
+static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, const double *eps2,
+                      int each, int lacks)
 {
     struct force_call *c = &s->call;
+    int code = session_force_check(s, nj, ni, lacks);
+    s->calls++;
+    s->full_calls += ni == options_process()->npipes;
+    if (!code && session_ahead_take(s, nj, ni, from, eps2, each)) return 0;
+    session_ahead_drop(s);
     c->made = 0;
-    int code = session_force_check(s, nj, ni, !index || !x || !v || !eps2 || !h2);
     if (!code) code = session_force_reserve(s, ni);
     session_force_new(s, nj, ni);
     if (!code) code = copy_softening(s, eps2, each);
-    struct arrays arrays = {c, index, x, v, h2, INT_MAX};
     if (!code) {
-        fenv_t host;
+        struct fpenv host;
         fpenv_enter(&host);
-        code = begin(s, nj, &arrays);
-        if (code && !session_force_fall_back(s, code)) code = begin(s, nj, &arrays);
+        code = begin(s, nj, from, each);
+        if (code && !session_force_fall_back(s, code)) code = begin(s, nj, from, each);
         fpenv_leave(&host);
     }
-    const int bad = atomic_load(&arrays.first_bad);
+    const int bad = atomic_load(&from->first_bad);
     if (!code && bad != INT_MAX) {
         c->invalid_rows = 1;
         (void)error_set(&s->fault, G6X_E_I_NAN,
                         "NaN or Inf in i particle %d (index %d); its force is NaN", bad,
-                        index[bad]);
+                        from->index[bad]);
     }
     c->code = code;
-    s->calls++;
-    s->full_calls += ni == options_process()->npipes;
     return code ? code : c->invalid_rows ? G6X_E_I_NAN : 0;
+}
+
+int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
+                        const double (*v)[3], const double *eps2, int each, const double *h2)
+{
+    struct i_arrays from = {s, index, x, v, h2, INT_MAX};
+    return first_half(s, nj, ni, &from, eps2, each, !index || !x || !v || !eps2 || !h2);
+}
+
+int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
+                              const double (*x)[3], const double (*v)[3], double eps2)
+{
+    struct i_arrays from = {s, index, x, v, NULL, INT_MAX};
+    return first_half(s, nj, ni, &from, &eps2, 0, 0);
 }
 
 /* ---- lasthalf ------------------------------------------------------------------- */
@@ -280,17 +288,20 @@ static void find_distances(struct session *s)
     session_distance_others(&s->call, &job, options_threads(s->options.threads));
 }
 
-static int finish(struct session *s, unsigned want, int count)
+/* All rows of the call; and those that were summed with it, where some cannot be had without. */
+static int finish(struct session *s, unsigned want)
 {
-    return s->backend->collect(s->state, want, count, &s->call.results, &s->fault);
+    struct force_call *c = &s->call;
+    const int code = session_call_rows_collect(s, want, c->ni);
+    return code > 0 ? session_call_rows_collect(s, want, c->rows - c->first) : code;
 }
 
 int session_force_resume(struct session *s, int code)
 {
     struct force_call *c = &s->call;
     if (c->outdated || session_force_fall_back(s, code)) return code;
-    code = begin(s, c->nj, NULL);
-    if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST), c->ni);
+    code = begin(s, c->nj, NULL, 0);
+    if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST));
     (void)s->backend->coincidences(s->state); /* they were told before */
     return code;
 }
@@ -306,7 +317,7 @@ void session_force_warn(struct session *s, int64_t coincidences)
 int session_force_complete(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
-    fenv_t host;
+    struct fpenv host;
     int verified = 0;
     if (c->jerk) want |= WANT_JERK;
     if (c->done && (c->done & want) == want) return 0;
@@ -315,10 +326,10 @@ int session_force_complete(struct session *s, unsigned want)
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
     fpenv_enter(&host);
-    int code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
+    int code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     if (code && !session_force_fall_back(s, code)) {
-        code = begin(s, c->nj, NULL);
-        if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE, c->ni);
+        code = begin(s, c->nj, NULL, 0);
+        if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     }
     const int64_t coincidences = s->backend->coincidences(s->state);
     spoil(c);
@@ -356,7 +367,7 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
     } else if (c->code) {
         code = c->code;
     }
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     if (!code) {
         struct outputs o = {c, acc, jerk, pot, nearest, distance, 0, 0, INT_MAX};

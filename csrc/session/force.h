@@ -9,6 +9,9 @@
  * eps2 has one value, or ni of them if `each`. */
 int session_force_first(struct session *s, int nj, int ni, const int *index, const double (*x)[3],
                         const double (*v)[3], const double *eps2, int each, const double *h2);
+/* The same without radii of neighbour spheres: nobody has neighbours. */
+int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
+                              const double (*x)[3], const double (*v)[3], double eps2);
 /* Hands the results over; nearest and distance may be NULL, and jerk if none is computed. */
 int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3],
                        double *pot, int *nearest, float *distance);

@@ -176,7 +176,7 @@ int session_force_device(struct session *s, int nj, const struct targets *target
     struct force_call *c = &s->call;
     const struct device_arrays *arrays = s->backend->arrays;
     struct device_found found = {{-1, -1}, {-1, -1}, 0};
-    fenv_t host;
+    struct fpenv host;
     int code = check(s, nj, targets, to);
     if (!code && !arrays) code = session_force_device_missing(s, "g6x_forces_device");
     const int64_t present = nj < s->j.capacity ? nj : s->j.capacity;
@@ -205,7 +205,7 @@ int session_force_device_receive(struct session *s, const struct device_particle
 {
     static const char call[] = "g6x_set_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
-    fenv_t host;
+    struct fpenv host;
     if (from->n < 0)
         return error_set(&s->fault, G6X_E_ARGUMENT, "%s: n = %d is negative", call, from->n);
     if (from->n && (!from->mass || !from->x))
@@ -225,7 +225,7 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
 {
     static const char call[] = "g6x_get_predicted_j_particles_device";
     const struct device_arrays *arrays = s->backend->arrays;
-    fenv_t host;
+    struct fpenv host;
     if (nj < 0 || s->time_bad)
         return error_set(&s->fault, G6X_E_ARGUMENT,
                          "%s: nj = %d is negative, or the time NaN or Inf", call, nj);

@@ -61,7 +61,8 @@ static int find(struct session *s, int pipe)
     struct force_call *c = &s->call;
     c->lists_first = pipe;
     c->lists.count = 0;
-    return s->backend->neighbours(s->state, pipe, c->ni - pipe, c->h2 + pipe, &c->lists, &s->fault);
+    return s->backend->neighbours(s->state, c->first + pipe, c->ni - pipe, c->h2 + pipe, &c->lists,
+                                  &s->fault);
 }
 
 static int has(const struct force_call *c, int pipe)
@@ -74,7 +75,7 @@ static int has(const struct force_call *c, int pipe)
 static int fetch(struct session *s, int pipe)
 {
     const struct force_call *c = &s->call;
-    fenv_t host;
+    struct fpenv host;
     if (has(c, pipe)) return 0;
     const int first = c->lists.count ? pipe : 0;
     fpenv_enter(&host);

@@ -53,7 +53,7 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     const struct pipes *p = &s->pipes;
     const int threads = options_threads(s->options.threads);
     struct grape5_sum sum = {p->nip, (const double (*)[3])p->x, eps2, each, NULL, NULL, 0, 0};
-    fenv_t host;
+    struct fpenv host;
     int code = reserve_results(g, p->nip);
     sum.acc = g->acc;
     sum.pot = g->pot;

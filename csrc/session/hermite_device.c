@@ -6,32 +6,24 @@
 #include "core/backend_device.h"
 #include "session/force.h"
 #include "session/force_device.h"
+#include "session/hermite.h"
 #include "util/fpenv.h"
 #include "g6lib.h"
-
-static int argument(struct session *s, const char *call, const char *what)
-{
-    return error_set(&s->fault, G6X_E_ARGUMENT, "%s: %s", call, what);
-}
 
 static int check(struct session *s, const char *call, const struct g6x_hermite *h, int ni,
                  double time)
 {
-    if (!h) return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
-    if (h->n < 0) return argument(s, call, "n is negative");
-    if (ni < 0 || ni > h->n) return argument(s, call, "ni is negative or above n");
-    if (!isfinite(time)) return argument(s, call, "the time is NaN or Inf");
-    if (!(h->eta > 0.0 && isfinite(h->eta) && h->dtmin > 0.0 && h->dtmin <= h->dtmax &&
-          isfinite(h->dtmax)))
-        return argument(s, call, "eta, dtmin or dtmax is out of range");
-    if (h->n && !(h->mass && h->t && h->dt && h->x && h->v && h->a && h->j && h->address && h->xi &&
-                  h->vi && h->acc && h->jerk && h->pot))
-        return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    const int code = session_hermite_check(s, call, h);
+    if (code) return code;
+    if (ni < 0 || ni > h->n)
+        return error_set(&s->fault, G6X_E_ARGUMENT, "%s: ni is negative or above n", call);
+    if (!isfinite(time))
+        return error_set(&s->fault, G6X_E_ARGUMENT, "%s: the time is NaN or Inf", call);
     return s->backend->arrays ? 0 : session_force_device_missing(s, call);
 }
 
 /* To be called with what a call of the device has returned. */
-static int leave(struct session *s, int code, const fenv_t *host)
+static int leave(struct session *s, int code, const struct fpenv *host)
 {
     if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(host);
@@ -43,7 +35,7 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
 {
     static const char call[] = "g6x_hermite_next_device";
     int ni = 0, code = check(s, call, time ? h : NULL, 0, 0.0);
-    fenv_t host;
+    struct fpenv host;
     if (code) return code;
     *time = INFINITY;
     if (!h->n) return 0;
@@ -56,7 +48,7 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
                                    double time, void *stream)
 {
     const int code = check(s, "g6x_hermite_predict_device", h, ni, time);
-    fenv_t host;
+    struct fpenv host;
     if (code || !ni) return code;
     fpenv_enter(&host);
     return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->fault), &host);
@@ -67,7 +59,7 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
 {
     struct device_particles rows;
     int held = 0, code = check(s, "g6x_hermite_correct_device", h, ni, time);
-    fenv_t host;
+    struct fpenv host;
     if (code || !ni) return code;
     fpenv_enter(&host);
     code = leave(s,

@@ -70,7 +70,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
         w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
         w[WORD_SCALE] = scale;
-        to_words(&rows[i], w);
+        to_words(&rows[c->first + i], w);
         if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
     }
     return c->invalid_rows ? G6X_E_I_NAN : 0;

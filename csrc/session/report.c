@@ -47,12 +47,15 @@ void session_report_start(const struct session *s)
 void session_report_calls(struct session *s)
 {
     char name[SESSION_NAME];
-    const int64_t calls = atomic_exchange(&s->calls, 0), full = atomic_exchange(&s->full_calls, 0);
+    const int64_t calls = atomic_exchange(&s->calls, 0), full = atomic_exchange(&s->full_calls, 0),
+                  foreseen = atomic_exchange(&s->foreseen_calls, 0);
     const struct process_options *process = options_process();
     if (calls && s->process == getpid())
-        error_info("%s: %lld force calls, %lld of them full with %d particles%s",
+        error_info("%s: %lld force calls, %lld of them full with %d particles, %lld foreseen%s",
                    session_name(s->id, name), (long long)calls, (long long)full, process->npipes,
-                   full && !process->client ? "; larger calls are faster: GRAPE6_CLIENT sets them "
-                                              "for a program in the table of docs/linking.md"
-                                            : "");
+                   (long long)foreseen,
+                   full > 2 * foreseen && !process->client
+                       ? "; larger calls are faster: GRAPE6_CLIENT sets them "
+                         "for a program in the table of docs/linking.md"
+                       : "");
 }

@@ -23,6 +23,14 @@
 /* GRAPE-5's clusters: this, plus their numbers. */
 #define SESSION_GRAPE5 ((int64_t)1 << 42)
 
+/* I particles of force calls, by row. */
+struct call_rows {
+    int32_t *index;
+    double (*x)[3], (*v)[3], *eps2, *h2;
+    unsigned char *invalid;
+    double *distance; /* of the nearest neighbours, once they are asked for */
+};
+
 /* From a firsthalf to the next. */
 struct force_call {
     int made;      /* a firsthalf has been */
@@ -35,15 +43,26 @@ struct force_call {
     struct scale scale;
     double time;
 
-    int capacity; /* of the arrays */
+    int capacity;    /* of what `all` points to */
+    int first, rows; /* of the backend's submission: the call's first row, and all rows */
+    struct call_rows all;
+    /* The call's own rows, of `all` and of the backend's results. */
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
-    double *distance; /* of the nearest neighbours, once they are asked for; */
-    int distances;    /* there are those of so many i particles */
+    double *distance;
+    int distances; /* of the nearest neighbours: there are those of so many i particles */
     struct results results;
     struct neighbour_lists lists; /* of the i particles from number lists_first on; */
     int lists_first;              /* the backend's, until the next call */
+};
+
+/* Which calls may be foreseen (ahead.h). Rows are i particles. */
+struct ahead {
+    int next;                /* address with which the next call goes on, if it does */
+    int run, last_run;       /* rows in order up to now, and in the last such run */
+    int64_t matched, wasted; /* rows that were in order; that were summed and not asked for */
+    struct options options;  /* of the submission that has rows left */
 };
 
 /* What the calls of GRAPE-5 have set, in a session of theirs. */
@@ -89,13 +108,15 @@ struct session {
     double time;
     int time_bad;
     struct force_call call;
+    struct ahead ahead;
     struct pipes pipes;
     struct grape5 grape5;
     char *on_host; /* arrays of a device's call that several devices share */
     size_t on_host_capacity;
-    _Atomic int64_t calls, full_calls; /* force calls, and those with npipes particles */
-    double verify_due;                 /* rows to be verified, counted up to 1 */
-    struct walk_flight *walks;         /* [WALK_TAGS] dispatched, or NULL */
+    /* force calls, those with npipes particles, and those that were summed ahead */
+    _Atomic int64_t calls, full_calls, foreseen_calls;
+    double verify_due;         /* rows to be verified, counted up to 1 */
+    struct walk_flight *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct fault fault;
 };
 

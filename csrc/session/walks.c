@@ -61,7 +61,7 @@ static int spoils_all(int code) { return code && code != G6X_E_I_NAN && code != 
 int session_walks_sum(struct session *s, struct walks *w)
 {
     const struct walk_engine *engine = s->backend->walks;
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     fpenv_flush(1);
     prepare(s, w);
@@ -142,7 +142,7 @@ static int start(struct session *s, struct walks *w, struct walk_flight *f)
 
 int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code)
 {
-    fenv_t host;
+    struct fpenv host;
     if (!s->walks) s->walks = memory_zeroed(WALK_TAGS * sizeof *s->walks);
     if (!s->walks) return no_memory(s, w);
     struct walk_flight *f = flight_of(s, tag, 1);
@@ -200,7 +200,7 @@ static int take(struct session *s, struct walk_flight *f, struct walks *w)
 int session_walks_retrieve(struct session *s, int tag, struct walks *w)
 {
     struct walk_flight *f = flight_of(s, tag, 0);
-    fenv_t host;
+    struct fpenv host;
     int code;
     fpenv_enter(&host);
     fpenv_flush(1);

@@ -19,6 +19,12 @@ struct hermite_rule {
     double eta, dt_min, dt_max;
 };
 
+/* When a step ends. Times of a common step (0: there is none) are its multiples, not sums. */
+HOST_DEVICE double hermite_step_end(double t, double dt, double common)
+{
+    return common > 0.0 ? (rint(t / common) + 1.0) * common : t + dt;
+}
+
 HOST_DEVICE void hermite_predict_one(const struct hermite_state *s, int p, double time, double x[3],
                                      double v[3])
 {

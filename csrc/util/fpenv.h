@@ -8,11 +8,74 @@
 #include <xmmintrin.h>
 #endif
 
-static inline void fpenv_enter(fenv_t *host)
+/* The host's: SSE's control and flags, and x87's, or all of it where x87 is not as at start-up. */
+struct fpenv {
+    fenv_t all;
+#if defined(__x86_64__)
+    unsigned mxcsr;
+    uint16_t x87_flags;
+    int is_short;
+#endif
+};
+
+#if defined(__x86_64__)
+/* fegetenv and fesetenv take a tenth of a microsecond each, for the sake of x87, whose control is
+ * hardly ever another than this: then its flags alone can change, in sums in long double. */
+enum { FPENV_X87_START = 0x37f, FPENV_X87_FLAGS = 0x3f, FPENV_MXCSR_START = 0x1f80 };
+
+static inline uint16_t fpenv_x87_control(void)
 {
-    (void)fegetenv(host);
+    uint16_t word;
+    __asm__ volatile("fnstcw %0" : "=m"(word));
+    return word;
+}
+
+static inline uint16_t fpenv_x87_flags(void)
+{
+    uint16_t word;
+    __asm__ volatile("fnstsw %0" : "=a"(word));
+    return word & FPENV_X87_FLAGS;
+}
+
+static inline void fpenv_set_x87_flags(uint16_t flags)
+{
+    uint32_t words[7]; /* the second one: status */
+    __asm__ volatile("fnstenv %0" : "=m"(words));
+    words[1] = (words[1] & ~(uint32_t)FPENV_X87_FLAGS) | flags;
+    __asm__ volatile("fldenv %0" : : "m"(words));
+}
+
+static inline void fpenv_enter(struct fpenv *host)
+{
+    host->is_short = fpenv_x87_control() == FPENV_X87_START;
+    host->x87_flags = fpenv_x87_flags();
+    host->mxcsr = _mm_getcsr();
+    if (host->is_short) {
+        _mm_setcsr(FPENV_MXCSR_START);
+    } else {
+        (void)fegetenv(&host->all);
+        (void)fesetenv(FE_DFL_ENV);
+    }
+}
+
+static inline void fpenv_leave(const struct fpenv *host)
+{
+    if (!host->is_short) {
+        (void)fesetenv(&host->all);
+        return;
+    }
+    if (fpenv_x87_flags() != host->x87_flags) fpenv_set_x87_flags(host->x87_flags);
+    _mm_setcsr(host->mxcsr);
+}
+#else
+static inline void fpenv_enter(struct fpenv *host)
+{
+    (void)fegetenv(&host->all);
     (void)fesetenv(FE_DFL_ENV);
 }
+
+static inline void fpenv_leave(const struct fpenv *host) { (void)fesetenv(&host->all); }
+#endif
 
 /* Whether denormal numbers are flushed to zero, as an octree needs it: its higher moments are
  * often that small, and would be slow. */
@@ -41,5 +104,3 @@ static inline void fpenv_flush(int on)
 static inline int fpenv_flushes(void) { return 0; }
 static inline void fpenv_flush(int on) { (void)on; }
 #endif
-
-static inline void fpenv_leave(const fenv_t *host) { (void)fesetenv(host); }

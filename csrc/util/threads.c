@@ -13,7 +13,7 @@
 #include "util/memory.h"
 #include "util/numbers.h"
 
-enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 100000 };
+enum { MOST_WORKERS = 1023, STACK = 2 * 1024 * 1024, SPIN_NANOSECONDS = 50000 };
 
 enum { IDLE, ASKED, WORKING };
 
@@ -66,7 +66,7 @@ static void wait_to_be_asked(struct worker *w)
 static void *worker_main(void *argument)
 {
     struct worker *w = argument;
-    fenv_t host;
+    struct fpenv host;
     fpenv_enter(&host);
     for (;;) {
         wait_to_be_asked(w);

@@ -12,6 +12,7 @@ import numpy as np
 
 from grape6py import diagnostics
 from grape6py._arrays import validate
+from grape6py._lib.library import ffi
 from grape6py.errors import AccuracyWarning, ArgumentError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
 from grape6py.integrators.progress import Bar, multiples
@@ -40,7 +41,7 @@ class Integration:
 
     A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
     `_options` (backend and threads, for energies), `_forces`, which is closed at the end, and
-    `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.Blocks`.
+    `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.HostBlocks`.
     """
 
     def _begin(self, time=0.0):
@@ -48,7 +49,7 @@ class Integration:
         self._run_id = uuid.uuid4().hex
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
-        self._stopping = False
+        self._stopping = ffi.new("int *")  # read by the library, too
         self._energy_check = EnergyCheck()
 
     @classmethod
@@ -263,35 +264,39 @@ class Integration:
                     self._advance(target, shown, callback if every is None else None)
                     if every is not None and callback is not None and self.time == target:
                         callback(self)  # also if stopped in the very block that ends there
-                    if self._stopping:
+                    if self._stopping[0]:
                         break
         finally:
-            self._stopping = False
+            self._stopping[0] = 0
 
     def stop(self):
         """Let :meth:`evolve` return after the block under way; for callbacks and signals.
 
         Called at another time, it lets the next one return before its first block.
         """
-        self._stopping = True
+        self._stopping[0] = 1
 
     def _advance(self, target, shown, callback):
-        while (time := self._call("next_time")) <= target and not self._stopping:
+        one = callback is not None
+        while not self._stopping[0]:
+            moved = self._call("advance", target, self._stopping, one=one)
+            if moved is None:
+                break
             self._seen = self._potential = None
-            self._call("step", time)
-            self._time = time
-            shown(time)
-            self._after_step()
-            if callback is not None:
+            self._time = self._blocks.latest()
+            shown(self._time)
+            if moved:
+                self._after_step()
+            if moved and callback is not None:
                 callback(self)
-        if not self._stopping and self.time < target:  # a callback may have gone farther
+        if not self._stopping[0] and self.time < target:  # a callback may have gone farther
             self._time = target
             self._seen = self._potential = None
             shown(target)
 
-    def _call(self, name, *arguments):
+    def _call(self, name, *arguments, **options):
         """A call of the blocks."""
-        return getattr(self._blocks, name)(*arguments)
+        return getattr(self._blocks, name)(*arguments, **options)
 
     def _after_step(self):
         """What a step may have a word about."""

@@ -135,17 +135,17 @@ class Hermite(Integration):
         self._begin()
         self._warned = False
 
-    def _call(self, call, *arguments):
+    def _call(self, call, *arguments, **options):
         """A call of the blocks; on the CPU if the device fails and the session goes on there."""
         try:
-            return super()._call(call, *arguments)
+            return super()._call(call, *arguments, **options)
         except Grape6Error:
             board = self._forces._board
             on_device = isinstance(self._blocks, DeviceBlocks)
             if not on_device or not board.is_open or board.option("DEVICE") >= 0:
                 raise
             self._blocks = self._blocks.on_host()
-            return super()._call(call, *arguments)
+            return super()._call(call, *arguments, **options)
 
     def _after_step(self):
         if self._blocks.held and not self._warned and "dt" not in self._settings:

@@ -13,12 +13,7 @@ from grape6py._arrays.device_place import cuda_pointer
 from grape6py._lib.cluster import chunks
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
-from grape6py.integrators.hermite_steps import STATE, Blocks, HostBlocks
-
-# Of the bodies of a block, in their first rows.
-_BLOCK = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}
-# Our names of the state and the library's.
-_NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
+from grape6py.integrators.hermite_steps import BLOCK, NAMES, STATE, Blocks, HostBlocks
 
 # A force call of the device takes part of a second at most: then Ctrl-C works.
 _CHUNK_PAIRS = 2**37
@@ -35,11 +30,11 @@ class DeviceBlocks(Blocks):
         n, (eta, smallest, largest) = len(mass), rule
         with self._device:
             self._own = {name: cupy.full((n, *shape), 0.0) for name, shape in STATE.items()}
-            block = {name: cupy.full((n, *shape), 0.0) for name, shape in _BLOCK.items()}
+            block = {name: cupy.full((n, *shape), 0.0) for name, shape in BLOCK.items()}
             self._block = block | {"address": cupy.asarray(np.arange(n, dtype=np.int32))}
             self._everybody = cupy.asarray(np.arange(n, dtype=np.int32))
             self._given = {"mass": cupy.asarray(mass), "rounding": cupy.asarray(self._rounding)}
-        arrays = {_NAMES[name]: array for name, array in self._own.items()}
+        arrays = {NAMES[name]: array for name, array in self._own.items()}
         arrays |= self._given | self._block
         numbers = {"n": n, "eta": eta, "dtmin": smallest, "dtmax": largest}
         pointers = {name: cuda_pointer(array) for name, array in arrays.items()}
@@ -109,10 +104,26 @@ class DeviceBlocks(Blocks):
         self._call(lib.g6x_hermite_correct_device, all_of_them, n, time, 0)
         return self._fetch(self._block["xi"]), self._fetch(self._block["vi"])
 
-    def _select(self, time):
-        _, n = self._next
-        self._next = None
-        return n
+    def advance(self, target, _, *, one):
+        """As :meth:`HostBlocks.advance`: always one block.
+
+        Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
+        or after it.
+        """
+        time = self.next_time()
+        if time > target:
+            return None
+        self._ready()
+        self._sent = False
+        (_, n), self._next = self._next, None
+        self._predict(n, time)
+        for left in reversed(range(self.passes)):
+            self._force(n, time)
+            self._advance(n, time, move=left == 0)
+        self._sent = True
+        self.steps += n
+        self.blocks += 1
+        return 1
 
     def _predict(self, n, time, at=None):
         self._call(lib.g6x_hermite_predict_device, at or self._at, n, time)

@@ -1,9 +1,8 @@
 """Block steps: the bodies' own times and derivatives, moved one block at a time.
 
-Forces come from a session of the library (``session.py``). :class:`HostBlocks` keeps the bodies in
-NumPy arrays; predictor, corrector and the rule of the steps are the library's ``g6x_hermite_*``
-(csrc/core/hermite.c). Their arguments lie in arrays that are made once, so that a step of a small
-block costs little besides the force. For bodies on a CUDA device see ``hermite_device.py``.
+Forces come from a session of the library (``grape6.py``). :class:`HostBlocks` keeps the bodies in
+NumPy arrays; the loop over blocks is the library's ``g6x_hermite_evolve`` (csrc/session/hermite.c).
+For bodies on a CUDA device see ``hermite_device.py``.
 """
 
 import math
@@ -18,9 +17,12 @@ from grape6py.errors import NotOpenError
 # Arrays by body, in which the whole state of the integration lies.
 STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
 
-# Of the bodies of a block, in their first entries: what goes to the board and comes back.
-_BLOCK = {"t": (), "mass": (), "h2": (), "pos": (3,), "vel": (3,), "a2": (3,), "j6": (3,)}
-_BLOCK |= {"acc": (3,), "jerk": (3,), "pot": (), "noise": ()}
+# Of the bodies of a block, in their first rows; names of the state and of these as the library's.
+BLOCK = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}
+NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
+
+# Between two calls of the library Ctrl-C works, and the bar moves.
+_SECONDS = 0.05
 
 # Error of a pair term, by mode.
 _ROUNDING = {"grape": 2.0**-24, "single": 2.0**-24, "double": 2.0**-52}
@@ -47,23 +49,6 @@ class Blocks:
         rounding = np.full(len(mass), _ROUNDING[precision])
         self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
 
-    def step(self, time):
-        """Move the block of `next_time()`.
-
-        Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
-        or after it.
-        """
-        self._ready()
-        self._sent = False
-        n = self._select(time)
-        self._predict(n, time)
-        for left in reversed(range(self.passes)):
-            self._force(n, time)
-            self._advance(n, time, move=left == 0)
-        self._sent = True
-        self.steps += n
-        self.blocks += 1
-
     def _ready(self):
         if not self._board.is_open:  # its id may be another session's by now
             raise NotOpenError("this integration is closed; make a new Hermite()")
@@ -77,15 +62,21 @@ class HostBlocks(Blocks):
 
     def __init__(self, board, precision, mass, rule, passes, eps):
         super().__init__(board, precision, mass, rule, passes, eps)
-        n = len(mass)
+        n, (eta, smallest, largest) = len(mass), rule
         for name, shape in STATE.items():
             setattr(self, name, np.zeros((n, *shape)))
-        self._own = _pointers({name: getattr(self, name) for name in STATE})
         self._everybody = np.arange(n, dtype=np.int32)
-        block = {name: np.zeros((n, *shape)) for name, shape in _BLOCK.items()}
-        block |= {"address": self._everybody.copy()}
-        block["h2"][:] = -1.0  # no neighbour lists
-        self._block, self._at = SimpleNamespace(**block), _pointers(block)
+        block = {name: np.zeros((n, *shape)) for name, shape in BLOCK.items()}
+        self._block = SimpleNamespace(**block, address=self._everybody.copy())
+        self._radii = np.full(n, -1.0)  # no neighbour lists
+        arrays = {library: getattr(self, name) for name, library in NAMES.items()}
+        arrays |= {"mass": mass, "rounding": self._rounding} | vars(self._block)
+        self._pointers = {name: pointer(array) for name, array in arrays.items()}  # keeps them
+        self._hermite = ffi.new("struct g6x_hermite *", {"n": n, "eta": eta, "dtmin": smallest})
+        self._hermite.dtmax = largest
+        for name, address in self._pointers.items():
+            setattr(self._hermite, name, address)
+        self._evolution = ffi.new("struct g6x_evolution *", {"eps2": self._eps2, "passes": passes})
 
     def state(self):
         """Copies of the arrays, by name."""
@@ -115,6 +106,33 @@ class HostBlocks(Blocks):
             return (np.rint(self.t / largest) + 1) * largest
         return self.t + self.dt
 
+    def advance(self, target, stop, *, one):
+        """Move blocks that end by `target`, for a while; or one of them, if only `one` is wanted.
+
+        `stop` is a pointer to an int: the block under way is the last if that is not zero. Returns
+        how many blocks were moved, None if the next ends later. Ctrl-C between two calls, and
+        errors, leave every body as it was before a block or after it.
+        """
+        self._ready()
+        self._sent = False
+        e = self._evolution
+        e.t_end, e.most_blocks, e.seconds, e.stop = target, int(one), _SECONDS, stop
+        try:
+            self._board.check(lib.g6x_hermite_evolve(self._board.cluster, self._hermite, e))
+        finally:
+            moved = self._take_counts()
+        self._sent = True
+        return moved if moved or e.ni else None
+
+    def _take_counts(self):
+        """Add what the calls have done, and return how many blocks that was."""
+        e = self._evolution
+        moved = e.blocks
+        for name in ("blocks", "steps", "held", "force_seconds"):
+            setattr(self, name, getattr(self, name) + getattr(e, name))
+            setattr(e, name, 0)
+        return moved
+
     def start(self, eta_start):
         """Take forces at time 0 and choose the first steps.
 
@@ -123,9 +141,9 @@ class HostBlocks(Blocks):
         whose da/dt is zero.
         """
         self._send()
-        n, block = self._take(self._everybody), self._block
-        self._predict(n, 0.0)
-        self._force(n, 0.0)
+        block = self._block
+        self._predict_all(0.0)
+        self._force_all(0.0)
         self.acc[:], self.jerk[:] = block.acc, block.jerk
         a, j = (np.sqrt((d * d).sum(axis=1)) for d in (self.acc, self.jerk))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -142,80 +160,44 @@ class HostBlocks(Blocks):
         forgotten: when one looks does not change what will be seen later.
         """
         if not (self.t == time).all():
+            if self._evolution.ni:  # of a block that was left half way
+                self._sent = False
             self._ready()
-            n = self._take(self._everybody)
-            self._predict(n, time)
-            self._force(n, time)
-            self._correct(n, time, move=False)
-            return self._block.pos.copy(), self._block.vel.copy()
+            self._predict_all(time)
+            self._force_all(time)
+            self._correct_all(time)
+            return self._block.xi.copy(), self._block.vi.copy()
         return self.pos.copy(), self.vel.copy()
 
-    def _select(self, time):
-        return self._take(np.flatnonzero(self._ends() == time))
+    def _predict_all(self, time):
+        h = self._hermite
+        self._block.address[:] = self._everybody
+        state = h.t, h.x, h.v, h.a, h.j
+        check(lib.g6x_hermite_predict(h.n, h.address, time, *state, h.xi, h.vi))
 
-    def _take(self, address):
-        n = len(address)
-        self._block.address[:n] = address
-        return n
-
-    def _predict(self, n, time):
-        own, at = self._own, self._at
-        check(
-            lib.g6x_hermite_predict(
-                n, at.address, time, own.t, own.pos, own.vel, own.acc, own.jerk, at.pos, at.vel
-            )
-        )
-
-    def _force(self, n, time):
-        nj, at, board = len(self.mass), self._at, self._board
+    def _force_all(self, time):
+        h, nj, board = self._hermite, len(self.mass), self._board
         began = clock.perf_counter()
         board.set_time(time)
-        for rows in board.chunks(n, nj):
-            k, ni = rows.start, rows.stop - rows.start
-            call = board.cluster, nj, ni, at.address + k, at.pos + k, at.vel + k
-            sums = at.acc + k, at.jerk + k, at.pot + k
-            board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, at.h2 + k))
-            board.check(lib.g6calc_lasthalf(*call, self._eps2, at.h2 + k, *sums))
+        for rows in board.chunks(nj, nj):
+            k, radii = rows.start, pointer(self._radii[rows])
+            call = board.cluster, nj, rows.stop - k, h.address + k, h.xi + k, h.vi + k
+            sums = h.acc + k, h.jerk + k, h.pot + k
+            board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, radii))
+            board.check(lib.g6calc_lasthalf(*call, self._eps2, radii, *sums))
         self.force_seconds += clock.perf_counter() - began
 
-    def _correct(self, n, time, *, move):
-        block, own, at = self._block, self._own, self._at
-        np.take(self._rounding, block.address[:n], out=block.noise[:n])
-        block.noise[:n] *= block.pot[:n] ** 2
-        self.held += check(
-            lib.g6x_hermite_correct(
-                n, at.address, time, *self.rule, at.acc, at.jerk, at.noise,
-                own.t, own.dt if move else ffi.NULL, own.pos, own.vel, own.acc, own.jerk,
-                at.pos, at.vel,
-            )
-        )  # fmt: skip
-
-    def _advance(self, n, time, *, move):
-        self._correct(n, time, move=move)
-        self._write(n, time)
-
-    def _write(self, n, time):
-        """Send the block to the board, as it stands in the arrays of the block."""
-        block, at = self._block, self._at
-        block.t[:n] = time
-        np.take(self.mass, block.address[:n], out=block.mass[:n])
-        np.divide(block.acc[:n], 2, out=block.a2[:n])
-        np.divide(block.jerk[:n], 6, out=block.j6[:n])
-        self._board.check(
-            lib.g6x_set_j_particles(
-                self._board.cluster, n, at.address, ffi.NULL, at.t, ffi.NULL, at.mass,
-                ffi.NULL, at.j6, at.a2, at.vel, at.pos,
-            )
-        )  # fmt: skip
+    def _correct_all(self, time):
+        """To xi and vi; the bodies stay where they are, so that no error of acc is asked for."""
+        h = self._hermite
+        state = h.t, ffi.NULL, h.x, h.v, h.a, h.j
+        forces = h.acc, h.jerk, ffi.NULL
+        check(
+            lib.g6x_hermite_correct(h.n, h.address, time, *self.rule, *forces, *state, h.xi, h.vi)
+        )
 
     def _send(self):
         """Send everybody, after a start or an interruption."""
-        block = self._block
-        for name in ("pos", "vel", "acc", "jerk"):
-            getattr(block, name)[:] = getattr(self, name)
-        self._write(self._take(self._everybody), self.t)
-
-
-def _pointers(arrays):
-    """Pointers to the first entries of arrays, which must live as long."""
-    return SimpleNamespace(**{name: pointer(array) + 0 for name, array in arrays.items()})
+        self._evolution.ni = 0
+        derivatives = None, self.jerk / 6, self.acc / 2
+        self._board.write(None, None, self.t, self.mass, *derivatives, self.vel, self.pos)

@@ -203,7 +203,15 @@ class Leaps:
         with self._arrays.using():
             return float((bodies.t + bodies.dt).min())
 
-    def step(self, time):
+    def advance(self, target, _, *, one):
+        """Move the next block, and return 1; None if it ends after `target`."""
+        time = self.next_time()
+        if time > target:
+            return None
+        self._step(time)
+        return 1
+
+    def _step(self, time):
         """Move the block of `next_time()`."""
         bodies, arrays, n = self._bodies, self._arrays, len(self._bodies.mass)
         with arrays.using():

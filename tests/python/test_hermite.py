@@ -6,6 +6,7 @@ import pytest
 from grape6py import Hermite, plummer, two_body
 from grape6py._lib.library import ffi, lib, pointer
 from grape6py.errors import ArgumentError
+from grape6py.integrators import hermite_steps
 
 N = 1024
 EPS = 4 / N
@@ -102,23 +103,32 @@ def test_looking_at_the_bodies_changes_nothing():
 
 
 def test_an_interrupted_block_does_no_harm(monkeypatch):
-    broken, whole = (Hermite(*plummer(100, 6), eps=0.04, passes=2) for _ in range(2))
-    write, calls = broken._blocks._write, []
+    """Calls return half way through blocks of so many pairs, and Ctrl-C is heard between them."""
+    bodies = plummer(47_000, 6)
+    broken, whole = (Hermite(*bodies, eps=0.04, dt=1 / 64) for _ in range(2))
+    advance, half_way = broken._blocks.advance, []
+    monkeypatch.setattr(hermite_steps, "_SECONDS", 1e-9)
 
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) in (7, 12):
+    def interrupted(*arguments, **options):
+        moved = advance(*arguments, **options)
+        half_way.append(broken._blocks._evolution.ni > 0)
+        if len(half_way) in (1, 4):
             raise KeyboardInterrupt
-        write(*arguments)
+        return moved
 
-    monkeypatch.setattr(broken._blocks, "_write", interrupted)
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            broken.evolve(0.5)
-    broken.evolve(0.5)
-    whole.evolve(0.5)
+    monkeypatch.setattr(broken._blocks, "advance", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        broken.evolve(1 / 32)
+    assert broken.steps == 0
+    looked = broken.pos
+    with pytest.raises(KeyboardInterrupt):
+        broken.evolve(1 / 32)
+    broken.evolve(1 / 32)
+    whole.evolve(1 / 32)
+    assert half_way[0]
+    assert np.array_equal(looked, bodies.pos)
     assert np.array_equal(broken.pos, whole.pos)
-    assert np.array_equal(broken.state()["dt"], whole.state()["dt"])
+    assert broken.steps == whole.steps == 94_000
 
 
 def test_steps_are_powers_of_two_on_their_own_grid():

@@ -100,14 +100,15 @@ def test_another_thread_can_stop():
 def test_a_stop_in_the_block_that_ends_in_time_loses_no_callback(monkeypatch):
     """Or the last output of a run that a signal meets in its last block would be missing."""
     cluster, times = make(dt=1 / 8), []
-    step = cluster._blocks.step
+    advance = cluster._blocks.advance
 
-    def stopped(time):
-        step(time)
-        if time in (0.5, 1.0):
+    def stopped(*arguments, **options):
+        moved = advance(*arguments, one=True)
+        if cluster.time in (0.5, 1.0):
             cluster.stop()
+        return moved
 
-    monkeypatch.setattr(cluster._blocks, "step", stopped)
+    monkeypatch.setattr(cluster._blocks, "advance", stopped)
     cluster.evolve(1.0, lambda c: times.append(c.time), every=0.25)
     assert times == [0.25, 0.5]
     cluster.evolve(1.0, lambda c: times.append(c.time), every=0.25)

@@ -3,11 +3,9 @@
 
 /* ---- the next block --------------------------------------------------------------------- */
 
-/* When a particle's step ends. Times of a common step are its multiples, not sums. */
 DEVICE_FN double step_end(const struct cuda_next_job &job, int p)
 {
-    const double t = job.t[p];
-    return job.common > 0.0 ? (rint(t / job.common) + 1.0) * job.common : t + job.dt[p];
+    return hermite_step_end(job.t[p], job.dt[p], job.common);
 }
 
 /* The least of all threads' values, to thread 0. 256 threads. */

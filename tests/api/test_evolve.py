@@ -1,0 +1,155 @@
+"""g6x_hermite_evolve: it is the same blocks as by the single calls, wherever it returns between."""
+
+import numpy as np
+import pytest
+
+from grape6py import plummer
+from grape6py._lib.library import ffi, lib, pointer
+
+EPS2, ETA, LEAST, MOST = 1e-3, 0.02, 2.0**-40, 1 / 16
+SHAPES = {"t": (), "dt": (), "x": (3,), "v": (3,), "a": (3,), "j": (3,)}
+ROWS = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}
+
+
+class Bodies:
+    """An integration of 60 bodies at most on a cluster of its own, which has its j particles."""
+
+    def __init__(self, cluster, n=60, **numbers):
+        mass, pos, vel = (array[:n] for array in plummer(60, seed=2))
+        arrays = {name: np.zeros((n, *shape)) for name, shape in (SHAPES | ROWS).items()}
+        arrays["address"] = np.zeros(n, np.int32)
+        arrays |= {"mass": mass, "rounding": np.full(n, 2.0**-24)}
+        arrays["x"][:], arrays["v"][:], arrays["dt"][:] = pos, vel, MOST / 32
+        self.cluster, self.n, self.arrays = cluster, n, arrays
+        self.h = ffi.new("struct g6x_hermite *", {"n": n, "eta": ETA, "dtmin": LEAST})
+        self.h.dtmax = MOST
+        for name, array in arrays.items():
+            setattr(self.h, name, pointer(array))
+        self.e = ffi.new("struct g6x_evolution *", {"passes": 1, "eps2": EPS2} | numbers)
+        assert lib.g6_open(cluster) == 0
+        self.write(np.arange(n, dtype=np.int32), arrays["t"], pos, vel, arrays["a"], arrays["j"])
+
+    def write(self, address, t, x, v, a, j):
+        mass, j6, a2 = self.arrays["mass"][address], j / 6, a / 2
+        kept = [np.ascontiguousarray(q) for q in (address, t, mass, j6, a2, v, x)]
+        to, times, masses, *rest = map(pointer, kept)
+        none = ffi.NULL
+        head = self.cluster, len(address), to, none, times, none, masses, none
+        assert lib.g6x_set_j_particles(*head, *rest) == 0
+
+    def evolve(self, t_end, **numbers):
+        for name, value in ({"t_end": t_end} | numbers).items():
+            setattr(self.e, name, value)
+        return lib.g6x_hermite_evolve(self.cluster, self.h, self.e)
+
+    def block(self):
+        """One block by the calls that a program without g6x_hermite_evolve makes."""
+        h, q = self.h, self.arrays
+        time = (q["t"] + q["dt"]).min()
+        address = np.flatnonzero(q["t"] + q["dt"] == time).astype(np.int32)
+        ni = len(address)
+        q["address"][:ni] = address
+        state = h.t, h.x, h.v, h.a, h.j
+        assert lib.g6x_hermite_predict(ni, h.address, time, *state, h.xi, h.vi) == 0
+        lib.g6_set_ti(self.cluster, time)
+        radii = pointer(np.full(ni, -1.0))
+        call = self.cluster, self.n, ni, h.address, h.xi, h.vi
+        assert lib.g6calc_firsthalf(*call, h.acc, h.jerk, h.pot, EPS2, radii) == 0
+        assert lib.g6calc_lasthalf(*call, EPS2, radii, h.acc, h.jerk, h.pot) == 0
+        noise = q["rounding"][address] * q["pot"][:ni] ** 2
+        rest = h.acc, h.jerk, pointer(noise), h.t, h.dt, h.x, h.v, h.a, h.j, h.xi, h.vi
+        assert lib.g6x_hermite_correct(ni, h.address, time, ETA, LEAST, MOST, *rest) >= 0
+        rows = (q[name][:ni] for name in ("xi", "vi", "acc", "jerk"))
+        self.write(address, np.full(ni, time), *rows)
+
+    def state(self):
+        return b"".join(self.arrays[name].tobytes() for name in SHAPES)
+
+
+@pytest.fixture
+def bodies():
+    made = []
+
+    def make(*arguments, **numbers):
+        made.append(Bodies(7000 + len(made), *arguments, **numbers))
+        return made[-1]
+
+    yield make
+    for each in made:
+        lib.g6_close(each.cluster)
+
+
+def test_it_makes_the_blocks_that_single_calls_make(bodies):
+    one, other = bodies(), bodies()
+    assert one.evolve(0.1) == 0
+    for _ in range(one.e.blocks):
+        other.block()
+    assert one.state() == other.state()
+    assert (other.arrays["t"] + other.arrays["dt"]).min() == one.e.next > 0.1 >= one.e.time
+    assert one.e.steps > one.e.blocks > 50
+    assert one.e.force_seconds > 0
+
+
+@pytest.mark.parametrize("numbers", [{"seconds": 1e-9}, {"most_blocks": 3}, {"stop": 1}])
+def test_where_it_returns_does_not_matter(bodies, numbers):
+    whole, cut = bodies(), bodies()
+    assert whole.evolve(0.1) == 0
+    flag = ffi.new("int *", 1)
+    given = {name: flag if name == "stop" else value for name, value in numbers.items()}
+    calls = 0
+    while cut.e.blocks < whole.e.blocks:
+        assert cut.evolve(0.1, **given) == ("seconds" in numbers)
+        calls += 1
+    assert calls == -(-whole.e.blocks // numbers.get("most_blocks", 1))
+    assert cut.state() == whole.state()
+
+
+def test_without_bodies_there_is_no_block(bodies):
+    nobody = bodies(0)
+    assert nobody.evolve(np.inf) == 0
+    assert nobody.e.blocks == 0
+    assert nobody.e.next == np.inf
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [({"passes": 0}, "ARGUMENT"), ({"most_blocks": -1}, "ARGUMENT"), ({"eps2": -1.0}, "ARGUMENT"),
+     *[({name: np.nan}, "ARGUMENT") for name in ("t_end", "eps2", "seconds")],
+     *[({"ni": 3, name: 7}, "ARGUMENT") for name in ("row", "pass")], ({"ni": 61}, "ARGUMENT"),
+     ({"ni": -1}, "ARGUMENT"), ({"ni": 3, "next": np.nan}, "ARGUMENT")],
+    ids=str,
+)  # fmt: skip
+def test_what_is_wrong_is_refused_before_anything_is_moved(bodies, numbers, code):
+    b = bodies()
+    before = b.state()
+    assert b.evolve(**{"t_end": 0.1} | numbers) == getattr(lib, f"G6X_E_{code}")
+    assert b.state() == before
+
+
+def test_null_pointers_are_refused(bodies):
+    b, none = bodies(), ffi.NULL
+    assert lib.g6x_hermite_evolve(b.cluster, none, b.e) == lib.G6X_E_NULL
+    assert lib.g6x_hermite_evolve(b.cluster, b.h, none) == lib.G6X_E_NULL
+    for name in SHAPES | ROWS | {"mass": (), "address": ()}:
+        kept = getattr(b.h, name)
+        setattr(b.h, name, none)
+        assert b.evolve(0.1) == lib.G6X_E_NULL
+        setattr(b.h, name, kept)
+
+
+@pytest.mark.parametrize(("name", "value"), [("dt", 0.0), ("dt", -1.0), ("dt", np.nan),
+                                             ("t", np.nan), ("t", -np.inf)])  # fmt: skip
+def test_a_step_that_does_not_end_is_an_error_or_left_alone_but_no_endless_loop(
+    bodies, name, value
+):
+    b = bodies()
+    b.arrays[name][5] = value
+    assert b.evolve(0.1) == (0 if np.isnan(value) else lib.G6X_E_ARGUMENT)
+
+
+@pytest.mark.parametrize(("name", "value"), [("x", np.nan), ("mass", np.inf)])
+def test_a_body_that_leaves_the_numbers_is_an_error_and_no_block_is_under_way(bodies, name, value):
+    b = bodies()
+    b.arrays[name][5] = value
+    assert b.evolve(0.1) < 0
+    assert b.e.ni == 0
