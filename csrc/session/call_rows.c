@@ -34,6 +34,8 @@ void session_call_rows_window(struct session *s, int first)
     struct force_call *c = &s->call;
     const struct call_rows *all = &c->all;
     c->first = first;
+    c->lists.count = 0;
+    c->distances = 0;
     if (!c->capacity) return;
     c->index = all->index + first;
     c->x = all->x + first;

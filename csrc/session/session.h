@@ -51,7 +51,7 @@ struct force_call {
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
     double *distance;
-    int distances; /* there are those of so many i particles */
+    int distances; /* of the nearest neighbours: there are those of so many i particles */
     struct results results;
     struct neighbour_lists lists; /* of the i particles from number lists_first on; */
     int lists_first;              /* the backend's, until the next call */
