@@ -534,6 +534,14 @@ module g6lib
          type(g6x_evolution), intent(inout) :: e
       end function
 
+      integer(c_int) function g6x_hermite_evolve_device(clusterid, h, e, stream) bind(c)
+         import :: c_int, c_ptr, g6x_hermite, g6x_evolution
+         integer(c_int), value :: clusterid
+         type(g6x_hermite), intent(in) :: h
+         type(g6x_evolution), intent(inout) :: e
+         type(c_ptr), value :: stream
+      end function
+
       integer(c_int) function g6x_hermite_next_device(clusterid, h, time, stream) bind(c)
          import :: c_int, c_double, c_ptr, g6x_hermite
          integer(c_int), value :: clusterid

@@ -381,6 +381,9 @@ int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_ev
  * device's, and the j particles of the cluster are those of the integration, at addresses and with
  * indices 0 to n - 1. A block step is next, predict, g6x_forces_device(clusterid, n, ni, address,
  * xi, vi, eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct. */
+/* As g6x_hermite_evolve, with *h and *e in the host's memory. */
+int g6x_hermite_evolve_device(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e,
+                              void *stream);
 /* The particles whose steps end first, ascending, to address, and when that is, to *time (the
  * host's). Their number, or a code. */
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream);

@@ -50,6 +50,12 @@ int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int n
     return ON_SESSION(clusterid, session_hermite_device_predict, h, ni, time, stream);
 }
 
+int g6x_hermite_evolve_device(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e,
+                              void *stream)
+{
+    return ON_SESSION(clusterid, session_hermite_device_evolve, h, e, stream);
+}
+
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                int what, void *stream)
 {

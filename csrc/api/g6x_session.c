@@ -91,6 +91,7 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
     char why[ERROR_TEXT];
     if (ni < 1 || nj < 0)
         return session_registry_refuse(G6X_E_ARGUMENT, "g6x_choice: ni = %d or nj = %d", ni, nj);
+    if (!buffer) return session_registry_refuse(G6X_E_NULL, "g6x_choice: null pointer");
     const int backend = session_choice_foresee(ni, nj, why, sizeof why);
     error_copy(why, buffer, length);
     return backend;

@@ -47,6 +47,16 @@ struct fetched_targets {
 
 struct g6x_hermite;
 
+struct device_turn {
+    int ni;            /* of the block that is summed, 0 if there is none, and */
+    double time, eps2; /* its end */
+    /* what is found: a row that has left the numbers, or -1; sums that are not all there, and then
+     * nothing was done; and how many want a smaller step than there is */
+    int invalid, incomplete, held;
+    int next_ni; /* of the next block, which is predicted; 0 if it is unusual */
+    double next; /* and its end */
+};
+
 struct device_arrays {
     /* Number of the device among those of CUDA. */
     int (*number)(void *state);
@@ -72,6 +82,15 @@ struct device_arrays {
     int (*to_host)(void *state, void *to, const void *from, size_t bytes, void *stream,
                    struct fault *f);
     int (*from_host)(void *state, void *to, const void *from, size_t bytes, struct fault *f);
+
+    /* Blocks of an integration of few particles in turn: one launch ends a block and begins the
+     * next, and then its sum is launched. Whether that can be, the j particles being its particles;
+     */
+    int (*can_turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream);
+    int (*turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
+                struct device_turn *turn, struct fault *f);
+    /* the sum on what turn has found, at the time of the last set_j. */
+    int (*sum_turn)(void *state, int ni, double eps2, struct fault *f);
 
     /* A Hermite integration whose particles live there (g6x_hermite_*_device). The next block:
      * h->address, its length and time. */

@@ -13,6 +13,9 @@ int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct f
 /* ---- arrays_j.c */
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                           struct fault *f);
+/* What lies in the device's slots already, to the host's copy. */
+int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_sent *sent, int count,
+                         struct fault *f);
 int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
                             struct fault *f);
 

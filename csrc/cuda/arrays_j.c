@@ -178,6 +178,24 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
     memory_free(address);
 }
 
+/* What is written between these two is in the device's slots already, and not on its list. */
+static struct fresh begin_direct(const struct cuda *c, struct jmemory *j)
+{
+    jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
+    return *cuda_fresh(c, j);
+}
+
+static void end_direct(struct cuda *c, struct jmemory *j, const struct fresh *before)
+{
+    struct fresh *list = cuda_fresh(c, j);
+    jmemory_settle(j, j->counted);
+    list->count = before->count;
+    list->first = before->first;
+    list->end = before->end;
+    list->lost = 0;
+    c->outdated = 1;
+}
+
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                           struct fault *f)
 {
@@ -193,17 +211,19 @@ int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device
     if (code == G6X_E_MEMORY) lose(c, j, from, highest);
     if (code) return code;
     direct &= once_each;
-    jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
-    struct fresh *list = cuda_fresh(c, j);
-    const struct fresh before = *list;
+    const struct fresh before = begin_direct(c, j);
     code = collect(c, j, from, direct, f);
-    if (!direct || code) return code;
-    jmemory_settle(j, j->counted);
-    list->count = before.count;
-    list->first = before.first;
-    list->end = before.end;
-    list->lost = 0;
-    c->outdated = 1;
+    if (direct && !code) end_direct(c, j, &before);
+    return code;
+}
+
+int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_sent *sent, int count,
+                         struct fault *f)
+{
+    const struct fresh before = begin_direct(c, j);
+    if (write_mirror(j, sent, count, 1))
+        return error_set(f, G6X_E_MEMORY, "out of memory for j particles");
+    end_direct(c, j, &before);
     return 0;
 }
 

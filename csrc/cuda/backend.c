@@ -6,6 +6,7 @@
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 #include "cuda/multi_device.h"
+#include "cuda/turn.h"
 #include "util/memory.h"
 
 /* The first device, whose context is now current; NULL and a fault if it cannot be used. */
@@ -142,6 +143,27 @@ static int from_host(void *state, void *to, const void *from, size_t bytes, stru
     return c ? leave(c, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, f)) : f->code;
 }
 
+static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
+{
+    struct fault quiet = {.quiet = 1};
+    struct cuda *c = enter(state, &quiet);
+    return c ? leave(c, cuda_turn_can(c, memory, h, stream)) : 0;
+}
+
+static int turn(void *state, struct jmemory *memory, const struct g6x_hermite *h,
+                struct device_turn *t, struct fault *f)
+{
+    struct cuda *c = enter(state, f);
+    return c ? leave(c, cuda_turn_run(c, memory, h, t, f)) : f->code;
+}
+
+static int sum_turn(void *state, int ni, double eps2, struct fault *f)
+{
+    struct cuda_multi_device *m = state;
+    m->sharing = 0;
+    return cuda_turn_sum(m->device[0], &m->upload, ni, eps2, f);
+}
+
 static int next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
                 struct fault *f)
 {
@@ -174,6 +196,9 @@ static const struct device_arrays ARRAYS = {
     .shares = shares,
     .to_host = to_host,
     .from_host = from_host,
+    .can_turn = can_turn,
+    .turn = turn,
+    .sum_turn = sum_turn,
     .next = next,
     .predict = predict,
     .correct = correct,

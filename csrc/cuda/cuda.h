@@ -25,10 +25,10 @@
         KERNEL(EXAMINE, examine), KERNEL(COLLECT, collect), KERNEL(PREDICTED, predicted),          \
         KERNEL(NEXT_TIME, next_time), KERNEL(NEXT_COUNT, next_count),                              \
         KERNEL(NEXT_LIST, next_list), KERNEL(HERMITE_PREDICT, hermite_predict),                    \
-        KERNEL(HERMITE_CORRECT, hermite_correct), KERNEL(WALKS, walks), KERNEL(FEW, few),          \
-        KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk),              \
-        KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain),        \
-        KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),                                \
+        KERNEL(HERMITE_CORRECT, hermite_correct), KERNEL(TURN, turn), KERNEL(WALKS, walks),        \
+        KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some),                          \
+        KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk),    \
+        KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),      \
         KERNEL(WIDE_NEAR_SOFT, wide_near_soft), KERNEL(WIDE_JERK, wide_jerk),                      \
         KERNEL(WIDE_JERK_SOFT, wide_jerk_soft), KERNEL(WIDE_JERK_NEAR, wide_jerk_near),            \
         KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
@@ -117,6 +117,8 @@ struct cuda {
     struct neighbour_memory lists;
 
     struct cuda_memory next, rows_of_j; /* hermite.c */
+    unsigned long long turns;           /* turn.c: launches of kernel turn, */
+    double turn_eps2;                   /* and the softening of its sums */
     struct cuda_flight flight[WALK_FLIGHTS];
     struct cuda_memory walk_bodies; /* walks.c: [4] each, what the lists of a call choose from */
 };

@@ -21,7 +21,10 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     c->launched = 0;
     code = cuda_iparticles_reserve(c, targets->ni, f);
     if (!code) code = cuda_results_reserve(c, targets->ni, f);
-    if (!code && targets->on_device) code = cuda_iparticles_load(c, f);
+    if (targets->on_device && !targets->x)
+        c->guess = 0; /* those of turn.c, which are there */
+    else if (!code && targets->on_device)
+        code = cuda_iparticles_load(c, f);
     if (!code && !c->nj) {
         if (targets->fill) targets->fill(targets->context, 0, targets->ni);
         c->settled = 0;

@@ -73,6 +73,9 @@ void cuda_results_take_nearer(const struct cuda *c, int row, double r2, int64_t 
 /* Waits until the results of targets below `count` are there, and notes whether something of them
  * was left to the host. */
 int cuda_results_wait(struct cuda *c, int count, struct fault *f);
+/* Waits until a number in pinned memory is what a launch writes there. */
+int cuda_results_wait_for(struct cuda *c, const volatile unsigned long long *flag,
+                          unsigned long long value, const char *what, struct fault *f);
 /* Whether the last rows' are there. */
 int cuda_results_are_there(const struct cuda *c);
 /* Whether any launch of the call may have left pairs to the host. */

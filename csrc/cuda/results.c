@@ -122,21 +122,31 @@ static int64_t tiles_of(const struct cuda *c, int count)
     return c->launched ? ceil_div(count, c->tile_rows) : 0;
 }
 
-/* Waits for one tile. A device that has stopped without giving its results is lost. */
-static int wait_for_tile(struct cuda *c, int64_t tile, struct cuda_wait *w, struct fault *f)
+/* A device that has stopped without raising its flag is lost. */
+static int wait_for(struct cuda *c, const volatile unsigned long long *flag,
+                    unsigned long long value, struct cuda_wait *w, const char *what,
+                    struct fault *f)
 {
     enum { LOOKS = 64 }; /* at the flag, for one at the streams */
-    const volatile unsigned long long *flag = flags_of(c) + tile;
-    for (unsigned looks = 1; *flag != c->step; looks++) {
+    for (unsigned looks = 1; *flag != value; looks++) {
         cuda_wait_moment(w);
         if (looks % LOOKS) continue;
         int state = 0;
         for (int stream = 0; stream < c->busy && !state; stream++)
             state = c->device.driver.query(c->device.stream[stream]);
-        if (state == DRIVER_NOT_READY || (state == 0 && *flag == c->step)) continue;
-        return cuda_device_check(c, state ? state : INT_MAX, "sum", f);
+        if (state == DRIVER_NOT_READY || (state == 0 && *flag == value)) continue;
+        return cuda_device_check(c, state ? state : INT_MAX, what, f);
     }
     return 0;
+}
+
+int cuda_results_wait_for(struct cuda *c, const volatile unsigned long long *flag,
+                          unsigned long long value, const char *what, struct fault *f)
+{
+    struct cuda_wait w = {0};
+    const int code = wait_for(c, flag, value, &w, what, f);
+    atomic_thread_fence(memory_order_acquire);
+    return code;
 }
 
 int cuda_results_wait(struct cuda *c, int count, struct fault *f)
@@ -145,7 +155,7 @@ int cuda_results_wait(struct cuda *c, int count, struct fault *f)
     const double pairs = (double)count * (double)(cuda_blocks(c) * CUDA_BLOCK);
     struct cuda_wait w = cuda_wait_for_sum(*pair_time, c->launched_at, pairs);
     for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
-        const int code = wait_for_tile(c, c->tiles_there, &w, f);
+        const int code = wait_for(c, flags_of(c) + c->tiles_there, c->step, &w, "sum", f);
         if (code) return code;
         c->any_left |= left_of(c)[c->tiles_there];
         c->coincident += coincident_of(c)[c->tiles_there];

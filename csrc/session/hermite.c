@@ -1,5 +1,4 @@
-/* hermite.c - see hermite.h. A block that takes long is made in parts, between which the caller may
- * look after signals. */
+/* hermite.c - see hermite.h. */
 #include "session/hermite.h"
 
 #include <math.h>
@@ -10,11 +9,9 @@
 #include "session/force.h"
 #include "util/fpenv.h"
 
-/* A part has so many pairs, about a second of one core's work, but at least some rows. */
-static const int64_t PAIRS_AT_ONCE = (int64_t)1 << 31;
-enum { LEAST_ROWS = 64, MOST_ROWS = 65536 };
+enum { LEAST_ROWS = 64 };
 
-static double seconds_now(void)
+double session_hermite_clock(void)
 {
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
@@ -47,9 +44,9 @@ int session_hermite_unfit(struct session *s, int row)
                      row);
 }
 
-static int check(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
+static int check(struct session *s, const char *call, const struct g6x_hermite *h,
+                 const struct g6x_evolution *e)
 {
-    static const char call[] = "g6x_hermite_evolve";
     const int code = session_hermite_check(s, call, e ? h : NULL);
     if (code) return code;
     if (isnan(e->t_end)) return argument(s, call, "t_end is NaN");
@@ -62,47 +59,47 @@ static int check(struct session *s, const struct g6x_hermite *h, const struct g6
     return session_force_check_softening(s, 0, e->eps2);
 }
 
+/* ---- particles of the host --------------------------------------------------------------- */
+
 static struct hermite_state state_of(const struct g6x_hermite *h)
 {
     return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j};
 }
 
-/* Begins the next block, unless it ends after t_end. */
-static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
+static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                void *stream)
 {
     const struct hermite_state state = state_of(h);
     const double common = h->dtmin == h->dtmax ? h->dtmax : 0.0;
     const int ni = hermite_next(h->n, &state, common, h->address, &e->next);
-    if (!ni || e->next > e->t_end) return 0;
+    (void)stream;
     for (int i = 0; i < ni; i++)
         if (!(e->next > h->t[h->address[i]]))
             return error_set(&s->fault, G6X_E_ARGUMENT,
                              "block step: the step of particle %d ends when it begins",
                              h->address[i]);
-    hermite_predict(ni, h->address, e->next, &state, h->xi, h->vi);
-    e->ni = ni;
-    e->row = e->pass = 0;
+    return ni;
+}
+
+static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                   void *stream)
+{
+    const struct hermite_state state = state_of(h);
+    (void)s;
+    (void)stream;
+    hermite_predict(e->ni, h->address, e->next, &state, h->xi, h->vi);
     return 0;
 }
 
-/* Forces on the next rows of the block. */
-static int sum(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
+static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
+               int count, void *stream)
 {
-    const double began = seconds_now();
-    const int64_t fitting = PAIRS_AT_ONCE / h->n;
-    const int most = (int)(fitting < LEAST_ROWS  ? LEAST_ROWS
-                           : fitting > MOST_ROWS ? MOST_ROWS
-                                                 : fitting);
-    const int k = e->row, count = e->ni - k < most ? e->ni - k : most;
     const double (*x)[3] = (const double (*)[3])h->xi + k, (*v)[3] = (const double (*)[3])h->vi + k;
-    s->time = e->next;
-    s->time_bad = 0;
-    int code = session_force_first_plain(s, h->n, count, h->address + k, x, v, e->eps2);
-    if (!code)
-        code = session_force_last(s, h->n, count, h->acc + k, h->jerk + k, h->pot + k, NULL, NULL);
-    if (!code) e->row += count;
-    e->force_seconds += seconds_now() - began;
-    return code;
+    const int code = session_force_first_plain(s, h->n, count, h->address + k, x, v, e->eps2);
+    (void)stream;
+    return code ? code
+                : session_force_last(s, h->n, count, h->acc + k, h->jerk + k, h->pot + k, NULL,
+                                     NULL);
 }
 
 /* The block as j particles, as it stands in xi, vi, acc and jerk. */
@@ -122,47 +119,118 @@ static int write(struct session *s, const struct g6x_hermite *h, const struct g6
     return 0;
 }
 
-/* All forces of a pass are there. */
-static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
+static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+               int moves, void *stream)
 {
-    const int moves = e->pass + 1 == e->passes;
     const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
     const struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
     struct hermite_state state = state_of(h);
+    (void)stream;
     if (!moves) state.dt = NULL;
     const int held =
         hermite_correct(e->ni, h->address, e->next, &rule, &state, (const double (*)[3])h->acc,
                         (const double (*)[3])h->jerk, &errors, h->xi, h->vi);
     const int code = write(s, h, e);
-    e->row = 0;
-    e->pass++;
-    if (code || !moves) return code;
+    return code ? code : held;
+}
+
+static const struct session_hermite_parts HOST = {
+    .pairs_at_once = (int64_t)1 << 31, /* about a second of one core's work */
+    .most_rows = 65536,
+    .next = next,
+    .predict = predict,
+    .sum = sum,
+    .end = end,
+};
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+/* Begins the next block, unless it ends after t_end. */
+static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                 const struct session_hermite_parts *parts, void *stream)
+{
+    const int ni = h->n ? parts->next(s, h, e, stream) : 0;
+    if (!h->n) e->next = INFINITY;
+    if (ni <= 0 || e->next > e->t_end) return ni < 0 ? ni : 0;
+    e->ni = ni;
+    e->row = e->pass = 0;
+    return parts->predict(s, h, e, stream);
+}
+
+/* Forces on the next rows of the block. */
+static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                 const struct session_hermite_parts *parts, void *stream)
+{
+    const double began = session_hermite_clock();
+    const int64_t fitting = parts->pairs_at_once / h->n, rows = fitting < LEAST_ROWS ? LEAST_ROWS
+                                                                : fitting > parts->most_rows
+                                                                    ? parts->most_rows
+                                                                    : fitting;
+    const int count = (int)(e->ni - e->row < rows ? e->ni - e->row : rows);
+    s->time = e->next;
+    s->time_bad = 0;
+    const int code = parts->sum(s, h, e, e->row, count, stream);
+    if (!code) e->row += count;
+    e->force_seconds += session_hermite_clock() - began;
+    return code;
+}
+
+void session_hermite_count(struct g6x_evolution *e, int held)
+{
     e->blocks++;
     e->steps += e->ni;
     e->held += held;
     e->time = e->next;
     e->ni = 0;
-    return 0;
 }
 
-int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
+/* All forces of a pass are there. */
+static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                    const struct session_hermite_parts *parts, void *stream)
 {
-    const double began = seconds_now();
-    int code = check(s, h, e);
-    struct fpenv host;
-    if (code) return code;
+    const int moves = e->pass + 1 == e->passes;
+    const int held = parts->end(s, h, e, moves, stream);
+    e->row = 0;
+    e->pass++;
+    if (held >= 0 && moves) session_hermite_count(e, held);
+    return held < 0 ? held : 0;
+}
+
+int session_hermite_is_over(const struct g6x_evolution *e, long long last)
+{
     const volatile int *stop = e->stop;
+    return e->blocks == last || (stop && *stop);
+}
+
+int session_hermite_loop(struct session *s, const char *call, const struct g6x_hermite *h,
+                         struct g6x_evolution *e, const struct session_hermite_parts *parts,
+                         void *stream)
+{
+    int code = check(s, call, h, e);
+    if (code) return code;
+    const double until = e->seconds > 0.0 ? session_hermite_clock() + e->seconds : INFINITY;
     const long long last = e->most_blocks ? e->blocks + e->most_blocks : -1;
+    struct fpenv host;
     fpenv_enter(&host);
     while (!code) {
-        if (!e->ni) code = begin(s, h, e);
+        const int how = e->ni || !parts->run ? 2 : parts->run(s, h, e, stream, until, last);
+        if (how != 2) {
+            code = how;
+            break;
+        }
+        if (!e->ni) code = begin(s, h, e, parts, stream);
         if (code || !e->ni) break;
-        code = sum(s, h, e);
-        if (!code && e->row == e->ni) code = end_pass(s, h, e);
-        if (code || (!e->ni && (e->blocks == last || (stop && *stop)))) break;
-        if (e->seconds > 0.0 && seconds_now() - began > e->seconds) code = 1;
+        code = go_on(s, h, e, parts, stream);
+        if (!code && e->row == e->ni) code = end_pass(s, h, e, parts, stream);
+        if (code || (!e->ni && session_hermite_is_over(e, last))) break;
+        if (session_hermite_clock() > until) code = 1;
     }
     if (code < 0) e->ni = 0;
     fpenv_leave(&host);
     return code;
+}
+
+int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
+{
+    return session_hermite_loop(s, "g6x_hermite_evolve", h, e, &HOST, NULL);
 }

@@ -24,6 +24,12 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
     return s->backend->arrays ? 0 : session_force_device_missing(s, call);
 }
 
+static int leave_to_caller(struct session *s, int code)
+{
+    (void)session_force_fall_back(s, code);
+    return code;
+}
+
 /* To be called with what a call of the device has returned. */
 static int leave(struct session *s, int code, const struct fpenv *host)
 {
@@ -71,4 +77,105 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
                  &host);
     if (!code && what & G6X_HERMITE_WRITE) code = session_force_device_receive(s, &rows);
     return code ? code : held;
+}
+
+/* ---- block after block ------------------------------------------------------------------- */
+
+/* After a block that could not be made in turn, so many are made by parts. */
+enum { BY_PARTS = 16 };
+
+static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                void *stream)
+{
+    return session_hermite_device_next(s, h, &e->next, stream);
+}
+
+static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                   void *stream)
+{
+    return session_hermite_device_predict(s, h, e->ni, e->next, stream);
+}
+
+static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
+               int count, void *stream)
+{
+    const struct targets targets = {.ni = count,
+                                    .index = h->address + k,
+                                    .x = (const double (*)[3])h->xi + k,
+                                    .v = (const double (*)[3])h->vi + k,
+                                    .eps2 = &e->eps2,
+                                    .on_device = 1,
+                                    .stream = stream};
+    const struct device_forces to = {count, h->acc + k, h->jerk + k, h->pot + k, NULL, NULL};
+    return session_force_device(s, h->n, &targets, &to);
+}
+
+static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+               int moves, void *stream)
+{
+    const int what = G6X_HERMITE_WRITE | (moves ? G6X_HERMITE_MOVE : 0);
+    return session_hermite_device_correct(s, h, e->ni, e->next, what, stream);
+}
+
+/* The block that device_turn has found is summed. */
+static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
+{
+    s->time = e->next;
+    s->time_bad = 0;
+    session_force_new(s, h->n, e->ni);
+    s->call.made = 0; /* nobody may ask for its results */
+    session_force_freeze(s, h->n);
+    const int code = session_force_upload(s, h->n);
+    s->calls++;
+    s->rows += e->ni;
+    return code ? code : s->backend->arrays->sum_turn(s->state, e->ni, e->eps2, &s->fault);
+}
+
+static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+               void *stream, double until, long long last)
+{
+    const struct device_arrays *arrays = s->backend->arrays;
+    if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
+    if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
+    s->by_parts = 0;
+    if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
+    for (int ni = 0;;) {
+        struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
+        const int code = arrays->turn(s->state, &s->j, h, &turn, &s->fault);
+        const int64_t coincidences = code ? 0 : s->backend->coincidences(s->state);
+        if (coincidences) session_force_warn(s, coincidences);
+        e->ni = ni;
+        if (!code && turn.invalid >= 0) return session_hermite_unfit(s, turn.invalid);
+        if (code) return leave_to_caller(s, code);
+        if (!turn.incomplete && ni) session_hermite_count(e, turn.held);
+        e->ni = 0;
+        if (turn.incomplete || !turn.next_ni) { /* close pairs, or whatever is unusual */
+            s->by_parts = BY_PARTS;
+            return 2;
+        }
+        e->next = turn.next;
+        if (e->next > e->t_end || (ni && session_hermite_is_over(e, last))) return 0;
+        if (ni && session_hermite_clock() > until) return 1;
+        e->ni = ni = turn.next_ni;
+        const int failed = sum_turn(s, h, e);
+        e->ni = 0;
+        if (failed) return leave_to_caller(s, failed);
+    }
+}
+
+static const struct session_hermite_parts DEVICE = {
+    .pairs_at_once = (int64_t)1 << 37, /* part of a second */
+    .most_rows = 1 << 20,
+    .run = run,
+    .next = next,
+    .predict = predict,
+    .sum = sum,
+    .end = end,
+};
+
+int session_hermite_device_evolve(struct session *s, const struct g6x_hermite *h,
+                                  struct g6x_evolution *e, void *stream)
+{
+    session_choice_want_gpu(s);
+    return session_hermite_loop(s, "g6x_hermite_evolve_device", h, e, &DEVICE, stream);
 }

@@ -5,10 +5,13 @@
 #include "session/session.h"
 
 struct g6x_hermite;
+struct g6x_evolution;
 
 int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, double *time,
                                 void *stream);
 int session_hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni,
                                    double time, void *stream);
+int session_hermite_device_evolve(struct session *s, const struct g6x_hermite *h,
+                                  struct g6x_evolution *e, void *stream);
 int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
                                    double time, int what, void *stream);

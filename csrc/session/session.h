@@ -106,6 +106,7 @@ struct session {
     void *state;
     int undecided; /* the backend may still become the GPU's (choice.h) */
     int64_t rows;  /* i particles of all force calls */
+    int by_parts;  /* blocks of an integration that are made so before the next try in turn */
     struct jmemory j;
     double time;
     int time_bad;

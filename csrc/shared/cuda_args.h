@@ -203,6 +203,9 @@ struct cuda_notes {
     int32_t held;  /* how many want a step below the smallest */
     int32_t count; /* of the next block, */
     double time;   /* and when its steps end */
+    /* of kernel turn: its sums are not all there; and the number of the launch that is through */
+    int32_t incomplete, unused;
+    unsigned long long step;
 };
 
 /* Kernel take: i particles. One with a NaN is noted, and computed at the origin. */
@@ -279,6 +282,29 @@ struct cuda_hermite_job {
     double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not wanted */
     struct cuda_notes *notes;
     int32_t rows, unused;
+};
+
+/* Kernel turn, one CUDA block: ends a block whose sums are there, as hermite_correct and collect
+ * do, finds the next one, as the three kernels above, predicts it and makes i particles of it. If
+ * anything about it is unusual, nothing is written but the notes. */
+enum { CUDA_TURN_MOST = 8192 }; /* particles of an integration */
+struct cuda_turn_job {
+    struct hermite_state state;
+    struct hermite_rule rule;
+    double common, time; /* as above; when the block ends */
+    int32_t n, rows;     /* of the block; 0: there is none */
+    const double *mass, *rounding;
+    int32_t *address;
+    double (*xi)[3], (*vi)[3];
+    const double *sum; /* [sum][stride] */
+    int64_t stride;
+    const int32_t *left_count; /* pairs that the sums have left to the host */
+    struct cuda_store store;
+    struct cuda_sent *sent; /* pinned, [rows]: what has moved */
+    struct cuda_target *targets;
+    double eps2;
+    struct cuda_notes *notes; /* pinned */
+    unsigned long long step;
 };
 
 /* ---- walks (walks.cu) --------------------------------------------------------------------- */

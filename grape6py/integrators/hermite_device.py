@@ -1,8 +1,8 @@
 """Block steps of bodies that live on a CUDA device, in CuPy's arrays.
 
-Which bodies are next, predictor, corrector and the rule of the steps are the library's
-``g6x_hermite_*_device`` (kernels/direct/hermite.cu), the forces ``g6x_forces_device``: per block a
-few numbers come to the host, and what the session keeps there of the bodies that have moved.
+The loop over blocks is the library's ``g6x_hermite_evolve_device`` (csrc/session/hermite_device.c,
+kernels/direct/hermite.cu): per block a few numbers come to the host, and what the session keeps
+there of the bodies that have moved.
 """
 
 import time as clock
@@ -41,9 +41,7 @@ class DeviceBlocks(Blocks):
         self._at = ffi.new("struct g6x_hermite *", numbers | pointers)
         pointers["address"] = cuda_pointer(self._everybody)
         self._at_everybody = ffi.new("struct g6x_hermite *", numbers | pointers)
-        self._next = None  # time and size of the next block
         self._latest = 0.0
-        self._time = ffi.new("double *")
 
     def state(self):
         """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
@@ -64,7 +62,7 @@ class DeviceBlocks(Blocks):
         with self._device:
             for name, values in state.items():
                 self._own[name][...] = self._cupy.asarray(np.ascontiguousarray(values, float))
-        self._sent, self._next = False, None
+        self._sent = False
         self._latest = float(self._fetch(self._own["t"]).max(initial=0.0))
 
     def latest(self):
@@ -85,69 +83,39 @@ class DeviceBlocks(Blocks):
         host.start(eta_start)
         self.put(host.state())
 
-    def next_time(self):
-        """Time of the next block; infinite without bodies."""
-        if self._next is None:
-            n = self._call(lib.g6x_hermite_next_device, self._at, self._time)
-            self._next = self._time[0], n
-        return self._next[0]
-
     def at(self, time):
         """As :meth:`HostBlocks.at`."""
         state = self.state()
         if (state["t"] == time).all():
             return state["pos"], state["vel"]
+        if self._evolution.ni:  # of a block that was left half way
+            self._sent = False
         self._ready()
         n, all_of_them = len(self.mass), self._at_everybody
-        self._predict(n, time, all_of_them)
-        self._force(n, time, all_of_them)
+        self._call(lib.g6x_hermite_predict_device, all_of_them, n, time)
+        self._force_all(time)
         self._call(lib.g6x_hermite_correct_device, all_of_them, n, time, 0)
         return self._fetch(self._block["xi"]), self._fetch(self._block["vi"])
 
-    def advance(self, target, _, *, one):
-        """As :meth:`HostBlocks.advance`: always one block.
+    def _evolve(self, evolution):
+        try:
+            self._call(lib.g6x_hermite_evolve_device, self._at, evolution)
+        finally:
+            self._latest = max(self._latest, evolution.time)
 
-        Whatever stops it half way, Ctrl-C or an error, leaves every body as it was before it
-        or after it.
-        """
-        time = self.next_time()
-        if time > target:
-            return None
-        self._ready()
-        self._sent = False
-        (_, n), self._next = self._next, None
-        self._predict(n, time)
-        for left in reversed(range(self.passes)):
-            self._force(n, time)
-            self._advance(n, time, move=left == 0)
-        self._sent = True
-        self.steps += n
-        self.blocks += 1
-        return 1
-
-    def _predict(self, n, time, at=None):
-        self._call(lib.g6x_hermite_predict_device, at or self._at, n, time)
-
-    def _force(self, n, time, at=None):
-        began, nj = clock.perf_counter(), len(self.mass)
-        at = at or self._at
+    def _force_all(self, time):
+        began, n, at = clock.perf_counter(), len(self.mass), self._at_everybody
         self._board.set_time(time)
-        for rows in chunks(n, nj, _CHUNK_PAIRS, _CHUNK_ROWS):
-            k = rows.start
-            targets = nj, rows.stop - k, at.address + k, at.xi + k, at.vi + k
+        for rows in chunks(n, n, _CHUNK_PAIRS, _CHUNK_ROWS):
+            k, none = rows.start, ffi.NULL
+            targets = n, rows.stop - k, at.address + k, at.xi + k, at.vi + k
             sums = at.acc + k, at.jerk + k, at.pot + k
-            none = ffi.NULL
             self._call(lib.g6x_forces_device, *targets, self._eps2, none, *sums, none, none)
         self.force_seconds += clock.perf_counter() - began
 
-    def _advance(self, n, time, *, move):
-        what = lib.G6X_HERMITE_WRITE | (lib.G6X_HERMITE_MOVE if move else 0)
-        if move:  # beforehand: it may be interrupted
-            self._latest = time
-        self.held += self._call(lib.g6x_hermite_correct_device, self._at, n, time, what)
-
     def _send(self):
         own, at, n = self._own, self._at, len(self.mass)
+        self._evolution.ni = 0
         with self._device:
             a2, j6 = own["acc"] / 2, own["jerk"] / 6
             derivatives = cuda_pointer(j6), cuda_pointer(a2)

@@ -43,11 +43,39 @@ class Blocks:
         self.held = 0  # steps that the smallest step kept longer than the criterion asked
         self.force_seconds = 0.0
         self._sent = False  # whether the board has the bodies as they are
+        self._evolution = ffi.new("struct g6x_evolution *", {"eps2": self._eps2, "passes": passes})
         # The error of a force is that of its terms. Their sum without signs is at least pot^2
         # over the mass of the others (Cauchy and Schwarz).
         others = np.maximum(math.fsum(mass) - mass, 0.0)
         rounding = np.full(len(mass), _ROUNDING[precision])
         self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
+
+    def advance(self, target, stop, *, one):
+        """Move blocks that end by `target`, for a while; or one of them, if only `one` is wanted.
+
+        `stop` is a pointer to an int: the block under way is the last if that is not zero. Returns
+        how many blocks were moved, None if the next ends later. Ctrl-C between two calls, and
+        errors, leave every body as it was before a block or after it.
+        """
+        self._ready()
+        self._sent = False
+        e = self._evolution
+        e.t_end, e.most_blocks, e.seconds, e.stop = target, int(one), _SECONDS, stop
+        try:
+            self._evolve(e)
+        finally:
+            moved = self._take_counts()
+        self._sent = True
+        return moved if moved or e.ni else None
+
+    def _take_counts(self):
+        """Add what the calls have done, and return how many blocks that was."""
+        e = self._evolution
+        moved = e.blocks
+        for name in ("blocks", "steps", "held", "force_seconds"):
+            setattr(self, name, getattr(self, name) + getattr(e, name))
+            setattr(e, name, 0)
+        return moved
 
     def _ready(self):
         if not self._board.is_open:  # its id may be another session's by now
@@ -76,7 +104,9 @@ class HostBlocks(Blocks):
         self._hermite.dtmax = largest
         for name, address in self._pointers.items():
             setattr(self._hermite, name, address)
-        self._evolution = ffi.new("struct g6x_evolution *", {"eps2": self._eps2, "passes": passes})
+
+    def _evolve(self, evolution):
+        self._board.check(lib.g6x_hermite_evolve(self._board.cluster, self._hermite, evolution))
 
     def state(self):
         """Copies of the arrays, by name."""
@@ -105,33 +135,6 @@ class HostBlocks(Blocks):
         if smallest == largest:
             return (np.rint(self.t / largest) + 1) * largest
         return self.t + self.dt
-
-    def advance(self, target, stop, *, one):
-        """Move blocks that end by `target`, for a while; or one of them, if only `one` is wanted.
-
-        `stop` is a pointer to an int: the block under way is the last if that is not zero. Returns
-        how many blocks were moved, None if the next ends later. Ctrl-C between two calls, and
-        errors, leave every body as it was before a block or after it.
-        """
-        self._ready()
-        self._sent = False
-        e = self._evolution
-        e.t_end, e.most_blocks, e.seconds, e.stop = target, int(one), _SECONDS, stop
-        try:
-            self._board.check(lib.g6x_hermite_evolve(self._board.cluster, self._hermite, e))
-        finally:
-            moved = self._take_counts()
-        self._sent = True
-        return moved if moved or e.ni else None
-
-    def _take_counts(self):
-        """Add what the calls have done, and return how many blocks that was."""
-        e = self._evolution
-        moved = e.blocks
-        for name in ("blocks", "steps", "held", "force_seconds"):
-            setattr(self, name, getattr(self, name) + getattr(e, name))
-            setattr(e, name, 0)
-        return moved
 
     def start(self, eta_start):
         """Take forces at time 0 and choose the first steps.

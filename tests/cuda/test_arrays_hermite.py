@@ -2,6 +2,7 @@
 integration with bodies on the host and forces of the device, and files that either reads.
 """
 
+import ctypes
 import sys
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 
 import backends
 import fake_arrays
-from fake_device import fail
+from fake_device import driver, fail
 from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
 from grape6py._lib.library import ffi, lib
+from grape6py.integrators import hermite_steps
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
 
@@ -24,6 +26,13 @@ def on_gpu(call, *arguments, **options):
     cluster = call(*arguments, **options)
     assert isinstance(cluster._blocks, DeviceBlocks)
     return cluster
+
+
+def calls_of_driver():
+    """Letters of what was asked of the fake driver since the last time: see fake_gpu.cc."""
+    call = driver().fake_gpu_calls
+    call.restype = ctypes.c_char_p
+    return call().decode()
 
 
 @pytest.fixture
@@ -112,20 +121,22 @@ def test_files_are_read_by_either(cupy, on_host, tmp_path):
             assert_equal(cluster, host)
 
 
-@pytest.mark.parametrize("call", ["_predict", "_force", "_advance"])
-def test_an_interrupted_block_does_no_harm(cupy, monkeypatch, call):
-    broken, whole = (on_gpu(Hermite, *plummer(100, 6), eps=0.04, passes=2) for _ in range(2))
-    done, calls = getattr(broken._blocks, call), []
+@pytest.mark.parametrize("passes", [1, 2])
+def test_an_interruption_between_two_calls_does_no_harm(cupy, monkeypatch, passes):
+    broken, whole = (on_gpu(Hermite, *plummer(100, 6), eps=0.04, passes=passes) for _ in range(2))
+    done, calls = broken._blocks.advance, []
+    monkeypatch.setattr(hermite_steps, "_SECONDS", 1e-9)
 
     def interrupted(*arguments, **options):
         calls.append(1)
         if len(calls) == 6:
             raise KeyboardInterrupt
-        done(*arguments, **options)
+        moved = done(*arguments, **options)
         if len(calls) == 11:
             raise KeyboardInterrupt
+        return moved
 
-    monkeypatch.setattr(broken._blocks, call, interrupted)
+    monkeypatch.setattr(broken._blocks, "advance", interrupted)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             broken.evolve(0.1)
@@ -133,6 +144,31 @@ def test_an_interrupted_block_does_no_harm(cupy, monkeypatch, call):
     whole.evolve(0.1)
     assert np.array_equal(broken.pos, whole.pos)
     assert np.array_equal(broken.state()["dt"], whole.state()["dt"])
+    assert broken.blocks == whole.blocks
+
+
+def test_a_block_of_few_bodies_takes_two_launches_or_three_and_no_copy(cupy):
+    cluster = on_gpu(Hermite, *plummer(N, 6), eps=0.04)
+    cluster.evolve(0.01)
+    calls_of_driver()
+    before = cluster.blocks
+    cluster.evolve(0.1)
+    calls, blocks = calls_of_driver(), cluster.blocks - before
+    assert blocks > 30
+    assert 2 * blocks <= calls.count("l") <= 2.5 * blocks  # some predict by a launch of their own
+    assert not set(calls) & set("iow")
+
+
+@pytest.mark.backends("cuda gpu")
+def test_close_pairs_are_summed_as_ever(cupy, on_host):
+    """What the device leaves to the host is no block in turn."""
+    mass, pos, vel = plummer(N, 6)
+    pos[:40:2] = pos[1:40:2] + 1e-13
+    vel[:40:2] = vel[1:40:2]
+    clusters = [make(Hermite, mass, pos, vel, eps=1e-3) for make in (on_gpu, on_host)]
+    for cluster in clusters:
+        cluster.evolve(0.02)
+    assert_equal(*clusters)
 
 
 # ---- GPUs that fail -------------------------------------------------------------------

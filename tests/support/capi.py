@@ -138,6 +138,8 @@ class Session:
     def __init__(self, cluster, precision="grape", isa=None, threads=None):
         self.cluster = cluster
         assert call("g6_open", cluster) == 0
+        if chosen_environment.get("GRAPE6_BACKEND") == "auto":
+            call("g6x_prepare", cluster, 0, 0)  # on the GPU from the start
         self.set_int("G6X_PRECISION", MODES[precision])
         if isa is not None and self.set_int("G6X_ISA", ISAS[isa], check=False) != 0:
             tools.skip(f"this machine lacks {isa}")

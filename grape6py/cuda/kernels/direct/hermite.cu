@@ -124,3 +124,162 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     job.mass_out[row] = job.mass[p];
     job.time_out[row] = job.time;
 }
+
+/* ---- all of it, for few particles ------------------------------------------------------- */
+
+DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], double jerk[3],
+                       double *pot)
+{
+    const double *sum = job.sum + row;
+    for (int k = 0; k < 3; k++) {
+        acc[k] = sum[(SUM_AX + k) * job.stride];
+        jerk[k] = sum[(SUM_JX + k) * job.stride];
+    }
+    *pot = sum[SUM_POT * job.stride];
+}
+
+/* Whether all sums of the block are there, and are numbers. 256 threads. */
+DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
+{
+    __shared__ int odd;
+    if (threadIdx.x == 0) odd = job.rows && *job.left_count != 0;
+    __syncthreads();
+    for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
+        double acc[3], jerk[3], pot;
+        sums_of(job, row, acc, jerk, &pot);
+        if (!are_numbers(acc) || !are_numbers(jerk) || !is_number(pot)) odd = 1;
+    }
+    __syncthreads();
+    return !odd;
+}
+
+/* Moves the particles of the block; false if one has left the numbers. */
+DEVICE_FN bool move_block(const struct cuda_turn_job &job)
+{
+    __shared__ int held, invalid;
+    if (threadIdx.x == 0) held = 0, invalid = CUDA_NO_ROW;
+    __syncthreads();
+    for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
+        const int p = job.address[row];
+        double acc[3], jerk[3], pot, x[3], v[3];
+        sums_of(job, row, acc, jerk, &pot);
+        const double noise = job.rounding ? job.rounding[p] * (pot * pot) : -1.0;
+        if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, noise, x, v))
+            atomicAdd(&held, 1);
+        if (!are_numbers(x) || !are_numbers(v) || !is_number(job.mass[p])) atomicMin(&invalid, row);
+        for (int k = 0; k < 3; k++) {
+            job.xi[row][k] = x[k];
+            job.vi[row][k] = v[k];
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) job.notes->held = held, job.notes->invalid = invalid;
+    return invalid == CUDA_NO_ROW;
+}
+
+/* The block as j particles: to their slots, and to the host. */
+DEVICE_FN void write_block(const struct cuda_turn_job &job)
+{
+    const double none[3] = {0.0, 0.0, 0.0};
+    for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
+        const int p = job.address[row];
+        struct cuda_sent *sent = &job.sent[row];
+        double acc[3], jerk[3], pot;
+        union record r;
+        sums_of(job, row, acc, jerk, &pot);
+        for (int k = 0; k < 3; k++) {
+            r.body.x[k] = job.xi[row][k];
+            r.body.v[k] = job.vi[row][k];
+            r.body.a2[k] = acc[k] / 2.0;
+            r.body.j6[k] = jerk[k] / 6.0;
+            sent->k18[k] = 0.0;
+        }
+        r.body.mass = job.mass[p];
+        r.body.time = job.time;
+        r.body.index = p;
+        r.body.state = SLOT_SET;
+        r.body.unused = 0.0;
+        store_particle(job.store, p, &r, none);
+        sent->body = r.body;
+        sent->address = p;
+    }
+}
+
+/* The particles whose steps end first, ascending, to job.address; their number. */
+DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
+{
+    __shared__ double shared[256];
+    __shared__ int of_warp[8];
+    const int t = (int)threadIdx.x;
+    double least = from_bits((uint64_t)0x7ff << 52);
+    for (int p = t; p < job.n; p += 256) {
+        const double end = hermite_step_end(job.state.t[p], job.state.dt[p], job.common);
+        if (end < least) least = end;
+    }
+    *time = least = least_of_block(least, shared);
+    int count = 0;
+    for (int base = 0; base < job.n; base += 256) {
+        const int p = base + t;
+        const bool is_next =
+            p < job.n && hermite_step_end(job.state.t[p], job.state.dt[p], job.common) == least;
+        const unsigned bits = __ballot_sync(0xffffffffu, is_next);
+        __syncthreads();
+        if (t % 32 == 0) of_warp[t / 32] = __popc(bits);
+        __syncthreads();
+        int to = count + __popc(bits & ((1u << t % 32) - 1));
+        for (int w = 0; w < 8; w++) {
+            if (w < t / 32) to += of_warp[w];
+            count += of_warp[w];
+        }
+        if (is_next) job.address[to] = p;
+    }
+    __syncthreads();
+    return count;
+}
+
+/* The next block predicted, as i particles too; false if one is no number. */
+DEVICE_FN bool predict_block(const struct cuda_turn_job &job, int count, double time)
+{
+    __shared__ int odd;
+    if (threadIdx.x == 0) odd = 0;
+    __syncthreads();
+    for (int row = (int)threadIdx.x; row < count; row += 256) {
+        const int p = job.address[row];
+        struct cuda_target *to = &job.targets[row];
+        double x[3], v[3];
+        hermite_predict_one(&job.state, p, time, x, v);
+        if (!are_numbers(x) || !are_numbers(v)) odd = 1;
+        for (int k = 0; k < 3; k++) {
+            job.xi[row][k] = to->x[k] = x[k];
+            job.vi[row][k] = to->v[k] = v[k];
+        }
+        to->eps2 = job.eps2;
+        to->index = p;
+        to->invalid = 0;
+    }
+    __syncthreads();
+    return !odd;
+}
+
+KERNEL(turn, struct cuda_turn_job, 256, 1)
+{
+    struct cuda_notes *notes = job.notes;
+    bool complete = is_complete(job);
+    bool valid = complete && move_block(job);
+    double time = 0.0;
+    int count = 0;
+    if (valid) {
+        write_block(job);
+        __syncthreads();
+        count = find_next(job, &time);
+        valid = predict_block(job, count, time);
+    }
+    if (threadIdx.x == 0) {
+        notes->incomplete = !complete;
+        notes->count = valid ? count : 0;
+        notes->time = time;
+    }
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 0) *(volatile unsigned long long *)&notes->step = job.step;
+}

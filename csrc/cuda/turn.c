@@ -1,0 +1,80 @@
+/* turn.c - see turn.h. */
+#include "cuda/turn.h"
+
+#include <string.h>
+
+#include "cuda/arrays.h"
+#include "cuda/force.h"
+#include "cuda/jparticles.h"
+#include "g6lib.h"
+
+/* The device's slots must have what the j memory has, and its arrays space for everybody: what lies
+ * in them stays from launch to launch. */
+int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h, void *stream)
+{
+    struct fault quiet = {.quiet = 1};
+    const struct fresh *list = cuda_fresh(c, j);
+    if (h->n < 1 || h->n > CUDA_TURN_MOST || c->memory != j || c->slots < j->capacity ||
+        list->lost || list->count || list->first < list->end)
+        return 0;
+    c->targets = (struct targets){.on_device = 1};
+    return !cuda_device_wait_for_caller(c, stream, &quiet) && !cuda_jparticles_flush(c, &quiet) &&
+           !cuda_sum_clean_up(c, &quiet) && !cuda_device_clear_notes(c, &quiet) &&
+           !cuda_iparticles_reserve(c, h->n, &quiet) && !cuda_results_reserve(c, h->n, &quiet);
+}
+
+static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
+                                   const struct device_turn *turn)
+{
+    return (struct cuda_turn_job){
+        .state = {h->t, h->dt, h->x, h->v, h->a, h->j},
+        .rule = {h->eta, h->dtmin, h->dtmax},
+        .common = h->dtmin == h->dtmax ? h->dtmax : 0.0,
+        .time = turn->time,
+        .n = h->n,
+        .rows = turn->ni,
+        .mass = h->mass,
+        .rounding = h->rounding,
+        .address = h->address,
+        .xi = h->xi,
+        .vi = h->vi,
+        .sum = cuda_results_in(c, &c->device_results).sum,
+        .stride = c->stride,
+        .left_count = cuda_pointer(&c->left_count),
+        .store = cuda_jparticles_store(c),
+        .sent = cuda_pointer(&c->sent),
+        .targets = cuda_pointer(&c->device_targets),
+        .eps2 = turn->eps2,
+        .notes = cuda_notes(c),
+        .step = ++c->turns,
+    };
+}
+
+int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h,
+                  struct device_turn *turn, struct fault *f)
+{
+    struct cuda_turn_job job = job_of(c, h, turn);
+    const struct cuda_notes *notes = job.notes;
+    int code = c->busy > 1 ? cuda_device_idle(c, "sum", f) : 0;
+    c->unread = 1;
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, f);
+    if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "turn", f);
+    if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, f); /* they are there */
+    if (code) return code;
+    c->unread = 0;
+    turn->incomplete = notes->incomplete;
+    turn->invalid =
+        turn->ni && !turn->incomplete && notes->invalid != CUDA_NO_ROW ? notes->invalid : -1;
+    turn->held = notes->held;
+    turn->next = notes->time;
+    turn->next_ni = notes->count;
+    if (!turn->ni || turn->incomplete || turn->invalid >= 0) return 0;
+    return cuda_arrays_j_mirror(c, j, job.sent, turn->ni, f);
+}
+
+int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct fault *f)
+{
+    c->turn_eps2 = eps2;
+    const struct targets targets = {.ni = ni, .eps2 = &c->turn_eps2, .on_device = 1};
+    return cuda_force_start(c, u, &targets, 0, 1, f);
+}
