@@ -120,6 +120,13 @@ static int cores(void)
 
 int options_threads(int asked) { return asked ? asked : cores(); }
 
+int options_threads_for(int64_t worth, int asked)
+{
+    if (worth <= 1) return 1;
+    const int most = options_threads(asked);
+    return worth < most ? (int)worth : most;
+}
+
 /* ---- by key ------------------------------------------------------------------------- */
 
 /* The option of a key with a whole number, or with a real one; NULL if there is none. */

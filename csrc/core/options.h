@@ -76,3 +76,5 @@ int options_get_double(const struct options *o, int key, double *value);
 
 /* Threads of a force call: as many as asked for, or as the affinity mask allows. */
 int options_threads(int asked);
+/* The same for work that is worth so many: of little the system is not asked. */
+int options_threads_for(int64_t worth, int asked);

@@ -9,23 +9,26 @@
 /* Beyond, there is no origin: differences might overflow. */
 #define FARTHEST 0x1p900
 
-/* Sorts a few numbers. */
-static void sort(double *a, int n)
+/* The one that would be in the middle if they were sorted (Hoare 1961, algorithm 65: find). */
+static double median(const double *numbers, int n)
 {
-    for (int i = 1; i < n; i++) {
-        const double moved = a[i];
-        int k = i;
-        for (; k && a[k - 1] > moved; k--) a[k] = a[k - 1];
-        a[k] = moved;
+    double a[ORIGIN_SAMPLE];
+    memcpy(a, numbers, (size_t)n * sizeof *a);
+    for (int low = 0, high = n - 1; low < high;) {
+        const double pivot = a[low + (high - low) / 2];
+        int i = low, k = high;
+        while (i <= k) {
+            while (a[i] < pivot) i++;
+            while (a[k] > pivot) k--;
+            if (i > k) break;
+            const double other = a[i];
+            a[i++] = a[k];
+            a[k--] = other;
+        }
+        if (k < n / 2) low = i;
+        if (i > n / 2) high = k;
     }
-}
-
-static double median(const double *a, int n)
-{
-    double sorted[ORIGIN_SAMPLE];
-    memcpy(sorted, a, (size_t)n * sizeof *a);
-    sort(sorted, n);
-    return sorted[n / 2];
+    return a[n / 2];
 }
 
 int origin_choose(const double (*sample)[3], int n, double origin[3])
@@ -36,7 +39,10 @@ int origin_choose(const double (*sample)[3], int n, double origin[3])
         for (int i = 0; i < n; i++) a[i] = sample[i][k];
         middle[k] = n ? median(a, n) : 0.0;
         if (!(fabs(middle[k]) < FARTHEST)) middle[k] = 0.0;
-        for (int i = 0; i < n; i++) distance[i] = fmax(distance[i], fabs(a[i] - middle[k]));
+        for (int i = 0; i < n; i++) {
+            const double d = fabs(a[i] - middle[k]);
+            if (d > distance[i]) distance[i] = d;
+        }
     }
     const double size = n ? median(distance, n) : 0.0; /* of the inner half */
     for (int k = 0; k < 3; k++) origin[k] = 0.0;

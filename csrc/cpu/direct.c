@@ -27,7 +27,7 @@ const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode)
 
 struct direct {
     const struct direct_kernel *kernel;
-    int isa, mode, threads;
+    int isa, mode, threads; /* threads as asked for, 0: all */
 
     int64_t slots; /* capacity for j particles */
     void *rows;
@@ -99,7 +99,7 @@ static int choose(struct direct *d, const struct options *o, struct fault *f)
     }
     d->mode = o->precision;
     d->isa = o->isa;
-    d->threads = options_threads(o->threads);
+    d->threads = o->threads;
     return 0;
 }
 
@@ -249,7 +249,7 @@ static int direct_set_j(void *state, const struct upload *u, struct fault *f)
     for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
     const int64_t worth = stale / CHUNKS_WORTH_A_THREAD + 1;
     t.count = ceil_div(t.blocks, t.j_step);
-    if (stale) threads_run(worth < d->threads ? (int)worth : d->threads, pack_tasks, &t);
+    if (stale) threads_run(options_threads_for(worth, d->threads), pack_tasks, &t);
     return 0;
 }
 
@@ -350,7 +350,7 @@ static void compute(struct direct *d, unsigned want)
     d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
     t.nearest = d->job.nearest ? d->nearest : NULL;
     const int64_t worth = d->job.nj * d->job.ni / PAIRS_WORTH_A_THREAD + 1;
-    const int threads = worth < d->threads ? (int)worth : d->threads;
+    const int threads = options_threads_for(worth, d->threads);
     if (t.blocks && d->job.ni) cut(&t, threads);
     for (int i = 0; i < d->job.ni; i++) {
         if (d->job.shared || !t.blocks) partial_clear(&d->rows_of_i[i]);
@@ -392,8 +392,8 @@ static int direct_neighbours(void *state, int first, int count, const double *h2
                              struct neighbour_lists *lists, struct fault *f)
 {
     struct direct *d = state;
-    return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, d->threads, first, count, h2, lists,
-                                 f);
+    return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, options_threads(d->threads), first,
+                                 count, h2, lists, f);
 }
 
 static int64_t direct_coincidences(void *state)

@@ -103,7 +103,9 @@ static void write_file(void)
 /* ---- measuring --------------------------------------------------------------------------- */
 
 /* Bodies on a lattice, in j memory and as i particles. */
-enum { MOST_BODIES = 131072, TARGETS = 4096, TAKES = 5 };
+enum { MOST_BODIES = 131072, TARGETS = 2048 };
+/* What a session adds to a call of its backend. */
+static const double SESSION_CALL = 1e-6;
 
 struct trial {
     const struct backend *backend;
@@ -148,7 +150,7 @@ static void end(struct trial *t)
 }
 
 /* Seconds of a force call, the shortest of some; 0 if it fails. `moves`: each at a new time. */
-static double call(struct trial *t, int ni, int nj, int moves)
+static double call(struct trial *t, int ni, int nj, int moves, int takes)
 {
     const struct targets targets = {.ni = ni,
                                     .index = t->index,
@@ -156,7 +158,7 @@ static double call(struct trial *t, int ni, int nj, int moves)
                                     .v = (const double (*)[3])t->v,
                                     .eps2 = t->eps2};
     double least = 0.0;
-    for (int take = 0; take < TAKES; take++) {
+    for (int take = 0; take < takes; take++) {
         const double start = now();
         struct results results;
         t->time += moves ? 0x1p-20 : 0.0;
@@ -177,29 +179,30 @@ static double positive(double a, double least) { return a > least ? a : least; }
 
 static void measure_cpu(void)
 {
-    enum { NJ = 4096, FEW = 64, SOME = 32 };
+    enum { NJ = 4096, FEW = 64, SOME = 32, TAKES = 5 };
     struct options o = *options_initial_values();
     const int threads = options_threads(o.threads);
     o.threads = 1;
     struct trial *t = begin(&cpu_direct_backend, &o, NJ);
     if (!t) return;
-    known.cpu_call = positive(call(t, 1, FEW, 0), 1e-7);
-    const double some = call(t, SOME, NJ, 0);
-    known.cpu_pair = positive((some - known.cpu_call) / (SOME * NJ), 1e-12);
-    known.cpu_j = positive((call(t, SOME, NJ, 1) - some) / NJ, 1e-12);
+    known.cpu_call = positive(SESSION_CALL + call(t, 1, FEW, 0, TAKES), 1e-7);
+    const double some = call(t, SOME, NJ, 0, TAKES);
+    known.cpu_pair = positive(some / (SOME * NJ), 1e-12);
+    known.cpu_j = positive((call(t, SOME, NJ, 1, TAKES) - some) / NJ, 1e-12);
     t->options.threads = threads;
-    const double gain = known.cpu_pair * NJ * TARGETS / positive(call(t, TARGETS, NJ, 0), 1e-9);
+    const double gain =
+        known.cpu_pair * NJ * TARGETS / positive(call(t, TARGETS, NJ, 0, TAKES), 1e-9);
     known.cpu_thread = threads > 1 ? positive((gain - 1.0) / (threads - 1), 0.05) : 0.5;
     end(t);
 }
 
 static void measure_gpu(const struct backend *gpu, const struct options *o)
 {
-    enum { FEW = 1024, NI = 48 };
+    enum { FEW = 1024, NI = 48, TAKES = 32 };
     struct trial *t = begin(gpu, o, MOST_BODIES);
     if (!t) return;
-    const double few = call(t, NI, FEW, 0), many = call(t, NI, MOST_BODIES, 0);
-    known.gpu_call = few;
+    const double few = call(t, NI, FEW, 0, TAKES), many = call(t, NI, MOST_BODIES, 0, TAKES);
+    known.gpu_call = few > 0.0 ? SESSION_CALL + few : 0.0;
     known.gpu_pair =
         few > 0.0 && many > few ? (many - few) / ((double)NI * (MOST_BODIES - FEW)) : 0.0;
     end(t);

@@ -101,10 +101,8 @@ static void task(void *outputs)
 
 static int copiers(const struct session *s, int rows)
 {
-    const int cores = options_threads(s->options.threads);
-    const int worth = rows / ROWS_WORTH_A_THREAD,
-              most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
-    return worth < most ? worth : most; /* 0 is as 1 */
+    const int worth = rows / ROWS_WORTH_A_THREAD;
+    return options_threads_for(worth < MOST_COPIERS ? worth : MOST_COPIERS, s->options.threads);
 }
 
 void session_output_rows(struct session *s, struct outputs *o, int first, int end)
