@@ -15,6 +15,7 @@
 #include "core/backend_device.h"
 #include "core/device.h"
 #include "core/walks.h"
+#include "cuda/wait.h"
 #include "shared/cuda_args.h"
 
 /* The kernels of kernels/direct: KERNEL_<first> is <second> there. Of sums there is one without and
@@ -102,9 +103,9 @@ struct cuda {
     int64_t coincident;       /* pairs at one place that they met */
     int settled;              /* rows are in `rows`, and whatever was left to the host is done */
     unsigned long long step;
-    int64_t launched_at;              /* clock of wait.h */
-    double pair_time[NMODE][NKERNEL]; /* what sums by a kernel have taken: wait.h */
-    int sum_kernel;                   /* that of the last launch */
+    int64_t launched_at;                   /* clock of wait.h */
+    struct cuda_pace pace[NMODE][NKERNEL]; /* of sums by a kernel: wait.h */
+    int sum_kernel;                        /* that of the last launch */
     int launch_end[NOTED_LAUNCHES],
         launches; /* of the call's first launches: the rows up to there */
     struct cuda_memory pinned_targets, device_targets, results, device_results;

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cuda/wait.h"
 #include "util/memory.h"
 
 enum { SMALLEST_LEFT = 65536 }; /* pairs of row and block that are left to the host */

@@ -4,7 +4,6 @@
 
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
-#include "cuda/wait.h"
 #include "shared/neighbour.h"
 
 /* Behind the results in pinned memory, per tile: the flag, the number of rows and blocks left to
@@ -160,9 +159,9 @@ static double pairs_of(const struct cuda *c, int count)
 
 int cuda_results_wait(struct cuda *c, int count, struct fault *f)
 {
-    double *pair_time = &c->pair_time[c->mode][c->sum_kernel];
+    struct cuda_pace *pace = &c->pace[c->mode][c->sum_kernel];
     const double pairs = pairs_of(c, count);
-    struct cuda_wait w = cuda_wait_for_sum(*pair_time, c->launched_at, pairs);
+    struct cuda_wait w = cuda_wait_for_sum(pace, c->launched_at, pairs);
     for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
         const int code = wait_for(c, flags_of(c) + c->tiles_there, c->step, &w, "sum", f);
         if (code) return code;
@@ -170,7 +169,7 @@ int cuda_results_wait(struct cuda *c, int count, struct fault *f)
         c->coincident += coincident_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);
-    if (pairs > 0.0) *pair_time = cuda_wait_learned(*pair_time, &w, c->launched_at, pairs);
+    if (pairs > 0.0) cuda_wait_learn(pace, &w, c->launched_at, pairs);
     if (count == c->targets.ni) c->unread = 0;
     return 0;
 }

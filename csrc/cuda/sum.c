@@ -3,7 +3,6 @@
 
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
-#include "cuda/wait.h"
 
 enum {
     FIRST_PIECE = 1024, /* i particles of the first of several launches: the next are copied */
@@ -128,6 +127,7 @@ static int sum(struct cuda *c, int stream, int first, int count, struct fault *f
     if (stream) code = follow(c, stream, f);
     c->sum_kernel = kernel;
     if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, f);
+    if (!first) c->launched_at = cuda_wait_now();
     if (!code && job.predicts) cuda_jparticles_has_predicted(c);
     return code;
 }
@@ -174,7 +174,6 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     c->tiles_there = 0;
     c->any_left = 0;
     c->coincident = 0;
-    c->launched_at = cuda_wait_now();
     c->launches = 0;
     if (ni && (cuda_iparticles_are_in_job(c) || c->targets.on_device))
         code = launch_all(c, f);

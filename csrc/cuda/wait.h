@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+/* What sums of a kind have taken: nanoseconds for each pair. The lesser of the last two times,
+ * since one alone may be that of a first launch or of a device that others use; 0 if not known. */
+struct cuda_pace {
+    double last, least;
+};
+
 /* One wait. Until `sure` the work cannot be over; 0 if nothing is known. */
 struct cuda_wait {
     int64_t sure, spin_end;
@@ -15,8 +21,8 @@ int64_t cuda_wait_now(void);
 /* To be called while the work is not over. */
 void cuda_wait_moment(struct cuda_wait *w);
 
-/* What sums of a kind have taken: nanoseconds for each pair, 0 if there was none. */
-struct cuda_wait cuda_wait_for_sum(double pair_time, int64_t launched, double pairs);
-/* The same when the sum is over, for which w has waited. */
-double cuda_wait_learned(double pair_time, const struct cuda_wait *w, int64_t launched,
-                         double pairs);
+/* The wait for a sum of so many pairs that was launched then, */
+struct cuda_wait cuda_wait_for_sum(const struct cuda_pace *pace, int64_t launched, double pairs);
+/* and what it tells when that is over. */
+void cuda_wait_learn(struct cuda_pace *pace, const struct cuda_wait *w, int64_t launched,
+                     double pairs);

@@ -15,6 +15,8 @@
  * 1024 bodies; more of them take hardly more), or as long again as the process has computed. */
 enum { STEPS = 165, PAIRS_A_THREAD = 8192, J_A_THREAD = 2048 };
 
+static const double BLOCK_ROOTS = 1.5; /* of N, in a block: 57 of 1024, 134 of 16384 */
+
 static _Atomic int64_t rows_before; /* i particles of this process's sessions that are through */
 static _Atomic int gpu_is_open;     /* a session of it has had one */
 
@@ -86,12 +88,6 @@ int session_choice_open(struct session *s, struct fault *f)
 
 /* ---- costs of a run ---------------------------------------------------------------------- */
 
-static double threads_worth(const struct costs *c, double most, double worth)
-{
-    const double threads = worth + 1.0 < most ? worth + 1.0 : most;
-    return 1.0 + (threads - 1.0) * c->cpu_thread;
-}
-
 struct estimate {
     double cpu, gpu, start;
 };
@@ -102,9 +98,12 @@ static struct estimate estimate(double ni, double nj, int threads, int64_t rows)
     const double pairs = ni * nj, most = options_threads(threads);
     const double least = STEPS * nj, calls = (least > (double)rows ? least : (double)rows) / ni;
     struct estimate e = {.start = atomic_load(&gpu_is_open) ? 0.0 : c.gpu_start};
-    e.cpu =
-        calls * (c.cpu_call + pairs * c.cpu_pair / threads_worth(&c, most, pairs / PAIRS_A_THREAD) +
-                 nj * c.cpu_j / threads_worth(&c, most, nj / J_A_THREAD));
+    /* J particles are predicted once a block, which has about so many i particles. */
+    const double block = BLOCK_ROOTS * sqrt(nj), predictions = ni < block ? ni / block : 1.0;
+    const double fork = most > 1.0 && pairs > PAIRS_A_THREAD ? c.cpu_fork : 0.0;
+    e.cpu = calls * (c.cpu_call + fork +
+                     pairs * c.cpu_pair / session_costs_threads(&c, most, pairs / PAIRS_A_THREAD) +
+                     predictions * nj * c.cpu_j / session_costs_threads(&c, most, nj / J_A_THREAD));
     e.gpu = e.start + calls * (c.gpu_call + pairs * c.gpu_pair);
     return e;
 }

@@ -29,8 +29,8 @@ static int was_read;
 static const struct {
     const char *name;
     size_t at;
-} FIELDS[] = {FIELD(cpu_call),  FIELD(cpu_pair), FIELD(cpu_j),   FIELD(cpu_thread),
-              FIELD(gpu_start), FIELD(gpu_call), FIELD(gpu_pair)};
+} FIELDS[] = {FIELD(cpu_call),   FIELD(cpu_pair),  FIELD(cpu_j),    FIELD(cpu_fork),
+              FIELD(cpu_thread), FIELD(gpu_start), FIELD(gpu_call), FIELD(gpu_pair)};
 enum { NFIELD = sizeof FIELDS / sizeof *FIELDS };
 
 static double *field_of(struct costs *c, int k)
@@ -177,9 +177,15 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
 
 static double positive(double a, double least) { return a > least ? a : least; }
 
+double session_costs_threads(const struct costs *c, double most, double worth)
+{
+    const double threads = worth + 1.0 < most ? worth + 1.0 : most;
+    return 1.0 + (threads - 1.0) * c->cpu_thread;
+}
+
 static void measure_cpu(void)
 {
-    enum { NJ = 4096, FEW = 64, SOME = 32, TAKES = 5 };
+    enum { NJ = 4096, FEW = 64, SOME = 32, SHARED = 16, TAKES = 5 };
     struct options o = *options_initial_values();
     const int threads = options_threads(o.threads);
     o.threads = 1;
@@ -192,7 +198,11 @@ static void measure_cpu(void)
     t->options.threads = threads;
     const double gain =
         known.cpu_pair * NJ * TARGETS / positive(call(t, TARGETS, NJ, 0, TAKES), 1e-9);
-    known.cpu_thread = threads > 1 ? positive((gain - 1.0) / (threads - 1), 0.05) : 0.5;
+    known.cpu_thread = threads > 1 ? positive((gain - 1.0) / (threads - 1), 0.3) : 0.5;
+    const double shared = call(t, SHARED, NJ, 0, TAKES),
+                 alone = known.cpu_pair * SHARED * NJ /
+                         session_costs_threads(&known, threads, SHARED * NJ / 8192);
+    known.cpu_fork = positive(shared - alone, 1e-7);
     end(t);
 }
 
