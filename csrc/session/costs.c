@@ -211,7 +211,7 @@ static void measure_gpu(const struct backend *gpu, const struct options *o)
     enum { FEW = 1024, NI = 48, TAKES = 32 };
     struct trial *t = begin(gpu, o, MOST_BODIES);
     if (!t) return;
-    const double few = call(t, NI, FEW, 0, TAKES), many = call(t, NI, MOST_BODIES, 0, TAKES);
+    const double few = call(t, NI, FEW, 1, TAKES), many = call(t, NI, MOST_BODIES, 1, TAKES);
     known.gpu_call = few > 0.0 ? SESSION_CALL + few : 0.0;
     known.gpu_pair =
         few > 0.0 && many > few ? (many - few) / ((double)NI * (MOST_BODIES - FEW)) : 0.0;

@@ -6,29 +6,24 @@
 #include "session/force.h"
 #include "simd/dispatch.h"
 
-/* Words of a row: what it is, its tops, and its limbs; docs/reproducibility.md. */
-enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_END = 27 };
+/* Words of a row: what it is, its tops, its limbs, and who summed; docs/reproducibility.md. */
+enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_MAKER = 27 };
 enum { PARTIAL_VERSION = 2 };
 static const long long LARGEST_LIMB = 1ll << 62;
 
-/* What the bits of a sum depend on besides the particles: backend, instruction set and mode; and
- * whether there is a jerk. */
-static long long kind_of(const struct session *s)
+static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
+
+/* What the bits of a sum depend on besides the particles: backend, instruction set and mode. */
+static long long maker_of(const struct session *s)
 {
     static const struct backend *const BACKENDS[] = {&cpu_direct_backend, &cuda_backend,
                                                      &tree_backend_cpu, &tree_backend_cuda};
-    const struct force_call *c = &s->call;
+    const int on_gpu = (s->backend->capabilities & CAN_DEVICE_POINTERS) != 0;
     long long number = 0;
     while (BACKENDS[number] != s->backend) number++;
-    const int on_gpu = (s->backend->capabilities & CAN_DEVICE_POINTERS) != 0;
-    const long long isa = on_gpu ? 0 : simd_dispatch(s->options.isa);
-    return ((PARTIAL_VERSION * 256 + limbs_of(c->precision) * 16 + c->jerk) << 24) | number << 16 |
-           isa << 8 | c->precision;
+    return (number + 1) << 16 | (long long)(on_gpu ? 0 : simd_dispatch(s->options.isa)) << 8 |
+           s->call.precision;
 }
-
-static long long head_of(long long kind) { return kind >> 24; }
-static int limbs_in(long long kind) { return (int)(head_of(kind) / 16 % 16); }
-static int jerk_in(long long kind) { return (int)(head_of(kind) % 16); }
 
 static void to_words(const struct partial_row *row, long long *w)
 {
@@ -46,14 +41,13 @@ static void from_words(const long long *w, struct partial_row *row)
 
 static int is_row(const long long *w)
 {
-    const long long kind = w[WORD_KIND], limbs = limbs_in(kind);
-    if (head_of(kind) / 256 != PARTIAL_VERSION || limbs < 2 || limbs > MAX_LIMBS ||
-        jerk_in(kind) > 1)
-        return 0;
+    const long long kind = w[WORD_KIND], limbs = kind / 16 % 16;
+    if (kind / 256 != PARTIAL_VERSION || limbs < 2 || limbs > MAX_LIMBS || kind % 16 > 1) return 0;
     if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
     for (int k = 0; k < NWINDOW; k++)
         if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
-    for (int k = WORD_LIMB; k < WORD_END; k++) /* more than sums of 2^22 blocks: two may overflow */
+    for (int k = WORD_LIMB; k < WORD_MAKER;
+         k++) /* more than sums of 2^22 blocks: two may overflow */
         if (w[k] <= -LARGEST_LIMB || w[k] >= LARGEST_LIMB) return 0;
     return 1;
 }
@@ -84,11 +78,12 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     if (code && !c->code && !session_force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->fault);
     if (code) return code;
-    const long long scale = word_of(&s->call.scale), kind = kind_of(s);
+    const long long scale = word_of(&s->call.scale), maker = maker_of(s);
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
-        w[WORD_KIND] = kind;
+        w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
+        w[WORD_MAKER] = maker;
         w[WORD_SCALE] = scale;
         to_words(&rows[c->first + i], w);
         if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
@@ -103,7 +98,7 @@ int session_partial_words_add(int ni, long long *sum, const long long *words, st
         const long long *b = words + (size_t)i * G6X_PARTIAL_WORDS;
         struct partial_row row, other;
         if (!is_row(a) || !is_row(b) || a[WORD_KIND] != b[WORD_KIND] ||
-            a[WORD_SCALE] != b[WORD_SCALE])
+            a[WORD_SCALE] != b[WORD_SCALE] || a[WORD_MAKER] != b[WORD_MAKER])
             return error_set(
                 f, G6X_E_ARGUMENT,
                 "g6x_add_partial: row %d: not a partial sum, or made with another "
@@ -112,7 +107,7 @@ int session_partial_words_add(int ni, long long *sum, const long long *words, st
                 i);
         from_words(a, &row);
         from_words(b, &other);
-        partial_merge(&row, &other, limbs_in(a[WORD_KIND]));
+        partial_merge(&row, &other, (int)(a[WORD_KIND] / 16 % 16));
         to_words(&row, a);
     }
     return 0;
@@ -132,7 +127,7 @@ int session_partial_words_force(int ni, const long long *words, double (*acc)[3]
         }
         from_words(w, &row);
         partial_value(&row, sum);
-        if (!session_output_fit(sum, jerk_in(w[WORD_KIND])) && out_of_range < 0) out_of_range = i;
+        if (!session_output_fit(sum, w[WORD_KIND] & 1) && out_of_range < 0) out_of_range = i;
         memcpy(acc[i], sum + SUM_AX, sizeof acc[i]);
         memcpy(jerk[i], sum + SUM_JX, sizeof jerk[i]);
         pot[i] = 0.0 - sum[SUM_POT];

@@ -1,6 +1,6 @@
 """A CUDA device as all sessions on it share it: its context, streams, memory and kernels.
 
-All of it comes from ``cupy_backends``, CuPy's binding of CUDA. CuPy itself and NumPy, which take
+Most of it comes from ``cupy_backends``, CuPy's binding of CUDA. CuPy itself and NumPy, which take
 longer to import than everything else takes, are imported for trees alone.
 """
 
@@ -8,9 +8,9 @@ import contextlib
 import ctypes
 import threading
 
-from cupy_backends.cuda.api import driver, runtime
+from cupy_backends.cuda.api import runtime
 
-from grape6py.cuda import machine_code
+from grape6py.cuda import driver, machine_code
 from grape6py.cuda.memory import Memory
 
 # In the order of struct driver.

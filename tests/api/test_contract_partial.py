@@ -138,3 +138,19 @@ def test_row18_row20_row26_partial_sums_of_nothing_are_refused(session):
     assert capi.call("g6x_get_partial", session.cluster, 2, None) == -26
     assert capi.call("g6x_add_partial", 2, words, None) == -26
     assert capi.call("g6x_from_partial", 2, words, None, None, None) == -26
+
+
+@pytest.mark.backends("cpu")
+@pytest.mark.parametrize("other", [{"isa": "base"}, {"precision": "double"}], ids=str)
+def test_sums_of_another_instruction_set_or_mode_are_refused(new_session, other):
+    """Their bits would be neither one's nor the other's."""
+    rows = []
+    for options in ({"isa": "avx2"}, {"isa": "avx2"} | other):
+        session = new_session(**options)
+        assert session.put_cloud(SOURCE) == 0
+        assert session.first(N, X[:3], V[:3], INDEX[:3]) == 0
+        rows.append(session.partial(3))
+    kept = rows[0].copy()
+    assert capi.call("g6x_add_partial", 3, *rows) == capi.CONSTANTS["G6X_E_ARGUMENT"]
+    assert "instruction set" in capi.text("g6x_last_error", -1)[1]
+    assert (rows[0] == kept).all()

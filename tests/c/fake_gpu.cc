@@ -234,13 +234,24 @@ int fake_gpu_fill(uint64_t to, unsigned char value, size_t bytes, void *)
     return 0;
 }
 
+/* What a caller's stream was given is done when somebody asks. */
+static int callers_state(void *stream)
+{
+    if (stream == callers && callers_work) callers_work();
+    return stream == callers ? callers_error : 0;
+}
+
 int fake_gpu_wait(void *stream)
 {
-    if (stream == callers && callers_error) return callers_error;
-    if (stream == callers && callers_work) callers_work();
-    return fails('w');
+    const int error = callers_state(stream);
+    return error ? error : fails('w');
 }
-int fake_gpu_query(void *) { return fails('q'); }
+
+int fake_gpu_query(void *stream)
+{
+    const int error = callers_state(stream);
+    return error ? error : fails('q');
+}
 
 int fake_gpu_record(void *, void *) { return fails('r'); }
 int fake_gpu_follow(void *, void *, unsigned) { return fails('e'); }

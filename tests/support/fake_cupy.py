@@ -197,6 +197,7 @@ def install(monkeypatch, folder):
     driver = _module(fake, "driver", CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES="static",
                      CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="dynamic",
                      CUDADriverError=CUDADriverError)  # fmt: skip
+    fake.driver = driver  # also in place of our own
     nvrtc = _module(fake, "nvrtc", NVRTCError=NVRTCError)
     base = "cupy_backends"
     api = _module(fake, f"{base}.cuda.api", runtime=runtime, driver=driver)
@@ -230,5 +231,6 @@ def _fresh(monkeypatch, fake):
         monkeypatch.delitem(sys.modules, name)  # other tests make their own
     library = Driver(fake, gpu.DRIVER)
     used = {n: getattr(ctypes, n) for n in "c_void_p cast byref create_string_buffer".split()}
+    monkeypatch.setattr(gpu, "driver", fake.driver)
     monkeypatch.setattr(gpu, "ctypes", SimpleNamespace(CDLL=lambda name: library, **used))
     return device
