@@ -98,7 +98,7 @@ module g6lib
       integer(c_long_long) :: most_blocks = 0
       type(c_ptr) :: stop = c_null_ptr
       integer(c_long_long) :: blocks = 0, steps = 0, held = 0
-      real(c_double) :: force_seconds = 0, time = 0, next = 0
+      real(c_double) :: held_time = 0, force_seconds = 0, time = 0, next = 0
       integer(c_int) :: ni = 0, pass = 0, row = 0
    end type
 

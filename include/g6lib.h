@@ -367,6 +367,7 @@ struct g6x_evolution {
     /* written by the calls: what has been done is added */
     long long blocks, steps; /* blocks, and steps of single particles */
     long long held;          /* of these, steps that dtmin keeps longer than the criterion asks */
+    double held_time;        /* end of the first block with such a step; set while held is 0 */
     double force_seconds;    /* wall time spent in forces */
     double time, next;       /* ends of the last block that was made, and of the next one */
     int ni, pass, row; /* of the block under way; ni = 0: none. Zero to abandon it, which leaves

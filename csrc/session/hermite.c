@@ -179,6 +179,7 @@ void session_hermite_count(struct g6x_evolution *e, int held)
 {
     e->blocks++;
     e->steps += e->ni;
+    if (held && !e->held) e->held_time = e->next;
     e->held += held;
     e->time = e->next;
     e->ni = 0;

@@ -40,7 +40,8 @@ class Blocks:
         self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
         self._board = board
         self.steps = self.blocks = 0  # bodies and blocks moved
-        self.held = 0  # steps that the smallest step kept longer than the criterion asked
+        self.held = 0  # steps that the smallest step kept longer than the criterion asked,
+        self.held_time = None  # and when the first of them ended
         self.force_seconds = 0.0
         self._sent = False  # whether the board has the bodies as they are
         self._evolution = ffi.new("struct g6x_evolution *", {"eps2": self._eps2, "passes": passes})
@@ -72,6 +73,8 @@ class Blocks:
         """Add what the calls have done, and return how many blocks that was."""
         e = self._evolution
         moved = e.blocks
+        if e.held and not self.held:
+            self.held_time = e.held_time
         for name in ("blocks", "steps", "held", "force_seconds"):
             setattr(self, name, getattr(self, name) + getattr(e, name))
             setattr(e, name, 0)

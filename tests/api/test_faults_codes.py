@@ -187,7 +187,8 @@ def null_calls():
                 "g6x_set_j_particles_device": {2, 3, 4, 6, 7, 8, 9, 11},
                 "g6x_get_predicted_j_particles_device": {4},
                 "g6x_forces_device": {7, 11, 12, 13}, "g6x_hermite_next_device": {3},
-                "g6x_hermite_predict_device": {4}, "g6x_hermite_evolve_device": {3}, "g6x_hermite_correct_device": {5},
+                "g6x_hermite_predict_device": {4}, "g6x_hermite_evolve_device": {3},
+                "g6x_hermite_correct_device": {5},
                 "g6calc_firsthalf_all": {5, 6, 7}, "g6calc_firsthalf0_all": {5, 6, 7},
                 "g6_set_i_particle_scales_from_real_value": {2, 3}}  # fmt: skip
     for name, letters in capi.SIGNATURES.items():

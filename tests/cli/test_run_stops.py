@@ -68,15 +68,16 @@ def test_a_run_without_an_hdf5_file_leaves_one_when_stopped(tmp_path):
 @pytest.fixture
 def signal_at(monkeypatch):
     """Lets a signal come in the block that ends at a time."""
-    step = Blocks.step
+    advance = Blocks.advance
 
     def arrange(when, number):
-        def interrupted(self, time):
-            step(self, time)
-            if time == when:
+        def interrupted(self, target, stop, *, one):
+            moved = advance(self, target, stop, one=True)
+            if self.latest() == when:
                 signal.raise_signal(number)
+            return moved
 
-        monkeypatch.setattr(Blocks, "step", interrupted)
+        monkeypatch.setattr(Blocks, "advance", interrupted)
 
     return arrange
 
@@ -106,11 +107,11 @@ def test_the_command_to_go_on_has_every_digit_of_the_end(tmp_path, monkeypatch, 
 
 
 def test_a_second_ctrl_c_ends_at_once_and_says_so(tmp_path, monkeypatch, capsys):
-    def interrupted(self, time):
+    def interrupted(*_, **__):
         for _ in range(2):
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Blocks, "step", interrupted)
+    monkeypatch.setattr(Blocks, "advance", interrupted)
     assert run("plummer", "--n", "50", "--out", tmp_path / "a.h5") == 130
     assert "interrupted" in capsys.readouterr().err
     assert times(tmp_path / "a.h5") == [0]

@@ -219,7 +219,7 @@ def test_shipped_snapshot_is_the_model_it_says(stars):
 
 
 def fortran_interfaces():
-    """{name: [(argument, letter)]}: i integer, d double, by value; p by reference."""
+    """{name: [(argument, letter)]}: i integer, l long, d double, by value; p by reference."""
     text = re.sub(r"!.*", "", MODULE.read_text()).replace("\n", "\f")
     text = re.sub(r"&\s*\f\s*", "", text).replace("\f", "\n").lower()
     found = {}
@@ -227,10 +227,10 @@ def fortran_interfaces():
     for name, arguments, label, body in re.findall(pattern, text, re.DOTALL):
         assert label in ("", name)
         letters = {}
-        declaration = r"^\s*(\w+)\(\w+=?\w*\)(.*?)::(.*)$"
+        declaration = r"^\s*(\w+\(\w+=?\w*\))(.*?)::(.*)$"
         for kind, attributes, entities in re.findall(declaration, body, re.M):
-            letter = {"integer": "i", "real": "d"}.get(kind, "p")
-            letter = letter if "value" in attributes else "p"
+            letter = {"integer(c_int)": "i", "integer(c_long_long)": "l", "real(c_double)": "d"}
+            letter = letter.get(kind, "p") if "value" in attributes else "p"
             for entity in re.sub(r"\([^)]*\)", "", entities).split(","):
                 letters[entity.strip()] = letter
         names = [a.strip() for a in arguments.split(",") if a.strip()]

@@ -1,0 +1,173 @@
+"""CPU or GPU: what `auto` decides, when, and from which costs."""
+
+import os
+import stat
+
+import pytest
+
+import capi
+import costs
+
+pytestmark = pytest.mark.backends("auto")
+
+START = """
+from particles import cloud
+source = cloud(300)
+def name():
+    return text("g6x_backend", 0)[1]
+def opened():
+    assert call("g6_open", 0) == 0
+    s = Session.unopened(0)
+    s.put_cloud(source)
+    return s
+def force(s, ni=48):
+    assert s.force(300, source.x[:ni], source.v[:ni], source.index[:ni]).code == 0
+"""
+
+
+def run(script, folder, numbers=None, **env):
+    if numbers:
+        costs.keep(folder, numbers)
+    return capi.run_python(START + script, XDG_CACHE_HOME=str(folder), **env)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "wanted"), [(costs.GPU_WINS, "cuda"), (costs.CPU_WINS, "cpu")], ids=["gpu", "cpu"]
+)
+def test_the_first_force_call_decides_and_says_why(tmp_path, numbers, wanted):
+    script = "s = opened(); print(name()); force(s); print(name()); force(s); print(name())"
+    done = run(script, tmp_path, numbers, GRAPE6_LOG="info")
+    undecided, *names = done.stdout.splitlines()
+    assert undecided == "auto, decided at the first force call"
+    assert [name.split()[0] for name in names] == [wanted] * 2
+    assert f"cluster 0: auto takes {wanted}: a run of 300 j particles in calls of 48" in done.stderr
+    assert f"backend {wanted}, device" in done.stderr
+
+
+def test_where_the_cpu_wins_neither_driver_nor_python_is_started(tmp_path):
+    script = """
+force(opened())
+from grape6py.cuda import bridge
+assert next(bridge._cookies) == 1  # the number of the first device that is opened
+"""
+    run(script, tmp_path, costs.CPU_WINS)
+
+
+def test_bits_are_those_of_the_backend_that_was_taken(tmp_path):
+    script = """
+import os, hashlib
+s = opened()
+f = s.force(300, source.x, source.v, source.index)
+print(name().split()[0], hashlib.sha256(f.bits()).hexdigest())
+"""
+    auto = [run(script, tmp_path / n, numbers).stdout.split() for n, numbers in
+            (("g", costs.GPU_WINS), ("c", costs.CPU_WINS))]  # fmt: skip
+    fixed = [run(script, tmp_path, GRAPE6_BACKEND=n).stdout.split() for n in ("cuda", "cpu")]
+    assert auto == fixed
+
+
+def test_it_can_be_decided_beforehand(tmp_path):
+    script = """
+for ni, wanted in ((48, "cpu"), (0, "cuda")):
+    s = opened()
+    assert call("g6x_prepare", 0, ni, 300) == 0
+    assert name().startswith(wanted), name()
+    assert call("g6x_prepare", 0, 48 - ni, 300) == 0
+    force(s)
+    assert name().startswith(wanted)
+    call("g6_close", 0)
+call("g6_open", 0)
+for wrong in ((-1, 5), (5, -1)):
+    assert call("g6x_prepare", 0, *wrong) == CONSTANTS["G6X_E_ARGUMENT"]
+"""
+    run(script, tmp_path, costs.CPU_WINS)
+
+
+def test_a_choice_can_be_asked_for_without_a_cluster(tmp_path):
+    script = """
+code, why = text("g6x_choice", 48, 300)
+assert code == CONSTANTS["G6X_BACKEND_CPU"], why
+assert "300 j particles in calls of 48 i particles" in why
+assert text("g6x_choice", 0, 300)[0] == CONSTANTS["G6X_E_ARGUMENT"]
+"""
+    run(script, tmp_path, costs.CPU_WINS)
+
+
+def test_a_session_that_has_outgrown_the_cpu_moves_at_a_reset_and_not_before(tmp_path):
+    """A GPU that starts in a second pays after so many calls."""
+    numbers = costs.GPU_WINS | {"cpu_call": 2e-4, "cpu_pair": 1e-15, "gpu_start": 1.0}
+    script = """
+s = opened()
+force(s)
+assert name().startswith("cpu")
+for _ in range(6000):
+    s.force(300, source.x[:48], source.v[:48], source.index[:48], nearest=False)
+assert name().startswith("cpu")
+assert call("g6_reset", 0) == 0
+force(s)
+assert name().startswith("cuda")
+"""
+    run(script, tmp_path, numbers)
+
+
+# ---- the file ----------------------------------------------------------------------------
+
+
+def known(folder):
+    lines = costs.path(folder).read_text().splitlines()
+    return {name: float(value) for name, value in map(str.split, lines)}
+
+
+def test_costs_are_measured_once_and_kept_for_the_user_alone(tmp_path):
+    run("force(opened())", tmp_path)
+    first = known(tmp_path)
+    for name in ("cpu_call", "cpu_pair", "cpu_j", "cpu_fork", "cpu_thread"):
+        assert 0 < first[name] < 1
+    assert stat.S_IMODE(os.stat(costs.path(tmp_path)).st_mode) == 0o600
+    run("force(opened())", tmp_path)
+    assert known(tmp_path) == first
+    run("force(opened())", tmp_path, GRAPE6_BACKEND="cuda")
+    more = known(tmp_path)
+    assert more["gpu_start"] > 0
+    assert more["gpu_call"] > 0
+    assert {name: more[name] for name in first if name.startswith("cpu")} == {
+        name: first[name] for name in first if name.startswith("cpu")
+    }
+
+
+def damage(path, kind):
+    if kind == "directory":
+        path.unlink()
+        path.mkdir()
+    elif kind == "link":
+        path.rename(path.with_name("elsewhere"))
+        path.symlink_to("elsewhere")
+    else:
+        path.write_bytes(
+            {
+                "empty": b"",
+                "zeros": bytes(9000),
+                "text": b"cpu_j\n\xff\xfe 1e999 x\n",
+                "nonsense": b"cpu_pair -1\ncpu_call nan\ngpu_start inf\n",
+            }[kind]
+        )
+
+
+@pytest.mark.parametrize("kind", ["empty", "zeros", "text", "nonsense", "directory", "link"])
+def test_a_file_that_is_none_is_as_if_it_were_not_there(tmp_path, kind):
+    costs.keep(tmp_path, costs.GPU_WINS)
+    damage(costs.path(tmp_path), kind)
+    done = run("force(opened()); print(name())", tmp_path)
+    assert done.stdout.startswith("cpu")
+    assert not done.stderr
+
+
+def test_without_a_place_for_the_file_all_goes_on(tmp_path):
+    (tmp_path / "file").write_text("")
+    script = "force(opened()); print(name())"
+    for env in ({"XDG_CACHE_HOME": "relative"}, {"XDG_CACHE_HOME": "", "HOME": ""},
+                {"XDG_CACHE_HOME": str(tmp_path / "file/below")}):  # fmt: skip
+        done = capi.run_python(START + script, **env)
+        assert done.stdout.startswith("cpu")
+        assert not done.stderr
+    assert not (tmp_path / "relative").exists()
