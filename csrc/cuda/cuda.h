@@ -36,10 +36,9 @@
 #define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
-    WIDE_ROWS = 256,   /* i particles of a CUDA block of the wide kernels, */
-    MIDDLE_ROWS = 64,  /* and of kernel middle */
-    MOST_ROWS = 65536, /* of a launch */
-    NOTED_LAUNCHES = 4,
+    WIDE_ROWS = 256,      /* i particles of a CUDA block of the wide kernels, */
+    MIDDLE_ROWS = 64,     /* and of kernel middle */
+    MOST_ROWS = 65536,    /* of a launch */
     SMALLEST_TILE = 8,    /* i particles whose end is seen together */
     MOST_SENT = 8192,     /* j particles that go to the device at a time, */
     SENT_AT_REST = 32768, /* and of those at rest */
@@ -106,8 +105,6 @@ struct cuda {
     int64_t launched_at;                   /* clock of wait.h */
     struct cuda_pace pace[NMODE][NKERNEL]; /* of sums by a kernel: wait.h */
     int sum_kernel;                        /* that of the last launch */
-    int launch_end[NOTED_LAUNCHES],
-        launches; /* of the call's first launches: the rows up to there */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
     struct cuda_memory partial, left_count, left;
     struct cuda_memory bins[DEVICE_STREAMS], ended[DEVICE_STREAMS];

@@ -153,7 +153,6 @@ static int launch_all(struct cuda *c, struct fault *f)
     for (int first = 0, count; first < ni && !code; first += count) {
         count = ni - first < most ? ni - first : most;
         code = sum(c, stream, first, count, f);
-        if (c->launches < NOTED_LAUNCHES) c->launch_end[c->launches++] = first + count;
         most = most < MOST_ROWS / NEXT_PIECE ? NEXT_PIECE * most : MOST_ROWS;
         stream = (stream + 1) % DEVICE_STREAMS;
     }
@@ -174,7 +173,6 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     c->tiles_there = 0;
     c->any_left = 0;
     c->coincident = 0;
-    c->launches = 0;
     if (ni && (cuda_iparticles_are_in_job(c) || c->targets.on_device))
         code = launch_all(c, f);
     else if (ni)

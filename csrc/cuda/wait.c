@@ -1,13 +1,7 @@
 /* wait.c - see wait.h. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "cuda/wait.h"
 
 #include <time.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "util/threads.h"
 
@@ -26,32 +20,17 @@ int64_t cuda_wait_now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The system may let a thread sleep 50 us longer than it asks for, unless the thread minds: for the
- * while it does, and then what its owner has chosen holds again. */
-static void nap(int64_t nanoseconds)
-{
-    const struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
-#ifdef __linux__
-    const int slack = prctl(PR_GET_TIMERSLACK);
-    (void)prctl(PR_SET_TIMERSLACK, 1);
-    (void)nanosleep(&t, NULL);
-    if (slack > 0) (void)prctl(PR_SET_TIMERSLACK, slack);
-#else
-    (void)nanosleep(&t, NULL);
-#endif
-}
-
 void cuda_wait_moment(struct cuda_wait *w)
 {
     const int64_t now = cuda_wait_now();
     if (w->sure - now > 2 * LATE) {
-        nap(w->sure - now - LATE);
+        threads_nap(w->sure - now - LATE);
         w->slept = 1;
         return;
     }
     w->looked = 1;
     if (!w->spin_end) w->spin_end = now + SPIN;
-    if (now >= w->spin_end) nap(NAP);
+    if (now >= w->spin_end) threads_nap(NAP);
     for (int k = 0; k < 16 && now < w->spin_end; k++) threads_pause();
 }
 

@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "util/fpenv.h"
 #include "util/memory.h"
@@ -143,6 +146,21 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     work(argument);
     for (int k = 0; k < helpers; k++) wait_for(workers[k]);
     (void)pthread_mutex_unlock(&in_use);
+}
+
+/* The system may let a thread sleep 50 us longer than it asks for, unless the thread minds: for the
+ * while it does, and then what its owner has chosen holds again. */
+void threads_nap(int64_t nanoseconds)
+{
+    const struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+#ifdef __linux__
+    const int slack = prctl(PR_GET_TIMERSLACK);
+    (void)prctl(PR_SET_TIMERSLACK, 1);
+    (void)nanosleep(&t, NULL);
+    if (slack > 0) (void)prctl(PR_SET_TIMERSLACK, slack);
+#else
+    (void)nanosleep(&t, NULL);
+#endif
 }
 
 struct each {

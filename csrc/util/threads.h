@@ -12,6 +12,9 @@ void threads_run(int n, void (*work)(void *argument), void *argument);
 void threads_each(int threads, int64_t n, int64_t grain,
                   void (*work)(void *context, int64_t first, int64_t end), void *context);
 
+/* Lets this thread sleep for so many nanoseconds, and hardly longer. */
+void threads_nap(int64_t nanoseconds);
+
 /* One processor's hint that it is waiting. */
 static inline void threads_pause(void)
 {

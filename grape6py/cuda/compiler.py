@@ -6,7 +6,10 @@ that is compiled.
 
 import functools
 import re
+import threading
 from pathlib import Path
+
+from grape6py.cuda import cache
 
 KERNELS = Path(__file__).resolve().parent / "kernels"  # the build copies csrc/shared into it
 DIRECT = "direct/direct.cu"
@@ -70,10 +73,21 @@ def target(capability, supported):
     return f"-arch={'sm' if is_code else 'compute'}_{best}", is_code
 
 
+_first = threading.Lock()
+
+
+def _nvrtc():
+    """CuPy's binding, whose first call imports CuPy, for which there must be a cache."""
+    with _first, cache.for_import():
+        from cupy_backends.cuda.libs import nvrtc
+
+        nvrtc.getSupportedArchs()
+    return nvrtc
+
+
 def compile_kernel(kernel, precision, capability):
     """Machine code (or PTX) of a kernel of direct sums, by the NVRTC that CuPy finds."""
-    from cupy_backends.cuda.libs import nvrtc
-
+    nvrtc = _nvrtc()
     architecture, is_code = target(capability, nvrtc.getSupportedArchs())
     program = nvrtc.createProgram(direct(), DIRECT, (), ())
     try:

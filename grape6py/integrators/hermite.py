@@ -160,8 +160,9 @@ class Hermite(Integration):
         if self._blocks.held and not self._warned and "dt" not in self._settings:
             self._warned = True
             warnings.warn(
-                f"at time {self._blocks.held_time} a body needs a step below {self._blocks.rule[1]:.3g}, the "
-                "smallest there is: a collision, or softening is wanted",
+                f"at time {self._blocks.held_time} a body needs a step below "
+                f"{self._blocks.rule[1]:.3g}, the smallest there is: a collision, or softening "
+                "is wanted",
                 Grape6Warning,
                 stacklevel=4,
             )

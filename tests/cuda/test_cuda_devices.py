@@ -251,6 +251,7 @@ rows = np.arange(90, dtype=np.int32)
 outcomes = set()
 for call in range(1, 40):
     with Grape6() as grape:
+        grape._board.prepare_for(0, 0)
         number = grape._board.option("DEVICE")
         given = [cupy.on(number, a) for a in (POS[rows], VEL[rows], rows)]
         grape.set_particles(MASS, POS, VEL)

@@ -96,7 +96,10 @@ import sys
 import pytest
 sys.path.insert(0, {folder!r})
 from grape6py import Grape6, errors
-assert Grape6().backend.startswith("cpu")
+with Grape6() as grape:
+    grape.set_particles([1.0, 1.0], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    grape.forces()
+    assert grape.backend.startswith("cpu")
 with pytest.raises(errors.BackendError, match={missing!r}):
     Grape6(backend="cuda")
 """
