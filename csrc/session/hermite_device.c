@@ -139,12 +139,14 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
     s->by_parts = 0;
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
+    double began = 0.0; /* of the sum that is launched */
     for (int ni = 0;;) {
         struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
         const int code = arrays->turn(s->state, &s->j, h, &turn, &s->fault);
         const int64_t coincidences = code ? 0 : s->backend->coincidences(s->state);
         if (coincidences) session_force_warn(s, coincidences);
         e->ni = ni;
+        if (ni) e->force_seconds += session_hermite_clock() - began;
         if (!code && turn.invalid >= 0) return session_hermite_unfit(s, turn.invalid);
         if (code) return leave_to_caller(s, code);
         if (!turn.incomplete && ni) session_hermite_count(e, turn.held);
@@ -157,6 +159,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         if (e->next > e->t_end || (ni && session_hermite_is_over(e, last))) return 0;
         if (ni && session_hermite_clock() > until) return 1;
         e->ni = ni = turn.next_ni;
+        began = session_hermite_clock();
         const int failed = sum_turn(s, h, e);
         e->ni = 0;
         if (failed) return leave_to_caller(s, failed);
