@@ -123,7 +123,7 @@ def test_a_kernel_compiled_alone_has_the_arithmetic_that_it_has_among_all(compil
     counts = [Counter(ARITHMETIC.findall("\n".join(kernel.instructions)))
               for kernel in (alone[name], compiled[mode, TABLE_ARCHITECTURE][name])]  # fmt: skip
     assert counts[0] == counts[1]
-    assert sum(counts[0].values()) > 50
+    assert sum(counts[0].values()) > 40
 
 
 def test_pair_loops_stay_in_registers(kernels):

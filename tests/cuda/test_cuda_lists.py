@@ -73,7 +73,7 @@ for n in (1200, 1100):
     board.check(n)
 """
     calls = capi.run_python(script, GRAPE6_PREDICT="host").stdout.split()
-    assert calls == ["lwl", "lwl"]  # what is sent is waited for: where the device predicts, not
+    assert calls == ["ll", "ll"]  # what is sent is waited for by queries, which do not count
 
 
 @pytest.mark.backends("auto")

@@ -42,13 +42,19 @@ has_gpu = False  # a true one: tests may take more particles
 class Library:
     """The library of grape6py: the one that is chosen."""
 
+    def __init__(self):
+        self._opened = {}  # by path
+
     def __getattr__(self, name):
-        return getattr(_opened(capi.library_path()), name)
+        path = capi.library_path()
+        if path not in self._opened:
+            self._opened[path] = library.ffi.dlopen(str(path))
+        return getattr(self._opened[path], name)
 
-
-@functools.cache
-def _opened(path):
-    return library.ffi.dlopen(str(path))
+    def g6_close(self, cluster):
+        """In all of them: what the garbage collector closes may be of an earlier choice."""
+        for opened in self._opened.values():
+            opened.g6_close(cluster)
 
 
 def install(for_gpu):
@@ -56,9 +62,10 @@ def install(for_gpu):
     global has_gpu
     has_gpu = for_gpu
     true = library.lib
+    proxy = Library()
     for module in list(sys.modules.values()):
         if getattr(module, "lib", None) is true:
-            module.lib = Library()
+            module.lib = proxy
     if has_gpu:
         return
     with mock.patch.dict(os.environ, GRAPE6_BACKEND="cpu"):
