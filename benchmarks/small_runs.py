@@ -139,12 +139,16 @@ def small(options):
                            ("cuda", 65536)):  # fmt: skip
             words = "walk", "grape", n, *PIPES
             yield from turns(
-                "walk", ["ms"], lambda tree, w=words, b=backend: calls(gpu, tree, b, *w)
+                "walk",
+                ["ms", "gpairs_per_s"],
+                lambda tree, w=words, b=backend: calls(gpu, tree, b, *w),
             )
         for n in (16384, 65536):
             words = "force", "grape", 1, 1, n
             yield from turns(
-                "force", ["seconds"], lambda tree, w=words: calls(gpu, tree, "cuda", *w)
+                "force",
+                ["seconds", "gpairs_per_s"],
+                lambda tree, w=words: calls(gpu, tree, "cuda", *w),
             )
             yield from turns("four at once", ["ms", "processor_s"],
                              lambda tree, n=n: crowd(gpu, tree, n))  # fmt: skip

@@ -378,14 +378,14 @@ struct g6x_evolution {
  * under way; or a code, after which the particles are as after the last block that was made. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
 
-/* The same for an integration whose particles live on the cluster's device: all pointers are the
- * device's, and the j particles of the cluster are those of the integration, at addresses and with
- * indices 0 to n - 1. A block step is next, predict, g6x_forces_device(clusterid, n, ni, address,
- * xi, vi, eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct. */
-/* As g6x_hermite_evolve, with *h and *e in the host's memory. */
+/* The same for an integration whose particles live on the cluster's device: *h and *e are in the
+ * host's memory, the pointers in *h are the device's. */
 int g6x_hermite_evolve_device(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e,
                               void *stream);
-/* The particles whose steps end first, ascending, to address, and when that is, to *time (the
+/* Its block steps one by one: next, predict, g6x_forces_device(clusterid, n, ni, address, xi, vi,
+ * eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct.
+ *
+ * The particles whose steps end first, ascending, to address, and when that is, to *time (the
  * host's). Their number, or a code. */
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream);
 /* xi, vi: particles address[0..ni-1] predicted to `time`. Launched on the stream: it need not be

@@ -56,7 +56,7 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
     return 0;
 }
 
-/* For `auto`: 0 if there is none that can be used, whose reason is told once at log level info. */
+/* For `auto`: 0 if there is none that can be used; why is printed once at log level info. */
 static int try_gpu(struct session *s, const struct backend *backend, void **state)
 {
     static char printed[ERROR_TEXT];

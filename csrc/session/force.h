@@ -30,7 +30,7 @@ int session_force_lists(struct session *s, int ni, long long capacity, long long
 int session_force_check(struct session *s, int nj, int ni, int lacks);
 /* 0, or the fault of the first j particle below nj that is bad or lost; what else it may lack. */
 int session_force_check_particles(struct session *s, int nj, const char *or_what);
-/* The fault of one: bad, or lost. */
+/* The error of one: bad, or lost. */
 int session_force_bad_particle(struct session *s, int64_t address, int index, int lost,
                                const char *or_what);
 int session_force_check_softening(struct session *s, int i, double eps2);

@@ -29,7 +29,7 @@ struct session_hermite_parts {
                int moves, void *stream);
 };
 
-/* See g6x_hermite_evolve: 0 at the end, 1 if it is to be called again, or a fault code. */
+/* See g6x_hermite_evolve: 0 at the end, 1 if it is to be called again, or an error code. */
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const char *call, const struct g6x_hermite *h,
                          struct g6x_evolution *e, const struct session_hermite_parts *parts,
@@ -39,7 +39,7 @@ int session_hermite_is_over(const struct g6x_evolution *e, long long last);
 /* A block of e->ni particles has been made. */
 void session_hermite_count(struct g6x_evolution *e, int held);
 double session_hermite_clock(void);
-/* What is wrong with an integration, also one of the device: 0 or a fault code. */
+/* What is wrong with an integration, also one of the device: 0 or an error code. */
 int session_hermite_check(struct session *s, const char *call, const struct g6x_hermite *h);
-/* The fault of a particle that no j particle can be. */
+/* The error of a particle that no j particle can be. */
 int session_hermite_unfit(struct session *s, int row);

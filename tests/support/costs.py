@@ -1,4 +1,4 @@
-"""What the library is told to know of the costs of CPU and GPU: csrc/session/costs.c."""
+"""What the library is given as the costs of CPU and GPU: csrc/session/costs.c."""
 
 import atexit
 import os

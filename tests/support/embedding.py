@@ -150,6 +150,10 @@ def run(*command):
     return done
 
 
+def assert_quiet(done):
+    assert (done.returncode, done.stdout or "", done.stderr or "") == (0, "", "")
+
+
 @pytest.fixture(scope="session")
 def bridge_parts(tmp_path_factory):
     """The programs of these tests. Their folder's name is not one that every tool likes."""

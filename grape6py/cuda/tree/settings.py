@@ -50,7 +50,7 @@ class Capacities:
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
         wide = int(800 / theta**2) + 64
-        longest = [int(by * room) for by, room in zip(LONGEST, near, strict=True)]
+        longest = [int(by * capacity) for by, capacity in zip(LONGEST, near, strict=True)]
         return cls([wide, 0, wide // 4 + 64], [*longest] if few else near, longest)
 
     def enlarge(self, need):
@@ -61,17 +61,19 @@ class Capacities:
         """Groups' lists for sums to come: so that none is too long, if all lists have at most so
         many entries; else where many of them were too long."""
         lists = list(zip(self.groups, need, self.longest, strict=True))
-        enough = [min(max(room, want), longest) for room, want, longest in lists]
+        enough = [min(max(capacity, want), longest) for capacity, want, longest in lists]
         if groups * sum(enough) <= most:
             self.groups = enough
         elif long_groups > groups // MANY + MANY:
             self.groups = [
-                min(2 * room, longest) if want > room else room for room, want, longest in lists
+                min(2 * capacity, longest) if want > capacity else capacity
+                for capacity, want, longest in lists
             ]
 
 
 def longer(capacities, need):
     """Capacities that hold as much, and more where they did not."""
     return [
-        room if want <= room else want * 5 // 4 for room, want in zip(capacities, need, strict=True)
+        capacity if want <= capacity else want * 5 // 4
+        for capacity, want in zip(capacities, need, strict=True)
     ]
