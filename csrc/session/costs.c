@@ -60,13 +60,16 @@ static int name_of_file(char name[LONGEST_NAME], int make)
     return n > 0 && n < LONGEST_NAME;
 }
 
+/* Whole numbers of this unit, since a decimal point depends on the host's locale. */
+static const double UNIT = 1e-15, MOST_UNITS = 1e17;
+
 static void take_line(const char *line)
 {
-    char word[32];
-    double value;
-    if (sscanf(line, "%31s %lf", word, &value) != 2 || !(value >= 0.0 && value < 1e6)) return;
+    char word[32], more[2];
+    long long units;
+    if (sscanf(line, "%31s %18lld %1s", word, &units, more) != 2 || units < 0) return;
     for (int k = 0; k < NFIELD; k++)
-        if (!strcmp(word, FIELDS[k].name)) *field_of(&known, k) = value;
+        if (!strcmp(word, FIELDS[k].name)) *field_of(&known, k) = UNIT * (double)units;
 }
 
 /* A file of the user's own, or nothing. */
@@ -93,9 +96,11 @@ static void write_file(void)
     (void)snprintf(aside, sizeof aside, "%s.XXXXXX", name);
     const int file = mkstemp(aside);
     if (file < 0) return;
-    for (int k = 0; k < NFIELD; k++)
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s %.4g\n", FIELDS[k].name,
-                      *field_of(&known, k));
+    for (int k = 0; k < NFIELD; k++) {
+        const double units = *field_of(&known, k) / UNIT;
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s %lld\n", FIELDS[k].name,
+                      (long long)(units < MOST_UNITS ? units + 0.5 : MOST_UNITS));
+    }
     const int written = write(file, text, (size_t)n) == n;
     if (close(file) || !written || rename(aside, name)) (void)unlink(aside);
 }

@@ -115,7 +115,7 @@ assert name().startswith("cuda")
 
 def known(folder):
     lines = costs.path(folder).read_text().splitlines()
-    return {name: float(value) for name, value in map(str.split, lines)}
+    return {name: int(value) * costs.UNIT for name, value in map(str.split, lines)}
 
 
 def test_costs_are_measured_once_and_kept_for_the_user_alone(tmp_path):
@@ -148,7 +148,8 @@ def damage(path, kind):
                 "empty": b"",
                 "zeros": bytes(9000),
                 "text": b"cpu_j\n\xff\xfe 1e999 x\n",
-                "nonsense": b"cpu_pair -1\ncpu_call nan\ngpu_start inf\n",
+                "nonsense": b"cpu_pair -1\ncpu_call nan\ncpu_call 1e15\ncpu_j 1,5\ngpu_start 1"
+                + b"0" * 18,
             }[kind]
         )
 

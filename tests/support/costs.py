@@ -7,6 +7,8 @@ import socket
 import tempfile
 from pathlib import Path
 
+UNIT = 1e-15  # of the numbers in the file, in seconds
+
 # A GPU that takes no time at all, so that `auto` takes it for two particles.
 GPU_WINS = {"cpu_call": 1.0, "cpu_pair": 1e-9, "cpu_j": 1e-9, "cpu_thread": 0.5,
             "gpu_start": 1e-12, "gpu_call": 1e-12, "gpu_pair": 1e-15}  # fmt: skip
@@ -21,7 +23,9 @@ def path(folder):
 def keep(folder, numbers):
     """Write them, and return the folder."""
     path(folder).parent.mkdir(parents=True, exist_ok=True)
-    path(folder).write_text("".join(f"{name} {value}\n" for name, value in numbers.items()))
+    path(folder).write_text(
+        "".join(f"{name} {round(value / UNIT)}\n" for name, value in numbers.items())
+    )
     return folder
 
 
