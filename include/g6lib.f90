@@ -97,8 +97,8 @@ module g6lib
       real(c_double) :: seconds = 0
       integer(c_long_long) :: most_blocks = 0
       type(c_ptr) :: stop = c_null_ptr
-      integer(c_long_long) :: blocks = 0, steps = 0, held = 0
-      real(c_double) :: held_time = 0, force_seconds = 0, time = 0, next = 0
+      integer(c_long_long) :: blocks = 0, steps = 0, clamped = 0
+      real(c_double) :: clamped_time = 0, force_seconds = 0, time = 0, next = 0
       integer(c_int) :: ni = 0, pass = 0, row = 0
    end type
 
@@ -512,15 +512,15 @@ module g6lib
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
       end function
 
-      ! May be c_null_ptr: real noise(ni), dt(n).
+      ! May be c_null_ptr: real roundoff(ni), dt(n).
       integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, &
-                                                  jerk, noise, t, dt, x, v, a, j, xi, vi) bind(c)
+                                                  jerk, roundoff, t, dt, x, v, a, j, xi, vi) bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: ni
          integer(c_int), intent(in) :: address(*)
          real(c_double), value :: time, eta, dtmin, dtmax
          real(c_double), intent(in) :: acc(3, *), jerk(3, *)
-         type(c_ptr), value :: noise
+         type(c_ptr), value :: roundoff
          real(c_double), intent(inout) :: t(*)
          type(c_ptr), value :: dt
          real(c_double), intent(inout) :: x(3, *), v(3, *), a(3, *), j(3, *)

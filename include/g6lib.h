@@ -334,14 +334,14 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
  * particles are moved there: t, x, v, a, j are written, and dt becomes the next step by Aarseth's
  * criterion with eta, as it will be two steps ahead (docs/integrating.md): halved as often as need
  * be down to dtmin, doubled at most once, not beyond dtmax and only where `time` is a multiple of
- * the doubled step. noise: double[ni], the error of acc, or NULL: a step is not shortened for
+ * the doubled step. roundoff: double[ni], the error of acc, or NULL: a step is not shortened for
  * changes of the force that are no larger. For more than one corrector pass, call with dt = NULL,
  * take forces at xi, vi, and call again. A particle whose time it is already stays as it is.
  * Returns the number of particles whose step dtmin keeps longer than the criterion asks, or a code.
  */
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
                         double dtmax, const double (*acc)[3], const double (*jerk)[3],
-                        const double noise[], double t[], double dt[], double (*x)[3],
+                        const double roundoff[], double t[], double dt[], double (*x)[3],
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3]);
 
@@ -366,8 +366,8 @@ struct g6x_evolution {
     const int *stop;       /* or NULL: once it is not zero, it returns after the block under way */
     /* written by the calls: what has been done is added */
     long long blocks, steps; /* blocks, and steps of single particles */
-    long long held;          /* of these, steps that dtmin keeps longer than the criterion asks */
-    double held_time;        /* end of the first block with such a step; set while held is 0 */
+    long long clamped;       /* of these, steps that dtmin keeps longer than the criterion asks */
+    double clamped_time;     /* end of the first block with such a step; set while clamped is 0 */
     double force_seconds;    /* wall time spent in forces */
     double time, next;       /* ends of the last block that was made, and of the next one */
     int ni, pass, row; /* of the block under way; ni = 0: none. Zero to abandon it, which leaves
@@ -375,7 +375,8 @@ struct g6x_evolution {
 };
 /* The j particles have been written. 0: no block is left that ends by t_end, or the call has
  * returned for most_blocks or stop; 1: for seconds, and is to be made again, perhaps with a block
- * under way; or a code, after which the particles are as after the last block that was made. */
+ * under way; or a code, after which the particles are as after the last block that was made, or
+ * with G6X_E_RANGE as after the next one, which is not counted. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
 
 /* The same for an integration whose particles live on the cluster's device: *h and *e are in the

@@ -52,7 +52,11 @@ NOTHING(g6_reset_fofpga)
 NOTHING(g6_reinitialize)
 NOTHING(g6_set_tunit)
 NOTHING(g6_set_xunit)
-int g6_reset_all(void) { return 0; }
+int g6_reset_all(void)
+{
+    session_registry_reset(SESSION_ALL);
+    return 0;
+}
 int g6_reset_fofpga_all(void) { return 0; }
 
 int g6_set_overflow_flag_test_mode(UNUSED int aflag, UNUSED int jflag, UNUSED int pflag)

@@ -75,7 +75,7 @@ static int make_choice(struct session *s, int ni, int nj)
         return error_set(&s->fault, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
                          ni, nj);
     if (ni)
-        session_choice_make(s, ni, nj);
+        session_choice_make(s, ni, nj, nj);
     else
         session_choice_want_gpu(s);
     return 0;
@@ -92,7 +92,8 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
     if (ni < 1 || nj < 0)
         return session_registry_refuse(G6X_E_ARGUMENT, "g6x_choice: ni = %d or nj = %d", ni, nj);
     if (!buffer) return session_registry_refuse(G6X_E_NULL, "g6x_choice: null pointer");
-    const int backend = session_choice_foresee(ni, nj, why, sizeof why);
+    const struct options first = session_registry_initial();
+    const int backend = session_choice_foresee(&first, ni, nj, why, sizeof why);
     error_copy(why, buffer, length);
     return backend;
 }
@@ -236,13 +237,13 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
 
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
                         double dtmax, const double (*acc)[3], const double (*jerk)[3],
-                        const double noise[], double t[], double dt[], double (*x)[3],
+                        const double roundoff[], double t[], double dt[], double (*x)[3],
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3])
 {
     const struct hermite_state s = {t, dt, x, v, a, j};
     const struct hermite_rule rule = {eta, dtmin, dtmax};
-    const struct hermite_errors errors = {.noise = noise};
+    const struct hermite_errors errors = {.roundoff = roundoff};
     struct fpenv host;
     int code = block_checked(ni, address, time, &s, xi, vi);
     if (!code && ni && !(acc && jerk)) code = step_fault(G6X_E_NULL, "null pointer");

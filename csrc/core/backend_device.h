@@ -48,13 +48,23 @@ struct fetched_targets {
 struct g6x_hermite;
 
 struct device_turn {
-    int ni;            /* of the block that is summed, 0 if there is none, and */
-    double time, eps2; /* its end */
+    int ni;      /* of the block that is summed, 0 if there is none, */
+    double time; /* its end, */
+    double eps2; /* and the softening of the next one */
     /* what is found: a row that has left the numbers, or -1; sums that are not all there, and then
      * nothing was done; and how many want a smaller step than there is */
-    int invalid, incomplete, held;
+    int invalid, incomplete, clamped;
     int next_ni; /* of the next block, which is predicted; 0 if it is unusual */
     double next; /* and its end */
+};
+
+/* What is found of a block of a Hermite integration, and at its end. */
+struct device_block {
+    int ni;
+    double time;
+    int clamped; /* particles that want a smaller step than there is */
+    int bad;     /* a particle whose step ends when it begins, or the row of one that has left the
+                  * numbers; -1: there is none */
 };
 
 struct device_arrays {
@@ -93,15 +103,15 @@ struct device_arrays {
     int (*sum_turn)(void *state, int ni, double eps2, struct fault *f);
 
     /* A Hermite integration whose particles live there (g6x_hermite_*_device). The next block:
-     * h->address, its length and time. */
-    int (*next)(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
+     * h->address, ni and time. */
+    int (*next)(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
                 struct fault *f);
     /* The block predicted; it need not be over at the end. */
     int (*predict)(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
                    struct fault *f);
     /* The block corrected, and moved if `move`; as j particles if `rows` is not NULL, in memory
-     * that is the backend's until the next call. *held: how many want a smaller step than there is.
-     */
+     * that is the backend's until the next call. Finds `clamped` and `bad`. */
     int (*correct)(void *state, const struct g6x_hermite *h, int ni, double time, int move,
-                   void *stream, struct device_particles *rows, int *held, struct fault *f);
+                   void *stream, struct device_particles *rows, struct device_block *found,
+                   struct fault *f);
 };

@@ -5,7 +5,7 @@
 
 /* ---- the next block --------------------------------------------------------------------- */
 
-/* The earliest of particles first to end - 1, by several chains of comparisons at once. */
+/* The earliest end of a step, by several chains of comparisons at once. */
 static double earliest(int n, const struct hermite_state *s, double common)
 {
     enum { CHAINS = 8 };
@@ -44,22 +44,22 @@ INLINE void predict(int ni, const int *address, double time, const struct hermit
 
 INLINE double error_of(const struct hermite_errors *e, int row, int particle)
 {
-    if (e->rounding) return e->rounding[particle] * (e->pot[row] * e->pot[row]);
-    return e->noise ? e->noise[row] : -1.0;
+    if (e->rounding) return hermite_roundoff(e->rounding[particle], e->pot[row]);
+    return e->roundoff ? e->roundoff[row] : -1.0;
 }
 
 INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
                    const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
 {
-    int held = 0;
+    int clamped = 0;
     for (int i = 0; i < ni; i++) {
         double x[3], v[3]; /* of their own: acc and xi may be one array */
-        held += hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
-                                    error_of(errors, i, address[i]), x, v);
+        clamped += hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
+                                       error_of(errors, i, address[i]), x, v);
         for (int k = 0; k < 3; k++) xi[i][k] = x[k], vi[i][k] = v[k];
     }
-    return held;
+    return clamped;
 }
 
 #ifdef __x86_64__

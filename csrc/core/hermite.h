@@ -3,9 +3,10 @@
 
 #include "shared/hermite_step.h"
 
-/* The errors of acc: noise[row], or rounding[particle] * pot[row]^2; not known if both are NULL. */
+/* The errors of acc: roundoff[row], or hermite_roundoff() of rounding[particle] and pot[row]; not
+ * known if both are NULL. */
 struct hermite_errors {
-    const double *noise, *rounding, *pot;
+    const double *roundoff, *rounding, *pot;
 };
 
 /* The particles of n whose steps end first, ascending, to address, and when that is; their number.

@@ -120,11 +120,11 @@ static int cores(void)
 
 int options_threads(int asked) { return asked ? asked : cores(); }
 
-int options_threads_for(int64_t worth, int asked)
+int options_threads_for(int64_t useful, int asked)
 {
-    if (worth <= 1) return 1;
+    if (useful <= 1) return 1;
     const int most = options_threads(asked);
-    return worth < most ? (int)worth : most;
+    return useful < most ? (int)useful : most;
 }
 
 /* ---- by key ------------------------------------------------------------------------- */

@@ -76,5 +76,6 @@ int options_get_double(const struct options *o, int key, double *value);
 
 /* Threads of a force call: as many as asked for, or as the affinity mask allows. */
 int options_threads(int asked);
-/* The same for work that is worth so many: of little the system is not asked. */
-int options_threads_for(int64_t worth, int asked);
+/* The same for work that no more than `useful` threads make faster; where that is one, the system
+ * is not asked how many it has. */
+int options_threads_for(int64_t useful, int asked);

@@ -199,9 +199,6 @@ static void cut(struct tasks *t, int threads)
     t->d->job.shared = t->j_step < t->blocks;
 }
 
-/* Below this much work a second thread costs more than it brings. */
-enum { PAIRS_WORTH_A_THREAD = 8192, CHUNKS_WORTH_A_THREAD = 128 };
-
 /* ---- one force call ------------------------------------------------------------- */
 
 static int direct_set_j(void *state, const struct upload *u, struct fault *f)
@@ -247,7 +244,7 @@ static int direct_set_j(void *state, const struct upload *u, struct fault *f)
     struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;
     for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
-    const int64_t worth = stale / CHUNKS_WORTH_A_THREAD + 1;
+    const int64_t worth = stale / DIRECT_CHUNKS_PER_THREAD + 1;
     t.count = ceil_div(t.blocks, t.j_step);
     if (stale) threads_run(options_threads_for(worth, d->threads), pack_tasks, &t);
     return 0;
@@ -349,7 +346,7 @@ static void compute(struct direct *d, unsigned want)
     d->job.jerk = (want & WANT_JERK) != 0;
     d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
     t.nearest = d->job.nearest ? d->nearest : NULL;
-    const int64_t worth = d->job.nj * d->job.ni / PAIRS_WORTH_A_THREAD + 1;
+    const int64_t worth = d->job.nj * d->job.ni / DIRECT_PAIRS_PER_THREAD + 1;
     const int threads = options_threads_for(worth, d->threads);
     if (t.blocks && d->job.ni) cut(&t, threads);
     for (int i = 0; i < d->job.ni; i++) {
@@ -392,8 +389,8 @@ static int direct_neighbours(void *state, int first, int count, const double *h2
                              struct neighbour_lists *lists, struct fault *f)
 {
     struct direct *d = state;
-    return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, options_threads(d->threads), first,
-                                 count, h2, lists, f);
+    return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, d->threads, first, count, h2, lists,
+                                 f);
 }
 
 static int64_t direct_coincidences(void *state)

@@ -34,6 +34,9 @@ struct nearest {
 /* Addresses that carry an i particle's index: count of them, or -1 if there are
  * more than fit, in which case every block is searched. */
 enum { MAX_SELF = 4 };
+/* Of a sum, and of a prediction: with less for each of them, more threads cost more than they
+ * bring. */
+enum { DIRECT_PAIRS_PER_THREAD = 8192, DIRECT_CHUNKS_PER_THREAD = 128 };
 struct self_places {
     int32_t count;
     int32_t address[MAX_SELF];

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "g6lib.h"
+#include "core/options.h"
 #include "util/memory.h"
 #include "util/threads.h"
 
 enum {
-    HITS = 1 << 19,               /* words of hits at a time, or those of one i particle */
-    PAIRS_WORTH_A_THREAD = 65536, /* below, a second thread costs more than it brings */
-    ROWS_AT_ONCE = 32             /* that a thread makes lists of */
+    HITS = 1 << 19,           /* words of hits at a time, or those of one i particle */
+    PAIRS_PER_THREAD = 65536, /* below, a second thread costs more than it brings */
+    ROWS_AT_ONCE = 32         /* that a thread makes lists of */
 };
 
 /* The i particles that are done at a time: `rows` from number `first` on. */
@@ -97,10 +98,10 @@ static int reserve_hits(struct direct_lists *d, int64_t hits)
 }
 
 /* Lists of a batch behind those of the rows before; how many rows, or -1: no memory. */
-static int find_some(struct direct_lists *d, struct batch *b, int threads)
+static int find_some(struct direct_lists *d, struct batch *b, int asked)
 {
-    const int64_t worth = (int64_t)b->rows * b->job->nj / PAIRS_WORTH_A_THREAD + 1;
-    if (worth < threads) threads = (int)worth;
+    const int threads =
+        options_threads_for((int64_t)b->rows * b->job->nj / PAIRS_PER_THREAD + 1, asked);
     if (reserve_hits(d, (int64_t)b->rows * b->blocks * HIT_WORDS)) return -1;
     b->hits = d->hits;
     cut(b, threads);

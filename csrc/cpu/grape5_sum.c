@@ -23,7 +23,7 @@ const struct grape5_kernel *cpu_grape5_sum_kernel(int isa)
 
 /* Targets that a task takes through a block while it is in the cache, and pairs that are worth
  * another thread. */
-enum { TILE = 64, PAIRS_WORTH_A_THREAD = 16384 };
+enum { TILE = 64, PAIRS_PER_THREAD = 16384 };
 
 struct work {
     const struct grape5_points *p;
@@ -198,7 +198,7 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
     w.first_bad = sum->ni;
     scale_factors(2 * length - mass, w.acc_unit);
     scale_factors(length - mass, w.pot_unit);
-    const int64_t worth = w.n * sum->ni / PAIRS_WORTH_A_THREAD + 1;
+    const int64_t worth = w.n * sum->ni / PAIRS_PER_THREAD + 1;
     const int most = worth < threads ? (int)worth : threads;
     if (sum->ni) cut(&w, most);
     if (w.j_step < w.blocks) {

@@ -17,7 +17,7 @@ SIMD_COMPILED(DECLARE)
 #define ROW(isa, ...) {&cpu_walks_kernel_##isa##_32, &cpu_walks_kernel_##isa##_64},
 static const struct walks_kernel *const KERNELS[][2] = {SIMD_COMPILED(ROW)};
 
-enum { VECTORS = 32, WORTH_A_THREAD = 8192 }; /* targets of the widest vectors; pairs */
+enum { VECTORS = 32, PER_THREAD = 8192 }; /* targets of the widest vectors; pairs */
 
 struct tiles {
     struct walks *w;
@@ -97,7 +97,7 @@ int cpu_walks_sum(struct walks *w, struct fault *f)
     t.before = before;
     t.missing = !before;
     if (before) {
-        const double worth = pairs / WORTH_A_THREAD + 1.0;
+        const double worth = pairs / PER_THREAD + 1.0;
         const int64_t most = w->threads < before[w->count] ? w->threads : before[w->count];
         threads_run(worth < (double)most ? (int)worth : (int)most, take_tiles, &t);
     }

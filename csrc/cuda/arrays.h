@@ -20,12 +20,13 @@ int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3
                             struct fault *f);
 
 /* ---- hermite.c */
-int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
-                      double *time, struct fault *f);
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
+                      struct device_block *found, struct fault *f);
 int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
                          void *stream, struct fault *f);
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
-                         void *stream, struct device_particles *rows, int *held, struct fault *f);
+                         void *stream, struct device_particles *rows, struct device_block *found,
+                         struct fault *f);
 
 /* ---- walks.c: see core/walks.h */
 int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f);

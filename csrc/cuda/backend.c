@@ -164,11 +164,11 @@ static int sum_turn(void *state, int ni, double eps2, struct fault *f)
     return cuda_turn_sum(m->device[0], &m->upload, ni, eps2, f);
 }
 
-static int next(void *state, const struct g6x_hermite *h, void *stream, int *ni, double *time,
+static int next(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
                 struct fault *f)
 {
     struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_hermite_next(c, h, stream, ni, time, f)) : f->code;
+    return c ? leave(c, cuda_hermite_next(c, h, stream, found, f)) : f->code;
 }
 
 static int predict(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
@@ -179,10 +179,11 @@ static int predict(void *state, const struct g6x_hermite *h, int ni, double time
 }
 
 static int correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
-                   void *stream, struct device_particles *rows, int *held, struct fault *f)
+                   void *stream, struct device_particles *rows, struct device_block *found,
+                   struct fault *f)
 {
     struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_hermite_correct(c, h, ni, time, move, stream, rows, held, f))
+    return c ? leave(c, cuda_hermite_correct(c, h, ni, time, move, stream, rows, found, f))
              : f->code;
 }
 

@@ -7,8 +7,14 @@ enum { THREADS = 256 };
 
 /* ---- the next block --------------------------------------------------------------------- */
 
-int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream, int *ni,
-                      double *time, struct fault *f)
+/* The number that kernels have noted as the least of those that something is wrong with. */
+static int bad_of(const struct cuda_notes *notes)
+{
+    return notes->invalid != CUDA_NO_ROW ? notes->invalid : -1;
+}
+
+int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
+                      struct device_block *found, struct fault *f)
 {
     const int64_t words = ceil_div(h->n, 32);
     const int64_t share = ceil_div(words, CUDA_NEXT_BLOCKS) * 32, blocks = ceil_div(h->n, share);
@@ -33,8 +39,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
         code = cuda_device_launch_for(c, stream, kernel, blocks, &job, f);
     if (!code) code = cuda_device_wait_for_caller(c, stream, f);
     if (code) return code;
-    *ni = notes->count;
-    *time = notes->time;
+    *found = (struct device_block){.ni = notes->count, .time = notes->time, .bad = bad_of(notes)};
     return 0;
 }
 
@@ -80,7 +85,8 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
 }
 
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
-                         void *stream, struct device_particles *rows, int *held, struct fault *f)
+                         void *stream, struct device_particles *rows, struct device_block *found,
+                         struct fault *f)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
     if (!move) job.state.dt = NULL;
@@ -91,11 +97,6 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, do
         code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
                                       ceil_div(job.rows, THREADS), &job, f);
     if (!code) code = cuda_device_wait_for_caller(c, stream, f);
-    if (!code && cuda_notes(c)->invalid != CUDA_NO_ROW)
-        code = error_set(f, G6X_E_RANGE,
-                         "block step: the particle in row %d of the block moves beyond what a "
-                         "double holds, or its mass is NaN or Inf",
-                         cuda_notes(c)->invalid);
     if (rows)
         *rows = (struct device_particles){.n = job.rows,
                                           .below = h->n,
@@ -107,6 +108,9 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, do
                                           .v = (const double (*)[3])h->vi,
                                           .x = (const double (*)[3])h->xi,
                                           .stream = stream};
-    if (!code) *held = cuda_notes(c)->held;
-    return code;
+    if (code) return code;
+    const struct cuda_notes *notes = cuda_notes(c);
+    *found = (struct device_block){
+        .ni = ni, .time = time, .clamped = notes->clamped, .bad = bad_of(notes)};
+    return 0;
 }

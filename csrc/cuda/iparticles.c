@@ -7,7 +7,7 @@
 #include "util/memory.h"
 #include "util/threads.h"
 
-enum { ROWS_AT_ONCE = 256, ROWS_WORTH_A_THREAD = 1024, MOST_COPIERS = 4, THREADS = 256 };
+enum { ROWS_AT_ONCE = 256, ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, THREADS = 256 };
 
 int cuda_iparticles_reserve(struct cuda *c, int ni, struct fault *f)
 {
@@ -89,7 +89,7 @@ int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct 
                         .caller = pthread_self()};
     const int cores = options_threads(c->threads);
     const int most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
-    const int worth = c->targets.ni / ROWS_WORTH_A_THREAD;
+    const int worth = c->targets.ni / ROWS_PER_THREAD;
     p.done = memory_zeroed((size_t)p.chunks);
     if (!p.done) return error_set(f, G6X_E_MEMORY, "out of memory for %d particles", c->targets.ni);
     c->packing = &p;

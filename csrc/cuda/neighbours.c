@@ -6,7 +6,7 @@
 #include "cuda/jparticles.h"
 #include "util/threads.h"
 
-enum { LISTED_CAPACITY = 1 << 20, LISTED_WORTH_A_THREAD = 1 << 15 };
+enum { LISTED_CAPACITY = 1 << 20, LISTED_PER_THREAD = 1 << 15 };
 enum { ROWS_AT_ONCE = 4096, MOST_COPIERS = 4 };
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -36,8 +36,9 @@ static int send(struct cuda *c, int first, int rows, const double *h2, struct fa
     if (!code) code = cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, f);
     if (code) return code;
     struct packing_lists p = {&c->targets, h2, first, cuda_pointer(&c->list_pinned)};
-    const int cores = options_threads(c->threads);
-    threads_each(cores < MOST_COPIERS ? cores : MOST_COPIERS, rows, ROWS_AT_ONCE, pack, &p);
+    const int64_t chunks = ceil_div(rows, ROWS_AT_ONCE);
+    threads_each(options_threads_for(chunks < MOST_COPIERS ? chunks : MOST_COPIERS, c->threads),
+                 rows, ROWS_AT_ONCE, pack, &p);
     return cuda_device_check(
         c, c->device.driver.copy_in(c->list_targets.address, p.to, bytes, c->device.stream[0]),
         "copy", f);
@@ -106,9 +107,7 @@ static int sort(struct cuda *c, int rows, int64_t total, struct neighbour_lists 
         return error_set(f, G6X_E_MEMORY, "out of memory for lists of %lld neighbours",
                          (long long)total);
     struct sorting s = {cuda_pointer(&c->listed), total, m->start, m->start + rows + 1, m->index};
-    const int cores = options_threads(c->threads);
-    const int64_t worth = total / LISTED_WORTH_A_THREAD + 1;
-    const int threads = worth < cores ? (int)worth : cores;
+    const int threads = options_threads_for(total / LISTED_PER_THREAD + 1, c->threads);
     memset(s.start, 0, ((size_t)rows + 1) * sizeof *s.start);
     threads_each(threads, rows, ceil_div(rows, threads), count_pairs, &s);
     for (int row = 0; row < rows; row++) s.start[row + 1] += s.start[row];

@@ -3,6 +3,7 @@
 
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
+#include "util/clock.h"
 
 enum {
     FIRST_PIECE = 1024, /* i particles of the first of several launches: the next are copied */
@@ -127,7 +128,7 @@ static int sum(struct cuda *c, int stream, int first, int count, struct fault *f
     if (stream) code = follow(c, stream, f);
     c->sum_kernel = kernel;
     if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, f);
-    if (!first) c->launched_at = cuda_wait_now();
+    if (!first) c->launched_at = clock_nanoseconds();
     if (!code && job.predicts) cuda_jparticles_has_predicted(c);
     return code;
 }

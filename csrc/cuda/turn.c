@@ -65,7 +65,7 @@ int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     turn->incomplete = notes->incomplete;
     turn->invalid =
         turn->ni && !turn->incomplete && notes->invalid != CUDA_NO_ROW ? notes->invalid : -1;
-    turn->held = notes->held;
+    turn->clamped = notes->clamped;
     turn->next = notes->time;
     turn->next_ni = notes->count;
     if (!turn->ni || turn->incomplete || turn->invalid >= 0) return 0;

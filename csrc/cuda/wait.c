@@ -1,8 +1,7 @@
 /* wait.c - see wait.h. */
 #include "cuda/wait.h"
 
-#include <time.h>
-
+#include "util/clock.h"
 #include "util/threads.h"
 
 enum {
@@ -10,19 +9,13 @@ enum {
     NAP = 2000,   /* between two looks afterwards */
     LATE = 40000  /* by which a thread may wake up too late */
 };
-/* Sums vary by that. */
+/* Of the time that a sum is expected to take: until then it is not looked for; and of that time,
+ * what is expected once a thread has slept for longer than the sum took, which it does not know. */
 static const double CERTAIN = 0.95, LESS = 0.5;
-
-int64_t cuda_wait_now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 void cuda_wait_moment(struct cuda_wait *w)
 {
-    const int64_t now = cuda_wait_now();
+    const int64_t now = clock_nanoseconds();
     if (w->sure - now > 2 * LATE) {
         threads_nap(w->sure - now - LATE);
         w->slept = 1;
@@ -45,7 +38,7 @@ void cuda_wait_learn(struct cuda_pace *pace, const struct cuda_wait *w, int64_t 
     if (w->slept && !w->looked) { /* it may have been over for long */
         pace->last = pace->least = LESS * pace->least;
     } else if (w->looked) {
-        const double now = (double)(cuda_wait_now() - launched) / pairs;
+        const double now = (double)(clock_nanoseconds() - launched) / pairs;
         pace->least = now < pace->last ? now : pace->last;
         pace->last = now;
     }

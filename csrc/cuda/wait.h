@@ -16,8 +16,6 @@ struct cuda_wait {
     int slept, looked; /* whether it has slept until `sure`, and found the work not over since */
 };
 
-/* Nanoseconds of a clock that is never set. */
-int64_t cuda_wait_now(void);
 /* To be called while the work is not over. */
 void cuda_wait_moment(struct cuda_wait *w);
 

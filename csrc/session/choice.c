@@ -2,18 +2,21 @@
 #include "session/choice.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/device.h"
+#include "cpu/direct_kernel.h"
 #include "session/costs.h"
+#include "session/force.h"
 #include "session/report.h"
+#include "util/clock.h"
 
 /* A run is taken to be one N-body time unit: so many steps of each particle (Plummer spheres of
  * 1024 bodies; more of them take hardly more), or as long again as the process has computed. */
-enum { STEPS = 165, PAIRS_A_THREAD = 8192, J_A_THREAD = 2048 };
+enum { STEPS = 165, J_PER_THREAD = DIRECT_CHUNKS_PER_THREAD * CHUNK };
 
 static const double BLOCK_ROOTS = 1.5; /* of N, in a block: 57 of 1024, 134 of 16384 */
 
@@ -34,36 +37,34 @@ static int local_rank(void)
     return -1;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Ranks of MPI take a device each; else a session takes all that are named, or one. */
 static int open_gpu(struct session *s, const struct backend *backend, void **state, struct fault *f)
 {
     const char *named = options_process()->devices;
     const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
-    const double began = now();
+    const double began = clock_seconds();
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
-    const int code =
-        backend->open(&s->options, rank < 0 ? (int)(s->id & 0xffffff) : rank, state, f);
+    const int number = rank < 0 ? (int)(s->id & 0xffffff) : rank;
+    const int code = backend->open(&s->options, number, state, f);
     if (code) return code;
     atomic_store(&gpu_is_open, 1);
-    if (first && backend == &cuda_backend) session_costs_learn(backend, &s->options, now() - began);
+    if (first && backend == &cuda_backend)
+        session_costs_learn(backend, &s->options, number, clock_seconds() - began);
     return 0;
 }
 
 /* For `auto`: 0 if there is none that can be used; why is printed once at log level info. */
 static int try_gpu(struct session *s, const struct backend *backend, void **state)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static char printed[ERROR_TEXT];
     struct fault quiet = {.quiet = 1};
     if (!open_gpu(s, backend, state, &quiet)) return 1;
-    if (strcmp(printed, quiet.text) != 0) error_info("no GPU is used: %.200s", quiet.text);
+    (void)pthread_mutex_lock(&mutex);
+    const int news = strcmp(printed, quiet.text) != 0;
     memcpy(printed, quiet.text, sizeof printed);
+    (void)pthread_mutex_unlock(&mutex);
+    if (news) error_info("no GPU is used: %.200s", quiet.text);
     return 0;
 }
 
@@ -92,26 +93,31 @@ struct estimate {
     double cpu, gpu, start;
 };
 
-static struct estimate estimate(double ni, double nj, int threads, int64_t rows)
+/* Of a run of n particles, in calls of ni i particles that feel nj j particles each; of which
+ * `rows` i particles have been. */
+static struct estimate estimate(double ni, double nj, double n, const struct options *o,
+                                int64_t rows)
 {
-    const struct costs c = session_costs_get();
-    const double pairs = ni * nj, most = options_threads(threads);
-    const double least = STEPS * nj, calls = (least > (double)rows ? least : (double)rows) / ni;
+    const struct costs c = session_costs_get(o);
+    const double pairs = ni * nj, threads = options_threads(o->threads);
+    const double least = STEPS * n, calls = (least > (double)rows ? least : (double)rows) / ni;
     struct estimate e = {.start = atomic_load(&gpu_is_open) ? 0.0 : c.gpu_start};
     /* J particles are predicted once a block, which has about so many i particles. */
-    const double block = BLOCK_ROOTS * sqrt(nj), predictions = ni < block ? ni / block : 1.0;
-    const double fork = most > 1.0 && pairs > PAIRS_A_THREAD ? c.cpu_fork : 0.0;
-    e.cpu = calls * (c.cpu_call + fork +
-                     pairs * c.cpu_pair / session_costs_threads(&c, most, pairs / PAIRS_A_THREAD) +
-                     predictions * nj * c.cpu_j / session_costs_threads(&c, most, nj / J_A_THREAD));
+    const double block = BLOCK_ROOTS * sqrt(n), predictions = ni < block ? ni / block : 1.0;
+    const double summing = pairs / DIRECT_PAIRS_PER_THREAD, predicting = nj / J_PER_THREAD;
+    const double fork = threads > 1.0 && summing > 1.0 ? c.cpu_fork : 0.0;
+    e.cpu = calls *
+            (c.cpu_call + fork + pairs * c.cpu_pair / session_costs_speedup(&c, threads, summing) +
+             predictions * nj * c.cpu_j / session_costs_speedup(&c, threads, predicting));
     e.gpu = e.start + calls * (c.gpu_call + pairs * c.gpu_pair);
     return e;
 }
 
-static int decide(int64_t ni, int64_t nj, int threads, int64_t rows, char *why, int length)
+static int decide(int64_t ni, int64_t nj, int64_t n, const struct options *o, int64_t rows,
+                  char *why, int length)
 {
     const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0;
-    const struct estimate e = estimate(i, j, threads, rows);
+    const struct estimate e = estimate(i, j, n > 0 ? (double)n : 1.0, o, rows);
     const int gpu = e.gpu < e.cpu;
     (void)snprintf(why, (size_t)length,
                    "%s: a run of %.0f j particles in calls of %.0f i particles is taken to cost "
@@ -127,17 +133,18 @@ static void move_to_gpu(struct session *s)
 {
     void *state = NULL;
     if (!try_gpu(s, &cuda_backend, &state)) return;
+    session_force_forget(s); /* its results are the CPU's */
     s->backend->close(s->state);
     s->backend = &cuda_backend;
     s->state = state;
 }
 
-void session_choice_make(struct session *s, int64_t ni, int64_t nj)
+void session_choice_make(struct session *s, int64_t ni, int64_t nj, int64_t n)
 {
     char why[ERROR_TEXT], name[SESSION_NAME];
     if (!s->undecided) return;
     s->undecided = 0;
-    if (decide(ni, nj, s->options.threads, s->rows + atomic_load(&rows_before), why, sizeof why))
+    if (decide(ni, nj, n, &s->options, s->rows + atomic_load(&rows_before), why, sizeof why))
         move_to_gpu(s);
     error_info("%s: auto takes %s", session_name(s->id, name), why);
     session_report_start(s);
@@ -157,10 +164,9 @@ void session_choice_again(struct session *s)
     s->undecided = python_bridge_may_find_gpu();
 }
 
-int session_choice_foresee(int64_t ni, int64_t nj, char *why, int length)
+int session_choice_foresee(const struct options *o, int64_t ni, int64_t nj, char *why, int length)
 {
-    return decide(ni, nj, options_initial_values()->threads, 0, why, length) ? BACKEND_CUDA
-                                                                             : BACKEND_CPU;
+    return decide(ni, nj, nj, o, 0, why, length) ? BACKEND_CUDA : BACKEND_CPU;
 }
 
 void session_choice_end(struct session *s) { atomic_fetch_add(&rows_before, s->rows); }

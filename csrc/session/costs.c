@@ -10,17 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "cpu/direct_kernel.h"
+#include "simd/dispatch.h"
+#include "util/clock.h"
 #include "util/fpenv.h"
 
 /* Of an H200 machine, until something has been measured. */
 static const struct costs TYPICAL = {.gpu_start = 0.4, .gpu_call = 20e-6, .gpu_pair = 1 / 300e9};
 enum { LONGEST_FILE = 4096, LONGEST_NAME = 1024 };
 
+/* What costs depend on besides the machine. */
+struct settings {
+    int precision, isa, threads;
+};
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct costs known; /* zero: not known */
+static struct settings known_for;
 static int was_read;
 
 /* ---- the file ---------------------------------------------------------------------------- */
@@ -38,8 +46,9 @@ static double *field_of(struct costs *c, int k)
     return (double *)(void *)((char *)c + FIELDS[k].at);
 }
 
-/* A home may be shared by unlike machines: each has a file. 0 if there is no place for it. */
-static int name_of_file(char name[LONGEST_NAME], int make)
+/* A home may be shared by unlike machines: each has a file for each of the settings, or one for all
+ * of them (`general`), which somebody has put there. 0 if there is no place for it. */
+static int name_of_file(char name[LONGEST_NAME], int make, int general)
 {
     const char *cache = options_variable("XDG_CACHE_HOME"), *home = options_variable("HOME");
     char host[256] = "";
@@ -57,6 +66,9 @@ static int name_of_file(char name[LONGEST_NAME], int make)
     if (make && n < LONGEST_NAME) (void)mkdir(name, 0700);
     n = snprintf(name, LONGEST_NAME, "%s%s/grape6py/costs-%s", own ? cache : home,
                  own ? "" : "/.cache", host);
+    if (!general && n > 0 && n < LONGEST_NAME)
+        n += snprintf(name + n, LONGEST_NAME - (size_t)n, "-%d-%s-%d", known_for.precision,
+                      simd_dispatch_name(known_for.isa), known_for.threads);
     return n > 0 && n < LONGEST_NAME;
 }
 
@@ -72,19 +84,20 @@ static void take_line(const char *line)
         if (!strcmp(word, FIELDS[k].name)) *field_of(&known, k) = UNIT * (double)units;
 }
 
-/* A file of the user's own, or nothing. */
-static void read_file(void)
+/* A file of the user's own; 0 if there is none. */
+static int read_file(int general)
 {
     char name[LONGEST_NAME], text[LONGEST_FILE + 1], *rest = text;
     struct stat about;
-    if (!name_of_file(name, 0)) return;
+    if (!name_of_file(name, 0, general)) return 0;
     const int file = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (file < 0) return;
+    if (file < 0) return 0;
     const int fine = !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_uid == geteuid();
     const ssize_t n = fine ? read(file, text, LONGEST_FILE) : -1;
     (void)close(file);
     text[n < 0 ? 0 : n] = 0;
     for (char *line; (line = strsep(&rest, "\n"));) take_line(line);
+    return n > 0;
 }
 
 /* Whole or not at all; where there is no place for it, they are measured again next time. */
@@ -92,7 +105,7 @@ static void write_file(void)
 {
     char name[LONGEST_NAME], aside[LONGEST_NAME + 16], text[LONGEST_FILE];
     int n = 0;
-    if (!name_of_file(name, 1)) return;
+    if (!name_of_file(name, 1, 0)) return;
     (void)snprintf(aside, sizeof aside, "%s.XXXXXX", name);
     const int file = mkstemp(aside);
     if (file < 0) return;
@@ -123,14 +136,8 @@ struct trial {
     double x[TARGETS][3], v[TARGETS][3], eps2[TARGETS];
 };
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static struct trial *begin(const struct backend *backend, const struct options *o, int bodies)
+static struct trial *begin(const struct backend *backend, const struct options *o, int number,
+                           int bodies)
 {
     struct trial *t = calloc(1, sizeof *t);
     if (!t) return NULL;
@@ -141,7 +148,8 @@ static struct trial *begin(const struct backend *backend, const struct options *
         (void)jmemory_set(&t->j, i, i, 0.0, 1e-4, NULL, NULL, NULL, v, x);
         if (i < TARGETS) memcpy(t->x[i], x, sizeof x), t->index[i] = i, t->eps2[i] = 1e-6;
     }
-    if (t->j.capacity >= bodies && !backend->open(&t->options, 0, &t->state, &t->fault)) return t;
+    if (t->j.capacity >= bodies && !backend->open(&t->options, number, &t->state, &t->fault))
+        return t;
     jmemory_free(&t->j);
     free(t);
     return NULL;
@@ -164,7 +172,7 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
                                     .eps2 = t->eps2};
     double least = 0.0;
     for (int take = 0; take < takes; take++) {
-        const double start = now();
+        const double start = clock_seconds();
         struct results results;
         t->time += moves ? 0x1p-20 : 0.0;
         jmemory_settle(&t->j, nj);
@@ -174,7 +182,7 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
         if (!code) code = t->backend->submit(t->state, &targets, &t->fault);
         if (!code) code = t->backend->collect(t->state, WANT_JERK, ni, &results, &t->fault);
         if (code) return 0.0;
-        const double seconds = now() - start;
+        const double seconds = clock_seconds() - start;
         if (!take || seconds < least) least = seconds;
     }
     return least;
@@ -182,19 +190,19 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
 
 static double positive(double a, double least) { return a > least ? a : least; }
 
-double session_costs_threads(const struct costs *c, double most, double worth)
+double session_costs_speedup(const struct costs *c, double threads, double shares)
 {
-    const double threads = worth + 1.0 < most ? worth + 1.0 : most;
-    return 1.0 + (threads - 1.0) * c->cpu_thread;
+    const double busy = shares + 1.0 < threads ? shares + 1.0 : threads;
+    return 1.0 + (busy - 1.0) * c->cpu_thread;
 }
 
-static void measure_cpu(void)
+static void measure_cpu(const struct options *of)
 {
     enum { NJ = 4096, FEW = 64, SOME = 32, SHARED = 16, TAKES = 5 };
-    struct options o = *options_initial_values();
+    struct options o = *of;
     const int threads = options_threads(o.threads);
     o.threads = 1;
-    struct trial *t = begin(&cpu_direct_backend, &o, NJ);
+    struct trial *t = begin(&cpu_direct_backend, &o, 0, NJ);
     if (!t) return;
     known.cpu_call = positive(SESSION_CALL + call(t, 1, FEW, 0, TAKES), 1e-7);
     const double some = call(t, SOME, NJ, 0, TAKES);
@@ -205,16 +213,17 @@ static void measure_cpu(void)
         known.cpu_pair * NJ * TARGETS / positive(call(t, TARGETS, NJ, 0, TAKES), 1e-9);
     known.cpu_thread = threads > 1 ? positive((gain - 1.0) / (threads - 1), 0.3) : 0.5;
     const double shared = call(t, SHARED, NJ, 0, TAKES),
-                 alone = known.cpu_pair * SHARED * NJ /
-                         session_costs_threads(&known, threads, SHARED * NJ / 8192);
+                 alone =
+                     known.cpu_pair * SHARED * NJ /
+                     session_costs_speedup(&known, threads, SHARED * NJ / DIRECT_PAIRS_PER_THREAD);
     known.cpu_fork = positive(shared - alone, 1e-7);
     end(t);
 }
 
-static void measure_gpu(const struct backend *gpu, const struct options *o)
+static void measure_gpu(const struct backend *gpu, const struct options *o, int number)
 {
     enum { FEW = 1024, NI = 48, TAKES = 32 };
-    struct trial *t = begin(gpu, o, MOST_BODIES);
+    struct trial *t = begin(gpu, o, number, MOST_BODIES);
     if (!t) return;
     const double few = call(t, NI, FEW, 1, TAKES), many = call(t, NI, MOST_BODIES, 1, TAKES);
     known.gpu_call = few > 0.0 ? SESSION_CALL + few : 0.0;
@@ -225,20 +234,24 @@ static void measure_gpu(const struct backend *gpu, const struct options *o)
 
 /* ---- what others ask -------------------------------------------------------------------- */
 
-static void read_once(void)
+static void read_for(const struct options *o)
 {
-    if (!was_read) read_file();
+    const struct settings asked = {o->precision, o->isa, options_threads(o->threads)};
+    if (was_read && !memcmp(&asked, &known_for, sizeof asked)) return;
+    memset(&known, 0, sizeof known);
+    known_for = asked;
+    if (!read_file(0)) (void)read_file(1);
     was_read = 1;
 }
 
-struct costs session_costs_get(void)
+struct costs session_costs_get(const struct options *o)
 {
     struct fpenv host;
     (void)pthread_mutex_lock(&mutex);
-    read_once();
+    read_for(o);
     if (!(known.cpu_pair > 0.0)) {
         fpenv_enter(&host);
-        measure_cpu();
+        measure_cpu(o);
         fpenv_leave(&host);
         write_file();
     }
@@ -250,15 +263,16 @@ struct costs session_costs_get(void)
     return c;
 }
 
-void session_costs_learn(const struct backend *gpu, const struct options *o, double start)
+void session_costs_learn(const struct backend *gpu, const struct options *o, int number,
+                         double start)
 {
     struct fpenv host;
     (void)pthread_mutex_lock(&mutex);
-    read_once();
+    read_for(o);
     const int news = !(known.gpu_call > 0.0) || start < known.gpu_start;
     if (!(known.gpu_start > 0.0) || start < known.gpu_start) known.gpu_start = start; /* not cold */
     fpenv_enter(&host);
-    if (!(known.gpu_call > 0.0)) measure_gpu(gpu, o);
+    if (!(known.gpu_call > 0.0)) measure_gpu(gpu, o, number);
     fpenv_leave(&host);
     if (news) write_file();
     (void)pthread_mutex_unlock(&mutex);

@@ -1,22 +1,24 @@
 /* costs.h - what forces cost on this machine, on its CPU and on its GPU. Measured once and kept in
- * a file of the user's cache folder; what is not known yet is that of a large GPU. */
+ * files of the user's cache folder, for each mode, instruction set and number of threads; what is
+ * not known yet is that of a large GPU. */
 #pragma once
 
 #include "core/backend.h"
 
-/* All in seconds. */
+/* In seconds, but for cpu_thread. */
 struct costs {
-    double cpu_call, cpu_pair,
-        cpu_j;         /* a call, a pair, the prediction of a j particle: one thread */
-    double cpu_fork;   /* to share a call among threads */
-    double cpu_thread; /* threads' worth that a further one is */
-    double gpu_start;  /* the first session of a process */
+    double cpu_call, cpu_pair, cpu_j; /* a call, a pair, a prediction of a j particle: one thread */
+    double cpu_fork;                  /* to share a call among threads */
+    double cpu_thread;                /* what a further thread brings: 1 as much as the first */
+    double gpu_start;                 /* the first session of a process */
     double gpu_call, gpu_pair;
 };
 
-/* Those that are known, the CPU's measured now if they are not. */
-struct costs session_costs_get(void);
-/* What threads are worth, of work for `worth` further ones and `most` that there are. */
-double session_costs_threads(const struct costs *c, double most, double worth);
-/* A GPU has been opened, which took so long: if its costs are not known, they are measured. */
-void session_costs_learn(const struct backend *gpu, const struct options *o, double start);
+/* Those that are known for such sessions, the CPU's measured now if they are not. */
+struct costs session_costs_get(const struct options *o);
+/* By how much `threads` make work faster that can be cut into shares that are large enough. */
+double session_costs_speedup(const struct costs *c, double threads, double shares);
+/* A GPU, of that number, has been opened, which took so long: if its costs are not known, they are
+ * measured. */
+void session_costs_learn(const struct backend *gpu, const struct options *o, int number,
+                         double start);

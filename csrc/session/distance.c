@@ -7,8 +7,7 @@
 /* Particles that are read into the cache before they are needed: they lie anywhere. */
 enum { AHEAD = 8 };
 
-void session_distance_rows(const struct force_call *c, const struct direct_job *job, int first,
-                           int end)
+static void find_rows(const struct force_call *c, const struct direct_job *job, int first, int end)
 {
     const int32_t *nearest = c->results.nearest;
     for (int i = first; i < end; i++) {
@@ -21,23 +20,24 @@ void session_distance_rows(const struct force_call *c, const struct direct_job *
     }
 }
 
-struct others {
+struct distances {
     const struct force_call *call;
     const struct direct_job *job;
 };
 
-static void some(void *others, int64_t first, int64_t end)
+static void some(void *distances, int64_t first, int64_t end)
 {
-    const struct others *o = others;
-    const int before = o->call->distances;
-    session_distance_rows(o->call, o->job, before + (int)first, before + (int)end);
+    const struct distances *d = distances;
+    const int before = d->call->distances;
+    find_rows(d->call, d->job, before + (int)first, before + (int)end);
 }
 
-void session_distance_others(struct force_call *c, const struct direct_job *job, int threads)
+void session_distance_up_to(struct force_call *c, const struct direct_job *job, int end,
+                            int threads)
 {
-    enum { ROWS = 512, ROWS_WORTH_A_THREAD = 2048 };
-    struct others o = {c, job};
-    const int rows = c->ni - c->distances, worth = rows / ROWS_WORTH_A_THREAD;
-    threads_each(worth < threads ? worth : threads, rows, ROWS, some, &o);
-    c->distances = c->ni;
+    enum { ROWS = 256, ROWS_PER_THREAD = 512 };
+    struct distances d = {c, job};
+    const int rows = end - c->distances;
+    threads_each(options_threads_for(rows / ROWS_PER_THREAD, threads), rows, ROWS, some, &d);
+    c->distances = end;
 }

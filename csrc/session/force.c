@@ -139,6 +139,8 @@ void session_force_new(struct session *s, int nj, int ni)
     c->distances = 0;
 }
 
+void session_force_forget(struct session *s) { s->call.made = 0; }
+
 void session_force_freeze(struct session *s, int nj)
 {
     struct force_call *c = &s->call;
@@ -146,6 +148,7 @@ void session_force_freeze(struct session *s, int nj)
     c->scale = session_force_scale_in(s, c->precision);
     c->jerk = s->options.jerk;
     c->snap = s->options.snap;
+    c->isa = s->options.isa;
     c->time = s->time;
 }
 
@@ -156,6 +159,7 @@ int session_force_upload(struct session *s, int nj)
     options.precision = c->precision;
     options.jerk = c->jerk;
     options.snap = c->snap;
+    options.isa = c->isa;
     const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
     const int code = s->backend->reserve(s->state, s->j.capacity, &s->fault);
     return code ? code : s->backend->set_j(s->state, &upload, &s->fault);
@@ -216,7 +220,7 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
     s->calls++;
     s->full_calls += ni == options_process()->npipes;
     s->rows += ni > 0 ? ni : 0;
-    if (!code && s->undecided) session_choice_make(s, ni, nj);
+    if (!code && s->undecided) session_choice_make(s, ni, nj, nj);
     if (!code && session_ahead_take(s, nj, ni, from, eps2, each)) return 0;
     session_ahead_drop(s);
     c->made = 0;
@@ -288,7 +292,7 @@ int session_force_verify(struct session *s, unsigned want)
 static void find_distances(struct session *s)
 {
     const struct direct_job job = session_force_job(s, NULL);
-    session_distance_others(&s->call, &job, options_threads(s->options.threads));
+    session_distance_up_to(&s->call, &job, s->call.ni, s->options.threads);
 }
 
 /* All rows of the call; and those that were summed with it, where some cannot be had without. */
@@ -379,7 +383,6 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
         const struct direct_job job =
             distance ? session_force_job(s, NULL) : (struct direct_job){.ni = 0};
         int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
-        if (distance && !c->done) c->distances = handed;
         code = session_force_complete(s, want);
         if (s->backend != backend) handed = 0;
         if (!code) {

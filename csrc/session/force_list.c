@@ -129,7 +129,7 @@ static void copy_lists(void *all, int64_t first, int64_t end)
 static int give_some(struct session *s, int pipe, long long capacity, long long start[], int list[],
                      int *end)
 {
-    enum { ROWS = 256, WORTH_A_THREAD = 1 << 15 };
+    enum { ROWS = 256, INDICES_PER_THREAD = 1 << 15 };
     const struct force_call *c = &s->call;
     const int code = fetch(s, pipe);
     if (code) return code;
@@ -140,9 +140,9 @@ static int give_some(struct session *s, int pipe, long long capacity, long long 
     }
     if (start[*end] > capacity) return 0;
     struct all all = {s, start, pipe, list};
-    const int cores = options_threads(s->options.threads);
-    const int64_t worth = (start[*end] - start[pipe]) / WORTH_A_THREAD + 1;
-    threads_each(worth < cores ? (int)worth : cores, *end - pipe, ROWS, copy_lists, &all);
+    const int64_t useful = (start[*end] - start[pipe]) / INDICES_PER_THREAD + 1;
+    threads_each(options_threads_for(useful, s->options.threads), *end - pipe, ROWS, copy_lists,
+                 &all);
     return 0;
 }
 

@@ -2,21 +2,14 @@
 #include "session/hermite.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "core/hermite.h"
 #include "g6lib.h"
 #include "session/force.h"
+#include "util/clock.h"
 #include "util/fpenv.h"
 
 enum { LEAST_ROWS = 64 };
-
-double session_hermite_clock(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int argument(struct session *s, const char *call, const char *what)
 {
@@ -34,6 +27,12 @@ int session_hermite_check(struct session *s, const char *call, const struct g6x_
                   h->vi && h->acc && h->jerk && h->pot))
         return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
     return 0;
+}
+
+int session_hermite_stuck(struct session *s, int particle)
+{
+    return error_set(&s->fault, G6X_E_ARGUMENT,
+                     "block step: the step of particle %d ends when it begins", particle);
 }
 
 int session_hermite_unfit(struct session *s, int row)
@@ -56,6 +55,8 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
         (e->ni && (e->row < 0 || e->row >= e->ni || e->pass < 0 || e->pass >= e->passes ||
                    !isfinite(e->next))))
         return argument(s, call, "the block under way is none of this integration's");
+    if (!s->options.jerk)
+        return argument(s, call, "the option G6X_JERK is 0, and the scheme needs the jerk");
     return session_force_check_softening(s, 0, e->eps2);
 }
 
@@ -74,10 +75,7 @@ static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolu
     const int ni = hermite_next(h->n, &state, common, h->address, &e->next);
     (void)stream;
     for (int i = 0; i < ni; i++)
-        if (!(e->next > h->t[h->address[i]]))
-            return error_set(&s->fault, G6X_E_ARGUMENT,
-                             "block step: the step of particle %d ends when it begins",
-                             h->address[i]);
+        if (!(e->next > h->t[h->address[i]])) return session_hermite_stuck(s, h->address[i]);
     return ni;
 }
 
@@ -127,11 +125,11 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     struct hermite_state state = state_of(h);
     (void)stream;
     if (!moves) state.dt = NULL;
-    const int held =
+    const int clamped =
         hermite_correct(e->ni, h->address, e->next, &rule, &state, (const double (*)[3])h->acc,
                         (const double (*)[3])h->jerk, &errors, h->xi, h->vi);
     const int code = write(s, h, e);
-    return code ? code : held;
+    return code ? code : clamped;
 }
 
 static const struct session_hermite_parts HOST = {
@@ -161,7 +159,7 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                  const struct session_hermite_parts *parts, void *stream)
 {
-    const double began = session_hermite_clock();
+    const double began = clock_seconds();
     const int64_t fitting = parts->pairs_at_once / h->n, rows = fitting < LEAST_ROWS ? LEAST_ROWS
                                                                 : fitting > parts->most_rows
                                                                     ? parts->most_rows
@@ -171,16 +169,16 @@ static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     s->time_bad = 0;
     const int code = parts->sum(s, h, e, e->row, count, stream);
     if (!code) e->row += count;
-    e->force_seconds += session_hermite_clock() - began;
+    e->force_seconds += clock_seconds() - began;
     return code;
 }
 
-void session_hermite_count(struct g6x_evolution *e, int held)
+void session_hermite_count(struct g6x_evolution *e, int clamped)
 {
     e->blocks++;
     e->steps += e->ni;
-    if (held && !e->held) e->held_time = e->next;
-    e->held += held;
+    if (clamped && !e->clamped) e->clamped_time = e->next;
+    e->clamped += clamped;
     e->time = e->next;
     e->ni = 0;
 }
@@ -190,11 +188,11 @@ static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_e
                     const struct session_hermite_parts *parts, void *stream)
 {
     const int moves = e->pass + 1 == e->passes;
-    const int held = parts->end(s, h, e, moves, stream);
+    const int clamped = parts->end(s, h, e, moves, stream);
     e->row = 0;
     e->pass++;
-    if (held >= 0 && moves) session_hermite_count(e, held);
-    return held < 0 ? held : 0;
+    if (clamped >= 0 && moves) session_hermite_count(e, clamped);
+    return clamped < 0 ? clamped : 0;
 }
 
 int session_hermite_is_over(const struct g6x_evolution *e, long long last)
@@ -209,7 +207,7 @@ int session_hermite_loop(struct session *s, const char *call, const struct g6x_h
 {
     int code = check(s, call, h, e);
     if (code) return code;
-    const double until = e->seconds > 0.0 ? session_hermite_clock() + e->seconds : INFINITY;
+    const double until = e->seconds > 0.0 ? clock_seconds() + e->seconds : INFINITY;
     const long long last = e->most_blocks ? e->blocks + e->most_blocks : -1;
     struct fpenv host;
     fpenv_enter(&host);
@@ -224,7 +222,7 @@ int session_hermite_loop(struct session *s, const char *call, const struct g6x_h
         code = go_on(s, h, e, parts, stream);
         if (!code && e->row == e->ni) code = end_pass(s, h, e, parts, stream);
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
-        if (session_hermite_clock() > until) code = 1;
+        if (clock_seconds() > until) code = 1;
     }
     if (code < 0) e->ni = 0;
     fpenv_leave(&host);

@@ -37,9 +37,9 @@ int session_hermite_loop(struct session *s, const char *call, const struct g6x_h
 /* Whether the loop is to return: after block number `last`, or as the caller's flag says. */
 int session_hermite_is_over(const struct g6x_evolution *e, long long last);
 /* A block of e->ni particles has been made. */
-void session_hermite_count(struct g6x_evolution *e, int held);
-double session_hermite_clock(void);
+void session_hermite_count(struct g6x_evolution *e, int clamped);
 /* What is wrong with an integration, also one of the device: 0 or an error code. */
 int session_hermite_check(struct session *s, const char *call, const struct g6x_hermite *h);
-/* The error of a particle that no j particle can be. */
+/* The error of a particle that no j particle can be, and of one whose step has no length. */
 int session_hermite_unfit(struct session *s, int row);
+int session_hermite_stuck(struct session *s, int particle);

@@ -8,6 +8,7 @@
 #include "session/force.h"
 #include "session/force_device.h"
 #include "session/hermite.h"
+#include "util/clock.h"
 #include "util/fpenv.h"
 #include "g6lib.h"
 
@@ -42,14 +43,17 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
                                 void *stream)
 {
     static const char call[] = "g6x_hermite_next_device";
-    int ni = 0, code = check(s, call, time ? h : NULL, 0, 0.0);
+    int code = check(s, call, time ? h : NULL, 0, 0.0);
+    struct device_block found;
     struct fpenv host;
     if (code) return code;
     *time = INFINITY;
     if (!h->n) return 0;
     fpenv_enter(&host);
-    code = leave(s, s->backend->arrays->next(s->state, h, stream, &ni, time, &s->fault), &host);
-    return code ? code : ni;
+    code = leave(s, s->backend->arrays->next(s->state, h, stream, &found, &s->fault), &host);
+    if (code) return code;
+    *time = found.time;
+    return found.bad < 0 ? found.ni : session_hermite_stuck(s, found.bad);
 }
 
 int session_hermite_device_predict(struct session *s, const struct g6x_hermite *h, int ni,
@@ -66,17 +70,19 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
                                    double time, int what, void *stream)
 {
     struct device_particles rows;
-    int held = 0, code = check(s, "g6x_hermite_correct_device", h, ni, time);
+    struct device_block found = {.clamped = 0};
+    int code = check(s, "g6x_hermite_correct_device", h, ni, time);
     struct fpenv host;
     if (code || !ni) return code;
     fpenv_enter(&host);
     code = leave(s,
                  s->backend->arrays->correct(s->state, h, ni, time, what & G6X_HERMITE_MOVE, stream,
-                                             what & G6X_HERMITE_WRITE ? &rows : NULL, &held,
+                                             what & G6X_HERMITE_WRITE ? &rows : NULL, &found,
                                              &s->fault),
                  &host);
+    if (!code && found.bad >= 0) code = session_hermite_unfit(s, found.bad);
     if (!code && what & G6X_HERMITE_WRITE) code = session_force_device_receive(s, &rows);
-    return code ? code : held;
+    return code ? code : found.clamped;
 }
 
 /* ---- block after block ------------------------------------------------------------------- */
@@ -123,7 +129,7 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     s->time = e->next;
     s->time_bad = 0;
     session_force_new(s, h->n, e->ni);
-    s->call.made = 0; /* nobody may ask for its results */
+    session_force_forget(s);
     session_force_freeze(s, h->n);
     const int code = session_force_upload(s, h->n);
     s->calls++;
@@ -138,6 +144,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
     if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
     s->by_parts = 0;
+    session_force_forget(s); /* its i particles and results give way */
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
     double began = 0.0; /* of the sum that is launched */
     for (int ni = 0;;) {
@@ -146,10 +153,10 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         const int64_t coincidences = code ? 0 : s->backend->coincidences(s->state);
         if (coincidences) session_force_warn(s, coincidences);
         e->ni = ni;
-        if (ni) e->force_seconds += session_hermite_clock() - began;
+        if (ni) e->force_seconds += clock_seconds() - began;
         if (!code && turn.invalid >= 0) return session_hermite_unfit(s, turn.invalid);
         if (code) return leave_to_caller(s, code);
-        if (!turn.incomplete && ni) session_hermite_count(e, turn.held);
+        if (!turn.incomplete && ni) session_hermite_count(e, turn.clamped);
         e->ni = 0;
         if (turn.incomplete || !turn.next_ni) { /* close pairs, or whatever is unusual */
             s->by_parts = BY_PARTS;
@@ -157,9 +164,9 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         }
         e->next = turn.next;
         if (e->next > e->t_end || (ni && session_hermite_is_over(e, last))) return 0;
-        if (ni && session_hermite_clock() > until) return 1;
+        if (ni && clock_seconds() > until) return 1;
         e->ni = ni = turn.next_ni;
-        began = session_hermite_clock();
+        began = clock_seconds();
         const int failed = sum_turn(s, h, e);
         e->ni = 0;
         if (failed) return leave_to_caller(s, failed);

@@ -90,7 +90,7 @@ static void plain_rows(struct outputs *o, int first, int end)
     }
 }
 
-enum { ROWS_WORTH_A_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 4096 };
+enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 4096 };
 
 static void task(void *outputs)
 {
@@ -101,7 +101,7 @@ static void task(void *outputs)
 
 static int copiers(const struct session *s, int rows)
 {
-    const int worth = rows / ROWS_WORTH_A_THREAD;
+    const int worth = rows / ROWS_PER_THREAD;
     return options_threads_for(worth < MOST_COPIERS ? worth : MOST_COPIERS, s->options.threads);
 }
 
@@ -113,53 +113,25 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     threads_run(copiers(s, end - first), task, o);
 }
 
-/* Threads take turns in waiting for the next rows, and copy theirs while others wait; who waits for
- * the turn sleeps. */
-struct early {
-    struct session *session;
-    struct outputs *outputs;
-    const struct direct_job *job;
-    unsigned want;
-    atomic_flag turn;
-    int next, code;
-};
-enum { NAP = 10000 };
-
-static int early_rows(struct early *e)
-{
-    struct session *s = e->session;
-    const int end = e->next + ROWS_AT_ONCE;
-    if (e->code || end >= s->call.ni) return 0;
-    e->code = session_call_rows_collect(s, e->want & ~(unsigned)WANT_DISTANCE, end);
-    if (!e->code) e->next = end;
-    return e->code ? 0 : end;
-}
-
-static void early_task(void *early)
-{
-    struct early *e = early;
-    for (int end = 1; end;) {
-        while (atomic_flag_test_and_set(&e->turn)) threads_nap(NAP);
-        end = early_rows(e);
-        atomic_flag_clear(&e->turn);
-        if (!end) continue;
-        if (e->want & WANT_DISTANCE)
-            session_distance_rows(&e->session->call, e->job, end - ROWS_AT_ONCE, end);
-        plain_rows(e->outputs, end - ROWS_AT_ONCE, end);
-    }
-}
-
+/* One thread waits and copies: as fast as four. Distances, which lie anywhere in the j memory, are
+ * worth more threads. */
 int session_output_early(struct session *s, struct outputs *o, unsigned want,
                          const struct direct_job *job)
 {
-    const struct force_call *c = &s->call;
-    struct early e = {
-        .session = s, .outputs = o, .job = job, .want = want, .turn = ATOMIC_FLAG_INIT};
+    struct force_call *c = &s->call;
+    const int with_distance = (want & WANT_DISTANCE) != 0;
+    const int step = with_distance ? EARLY_ROWS : ROWS_AT_ONCE;
+    int first = 0;
     if (!(s->backend->capabilities & CAN_OVERLAP) || c->done || s->options.verify > 0.0 ||
         c->ni < EARLY_ROWS)
         return 0;
-    threads_run(copiers(s, c->ni), early_task, &e);
-    return e.code < 0 ? 0 : e.next;
+    for (int end = step; end < c->ni; first = end, end += step) {
+        const int code = session_call_rows_collect(s, want & ~(unsigned)WANT_DISTANCE, end);
+        if (code) return code < 0 ? 0 : first;
+        if (with_distance) session_distance_up_to(c, job, end, s->options.threads);
+        plain_rows(o, first, end);
+    }
+    return first;
 }
 
 int session_output_verdict(struct session *s, const struct outputs *o)

@@ -21,7 +21,7 @@ static long long maker_of(const struct session *s)
     const int on_gpu = (s->backend->capabilities & CAN_DEVICE_POINTERS) != 0;
     long long number = 0;
     while (BACKENDS[number] != s->backend) number++;
-    return (number + 1) << 16 | (long long)(on_gpu ? 0 : simd_dispatch(s->options.isa)) << 8 |
+    return (number + 1) << 16 | (long long)(on_gpu ? 0 : simd_dispatch(s->call.isa)) << 8 |
            s->call.precision;
 }
 

@@ -5,6 +5,7 @@
 #include "session/report.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,7 @@ static const char *library(void)
 void session_report_start(const struct session *s)
 {
     static const char *const MODES[] = {"grape", "double", "single"};
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static char last[ERROR_LINE]; /* kira opens its cluster again every few hundred blocks */
     const struct process_options *process = options_process();
     const struct options *o = &s->options;
@@ -39,9 +41,11 @@ void session_report_start(const struct session *s)
                    MODES[o->precision], simd_dispatch_name(o->isa), options_threads(o->threads),
                    process->npipes, process->client ? ", client " : "",
                    process->client ? process->client : "", library());
-    if (!strcmp(text, last)) return;
+    (void)pthread_mutex_lock(&mutex);
+    const int news = strcmp(text, last) != 0;
     memcpy(last, text, sizeof last);
-    error_info("%s", text);
+    (void)pthread_mutex_unlock(&mutex);
+    if (news) error_info("%s", text);
 }
 
 void session_report_calls(struct session *s)

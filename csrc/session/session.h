@@ -38,8 +38,8 @@ struct force_call {
     unsigned done; /* WANT_* of the results that are there; DONE_SUMS if any are */
     int outdated;  /* j particles were written since */
     int nj, ni;
-    int invalid_rows;          /* some i particle has a NaN */
-    int precision, jerk, snap; /* options as they were at firsthalf */
+    int invalid_rows;               /* some i particle has a NaN */
+    int precision, jerk, snap, isa; /* options as they were at firsthalf */
     struct scale scale;
     double time;
 

@@ -66,7 +66,7 @@ static void choose(struct session *s, const struct walks *w)
     if (!s->undecided || !w->ni) return;
     for (int64_t k = 0; k < w->count; k++)
         pairs += w->group[k].ni * (w->group[k].part[0].n + w->group[k].part[1].n);
-    session_choice_make(s, w->ni, pairs / w->ni);
+    session_choice_make(s, w->ni, pairs / w->ni, w->ni);
 }
 
 int session_walks_sum(struct session *s, struct walks *w)

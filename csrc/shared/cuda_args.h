@@ -200,9 +200,9 @@ struct cuda_listed {
 enum { CUDA_NO_ROW = 0x7fffffff };
 struct cuda_notes {
     int32_t invalid, out_of_range;
-    int32_t held;  /* how many want a step below the smallest */
-    int32_t count; /* of the next block, */
-    double time;   /* and when its steps end */
+    int32_t clamped; /* how many want a step below the smallest */
+    int32_t count;   /* of the next block, */
+    double time;     /* and when its steps end */
     /* of kernel turn: its sums are not all there; and the number of the launch that is through */
     int32_t incomplete, unused;
     unsigned long long step;
@@ -286,7 +286,8 @@ struct cuda_hermite_job {
 
 /* Kernel turn, one CUDA block: ends a block whose sums are there, as hermite_correct and collect
  * do, finds the next one, as the three kernels above, predicts it and makes i particles of it. If
- * anything about it is unusual, nothing is written but the notes. */
+ * sums are missing, nothing is written but the notes; if a particle leaves the numbers, the block
+ * has moved, and is not written as j particles. */
 enum { CUDA_TURN_MOST = 8192 }; /* particles of an integration */
 struct cuda_turn_job {
     struct hermite_state state;

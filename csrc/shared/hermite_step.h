@@ -100,21 +100,27 @@ HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double tim
     return dt;
 }
 
+/* The error of an acceleration: that of its terms, `rounding` for each, whose sum without signs is
+ * at least pot^2 over the mass of the others (Cauchy and Schwarz), by which `rounding` is divided.
+ */
+HOST_DEVICE double hermite_roundoff(double rounding, double pot) { return rounding * (pot * pot); }
+
 /* Whether the differences that a2 and a3 are made of could come from errors of a0 and a1 alone.
  * A body whose forces cancel, like a star in a ring of planets, would get ever shorter steps from
  * them: errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
-HOST_DEVICE int hermite_is_noise(double dt, double noise, const double a2[3], const double a3[3])
+HOST_DEVICE int hermite_is_roundoff(double dt, double roundoff, const double a2[3],
+                                    const double a3[3])
 {
-    return dt * dt * hermite_norm(a2) <= 36.0 * noise &&
-           dt * dt * dt * hermite_norm(a3) <= 24.0 * noise;
+    return dt * dt * hermite_norm(a2) <= 36.0 * roundoff &&
+           dt * dt * dt * hermite_norm(a3) <= 24.0 * roundoff;
 }
 
 /* Particle p corrected with acc and jerk at its predicted (or last corrected) place: x, v, which
- * may be acc, jerk. noise: the error of acc; negative if it is not known. With s->dt it is moved
+ * may be acc, jerk. roundoff: the error of acc; negative if it is not known. With s->dt it is moved
  * there, and gets its next step; 1 if it wants one below dt_min, else 0. */
 HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struct hermite_state *s,
                                     int p, double time, const double acc[3], const double jerk[3],
-                                    double noise, double x[3], double v[3])
+                                    double roundoff, double x[3], double v[3])
 {
     const double dt = time - s->t[p];
     double a1[3], j1[3], a2[3], a3[3];
@@ -123,7 +129,7 @@ HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struc
     if (dt == 0.0) return 0; /* it is there */
     hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
     if (!s->dt) return 0; /* it stays where it is */
-    const double wanted = noise >= 0.0 && hermite_is_noise(dt, noise, a2, a3)
+    const double wanted = roundoff >= 0.0 && hermite_is_roundoff(dt, roundoff, a2, a3)
                               ? 2.0 * dt
                               : hermite_wanted_step(rule, dt, a1, j1, a2, a3);
     for (int k = 0; k < 3; k++) {

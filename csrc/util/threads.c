@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "util/clock.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 #include "util/numbers.h"
@@ -37,13 +38,6 @@ static void (*current_work)(void *);
 static void *current_argument;
 static int current_flush; /* workers compute in the environment of who asks */
 
-static int64_t now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int is_asked(struct worker *w)
 {
     return atomic_load_explicit(&w->state, memory_order_acquire) == ASKED;
@@ -52,17 +46,17 @@ static int is_asked(struct worker *w)
 /* Returns when asked, having said so; the asker may have thought better of it meanwhile. */
 static void wait_to_be_asked(struct worker *w)
 {
-    int64_t start = now();
+    int64_t start = clock_nanoseconds();
     for (int expected = ASKED; !atomic_compare_exchange_strong(&w->state, &expected, WORKING);
          expected = ASKED) {
         for (int k = 0; k < 32 && !is_asked(w); k++) threads_pause();
-        if (is_asked(w) || now() - start < SPIN_NANOSECONDS) continue;
+        if (is_asked(w) || clock_nanoseconds() - start < SPIN_NANOSECONDS) continue;
         (void)pthread_mutex_lock(&w->mutex);
         atomic_store(&w->asleep, 1);
         while (atomic_load(&w->state) != ASKED) (void)pthread_cond_wait(&w->wake, &w->mutex);
         atomic_store(&w->asleep, 0);
         (void)pthread_mutex_unlock(&w->mutex);
-        start = now();
+        start = clock_nanoseconds();
     }
 }
 

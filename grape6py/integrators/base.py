@@ -278,6 +278,8 @@ class Integration:
     def stop(self):
         """Let :meth:`evolve` return after the block under way; for callbacks and signals.
 
+        A long block may be given up in its midst: it is then made anew by the next one.
+
         Called at another time, it lets the next one return before its first block.
         """
         self._stopping[0] = 1

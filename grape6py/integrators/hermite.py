@@ -157,10 +157,10 @@ class Hermite(Integration):
             return super()._call(call, *arguments, **options)
 
     def _after_step(self):
-        if self._blocks.held and not self._warned and "dt" not in self._settings:
+        if self._blocks.clamped and not self._warned and "dt" not in self._settings:
             self._warned = True
             warnings.warn(
-                f"at time {self._blocks.held_time} a body needs a step below "
+                f"at time {self._blocks.clamped_time} a body needs a step below "
                 f"{self._blocks.rule[1]:.3g}, the smallest there is: a collision, or softening "
                 "is wanted",
                 Grape6Warning,

@@ -73,7 +73,7 @@ class DeviceBlocks(Blocks):
         """The same integration in NumPy's arrays."""
         host = HostBlocks(*self._host)
         host.put(self.state())
-        for name in ("steps", "blocks", "held", "force_seconds"):
+        for name in ("steps", "blocks", "clamped", "force_seconds"):
             setattr(host, name, getattr(self, name))
         return host
 

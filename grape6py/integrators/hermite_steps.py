@@ -40,8 +40,8 @@ class Blocks:
         self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
         self._board = board
         self.steps = self.blocks = 0  # bodies and blocks moved
-        self.held = 0  # steps that the smallest step kept longer than the criterion asked,
-        self.held_time = None  # and when the first of them ended
+        self.clamped = 0  # steps that the smallest step kept longer than the criterion asked,
+        self.clamped_time = None  # and when the first of them ended
         self.force_seconds = 0.0
         self._sent = False  # whether the board has the bodies as they are
         self._evolution = ffi.new("struct g6x_evolution *", {"eps2": self._eps2, "passes": passes})
@@ -58,9 +58,11 @@ class Blocks:
         how many blocks were moved, None if the next ends later. Ctrl-C between two calls, and
         errors, leave every body as it was before a block or after it.
         """
+        e = self._evolution
+        if e.ni and e.next > target:  # a block that was left half way, with a later target
+            self._sent = False
         self._ready()
         self._sent = False
-        e = self._evolution
         e.t_end, e.most_blocks, e.seconds, e.stop = target, int(one), _SECONDS, stop
         try:
             self._evolve(e)
@@ -73,9 +75,9 @@ class Blocks:
         """Add what the calls have done, and return how many blocks that was."""
         e = self._evolution
         moved = e.blocks
-        if e.held and not self.held:
-            self.held_time = e.held_time
-        for name in ("blocks", "steps", "held", "force_seconds"):
+        if e.clamped and not self.clamped:
+            self.clamped_time = e.clamped_time
+        for name in ("blocks", "steps", "clamped", "force_seconds"):
             setattr(self, name, getattr(self, name) + getattr(e, name))
             setattr(e, name, 0)
         return moved
@@ -124,20 +126,6 @@ class HostBlocks(Blocks):
     def latest(self):
         """The latest of the bodies' times, at least 0."""
         return float(self.t.max(initial=0.0))
-
-    def next_time(self):
-        """Time of the next block; infinite without bodies."""
-        return float(self._ends().min(initial=np.inf))
-
-    def _ends(self):
-        """Times at which the bodies' steps end.
-
-        Steps that all share need not be a power of two; their times are multiples, not sums.
-        """
-        _, smallest, largest = self.rule
-        if smallest == largest:
-            return (np.rint(self.t / largest) + 1) * largest
-        return self.t + self.dt
 
     def start(self, eta_start):
         """Take forces at time 0 and choose the first steps.

@@ -16,7 +16,9 @@ def test_null_pointers_are_refused_and_named_by_their_code(name):
     b = Bodies(4)
     before, correct = b.copies(), name.endswith("correct")
     names = "address acc jerk t x v a j xi vi" if correct else "address t x v a j xi vi"
-    assert SIGNATURES[name].count("p") == len(names.split()) + 2 * correct  # noise, dt may be null
+    assert (
+        SIGNATURES[name].count("p") == len(names.split()) + 2 * correct
+    )  # roundoff, dt may be null
     for null in names.split():
         assert (b.correct if correct else b.predict)(**{null: None}) == CONSTANTS["G6X_E_NULL"]
     assert b.same(before, ARRAYS)

@@ -110,24 +110,53 @@ assert name().startswith("cuda")
     run(script, tmp_path, numbers)
 
 
+@pytest.mark.parametrize("pending", [True, False])
+def test_results_of_before_a_reset_are_not_asked_of_the_gpu(tmp_path, pending):
+    script = f"""
+import numpy as np
+s = opened()
+force(s)
+half = 300, source.x, source.v, source.index
+assert s.first(*half) == 0
+if not {pending}:
+    assert s.last(*half).code == 0
+assert call("g6_reset", 0) == 0
+assert call("g6x_prepare", 0, 0, 0) == 0
+assert name().startswith("cuda"), name()
+late = s.last(*half)
+assert late.code == CONSTANTS["G6X_E_NO_FIRSTHALF"]
+assert np.isnan(late.acc).all()
+assert s.neighbour_lists(300, 5)[0] == CONSTANTS["G6X_E_NO_FIRSTHALF"]
+force(s)
+"""
+    run(script, tmp_path, costs.CPU_WINS)
+
+
 # ---- the file ----------------------------------------------------------------------------
 
 
-def known(folder):
-    lines = costs.path(folder).read_text().splitlines()
+def own_file(folder, settings="-*"):
+    """The file for the settings of the process; costs.path() is that for all."""
+    (found,) = costs.path(folder).parent.glob(f"{costs.path(folder).name}{settings}")
+    return found
+
+
+def known(path):
+    lines = path.read_text().splitlines()
     return {name: int(value) * costs.UNIT for name, value in map(str.split, lines)}
 
 
 def test_costs_are_measured_once_and_kept_for_the_user_alone(tmp_path):
     run("force(opened())", tmp_path)
-    first = known(tmp_path)
+    file = own_file(tmp_path)
+    first = known(file)
     for name in ("cpu_call", "cpu_pair", "cpu_j", "cpu_fork", "cpu_thread"):
         assert 0 < first[name] < 1
-    assert stat.S_IMODE(os.stat(costs.path(tmp_path)).st_mode) == 0o600
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     run("force(opened())", tmp_path)
-    assert known(tmp_path) == first
+    assert known(file) == first
     run("force(opened())", tmp_path, GRAPE6_BACKEND="cuda")
-    more = known(tmp_path)
+    more = known(own_file(tmp_path))
     assert more["gpu_start"] > 0
     assert more["gpu_call"] > 0
     assert {name: more[name] for name in first if name.startswith("cpu")} == {
@@ -156,13 +185,31 @@ def damage(path, kind):
 
 @pytest.mark.parametrize("kind", ["empty", "zeros", "text", "nonsense", "directory", "link"])
 def test_a_file_that_is_none_is_as_if_it_were_not_there(tmp_path, kind):
-    costs.keep(tmp_path, costs.GPU_WINS)
-    damage(costs.path(tmp_path), kind)
+    run("force(opened())", tmp_path)
+    file = own_file(tmp_path)
+    damage(file, kind)
     done = run("force(opened()); print(name())", tmp_path)
     assert done.stdout.startswith(("cpu", "cuda"))  # as was measured
     assert not done.stderr
     if kind not in ("directory", "link"):
-        assert 0 < known(tmp_path)["cpu_call"] != costs.GPU_WINS["cpu_call"]
+        assert 0 < known(file)["cpu_call"] < 1
+
+
+def test_unlike_settings_have_costs_of_their_own(tmp_path):
+    run("force(opened())", tmp_path, GRAPE6_THREADS="1")
+    run("force(opened())", tmp_path, GRAPE6_THREADS="1", GRAPE6_PRECISION="double")
+    run("force(opened())", tmp_path, GRAPE6_THREADS="2", GRAPE6_ISA="base")
+    grape, double, base = (known(own_file(tmp_path, s)) for s in ("-0-*-1", "-1-*-1", "-0-base-2"))
+    assert grape["cpu_pair"] < double["cpu_pair"]
+    assert grape["cpu_pair"] < base["cpu_pair"]
+    assert grape["cpu_thread"] == 0.5  # as nothing was measured
+
+
+def test_a_file_for_all_settings_goes_before_measuring(tmp_path):
+    run("force(opened())", tmp_path, costs.CPU_WINS, GRAPE6_PRECISION="double")
+    assert [path.name for path in costs.path(tmp_path).parent.iterdir()] == [
+        costs.path(tmp_path).name
+    ]
 
 
 def test_without_a_place_for_the_file_all_goes_on(tmp_path):

@@ -129,6 +129,14 @@ def test_sums_of_different_precision_scale_or_origin_are_not_added(new_session):
         assert capi.call("g6x_add_partial", len(good), good.copy(), other) == -11
 
 
+def test_words_tell_who_has_summed_whatever_was_set_since(new_session, isa):
+    session, _, _ = whole(new_session, "grape", isa)
+    before = partial(session, N)
+    session.first(N, X, V, INDEX, eps2=1e-6)
+    session.set_int("G6X_ISA", capi.ISAS["base"])
+    assert (session.partial(len(X)) == before).all()
+
+
 def test_row18_row20_row26_partial_sums_of_nothing_are_refused(session):
     words = np.zeros((3, WORDS), np.int64)
     assert capi.call("g6x_get_partial", session.cluster, 3, words) == -18

@@ -126,6 +126,14 @@ def test_what_is_wrong_is_refused_before_anything_is_moved(bodies, numbers, code
     assert b.state() == before
 
 
+def test_without_jerk_there_is_no_such_scheme(bodies):
+    b = bodies()
+    before = b.state()
+    lib.g6x_set_int(b.cluster, lib.G6X_JERK, 0)
+    assert b.evolve(0.1) == lib.G6X_E_ARGUMENT
+    assert b.state() == before
+
+
 def test_null_pointers_are_refused(bodies):
     b, none = bodies(), ffi.NULL
     assert lib.g6x_hermite_evolve(b.cluster, none, b.e) == lib.G6X_E_NULL

@@ -56,7 +56,7 @@ def assert_equal(device, host):
     assert np.array_equal(device.vel, host.vel)
     for name in ("time", "steps", "blocks"):
         assert getattr(device, name) == getattr(host, name)
-    assert device._blocks.held == host._blocks.held
+    assert device._blocks.clamped == host._blocks.clamped
 
 
 @pytest.mark.backends("cuda gpu")
@@ -105,7 +105,7 @@ def test_a_body_held_at_the_smallest_step_is_told(cupy, on_host):
     for cluster in clusters:
         with pytest.warns(errors.Grape6Warning, match="needs a step below"):
             cluster.evolve(2.0**-24)
-    assert clusters[0]._blocks.held == clusters[1]._blocks.held > 0
+    assert clusters[0]._blocks.clamped == clusters[1]._blocks.clamped > 0
 
 
 def test_files_are_read_by_either(cupy, on_host, tmp_path):
@@ -169,6 +169,33 @@ def test_close_pairs_are_summed_as_ever(cupy, on_host):
     for cluster in clusters:
         cluster.evolve(0.02)
     assert_equal(*clusters)
+
+
+@pytest.mark.backends("cuda gpu")
+@pytest.mark.parametrize("passes", [1, 2])  # block after block in turn, and by parts
+@pytest.mark.parametrize("dt", [0.0, 1e-30])
+def test_a_step_that_ends_when_it_begins_is_an_error(cupy, on_host, passes, dt):
+    for make in (on_gpu, on_host):
+        cluster = make(Hermite, *plummer(50, 6), eps=0.04, passes=passes)
+        cluster.evolve(0.1)
+        state = cluster._blocks.state()
+        state["dt"][7] = dt
+        cluster._blocks.put(state)
+        with pytest.raises(errors.ArgumentError, match="step of particle 7 ends when it begins"):
+            cluster.evolve(0.2)
+
+
+@pytest.mark.backends("cuda gpu")
+def test_a_call_of_the_host_is_over_when_an_integration_begins(cupy):
+    """Also if no block ends in time."""
+    cluster = on_gpu(Hermite, *plummer(50, 6), eps=0.04)
+    cluster.evolve(0.1)
+    board = cluster._blocks._board
+    index, nobody = np.arange(50, dtype=np.int32), np.full(50, -1.0)
+    board.forces(50, index, cluster.pos, cluster.vel, 1e-3, nobody, nn=False, lists=False)
+    cluster._blocks.advance(cluster.time, ffi.NULL, one=False)
+    with pytest.raises(errors.Grape6Error, match="without a force call"):
+        board.lists(50)
 
 
 # ---- GPUs that fail -------------------------------------------------------------------

@@ -88,7 +88,11 @@ KERNEL(next_list, struct cuda_next_job, 256, 1)
         const int w = first + base + t;
         unsigned bits = base + t < words && w < (job.n + 31) / 32 ? job.bits[w] : 0;
         int to = place_of(__popc(bits), at, shared, &end);
-        for (; bits; bits &= bits - 1) job.address[to++] = 32 * w + __ffs((int)bits) - 1;
+        for (; bits; bits &= bits - 1) {
+            const int p = 32 * w + __ffs((int)bits) - 1;
+            job.address[to++] = p;
+            if (!(step_end(job, p) > job.t[p])) atomicMin(&job.notes->invalid, p);
+        }
     }
 }
 
@@ -107,10 +111,10 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     if (row >= job.rows) return;
     const int p = job.address[row];
     const double *acc = job.acc[row], *jerk = job.jerk[row], pot = job.pot[row];
-    const double noise = job.rounding ? job.rounding[p] * (pot * pot) : -1.0;
+    const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
     double x[3], v[3];
-    if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, noise, x, v))
-        atomicAdd(&job.notes->held, 1);
+    if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v))
+        atomicAdd(&job.notes->clamped, 1);
     if (!are_numbers(x) || !are_numbers(v) || !is_number(job.mass[p]))
         atomicMin(&job.notes->invalid, row);
     for (int k = 0; k < 3; k++) {
@@ -156,16 +160,16 @@ DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
 /* Moves the particles of the block; false if one has left the numbers. */
 DEVICE_FN bool move_block(const struct cuda_turn_job &job)
 {
-    __shared__ int held, invalid;
-    if (threadIdx.x == 0) held = 0, invalid = CUDA_NO_ROW;
+    __shared__ int clamped, invalid;
+    if (threadIdx.x == 0) clamped = 0, invalid = CUDA_NO_ROW;
     __syncthreads();
     for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
         const int p = job.address[row];
         double acc[3], jerk[3], pot, x[3], v[3];
         sums_of(job, row, acc, jerk, &pot);
-        const double noise = job.rounding ? job.rounding[p] * (pot * pot) : -1.0;
-        if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, noise, x, v))
-            atomicAdd(&held, 1);
+        const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
+        if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v))
+            atomicAdd(&clamped, 1);
         if (!are_numbers(x) || !are_numbers(v) || !is_number(job.mass[p])) atomicMin(&invalid, row);
         for (int k = 0; k < 3; k++) {
             job.xi[row][k] = x[k];
@@ -173,7 +177,7 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
         }
     }
     __syncthreads();
-    if (threadIdx.x == 0) job.notes->held = held, job.notes->invalid = invalid;
+    if (threadIdx.x == 0) job.notes->clamped = clamped, job.notes->invalid = invalid;
     return invalid == CUDA_NO_ROW;
 }
 
@@ -205,12 +209,14 @@ DEVICE_FN void write_block(const struct cuda_turn_job &job)
     }
 }
 
-/* The particles whose steps end first, ascending, to job.address; their number. */
+/* The particles whose steps end first, ascending, to job.address; their number, 0 if one of these
+ * steps ends when it begins. */
 DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
 {
     __shared__ double shared[256];
-    __shared__ int of_warp[8];
+    __shared__ int of_warp[8], stuck;
     const int t = (int)threadIdx.x;
+    if (t == 0) stuck = 0;
     double least = from_bits((uint64_t)0x7ff << 52);
     for (int p = t; p < job.n; p += 256) {
         const double end = hermite_step_end(job.state.t[p], job.state.dt[p], job.common);
@@ -232,9 +238,10 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
             count += of_warp[w];
         }
         if (is_next) job.address[to] = p;
+        if (is_next && !(least > job.state.t[p])) stuck = 1;
     }
     __syncthreads();
-    return count;
+    return stuck ? 0 : count;
 }
 
 /* The next block predicted, as i particles too; false if one is no number. */
