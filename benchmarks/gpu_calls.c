@@ -7,6 +7,7 @@
  *   gpu_calls cut MODE N NI PIPES       one step of NI particles in calls of PIPES at one time
  *   gpu_calls walk MODE N PIPES...      a shared step: all particles written at the time that it
  *                                       is, then the forces on all, in calls of PIPES
+ *   gpu_calls during MODE N SECONDS     as force, for so long; rate of the middle half of that time
  *   gpu_calls open                      g6_open, the first time and again
  *
  * Prints a line of JSON per figure: medians; for steps also with the writes, and how soon
@@ -113,6 +114,25 @@ static void force(int wants_jerk, int nn, int n)
     take_down();
 }
 
+/* For programs that run at once: what the first and the last of them do alone is not counted. */
+static void during(int n, double seconds)
+{
+    double returned, first = 0.0, last = 0.0;
+    int calls = 0;
+    set_up(n);
+    call(n, 0, n, 1, &returned);
+    for (double start = now(), t = start; t < start + seconds; t = now()) {
+        const int counts = t > start + seconds / 4 && t < start + 3 * seconds / 4;
+        if (counts && !first) first = t;
+        call(n, 0, n, 1, &returned);
+        if (counts) calls++, last = now();
+    }
+    head("during");
+    printf(", \"n\": %d, \"gpairs_per_s\": %.1f}\n", n,
+           calls * (double)n * n / (last - first) * 1e-9);
+    take_down();
+}
+
 /* One step of `ni` particles, in calls of `pipes`; the time of the calls, and with the writes. */
 static double step(int n, int ni, int pipes, int first, double *returned, double *with_writes)
 {
@@ -164,8 +184,7 @@ static double shared_step(int n, int pipes)
     const double start = now();
     for (int i = 0; i < n; i++) write_particle(i);
     g6_set_ti(0, t);
-    for (int i = 0; i < n; i += pipes)
-        call(n, i, n - i < pipes ? n - i : pipes, 0, &returned);
+    for (int i = 0; i < n; i += pipes) call(n, i, n - i < pipes ? n - i : pipes, 0, &returned);
     return now() - start;
 }
 
@@ -222,11 +241,14 @@ int main(int count, char **word)
         steps("cut", atoi(word[3]), atoi(word[4]), atoi(word[5]));
     else if (count > 4 && !strcmp(word[1], "walk"))
         for (int k = 4; k < count; k++) walk(atoi(word[3]), atoi(word[k]));
+    else if (count == 5 && !strcmp(word[1], "during"))
+        during(atoi(word[3]), atof(word[4]));
     else if (count == 2 && !strcmp(word[1], "open"))
         opening();
     else {
         fputs("usage: gpu_calls force MODE JERK NN N... | step MODE N NI... | scatter MODE N "
-              "NI... | cut MODE N NI PIPES | walk MODE N PIPES... | open\n",
+              "NI... | cut MODE N NI PIPES | walk MODE N PIPES... | during MODE N SECONDS | "
+              "open\n",
               stderr);
         return 2;
     }

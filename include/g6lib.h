@@ -336,7 +336,8 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
  * be down to dtmin, doubled at most once, not beyond dtmax and only where `time` is a multiple of
  * the doubled step. roundoff: double[ni], the error of acc, or NULL: a step is not shortened for
  * changes of the force that are no larger. For more than one corrector pass, call with dt = NULL,
- * take forces at xi, vi, and call again. A particle whose time it is already stays as it is.
+ * take forces at xi, vi, and call again. A particle whose time it is already stays as it is,
+ * and so does one that would move beyond what a double holds (G6X_E_RANGE).
  * Returns the number of particles whose step dtmin keeps longer than the criterion asks, or a code.
  */
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
@@ -375,8 +376,9 @@ struct g6x_evolution {
 };
 /* The j particles have been written. 0: no block is left that ends by t_end, or the call has
  * returned for most_blocks or stop; 1: for seconds, and is to be made again, perhaps with a block
- * under way; or a code, after which the particles are as after the last block that was made, or
- * with G6X_E_RANGE as after the next one, which is not counted. */
+ * under way; or a code, after which the particles are as after the last block that was made;
+ * but with G6X_E_RANGE those of the next one that fit have moved, which the cluster does not know.
+ */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
 
 /* The same for an integration whose particles live on the cluster's device: *h and *e are in the

@@ -9,6 +9,6 @@ int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long
     int code;
     struct session *s = session_registry_take(clusterid, &code);
     if (s) return session_registry_leave(s, session_force_lists(s, ni, capacity, start, list));
-    for (int k = 0; start && k <= ni; k++) start[k] = 0;
+    session_force_no_lists(ni, start);
     return code;
 }

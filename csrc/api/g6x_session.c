@@ -8,12 +8,12 @@
 #include "session/force.h"
 #include "session/force_device.h"
 #include "session/choice.h"
-#include "session/hermite.h"
 #include "util/fpenv.h"
 #include "g6lib.h"
 #include "session/output.h"
 #include "core/device.h"
 #include "core/hermite.h"
+#include "session/hermite.h"
 #include "session/registry.h"
 
 #define TEXT_OF(a) #a
@@ -225,7 +225,8 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
                         const double (*j)[3], double (*xi)[3], double (*vi)[3])
 {
     const struct hermite_state s = {
-        (double *)t, NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a, (double (*)[3])j};
+        (double *)t,      NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a,
+        (double (*)[3])j, NULL};
     struct fpenv host;
     const int code = block_checked(ni, address, time, &s, xi, vi);
     if (code) return code;
@@ -241,7 +242,7 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3])
 {
-    const struct hermite_state s = {t, dt, x, v, a, j};
+    const struct hermite_state s = {t, dt, x, v, a, j, NULL};
     const struct hermite_rule rule = {eta, dtmin, dtmax};
     const struct hermite_errors errors = {.roundoff = roundoff};
     struct fpenv host;
@@ -252,9 +253,10 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
         code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
     if (code) return code;
     fpenv_enter(&host);
-    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, xi, vi);
+    int unfit;
+    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, xi, vi, &unfit);
     fpenv_leave(&host);
-    return code;
+    return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
 }
 
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e)

@@ -67,6 +67,15 @@ void error_info(const char *format, ...)
     error_print(text);
 }
 
+int error_is_news(struct error_last *last, const char *text)
+{
+    if (atomic_flag_test_and_set(&last->busy)) return 1;
+    const int news = strcmp(last->text, text) != 0;
+    (void)snprintf(last->text, sizeof last->text, "%s", text);
+    atomic_flag_clear(&last->busy);
+    return news;
+}
+
 void error_copy(const char *text, char *buffer, int length)
 {
     if (!buffer || length <= 0) return;

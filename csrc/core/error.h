@@ -1,6 +1,8 @@
 /* error.h - faults: their text, their one line on stderr, and the only abort. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "g6lib.h"
 
 enum { ERROR_TEXT = 256, ERROR_LINE = 1024 };
@@ -26,5 +28,11 @@ void error_warn(struct fault *f, const char *format, ...) __attribute__((format(
 void error_print(const char *text);
 /* Prints a line on stderr at log level 2 (info) or above. */
 void error_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Whether a text is not that of the last such call; also 1 while another thread is at it. */
+struct error_last {
+    atomic_flag busy;
+    char text[ERROR_LINE];
+};
+int error_is_news(struct error_last *last, const char *text);
 /* Copies a text to a caller's buffer of length bytes, always ending it. */
 void error_copy(const char *text, char *buffer, int length);

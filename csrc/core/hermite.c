@@ -34,6 +34,13 @@ int hermite_next(int n, const struct hermite_state *s, double common, int *addre
     return ni;
 }
 
+int hermite_endless(int n, const struct hermite_state *s, double common)
+{
+    int p = 0;
+    while (p < n && hermite_step_end(s->t[p], s->dt[p], common) < INFINITY) p++;
+    return p < n ? p : -1;
+}
+
 /* ---- its particles ---------------------------------------------------------------------- */
 
 INLINE void predict(int ni, const int *address, double time, const struct hermite_state *s,
@@ -50,13 +57,17 @@ INLINE double error_of(const struct hermite_errors *e, int row, int particle)
 
 INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                   const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
+                   const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3],
+                   int *unfit)
 {
     int clamped = 0;
+    *unfit = -1;
     for (int i = 0; i < ni; i++) {
         double x[3], v[3]; /* of their own: acc and xi may be one array */
-        clamped += hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
-                                       error_of(errors, i, address[i]), x, v);
+        const int found = hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
+                                              error_of(errors, i, address[i]), x, v);
+        clamped += found > 0;
+        if (found < 0 && *unfit < 0) *unfit = i;
         for (int k = 0; k < 3; k++) xi[i][k] = x[k], vi[i][k] = v[k];
     }
     return clamped;
@@ -74,9 +85,9 @@ __attribute__((target("fma"))) static void predict_by_fma(int ni, const int *add
 __attribute__((target("fma"))) static int
 correct_by_fma(int ni, const int *address, double time, const struct hermite_rule *rule,
                const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-               const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
+               const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3], int *unfit)
 {
-    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi);
+    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi, unfit);
 }
 #define IF_FMA(call)                                                                               \
     if (__builtin_cpu_supports("fma")) return call
@@ -93,8 +104,9 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
 
 int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                     const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                    const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3])
+                    const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3],
+                    int *unfit)
 {
-    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, xi, vi));
-    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi);
+    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, xi, vi, unfit));
+    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi, unfit);
 }

@@ -48,7 +48,7 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
 static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, double time)
 {
     return (struct cuda_hermite_job){
-        .state = {h->t, h->dt, h->x, h->v, h->a, h->j},
+        .state = {h->t, h->dt, h->x, h->v, h->a, h->j, h->mass},
         .rule = {h->eta, h->dtmin, h->dtmax},
         .time = time,
         .address = h->address,

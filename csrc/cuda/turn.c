@@ -27,7 +27,7 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
                                    const struct device_turn *turn)
 {
     return (struct cuda_turn_job){
-        .state = {h->t, h->dt, h->x, h->v, h->a, h->j},
+        .state = {h->t, h->dt, h->x, h->v, h->a, h->j, h->mass},
         .rule = {h->eta, h->dtmin, h->dtmax},
         .common = h->dtmin == h->dtmax ? h->dtmax : 0.0,
         .time = turn->time,

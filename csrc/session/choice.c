@@ -2,7 +2,6 @@
 #include "session/choice.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "session/force.h"
 #include "session/report.h"
 #include "util/clock.h"
+#include "util/fpenv.h"
 
 /* A run is taken to be one N-body time unit: so many steps of each particle (Plummer spheres of
  * 1024 bodies; more of them take hardly more), or as long again as the process has computed. */
@@ -42,29 +42,28 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
 {
     const char *named = options_process()->devices;
     const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
-    const double began = clock_seconds();
+    const int64_t began = clock_nanoseconds();
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
     const int number = rank < 0 ? (int)(s->id & 0xffffff) : rank;
     const int code = backend->open(&s->options, number, state, f);
+    const int64_t start = clock_nanoseconds() - began;
+    struct fpenv host;
     if (code) return code;
     atomic_store(&gpu_is_open, 1);
-    if (first && backend == &cuda_backend)
-        session_costs_learn(backend, &s->options, number, clock_seconds() - began);
+    if (!first || backend != &cuda_backend) return 0;
+    fpenv_enter(&host);
+    session_costs_learn(backend, &s->options, number, 1e-9 * (double)start);
+    fpenv_leave(&host);
     return 0;
 }
 
 /* For `auto`: 0 if there is none that can be used; why is printed once at log level info. */
 static int try_gpu(struct session *s, const struct backend *backend, void **state)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static char printed[ERROR_TEXT];
+    static struct error_last printed = {.busy = ATOMIC_FLAG_INIT};
     struct fault quiet = {.quiet = 1};
     if (!open_gpu(s, backend, state, &quiet)) return 1;
-    (void)pthread_mutex_lock(&mutex);
-    const int news = strcmp(printed, quiet.text) != 0;
-    memcpy(printed, quiet.text, sizeof printed);
-    (void)pthread_mutex_unlock(&mutex);
-    if (news) error_info("no GPU is used: %.200s", quiet.text);
+    if (error_is_news(&printed, quiet.text)) error_info("no GPU is used: %.200s", quiet.text);
     return 0;
 }
 
@@ -116,6 +115,8 @@ static struct estimate estimate(double ni, double nj, double n, const struct opt
 static int decide(int64_t ni, int64_t nj, int64_t n, const struct options *o, int64_t rows,
                   char *why, int length)
 {
+    struct fpenv host;
+    fpenv_enter(&host);
     const double i = ni > 0 ? (double)ni : 1.0, j = nj > 0 ? (double)nj : 1.0;
     const struct estimate e = estimate(i, j, n > 0 ? (double)n : 1.0, o, rows);
     const int gpu = e.gpu < e.cpu;
@@ -123,6 +124,7 @@ static int decide(int64_t ni, int64_t nj, int64_t n, const struct options *o, in
                    "%s: a run of %.0f j particles in calls of %.0f i particles is taken to cost "
                    "%.2g s on the CPU, and %.2g s on a GPU, of which %.2g s are its start",
                    gpu ? "cuda" : "cpu", j, i, e.cpu, e.gpu, e.start);
+    fpenv_leave(&host);
     return gpu;
 }
 

@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cpu/direct_kernel.h"
 #include "simd/dispatch.h"
 #include "util/clock.h"
-#include "util/fpenv.h"
 
 /* Of an H200 machine, until something has been measured. */
 static const struct costs TYPICAL = {.gpu_start = 0.4, .gpu_call = 20e-6, .gpu_pair = 1 / 300e9};
@@ -104,16 +104,18 @@ static int read_file(int general)
 static void write_file(void)
 {
     char name[LONGEST_NAME], aside[LONGEST_NAME + 16], text[LONGEST_FILE];
+    struct rlimit largest; /* beyond it the system kills the process */
     int n = 0;
-    if (!name_of_file(name, 1, 0)) return;
-    (void)snprintf(aside, sizeof aside, "%s.XXXXXX", name);
-    const int file = mkstemp(aside);
-    if (file < 0) return;
     for (int k = 0; k < NFIELD; k++) {
         const double units = *field_of(&known, k) / UNIT;
         n += snprintf(text + n, sizeof text - (size_t)n, "%s %lld\n", FIELDS[k].name,
                       (long long)(units < MOST_UNITS ? units + 0.5 : MOST_UNITS));
     }
+    if (getrlimit(RLIMIT_FSIZE, &largest) || largest.rlim_cur < (rlim_t)n) return;
+    if (!name_of_file(name, 1, 0)) return;
+    (void)snprintf(aside, sizeof aside, "%s.XXXXXX", name);
+    const int file = mkstemp(aside);
+    if (file < 0) return;
     const int written = write(file, text, (size_t)n) == n;
     if (close(file) || !written || rename(aside, name)) (void)unlink(aside);
 }
@@ -244,15 +246,24 @@ static void read_for(const struct options *o)
     was_read = 1;
 }
 
+void session_costs_after_fork(void)
+{
+    (void)pthread_mutex_init(&mutex, NULL);
+    was_read = 0;
+}
+
+static int knows_cpu(void)
+{
+    return known.cpu_call > 0.0 && known.cpu_pair > 0.0 && known.cpu_j > 0.0 &&
+           known.cpu_fork > 0.0 && known.cpu_thread > 0.0;
+}
+
 struct costs session_costs_get(const struct options *o)
 {
-    struct fpenv host;
     (void)pthread_mutex_lock(&mutex);
     read_for(o);
-    if (!(known.cpu_pair > 0.0)) {
-        fpenv_enter(&host);
+    if (!knows_cpu()) {
         measure_cpu(o);
-        fpenv_leave(&host);
         write_file();
     }
     struct costs c = known;
@@ -266,14 +277,11 @@ struct costs session_costs_get(const struct options *o)
 void session_costs_learn(const struct backend *gpu, const struct options *o, int number,
                          double start)
 {
-    struct fpenv host;
     (void)pthread_mutex_lock(&mutex);
     read_for(o);
     const int news = !(known.gpu_call > 0.0) || start < known.gpu_start;
     if (!(known.gpu_start > 0.0) || start < known.gpu_start) known.gpu_start = start; /* not cold */
-    fpenv_enter(&host);
     if (!(known.gpu_call > 0.0)) measure_gpu(gpu, o, number);
-    fpenv_leave(&host);
     if (news) write_file();
     (void)pthread_mutex_unlock(&mutex);
 }

@@ -1,6 +1,6 @@
 /* costs.h - what forces cost on this machine, on its CPU and on its GPU. Measured once and kept in
  * files of the user's cache folder, for each mode, instruction set and number of threads; what is
- * not known yet is that of a large GPU. */
+ * not known yet is that of a large GPU. The calls compute: in the environment of util/fpenv.h. */
 #pragma once
 
 #include "core/backend.h"
@@ -18,6 +18,8 @@ struct costs {
 struct costs session_costs_get(const struct options *o);
 /* By how much `threads` make work faster that can be cut into shares that are large enough. */
 double session_costs_speedup(const struct costs *c, double threads, double shares);
+/* To be called in a forked child: another thread may have been at it. */
+void session_costs_after_fork(void);
 /* A GPU, of that number, has been opened, which took so long: if its costs are not known, they are
  * measured. */
 void session_costs_learn(const struct backend *gpu, const struct options *o, int number,

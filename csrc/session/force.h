@@ -23,6 +23,8 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
 /* See g6x_get_neighbour_lists. */
 int session_force_lists(struct session *s, int ni, long long capacity, long long start[],
                         int list[]);
+/* Starts of the lists of ni i particles that have none; `start` may be NULL. */
+void session_force_no_lists(int ni, long long start[]);
 
 /* ---- the parts, for force_device.c ---- */
 

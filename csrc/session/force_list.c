@@ -146,23 +146,30 @@ static int give_some(struct session *s, int pipe, long long capacity, long long 
     return 0;
 }
 
+void session_force_no_lists(int ni, long long start[])
+{
+    for (int64_t k = 0; start && k <= ni; k++) start[k] = 0;
+}
+
 int session_force_lists(struct session *s, int ni, long long capacity, long long start[],
                         int list[])
 {
     const struct force_call *c = &s->call;
-    int code = 0, pipe = 0;
-    if (!start || (!list && capacity > 0))
+    int code = 0, pipe = 0, rows = ni; /* if ni is wrong: those that both have */
+    if (!start || (!list && capacity > 0)) {
         code = error_set(&s->fault, G6X_E_NULL, "g6x_get_neighbour_lists: null pointer");
-    else if (!c->made)
+    } else if (!c->made) {
         code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour lists without a force call");
-    else if (ni != c->ni)
+    } else if (ni != c->ni) {
+        rows = ni < c->ni ? ni : c->ni;
         code = error_set(&s->fault, G6X_E_MISMATCH,
                          "neighbour lists of %d i particles after a force call with %d", ni, c->ni);
-    else
+    } else {
         code = c->code;
-    for (int k = 0; start && k <= ni; k++) start[k] = 0;
+    }
+    session_force_no_lists(rows, start);
     while (!code && pipe < ni) code = give_some(s, pipe, capacity, start, list, &pipe);
-    for (int k = 1; code && start && k <= ni; k++) start[k] = 0;
+    if (code) session_force_no_lists(rows, start);
     if (code) return code;
     return start[ni] > capacity ? 1 : c->invalid_rows ? G6X_E_I_NAN : 0;
 }

@@ -1,6 +1,7 @@
 /* hermite.c - see hermite.h. */
 #include "session/hermite.h"
 
+#include <limits.h>
 #include <math.h>
 
 #include "core/hermite.h"
@@ -31,26 +32,30 @@ int session_hermite_check(struct session *s, const char *call, const struct g6x_
 
 int session_hermite_stuck(struct session *s, int particle)
 {
-    return error_set(&s->fault, G6X_E_ARGUMENT,
-                     "block step: the step of particle %d ends when it begins", particle);
+    return error_set(
+        &s->fault, G6X_E_ARGUMENT,
+        "block step: the step of particle %d ends when it begins, or t or dt is NaN or "
+        "Inf",
+        particle);
 }
 
 int session_hermite_unfit(struct session *s, int row)
 {
-    return error_set(&s->fault, G6X_E_RANGE,
-                     "block step: the particle in row %d of the block moves beyond what a double "
-                     "holds, or its mass is NaN or Inf",
-                     row);
+    return error_set(&s->fault, G6X_E_RANGE, HERMITE_UNFIT, row);
 }
 
-static int check(struct session *s, const char *call, const struct g6x_hermite *h,
-                 const struct g6x_evolution *e)
+static int is_no_counter(long long n) { return n < 0 || n > 1ll << 62; }
+
+int session_hermite_check_evolution(struct session *s, const char *call,
+                                    const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
     const int code = session_hermite_check(s, call, e ? h : NULL);
     if (code) return code;
     if (isnan(e->t_end)) return argument(s, call, "t_end is NaN");
     if (e->passes < 1 || e->most_blocks < 0 || !(e->seconds >= 0.0))
         return argument(s, call, "passes, most_blocks or seconds is out of range");
+    if (is_no_counter(e->blocks) || is_no_counter(e->steps) || is_no_counter(e->clamped))
+        return argument(s, call, "blocks, steps or clamped is negative or above 2^62");
     if (e->ni < 0 || e->ni > h->n ||
         (e->ni && (e->row < 0 || e->row >= e->ni || e->pass < 0 || e->pass >= e->passes ||
                    !isfinite(e->next))))
@@ -62,17 +67,30 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
 
 /* ---- particles of the host --------------------------------------------------------------- */
 
+/* The step that all particles have, or 0. */
+static double common_of(const struct g6x_hermite *h)
+{
+    return h->dtmin == h->dtmax ? h->dtmax : 0.0;
+}
+
 static struct hermite_state state_of(const struct g6x_hermite *h)
 {
-    return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j};
+    return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
+}
+
+/* 0, or the error of a particle whose step has no end: no block would ever have it. */
+static int check_steps(struct session *s, const struct g6x_hermite *h)
+{
+    const struct hermite_state state = state_of(h);
+    const int p = hermite_endless(h->n, &state, common_of(h));
+    return p < 0 ? 0 : session_hermite_stuck(s, p);
 }
 
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                 void *stream)
 {
     const struct hermite_state state = state_of(h);
-    const double common = h->dtmin == h->dtmax ? h->dtmax : 0.0;
-    const int ni = hermite_next(h->n, &state, common, h->address, &e->next);
+    const int ni = hermite_next(h->n, &state, common_of(h), h->address, &e->next);
     (void)stream;
     for (int i = 0; i < ni; i++)
         if (!(e->next > h->t[h->address[i]])) return session_hermite_stuck(s, h->address[i]);
@@ -108,8 +126,6 @@ static int write(struct session *s, const struct g6x_hermite *h, const struct g6
         const int p = h->address[i];
         double a2[3], j6[3];
         for (int k = 0; k < 3; k++) a2[k] = h->acc[i][k] / 2.0, j6[k] = h->jerk[i][k] / 6.0;
-        if (!all_finite(h->xi[i], 3) || !all_finite(h->vi[i], 3) || !all_finite(&h->mass[p], 1))
-            return session_hermite_unfit(s, i);
         const int code =
             jmemory_set(&s->j, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i], h->xi[i]);
         if (code) return error_set(&s->fault, code, "block step: particle %d is refused", p);
@@ -125,10 +141,11 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     struct hermite_state state = state_of(h);
     (void)stream;
     if (!moves) state.dt = NULL;
+    int unfit;
     const int clamped =
         hermite_correct(e->ni, h->address, e->next, &rule, &state, (const double (*)[3])h->acc,
-                        (const double (*)[3])h->jerk, &errors, h->xi, h->vi);
-    const int code = write(s, h, e);
+                        (const double (*)[3])h->jerk, &errors, h->xi, h->vi, &unfit);
+    const int code = unfit < 0 ? write(s, h, e) : session_hermite_unfit(s, unfit);
     return code ? code : clamped;
 }
 
@@ -201,16 +218,16 @@ int session_hermite_is_over(const struct g6x_evolution *e, long long last)
     return e->blocks == last || (stop && *stop);
 }
 
-int session_hermite_loop(struct session *s, const char *call, const struct g6x_hermite *h,
-                         struct g6x_evolution *e, const struct session_hermite_parts *parts,
-                         void *stream)
+int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                         const struct session_hermite_parts *parts, void *stream)
 {
-    int code = check(s, call, h, e);
-    if (code) return code;
+    int code = 0;
     const double until = e->seconds > 0.0 ? clock_seconds() + e->seconds : INFINITY;
-    const long long last = e->most_blocks ? e->blocks + e->most_blocks : -1;
+    const long long last =
+        e->most_blocks && e->most_blocks < LLONG_MAX - e->blocks ? e->blocks + e->most_blocks : -1;
     struct fpenv host;
     fpenv_enter(&host);
+    session_force_forget(s); /* its results give way */
     while (!code) {
         const int how = e->ni || !parts->run ? 2 : parts->run(s, h, e, stream, until, last);
         if (how != 2) {
@@ -224,6 +241,7 @@ int session_hermite_loop(struct session *s, const char *call, const struct g6x_h
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
         if (clock_seconds() > until) code = 1;
     }
+    session_force_forget(s);
     if (code < 0) e->ni = 0;
     fpenv_leave(&host);
     return code;
@@ -231,5 +249,7 @@ int session_hermite_loop(struct session *s, const char *call, const struct g6x_h
 
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e)
 {
-    return session_hermite_loop(s, "g6x_hermite_evolve", h, e, &HOST, NULL);
+    int code = session_hermite_check_evolution(s, "g6x_hermite_evolve", h, e);
+    if (!code) code = check_steps(s, h);
+    return code ? code : session_hermite_loop(s, h, e, &HOST, NULL);
 }

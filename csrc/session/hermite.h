@@ -31,15 +31,21 @@ struct session_hermite_parts {
 
 /* See g6x_hermite_evolve: 0 at the end, 1 if it is to be called again, or an error code. */
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
-int session_hermite_loop(struct session *s, const char *call, const struct g6x_hermite *h,
-                         struct g6x_evolution *e, const struct session_hermite_parts *parts,
-                         void *stream);
+int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
+                         const struct session_hermite_parts *parts, void *stream);
 /* Whether the loop is to return: after block number `last`, or as the caller's flag says. */
 int session_hermite_is_over(const struct g6x_evolution *e, long long last);
 /* A block of e->ni particles has been made. */
 void session_hermite_count(struct g6x_evolution *e, int clamped);
 /* What is wrong with an integration, also one of the device: 0 or an error code. */
 int session_hermite_check(struct session *s, const char *call, const struct g6x_hermite *h);
-/* The error of a particle that no j particle can be, and of one whose step has no length. */
+int session_hermite_check_evolution(struct session *s, const char *call,
+                                    const struct g6x_hermite *h, const struct g6x_evolution *e);
+/* The error of a particle that moves to where no j particle can be, and of one whose step has no
+ * length. */
+#define HERMITE_UNFIT                                                                              \
+    "block step: the particle in row %d of the block moves beyond what a double holds, or its "    \
+    "mass "                                                                                        \
+    "is NaN or Inf"
 int session_hermite_unfit(struct session *s, int row);
 int session_hermite_stuck(struct session *s, int particle);

@@ -145,6 +145,8 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
     s->by_parts = 0;
     session_force_forget(s); /* its i particles and results give way */
+    const int bad = session_force_check_particles(s, h->n, "");
+    if (bad) return bad;
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
     double began = 0.0; /* of the sum that is launched */
     for (int ni = 0;;) {
@@ -186,6 +188,8 @@ static const struct session_hermite_parts DEVICE = {
 int session_hermite_device_evolve(struct session *s, const struct g6x_hermite *h,
                                   struct g6x_evolution *e, void *stream)
 {
+    const int code = session_hermite_check_evolution(s, "g6x_hermite_evolve_device", h, e);
+    if (code) return code;
     session_choice_want_gpu(s);
-    return session_hermite_loop(s, "g6x_hermite_evolve_device", h, e, &DEVICE, stream);
+    return session_hermite_loop(s, h, e, &DEVICE, stream);
 }

@@ -11,6 +11,7 @@
 
 #include "session/choice.h"
 #include "session/closed_ids.h"
+#include "session/costs.h"
 #include "session/force.h"
 #include "session/grape5.h"
 #include "util/memory.h"
@@ -63,6 +64,7 @@ static void after_fork(void)
 {
     (void)pthread_mutex_init(&registry, NULL);
     session_quick_write_prepare();
+    session_costs_after_fork();
     for (int c = 0; c < CHAINS; c++)
         for (struct session *s = chains[c]; s; s = s->next) free_after_fork(s);
     for (struct session *s = unused; s; s = s->next) free_after_fork(s);
@@ -144,6 +146,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     const int code = start_backend(s, backend);
     if (!code && !s->undecided) session_report_start(s);
     if (!code) s->open = how;
+    atomic_store(&s->closing, 0);
     session_registry_release(s);
     struct session **at = code ? &unused : chain_of(id);
     s->next = *at;
@@ -175,6 +178,20 @@ int session_registry_open(int64_t id, int backend)
     return code;
 }
 
+/* Takes a session from those that are open; the registry is locked. */
+static void detach(struct session *s, struct session **list)
+{
+    struct session **at = chain_of(s->id);
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+    atomic_store(&s->closing, 1);
+    session_closed_ids_add(s->id);
+    sessions_open--;
+    s->next = *list;
+    *list = s;
+}
+
+/* Waits for the call that may be in progress, which may be a long one. */
 static void shut(struct session *s)
 {
     lock(s);
@@ -188,28 +205,30 @@ static void shut(struct session *s)
     session_ireg_free(&s->pipes);
     session_grape5_free(&s->grape5);
     s->open = 0;
-    session_closed_ids_add(s->id);
     session_registry_release(s);
-    sessions_open--;
-    struct session **at = chain_of(s->id);
-    while (*at != s) at = &(*at)->next;
-    *at = s->next;
-    s->next = unused;
-    unused = s;
 }
 
 int session_registry_close(int64_t id)
 {
+    struct session *list = NULL;
     (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
     if (s) {
         explicitly_open -= s->open == 1;
-        shut(s);
+        detach(s, &list);
         for (int c = 0; c < CHAINS && !explicitly_open; c++)
-            while (chains[c]) shut(chains[c]);
+            while (chains[c]) detach(chains[c], &list);
     }
     (void)pthread_mutex_unlock(&registry);
+    while ((s = list)) {
+        list = s->next;
+        shut(s);
+        (void)pthread_mutex_lock(&registry);
+        s->next = unused;
+        unused = s;
+        (void)pthread_mutex_unlock(&registry);
+    }
     return 0;
 }
 
@@ -250,7 +269,7 @@ struct session *session_registry_take(int64_t id, int *code)
     struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
     if (s && s->id == id) {
         lock(s);
-        if (s->open && s->id == id) return s;
+        if (s->open && !atomic_load(&s->closing) && s->id == id) return s;
         session_registry_release(s);
     }
     (void)pthread_once(&once, prepare);
@@ -258,7 +277,7 @@ struct session *session_registry_take(int64_t id, int *code)
         s = find_or_open(id, code);
         if (!s) return NULL;
         lock(s); /* without the registry's lock: another thread may be computing there */
-        if (s->open && s->id == id) break;
+        if (s->open && !atomic_load(&s->closing) && s->id == id) break;
         session_registry_release(s);
     }
     atomic_store_explicit(&session_used_last, s, memory_order_release);
@@ -310,6 +329,7 @@ int session_registry_any_open(void) { return explicitly_open > 0; }
 
 struct options session_registry_initial(void)
 {
+    (void)pthread_once(&once, prepare);
     (void)pthread_mutex_lock(&registry);
     const struct options copy = *options_initial_values();
     (void)pthread_mutex_unlock(&registry);

@@ -5,7 +5,6 @@
 #include "session/report.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +24,8 @@ static const char *library(void)
 void session_report_start(const struct session *s)
 {
     static const char *const MODES[] = {"grape", "double", "single"};
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static char last[ERROR_LINE]; /* kira opens its cluster again every few hundred blocks */
+    /* kira opens its cluster again every few hundred blocks */
+    static struct error_last last = {.busy = ATOMIC_FLAG_INIT};
     const struct process_options *process = options_process();
     const struct options *o = &s->options;
     char about[ERROR_TEXT], name[SESSION_NAME], text[ERROR_LINE];
@@ -41,11 +40,7 @@ void session_report_start(const struct session *s)
                    MODES[o->precision], simd_dispatch_name(o->isa), options_threads(o->threads),
                    process->npipes, process->client ? ", client " : "",
                    process->client ? process->client : "", library());
-    (void)pthread_mutex_lock(&mutex);
-    const int news = strcmp(text, last) != 0;
-    memcpy(last, text, sizeof last);
-    (void)pthread_mutex_unlock(&mutex);
-    if (news) error_info("%s", text);
+    if (error_is_news(&last, text)) error_info("%s", text);
 }
 
 void session_report_calls(struct session *s)

@@ -98,6 +98,7 @@ struct session {
     _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
     int process;      /* that opened it; another one is a forked child */
     _Atomic int lock;
+    _Atomic int closing;  /* a thread waits for the lock to close it: it is nobody's any more */
     struct session *next; /* in the hash chain, or the list of unused ones */
     struct quick quick;
 

@@ -12,6 +12,7 @@
 struct hermite_state {
     double *t, *dt;
     double (*x)[3], (*v)[3], (*a)[3], (*j)[3];
+    const double *mass; /* NULL: not looked at */
 };
 
 /* Limits of the steps, which are dt_max divided by powers of two, and Aarseth's eta. */
@@ -115,9 +116,19 @@ HOST_DEVICE int hermite_is_roundoff(double dt, double roundoff, const double a2[
            dt * dt * dt * hermite_norm(a3) <= 24.0 * roundoff;
 }
 
+/* Whether particle p can be at x with v. */
+HOST_DEVICE int hermite_fits(const struct hermite_state *s, int p, const double x[3],
+                             const double v[3])
+{
+    double zero = s->mass ? s->mass[p] - s->mass[p] : 0.0; /* NaN for NaN and Inf */
+    for (int k = 0; k < 3; k++) zero += (x[k] - x[k]) + (v[k] - v[k]);
+    return zero == 0.0;
+}
+
 /* Particle p corrected with acc and jerk at its predicted (or last corrected) place: x, v, which
  * may be acc, jerk. roundoff: the error of acc; negative if it is not known. With s->dt it is moved
- * there, and gets its next step; 1 if it wants one below dt_min, else 0. */
+ * there, and gets its next step; 1 if it wants one below dt_min, else 0. -1: it is not moved, as it
+ * would be nowhere that a double holds. */
 HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struct hermite_state *s,
                                     int p, double time, const double acc[3], const double jerk[3],
                                     double roundoff, double x[3], double v[3])
@@ -128,6 +139,7 @@ HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struc
     hermite_predict_one(s, p, time, x, v);
     if (dt == 0.0) return 0; /* it is there */
     hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
+    if (!hermite_fits(s, p, x, v)) return -1;
     if (!s->dt) return 0; /* it stays where it is */
     const double wanted = roundoff >= 0.0 && hermite_is_roundoff(dt, roundoff, a2, a3)
                               ? 2.0 * dt

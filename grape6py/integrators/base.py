@@ -5,6 +5,7 @@ The bodies, and how one step moves them, are the subclasses': see :class:`Hermit
 """
 
 import math
+import threading
 import uuid
 import warnings
 
@@ -56,6 +57,7 @@ class Integration:
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
         self._stopping = ffi.new("int *")  # read by the library, too
+        self._turn = threading.RLock()  # of a thread that moves the bodies or looks at them
         self._energy_check = EnergyCheck()
 
     @classmethod
@@ -172,7 +174,7 @@ class Integration:
     @property
     def step_sizes(self):
         """Present steps of the bodies; shape (n,), a copy."""
-        return self._blocks.state()["dt"]
+        return self.state()["dt"]
 
     @property
     def steps(self):
@@ -216,7 +218,8 @@ class Integration:
         Each body is given at its own time t, which differs from :attr:`pos` and :attr:`vel`
         unless all bodies are at :attr:`time`.
         """
-        return self._blocks.state()
+        with self._turn:
+            return self._blocks.state()
 
     def save(self, path):
         """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
@@ -287,11 +290,12 @@ class Integration:
     def _advance(self, target, shown, callback):
         one = callback is not None
         while not self._stopping[0]:
-            moved = self._call("advance", target, self._stopping, one=one)
-            if moved is None:
-                break
-            self._seen = self._potential = None
-            self._time = self._blocks.latest()
+            with self._turn:
+                moved = self._call("advance", target, self._stopping, one=one)
+                if moved is None:
+                    break
+                self._seen = self._potential = None
+                self._time = self._blocks.latest()
             shown(self._time)
             if moved:
                 self._after_step()
@@ -310,9 +314,10 @@ class Integration:
         """What a step may have a word about."""
 
     def _synchronised(self):
-        if self._seen is None:
-            self._seen = self._call("at", self.time)
-        return self._seen
+        with self._turn:
+            if self._seen is None:
+                self._seen = self._call("at", self.time)
+            return self._seen
 
     def potential(self):
         """Potential at each body at :attr:`time`, in mode double; shape (n,)."""

@@ -99,7 +99,7 @@ class DeviceBlocks(Blocks):
 
     def _evolve(self, evolution):
         try:
-            self._call(lib.g6x_hermite_evolve_device, self._at, evolution)
+            return self._call(lib.g6x_hermite_evolve_device, self._at, evolution)
         finally:
             self._latest = max(self._latest, evolution.time)
 

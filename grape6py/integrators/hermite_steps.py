@@ -64,12 +64,13 @@ class Blocks:
         self._ready()
         self._sent = False
         e.t_end, e.most_blocks, e.seconds, e.stop = target, int(one), _SECONDS, stop
+        goes_on = 0
         try:
-            self._evolve(e)
+            goes_on = self._evolve(e)
         finally:
             moved = self._take_counts()
         self._sent = True
-        return moved if moved or e.ni else None
+        return moved if moved or goes_on else None
 
     def _take_counts(self):
         """Add what the calls have done, and return how many blocks that was."""
@@ -111,7 +112,9 @@ class HostBlocks(Blocks):
             setattr(self._hermite, name, address)
 
     def _evolve(self, evolution):
-        self._board.check(lib.g6x_hermite_evolve(self._board.cluster, self._hermite, evolution))
+        return self._board.check(
+            lib.g6x_hermite_evolve(self._board.cluster, self._hermite, evolution)
+        )
 
     def state(self):
         """Copies of the arrays, by name."""

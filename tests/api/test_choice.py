@@ -1,6 +1,5 @@
 """CPU or GPU: what `auto` decides, when, and from which costs."""
 
-import os
 import stat
 
 import pytest
@@ -132,6 +131,33 @@ force(s)
     run(script, tmp_path, costs.CPU_WINS)
 
 
+def test_the_host_keeps_its_floating_point_flags(tmp_path):
+    script = """
+import ctypes, ctypes.util
+libm = ctypes.CDLL(ctypes.util.find_library("m"))
+buffer = ctypes.create_string_buffer(300)
+function = library().g6x_choice
+libm.feclearexcept(61)
+function(48, 300, buffer, 300)
+assert libm.fetestexcept(61) == 0
+"""
+    run(script, tmp_path)
+
+
+def test_a_child_that_is_forked_while_costs_are_measured_measures_them_anew(tmp_path):
+    script = """
+import os, threading, time
+threading.Thread(target=lambda: text("g6x_choice", 48, 300)).start()
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        os._exit(text("g6x_choice", 48, 300)[0])
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (1, 2)
+    time.sleep(0.001)
+"""
+    run(script, tmp_path)
+
+
 # ---- the file ----------------------------------------------------------------------------
 
 
@@ -210,6 +236,24 @@ def test_a_file_for_all_settings_goes_before_measuring(tmp_path):
     assert [path.name for path in costs.path(tmp_path).parent.iterdir()] == [
         costs.path(tmp_path).name
     ]
+
+
+def test_a_limit_of_the_file_size_kills_nobody(tmp_path):
+    script = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+force(opened())
+"""
+    run(script, tmp_path)
+    assert not costs.path(tmp_path).parent.exists()
+
+
+def test_a_file_that_lacks_something_is_made_anew(tmp_path):
+    run("force(opened())", tmp_path)
+    file = own_file(tmp_path)
+    file.write_text("cpu_pair 1\n")
+    run("force(opened())", tmp_path)
+    assert known(file)["cpu_pair"] > 1e-15
 
 
 def test_without_a_place_for_the_file_all_goes_on(tmp_path):

@@ -162,6 +162,10 @@ def test_codes_of_calls_that_have_no_lists(session):
     name = "g6x_get_neighbour_lists"
     assert capi.call(name, session.cluster, 3, 5, start, None) == codes["NULL"]
     assert start.tolist() == [0] * 4
+    start[:] = -777
+    for more in (100, 2**31 - 1):  # of a caller with an array for three
+        assert capi.call(name, session.cluster, more, 0, start, None) == codes["MISMATCH"]
+        assert start.tolist() == [0] * 4
     assert capi.call(name, session.cluster, 3, 0, None, None) == codes["NULL"]
     assert session.neighbour_lists(3)[0] == 0
     assert session.first(10, *np.zeros((2, 0, 3)), np.zeros(0, np.int32)) == 0

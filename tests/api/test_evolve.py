@@ -1,5 +1,8 @@
 """g6x_hermite_evolve: it is the same blocks as by the single calls, wherever it returns between."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -146,13 +149,14 @@ def test_null_pointers_are_refused(bodies):
 
 
 @pytest.mark.parametrize(("name", "value"), [("dt", 0.0), ("dt", -1.0), ("dt", np.nan),
-                                             ("t", np.nan), ("t", -np.inf)])  # fmt: skip
-def test_a_step_that_does_not_end_is_an_error_or_left_alone_but_no_endless_loop(
-    bodies, name, value
-):
+                                             ("dt", np.inf), ("t", np.nan), ("t", np.inf),
+                                             ("t", -np.inf)])  # fmt: skip
+def test_a_step_that_does_not_end_is_an_error(bodies, name, value):
     b = bodies()
     b.arrays[name][5] = value
-    assert b.evolve(0.1) == (0 if np.isnan(value) else lib.G6X_E_ARGUMENT)
+    before = b.state()
+    assert b.evolve(0.1) == lib.G6X_E_ARGUMENT
+    assert b.state() == before
 
 
 @pytest.mark.parametrize(("name", "value"), [("x", np.nan), ("mass", np.inf)])
@@ -161,3 +165,42 @@ def test_a_body_that_leaves_the_numbers_is_an_error_and_no_block_is_under_way(bo
     b.arrays[name][5] = value
     assert b.evolve(0.1) < 0
     assert b.e.ni == 0
+    assert b.e.blocks == 0
+    assert b.arrays["t"][5] == 0
+    assert np.isfinite(b.arrays["a"][5]).all()
+
+
+def test_results_of_a_call_before_or_between_are_not_those_of_the_integration(bodies):
+    b = bodies()
+    ni, far = 5, np.full((5, 3), 9.0)
+    index, radii, sums = np.arange(5, dtype=np.int32), np.zeros(5), np.zeros((7, 5))
+    call = b.cluster, b.n, ni, pointer(index), pointer(far), pointer(far)
+    out = pointer(sums[:3]), pointer(sums[3:6]), pointer(sums[6])
+    assert lib.g6calc_firsthalf(*call, *out, EPS2, pointer(radii)) == 0
+    assert b.evolve(0.1) == 0
+    assert lib.g6calc_lasthalf(*call, EPS2, pointer(radii), *out) == lib.G6X_E_NO_FIRSTHALF
+    assert np.isnan(sums).all()
+
+
+@pytest.mark.parametrize(("name", "value"), [("blocks", -1), ("steps", 2**63 - 1),
+                                             ("clamped", 2**62 + 1)])  # fmt: skip
+def test_counters_that_would_overflow_are_refused(bodies, name, value):
+    assert bodies().evolve(0.1, **{name: value}) == lib.G6X_E_ARGUMENT
+    assert bodies().evolve(0.1, blocks=1, most_blocks=2**63 - 1) == 0
+
+
+def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
+    long, stop, done = bodies(), ffi.new("int *"), []
+    threads = [
+        threading.Thread(target=lambda: done.append(long.evolve(np.inf, stop=stop))),
+        threading.Thread(target=lambda: done.append(lib.g6_close(long.cluster))),
+    ]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    assert bodies(10).evolve(0.01) == 0
+    assert not done
+    stop[0] = 1
+    for thread in threads:
+        thread.join()
+    assert 0 in done  # close returns nothing here

@@ -96,7 +96,14 @@ void try_block(void)
         code = (calling = "g6x_hermite_predict",
                 g6x_hermite_predict(ni, where, time, t, now.x, now.v, now.a, now.j, to, vi));
     REQUIRE(code <= (moves && ni > 0 ? ni : 0));
-    model_returned(NULL, allowed ? allowed : CODE(0), code > 0 ? 0 : code);
+    if (!allowed) allowed = CODE(0) | CODE(wild && correct && ni ? G6X_E_RANGE : 0);
+    model_returned(NULL, allowed, code > 0 ? 0 : code);
+    if (code == G6X_E_RANGE) { /* each has moved, or stays where it was */
+        for (int i = 0; i < N; i++)
+            if (address[i] >= 0)
+                check_body(i, ni, time, moves && now.t[address[i]] == time, 0);
+        return;
+    }
     if (code < 0) {
         REQUIRE(!memcmp(&now, &before, sizeof now) && xi[0][0] == BEFORE && vi[N - 1][2] == BEFORE);
         return;

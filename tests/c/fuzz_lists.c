@@ -43,8 +43,9 @@ static void all_lists(void)
     calling = "g6x_get_neighbour_lists";
     const int code = g6x_get_neighbour_lists(id, ni, capacity, start, list);
     struct cluster *c = model_take(id, &refusal);
+    const int rows = c && c->call.made && c->call.ni < ni ? c->call.ni : ni;
     if (code < 0 && code != G6X_E_I_NAN)
-        for (int k = 0; k <= ni; k++) REQUIRE(start[k] == 0);
+        for (int k = 0; k <= rows; k++) REQUIRE(start[k] == 0);
     if (!c) {
         model_returned(NULL, refusal, code);
         return;

@@ -185,6 +185,27 @@ def test_a_step_that_ends_when_it_begins_is_an_error(cupy, on_host, passes, dt):
             cluster.evolve(0.2)
 
 
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_step_without_end_is_an_error(cupy, passes, value):
+    cluster = on_gpu(Hermite, *plummer(50, 6), eps=0.04, passes=passes)
+    with cluster._blocks._device:
+        cluster._blocks._own["dt"][7] = value
+    with pytest.raises(errors.ArgumentError, match="step of particle 7 ends when it begins, or t"):
+        cluster.evolve(0.2)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_row06_a_bad_j_particle_is_an_error(cupy, passes):
+    cluster = on_gpu(Hermite, *plummer(50, 6), eps=0.04, passes=passes)
+    cluster.evolve(0.1)
+    nowhere = ffi.new("double[3]", [np.nan] * 3)
+    id = cluster._blocks._board.cluster
+    lib.g6_set_j_particle(id, 3, 3, 0.1, 1.0, 0.02, *[nowhere] * 5)
+    with pytest.raises(errors.NotFiniteError, match="j particle at address 3"):
+        cluster.evolve(0.2)
+
+
 @pytest.mark.backends("cuda gpu")
 def test_a_call_of_the_host_is_over_when_an_integration_begins(cupy):
     """Also if no block ends in time."""

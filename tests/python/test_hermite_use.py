@@ -32,6 +32,21 @@ def test_callbacks_come_at_each_multiple_and_at_the_end(every):
     ] + [1.55]  # fmt: skip
 
 
+def test_another_thread_may_look_meanwhile():
+    cluster, whole = (Hermite(*plummer(300, 5), eps=0.02) for _ in range(2))
+    thread = threading.Thread(target=cluster.evolve, args=(1.0,))
+    thread.start()
+    looks = 0
+    while thread.is_alive():
+        assert np.isfinite(cluster.pos).all()
+        cluster.state()
+        looks += 1
+    thread.join()
+    whole.evolve(1.0)
+    assert looks
+    assert same(cluster, whole)
+
+
 def test_callbacks_come_after_every_block_otherwise():
     cluster, times = make(), []
     cluster.evolve(0.5, lambda c: times.append(c.time))

@@ -10,7 +10,7 @@ from pathlib import Path
 UNIT = 1e-15  # of the numbers in the file, in seconds
 
 # A GPU that takes no time at all, so that `auto` takes it for two particles.
-GPU_WINS = {"cpu_call": 1.0, "cpu_pair": 1e-9, "cpu_j": 1e-9, "cpu_thread": 0.5,
+GPU_WINS = {"cpu_call": 1.0, "cpu_pair": 1e-9, "cpu_j": 1e-9, "cpu_fork": 1e-9, "cpu_thread": 0.5,
             "gpu_start": 1e-12, "gpu_call": 1e-12, "gpu_pair": 1e-15}  # fmt: skip
 CPU_WINS = GPU_WINS | {"cpu_call": 1e-9, "cpu_pair": 1e-15, "gpu_start": 100.0}
 

@@ -3,6 +3,9 @@
 
 /* ---- the next block --------------------------------------------------------------------- */
 
+/* Infinity. */
+DEVICE_FN double never(void) { return from_bits((uint64_t)0x7ff << 52); }
+
 DEVICE_FN double step_end(const struct cuda_next_job &job, int p)
 {
     return hermite_step_end(job.t[p], job.dt[p], job.common);
@@ -25,10 +28,11 @@ KERNEL(next_time, struct cuda_next_job, 256, 1)
 {
     __shared__ double shared[256];
     const int first = (int)blockIdx.x * job.share;
-    double least = from_bits((uint64_t)0x7ff << 52);
+    double least = never();
     for (int k = (int)threadIdx.x; k < job.share && first + k < job.n; k += 256) {
         const double end = step_end(job, first + k);
         if (end < least) least = end;
+        if (!(end < never())) atomicMin(&job.notes->invalid, first + k);
     }
     least = least_of_block(least, shared);
     if (threadIdx.x == 0) job.earliest[blockIdx.x] = least;
@@ -40,8 +44,7 @@ KERNEL(next_count, struct cuda_next_job, 256, 1)
     __shared__ int count;
     const unsigned t = threadIdx.x;
     if (t == 0) count = 0;
-    const double never = from_bits((uint64_t)0x7ff << 52);
-    const double time = least_of_block(t < gridDim.x ? job.earliest[t] : never, shared);
+    const double time = least_of_block(t < gridDim.x ? job.earliest[t] : never(), shared);
     const int first = (int)blockIdx.x * job.share;
     for (int k = (int)t; k < job.share; k += 256) { /* whole warps, since share is so */
         const int p = first + k;
@@ -113,10 +116,10 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     const double *acc = job.acc[row], *jerk = job.jerk[row], pot = job.pot[row];
     const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
     double x[3], v[3];
-    if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v))
-        atomicAdd(&job.notes->clamped, 1);
-    if (!are_numbers(x) || !are_numbers(v) || !is_number(job.mass[p]))
-        atomicMin(&job.notes->invalid, row);
+    const int found =
+        hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
+    if (found > 0) atomicAdd(&job.notes->clamped, 1);
+    if (found < 0) atomicMin(&job.notes->invalid, row);
     for (int k = 0; k < 3; k++) {
         job.xi[row][k] = x[k];
         job.vi[row][k] = v[k];
@@ -168,9 +171,10 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
         double acc[3], jerk[3], pot, x[3], v[3];
         sums_of(job, row, acc, jerk, &pot);
         const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
-        if (hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v))
-            atomicAdd(&clamped, 1);
-        if (!are_numbers(x) || !are_numbers(v) || !is_number(job.mass[p])) atomicMin(&invalid, row);
+        const int found =
+            hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
+        if (found > 0) atomicAdd(&clamped, 1);
+        if (found < 0) atomicMin(&invalid, row);
         for (int k = 0; k < 3; k++) {
             job.xi[row][k] = x[k];
             job.vi[row][k] = v[k];
@@ -210,17 +214,19 @@ DEVICE_FN void write_block(const struct cuda_turn_job &job)
 }
 
 /* The particles whose steps end first, ascending, to job.address; their number, 0 if one of these
- * steps ends when it begins. */
+ * steps ends when it begins, or some step has no end. */
 DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
 {
     __shared__ double shared[256];
     __shared__ int of_warp[8], stuck;
     const int t = (int)threadIdx.x;
     if (t == 0) stuck = 0;
-    double least = from_bits((uint64_t)0x7ff << 52);
+    __syncthreads();
+    double least = never();
     for (int p = t; p < job.n; p += 256) {
         const double end = hermite_step_end(job.state.t[p], job.state.dt[p], job.common);
         if (end < least) least = end;
+        if (!(end < never())) stuck = 1;
     }
     *time = least = least_of_block(least, shared);
     int count = 0;
