@@ -86,7 +86,7 @@ def in_turn(builds, takes, what, numbers, make):
         for name, tree in builds.items():
             for k, row in enumerate(make(tree)):
                 seen.setdefault((name, k), []).append(row)
-    for (name, _), rows in sorted(seen.items(), key=lambda item: (item[0][1], item[0][0])):
+    for (name, _), rows in sorted(seen.items(), key=lambda item: item[0][1]):
         middle = {key: statistics.median(row[key] for row in rows) for key in numbers}
         yield {"what": what, "library": name} | rows[0] | middle
 

@@ -9,6 +9,7 @@ import re
 
 import tables_merger
 import tables_programs
+import tables_runs
 import tables_thesis
 import tables_tree
 from harness import ROOT, read
@@ -89,7 +90,8 @@ def devices(result):
 
 
 MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations}
-MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_thesis.MAKERS | tables_tree.MAKERS
+MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
+MAKERS |= tables_thesis.MAKERS | tables_tree.MAKERS
 
 
 def maker_of(name):

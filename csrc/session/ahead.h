@@ -1,6 +1,6 @@
 /* ahead.h - i particles summed before they are asked for.
  *
- * Old programs cannot take more than 48 i particles a call. One that walks through all its j
+ * Old programs cannot take more than 48 i particles a call. One that goes through all its j
  * particles in the order of addresses, at the time to which they hold, is foreseen: a submission
  * then has the rows of the next calls, too, and these only copy theirs. Rows do not depend on those
  * beside them, so that no bit changes. A j particle that is written, another time, order or bit of

@@ -209,7 +209,8 @@ static void measure_cpu(const struct options *of)
     known.cpu_call = positive(SESSION_CALL + call(t, 1, FEW, 0, TAKES), 1e-7);
     const double some = call(t, SOME, NJ, 0, TAKES);
     known.cpu_pair = positive(some / (SOME * NJ), 1e-12);
-    known.cpu_j = positive((call(t, SOME, NJ, 1, TAKES) - some) / NJ, 1e-12);
+    const double moved = call(t, 1, NJ, 1, TAKES), unmoved = call(t, 1, NJ, 0, TAKES);
+    known.cpu_j = positive((moved - unmoved) / NJ, 1e-12);
     t->options.threads = threads;
     const double gain =
         known.cpu_pair * NJ * TARGETS / positive(call(t, TARGETS, NJ, 0, TAKES), 1e-9);

@@ -90,7 +90,7 @@ static void plain_rows(struct outputs *o, int first, int end)
     }
 }
 
-enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 4096 };
+enum { ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, ROWS_AT_ONCE = 256, EARLY_ROWS = 8192 };
 
 static void task(void *outputs)
 {
@@ -101,8 +101,8 @@ static void task(void *outputs)
 
 static int copiers(const struct session *s, int rows)
 {
-    const int worth = rows / ROWS_PER_THREAD;
-    return options_threads_for(worth < MOST_COPIERS ? worth : MOST_COPIERS, s->options.threads);
+    const int useful = rows / ROWS_PER_THREAD;
+    return options_threads_for(useful < MOST_COPIERS ? useful : MOST_COPIERS, s->options.threads);
 }
 
 void session_output_rows(struct session *s, struct outputs *o, int first, int end)
@@ -113,14 +113,15 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     threads_run(copiers(s, end - first), task, o);
 }
 
-/* One thread waits and copies: as fast as four. Distances, which lie anywhere in the j memory, are
- * worth more threads. */
+/* One thread waits and copies: as fast as four, where rows come one after another; few come all at
+ * once. Of distances, whose particles lie anywhere in the j memory, several threads have a share.
+ */
 int session_output_early(struct session *s, struct outputs *o, unsigned want,
                          const struct direct_job *job)
 {
     struct force_call *c = &s->call;
     const int with_distance = (want & WANT_DISTANCE) != 0;
-    const int step = with_distance ? EARLY_ROWS : ROWS_AT_ONCE;
+    const int step = with_distance ? EARLY_ROWS / 2 : ROWS_AT_ONCE;
     int first = 0;
     if (!(s->backend->capabilities & CAN_OVERLAP) || c->done || s->options.verify > 0.0 ||
         c->ni < EARLY_ROWS)

@@ -100,8 +100,7 @@ void try_block(void)
     model_returned(NULL, allowed, code > 0 ? 0 : code);
     if (code == G6X_E_RANGE) { /* each has moved, or stays where it was */
         for (int i = 0; i < N; i++)
-            if (address[i] >= 0)
-                check_body(i, ni, time, moves && now.t[address[i]] == time, 0);
+            if (address[i] >= 0) check_body(i, ni, time, moves && now.t[address[i]] == time, 0);
         return;
     }
     if (code < 0) {
