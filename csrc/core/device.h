@@ -24,7 +24,6 @@ struct driver {
     /* cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2 */
     int (*copy_out)(void *to, uint64_t from, size_t bytes, void *stream);
     int (*fill)(uint64_t to, unsigned char value, size_t bytes, void *stream); /* cuMemsetD8Async */
-    int (*wait)(void *stream);                /* cuStreamSynchronize */
     int (*query)(void *stream);               /* cuStreamQuery: 0 if all is done, 600 if not */
     int (*record)(void *event, void *stream); /* cuEventRecord */
     int (*follow)(void *stream, void *event, unsigned nothing); /* cuStreamWaitEvent */

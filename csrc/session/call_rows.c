@@ -46,6 +46,8 @@ void session_call_rows_window(struct session *s, int first)
     c->distance = all->distance + first;
 }
 
+void session_call_rows_forget(struct session *s) { s->call.made = 0; }
+
 int session_call_rows_collect(struct session *s, unsigned want, int count)
 {
     struct force_call *c = &s->call;

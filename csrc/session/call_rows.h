@@ -18,4 +18,6 @@ int session_call_rows_reserve(struct session *s, int rows);
 void session_call_rows_window(struct session *s, int first);
 /* Waits for the backend's results of the call's first `count` rows; 1: all have to be asked for. */
 int session_call_rows_collect(struct session *s, unsigned want, int count);
+/* Nobody may ask for results of the last call any more. */
+void session_call_rows_forget(struct session *s);
 void session_call_rows_free(struct session *s);

@@ -8,8 +8,8 @@
 
 #include "core/device.h"
 #include "cpu/direct_kernel.h"
+#include "session/call_rows.h"
 #include "session/costs.h"
-#include "session/force.h"
 #include "session/report.h"
 #include "util/clock.h"
 #include "util/fpenv.h"
@@ -135,7 +135,7 @@ static void move_to_gpu(struct session *s)
 {
     void *state = NULL;
     if (!try_gpu(s, &cuda_backend, &state)) return;
-    session_force_forget(s); /* its results are the CPU's */
+    session_call_rows_forget(s); /* its results are the CPU's */
     s->backend->close(s->state);
     s->backend = &cuda_backend;
     s->state = state;

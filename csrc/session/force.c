@@ -139,8 +139,6 @@ void session_force_new(struct session *s, int nj, int ni)
     c->distances = 0;
 }
 
-void session_force_forget(struct session *s) { s->call.made = 0; }
-
 void session_force_freeze(struct session *s, int nj)
 {
     struct force_call *c = &s->call;

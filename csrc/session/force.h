@@ -40,8 +40,6 @@ int session_force_check_softening(struct session *s, int i, double eps2);
 int session_force_reserve(struct session *s, int ni);
 /* A call begins: nothing of the last one is left. */
 void session_force_new(struct session *s, int nj, int ni);
-/* Nobody may ask for results of the last call any more. */
-void session_force_forget(struct session *s);
 /* Settles the j memory; its scale, the time and the options are now those of the call. */
 void session_force_freeze(struct session *s, int nj);
 /* Brings the backend's j memory to the call's time; */

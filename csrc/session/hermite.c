@@ -6,6 +6,7 @@
 
 #include "core/hermite.h"
 #include "g6lib.h"
+#include "session/call_rows.h"
 #include "session/force.h"
 #include "util/clock.h"
 #include "util/fpenv.h"
@@ -227,7 +228,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         e->most_blocks && e->most_blocks < LLONG_MAX - e->blocks ? e->blocks + e->most_blocks : -1;
     struct fpenv host;
     fpenv_enter(&host);
-    session_force_forget(s); /* its results give way */
+    session_call_rows_forget(s); /* its results give way */
     while (!code) {
         const int how = e->ni || !parts->run ? 2 : parts->run(s, h, e, stream, until, last);
         if (how != 2) {
@@ -241,7 +242,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
         if (clock_seconds() > until) code = 1;
     }
-    session_force_forget(s);
+    session_call_rows_forget(s);
     if (code < 0) e->ni = 0;
     fpenv_leave(&host);
     return code;

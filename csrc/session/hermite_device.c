@@ -5,6 +5,7 @@
 
 #include "core/backend_device.h"
 #include "session/choice.h"
+#include "session/call_rows.h"
 #include "session/force.h"
 #include "session/force_device.h"
 #include "session/hermite.h"
@@ -129,7 +130,7 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     s->time = e->next;
     s->time_bad = 0;
     session_force_new(s, h->n, e->ni);
-    session_force_forget(s);
+    session_call_rows_forget(s);
     session_force_freeze(s, h->n);
     const int code = session_force_upload(s, h->n);
     s->calls++;
@@ -144,7 +145,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
     if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
     s->by_parts = 0;
-    session_force_forget(s); /* its i particles and results give way */
+    session_call_rows_forget(s); /* its i particles and results give way */
     const int bad = session_force_check_particles(s, h->n, "");
     if (bad) return bad;
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;

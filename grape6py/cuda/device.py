@@ -122,4 +122,4 @@ def tree_gpu(number):
     """What trees work on: the device of this number, which is the current one."""
     from grape6py.cuda import launcher
 
-    return launcher.GPU()
+    return launcher.TreeLauncher()

@@ -15,7 +15,7 @@ from grape6py.cuda.memory import Memory
 
 # In the order of struct driver.
 DRIVER = """cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuLaunchKernel cuMemcpyHtoDAsync_v2
-    cuMemcpyDtoHAsync_v2 cuMemsetD8Async cuStreamSynchronize cuStreamQuery cuEventRecord
+    cuMemcpyDtoHAsync_v2 cuMemsetD8Async cuStreamQuery cuEventRecord
     cuStreamWaitEvent cuGetErrorString""".split()
 STREAMS = 4  # DEVICE_STREAMS
 
@@ -30,7 +30,7 @@ def cuda_version():
     return runtime.runtimeGetVersion() // 1000
 
 
-class GPU:
+class SharedDevice:
     """What all open devices of one number share; it lives as long as the process.
 
     The context is the primary one, which CuPy and others in the process use, too.
@@ -102,7 +102,7 @@ def gpu(number):
     """The one of this number."""
     with _lock:
         if number not in _gpus:
-            _gpus[number] = GPU(number)
+            _gpus[number] = SharedDevice(number)
         return _gpus[number]
 
 

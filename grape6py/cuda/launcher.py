@@ -5,7 +5,7 @@ import numpy as np
 from grape6py.cuda import cache, compiler
 
 
-class GPU:
+class TreeLauncher:
     """CuPy on the current device."""
 
     def __init__(self):

@@ -7,8 +7,10 @@ longer than the rest of a start, and every operation of the kernels is written o
 compiler may change bits (docs/reproducibility.md).
 """
 
+import functools
 import hashlib
 import os
+import resource
 import stat
 import threading
 import zlib
@@ -23,7 +25,6 @@ _DIGEST = hashlib.sha256().digest_size
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST = 1 << 24  # bytes of a file
 _STACK = 16 << 20  # of a thread that compiles: the host's limit may be small
-_text_hashes = {}
 
 
 def find(kernels, precision, capability, cuda):
@@ -62,12 +63,14 @@ def make(kernels, precision, capability, cuda):
 
 def file_name(kernel, precision, capability, cuda):
     """Of the machine code of a kernel for a device of this compute capability (90 for 9.0)."""
-    text = compiler.direct()
-    if text not in _text_hashes:
-        _text_hashes[text] = hashlib.sha256(text.encode()).hexdigest()
-    words = (_text_hashes[text], *compiler.options_of(kernel, precision), f"CUDA {cuda}")
+    words = (_hash_of(compiler.direct()), *compiler.options_of(kernel, precision), f"CUDA {cuda}")
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
     return f"{kernel}-{precision}-sm_{capability}-{key}"
+
+
+@functools.lru_cache(maxsize=1)
+def _hash_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def pack(name, code):
@@ -117,6 +120,8 @@ def _read_own(name):
 
 def _write(name, packed):
     """Whole or not at all. Where it cannot be written the next process compiles again."""
+    if 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < len(packed):
+        return  # the system would kill a host that does not ignore SIGXFSZ, as Python does
     try:
         place = folder()
         path = os.path.join(place, f".{name}-{os.getpid()}-{threading.get_ident()}")

@@ -202,7 +202,7 @@ def test_row39_without_cupys_folder_kernels_of_trees_are_compiled_in_memory(
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setenv("CUPY_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiler, "read", lambda name: f"text of {name}")
-    launcher.GPU().add("a.cu", "double", ["one"])
+    launcher.TreeLauncher().add("a.cu", "double", ["one"])
     options = (*compiler.options("double"), compiler.FLUSH)
     assert calls == [("text of a.cu", options, True), b"cubin"]
 

@@ -98,7 +98,7 @@ class Device:
 
 
 class FakeGpu:
-    """See launcher.GPU, whose shape this is: kernels are those of the library, and arrays NumPy's
+    """In the shape of launcher.TreeLauncher: kernels are those of the library, and arrays NumPy's
     or of fake_arrays.py."""
 
     def __init__(self, library, xp=np):
