@@ -1,8 +1,11 @@
-# make run   sets everything up, links an old Fortran program, integrates a cluster and draws it
-# make test  sets everything up and runs the tests
-# make fuzz  runs ten million random call sequences under sanitizers: FUZZ_ARGS="COUNT SEED"
-# make release  tries a release out: sdist and wheels in dist/, installed and used; uploads nothing
-# make coverage  prints which lines of csrc the last `make test` reached
+# make run       sets everything up, links an old Fortran program, integrates a cluster and draws it
+# make test      sets everything up and runs the tests; PYTEST_ARGS="-k name" runs some
+# make lint      checks form and types, and looks for mistakes: what CI checks before the tests
+# make format    writes the form that make lint checks
+# make coverage  prints which lines of csrc the last make test reached
+# make fuzz      runs ten million random call sequences under sanitizers: FUZZ_ARGS="COUNT SEED"
+# make release   tries a release out: sdist and wheels in dist/, installed and used; uploads nothing
+# make clean     removes what the others have made, but for the environment .venv
 # All need Python 3.11 or newer with venv, gcc and make.
 
 PYTHON ?= python3
@@ -18,7 +21,10 @@ CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plumme
 # Two processes, which take a file of tests at a time: some tests keep all cores busy by themselves.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test coverage fuzz release format lint clean
+.PHONY: help run test coverage fuzz release format lint clean
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
 run: $(VENV)/installed
 	@$(MAKE) --no-print-directory -s -C legacy_examples BUILD=$(CURDIR)/build/legacy \
@@ -55,8 +61,12 @@ $(VENV)/tested: $(VENV)/installed
 	$(PIP) --quiet --no-build-isolation --editable '.[test]'
 	@touch $@
 
+KERNELS := grape6py/cuda/kernels
 C_SOURCES := $(wildcard csrc/*/*.[ch] include/*.h legacy_examples/*.[ch] legacy_examples/*.cc \
-    tests/c/*.[ch])
+    tests/c/*.[ch] tests/c/*.cc benchmarks/*.[ch] benchmarks/*.cu \
+    $(KERNELS)/*.cu $(KERNELS)/*.cuh $(KERNELS)/*/*.cu $(KERNELS)/*/*.cuh)
+# embed.c is compiled with cffi's declarations alone.
+TIDIED := $(filter-out %/embed.c,$(wildcard csrc/*/*.c))
 
 format: $(VENV)/tested
 	$(BIN)/clang-format -i $(C_SOURCES)
@@ -64,9 +74,10 @@ format: $(VENV)/tested
 	$(BIN)/ruff check --fix .
 
 lint: $(VENV)/tested
-	$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
+	@$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@echo $(TIDIED) | xargs -P 2 -n 1 $(BIN)/clang-tidy -p build/editable --quiet
 
 clean:
 	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/data grape6py/cuda/kernels/shared \

@@ -514,7 +514,8 @@ module g6lib
 
       ! May be c_null_ptr: real roundoff(ni), dt(n).
       integer(c_int) function g6x_hermite_correct(ni, address, time, eta, dtmin, dtmax, acc, &
-                                                  jerk, roundoff, t, dt, x, v, a, j, xi, vi) bind(c)
+                                                  jerk, roundoff, t, dt, x, v, a, j, xi, vi) &
+                                                  bind(c)
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: ni
          integer(c_int), intent(in) :: address(*)

@@ -145,7 +145,8 @@ static struct trial *begin(const struct backend *backend, const struct options *
     if (!t) return NULL;
     *t = (struct trial){.backend = backend, .options = *o, .fault.quiet = 1};
     for (int i = 0; i < bodies; i++) {
-        const double x[3] = {0.01 * (i % 64), 0.01 * (i / 64 % 64), 0.01 * (i / 4096)},
+        const int plane = i / 4096;
+        const double x[3] = {0.01 * (i % 64), 0.01 * (i / 64 % 64), 0.01 * plane},
                      v[3] = {1.0, 0.0, 0.0};
         (void)jmemory_set(&t->j, i, i, 0.0, 1e-4, NULL, NULL, NULL, v, x);
         if (i < TARGETS) memcpy(t->x[i], x, sizeof x), t->index[i] = i, t->eps2[i] = 1e-6;
@@ -201,6 +202,7 @@ double session_costs_speedup(const struct costs *c, double threads, double share
 static void measure_cpu(const struct options *of)
 {
     enum { NJ = 4096, FEW = 64, SOME = 32, SHARED = 16, TAKES = 5 };
+    enum { SHARES = SHARED * NJ / DIRECT_PAIRS_PER_THREAD };
     struct options o = *of;
     const int threads = options_threads(o.threads);
     o.threads = 1;
@@ -217,8 +219,7 @@ static void measure_cpu(const struct options *of)
     known.cpu_thread = threads > 1 ? positive((gain - 1.0) / (threads - 1), 0.3) : 0.5;
     const double shared = call(t, SHARED, NJ, 0, TAKES),
                  alone =
-                     known.cpu_pair * SHARED * NJ /
-                     session_costs_speedup(&known, threads, SHARED * NJ / DIRECT_PAIRS_PER_THREAD);
+                     known.cpu_pair * SHARED * NJ / session_costs_speedup(&known, threads, SHARES);
     known.cpu_fork = positive(shared - alone, 1e-7);
     end(t);
 }

@@ -120,8 +120,8 @@ HOST_DEVICE int hermite_is_roundoff(double dt, double roundoff, const double a2[
 HOST_DEVICE int hermite_fits(const struct hermite_state *s, int p, const double x[3],
                              const double v[3])
 {
-    double zero = s->mass ? s->mass[p] - s->mass[p] : 0.0; /* NaN for NaN and Inf */
-    for (int k = 0; k < 3; k++) zero += (x[k] - x[k]) + (v[k] - v[k]);
+    double zero = s->mass ? 0.0 * s->mass[p] : 0.0; /* NaN for NaN and Inf */
+    for (int k = 0; k < 3; k++) zero += 0.0 * x[k] + 0.0 * v[k];
     return zero == 0.0;
 }
 

@@ -1,4 +1,5 @@
-/* fake_gpu.cc - the CUDA driver's entry points (struct driver of csrc/core/device.h) for fake_gpu.h. */
+/* fake_gpu.cc - the CUDA driver's entry points (struct driver of csrc/core/device.h) for
+ * fake_gpu.h. */
 #include "fake_gpu.h"
 
 #include <cstdlib>
@@ -152,7 +153,7 @@ void fake_gpu_wait_for_warp(void) { change_over(AT_WARP); }
 
 extern "C" {
 
-/* For tests: the n-th launch, copy, fill, wait or query from now on fails, and all after it. */
+/* For tests: the n-th launch, copy, fill or query from now on fails, and all after it. */
 void fake_gpu_fail(long n, int code, int for_ever)
 {
     calls_left = n;
@@ -192,11 +193,12 @@ int fake_gpu_push_context(void *)
 }
 int fake_gpu_pop_context(void **) { return 0; }
 
-int fake_gpu_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                unsigned, unsigned, unsigned, void *, void **arguments, void **)
+int fake_gpu_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                    unsigned block_x, unsigned, unsigned, unsigned, void *, void **arguments,
+                    void **)
 {
     const char *order = getenv("GRAPE6_TEST_FAKE_GPU_ORDER"); /* backwards, if it is set */
-    static std::mutex one_at_a_time;                      /* several devices are one */
+    static std::mutex one_at_a_time;                          /* several devices are one */
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     if (int code = fails('l')) return code;
     if (skipping) return 0;
@@ -239,12 +241,6 @@ static int callers_state(void *stream)
 {
     if (stream == callers && callers_work) callers_work();
     return stream == callers ? callers_error : 0;
-}
-
-int fake_gpu_wait(void *stream)
-{
-    const int error = callers_state(stream);
-    return error ? error : fails('w');
 }
 
 int fake_gpu_query(void *stream)

@@ -156,7 +156,7 @@ def test_a_block_of_few_bodies_takes_two_launches_or_three_and_no_copy(cupy):
     calls, blocks = calls_of_driver(), cluster.blocks - before
     assert blocks > 30
     assert 2 * blocks <= calls.count("l") <= 2.5 * blocks  # some predict by a launch of their own
-    assert not set(calls) & set("iow")
+    assert not set(calls) & set("io")
 
 
 @pytest.mark.backends("cuda gpu")

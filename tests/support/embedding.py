@@ -42,7 +42,6 @@ int fake_gpu_copy_out(void *to, uint64_t from, size_t bytes, void *stream)
 { return memcpy(to, (void *)from, bytes) && !stream; }
 int fake_gpu_fill(uint64_t to, unsigned char value, size_t bytes, void *stream)
 { return memset((void *)to, value, bytes) && !stream; }
-int fake_gpu_wait(void *stream) { return !stream; }
 int fake_gpu_query(void *stream) { return !stream; }
 int fake_gpu_record(void *event, void *stream) { return !event || !stream; }
 int fake_gpu_follow(void *stream, void *event, unsigned nothing)

@@ -9,7 +9,7 @@ import numpy as np
 
 from grape6py.cuda.tree.request import SessionTree
 
-DRIVER = """push_context pop_context launch copy_in copy_out fill wait query record follow
+DRIVER = """push_context pop_context launch copy_in copy_out fill query record follow
     error_text""".split()
 library = "libcuda.so.1"
 

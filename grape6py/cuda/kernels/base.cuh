@@ -14,8 +14,8 @@ typedef unsigned long long uint64_t;
 #else
 #include <stdint.h>
 #endif
-/* With -DONLY and -DONLY_few=0,1 the kernel `few` alone is compiled: ONLY_few is then two arguments,
- * the second of which is 1, and every other kernel is a template that nobody uses. */
+/* With -DONLY and -DONLY_few=0,1 the kernel `few` alone is compiled: ONLY_few is then two
+ * arguments, the second of which is 1, and every other kernel is a template that nobody uses. */
 #define KERNEL_SECOND(a, b, ...) b
 #define KERNEL_SECOND_OF(...) KERNEL_SECOND(__VA_ARGS__)
 #define KERNEL_JOIN(a, b) a##b

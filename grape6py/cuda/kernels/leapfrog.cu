@@ -11,10 +11,10 @@ struct leap_job {
     const int *rows;                        /* the particle of each row */
     double (*at)[3];                        /* positions at the new time */
     double (*new_x)[3], (*new_v)[3], (*new_a)[3], *new_t, *dt;
-    double time, step;            /* the new time */
-    double scale;                 /* 2 eta eps: a particle's step is at most sqrt(scale / |a|) */
-    double smallest, largest;     /* steps */
-    int n, count;                 /* particles, rows */
+    double time, step;        /* the new time */
+    double scale;             /* 2 eta eps: a particle's step is at most sqrt(scale / |a|) */
+    double smallest, largest; /* steps */
+    int n, count;             /* particles, rows */
 };
 
 DEVICE_FN double leap_time(const struct leap_job &job, int p)

@@ -167,8 +167,8 @@ KERNEL(collect, struct cuda_collect_job, 256, 1)
     if (w % 4 < 3)
         word = word_of(w < 4 ? job.x : w < 8 ? job.v : w < 12 ? job.a2 : job.j6, at);
     else if (w == 11)
-        word = (unsigned long long)SLOT_SET << 32 |
-               (uint32_t)(job.index ? job.index[row] : address);
+        word =
+            (unsigned long long)SLOT_SET << 32 | (uint32_t)(job.index ? job.index[row] : address);
     else
         word = w == 3 ? word_of(job.mass, row) : word_of(job.time, row);
     ((unsigned long long *)&sent->body)[w] = word;

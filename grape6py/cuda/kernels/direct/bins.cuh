@@ -129,8 +129,7 @@ DEVICE_FN real leading(struct block_sum s) { return s.hi; }
 DEVICE_FN double leading(double sum) { return sum; }
 
 /* Adds one of a row's settled block sums that fit, or a sum in double that has bins. */
-template <class sum>
-DEVICE_FN void deposit(const struct cuda_sum_job &job, int row, int k, sum s)
+template <class sum> DEVICE_FN void deposit(const struct cuda_sum_job &job, int row, int k, sum s)
 {
     const int w = window_of(k), unit = job.unit[w];
     int64_t q[LIMBS];
@@ -166,8 +165,8 @@ DEVICE_FN double rounded(int64_t high, uint64_t low, int shift)
     }
     const double a = __ull2double_rn(top | (cut_off != 0));
     const int by = shift + 64 - zeros;
-    const double scaled = by >= -1022 && by <= 1023 ? a * from_bits((uint64_t)(by + 1023) << 52)
-                                                     : ldexp(a, by);
+    const double scaled =
+        by >= -1022 && by <= 1023 ? a * from_bits((uint64_t)(by + 1023) << 52) : ldexp(a, by);
     return negative ? -scaled : scaled;
 }
 
@@ -177,7 +176,8 @@ DEVICE_FN double limbs_value(int64_t limb0, int64_t limb1, int64_t limb2, int to
     const int64_t carry2 = limb2 >> BIN_BITS, low = limb2 - (carry2 << BIN_BITS);
     const int64_t sum1 = limb1 + carry2, carry1 = sum1 >> BIN_BITS;
     const int64_t middle = sum1 - (carry1 << BIN_BITS), high = limb0 + carry1;
-    const uint64_t both = (uint64_t)middle << BIN_BITS | (uint64_t)low; /* of 80 bits, the lower 64 */
+    const uint64_t both =
+        (uint64_t)middle << BIN_BITS | (uint64_t)low; /* of 80 bits, the lower 64 */
     const int64_t limit = (int64_t)1 << 46;
     if (high < limit && high >= -limit)
         return rounded((int64_t)((uint64_t)high << 16) | (middle >> 24), both,

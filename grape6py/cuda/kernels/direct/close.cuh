@@ -3,13 +3,14 @@
  * the caller wrote them. A warp takes a row of a block of addresses, a lane every 32nd address of
  * its runs; the lanes are added in a tree, and the sum goes to the row's bins like that of a
  * block: so it depends on the row and the block alone. */
-namespace in_double {
+namespace in_double
+{
 typedef double vec;
 #undef GRAPE6_PAIR_H
 #include "shared/pair.h"
 #undef GRAPE6_RSQRT_H
 #include "shared/rsqrt.h"
-}
+} // namespace in_double
 
 /* Particles that are arriving with this launch: numbers of those of the block in `sent`, or -1. */
 struct arriving {
@@ -44,8 +45,9 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
         v[k] = __dmul_rn(__dsub_rn(i.v[k], vp), job.frame.v_unit);
     }
     /* the differences are those of a particle at zero */
-    const struct in_double::pair_i at = {x[0], x[1], x[2], 0, 0, 0, v[0], v[1], v[2],
-                                         __dmul_rn(__dmul_rn(i.eps2, job.frame.x_unit), job.frame.x_unit)};
+    const struct in_double::pair_i at = {
+        x[0], x[1], x[2], 0,    0,
+        0,    v[0], v[1], v[2], __dmul_rn(__dmul_rn(i.eps2, job.frame.x_unit), job.frame.x_unit)};
     const struct in_double::pair_j zero = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const struct in_double::pair_sep r = in_double::pair_separation(0, &at, &zero);
     const double r2 = in_double::pair_distance2(&r, 0.0);

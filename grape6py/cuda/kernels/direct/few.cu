@@ -7,8 +7,9 @@ enum { SMALL_THREADS = 256, HELD = DOUBLE_MODE ? 2 : 4 /* chunks */ };
 enum { HELD_RUNS = HELD * CUDA_CHUNK / RUN, HELD_GROUPS = 4 * HELD };
 enum { PADDED_RUN = RUN_REALS + PAD }; /* runs do not share their banks */
 
-/* Which i particle (lane) and which addresses (slot) a thread has. Usually neighbouring threads have
- * one group, which they read at once; kernel few: one particle, so that only some warps have work. */
+/* Which i particle (lane) and which addresses (slot) a thread has. Usually neighbouring threads
+ * have one group, which they read at once; kernel few: one particle, so that only some warps have
+ * work. */
 template <bool FEW> struct layout {
     enum { ADDRESSES = FEW ? (int)RUN : (int)CUDA_GROUP };
     enum { SLOTS = HELD * CUDA_CHUNK / ADDRESSES, LANES = SMALL_THREADS / SLOTS };
@@ -157,14 +158,8 @@ DEVICE_FN void store_predicted(const struct cuda_sources &sources, const struct 
 
 /* Once the pairs are done, neighbouring threads have neighbouring rows (lane), and do for their row
  * what their role is: the first NSUM add up a sum each, the next one looks at the ranges. */
-template <bool FEW> DEVICE_FN int role_of(void)
-{
-    return (int)threadIdx.x / layout<FEW>::LANES;
-}
-template <bool FEW> DEVICE_FN int row_of(void)
-{
-    return (int)threadIdx.x % layout<FEW>::LANES;
-}
+template <bool FEW> DEVICE_FN int role_of(void) { return (int)threadIdx.x / layout<FEW>::LANES; }
+template <bool FEW> DEVICE_FN int row_of(void) { return (int)threadIdx.x % layout<FEW>::LANES; }
 
 /* Adds the parts of a row, chunk after chunk. */
 template <bool FEW>
@@ -223,10 +218,9 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
     for (int q = role; good && r2_min < (real)NO_NEIGHBOUR && q < CUDA_PLACE;
          q += layout<FEW>::SLOTS) {
         const int address = s->near_place[lane] * CUDA_PLACE + q, a = address % CUDA_BLOCK;
-        const struct pair_j j =
-            HELD == (int)CUDA_CHUNKS
-                ? load_source(s->held + a / RUN * PADDED_RUN, a % RUN)
-                : load_source((const real *)job.sources.pairs, address);
+        const struct pair_j j = HELD == (int)CUDA_CHUNKS
+                                    ? load_source(s->held + a / RUN * PADDED_RUN, a % RUN)
+                                    : load_source((const real *)job.sources.pairs, address);
         if (s->index[a] != t->label && is_at(t, &j, r2_min))
             atomicMin(&s->near_address[lane], address);
     }

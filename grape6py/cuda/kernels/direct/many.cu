@@ -9,13 +9,14 @@ typedef real chunk_sums[NSUM][PER_THREAD][WIDE_THREADS];
 
 /* Adds groups to the sums of a chunk, one after another. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME>
-DEVICE_FN void add_groups(const struct target t[PER_THREAD], const real *pairs,
-                          const int32_t *index, int place, int groups,
-                          struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
-                          real r2_min[PER_THREAD], int near_place[PER_THREAD],
-                          unsigned closed[PER_THREAD])
+DEVICE_FN void
+add_groups(const struct target t[PER_THREAD], const real *pairs, const int32_t *index, int place,
+           int groups, struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
+           real r2_min[PER_THREAD], int near_place[PER_THREAD], unsigned closed[PER_THREAD])
 {
-    enum { UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8 }; /* as registers allow */
+    enum {
+        UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8
+    }; /* as registers allow */
 #pragma unroll 1
     for (int g = 0; g < groups; g++) {
         struct pair_sum group[PER_THREAD];
@@ -38,11 +39,10 @@ DEVICE_FN void add_groups(const struct target t[PER_THREAD], const real *pairs,
 }
 /* The same, where indices are only compared if they may be equal. */
 template <bool JERK, bool NEAR, bool SOFT>
-DEVICE_FN void add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
-                             const real *pairs, int group, int groups,
-                             struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
-                             real r2_min[PER_THREAD], int near_place[PER_THREAD],
-                             unsigned closed[PER_THREAD])
+DEVICE_FN void
+add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD], const real *pairs,
+              int group, int groups, struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
+              real r2_min[PER_THREAD], int near_place[PER_THREAD], unsigned closed[PER_THREAD])
 {
     const int32_t *index = &job.sources.index[group * CUDA_GROUP];
     bool mine = false;
@@ -54,8 +54,8 @@ DEVICE_FN void add_groups_of(const struct cuda_sum_job &job, const struct target
         add_groups<JERK, NEAR, SOFT, true>(t, pairs, index, group * PLACES, groups, chunk, waiting,
                                            r2_min, near_place, closed);
     else
-        add_groups<JERK, NEAR, SOFT, false>(t, pairs, index, group * PLACES, groups, chunk,
-                                            waiting, r2_min, near_place, closed);
+        add_groups<JERK, NEAR, SOFT, false>(t, pairs, index, group * PLACES, groups, chunk, waiting,
+                                            r2_min, near_place, closed);
 }
 
 DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting)
@@ -97,10 +97,10 @@ DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target
 }
 
 /* The lowest address of a place at distance r2, among 16. */
-DEVICE_FN int address_at(const struct cuda_sum_job &job, const struct target *t, int place,
-                         real r2)
+DEVICE_FN int address_at(const struct cuda_sum_job &job, const struct target *t, int place, real r2)
 {
-    const real *pairs = (const real *)job.sources.pairs + (size_t)place * (CUDA_PLACE / 2) * PAIR_REALS;
+    const real *pairs =
+        (const real *)job.sources.pairs + (size_t)place * (CUDA_PLACE / 2) * PAIR_REALS;
     int found = -1;
 #pragma unroll 2
     for (int p = CUDA_PLACE / 2 - 1; p >= 0; p--) {
@@ -120,7 +120,7 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 #if DOUBLE_MODE
     __shared__ chunk_sums waiting;
 #else
-    real (*waiting)[PER_THREAD][WIDE_THREADS] = NULL;
+    real(*waiting)[PER_THREAD][WIDE_THREADS] = NULL;
 #endif
     __shared__ real near_r2[PER_THREAD][WIDE_THREADS]; /* of the blocks so far */
     __shared__ int near_place[PER_THREAD][WIDE_THREADS];
@@ -187,7 +187,8 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++) {
         const int row = first + k * WIDE_THREADS + thread;
-        if (NEAR && row < job.rows) offer_nearest(job, row, near_r2[k][thread], near_place[k][thread]);
+        if (NEAR && row < job.rows)
+            offer_nearest(job, row, near_r2[k][thread], near_place[k][thread]);
     }
     if (!last_of_tile(job)) return;
     const int rows = min((int)WIDE_ROWS, job.rows - first);
@@ -199,7 +200,7 @@ template <bool JERK, bool NEAR, bool SOFT> DEVICE_FN void wide(const struct cuda
         real r2;
         const int at = best_place(job, row, &r2);
         const struct target own = load_target(job, NULL, row);
-        const int address = at == -1          ? -1
+        const int address = at == -1         ? -1
                             : is_address(at) ? address_of(at)
                                              : address_at(job, &own, at, r2);
         give_nearest(job, row, address, r2);

@@ -1,6 +1,6 @@
-/* middle.cu - sums on some dozens of i particles: all warps of a CUDA block have the same ones, two a
- * thread, and each warp takes a chunk of the block of addresses. There is always a nearest neighbour
- * and always a softening, which may be zero. */
+/* middle.cu - sums on some dozens of i particles: all warps of a CUDA block have the same ones, two
+ * a thread, and each warp takes a chunk of the block of addresses. There is always a nearest
+ * neighbour and always a softening, which may be zero. */
 enum { MIDDLE_ROWS = 32 * PER_THREAD, MIDDLE_HELD = DOUBLE_MODE ? 2 : 4 /* groups, by a warp */ };
 
 struct shared_middle {
@@ -12,7 +12,8 @@ struct shared_middle {
 };
 
 #ifndef GRAPE6_ON_CPU
-static_assert(sizeof(struct shared_middle) <= CUDA_MIDDLE_SHARED, "what csrc/cuda/device.c asks for");
+static_assert(sizeof(struct shared_middle) <= CUDA_MIDDLE_SHARED,
+              "what csrc/cuda/device.c asks for");
 #endif
 
 /* Sums of a warp's chunk. */
@@ -65,8 +66,8 @@ struct nearest_place {
  * its closed runs. */
 template <bool JERK>
 DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, const struct shared_middle *s,
-                          const struct target *t, int row, int block, int chunks,
-                          struct nearest_place *nearest)
+                              const struct target *t, int row, int block, int chunks,
+                              struct nearest_place *nearest)
 {
     const int k = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);

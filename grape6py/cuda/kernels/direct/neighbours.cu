@@ -127,7 +127,7 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     low = largest_of_block(low);
     if (thread < rows) row[thread] = prepare_row(job, first_row + thread, low);
     __syncthreads();
-#pragma unroll (LIST_UNROLL)
+#pragma unroll(LIST_UNROLL)
     for (int r = 0; r < rows; r++) {
         const struct list_row i = row[r];
         real r2[LIST_EACH];

@@ -35,8 +35,7 @@ DEVICE_FN real least_of(real a, real b, real c)
 }
 
 /* Sum number q (SUM_*), which is to be known when this is compiled, of a pair_sum. */
-template <class sums>
-DEVICE_FN auto sum_number(sums *s, int q)
+template <class sums> DEVICE_FN auto sum_number(sums *s, int q)
 {
     return q == SUM_AX   ? &s->ax
            : q == SUM_AY ? &s->ay
@@ -47,10 +46,7 @@ DEVICE_FN auto sum_number(sums *s, int q)
                          : &s->pot;
 }
 
-DEVICE_FN constexpr bool is_wanted(bool jerk, int sum)
-{
-    return jerk || sum / 3 != WINDOW_JERK;
-}
+DEVICE_FN constexpr bool is_wanted(bool jerk, int sum) { return jerk || sum / 3 != WINDOW_JERK; }
 
 DEVICE_FN struct pair_sum no_pairs(void) { return {}; }
 
@@ -68,8 +64,8 @@ DEVICE_FN unsigned run_bit(int place)
     return 1u << place % (CUDA_BLOCK / CUDA_PLACE) / (RUN / CUDA_PLACE);
 }
 
-/* Sums of a run on PER targets. If NEAR, places that hold a nearer neighbour are noted. A run with a
- * pair that is close is left out: its bit is set in `closed`. */
+/* Sums of a run on PER targets. If NEAR, places that hold a nearer neighbour are noted. A run with
+ * a pair that is close is left out: its bit is set in `closed`. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
 DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int32_t *index,
                        int place, struct pair_sum sum[PER], real r2_min[PER], int near_place[PER],
@@ -88,7 +84,7 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
         real least[PER];
 #pragma unroll
         for (int k = 0; k < PER; k++) least[k] = NEAR ? v_set1(FAR_S2) : run_min[k];
-#pragma unroll (UNROLL)
+#pragma unroll(UNROLL)
         for (int p = 0; p < CUDA_PLACE / 2; p++) {
             struct pair_j a, b;
             load_sources(pairs + p * PAIR_REALS, &a, &b);
@@ -96,10 +92,10 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
             const int32_t index_b = SAME ? index[2 * p + 1] : 0;
 #pragma unroll
             for (int k = 0; k < PER; k++) {
-                const real r2_a = add_pair<JERK, SOFT, SAME>(
-                    &t[k].i, &a, SAME && index_a == t[k].label, &sum[k]);
-                const real r2_b = add_pair<JERK, SOFT, SAME>(
-                    &t[k].i, &b, SAME && index_b == t[k].label, &sum[k]);
+                const real r2_a =
+                    add_pair<JERK, SOFT, SAME>(&t[k].i, &a, SAME && index_a == t[k].label, &sum[k]);
+                const real r2_b =
+                    add_pair<JERK, SOFT, SAME>(&t[k].i, &b, SAME && index_b == t[k].label, &sum[k]);
                 least[k] = least_of(least[k], r2_a, r2_b);
             }
         }
@@ -137,9 +133,8 @@ DEVICE_FN void add_group(const struct target t[PER], const real *pairs, int run_
                                                  closed);
 #if !DOUBLE_MODE
     struct pair_sum other[PER];
-    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs + run_reals, index + RUN,
-                                                 place + PLACES / 2, other, r2_min, near_place,
-                                                 closed);
+    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(
+        t, pairs + run_reals, index + RUN, place + PLACES / 2, other, r2_min, near_place, closed);
 #pragma unroll
     for (int k = 0; k < PER; k++) add_sums<JERK>(&sum[k], other[k]);
 #endif

@@ -30,8 +30,7 @@ KERNEL(tree_extent, struct tree_card_job, 256, 1)
             if (x < low[c]) low[c] = x;
             if (x > high[c]) high[c] = x;
         }
-        if (!finite)
-            atomicMax(&job.status->bad, job.n - (int)k); /* the lowest number wins */
+        if (!finite) atomicMax(&job.status->bad, job.n - (int)k); /* the lowest number wins */
     }
     for (int c = 0; c < 3; c++) {
         column[c][t] = ordered_bits(low[c]);
@@ -98,7 +97,8 @@ KERNEL(tree_keys, struct tree_card_job, 256, 1)
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k >= job.n) return;
-    const double x[3] = {job.x[3 * (int64_t)k], job.x[3 * (int64_t)k + 1], job.x[3 * (int64_t)k + 2]};
+    const double x[3] = {job.x[3 * (int64_t)k], job.x[3 * (int64_t)k + 1],
+                         job.x[3 * (int64_t)k + 2]};
     float4 high, low;
     split_point(&box, x, &high, &low);
     high.w = (float)tree_mass_in_box(&box, job.m[k]);

@@ -1,8 +1,9 @@
 /* far.cu - what acts through expansions: cells on hypers, supers and groups, and these on their
  * targets. */
 
-/* Numbers of all lanes of a warp, added up for all of them. Through shared memory: a lane adds those
- * of one row, or two. That takes fewer instructions than exchanging each number five times. */
+/* Numbers of all lanes of a warp, added up for all of them. Through shared memory: a lane adds
+ * those of one row, or two. That takes fewer instructions than exchanging each number five times.
+ */
 enum { SUM_ROW = 33 };
 template <int COUNT> DEVICE_FN void sum_up(float *numbers, float *shared)
 {
@@ -47,15 +48,15 @@ DEVICE_FN void expand_cells(const struct tree_card_job &job, const struct tree_g
 
 /* The expansion of a larger group about a smaller one's centre, in its units, added. */
 template <int ORDER>
-DEVICE_FN void shift_local(const struct tree_group *from, const float *wide, const struct tree_group *g,
-                           float *local)
+DEVICE_FN void shift_local(const struct tree_group *from, const float *wide,
+                           const struct tree_group *g, float *local)
 {
     float all[TREE_TERMS], moved[TREE_TERMS];
     TREE_UNROLL
     for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) all[k] = wide[k], moved[k] = 0.0f;
     const float u = 1.0f / from->unit, ratio = g->unit * u;
-    tree_local_to_local(ORDER, all, (g->x - from->x) * u, (g->y - from->y) * u, (g->z - from->z) * u,
-                        moved);
+    tree_local_to_local(ORDER, all, (g->x - from->x) * u, (g->y - from->y) * u,
+                        (g->z - from->z) * u, moved);
     float power = ratio;
     TREE_UNROLL
     for (int n = 0; n <= ORDER; n++) {
@@ -87,8 +88,7 @@ DEVICE_FN void expand_by_block(const struct tree_card_job &job, const struct tre
 }
 
 /* Expansions of hypers or supers: a CUDA block each. */
-template <int ORDER>
-DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
+template <int ORDER> DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
 {
     const struct tree_level_job &out = job.level[level];
     const int t = (int)threadIdx.x, id = (int)blockIdx.x;
@@ -152,8 +152,14 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
 
 #define EXPAND(order) EXPAND_(order)
 #define EXPAND_(order)                                                                             \
-    KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 0); } \
-    KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1) { expand_large<order>(job, 1); } \
+    KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1)                               \
+    {                                                                                              \
+        expand_large<order>(job, 0);                                                               \
+    }                                                                                              \
+    KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1)                               \
+    {                                                                                              \
+        expand_large<order>(job, 1);                                                               \
+    }                                                                                              \
     KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
     {                                                                                              \
         expand_groups<order, 0>(job);                                                              \

@@ -23,7 +23,8 @@ DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree
         __syncwarp();
         for (int k = lane / LANES; k < n; k += 32 / LANES) {
             const float s = job.flow->speed;
-            const struct tree_multipole c = multipole_of((const struct tree_far *)&shared[9 * k], g, 1.0f);
+            const struct tree_multipole c =
+                multipole_of((const struct tree_far *)&shared[9 * k], g, 1.0f);
             float v[3], unused = 0.0f, change_jerk[3] = {0.0f, 0.0f, 0.0f};
             const struct tree_multipole change =
                 change_of((const struct tree_motion *)&shared[9 * k + 5], 1.0f, v);
@@ -92,7 +93,8 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &j
     if (slot >= small_slots(job)) return;
     const struct tree_group g = in.group[small_group(job, slot)];
     float4 *const shared = all_shared[threadIdx.x / 32];
-    const int32_t *points = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]) + in.room[0];
+    const int32_t *points =
+        in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]) + in.room[0];
     const int32_t *leaves = points + in.room[1], *count = in.count + 4 * (int64_t)slot;
     const int target = g.first + lane % LANES;
     const struct jerk_body b = jerk_body_of(job, &g, min(target, g.first + g.count - 1));

@@ -10,7 +10,8 @@ template <class T> DEVICE_FN T whole(const T *from)
 {
     union in_pieces<T> copy;
     TREE_UNROLL
-    for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++) copy.piece[k] = ((const float4 *)from)[k];
+    for (unsigned k = 0; k < sizeof(T) / sizeof(float4); k++)
+        copy.piece[k] = ((const float4 *)from)[k];
     return copy.whole;
 }
 
@@ -56,7 +57,8 @@ DEVICE_FN struct tree_multipole multipole_of(const struct tree_far *far, const s
     return m;
 }
 
-/* How a cell changes: its velocity, and the rates of its moments as if a cell's, in units of 1/u. */
+/* How a cell changes: its velocity, and the rates of its moments as if a cell's, in units of 1/u.
+ */
 DEVICE_FN struct tree_multipole change_of(const struct tree_motion *motion, float u, float v[3])
 {
     const float4 *p = (const float4 *)motion;

@@ -1,10 +1,11 @@
 /* near.cu - what acts on each target by itself: cells by their moments, leaves particle by
- * particle. A warp takes a group: as many lanes as there are pairs of targets have two of them each,
- * and a share of what acts on them. */
+ * particle. A warp takes a group: as many lanes as there are pairs of targets have two of them
+ * each, and a share of what acts on them. */
 
 #define TREE_CLOSE 1e-24f /* s^2 of a pair that single precision could not sum */
-#define TREE_APART 8.0f   /* s^2 of what is in no leaf: where even this is near beside the group's
-                             radius, an expansion about the group is poor, too */
+#define TREE_APART                                                                                 \
+    8.0f /* s^2 of what is in no leaf: where even this is near beside the group's                  \
+            radius, an expansion about the group is poor, too */
 
 struct near_body {
     float x, y, z, phi, acc[3];
@@ -83,7 +84,8 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
             float4 p[2];
             int number[2];
             TREE_UNROLL
-            for (int half = 0; half < 2; half++) { /* which leaf is particle number q of these in? */
+            for (int half = 0; half < 2;
+                 half++) { /* which leaf is particle number q of these in? */
                 const int q = at + 32 * half + lane;
                 int leaf = 0;
                 TREE_UNROLL
@@ -138,7 +140,8 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     return close;
 }
 
-/* The least s^2 of target k of its own and the particles of leaves that are not at its very place. */
+/* The least s^2 of target k of its own and the particles of leaves that are not at its very place.
+ */
 DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, const int32_t *list,
                                 int count, int direction, int k)
 {
@@ -158,7 +161,8 @@ DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, con
     return near;
 }
 
-/* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves. */
+/* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves.
+ */
 DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *box, int64_t i,
                        const double sum[4])
 {
@@ -249,7 +253,8 @@ DEVICE_FN void near(const struct tree_card_job &job)
                       (unsigned long long)coincidences);
         for (int i = 0; i < TARGETS && close; i++) {
             const int k = g.first + lane % LANES + LANES * i;
-            const int at = k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.close_room;
+            const int at =
+                k < g.first + g.count ? atomicAdd(&job.status->close, 1) : job.close_room;
             if (at < job.close_room) job.close[at] = k;
         }
     }

@@ -5,7 +5,8 @@ enum { RATE_TERMS = 36 };
 /* Every `step`-th cell of a list from `first` on, to an expansion (if wanted) and its rate. */
 template <int ORDER, int BOTH>
 DEVICE_FN void rate_cells(const struct tree_card_job &job, const struct tree_group *g,
-                          const int32_t *list, int count, int first, int step, float *local, float *rate)
+                          const int32_t *list, int count, int first, int step, float *local,
+                          float *rate)
 {
     const float u = 1.0f / g->unit, eps2 = g->eps2 * u * u, speed = job.flow->speed;
     TREE_UNROLL
@@ -84,7 +85,8 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
     const struct tree_group g = out.group[small_group(job, slot)];
     const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS], rate[TREE_TERMS];
-    rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local, rate);
+    rate_cells<ORDER, 1>(job, &g, list, min(out.count[4 * slot], out.room[0]), lane, 32, local,
+                         rate);
     if (lane >= g.count) return;
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
     rate_on<ORDER>(job, &g, local, rate, g.first + lane, &sum);

@@ -4,16 +4,16 @@
 
 /* What these kernels are told; cuda/tree/search.py fills it, field by field in this order. */
 struct tree_search_job {
-    const double *x;       /* [n][3]: the caller's */
-    const int64_t *order;  /* [n]: the caller's number by place */
+    const double *x;      /* [n][3]: the caller's */
+    const int64_t *order; /* [n]: the caller's number by place */
     const struct tree_box *box;
     const struct tree_cell *cell;
     const struct tree_moments *moments;
-    const double *targets; /* [target_count][3], or NULL: the particles themselves */
-    const int32_t *self;   /* number of the particle that a target is, or -1; or NULL */
+    const double *targets;       /* [target_count][3], or NULL: the particles themselves */
+    const int32_t *self;         /* number of the particle that a target is, or -1; or NULL */
     const int64_t *target_order; /* as order, of targets */
-    const double *h2;      /* squared radii */
-    const int64_t *start;  /* [target_count + 1]: of rows of found; NULL: they are only counted */
+    const double *h2;            /* squared radii */
+    const int64_t *start; /* [target_count + 1]: of rows of found; NULL: they are only counted */
     int32_t *count, *found;
     int32_t *number; /* [target_count][k] */
     double *r2;

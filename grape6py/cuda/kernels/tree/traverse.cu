@@ -10,7 +10,10 @@ DEVICE_FN int ordered_int(float a)
 
 DEVICE_FN float from_ordered_int(int a) { return __int_as_float(a < 0 ? a ^ 0x7fffffff : a); }
 
-DEVICE_FN float most_of_warp(float a) { return from_ordered_int(__reduce_max_sync(EVERY, ordered_int(a))); }
+DEVICE_FN float most_of_warp(float a)
+{
+    return from_ordered_int(__reduce_max_sync(EVERY, ordered_int(a)));
+}
 DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
 
 struct tree_bounds {
@@ -183,7 +186,10 @@ DEVICE_FN void push(bool wanted, const struct tree_cell *c, int32_t *stack, int 
     meet<WARPS>();
 }
 
-DEVICE_FN int targets_of(int kind) { return kind < EIGHTS ? (int)TREE_GROUP : kind == EIGHTS ? 8 : 1; }
+DEVICE_FN int targets_of(int kind)
+{
+    return kind < EIGHTS ? (int)TREE_GROUP : kind == EIGHTS ? 8 : 1;
+}
 
 /* Has a group summed as something else. One thread calls it. */
 DEVICE_FN void sum_again(const struct tree_card_job &job, const struct tree_group *g, int kind)
@@ -290,8 +296,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
         }
         const int *most = out.room;
-        append<WARPS>(what == LOCAL, cell, list[LIST_LOCAL], 1, most[LIST_LOCAL], &count[LIST_LOCAL],
-                      tally[LIST_LOCAL]);
+        append<WARPS>(what == LOCAL, cell, list[LIST_LOCAL], 1, most[LIST_LOCAL],
+                      &count[LIST_LOCAL], tally[LIST_LOCAL]);
         append<WARPS>(what == LEAF, cell, list[LIST_LEAF], 1, most[LIST_LEAF], &count[LIST_LEAF],
                       tally[LIST_LEAF]);
         if (!large) { /* own leaves stand at the list's other end, downwards */
