@@ -2,6 +2,7 @@
 # make test      sets everything up and runs the tests; PYTEST_ARGS="-k name" runs some
 # make lint      checks form and types, and looks for mistakes: what CI checks before the tests
 # make format    writes the form that make lint checks
+# make docs      builds the documents as a site, in build/site, and the pictures of their gallery
 # make coverage  prints which lines of csrc the last make test reached
 # make fuzz      runs ten million random call sequences under sanitizers: FUZZ_ARGS="COUNT SEED"
 # make release   tries a release out: sdist and wheels in dist/, installed and used; uploads nothing
@@ -21,7 +22,7 @@ CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plumme
 # Two processes, which take a file of tests at a time: some tests keep all cores busy by themselves.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help run test coverage fuzz release format lint clean
+.PHONY: help run test coverage fuzz release format lint docs clean
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -79,6 +80,20 @@ lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	@echo $(TIDIED) | xargs -P 2 -n 1 $(BIN)/clang-tidy -p build/editable --quiet
 
+GALLERY := $(patsubst %.py,%.png,$(wildcard docs/gallery/*.py))
+
+docs: $(VENV)/documented $(GALLERY)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo build/site/index.html
+
+docs/gallery/%.png: docs/gallery/%.py | $(VENV)/installed
+	cd docs/gallery && MPLBACKEND=agg ../../$(BIN)/python $*.py
+
+$(VENV)/documented: $(VENV)/tested
+	$(PIP) --quiet --no-build-isolation --editable '.[docs]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/data grape6py/cuda/kernels/shared \
+	rm -rf $(VENV)/installed build dist out grape6py/lib grape6py/include grape6py/data \
+	    grape6py/cuda/kernels/shared docs/gallery/*.png \
 	    grape6py/cuda/code grape6py/_bridge*.so

@@ -1,0 +1,122 @@
+"""Pages of the site that are made of other files, and links that lead out of docs/: hooks of
+mkdocs.yml.
+
+A link to a file of the tree that is no page leads to the repository, or becomes its words while the
+project has no address (metadata.py).
+"""
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "packaging"))
+
+import metadata  # noqa: E402  (of this folder)
+
+# Pages made of files above docs/.
+ABOVE = {"index.md": "README.md", "architecture.md": "ARCHITECTURE.md",
+         "contributing.md": "CONTRIBUTING.md"}  # fmt: skip
+# The API reference: where each name of the package is defined.
+PYTHON = {
+    "Forces of a session": ["grape6.Grape6", "_lib.cluster.Forces"],
+    "Integrators": ["integrators.hermite.Hermite", "integrators.leapfrog.Leapfrog"],
+    "Trees": ["tree.Tree"],
+    "Models": ["models.spheres.plummer", "models.spheres.uniform", "models.king.king",
+               "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
+               "models.galaxies.galaxy_merger", "models.sampling.Particles"],
+    "Files": ["archive", "snapshot", "picture"],
+    "Quantities": ["diagnostics"],
+    "Errors": ["errors"],
+}  # fmt: skip
+
+
+# ---- pages -------------------------------------------------------------------------
+
+
+def on_files(files, config):
+    for page, name in ABOVE.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text()))
+    files.append(File.generated(config, "reference/c.md", content=headers()))
+    files.append(File.generated(config, "reference/python.md", content=python()))
+    files.append(File.generated(config, "gallery/index.md", content=gallery()))
+    return files
+
+
+def python():
+    """An API reference out of the docstrings."""
+    lines = ["# Python\n"]
+    for title, names in PYTHON.items():
+        lines += [f"## {title}\n", *(f"::: grape6py.{name}\n" for name in names)]
+    return "\n".join(lines)
+
+
+def headers():
+    """The C headers: a heading for each group of calls, and its comment and declarations."""
+    return "\n".join(["# C headers\n", *map(header, ("g6lib.h", "g5lib.h"))])
+
+
+def header(name):
+    text = (ROOT / "include" / name).read_text()
+    text = re.sub(r"^(#|extern \"C\"|\}$).*\n", "", text, flags=re.MULTILINE)
+    lines = [f"## {name}\n"]
+    for group in re.split(r"\n(?=/\*)|\n\n", text):
+        section = re.fullmatch(r"/\* -+ (.*?) -+ \*/", group.strip())
+        if section:
+            lines.append(f"### {section[1]}\n")
+        elif group.strip():
+            calls = re.findall(r"^int (\w+)\(", group, re.MULTILINE)
+            lines += [f"#### {', '.join(calls)}\n"] * bool(calls)
+            lines.append(f"```c\n{group.strip()}\n```\n")
+    return "\n".join(lines)
+
+
+# ---- the gallery -------------------------------------------------------------------
+
+
+def examples():
+    return sorted((ROOT / "docs/gallery").glob("*.py"))
+
+
+def gallery():
+    """The examples, each with the picture that it has drawn."""
+    lines = ["# Gallery\n", "Each program draws its picture: `python docs/gallery/NAME.py`.\n"]
+    for path in examples():
+        text = path.read_text()
+        title, _, about = text.split('"""')[1].partition("\n")
+        picture = f"![{title}]({path.stem}.png)\n"
+        lines += [f"## {title.rstrip('.')}\n", f"{about.strip()}\n", picture]
+        lines.append(f"```python\n{text.split(chr(34) * 3, 2)[2].strip()}\n```\n")
+    return "\n".join(lines)
+
+
+# ---- links -------------------------------------------------------------------------
+
+
+def on_page_markdown(markdown, page, config, files):
+    source = page.file.src_uri
+    folder = posixpath.dirname(f"docs/{source}")
+    above = ABOVE.get(source)
+
+    def lead(match):
+        picture, words, target = match.groups()
+        name, mark, anchor = target.partition("#")
+        if not name:
+            return match[0]
+        at = posixpath.normpath(posixpath.join("" if above else folder, name))
+        pages = {made: page for page, made in ABOVE.items()}
+        inside = pages.get(at) or (at.removeprefix("docs/") if at.startswith("docs/") else None)
+        if inside and files.get_file_from_path(inside):
+            place = posixpath.relpath(inside, posixpath.dirname(source) or ".")
+            return f"{picture}[{words}]({place}{mark}{anchor})"
+        return metadata.readme(f"{picture}[{words}]({at})", metadata.address(ROOT), version())
+
+    return metadata.LINK.sub(lead, markdown)
+
+
+def version():
+    text = (ROOT / "grape6py/__init__.py").read_text()
+    return re.search(r'^__version__ = "(.*)"', text, re.MULTILINE)[1]
