@@ -17,7 +17,7 @@
  *   adr        0-based place in the j memory, which grows as needed
  *   arrays     belong to the caller; read or written only during the call; inputs and outputs may
  *              overlap
- *   returns    0 for success, a negative code for a fault: G6X_E_* of g6lib.h. A force call that
+ *   returns    0 for success, a negative code for a error: G6X_E_* of g6lib.h. A force call that
  *              fails fills its outputs with quiet NaN; one bad i particle spoils its own row only.
  *              Nominally void calls return that, too
  *   threads    calls may come from any thread; one cluster does one call at a time
@@ -113,7 +113,7 @@ int g5_calculate_force_on_xeMC(int devid, double (*x)[3], double *eps2, double (
 
 /* ---- errors (new; this name only) ---------------------------------------- */
 
-/* Copies the text of a cluster's last fault, or, if it is not open, of the process's last one,
+/* Copies the text of a cluster's last error, or, if it is not open, of the process's last one,
  * to buffer of length bytes. Returns its code, 0 if there is none. */
 int g6x_g5_last_error(int devid, char *buffer, int length);
 

@@ -56,7 +56,7 @@ module g6lib
    integer(c_int), parameter :: G6X_SCALE_MASS = 8        ! likewise for masses
    integer(c_int), parameter :: G6X_SCALE_VELOCITY = 9    ! likewise for velocities
    integer(c_int), parameter :: G6X_VERIFY = 10           ! double: fraction of rows checked
-   integer(c_int), parameter :: G6X_LOG = 11              ! process: 0 none, 1 faults, 2 info
+   integer(c_int), parameter :: G6X_LOG = 11              ! process: 0 none, 1 errors, 2 info
    integer(c_int), parameter :: G6X_ON_ERROR = 12         ! process: 0 return codes, 1 abort
    integer(c_int), parameter :: G6X_NPIPES = 13           ! read only
    integer(c_int), parameter :: G6X_DEVICE = 14           ! read only: CUDA's number, -1: the CPU

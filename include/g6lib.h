@@ -15,7 +15,7 @@
  *              index is left out of acc, jerk, pot, nearest neighbour and lists
  *   arrays     belong to the caller; read or written only during the call and
  *              only in their first ni (nj) entries; inputs and outputs may overlap
- *   returns    0 for success, a negative code for a fault (the table G6X_E_*);
+ *   returns    0 for success, a negative code for a error (the table G6X_E_*);
  *              g6x_last_error has the text. A force call that fails fills its
  *              outputs with quiet NaN and nearest neighbours with -1; one bad i particle
  *              spoils its own row only. Nominally void calls return 0 too
@@ -144,7 +144,7 @@ int g6_print_chip_status(int clusterid);                             /* prints n
 int g6_set_j_particle_multisend_mxfast_(int *clusterid, int *nclusters, int *address, int *index,
                                         double *mass, double x[3]);
 
-/* The multi-card library's cluster-less forms: one memory of their own. */
+/* The multi-GPU library's cluster-less forms: one memory of their own. */
 int g6_open_all(void);
 int g6_close_all(void);
 int g6_reset_all(void);
@@ -181,7 +181,7 @@ int g6_set_i_particle_scales_from_real_value(int clusterid, int address, double 
                                              double ffactor); /* ignored */
 int g6_set_i_particle(int clusterid, int address, int index, double x[3], double v[3], double eps2,
                       double h2);
-/* flag: int[nip], set to 0, or to the code of the fault. */
+/* flag: int[nip], set to 0, or to the code of the error. */
 int g6_get_force(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[], int flag[]);
 int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double phi[],
                      int nnbindex[], int flag[]);
@@ -211,7 +211,7 @@ enum {
     G6X_E_VERIFY = -40        /* GRAPE6_VERIFY found a wrong result */
 };
 
-/* Text of the last fault of a cluster (of the process, if the cluster is unknown), cut to
+/* Text of the last error of a cluster (of the process, if the cluster is unknown), cut to
  * length bytes with its final zero. Returns the code, 0 if none. */
 int g6x_last_error(int clusterid, char *buffer, int length);
 /* Text of the last warning likewise. Returns the number of warnings. */
@@ -250,14 +250,14 @@ enum {
     G6X_PRECISION = 1,      /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
     G6X_THREADS = 2,        /* int: threads of a force call; 0: as many as the affinity mask */
     G6X_ISA = 3,            /* int: G6X_ISA_*; one the machine lacks is refused */
-    G6X_JERK = 4,           /* int: 0: no jerk wanted, it comes back as NaN */
+    G6X_JERK = 4,           /* int: 0: no jerk requested, it comes back as NaN */
     G6X_SNAP = 5,           /* int: 0: k18 is not used in the prediction */
     G6X_NEIGHBOUR_SELF = 6, /* int: 1: a particle is in its own list */
     G6X_SCALE_LENGTH = 7,   /* int: the length scale is 2^value; G6X_AUTO: from the data */
     G6X_SCALE_MASS = 8,     /* int: likewise for masses */
     G6X_SCALE_VELOCITY = 9, /* int: likewise for velocities */
     G6X_VERIFY = 10,        /* double: fraction of rows to recompute and compare, 0..1 */
-    G6X_LOG = 11,           /* int, whole process: 0 none, 1 faults, 2 info */
+    G6X_LOG = 11,           /* int, whole process: 0 none, 1 errors, 2 info */
     G6X_ON_ERROR = 12,      /* int, whole process: 0 return codes, 1 abort */
     G6X_NPIPES = 13,        /* int, read only */
     G6X_DEVICE = 14,        /* int, read only: CUDA's number of the cluster's device; the CPU: -1 */
@@ -290,7 +290,7 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
 
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
  * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:
- * the address; for tj, dtj, k18, j6, a2 or v: zeros. Returns the first fault met;
+ * the address; for tj, dtj, k18, j6, a2 or v: zeros. Returns the first error met;
  * the other particles are written all the same. */
 int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
                         const double *tj, const double *dtj, const double *mass,
@@ -300,7 +300,7 @@ int g6x_set_j_particles(int clusterid, int n, const int *address, const int *ind
 /* Arrays in the memory of the cluster's device, whose number is option G6X_DEVICE: all array
  * pointers are the device's. stream: a CUDA stream's handle, NULL for the default one; what it has
  * been given is done first, and the results are there when the call returns. On the CPU:
- * G6X_E_NO_DEVICE. With GRAPE6_BACKEND=auto a call whose device fails returns that fault, and the
+ * G6X_E_NO_DEVICE. With GRAPE6_BACKEND=auto a call whose device fails returns that error, and the
  * cluster goes on with the CPU.
  *
  * As g6x_set_j_particles, but a NaN, a negative address or too little memory keeps all particles
@@ -408,7 +408,7 @@ int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int n
  * threads may use it at once.
  *
  * Copies n particles at rest in time; x, v: double[n][3]; mass: double[n], of any sign; v NULL: no
- * jerk is wanted. A number > 0 by which the tree goes, or a code. */
+ * jerk is requested. A number > 0 by which the tree goes, or a code. */
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[]);
 /* Frees it, once nobody is using it; closing twice is fine. 0. */
 int g6x_tree_close(int tree);
@@ -469,7 +469,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
               const double mj[], double eps2, double (*acc)[3], double pot[]);
 /* The same in two halves, with pointers to the arrays of each walk: targets (ni, xi), particles
  * (nj, xj, mj) and cells (nc, xc, mc; nc may be NULL: none), in the manner of FDPS. The inputs are
- * free again when dispatch returns; on a GPU the sum goes on. Up to 8 tags may be in flight; a tag
+ * free again when dispatch returns; on a GPU the sum goes on. Up to 8 tags may be pending; a tag
  * that is dispatched again before it was retrieved is forgotten. What was wrong with a dispatch its
  * retrieve says again. */
 int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],

@@ -89,7 +89,7 @@ int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
     s->grape5.eps2 = checked_eps2(eps, squared);
     s->grape5.n_each = 0;
     return session_registry_leave(
-        s, s->grape5.eps2 < 0.0 ? error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED) : 0);
+        s, s->grape5.eps2 < 0.0 ? error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED) : 0);
 }
 
 static int reserve_eps(struct grape5 *g, int ni)
@@ -110,18 +110,18 @@ int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
     g->n_each = 0;
     code = 0;
     if (ni < 0)
-        code = error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_eps: ni = %d is negative", ni);
+        code = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_eps: ni = %d is negative", ni);
     else if (ni && !eps)
-        code = error_set(&s->fault, G6X_E_NULL, "g5_set_eps: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "g5_set_eps: null pointer");
     else if (reserve_eps(g, ni))
-        code = error_set(&s->fault, G6X_E_MEMORY, "g5_set_eps: out of memory for %d particles", ni);
+        code = error_set(&s->error, G6X_E_MEMORY, "g5_set_eps: out of memory for %d particles", ni);
     if (code)
-        g->eps2 = EPS_REFUSED; /* what held until now is not what is wanted */
+        g->eps2 = EPS_REFUSED; /* what held until now is not what is requested */
     else
         g->n_each = ni;
     for (int i = 0; i < g->n_each; i++) {
         g->eps2_each[i] = checked_eps2(eps[i], 0);
-        if (g->eps2_each[i] < 0.0) code = error_set(&s->fault, G6X_E_ARGUMENT, "%s", REFUSED);
+        if (g->eps2_each[i] < 0.0) code = error_set(&s->error, G6X_E_ARGUMENT, "%s", REFUSED);
     }
     return session_registry_leave(s, code);
 }
@@ -138,10 +138,10 @@ static int softening(struct session *s, const double **eps2, int *each)
     for (int i = 0; i < (*each ? p->nip : p->nip > 0); i++) {
         const double e = (*eps2)[i];
         if (!g->own_eps2 && e == EPS_NEVER_SET)
-            return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+            return error_set(&s->error, G6X_E_NO_FIRSTHALF,
                              "g5_run: no softening; call g5_set_eps_to_all first");
         if (is_negative(e) || !is_finite(e))
-            return error_set(&s->fault, G6X_E_ARGUMENT,
+            return error_set(&s->error, G6X_E_ARGUMENT,
                              "g5_run: the softening of i particle %d is negative, NaN or too large",
                              i);
     }
@@ -158,11 +158,11 @@ int api_g5_calls_set_n(int64_t id, int n)
     s->grape5.n = n;
     s->grape5.n_given = 1;
     return session_registry_leave(
-        s, n < 0 ? error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0);
+        s, n < 0 ? error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0);
 }
 
 /* Writes a particle, or a half of one, the other being as it was: NaN if it was never sent, so that
- * a force which needs it fails. 0 or a fault code. */
+ * a force which needs it fails. 0 or a error code. */
 static int set_one(struct session *s, int halves, int address, const double *x, const double *mass)
 {
     struct jmemory *j = &s->j;
@@ -191,11 +191,11 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
     if (!s) return code;
     code = 0;
     if (n < 0)
-        first = error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_xmj: nj = %d is negative", n);
+        first = error_set(&s->error, G6X_E_ARGUMENT, "g5_set_xmj: nj = %d is negative", n);
     else if (address < 0)
-        first = error_set(&s->fault, G6X_E_ADDRESS, "g5_set_xmj: address %d is negative", address);
+        first = error_set(&s->error, G6X_E_ADDRESS, "g5_set_xmj: address %d is negative", address);
     else if (n && ((halves & GRAPE5_POSITIONS && !x) || (halves & GRAPE5_MASSES && !mass)))
-        first = error_set(&s->fault, G6X_E_NULL, "g5_set_xmj: null pointer");
+        first = error_set(&s->error, G6X_E_NULL, "g5_set_xmj: null pointer");
     else
         session_force_before_write(s);
     if (!first && address > INT_MAX - n) {
@@ -203,15 +203,15 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
             cpu_grape5_points_lose(&s->grape5.points, address, (int64_t)address + n);
         else
             jmemory_lose(&s->j, address, (int64_t)address + n);
-        first = error_set(&s->fault, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
+        first = error_set(&s->error, G6X_E_MEMORY, "g5_set_xmj: %d particles from address %d on", n,
                           address);
     }
     const int source = options_process()->g5_source_by_address ? address : 0;
-    const int wanted = first ? 0 : n;
-    if (s->grape5.here && wanted)
+    const int requested = first ? 0 : n;
+    if (s->grape5.here && requested)
         first = session_grape5_set(s, halves, address, n, x ? x + source : NULL,
                                    mass ? mass + source : NULL);
-    for (int k = 0; !s->grape5.here && k < wanted; k++) {
+    for (int k = 0; !s->grape5.here && k < requested; k++) {
         const int from = source + k;
         code = set_one(s, halves, address + k, x ? x[from] : NULL, mass ? mass + from : NULL);
         if (!first) first = code;
@@ -226,11 +226,11 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
     struct grape5 *g = &s->grape5;
     struct pipes *p = &s->pipes;
     g->filled = g->ran = 0;
-    if (ni < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_xi: ni = %d is negative", ni);
+    if (ni < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_xi: ni = %d is negative", ni);
     if (ni && (!x || (each && !eps2)))
-        return error_set(&s->fault, G6X_E_NULL, "g5_set_xi: null pointer");
+        return error_set(&s->error, G6X_E_NULL, "g5_set_xi: null pointer");
     if (session_ireg_grow(p, ni))
-        return error_set(&s->fault, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
+        return error_set(&s->error, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
     if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
     if (ni && each) memcpy(p->eps2, eps2, (size_t)ni * sizeof *p->eps2);
     for (int i = 0; i < ni; i++) p->index[i] = -1; /* those of j particles are their addresses */
@@ -246,9 +246,9 @@ static const char LACKS[] = ", or lacks its position or its mass";
 static int check(struct session *s)
 {
     const struct grape5 *g = &s->grape5;
-    if (!g->filled) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run without g5_set_xi");
-    if (!g->n_given) return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_run: call g5_set_n first");
-    if (g->n < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
+    if (!g->filled) return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_run without g5_set_xi");
+    if (!g->n_given) return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_run: call g5_set_n first");
+    if (g->n < 0) return error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", g->n);
     if (!g->here) return session_force_check_particles(s, g->n, LACKS);
     int lost;
     const int64_t bad = cpu_grape5_points_first_bad(&s->grape5.points, g->n, &lost);
@@ -290,7 +290,7 @@ static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
         memcpy(a, all_a, (size_t)ni * sizeof *a);
         memcpy(p, all_p, (size_t)ni * sizeof *p);
     } else {
-        (void)error_set(&s->fault, code, "g5_get_force: out of memory for %d particles", c->ni);
+        (void)error_set(&s->error, code, "g5_get_force: out of memory for %d particles", c->ni);
         session_output_nan(ni, a, NULL, p, NULL, NULL);
     }
     memory_free(all_a);
@@ -304,17 +304,17 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
     const int results = g->here ? g->results : s->call.ni;
     int code = 0, rows = ni;
     if (ni < 0) {
-        code = error_set(&s->fault, G6X_E_ARGUMENT, "g5_get_force: ni = %d is negative", ni);
+        code = error_set(&s->error, G6X_E_ARGUMENT, "g5_get_force: ni = %d is negative", ni);
     } else if (!g->ran) {
-        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g5_get_force without g5_run");
+        code = error_set(&s->error, G6X_E_NO_FIRSTHALF, "g5_get_force without g5_run");
     } else if (g->code) {
         code = g->code;
     } else if (ni > results) {
         rows = results;
-        code = error_set(&s->fault, G6X_E_MISMATCH,
+        code = error_set(&s->error, G6X_E_MISMATCH,
                          "g5_get_force for %d particles; g5_set_xi had %d", ni, results);
     } else if (ni && (!a || !p)) {
-        code = error_set(&s->fault, G6X_E_NULL, "g5_get_force: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "g5_get_force: null pointer");
     }
     if (code) {
         session_output_nan(rows, a, NULL, p, NULL, NULL);
@@ -375,8 +375,8 @@ int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, c
 
 int api_g5_calls_last_error(int64_t id, char *buffer, int length)
 {
-    struct fault fault;
-    session_registry_fault(id, &fault);
-    error_copy(fault.text, buffer, length);
-    return fault.code;
+    struct error error;
+    session_registry_error(id, &error);
+    error_copy(error.text, buffer, length);
+    return error.code;
 }

@@ -37,21 +37,21 @@ int api_g6_calls_idle_recent(void) { return api_g6_calls_idle(session_registry_r
 int api_g6_calls_set_ti(struct session *s, double ti)
 {
     s->time = ti;
-    if (MISTAKE(predict_in_set_ti)) mutants_let_go(&s->j);
+    if (MUTANT(predict_in_set_ti)) mutants_let_go(&s->j);
     s->time_bad = (bits_of(ti) >> 52 & 0x7ff) == 0x7ff;
     if (!s->time_bad) return 0;
-    return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
+    return error_set(&s->error, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
 }
 
 static int explain(struct session *s, int code, int address, int index)
 {
     if (code == G6X_E_ADDRESS)
-        return error_set(&s->fault, code, "g6_set_j_particle: address %d is negative", address);
+        return error_set(&s->error, code, "g6_set_j_particle: address %d is negative", address);
     if (code == G6X_E_J_NAN)
-        return error_set(&s->fault, code,
+        return error_set(&s->error, code,
                          "g6_set_j_particle: NaN or Inf in the particle at address %d (index %d)",
                          address, index);
-    return error_set(&s->fault, code,
+    return error_set(&s->error, code,
                      "g6_set_j_particle: out of memory for address %d; %lld slots are in use",
                      address, (long long)s->j.capacity);
 }
@@ -73,9 +73,9 @@ int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mas
         code = jmemory_set(&s->j, address, index, tj, mass, k18, j6, a2, v, x);
         if (code) (void)explain(s, code, address, index);
         if (!code && jmemory_last_rests(&s->j)) session_quick_write_allow(s);
-        if (!code && MISTAKE(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);
+        if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, address, s->time);
     } else {
-        code = error_set(&s->fault, G6X_E_NULL, "g6_set_j_particle: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "g6_set_j_particle: null pointer");
     }
     return session_registry_leave(s, code);
 }
@@ -94,18 +94,18 @@ int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const 
 {
     int first = 0, code = 0;
     if (n < 0)
-        first = error_set(&s->fault, G6X_E_ARGUMENT, "g6x_set_j_particles: n = %d is negative", n);
+        first = error_set(&s->error, G6X_E_ARGUMENT, "g6x_set_j_particles: n = %d is negative", n);
     else if (n && (!mass || !x))
-        first = error_set(&s->fault, G6X_E_NULL, "g6x_set_j_particles: null pointer");
+        first = error_set(&s->error, G6X_E_NULL, "g6x_set_j_particles: null pointer");
     else
         session_force_before_write(s);
-    const int wanted = first ? 0 : n;
-    for (int k = 0; k < wanted; k++) {
+    const int requested = first ? 0 : n;
+    for (int k = 0; k < requested; k++) {
         const int a = address ? address[k] : k, label = index ? index[k] : a;
         code = jmemory_set(&s->j, a, label, tj ? tj[k] : 0.0, mass[k], k18 ? k18[k] : NULL,
                            j6 ? j6[k] : NULL, a2 ? a2[k] : NULL, v ? v[k] : NULL, x[k]);
         if (code && !first) first = explain(s, code, a, label);
-        if (!code && MISTAKE(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);
+        if (!code && MUTANT(predict_in_set_ti)) mutants_hold(&s->j, a, s->time);
     }
     return first;
 }
@@ -126,13 +126,13 @@ static int predict_many(struct session *s, int first, int n, double3 *x, double3
     int code = 0;
     struct fpenv host;
     if (n < 0 || s->time_bad)
-        code = error_set(&s->fault, G6X_E_ARGUMENT,
+        code = error_set(&s->error, G6X_E_ARGUMENT,
                          "predicted particles: nj = %d is negative, or the time NaN or Inf", n);
     else if (first < 0)
-        code = error_set(&s->fault, G6X_E_ADDRESS, "predicted particles: address %d is negative",
+        code = error_set(&s->error, G6X_E_ADDRESS, "predicted particles: address %d is negative",
                          first);
     else if (n && (!x || !v))
-        code = error_set(&s->fault, G6X_E_NULL, "predicted particles: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "predicted particles: null pointer");
     fpenv_enter(&host);
     for (int k = 0; !code && k < n; k++)
         (void)predict(s, (int64_t)first + k, x[step * (size_t)k], v[step * (size_t)k]);
@@ -156,7 +156,7 @@ int api_g6_calls_predicted6(int first, int n, double *x6)
 int api_g6_calls_first_null(struct session *s)
 {
     s->call.made = 0;
-    return error_set(&s->fault, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
+    return error_set(&s->error, G6X_E_NULL, "firsthalf: a scalar argument is a null pointer");
 }
 
 int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
@@ -168,7 +168,7 @@ int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *
     if (!s || lacks) session_output_nan(ni, acc, jerk, pot, nearest, distance);
     if (!s) return code;
     return session_registry_leave(
-        s, lacks ? error_set(&s->fault, G6X_E_NULL, "lasthalf: null pointer")
+        s, lacks ? error_set(&s->error, G6X_E_NULL, "lasthalf: null pointer")
                  : session_force_last(s, nj, ni, acc, jerk, pot, nearest, distance));
 }
 
@@ -194,7 +194,7 @@ int api_g6_calls_sort_mode(void) { return atomic_load(&sort_mode); }
 static int read_lists(struct session *s)
 {
     if (s->call.made) return s->call.code;
-    return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
+    return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g6_read_neighbour_list without firsthalf");
 }
 
 int api_g6_calls_read_lists(int64_t id) { return ON_SESSION(id, read_lists); }
@@ -227,10 +227,10 @@ int api_g6_calls_set_i(struct session *s, int address, int index, const double *
 {
     struct pipes *p = &s->pipes;
     if (address < 0 || address > INT_MAX / 4)
-        return error_set(&s->fault, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
-    if (!x || !v) return error_set(&s->fault, G6X_E_NULL, "g6_set_i_particle: null pointer");
+        return error_set(&s->error, G6X_E_ADDRESS, "g6_set_i_particle: pipe %d", address);
+    if (!x || !v) return error_set(&s->error, G6X_E_NULL, "g6_set_i_particle: null pointer");
     if (address >= p->capacity && session_ireg_grow(p, 2 * address + 48))
-        return error_set(&s->fault, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
+        return error_set(&s->error, G6X_E_MEMORY, "g6_set_i_particle: out of memory for pipe %d",
                          address);
     p->index[address] = index;
     memcpy(p->x[address], x, sizeof *p->x);
@@ -246,9 +246,9 @@ int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, doubl
     struct pipes *p = &s->pipes;
     int code = 0;
     if (p->nip > 0 && (!flag || (etc && !nearest)))
-        code = error_set(&s->fault, G6X_E_NULL, "g6_get_force: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "g6_get_force: null pointer");
     else if (session_ireg_grow(p, p->nip))
-        code = error_set(&s->fault, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
+        code = error_set(&s->error, G6X_E_MEMORY, "g6_get_force: out of memory for %d particles",
                          p->nip);
     if (!code) {
         code = session_force_first(s, p->njp, p->nip, p->index, (const double3 *)p->x,

@@ -50,6 +50,6 @@ int api_g6_calls_set_nip(struct session *s, int nip);
 int api_g6_calls_set_njp(struct session *s, int njp);
 int api_g6_calls_set_i(struct session *s, int address, int index, const double *x, const double *v,
                        double eps2, double h2);
-/* `etc`: nearest neighbours are wanted, and must have a place to go. */
+/* `etc`: nearest neighbours are requested, and must have a place to go. */
 int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, double *pot, int etc,
                            int *nearest, int *flag);

@@ -31,7 +31,7 @@ static int64_t id_of(const int *clusterid) { return clusterid ? *clusterid : SES
 /* A null pointer opens cluster 0: sapporo2's own test does so. */
 FORTRAN(g6_open, int *clusterid)
 {
-    if (MISTAKE(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);
+    if (MUTANT(open_by_exported_name)) return g6_open(clusterid ? *clusterid : 0);
     return api_g6_calls_open(clusterid ? *clusterid : 0);
 }
 FORTRAN(g6_close, int *clusterid) { return api_g6_calls_close(clusterid ? *clusterid : 0); }

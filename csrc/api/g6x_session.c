@@ -28,23 +28,23 @@ int g6x_version(char *buffer, int length)
 
 int g6x_last_error(int clusterid, char *buffer, int length)
 {
-    struct fault f;
-    session_registry_fault(clusterid, &f);
-    error_copy(f.text, buffer, length);
-    return f.code;
+    struct error err;
+    session_registry_error(clusterid, &err);
+    error_copy(err.text, buffer, length);
+    return err.code;
 }
 
 int g6x_last_warning(int clusterid, char *buffer, int length)
 {
-    struct fault f;
-    session_registry_fault(clusterid, &f);
-    error_copy(f.warning, buffer, length);
-    return f.warnings;
+    struct error err;
+    session_registry_error(clusterid, &err);
+    error_copy(err.warning, buffer, length);
+    return err.warnings;
 }
 
 int g6x_clear_error(int clusterid)
 {
-    session_registry_clear_fault(clusterid);
+    session_registry_clear_error(clusterid);
     return 0;
 }
 
@@ -72,7 +72,7 @@ int g6x_backend(int clusterid, char *buffer, int length)
 static int make_choice(struct session *s, int ni, int nj)
 {
     if (ni < 0 || nj < 0)
-        return error_set(&s->fault, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
+        return error_set(&s->error, G6X_E_ARGUMENT, "g6x_prepare: ni = %d or nj = %d is negative",
                          ni, nj);
     if (ni)
         session_choice_make(s, ni, nj, nj);
@@ -103,7 +103,7 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
 /* A firsthalf keeps the options that it found: a change counts from the next one on. */
 static int set_int(struct session *s, int key, int value)
 {
-    return options_set_int(&s->options, key, value, &s->fault);
+    return options_set_int(&s->options, key, value, &s->error);
 }
 
 int g6x_set_int(int clusterid, int key, int value)
@@ -115,7 +115,7 @@ int g6x_set_int(int clusterid, int key, int value)
 static int get_int(struct session *s, int key, int *value)
 {
     const int code = options_get_int(&s->options, key, value);
-    if (code) (void)error_set(&s->fault, code, "g6x_get_int: no integer option %d", key);
+    if (code) (void)error_set(&s->error, code, "g6x_get_int: no integer option %d", key);
     if (key == G6X_DEVICE) *value = session_force_device_number(s);
     return code;
 }
@@ -133,7 +133,7 @@ int g6x_get_int(int clusterid, int key, int *value)
 
 static int set_double(struct session *s, int key, double value)
 {
-    return options_set_double(&s->options, key, value, &s->fault);
+    return options_set_double(&s->options, key, value, &s->error);
 }
 
 int g6x_set_double(int clusterid, int key, double value)
@@ -145,7 +145,7 @@ int g6x_set_double(int clusterid, int key, double value)
 static int get_double(struct session *s, int key, double *value)
 {
     const int code = options_get_double(&s->options, key, value);
-    if (code) (void)error_set(&s->fault, code, "g6x_get_double: no such option: %d", key);
+    if (code) (void)error_set(&s->error, code, "g6x_get_double: no such option: %d", key);
     return code;
 }
 
@@ -165,7 +165,7 @@ static int find_scale(struct session *s, int nj, int lacks, const char *call, st
 {
     struct fpenv host;
     if (lacks || nj < 0)
-        return error_set(&s->fault, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
+        return error_set(&s->error, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
                          "%s: null pointer or nj = %d", call, nj);
     fpenv_enter(&host);
     *scale = session_force_scale(s, nj);
@@ -197,7 +197,7 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
 
 /* ---- block steps ------------------------------------------------------------------- */
 
-static int step_fault(int code, const char *what)
+static int step_error(int code, const char *what)
 {
     return session_registry_refuse(code, "block step: %s", what);
 }
@@ -205,17 +205,17 @@ static int step_fault(int code, const char *what)
 static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
                          const void *xi, const void *vi)
 {
-    if (ni < 0) return step_fault(G6X_E_ARGUMENT, "ni is negative");
-    if (!isfinite(time)) return step_fault(G6X_E_ARGUMENT, "the time is NaN or Inf");
+    if (ni < 0) return step_error(G6X_E_ARGUMENT, "ni is negative");
+    if (!isfinite(time)) return step_error(G6X_E_ARGUMENT, "the time is NaN or Inf");
     if (ni && !(address && s->t && s->x && s->v && s->a && s->j && xi && vi))
-        return step_fault(G6X_E_NULL, "null pointer");
+        return step_error(G6X_E_NULL, "null pointer");
     for (int i = 0; i < ni; i++)
-        if (address[i] < 0) return step_fault(G6X_E_ADDRESS, "negative address");
+        if (address[i] < 0) return step_error(G6X_E_ADDRESS, "negative address");
     for (int i = 0; i < ni; i++) {
         if (!all_finite(&s->t[address[i]], 1))
-            return step_fault(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
+            return step_error(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
         if (s->dt && !all_finite(&s->dt[address[i]], 1))
-            return step_fault(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
+            return step_error(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
     }
     return 0;
 }
@@ -247,10 +247,10 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
     const struct hermite_errors errors = {.roundoff = roundoff};
     struct fpenv host;
     int code = block_checked(ni, address, time, &s, xi, vi);
-    if (!code && ni && !(acc && jerk)) code = step_fault(G6X_E_NULL, "null pointer");
+    if (!code && ni && !(acc && jerk)) code = step_error(G6X_E_NULL, "null pointer");
     if (!code && dt &&
         !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
-        code = step_fault(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
+        code = step_error(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
     if (code) return code;
     fpenv_enter(&host);
     int unfit;
@@ -290,18 +290,18 @@ static int checked(int ni, const void *a, const void *b)
 
 int g6x_add_partial(int ni, long long *sum, const long long *words)
 {
-    struct fault f = {0};
+    struct error err = {0};
     const int code = checked(ni, sum, words);
     return code ? code
-           : session_partial_words_add(ni, sum, words, &f)
-               ? session_registry_refuse(f.code, "%s", f.text)
+           : session_partial_words_add(ni, sum, words, &err)
+               ? session_registry_refuse(err.code, "%s", err.text)
                : 0;
 }
 
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                      double pot[])
 {
-    struct fault f = {0};
+    struct error err = {0};
     struct fpenv host;
     int code = checked(ni, words, pot);
     if (!code) code = checked(ni, acc, jerk);
@@ -310,18 +310,18 @@ int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*
         return code;
     }
     fpenv_enter(&host);
-    code = session_partial_words_force(ni, words, acc, jerk, pot, &f);
+    code = session_partial_words_force(ni, words, acc, jerk, pot, &err);
     fpenv_leave(&host);
-    return code ? session_registry_refuse(f.code, "%s", f.text) : 0;
+    return code ? session_registry_refuse(err.code, "%s", err.text) : 0;
 }
 
 int g6x_error_printed(int clusterid);
 /* For the command line: 1 if the last error of a cluster has been printed on stderr. */
 int g6x_error_printed(int clusterid)
 {
-    struct fault f;
-    session_registry_fault(clusterid, &f);
-    return f.printed;
+    struct error err;
+    session_registry_error(clusterid, &err);
+    return err.printed;
 }
 
 int g6x_runs_python(void);

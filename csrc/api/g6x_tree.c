@@ -58,7 +58,7 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
 {
     const struct options o = session_registry_initial();
     const struct tree_input in = {n, x, v, mass};
-    struct fault f = {0};
+    struct error err = {0};
     if (options_process()->problem[0])
         return session_registry_refuse(G6X_E_ARGUMENT, "%s", options_process()->problem);
     int code = particles_checked(n, x, v, mass);
@@ -73,9 +73,9 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     p->n = n, p->moving = v != NULL;
     p->threads = o.threads;
     p->isa = o.isa;
-    if (n && tree_build(&p->tree, &in, options_threads(p->threads), &f)) {
+    if (n && tree_build(&p->tree, &in, options_threads(p->threads), &err)) {
         tree_handles_free(p);
-        return session_registry_refuse(f.code, "%s", f.text);
+        return session_registry_refuse(err.code, "%s", err.text);
     }
     return tree_handles_add(p);
 }
@@ -99,14 +99,14 @@ int g6x_tree_close(int tree)
 int g6x_tree_set_int(int tree, int key, int value)
 {
     struct options o = {0};
-    struct fault f = {0};
+    struct error err = {0};
     int code;
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     if (!p) return code;
     if (key != G6X_THREADS && key != G6X_ISA)
         code = session_registry_refuse(G6X_E_ARGUMENT, "option %d: a tree does not have it", key);
-    else if (options_set_int(&o, key, value, &f))
-        code = session_registry_refuse(f.code, "%s", f.text);
+    else if (options_set_int(&o, key, value, &err))
+        code = session_registry_refuse(err.code, "%s", err.text);
     else if (key == G6X_THREADS)
         p->threads = value;
     else
@@ -231,9 +231,9 @@ static int prepare(const struct tree_handle *p, const struct request *w, int jer
     return r->first_bad < w->ni ? replace_bad(p, w, r) : 0;
 }
 
-static int make_nan(double *a, size_t n, int wanted)
+static int make_nan(double *a, size_t n, int requested)
 {
-    if (!wanted) return 0;
+    if (!requested) return 0;
     for (size_t k = 0; k < n; k++) a[k] = (double)NAN;
     return 1;
 }
@@ -262,7 +262,7 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
                const struct tree_forces *out)
 {
     struct prepared r;
-    struct fault f = {0};
+    struct error err = {0};
     struct tree_counts counts = {0};
     struct tree tree = p->tree;
     int code = prepare(p, w, out->jerk != NULL, &r);
@@ -271,14 +271,14 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
         (void)session_registry_refuse(code, "out of memory for the forces of a tree on %d targets",
                                       w->ni);
     else if (tree_sum(&tree, s, w->x ? &r.in : NULL, w->self, r.eps2,
-                      s->bound > 0.0 ? w->last_acc : NULL, out, &counts, &f))
-        code = session_registry_refuse(f.code, "%s", f.text);
+                      s->bound > 0.0 ? w->last_acc : NULL, out, &counts, &err))
+        code = session_registry_refuse(err.code, "%s", err.text);
     else
         code = verdict(&r, w->ni, out);
     free_prepared(&r);
-    if (counts.coincidences && !code)
+    if (counts.zero_distances && !code)
         session_registry_warn("%lld pairs of a tree at one place with eps = 0: they add nothing",
-                              (long long)counts.coincidences);
+                              (long long)counts.zero_distances);
     return code;
 }
 

@@ -10,20 +10,20 @@
 static int softening_checked(struct session *s, double eps2)
 {
     if (all_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
-    return error_set(&s->fault, G6X_E_ARGUMENT, "walks: eps2 = %g is negative, NaN or Inf", eps2);
+    return error_set(&s->error, G6X_E_ARGUMENT, "walks: eps2 = %g is negative, NaN or Inf", eps2);
 }
 
 static int null_pointer(struct session *s, long long walk)
 {
-    return error_set(&s->fault, G6X_E_NULL, "walks: null pointer for walk %lld", walk);
+    return error_set(&s->error, G6X_E_NULL, "walks: null pointer for walk %lld", walk);
 }
 
 /* The groups of a number of walks, to be freed. */
 static int make_groups(struct session *s, int nwalks, struct walks *w)
 {
-    if (nwalks < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "walks: nwalks = %d", nwalks);
+    if (nwalks < 0) return error_set(&s->error, G6X_E_ARGUMENT, "walks: nwalks = %d", nwalks);
     w->group = memory_zeroed((size_t)nwalks * sizeof *w->group);
-    if (!w->group) return error_set(&s->fault, G6X_E_MEMORY, "out of memory for %d walks", nwalks);
+    if (!w->group) return error_set(&s->error, G6X_E_MEMORY, "out of memory for %d walks", nwalks);
     w->count = nwalks;
     return 0;
 }
@@ -59,19 +59,19 @@ static void spoil(const struct arrays *a)
 static int arrays_checked(struct session *s, const struct arrays *a)
 {
     const int n = a->nwalks;
-    if (n < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "walks: nwalks = %d", n);
+    if (n < 0) return error_set(&s->error, G6X_E_ARGUMENT, "walks: nwalks = %d", n);
     if (!n) return 0;
     if (!a->i_start || !a->j_start)
-        return error_set(&s->fault, G6X_E_NULL, "walks: no offsets: null pointer");
+        return error_set(&s->error, G6X_E_NULL, "walks: no offsets: null pointer");
     const int i = in_order(n, a->i_start), j = in_order(n, a->j_start);
     if (i < n || j < n)
-        return error_set(&s->fault, G6X_E_ARGUMENT,
+        return error_set(&s->error, G6X_E_ARGUMENT,
                          "walks: the offsets of walk %d are negative or run backwards",
                          i < j ? i : j);
-    if (a->list && a->nj < 0) return error_set(&s->fault, G6X_E_ARGUMENT, "walks: nj = %d", a->nj);
+    if (a->list && a->nj < 0) return error_set(&s->error, G6X_E_ARGUMENT, "walks: nj = %d", a->nj);
     const int targets = a->i_start[n] > a->i_start[0], entries = a->j_start[n] > a->j_start[0];
     if ((targets && !(a->xi && a->acc && a->pot)) || (entries && !(a->xj && a->mj)))
-        return error_set(&s->fault, G6X_E_NULL, "walks: null pointer");
+        return error_set(&s->error, G6X_E_NULL, "walks: null pointer");
     return 0;
 }
 
@@ -126,7 +126,7 @@ static int part_of(struct session *s, long long walk, int n, const double (*cons
                    const double *const m[], struct walk_part *p)
 {
     if (n < 0)
-        return error_set(&s->fault, G6X_E_ARGUMENT, "walks: walk %lld has a list of %d", walk, n);
+        return error_set(&s->error, G6X_E_ARGUMENT, "walks: walk %lld has a list of %d", walk, n);
     if (n && !(x && m && x[walk] && m[walk])) return null_pointer(s, walk);
     if (n) *p = (struct walk_part){n, x[walk], m[walk], NULL};
     return 0;
@@ -136,10 +136,10 @@ static int part_of(struct session *s, long long walk, int n, const double (*cons
 static int targets_of(struct session *s, const int ni[], double (*const acc[])[3],
                       double *const pot[], struct walks *w)
 {
-    if (w->count && !ni) return error_set(&s->fault, G6X_E_NULL, "walks: ni is a null pointer");
+    if (w->count && !ni) return error_set(&s->error, G6X_E_NULL, "walks: ni is a null pointer");
     for (int64_t k = 0; k < w->count; k++) {
         if (ni[k] < 0)
-            return error_set(&s->fault, G6X_E_ARGUMENT, "walks: walk %lld has %d targets",
+            return error_set(&s->error, G6X_E_ARGUMENT, "walks: walk %lld has %d targets",
                              (long long)k, ni[k]);
         w->group[k].ni = ni[k];
         w->group[k].acc = acc ? acc[k] : NULL;

@@ -2,8 +2,8 @@
  *
  * A session calls, per force call: reserve (if the j memory grew), set_j, submit; and then, as the
  * host asks, collect and neighbours. Only collect promises that anything was computed: the work may
- * begin with set_j and submit (GPU) or wait for collect, which knows what is wanted (CPU). Behind
- * the results are partial sums (partial.h), so that shares of j can be merged exactly.
+ * begin with set_j and submit (GPU) or wait for collect, which knows what is requested (CPU).
+ * Behind the results are partial sums (partial.h), so that shares of j can be merged exactly.
  */
 #pragma once
 
@@ -72,29 +72,29 @@ struct backend {
     int most_rows; /* i particles that may be summed ahead: more are no faster. 0: none, as rows
                     * depend on others */
     const char *name;
-    /* 0 and a state, or a fault code with its text. Of several devices, number `choice` modulo
+    /* 0 and a state, or a error code with its text. Of several devices, number `choice` modulo
      * how many there are. */
-    int (*open)(const struct options *options, int choice, void **state, struct fault *f);
+    int (*open)(const struct options *options, int choice, void **state, struct error *f);
     /* Reserves a number of j slots. */
-    int (*reserve)(void *state, int64_t slots, struct fault *f);
+    int (*reserve)(void *state, int64_t slots, struct error *f);
     /* The j particles of the next force call. */
-    int (*set_j)(void *state, const struct upload *upload, struct fault *f);
+    int (*set_j)(void *state, const struct upload *upload, struct error *f);
     /* Its i particles, which stay valid until the next submit. */
-    int (*submit)(void *state, const struct targets *targets, struct fault *f);
-    /* Waits for the results of the first `count` targets at least, with what is wanted (WANT_*).
+    int (*submit)(void *state, const struct targets *targets, struct error *f);
+    /* Waits for the results of the first `count` targets at least, with what is requested (WANT_*).
      * 1: only all of them can be had. They hold until the next submit. May be called again for more
-     * targets, and for what was not wanted before while the j memory is unchanged. */
-    int (*collect)(void *state, unsigned want, int count, struct results *results, struct fault *f);
+     * targets, and for what was not requested before while the j memory is unchanged. */
+    int (*collect)(void *state, unsigned want, int count, struct results *results, struct error *f);
     /* The partial sums behind the results, all of which were waited for. */
-    int (*partials)(void *state, const struct partial_row **rows, struct fault *f);
+    int (*partials)(void *state, const struct partial_row **rows, struct error *f);
     /* The j particles within s^2 <= h2[k] of target first + k, itself among them, for k below
      * `count`, or for fewer targets, one at least, where their lists are long. In memory of the
      * backend that holds until the next call; those of the last submit, whatever was written to the
      * j memory since. */
     int (*neighbours)(void *state, int first, int count, const double *h2,
-                      struct neighbour_lists *lists, struct fault *f);
+                      struct neighbour_lists *lists, struct error *f);
     /* Pairs of different particles at one place met since the last call. */
-    int64_t (*coincidences)(void *state);
+    int64_t (*zero_distances)(void *state);
     /* Name with device or instruction set. */
     void (*describe)(void *state, const struct options *options, char *buffer, int length);
     void (*close)(void *state);

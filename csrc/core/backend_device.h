@@ -71,47 +71,47 @@ struct device_arrays {
     /* Number of the device among those of CUDA. */
     int (*number)(void *state);
     /* Writes particles to the device and to the j memory. A NaN, a negative address or too little
-     * memory is a fault, and nothing is written; a device that is lost may leave a part. */
+     * memory is a error, and nothing is written; a device that is lost may leave a part. */
     int (*receive)(void *state, struct jmemory *memory, const struct device_particles *from,
-                   struct fault *f);
+                   struct error *f);
     /* x and v of n addresses at the time of the last upload; zeros where no particle is. */
     int (*predicted)(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
-                     struct fault *f);
+                     struct error *f);
     /* Hands over the results of the last start, all rows of it. */
-    int (*hand_over)(void *state, const struct device_forces *to, struct device_found *found,
-                     struct fault *f);
+    int (*write_outputs)(void *state, const struct device_forces *to, struct device_found *found,
+                         struct error *f);
     /* Fills with NaN what a call that has failed was to write, if the device still works. */
     void (*spoil)(void *state, const struct device_forces *to, void *stream);
     /* Brings targets, and results, of a start with on_device to the host: from now on it is as if
      * they had come from `to`, which has to stay. h2 becomes -1 if there is none. */
-    int (*fetch)(void *state, const struct fetched_targets *to, struct fault *f);
+    int (*fetch)(void *state, const struct fetched_targets *to, struct error *f);
 
     /* Whether several devices had better share a call, which is then one of the host's; and what
      * takes its arrays there and back, after what the stream has to do. */
     int (*shares)(void *state, int ni, int nj);
     int (*to_host)(void *state, void *to, const void *from, size_t bytes, void *stream,
-                   struct fault *f);
-    int (*from_host)(void *state, void *to, const void *from, size_t bytes, struct fault *f);
+                   struct error *f);
+    int (*from_host)(void *state, void *to, const void *from, size_t bytes, struct error *f);
 
     /* Blocks of an integration of few particles in turn: one launch ends a block and begins the
      * next, and then its sum is launched. Whether that can be, the j particles being its particles;
      */
     int (*can_turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream);
     int (*turn)(void *state, struct jmemory *memory, const struct g6x_hermite *h,
-                struct device_turn *turn, struct fault *f);
+                struct device_turn *turn, struct error *f);
     /* the sum on what turn has found, at the time of the last set_j. */
-    int (*sum_turn)(void *state, int ni, double eps2, struct fault *f);
+    int (*sum_turn)(void *state, int ni, double eps2, struct error *f);
 
     /* A Hermite integration whose particles live there (g6x_hermite_*_device). The next block:
      * h->address, ni and time. */
     int (*next)(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
-                struct fault *f);
+                struct error *f);
     /* The block predicted; it need not be over at the end. */
     int (*predict)(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
-                   struct fault *f);
+                   struct error *f);
     /* The block corrected, and moved if `move`; as j particles if `rows` is not NULL, in memory
      * that is the backend's until the next call. Finds `clamped` and `bad`. */
     int (*correct)(void *state, const struct g6x_hermite *h, int ni, double time, int move,
                    void *stream, struct device_particles *rows, struct device_block *found,
-                   struct fault *f);
+                   struct error *f);
 };

@@ -25,11 +25,11 @@ static const struct client {
 
 static int in_file; /* what is read now stands in the configuration file */
 
-static void problem(const char *name, const char *value, const char *wanted)
+static void problem(const char *name, const char *value, const char *requested)
 {
     if (!process->problem[0])
         (void)snprintf(process->problem, sizeof process->problem, "%s=%.60s: it must be %s%s", name,
-                       value, wanted, in_file ? " (in the file of GRAPE6_CONFIG)" : "");
+                       value, requested, in_file ? " (in the file of GRAPE6_CONFIG)" : "");
 }
 
 /* ---- values ------------------------------------------------------------------------- */
@@ -56,11 +56,11 @@ static void alternatives(const char *words, char *to)
 
 static void take_word(const struct option *p, const char *value)
 {
-    char wanted[80];
+    char requested[80];
     const int k = word(p->words, value);
     if (k > options_highest(p)) {
-        alternatives(p->words, wanted);
-        problem(p->name, value, wanted);
+        alternatives(p->words, requested);
+        problem(p->name, value, requested);
     } else if (p->shared) {
         *p->shared = k;
     } else {
@@ -70,14 +70,14 @@ static void take_word(const struct option *p, const char *value)
 
 static void take_number(const struct option *p, const char *value)
 {
-    char *end, wanted[80];
+    char *end, requested[80];
     const long n = strtol(value, &end, 10);
     if (*value && !*end && n >= p->low && n <= p->high) {
         *p->number = (int)n;
         return;
     }
-    (void)snprintf(wanted, sizeof wanted, "an integer from %d to %d", p->low, p->high);
-    problem(p->name, value, wanted);
+    (void)snprintf(requested, sizeof requested, "an integer from %d to %d", p->low, p->high);
+    problem(p->name, value, requested);
 }
 
 /* A text that begins with one of some characters. */
@@ -164,11 +164,11 @@ static FILE *open_config(const char *path)
 }
 
 /* What stands there is in no message: the file may be anybody's. */
-static void bad_line(int number, const char *wanted)
+static void bad_line(int number, const char *requested)
 {
     if (!process->problem[0])
         (void)snprintf(process->problem, sizeof process->problem,
-                       "GRAPE6_CONFIG, line %d: it must be %s", number, wanted);
+                       "GRAPE6_CONFIG, line %d: it must be %s", number, requested);
 }
 
 /* Reads `name = value` lines, the flat part of TOML: strings in quotes, integers,

@@ -47,21 +47,21 @@ struct device {
 };
 
 /* Forces of an octree of some sources on targets: arrays of the host, in the caller's units. */
-struct tree_errand {
+struct tree_request {
     int64_t sources, targets; /* how many */
     const double *x, *v, *m;  /* of the sources: [][3], [][3] or NULL, [] */
-    int32_t changed;          /* they are not those of the last errand */
+    int32_t changed;          /* they are not those of the last request */
     int32_t order;            /* of expansions; 0: Barnes and Hut's walk */
     double theta;
-    const double *at, *velocity, *eps2; /* of the targets: [][3], [][3] if jerk is wanted, [] */
+    const double *at, *velocity, *eps2; /* of the targets: [][3], [][3] if jerk is requested, [] */
     const int32_t *self;                /* the source that each is, or -1 */
     double *acc, *jerk, *pot;           /* [][3], [][3] or NULL, [] */
-    int64_t coincidences;               /* pairs at one place without softening, left out */
+    int64_t zero_distances;             /* pairs at one place without softening, left out */
     int32_t unresolved;                 /* no one box resolves the sources: nothing was summed */
 };
 
 /* What the Python side does. Each call returns a positive number; or minus the number of the
- * fault's row in docs/errors.md, with device->text; or 0 if Python itself has failed. */
+ * error's row in docs/errors.md, with device->text; or 0 if Python itself has failed. */
 struct bridge {
     /* Opens one of the usable devices, number `choice` modulo how many there are. */
     int64_t (*open)(int32_t choice, struct device *device);
@@ -72,17 +72,17 @@ struct bridge {
     /* Zeroed memory of a kind (MEMORY_*). */
     int64_t (*allocate)(struct device *device, int32_t kind, uint64_t bytes, uint64_t *address);
     int64_t (*release)(struct device *device, uint64_t address);
-    int64_t (*tree)(struct device *device, struct tree_errand *errand);
+    int64_t (*tree)(struct device *device, struct tree_request *request);
     /* Releases everything that was allocated, unless the device is `lost`. */
     int64_t (*close)(struct device *device, int32_t lost);
 };
 
-struct fault;
+struct error;
 
 /* The bridge, started at the first call; NULL with G6X_E_NO_DEVICE, G6X_E_RUNTIME or
  * G6X_E_PYTHON and a text where there is no device, or no Python that could open it. Calls
- * come one at a time, and from any thread. `wanted`: cuda was asked for, so look closely. */
-const struct bridge *python_bridge_start(int wanted, struct fault *f);
+ * come one at a time, and from any thread. `requested`: cuda was asked for, so look closely. */
+const struct bridge *python_bridge_start(int requested, struct error *err);
 /* Whether an NVIDIA driver is there, so that it may find a GPU; nothing is started. */
 int python_bridge_may_find_gpu(void);
 /* Whether this thread is inside a call of the bridge. */

@@ -27,33 +27,33 @@ void error_print(const char *text)
     }
 }
 
-int error_set(struct fault *f, int code, const char *format, ...)
+int error_set(struct error *err, int code, const char *format, ...)
 {
     static _Atomic uint64_t printed;
     const uint64_t kind = (uint64_t)1 << (-code & 63);
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(f->text, sizeof f->text, format, arguments);
+    (void)vsnprintf(err->text, sizeof err->text, format, arguments);
     va_end(arguments);
-    f->code = code;
-    f->printed = 0;
-    if (f->quiet) return code;
+    err->code = code;
+    err->printed = 0;
+    if (err->quiet) return code;
     const int fatal = options_process()->on_error == ON_ERROR_ABORT;
     if (options_process()->log > LOG_NONE && !(atomic_fetch_or(&printed, kind) & kind)) {
-        error_print(f->text);
-        f->printed = 1;
+        error_print(err->text);
+        err->printed = 1;
     }
     if (fatal) abort();
     return code;
 }
 
-void error_warn(struct fault *f, const char *format, ...)
+void error_warn(struct error *err, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(f->warning, sizeof f->warning, format, arguments);
+    (void)vsnprintf(err->warning, sizeof err->warning, format, arguments);
     va_end(arguments);
-    f->warnings++;
+    err->warnings++;
 }
 
 void error_info(const char *format, ...)

@@ -1,4 +1,4 @@
-/* error.h - faults: their text, their one line on stderr, and the only abort. */
+/* error.h - errors: their text, their one line on stderr, and the only abort. */
 #pragma once
 
 #include <stdatomic.h>
@@ -7,22 +7,22 @@
 
 enum { ERROR_TEXT = 256, ERROR_LINE = 1024 };
 
-/* The last fault and warning of a session, or of the process. */
-struct fault {
+/* The last error and warning of a session, or of the process. */
+struct error {
     int code;
     int warnings;
     int quiet;   /* recorded only: nothing is printed, nor the process ended */
-    int printed; /* the text of the last fault stands on stderr */
+    int printed; /* the text of the last error stands on stderr */
     char text[ERROR_TEXT];
     char warning[ERROR_TEXT];
 };
 
-/* Records a fault and returns its code. The first of each kind in the process prints one
+/* Records a error and returns its code. The first of each kind in the process prints one
  * line, unless the log is off; with GRAPE6_ON_ERROR=abort it ends the process. */
-int error_set(struct fault *f, int code, const char *format, ...)
+int error_set(struct error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Records a warning. Nothing is printed. */
-void error_warn(struct fault *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void error_warn(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints a line on stderr, whatever the log level is: one write of at most ERROR_LINE bytes, so
  * that lines of threads and of ranks do not mix. */
 void error_print(const char *text);

@@ -25,7 +25,7 @@ void jmemory_free(struct jmemory *j)
                                        MEMORY_ARRAY(j->head, 0),
                                        {0}};
     memory_free_all(all);
-    for (int k = 0; k < MOST_FOLLOWERS; k++) memory_free(j->fresh[k].slot);
+    for (int k = 0; k < MOST_MIRRORS; k++) memory_free(j->dirty[k].slot);
     memset(j, 0, sizeof *j);
 }
 
@@ -57,10 +57,10 @@ static int grow_to(struct jmemory *j, int64_t capacity)
 static int grow(struct jmemory *j, int64_t address)
 {
     const int64_t needed = (address / BLOCK + 1) * BLOCK;
-    int64_t wanted = ceil_div(j->capacity + j->capacity / 2, BLOCK) * BLOCK;
-    if (wanted > MOST_SLOTS) wanted = MOST_SLOTS;
-    if (wanted < needed) wanted = needed;
-    if (grow_to(j, wanted) && (wanted == needed || grow_to(j, needed))) return G6X_E_MEMORY;
+    int64_t requested = ceil_div(j->capacity + j->capacity / 2, BLOCK) * BLOCK;
+    if (requested > MOST_SLOTS) requested = MOST_SLOTS;
+    if (requested < needed) requested = needed;
+    if (grow_to(j, requested) && (requested == needed || grow_to(j, needed))) return G6X_E_MEMORY;
     const int lost = j->nlost;
     j->nlost = 0;
     for (int k = 0; k < lost; k++) { /* some of them have slots now */
@@ -247,14 +247,13 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
 
 /* ---- copies elsewhere ----------------------------------------------------------- */
 
-int jmemory_follow(struct jmemory *j, int follower)
+int jmemory_follow(struct jmemory *j, int mirror)
 {
-    struct fresh *f = &j->fresh[follower];
+    struct dirty_list *f = &j->dirty[mirror];
     if (f->slot) return 0;
-    *f = (struct fresh){.slot = memory_zeroed(FRESH_SLOTS * sizeof *f->slot), .lost = 1};
-    int followers = atomic_load(&j->followers);
-    while (followers <= follower &&
-           !atomic_compare_exchange_weak(&j->followers, &followers, follower + 1))
+    *f = (struct dirty_list){.slot = memory_zeroed(DIRTY_SLOTS * sizeof *f->slot), .overflow = 1};
+    int mirrors = atomic_load(&j->mirrors);
+    while (mirrors <= mirror && !atomic_compare_exchange_weak(&j->mirrors, &mirrors, mirror + 1))
         continue;
     return f->slot ? 0 : G6X_E_MEMORY;
 }

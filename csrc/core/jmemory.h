@@ -44,13 +44,13 @@ enum { CHUNK = 16, BLOCK = 1024, BLOCK_CHUNKS = BLOCK / CHUNK };
 /* Scattered writes wait here while their slots come into the cache: the session's lock is a
  * memory barrier, so that else every call would wait for the last one's cache miss. */
 enum { QUEUE = 16 };
-/* Which slots have changed since a copy elsewhere was brought up to date, once somebody follows
- * them: those of the list, and first .. end - 1; `lost` if there were more than the list holds. */
-enum { FRESH_SLOTS = 65536, MOST_FOLLOWERS = 16 };
-struct fresh {
+/* Which slots have changed since a mirror (a copy on a device) was brought up to date: those of the
+ * list, and first .. end - 1; `overflow` if there were more than the list holds. */
+enum { DIRTY_SLOTS = 65536, MOST_MIRRORS = 16 };
+struct dirty_list {
     int32_t *slot;
     int64_t count;
-    int lost;
+    int overflow;
     int32_t first, end;
 };
 
@@ -70,8 +70,8 @@ struct jmemory {
     int64_t changed_low, changed_high; /* range of words that may have bits */
     uint64_t *stale;                   /* word per block, bit per chunk: to be packed again */
 
-    struct fresh fresh[MOST_FOLLOWERS];
-    _Atomic int followers; /* one more than the highest; several may begin at once */
+    struct dirty_list dirty[MOST_MIRRORS];
+    _Atomic int mirrors; /* one more than the highest; several may begin at once */
 
     struct slot_note *note; /* [capacity] */
     int unmapped;           /* the index map has to be made anew, before anybody looks there */
@@ -97,14 +97,14 @@ static inline int jmemory_last_rests(const struct jmemory *j)
     return j->last >= j->rest.first && j->last < j->rest.end;
 }
 
-/* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or a fault
+/* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or a error
  * code: address, memory (it is then lost), or NaN (the slot is then bad). */
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
                 const double *k18, const double *j6, const double *a2, const double *v,
                 const double *x);
 
-/* Reserves space for addresses up to one, and for k18 if wanted; 0 or G6X_E_MEMORY, and then all is
- * as before. */
+/* Reserves space for addresses up to one, and for k18 if requested; 0 or G6X_E_MEMORY, and then all
+ * is as before. */
 int jmemory_reserve(struct jmemory *j, int64_t address, int k18);
 /* Notes that particles first .. end - 1 were sent and are not here: no force may use these
  * addresses before they are written again. */
@@ -116,8 +116,8 @@ void jmemory_commit_queue(struct jmemory *j);
 /* Writes a sound particle, without k18, over a settled one of the same index, and settles it: much
  * less work than the two. 0 if there is no such one. */
 int jmemory_move(struct jmemory *j, int64_t address, const struct jparticle *p);
-/* Keeps a follower's list of fresh slots from now on; 0 or G6X_E_MEMORY. */
-int jmemory_follow(struct jmemory *j, int follower);
+/* Keeps a mirror's list of dirty slots from now on; 0 or G6X_E_MEMORY. */
+int jmemory_follow(struct jmemory *j, int mirror);
 /* Settles the changed slots, and moves the histograms and the origin to the slots below nj. It
  * needs the library's floating-point environment (fpenv.h). */
 void jmemory_settle(struct jmemory *j, int64_t nj);

@@ -97,13 +97,13 @@ static struct slot_note note_of(const struct jmemory *j, const struct jparticle 
 /* For those that have copies. */
 static void tell_of(struct jmemory *j, int64_t a)
 {
-    const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
+    const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
     j->stale[a / BLOCK] |= (uint64_t)1 << (a / CHUNK % BLOCK_CHUNKS);
-    for (struct fresh *f = j->fresh; f < j->fresh + followers; f++)
-        if (f->slot && f->count < FRESH_SLOTS)
+    for (struct dirty_list *f = j->dirty; f < j->dirty + mirrors; f++)
+        if (f->slot && f->count < DIRTY_SLOTS)
             f->slot[f->count++] = (int32_t)a;
         else
-            f->lost = 1;
+            f->overflow = 1;
 }
 
 /* What is told by a slot that is counted moves from one place of the histograms to another. */
@@ -115,7 +115,7 @@ static void recount(struct jmemory *j, const struct slot_note *old, const struct
     count_slot(j, now, 1);
 }
 
-/* An index map of which much changes is made anew when it is wanted. */
+/* An index map of which much changes is made anew when it is requested. */
 static int is_much(const struct jmemory *j, int64_t slots) { return 8 * slots >= j->capacity; }
 
 static void note_slot(struct jmemory *j, int64_t a, const struct slot_note *now, int much)
@@ -279,10 +279,10 @@ static void settle_list(struct jmemory *j, int64_t nj, int v)
 /* For those that have copies. */
 static void tell_of_run(struct jmemory *j, int32_t first, int32_t end)
 {
-    const int followers = atomic_load_explicit(&j->followers, memory_order_relaxed);
+    const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
     for (int32_t chunk = first / CHUNK; chunk <= (end - 1) / CHUNK; chunk++)
         j->stale[chunk / BLOCK_CHUNKS] |= (uint64_t)1 << chunk % BLOCK_CHUNKS;
-    for (struct fresh *f = j->fresh; f < j->fresh + followers; f++) {
+    for (struct dirty_list *f = j->dirty; f < j->dirty + mirrors; f++) {
         const int any = f->first < f->end;
         if (!any || first < f->first) f->first = first;
         if (!any || end > f->end) f->end = end;

@@ -2,18 +2,18 @@
  * variables, and makes the mistake that GRAPE6_TEST_MISTAKE names, one that libraries of this API
  * have made or may well make, to see that a test notices it (tests/api/test_mistakes.py).
  *
- * In every other build MISTAKE(...) is 0, and of the lines that ask for it no code is left.
+ * In every other build MUTANT(...) is 0, and of the lines that ask for it no code is left.
  */
 #pragma once
 
 #include <stdint.h>
 
 #ifdef GRAPE6_TEST_HOOKS
-#define MISTAKE(name) mutants_made(#name)
+#define MUTANT(name) mutants_made(#name)
 #define TEST_VARIABLE(name) options_variable("GRAPE6_TEST_" #name)
 int mutants_made(const char *name);
 #else
-#define MISTAKE(name) 0
+#define MUTANT(name) 0
 #define TEST_VARIABLE(name) ((const char *)0)
 #endif
 

@@ -52,7 +52,7 @@ const struct option options_table[] = {
     {"GRAPE6_BACKEND", 0, WORDS(initial.backend, "auto cpu cuda tree cpu-tree cuda-tree")},
     {"GRAPE6_PRECISION", G6X_PRECISION, WORDS(initial.precision, "grape double single")},
     {"GRAPE6_ISA", G6X_ISA, WORDS(initial.isa, "best" SIMD_SETS(SET, SET))},
-    {"GRAPE6_LOG", G6X_LOG, SHARED(process.log, "none faults info")},
+    {"GRAPE6_LOG", G6X_LOG, SHARED(process.log, "none errors info")},
     {"GRAPE6_ON_ERROR", G6X_ON_ERROR, SHARED(process.on_error, "return abort")},
     {"GRAPE6_NPIPES", 0, NUMBER(process.npipes, 1, MOST_PIPES)},
     {"GRAPE6_THREADS", G6X_THREADS, NUMBER(initial.threads, 0, MOST_THREADS)},
@@ -157,18 +157,18 @@ static const char *label(const struct option *p)
     return p->name ? p->name + sizeof "GRAPE6_" - 1 : "SCALE";
 }
 
-int options_set_int(struct options *o, int key, int value, struct fault *f)
+int options_set_int(struct options *o, int key, int value, struct error *err)
 {
     const struct option *p = find(key, 1);
-    if (!p) return error_set(f, G6X_E_ARGUMENT, "option %d: no such integer option", key);
+    if (!p) return error_set(err, G6X_E_ARGUMENT, "option %d: no such integer option", key);
     const int automatic = p->low < 0 && value == G6X_AUTO, high = options_highest(p);
     if (!automatic && (value < p->low || value > high))
-        return error_set(f, G6X_E_ARGUMENT, "option %s: the value %d is not from %d to %d",
+        return error_set(err, G6X_E_ARGUMENT, "option %s: the value %d is not from %d to %d",
                          label(p), value, p->low, high);
     if (key == G6X_ISA && simd_dispatch(value) < 0) {
         const char *name = p->words;
         for (int k = 0; k < value; k++) name = strchr(name, ' ') + 1;
-        return error_set(f, G6X_E_ARGUMENT,
+        return error_set(err, G6X_E_ARGUMENT,
                          "this machine lacks instruction set %.*s; best takes what it has",
                          (int)strcspn(name, " "), name);
     }
@@ -199,14 +199,14 @@ static int is_place(double a)
     return magnitude <= most || magnitude > bits_of(INFINITY);
 }
 
-int options_set_double(struct options *o, int key, double value, struct fault *f)
+int options_set_double(struct options *o, int key, double value, struct error *err)
 {
     const struct option *p = find(key, 0);
     if (p && p->kind == OPTION_PLACE && !is_place(value))
-        return error_set(f, G6X_E_ARGUMENT, "option %d: beyond 2^900", key);
+        return error_set(err, G6X_E_ARGUMENT, "option %d: beyond 2^900", key);
     if (p && p->kind == OPTION_FRACTION && !is_fraction(value))
-        return error_set(f, G6X_E_ARGUMENT, "option %s: the value is not from 0 to 1", label(p));
-    if (!p) return error_set(f, G6X_E_ARGUMENT, "option %d: no such fractional option", key);
+        return error_set(err, G6X_E_ARGUMENT, "option %s: the value is not from 0 to 1", label(p));
+    if (!p) return error_set(err, G6X_E_ARGUMENT, "option %d: no such fractional option", key);
     *(double *)of_session(o, p->real) = value;
     return 0;
 }

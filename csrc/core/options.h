@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-struct fault;
+struct error;
 
 enum { LOG_NONE, LOG_FAULTS, LOG_INFO };
 enum { ON_ERROR_RETURN, ON_ERROR_ABORT };
@@ -69,9 +69,9 @@ struct process_options *options_process(void);
 struct options *options_initial_values(void);
 
 /* One option by its G6X_ key; 0 or G6X_E_ARGUMENT with a text. */
-int options_set_int(struct options *o, int key, int value, struct fault *f);
+int options_set_int(struct options *o, int key, int value, struct error *err);
 int options_get_int(const struct options *o, int key, int *value);
-int options_set_double(struct options *o, int key, double value, struct fault *f);
+int options_set_double(struct options *o, int key, double value, struct error *err);
 int options_get_double(const struct options *o, int key, double *value);
 
 /* Threads of a force call: as many as asked for, or as the affinity mask allows. */

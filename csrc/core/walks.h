@@ -43,11 +43,11 @@ struct walks {
 /* How a backend other than the CPU sums walks. */
 enum { WALK_TAGS = 8 }; /* dispatches that may wait to be retrieved */
 struct walk_engine {
-    int (*sum)(void *state, struct walks *w, struct fault *f);
+    int (*sum)(void *state, struct walks *w, struct error *f);
     /* The same in two halves, for number 0 to WALK_TAGS - 1: the inputs are free again when start
      * returns; of the groups finish reads only ni, acc and pot. */
-    int (*start)(void *state, int number, struct walks *w, struct fault *f);
-    int (*finish)(void *state, int number, struct walks *w, struct fault *f);
+    int (*start)(void *state, int number, struct walks *w, struct error *f);
+    int (*finish)(void *state, int number, struct walks *w, struct error *f);
 };
 
 /* Notes a walk in one of the places above. */

@@ -47,7 +47,7 @@ struct direct {
     double packed_time;
     int packed_snap;
     struct scale packed_scale;
-    _Atomic int64_t coincidences;
+    _Atomic int64_t zero_distances;
     atomic_flag lock[ROW_LOCKS];
     struct direct_lists lists;
 
@@ -85,12 +85,12 @@ static void direct_close(void *state)
     memory_free(d);
 }
 
-static int choose(struct direct *d, const struct options *o, struct fault *f)
+static int choose(struct direct *d, const struct options *o, struct error *err)
 {
     d->kernel = cpu_direct_kernel_choose(o->isa, o->precision);
     if (!d->kernel)
         return error_set(
-            f, G6X_E_ARGUMENT,
+            err, G6X_E_ARGUMENT,
             "this machine lacks the instruction set of GRAPE6_ISA; best takes what it has");
     if (d->mode != o->precision || d->isa != o->isa) {
         memory_free(d->rows); /* another layout */
@@ -103,12 +103,12 @@ static int choose(struct direct *d, const struct options *o, struct fault *f)
     return 0;
 }
 
-static int direct_open(const struct options *o, int choice, void **state, struct fault *f)
+static int direct_open(const struct options *o, int choice, void **state, struct error *err)
 {
     (void)choice;
     struct direct *d = memory_zeroed(sizeof *d);
-    if (!d) return error_set(f, G6X_E_MEMORY, "out of memory at open");
-    const int code = choose(d, o, f);
+    if (!d) return error_set(err, G6X_E_MEMORY, "out of memory at open");
+    const int code = choose(d, o, err);
     if (code)
         memory_free(d);
     else
@@ -118,18 +118,18 @@ static int direct_open(const struct options *o, int choice, void **state, struct
 
 static size_t row_bytes(int mode) { return mode == MODE_DOUBLE ? sizeof(double) : sizeof(float); }
 
-static int no_memory(struct fault *f, const char *what, int64_t n)
+static int no_memory(struct error *err, const char *what, int64_t n)
 {
-    return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
+    return error_set(err, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
 
-static int direct_reserve(void *state, int64_t slots, struct fault *f)
+static int direct_reserve(void *state, int64_t slots, struct error *err)
 {
     struct direct *d = state;
     if (slots <= d->slots && d->rows) return 0;
     const struct memory_array all[] =
         OF_J(d, slots, (size_t)rows_per_chunk(d->mode) * row_bytes(d->mode));
-    if (memory_grow_all(all)) return no_memory(f, "j particles", slots);
+    if (memory_grow_all(all)) return no_memory(err, "j particles", slots);
     d->slots = slots;
     d->packed = 0;
     return 0;
@@ -201,13 +201,13 @@ static void cut(struct tasks *t, int threads)
 
 /* ---- one force call ------------------------------------------------------------- */
 
-static int direct_set_j(void *state, const struct upload *u, struct fault *f)
+static int direct_set_j(void *state, const struct upload *u, struct error *err)
 {
     struct direct *d = state;
     struct direct_job *job = &d->job;
     jmemory_commit(u->memory);
-    int code = choose(d, u->options, f);
-    if (!code) code = direct_reserve(d, u->memory->capacity, f);
+    int code = choose(d, u->options, err);
+    if (!code) code = direct_reserve(d, u->memory->capacity, err);
     if (code) return code;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
     const int same = d->packed && d->memory == u->memory && d->packed_time == u->time &&
@@ -231,7 +231,7 @@ static int direct_set_j(void *state, const struct upload *u, struct fault *f)
     job->time = u->time;
     job->snap = u->options->snap;
     job->scale = u->scale;
-    job->coincidences = &d->coincidences;
+    job->zero_distances = &d->zero_distances;
     job->lock = d->lock;
     const int x = length_shift(&u->scale, d->mode), m = mass_shift(&u->scale);
     const int v = velocity_shift(&u->scale);
@@ -244,13 +244,13 @@ static int direct_set_j(void *state, const struct upload *u, struct fault *f)
     struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;
     for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);
-    const int64_t worth = stale / DIRECT_CHUNKS_PER_THREAD + 1;
+    const int64_t useful = stale / DIRECT_CHUNKS_PER_THREAD + 1;
     t.count = ceil_div(t.blocks, t.j_step);
-    if (stale) threads_run(options_threads_for(worth, d->threads), pack_tasks, &t);
+    if (stale) threads_run(options_threads_for(useful, d->threads), pack_tasks, &t);
     return 0;
 }
 
-static int reserve(struct direct *d, int ni, struct fault *f)
+static int reserve(struct direct *d, int ni, struct error *err)
 {
     if (ni <= d->capacity) return 0;
     const int capacity = (ni + MAX_TILE - 1) / MAX_TILE * MAX_TILE;
@@ -262,7 +262,7 @@ static int reserve(struct direct *d, int ni, struct fault *f)
             memory_grow_all((struct memory_array[]){{&d->fields[k], n * sizeof(double)}, {0}});
     for (int k = 0; k < NSUM && !missing; k++)
         missing = memory_grow_all((struct memory_array[]){MEMORY_ARRAY(d->sum[k], n), {0}});
-    if (missing) return no_memory(f, "i particles", ni);
+    if (missing) return no_memory(err, "i particles", ni);
     d->capacity = capacity;
     return 0;
 }
@@ -304,18 +304,18 @@ static void self_by_address(const struct direct_job *job, int32_t *index)
  * address that equals the index: it is left out then, and no other. */
 static void mutate_self(const struct direct_job *job, int32_t *index)
 {
-    if (MISTAKE(self_by_distance)) self_by_distance(job, index);
-    if (MISTAKE(self_by_address)) self_by_address(job, index);
+    if (MUTANT(self_by_distance)) self_by_distance(job, index);
+    if (MUTANT(self_by_address)) self_by_address(job, index);
 }
 #else
 #define mutate_self(job, index)
 #endif
 
-static int direct_submit(void *state, const struct targets *targets, struct fault *f)
+static int direct_submit(void *state, const struct targets *targets, struct error *err)
 {
     struct direct *d = state;
     struct direct_job *job = &d->job;
-    const int code = reserve(d, targets->ni, f);
+    const int code = reserve(d, targets->ni, err);
     if (code) return code;
     job->ni = targets->ni;
     job->x = targets->x;
@@ -346,8 +346,8 @@ static void compute(struct direct *d, unsigned want)
     d->job.jerk = (want & WANT_JERK) != 0;
     d->job.nearest = want & WANT_NEAREST ? 1 + d->softened : 0;
     t.nearest = d->job.nearest ? d->nearest : NULL;
-    const int64_t worth = d->job.nj * d->job.ni / DIRECT_PAIRS_PER_THREAD + 1;
-    const int threads = options_threads_for(worth, d->threads);
+    const int64_t useful = d->job.nj * d->job.ni / DIRECT_PAIRS_PER_THREAD + 1;
+    const int threads = options_threads_for(useful, d->threads);
     if (t.blocks && d->job.ni) cut(&t, threads);
     for (int i = 0; i < d->job.ni; i++) {
         if (d->job.shared || !t.blocks) partial_clear(&d->rows_of_i[i]);
@@ -365,11 +365,11 @@ static void compute(struct direct *d, unsigned want)
 }
 
 static int direct_collect(void *state, unsigned want, int count, struct results *results,
-                          struct fault *f)
+                          struct error *err)
 {
     struct direct *d = state;
     (void)count;
-    (void)f;
+    (void)err;
     if (!d->done || (d->done & want) != want) compute(d, want);
     d->done |= DONE_SUMS | want;
     for (int k = 0; k < NSUM; k++) results->sum[k] = d->sum[k];
@@ -378,25 +378,25 @@ static int direct_collect(void *state, unsigned want, int count, struct results 
     return 0;
 }
 
-static int direct_partials(void *state, const struct partial_row **rows, struct fault *f)
+static int direct_partials(void *state, const struct partial_row **rows, struct error *err)
 {
-    (void)f;
+    (void)err;
     *rows = ((struct direct *)state)->rows_of_i;
     return 0;
 }
 
 static int direct_neighbours(void *state, int first, int count, const double *h2,
-                             struct neighbour_lists *lists, struct fault *f)
+                             struct neighbour_lists *lists, struct error *err)
 {
     struct direct *d = state;
     return cpu_direct_lists_find(&d->lists, d->kernel, &d->job, d->threads, first, count, h2, lists,
-                                 f);
+                                 err);
 }
 
-static int64_t direct_coincidences(void *state)
+static int64_t direct_zero_distances(void *state)
 {
     struct direct *d = state;
-    return atomic_exchange(&d->coincidences, 0);
+    return atomic_exchange(&d->zero_distances, 0);
 }
 
 static void direct_describe(void *state, const struct options *o, char *buffer, int length)
@@ -417,7 +417,7 @@ const struct backend cpu_direct_backend = {
     .collect = direct_collect,
     .partials = direct_partials,
     .neighbours = direct_neighbours,
-    .coincidences = direct_coincidences,
+    .zero_distances = direct_zero_distances,
     .describe = direct_describe,
     .close = direct_close,
 };

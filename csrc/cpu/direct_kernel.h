@@ -62,7 +62,7 @@ struct direct_job {
     const struct body_range *body_range;
     const struct self_places *self;
     const double (*x)[3], (*v)[3], *eps2; /* [ni], the caller's units */
-    _Atomic int64_t *coincidences;        /* pairs at one place that were met */
+    _Atomic int64_t *zero_distances;      /* pairs at one place that were met */
     atomic_flag *lock;                    /* [ROW_LOCKS], for shared rows */
 };
 
@@ -95,6 +95,6 @@ struct direct_kernel {
     double (*fma_rate)(void);
 };
 
-/* The best kernel that the machine has of the wanted instruction set (G6X_ISA_*), NULL if
+/* The best kernel that the machine has of the requested instruction set (G6X_ISA_*), NULL if
  * it lacks it. */
 const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode);

@@ -116,7 +116,7 @@ static int find_some(struct direct_lists *d, struct batch *b, int asked)
 
 int cpu_direct_lists_find(struct direct_lists *d, const struct direct_kernel *kernel,
                           const struct direct_job *job, int threads, int first, int count,
-                          const double *h2, struct neighbour_lists *lists, struct fault *f)
+                          const double *h2, struct neighbour_lists *lists, struct error *err)
 {
     struct batch b = {.kernel = kernel, .job = job, .blocks = ceil_div(job->nj, BLOCK)};
     const int64_t row_words = b.blocks * HIT_WORDS;
@@ -134,7 +134,7 @@ int cpu_direct_lists_find(struct direct_lists *d, const struct direct_kernel *ke
         done += rows;
     }
     if (missing)
-        return error_set(f, G6X_E_MEMORY, "out of memory for neighbour lists of %d particles",
+        return error_set(err, G6X_E_MEMORY, "out of memory for neighbour lists of %d particles",
                          count);
     *lists = (struct neighbour_lists){b.blocks ? done : count, d->memory.start, d->memory.index};
     return 0;

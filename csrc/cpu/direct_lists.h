@@ -14,5 +14,5 @@ struct direct_lists {
 /* See struct backend's neighbours, of the packed particles of a job. */
 int cpu_direct_lists_find(struct direct_lists *d, const struct direct_kernel *kernel,
                           const struct direct_job *job, int threads, int first, int count,
-                          const double *h2, struct neighbour_lists *lists, struct fault *f);
+                          const double *h2, struct neighbour_lists *lists, struct error *err);
 void cpu_direct_lists_free(struct direct_lists *d);

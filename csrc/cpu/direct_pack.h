@@ -36,7 +36,7 @@ INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *
         x3 = q_fma(dt, q_mul(q_set1(0.75), k), j6);
         v2 = q_fma(dt, k, j6);
     }
-    if (MISTAKE(velocity_power)) v2 = q_mul(dt, q_fma(q_set1(-1.0), j6, q_add(v2, v2)));
+    if (MUTANT(velocity_power)) v2 = q_mul(dt, q_fma(q_set1(-1.0), j6, q_add(v2, v2)));
     struct packed_quad out;
     const quad x = q_fma(dt, q_fma(dt, q_fma(dt, x3, a2), v0), x0);
     const quad v = q_fma(dt, q_fma(dt, q_mul(three, v2), q_add(a2, a2)), v0);
@@ -146,8 +146,8 @@ static void pack_blocks(const struct direct_job *job, void *rows, int32_t *index
     const int nrow = rows_per_chunk(job->mode);
     for (int64_t b = first; b < last; b++) {
         const int nc = chunks_of_block(job, b);
-        const uint64_t wanted = nc == BLOCK_CHUNKS ? ~(uint64_t)0 : ((uint64_t)1 << nc) - 1;
-        const uint64_t todo = stale[b] & wanted;
+        const uint64_t requested = nc == BLOCK_CHUNKS ? ~(uint64_t)0 : ((uint64_t)1 << nc) - 1;
+        const uint64_t todo = stale[b] & requested;
         if (!todo) continue;
         real *block = (real *)rows + (size_t)b * BLOCK * (size_t)nrow;
         for (uint64_t bits = todo; bits; bits &= bits - 1) {

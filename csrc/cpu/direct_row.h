@@ -57,9 +57,9 @@ INLINE void row_stretch_without(const int split, const int jerk, const struct pa
     }
 }
 
-NOINLINE void row_stretch_careful(int split, int jerk, const struct pair_i *body, vec close,
-                                  const real *j, const int32_t *index, int label, int place, int nc,
-                                  struct pair_sum *sum, struct row_result *out)
+NOINLINE void row_stretch_close(int split, int jerk, const struct pair_i *body, vec close,
+                                const real *j, const int32_t *index, int label, int place, int nc,
+                                struct pair_sum *sum, struct row_result *out)
 {
     if (split && jerk)
         row_stretch_without(1, 1, body, close, j, index, label, place, nc, sum, out);
@@ -119,9 +119,9 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
                 d2_min = v_min(d2_min, d2);
                 if (!vmask_bits(v_lt(d2, close))) continue;
                 sum = before;
-                row_stretch_careful(split, jerk, &body, limit, j + first * nrow * CHUNK + v,
-                                    index + first * CHUNK + v, job->index[i], first * CHUNK + v,
-                                    last - first, &sum, out);
+                row_stretch_close(split, jerk, &body, limit, j + first * nrow * CHUNK + v,
+                                  index + first * CHUNK + v, job->index[i], first * CHUNK + v,
+                                  last - first, &sum, out);
             }
             v_store(part[SUM_AX] + v, sum.ax);
             v_store(part[SUM_AY] + v, sum.ay);

@@ -114,8 +114,8 @@ INLINE vec tile_lane_without(struct tile *t, const int split, const int jerk, co
     return r2_min;
 }
 
-NOINLINE vec tile_lane_careful(struct tile *t, int split, int jerk, const real *j,
-                               const int32_t *index, int place, int nc, struct pair_sum *sum)
+NOINLINE vec tile_lane_close(struct tile *t, int split, int jerk, const real *j,
+                             const int32_t *index, int place, int nc, struct pair_sum *sum)
 {
     if (split && jerk) return tile_lane_without(t, 1, 1, j, index, place, nc, sum);
     if (split) return tile_lane_without(t, 1, 0, j, index, place, nc, sum);
@@ -150,7 +150,7 @@ INLINE struct pair_sum tile_lane_fast(struct tile *t, const int split, const int
     const struct pair_j p = tile_source(j, split);
     pair_add(jerk, i, &p, self ? now.m : p.m, now.y, &now.r, &sum);
     if (vmask_bits(v_lt(d2, close)))
-        d2 = tile_lane_careful(t, split, jerk, first, first_index, place, nc, &sum);
+        d2 = tile_lane_close(t, split, jerk, first, first_index, place, nc, &sum);
     *d2_min = v_min(*d2_min, d2);
     return sum;
 }
@@ -168,7 +168,7 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
         sum =
             tile_lane_fast(t, split, jerk, nn, self, i, j, index, place, nc, ahead, close, d2_min);
     } else {
-        const vec r2_min = tile_lane_careful(t, split, jerk, j, index, place, nc, &sum);
+        const vec r2_min = tile_lane_close(t, split, jerk, j, index, place, nc, &sum);
         *d2_min = v_min(*d2_min, r2_min);
     }
     v_accumulate(t->sum[SUM_AX], sum.ax);

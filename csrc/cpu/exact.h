@@ -15,5 +15,5 @@ void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double 
 double cpu_exact_distance(const struct direct_job *job, int i, int64_t address);
 /* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
  * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
- * snap, index, x, v, eps2 and coincidences. */
+ * snap, index, x, v, eps2 and zero_distances. */
 void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);

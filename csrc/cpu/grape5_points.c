@@ -61,10 +61,10 @@ static int reserve(struct grape5_points *p, int64_t end)
     if (end <= p->capacity) return 0;
     if (end > MOST_POINTS) return G6X_E_MEMORY;
     const int64_t needed = (end + BLOCK - 1) / BLOCK * BLOCK;
-    int64_t wanted = (p->capacity + p->capacity / 2 + BLOCK - 1) / BLOCK * BLOCK;
-    if (wanted > MOST_POINTS) wanted = MOST_POINTS;
-    if (wanted < needed) wanted = needed;
-    return grow_to(p, wanted) && (wanted == needed || grow_to(p, needed)) ? G6X_E_MEMORY : 0;
+    int64_t requested = (p->capacity + p->capacity / 2 + BLOCK - 1) / BLOCK * BLOCK;
+    if (requested > MOST_POINTS) requested = MOST_POINTS;
+    if (requested < needed) requested = needed;
+    return grow_to(p, requested) && (requested == needed || grow_to(p, needed)) ? G6X_E_MEMORY : 0;
 }
 
 void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)

@@ -21,7 +21,7 @@ const struct grape5_kernel *cpu_grape5_sum_kernel(int isa)
     return k < 0 ? NULL : KERNELS[k];
 }
 
-/* Targets that a task takes through a block while it is in the cache, and pairs that are worth
+/* Targets that a task takes through a block while it is in the cache, and pairs that are useful
  * another thread. */
 enum { TILE = 64, PAIRS_PER_THREAD = 16384 };
 
@@ -32,7 +32,7 @@ struct work {
     int64_t i_step, j_step, i_parts, count; /* tasks: i parts times j parts, in turn */
     _Atomic int64_t next;
     _Atomic int first_bad;
-    _Atomic int64_t coincidences;
+    _Atomic int64_t zero_distances;
     double acc_unit[2], pot_unit[2];
     double (*block_sum)[NACC]; /* [block][i], if j has parts */
 };
@@ -68,7 +68,7 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
         s2 += r[k] * r[k];
     }
     if (s2 == 0.0L) {
-        atomic_fetch_add_explicit(&w->coincidences, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&w->zero_distances, 1, memory_order_relaxed);
         return;
     }
     const long double y = 1.0L / sqrtl(s2), my = m * y;
@@ -198,8 +198,8 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
     w.first_bad = sum->ni;
     scale_factors(2 * length - mass, w.acc_unit);
     scale_factors(length - mass, w.pot_unit);
-    const int64_t worth = w.n * sum->ni / PAIRS_PER_THREAD + 1;
-    const int most = worth < threads ? (int)worth : threads;
+    const int64_t useful = w.n * sum->ni / PAIRS_PER_THREAD + 1;
+    const int most = useful < threads ? (int)useful : threads;
     if (sum->ni) cut(&w, most);
     if (w.j_step < w.blocks) {
         w.block_sum = memory_zeroed((size_t)(w.blocks * sum->ni) * sizeof *w.block_sum);
@@ -209,6 +209,6 @@ int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
     if (w.block_sum) add_blocks(&w);
     memory_free(w.block_sum);
     sum->first_bad = w.first_bad;
-    sum->coincidences = w.coincidences;
+    sum->zero_distances = w.zero_distances;
     return 0;
 }

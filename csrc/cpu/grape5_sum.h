@@ -10,7 +10,7 @@ struct grape5_sum {
     int each;
     double (*acc)[3], *pot; /* results; pot is the sum of m / s */
     int first_bad;          /* target that is no number, or ni; theirs are NaN */
-    int64_t coincidences;
+    int64_t zero_distances;
 };
 
 /* n packed points act on the targets. 0 or G6X_E_MEMORY. */

@@ -59,9 +59,9 @@ static void take_tile(struct tiles *t, int64_t tile, struct walk_work *work)
     const int64_t left = g->ni - first;
     const int count = (int)(left < step ? left : step);
     if (count <= 0) return; /* rounding up has left nothing to the last */
-    const enum walk_fault fault = t->kernel->tile(w, g, first, count, work);
-    if (fault) {
-        walks_note(fault == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
+    const enum walk_error error = t->kernel->tile(w, g, first, count, work);
+    if (error) {
+        walks_note(error == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);
         return;
     }
     for (int i = 0; i < count; i++) {
@@ -80,11 +80,11 @@ static void take_tiles(void *argument)
     memory_free(work);
 }
 
-int cpu_walks_sum(struct walks *w, struct fault *f)
+int cpu_walks_sum(struct walks *w, struct error *err)
 {
     const int isa = simd_dispatch(w->isa);
     if (isa < 0)
-        return error_set(f, G6X_E_ARGUMENT,
+        return error_set(err, G6X_E_ARGUMENT,
                          "this machine lacks the instruction set that GRAPE6_ISA asks for");
     struct tiles t = {.w = w, .kernel = KERNELS[isa][w->precision == MODE_DOUBLE]};
     int64_t *before = memory_zeroed(((size_t)w->count + 1) * sizeof *before);
@@ -97,12 +97,12 @@ int cpu_walks_sum(struct walks *w, struct fault *f)
     t.before = before;
     t.missing = !before;
     if (before) {
-        const double worth = pairs / PER_THREAD + 1.0;
+        const double useful = pairs / PER_THREAD + 1.0;
         const int64_t most = w->threads < before[w->count] ? w->threads : before[w->count];
-        threads_run(worth < (double)most ? (int)worth : (int)most, take_tiles, &t);
+        threads_run(useful < (double)most ? (int)useful : (int)most, take_tiles, &t);
     }
     memory_free(before);
     return t.missing
-               ? error_set(f, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count)
+               ? error_set(err, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count)
                : 0;
 }

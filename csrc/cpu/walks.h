@@ -3,4 +3,4 @@
 
 #include "core/walks.h"
 
-int cpu_walks_sum(struct walks *w, struct fault *f);
+int cpu_walks_sum(struct walks *w, struct error *err);

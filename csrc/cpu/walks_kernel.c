@@ -38,7 +38,7 @@ static int64_t row_of(const struct walk_part *p, int64_t entry)
 }
 
 /* Widens reach and mass to what a part holds. */
-static enum walk_fault reach_out(const struct walks *w, const struct walk_part *p,
+static enum walk_error reach_out(const struct walks *w, const struct walk_part *p,
                                  const struct frame *f, double *reach, double *mass)
 {
     int fine = 1;
@@ -63,14 +63,14 @@ static int moderate(int exponent)
     return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
 }
 
-static enum walk_fault find_frame(const struct walks *w, const struct walk_group *g, int64_t first,
+static enum walk_error find_frame(const struct walks *w, const struct walk_group *g, int64_t first,
                                   int count, struct frame *f)
 {
     double reach = 0.0, mass = 0.0;
     walks_box(g->x + first, count, f->origin, &f->radius);
     for (int p = 0; p < WALK_PARTS; p++) {
-        const enum walk_fault fault = reach_out(w, &g->part[p], f, &reach, &mass);
-        if (fault) return fault;
+        const enum walk_error error = reach_out(w, &g->part[p], f, &reach, &mass);
+        if (error) return error;
     }
     f->length = moderate(exponent_of(larger(larger(reach, f->radius), sqrt(w->eps2))));
     f->mass = moderate(exponent_of(mass));
@@ -137,8 +137,8 @@ static void add_up(struct walk_work *work, int row, const struct pair_sum *sum)
 
 /* Adds a pair in double; at distance zero it adds nothing. Of others r2 may be zero: without
  * softening their force is infinite. */
-static void careful_pair(const struct walk_group *g, int64_t i, int row, int k,
-                         const struct frame *f, struct walk_work *work)
+static void close_pair(const struct walk_group *g, int64_t i, int row, int k, const struct frame *f,
+                       struct walk_work *work)
 {
     double r[3], acc[3];
     for (int c = 0; c < 3; c++) {
@@ -167,7 +167,7 @@ static void careful_chunk(const struct walk_group *g, int64_t first, int row, in
                  v_rsqrt(v_select(close, v_set1(1), s2)), &r, &sum);
         const unsigned lanes = vmask_bits(close);
         for (int l = 0; lanes >> l && l < rows; l++)
-            if (lanes >> l & 1) careful_pair(g, first + row + l, row + l, k, f, work);
+            if (lanes >> l & 1) close_pair(g, first + row + l, row + l, k, f, work);
     }
     add_up(work, row, &sum);
 }
@@ -221,12 +221,12 @@ static void finish(const struct walk_group *g, int64_t first, int count, const s
     }
 }
 
-static enum walk_fault tile(const struct walks *w, const struct walk_group *g, int64_t first,
+static enum walk_error tile(const struct walks *w, const struct walk_group *g, int64_t first,
                             int count, struct walk_work *work)
 {
     struct frame f;
-    const enum walk_fault fault = find_frame(w, g, first, count, &f);
-    if (fault) return fault;
+    const enum walk_error error = find_frame(w, g, first, count, &f);
+    if (error) return error;
     take_rows(g->x + first, count, &f, work);
     memset(work->sum, 0, sizeof work->sum);
     for (int p = 0; p < WALK_PARTS; p++) {

@@ -16,11 +16,11 @@ struct walk_work {
     double place[4][WALK_CHUNK], source[4][WALK_CHUNK];
 };
 
-enum walk_fault { WALK_FINE, WALK_BAD_ENTRY, WALK_BAD_NUMBER };
+enum walk_error { WALK_FINE, WALK_BAD_ENTRY, WALK_BAD_NUMBER };
 
 struct walks_kernel {
     /* acc and pot of a group's targets first..first + count - 1 to work->sum: NaN if the target has
      * a NaN or an infinity, infinite if they do not fit a double. */
-    enum walk_fault (*tile)(const struct walks *w, const struct walk_group *g, int64_t first,
+    enum walk_error (*tile)(const struct walks *w, const struct walk_group *g, int64_t first,
                             int count, struct walk_work *work);
 };

@@ -13,7 +13,7 @@ enum { THREADS = 256 };
 /* Whether the results are in the device's memory, and not in pinned memory. */
 static int are_on_device(const struct cuda *c) { return c->targets.on_device && c->launched; }
 
-static int give(struct cuda *c, const struct device_forces *to, int spoilt, struct fault *f)
+static int give(struct cuda *c, const struct device_forces *to, int spoilt, struct error *err)
 {
     const struct cuda_results from = cuda_results_in(c, &c->device_results);
     struct cuda_give_job job = {.store = cuda_jparticles_store(c),
@@ -33,47 +33,48 @@ static int give(struct cuda *c, const struct device_forces *to, int spoilt, stru
                                 .snap = c->snap,
                                 .has_jerk = c->jerk,
                                 .spoilt = spoilt};
-    return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_GIVE, ceil_div(to->ni, THREADS), 1, &job, f)
-                      : 0;
+    return to->ni > 0
+               ? cuda_device_launch(c, 0, KERNEL_GIVE, ceil_div(to->ni, THREADS), 1, &job, err)
+               : 0;
 }
 
 /* A row that was noted, with its index. */
-static int noted(struct cuda *c, int row, struct device_row *found, struct fault *f)
+static int noted(struct cuda *c, int row, struct device_row *found, struct error *err)
 {
     const struct cuda_target *targets = cuda_pointer(&c->device_targets);
     *found = (struct device_row){-1, -1};
     if (row == CUDA_NO_ROW) return 0;
     found->row = row;
     return cuda_device_copy_out(c, &found->index, (uint64_t)(uintptr_t)&targets[row].index,
-                                sizeof found->index, f);
+                                sizeof found->index, err);
 }
 
-int cuda_arrays_hand_over(struct cuda *c, const struct device_forces *to,
-                          struct device_found *found, struct fault *f)
+int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
+                              struct device_found *found, struct error *err)
 {
     int code = 0;
     if (!are_on_device(c) && to->ni)
         code = cuda_device_copy_in(c, c->device_results.address, cuda_pointer(&c->results),
-                                   cuda_results_bytes(c), f);
+                                   cuda_results_bytes(c), err);
     cuda_notes(c)->out_of_range = CUDA_NO_ROW;
     if (!code && c->busy > 1)
-        code = cuda_results_wait(c, c->targets.ni, f); /* not only for stream 0 */
-    if (!code) code = give(c, to, 0, f);
-    if (!code) code = cuda_device_wait(c, 0, "sum", f);
-    if (!code) code = cuda_results_wait(c, c->targets.ni, f);
-    if (!code) code = noted(c, cuda_notes(c)->invalid, &found->invalid, f);
-    if (!code) code = noted(c, cuda_notes(c)->out_of_range, &found->out_of_range, f);
+        code = cuda_results_wait(c, c->targets.ni, err); /* not only for stream 0 */
+    if (!code) code = give(c, to, 0, err);
+    if (!code) code = cuda_device_wait(c, 0, "sum", err);
+    if (!code) code = cuda_results_wait(c, c->targets.ni, err);
+    if (!code) code = noted(c, cuda_notes(c)->invalid, &found->invalid, err);
+    if (!code) code = noted(c, cuda_notes(c)->out_of_range, &found->out_of_range, err);
     found->left = are_on_device(c) && c->any_left;
     if (c->rows_guess && !found->left) c->rows_guess--;
     return code;
 }
 
 int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *stream,
-                         struct fault *f)
+                         struct error *err)
 {
-    int code = cuda_device_wait_for_caller(c, stream, f);
-    if (!code) code = give(c, to, 1, f);
-    return code ? code : cuda_device_wait(c, 0, "sum", f);
+    int code = cuda_device_wait_for_caller(c, stream, err);
+    if (!code) code = give(c, to, 1, err);
+    return code ? code : cuda_device_wait(c, 0, "sum", err);
 }
 
 /* ---- to the host ------------------------------------------------------------------------ */
@@ -89,7 +90,7 @@ static void unpack(const struct cuda_target *from, int ni, const struct fetched_
     }
 }
 
-int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct fault *f)
+int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct error *err)
 {
     struct targets *t = &c->targets;
     const size_t ni = (size_t)t->ni;
@@ -97,12 +98,13 @@ int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct f
     int code = 0;
     for (size_t i = 0; i < ni && !t->h2; i++) to->h2[i] = -1.0;
     if (ni && t->h2)
-        code = cuda_device_copy_out(c, to->h2, (uint64_t)(uintptr_t)t->h2, ni * sizeof *to->h2, f);
+        code =
+            cuda_device_copy_out(c, to->h2, (uint64_t)(uintptr_t)t->h2, ni * sizeof *to->h2, err);
     if (!code && ni)
-        code = cuda_device_copy_out(c, pinned, c->device_targets.address, ni * sizeof *pinned, f);
+        code = cuda_device_copy_out(c, pinned, c->device_targets.address, ni * sizeof *pinned, err);
     if (!code && ni && are_on_device(c))
         code = cuda_device_copy_out(c, cuda_pointer(&c->results), c->device_results.address,
-                                    cuda_results_bytes(c), f);
+                                    cuda_results_bytes(c), err);
     if (code) return code;
     unpack(pinned, t->ni, to);
     *t = (struct targets){.ni = t->ni,

@@ -5,30 +5,30 @@
 #include "cuda/cuda.h"
 
 /* ---- arrays.c */
-int cuda_arrays_hand_over(struct cuda *c, const struct device_forces *to,
-                          struct device_found *found, struct fault *f);
+int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
+                              struct device_found *found, struct error *err);
 int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *stream,
-                         struct fault *f);
-int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct fault *f);
+                         struct error *err);
+int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct error *err);
 /* ---- arrays_j.c */
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
-                          struct fault *f);
+                          struct error *err);
 /* What lies in the device's slots already, to the host's copy. */
 int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_sent *sent, int count,
-                         struct fault *f);
+                         struct error *err);
 int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
-                            struct fault *f);
+                            struct error *err);
 
 /* ---- hermite.c */
 int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
-                      struct device_block *found, struct fault *f);
+                      struct device_block *found, struct error *err);
 int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
-                         void *stream, struct fault *f);
+                         void *stream, struct error *err);
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
                          void *stream, struct device_particles *rows, struct device_block *found,
-                         struct fault *f);
+                         struct error *err);
 
 /* ---- walks.c: see core/walks.h */
-int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f);
-int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *f);
-int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct fault *f);
+int cuda_walks_sum(struct cuda *c, struct walks *w, struct error *err);
+int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct error *err);
+int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct error *err);

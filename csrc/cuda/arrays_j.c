@@ -27,34 +27,34 @@ static struct cuda_collect_job job_of(const struct cuda *c, const struct device_
 
 /* ---- checks, before anything is written ------------------------------------------------- */
 
-static int wait(struct cuda *c, struct fault *f)
+static int wait(struct cuda *c, struct error *err)
 {
     c->unread = 0;
-    return cuda_device_wait(c, 0, "receive", f);
+    return cuda_device_wait(c, 0, "receive", err);
 }
 
 /* Value of a row of an int array, or of the one that is counted instead. */
 static int value_of(struct cuda *c, const int32_t *array, int row, int instead, int *value,
-                    struct fault *f)
+                    struct error *err)
 {
     *value = instead;
     if (!array) return 0;
-    return cuda_device_copy_out(c, value, (uint64_t)(uintptr_t)(array + row), sizeof *value, f);
+    return cuda_device_copy_out(c, value, (uint64_t)(uintptr_t)(array + row), sizeof *value, err);
 }
 
-static int examine(struct cuda *c, const struct device_particles *from, struct fault *f)
+static int examine(struct cuda *c, const struct device_particles *from, struct error *err)
 {
     const struct cuda_notes *notes = cuda_notes(c);
     struct cuda_collect_job job = job_of(c, from);
     int address, index,
-        code = cuda_device_launch(c, 0, KERNEL_EXAMINE, ceil_div(from->n, THREADS), 1, &job, f);
-    if (!code) code = wait(c, f);
+        code = cuda_device_launch(c, 0, KERNEL_EXAMINE, ceil_div(from->n, THREADS), 1, &job, err);
+    if (!code) code = wait(c, err);
     const int bad = notes->invalid;
     if (code || bad == CUDA_NO_ROW) return code;
-    code = value_of(c, from->address, bad, bad, &address, f);
-    if (!code) code = value_of(c, from->index, bad, address, &index, f);
+    code = value_of(c, from->address, bad, bad, &address, err);
+    if (!code) code = value_of(c, from->index, bad, address, &index, err);
     if (code) return code;
-    return error_set(f, G6X_E_J_NAN,
+    return error_set(err, G6X_E_J_NAN,
                      "g6x_set_j_particles_device: NaN or Inf in the particle at address %d (index "
                      "%d); none was written",
                      address, index);
@@ -63,7 +63,7 @@ static int examine(struct cuda *c, const struct device_particles *from, struct f
 /* The highest address, and whether each is there once only: two threads of the device must not
  * write to one slot. */
 static int survey(struct cuda *c, const struct device_particles *from, int64_t *highest,
-                  int *once_each, struct fault *f)
+                  int *once_each, struct error *err)
 {
     const size_t n = (size_t)from->n;
     *highest = from->below ? from->below - 1 : from->n - 1;
@@ -72,15 +72,15 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
     int32_t *address = memory_zeroed(n * sizeof *address);
     if (!address) {
         *highest = INT32_MAX;
-        return error_set(f, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
+        return error_set(err, G6X_E_MEMORY, "out of memory for %d addresses", from->n);
     }
     int code = cuda_device_copy_out(c, address, (uint64_t)(uintptr_t)from->address,
-                                    n * sizeof *address, f);
+                                    n * sizeof *address, err);
     int ascending = 1;
     *highest = 0;
     for (size_t k = 0; k < n && !code; k++) {
         if (address[k] < 0)
-            code = error_set(f, G6X_E_ADDRESS,
+            code = error_set(err, G6X_E_ADDRESS,
                              "g6x_set_j_particles_device: address %d is negative; none was written",
                              address[k]);
         ascending &= !k || address[k] > address[k - 1];
@@ -121,7 +121,7 @@ static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int cou
 
 /* All rows to the host's copy, and to the slots on the device if `direct`. */
 static int collect(struct cuda *c, struct jmemory *j, const struct device_particles *from,
-                   int direct, struct fault *f)
+                   int direct, struct error *err)
 {
     struct cuda_collect_job job = job_of(c, from);
     int code = 0;
@@ -131,10 +131,10 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
         job.count = from->n - first < MOST_SENT ? from->n - first : MOST_SENT;
         c->unread = 1;
         code = cuda_device_launch(c, 0, KERNEL_COLLECT,
-                                  ceil_div((int64_t)LANES * job.count, THREADS), 1, &job, f);
-        if (!code) code = wait(c, f);
+                                  ceil_div((int64_t)LANES * job.count, THREADS), 1, &job, err);
+        if (!code) code = wait(c, err);
         if (!code && write_mirror(j, job.sent, job.count, from->below > 0))
-            code = error_set(f, G6X_E_MEMORY, "out of memory for j particles");
+            code = error_set(err, G6X_E_MEMORY, "out of memory for j particles");
     }
     return code;
 }
@@ -143,23 +143,23 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
  * device's slots is what the j memory has, but for those on its list. To grow the slots would lose
  * what a force call has predicted, whose lists may still be read: that is left to the next one. */
 static int reserve(struct cuda *c, struct jmemory *j, int64_t highest, int k18, int *direct,
-                   struct fault *f)
+                   struct error *err)
 {
     const int first = !j->capacity && !c->slots;
     int code = 0;
-    if (jmemory_reserve(j, highest, k18) || jmemory_follow(j, c->follower))
-        return error_set(f, G6X_E_MEMORY,
+    if (jmemory_reserve(j, highest, k18) || jmemory_follow(j, c->mirror))
+        return error_set(err, G6X_E_MEMORY,
                          "g6x_set_j_particles_device: out of memory for address %lld; %lld slots "
                          "are in use",
                          (long long)highest, (long long)j->capacity);
-    if (first) code = cuda_jparticles_reserve(c, j->capacity, f);
+    if (first) code = cuda_jparticles_reserve(c, j->capacity, err);
     if (!code && k18 && !c->k18.bytes && c->slots >= j->capacity)
-        code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
+        code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, err);
     if (!code && first) {
         c->memory = j;
-        cuda_fresh(c, j)->lost = 0;
+        cuda_dirty_list(c, j)->overflow = 0;
     }
-    *direct = c->memory == j && c->slots >= j->capacity && !cuda_fresh(c, j)->lost;
+    *direct = c->memory == j && c->slots >= j->capacity && !cuda_dirty_list(c, j)->overflow;
     return code;
 }
 
@@ -168,7 +168,7 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
                  int64_t highest)
 {
     const size_t n = (size_t)from->n;
-    struct fault quiet = {.quiet = 1};
+    struct error quiet = {.quiet = 1};
     int32_t *address = from->address ? memory_zeroed(n * sizeof *address) : NULL;
     if (address && !cuda_device_copy_out(c, address, (uint64_t)(uintptr_t)from->address,
                                          n * sizeof *address, &quiet))
@@ -179,50 +179,50 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
 }
 
 /* What is written between these two is in the device's slots already, and not on its list. */
-static struct fresh begin_direct(const struct cuda *c, struct jmemory *j)
+static struct dirty_list begin_direct(const struct cuda *c, struct jmemory *j)
 {
     jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
-    return *cuda_fresh(c, j);
+    return *cuda_dirty_list(c, j);
 }
 
-static void end_direct(struct cuda *c, struct jmemory *j, const struct fresh *before)
+static void end_direct(struct cuda *c, struct jmemory *j, const struct dirty_list *before)
 {
-    struct fresh *list = cuda_fresh(c, j);
+    struct dirty_list *list = cuda_dirty_list(c, j);
     jmemory_settle(j, j->counted);
     list->count = before->count;
     list->first = before->first;
     list->end = before->end;
-    list->lost = 0;
+    list->overflow = 0;
     c->outdated = 1;
 }
 
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
-                          struct fault *f)
+                          struct error *err)
 {
     int64_t highest = 0;
     int once_each = 0, direct = 0;
-    int code = cuda_device_wait_for_caller(c, from->stream, f);
-    if (!code) code = cuda_jparticles_flush(c, f);
-    if (!code) code = wait(c, f);
-    if (!code) code = cuda_device_clear_notes(c, f);
-    if (!code) code = survey(c, from, &highest, &once_each, f);
-    if (!code && !from->below) code = examine(c, from, f);
-    if (!code) code = reserve(c, j, highest, from->k18 != NULL, &direct, f);
+    int code = cuda_device_wait_for_caller(c, from->stream, err);
+    if (!code) code = cuda_jparticles_flush(c, err);
+    if (!code) code = wait(c, err);
+    if (!code) code = cuda_device_clear_notes(c, err);
+    if (!code) code = survey(c, from, &highest, &once_each, err);
+    if (!code && !from->below) code = examine(c, from, err);
+    if (!code) code = reserve(c, j, highest, from->k18 != NULL, &direct, err);
     if (code == G6X_E_MEMORY) lose(c, j, from, highest);
     if (code) return code;
     direct &= once_each;
-    const struct fresh before = begin_direct(c, j);
-    code = collect(c, j, from, direct, f);
+    const struct dirty_list before = begin_direct(c, j);
+    code = collect(c, j, from, direct, err);
     if (direct && !code) end_direct(c, j, &before);
     return code;
 }
 
 int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_sent *sent, int count,
-                         struct fault *f)
+                         struct error *err)
 {
-    const struct fresh before = begin_direct(c, j);
+    const struct dirty_list before = begin_direct(c, j);
     if (write_mirror(j, sent, count, 1))
-        return error_set(f, G6X_E_MEMORY, "out of memory for j particles");
+        return error_set(err, G6X_E_MEMORY, "out of memory for j particles");
     end_direct(c, j, &before);
     return 0;
 }
@@ -230,7 +230,7 @@ int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_se
 /* ---- predicted particles ---------------------------------------------------------------- */
 
 int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,
-                            struct fault *f)
+                            struct error *err)
 {
     struct cuda_predicted_job job = {.store = cuda_jparticles_store(c),
                                      .time = c->time,
@@ -238,8 +238,9 @@ int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3
                                      .v = (double *)v,
                                      .n = n,
                                      .snap = c->snap};
-    int code = cuda_device_wait_for_caller(c, stream, f);
-    if (!code) code = cuda_jparticles_flush(c, f);
-    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICTED, ceil_div(n, THREADS), 1, &job, f);
-    return code ? code : wait(c, f);
+    int code = cuda_device_wait_for_caller(c, stream, err);
+    if (!code) code = cuda_jparticles_flush(c, err);
+    if (!code)
+        code = cuda_device_launch(c, 0, KERNEL_PREDICTED, ceil_div(n, THREADS), 1, &job, err);
+    return code ? code : wait(c, err);
 }

@@ -9,11 +9,11 @@
 #include "cuda/turn.h"
 #include "util/memory.h"
 
-/* The first device, whose context is now current; NULL and a fault if it cannot be used. */
-static struct cuda *enter(void *state, struct fault *f)
+/* The first device, whose context is now current; NULL and a error if it cannot be used. */
+static struct cuda *enter(void *state, struct error *err)
 {
     const struct cuda_multi_device *m = state;
-    return cuda_device_enter(m->device[0], f) ? NULL : m->device[0];
+    return cuda_device_enter(m->device[0], err) ? NULL : m->device[0];
 }
 
 static int leave(struct cuda *c, int code)
@@ -30,11 +30,11 @@ static void cuda_close(void *state)
     memory_free(state);
 }
 
-static int cuda_open(const struct options *o, int choice, void **state, struct fault *f)
+static int cuda_open(const struct options *o, int choice, void **state, struct error *err)
 {
     struct cuda_multi_device *m = memory_zeroed(sizeof *m);
-    if (!m) return error_set(f, G6X_E_MEMORY, "out of memory at open");
-    const int code = cuda_multi_device_open(m, o, choice, f);
+    if (!m) return error_set(err, G6X_E_MEMORY, "out of memory at open");
+    const int code = cuda_multi_device_open(m, o, choice, err);
     if (code)
         cuda_close(m);
     else
@@ -42,28 +42,28 @@ static int cuda_open(const struct options *o, int choice, void **state, struct f
     return code;
 }
 
-static int reserve(void *state, int64_t slots, struct fault *f)
+static int reserve(void *state, int64_t slots, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_jparticles_reserve(c, slots, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_jparticles_reserve(c, slots, err)) : err->code;
 }
 
 static int neighbours(void *state, int first, int count, const double *h2,
-                      struct neighbour_lists *lists, struct fault *f)
+                      struct neighbour_lists *lists, struct error *err)
 {
     const struct cuda_multi_device *m = state;
-    return cuda_neighbours(m->device[0], first, count, h2, lists, f);
+    return cuda_neighbours(m->device[0], first, count, h2, lists, err);
 }
 
 /* Those that the host has met and those of the devices. */
-static int64_t coincidences(void *state)
+static int64_t zero_distances(void *state)
 {
     const struct cuda_multi_device *m = state;
     int64_t all = 0;
     for (int k = 0; k < m->devices; k++) {
         struct cuda *c = m->device[k];
-        all += c->coincident + atomic_exchange(&c->coincidences, 0);
-        c->coincident = 0;
+        all += c->met_zero_distances + atomic_exchange(&c->zero_distances, 0);
+        c->met_zero_distances = 0;
     }
     return all;
 }
@@ -87,40 +87,40 @@ static int number(void *state)
 }
 
 static int receive(void *state, struct jmemory *memory, const struct device_particles *from,
-                   struct fault *f)
+                   struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_arrays_j_receive(c, memory, from, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_arrays_j_receive(c, memory, from, err)) : err->code;
 }
 
 static int predicted(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
-                     struct fault *f)
+                     struct error *err)
 {
     const struct cuda_multi_device *m = state;
-    struct cuda *c = enter(state, f);
-    if (!c) return f->code;
-    const int code = cuda_jparticles_update(c, &m->upload, f);
-    return leave(c, code ? code : cuda_arrays_j_predicted(c, n, x, v, stream, f));
+    struct cuda *c = enter(state, err);
+    if (!c) return err->code;
+    const int code = cuda_jparticles_update(c, &m->upload, err);
+    return leave(c, code ? code : cuda_arrays_j_predicted(c, n, x, v, stream, err));
 }
 
-static int hand_over(void *state, const struct device_forces *to, struct device_found *found,
-                     struct fault *f)
+static int write_outputs(void *state, const struct device_forces *to, struct device_found *found,
+                         struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_arrays_hand_over(c, to, found, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_arrays_write_outputs(c, to, found, err)) : err->code;
 }
 
 static void spoil(void *state, const struct device_forces *to, void *stream)
 {
-    struct fault quiet = {.quiet = 1};
+    struct error quiet = {.quiet = 1};
     struct cuda *c = enter(state, &quiet);
     if (c) (void)leave(c, cuda_arrays_fill_nan(c, to, stream, &quiet));
 }
 
-static int fetch(void *state, const struct fetched_targets *to, struct fault *f)
+static int fetch(void *state, const struct fetched_targets *to, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_arrays_fetch(c, to, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_arrays_fetch(c, to, err)) : err->code;
 }
 
 static int shares(void *state, int ni, int nj)
@@ -129,69 +129,69 @@ static int shares(void *state, int ni, int nj)
 }
 
 static int to_host(void *state, void *to, const void *from, size_t bytes, void *stream,
-                   struct fault *f)
+                   struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    if (!c) return f->code;
-    const int code = cuda_device_wait_for_caller(c, stream, f);
-    return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, f));
+    struct cuda *c = enter(state, err);
+    if (!c) return err->code;
+    const int code = cuda_device_wait_for_caller(c, stream, err);
+    return leave(c, code ? code : cuda_device_copy_out(c, to, (uintptr_t)from, bytes, err));
 }
 
-static int from_host(void *state, void *to, const void *from, size_t bytes, struct fault *f)
+static int from_host(void *state, void *to, const void *from, size_t bytes, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_device_copy_in(c, (uintptr_t)to, from, bytes, err)) : err->code;
 }
 
 static int can_turn(void *state, struct jmemory *memory, const struct g6x_hermite *h, void *stream)
 {
-    struct fault quiet = {.quiet = 1};
+    struct error quiet = {.quiet = 1};
     struct cuda *c = enter(state, &quiet);
     return c ? leave(c, cuda_turn_can(c, memory, h, stream)) : 0;
 }
 
 static int turn(void *state, struct jmemory *memory, const struct g6x_hermite *h,
-                struct device_turn *t, struct fault *f)
+                struct device_turn *t, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_turn_run(c, memory, h, t, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_turn_run(c, memory, h, t, err)) : err->code;
 }
 
-static int sum_turn(void *state, int ni, double eps2, struct fault *f)
+static int sum_turn(void *state, int ni, double eps2, struct error *err)
 {
     struct cuda_multi_device *m = state;
     m->sharing = 0;
-    return cuda_turn_sum(m->device[0], &m->upload, ni, eps2, f);
+    return cuda_turn_sum(m->device[0], &m->upload, ni, eps2, err);
 }
 
 static int next(void *state, const struct g6x_hermite *h, void *stream, struct device_block *found,
-                struct fault *f)
+                struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_hermite_next(c, h, stream, found, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_hermite_next(c, h, stream, found, err)) : err->code;
 }
 
 static int predict(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
-                   struct fault *f)
+                   struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, err)) : err->code;
 }
 
 static int correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
                    void *stream, struct device_particles *rows, struct device_block *found,
-                   struct fault *f)
+                   struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_hermite_correct(c, h, ni, time, move, stream, rows, found, f))
-             : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_hermite_correct(c, h, ni, time, move, stream, rows, found, err))
+             : err->code;
 }
 
 static const struct device_arrays ARRAYS = {
     .number = number,
     .receive = receive,
     .predicted = predicted,
-    .hand_over = hand_over,
+    .write_outputs = write_outputs,
     .spoil = spoil,
     .fetch = fetch,
     .shares = shares,
@@ -207,30 +207,31 @@ static const struct device_arrays ARRAYS = {
 
 /* ---- walks, trees ----------------------------------------------------------------------- */
 
-static int walks_sum(void *state, struct walks *w, struct fault *f)
+static int walks_sum(void *state, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_walks_sum(c, w, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_walks_sum(c, w, err)) : err->code;
 }
 
-static int walks_start(void *state, int number, struct walks *w, struct fault *f)
+static int walks_start(void *state, int number, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_walks_start(c, number, w, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_walks_start(c, number, w, err)) : err->code;
 }
 
-static int walks_finish(void *state, int number, struct walks *w, struct fault *f)
+static int walks_finish(void *state, int number, struct walks *w, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_walks_finish(c, number, w, f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_walks_finish(c, number, w, err)) : err->code;
 }
 
 static const struct walk_engine WALKS = {walks_sum, walks_start, walks_finish};
 
-int cuda_backend_tree(void *state, struct tree_errand *errand, struct fault *f)
+int cuda_backend_tree(void *state, struct tree_request *request, struct error *err)
 {
-    struct cuda *c = enter(state, f);
-    return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, errand), f)) : f->code;
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_device_answer(c, c->bridge->tree(&c->device, request), err))
+             : err->code;
 }
 
 const struct backend cuda_backend = {
@@ -244,7 +245,7 @@ const struct backend cuda_backend = {
     .collect = cuda_multi_device_collect,
     .partials = cuda_multi_device_partials,
     .neighbours = neighbours,
-    .coincidences = coincidences,
+    .zero_distances = zero_distances,
     .describe = describe,
     .close = cuda_close,
     .arrays = &ARRAYS,

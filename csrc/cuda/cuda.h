@@ -53,7 +53,7 @@ struct cuda_memory {
 /* Walks on their way to the device and back: targets, entries and tiles; results [acc,
  * pot][targets]. A piece of a call uses one of the first, a dispatch one of the others. */
 enum { WALK_PIECES = DEVICE_STREAMS, WALK_FLIGHTS = WALK_PIECES + WALK_TAGS };
-struct cuda_flight {
+struct cuda_pending {
     struct cuda_memory pinned_in, device_in, device_out, pinned_out;
 };
 
@@ -70,7 +70,7 @@ struct cuda {
     struct cuda_memory notes;       /* cuda_notes, pinned */
 
     /* jparticles.c */
-    int follower; /* of the j memory */
+    int mirror; /* of the j memory */
     int64_t slots;
     struct jmemory *memory;
     struct cuda_memory body, k18, pairs, index, spans, ranges;
@@ -95,12 +95,12 @@ struct cuda {
     int tile_rows;
     int launched; /* targets whose results come from the device: all, or none if there are no j */
     unsigned guess, has; /* WANT_* that the next start computes unasked, and the last computed */
-    int rows_guess, has_rows; /* the same of rows of partial sums */
-    int cut_short;            /* a launch has failed after others may have left something there */
-    int64_t tiles_there;      /* whose end was seen, */
-    int any_left;             /* and whether they left something to the host; */
-    int64_t coincident;       /* pairs at one place that they met */
-    int settled;              /* rows are in `rows`, and whatever was left to the host is done */
+    int rows_guess, has_rows;   /* the same of rows of partial sums */
+    int cut_short;              /* a launch has failed after others may have left something there */
+    int64_t tiles_there;        /* whose end was seen, */
+    int any_left;               /* and whether they left something to the host; */
+    int64_t met_zero_distances; /* in the results that are there */
+    int settled;                /* rows are in `rows`, and whatever was left to the host is done */
     unsigned long long step;
     int64_t launched_at;                   /* clock of wait.h */
     struct cuda_pace pace[NMODE][NKERNEL]; /* of sums by a kernel: wait.h */
@@ -111,7 +111,7 @@ struct cuda {
     int64_t stride; /* of the results */
     struct partial_row *rows;
     int64_t rows_capacity;
-    _Atomic int64_t coincidences;
+    _Atomic int64_t zero_distances;
 
     /* neighbours.c */
     struct cuda_memory list_pinned, list_targets, listed, list_count;
@@ -120,7 +120,7 @@ struct cuda {
     struct cuda_memory next, rows_of_j; /* hermite.c */
     unsigned long long turns;           /* turn.c: launches of kernel turn, */
     double turn_eps2;                   /* and the softening of its sums */
-    struct cuda_flight flight[WALK_FLIGHTS];
+    struct cuda_pending pending[WALK_FLIGHTS];
     struct cuda_memory walk_bodies; /* walks.c: [4] each, what the lists of a call choose from */
 };
 
@@ -134,38 +134,38 @@ static inline struct cuda_notes *cuda_notes(const struct cuda *c)
     return cuda_pointer(&c->notes);
 }
 
-int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **device,
-                     struct fault *f);
+int cuda_device_open(const struct options *o, int choice, int mirror, struct cuda **device,
+                     struct error *err);
 void cuda_device_close(struct cuda *c);
-/* Makes the device's context current, if the device may be used at all; 0 or a fault code. */
-int cuda_device_enter(struct cuda *c, struct fault *f);
+/* Makes the device's context current, if the device may be used at all; 0 or a error code. */
+int cuda_device_enter(struct cuda *c, struct error *err);
 void cuda_device_leave(struct cuda *c);
-/* 0, or the fault that an answer of the bridge is. */
-int cuda_device_answer(struct cuda *c, int64_t answer, struct fault *f);
-/* Turns a driver's error into a fault; any error means that the device is lost. */
-int cuda_device_check(struct cuda *c, int error, const char *what, struct fault *f);
+/* 0, or the error that an answer of the bridge is. */
+int cuda_device_answer(struct cuda *c, int64_t answer, struct error *err);
+/* Turns a driver's error into a error; any error means that the device is lost. */
+int cuda_device_check(struct cuda *c, int error, const char *what, struct error *err);
 /* At least so many bytes; what was there is lost, and zero, if they have to grow. */
 int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
-                        struct fault *f);
+                        struct error *err);
 /* On one of the device's streams. The first launch of a kernel finds its machine code or compiles
  * it, which takes up to two seconds. */
 int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, int64_t grid_y,
-                       void *job, struct fault *f);
+                       void *job, struct error *err);
 /* On a caller's stream. */
 int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
-                           struct fault *f);
+                           struct error *err);
 /* Waits for one of its streams, or until it has nothing to do for us. */
-int cuda_device_wait(struct cuda *c, int stream, const char *what, struct fault *f);
-int cuda_device_idle(struct cuda *c, const char *what, struct fault *f);
+int cuda_device_wait(struct cuda *c, int stream, const char *what, struct error *err);
+int cuda_device_idle(struct cuda *c, const char *what, struct error *err);
 /* Zeroes memory; copies it to the host, and from there, on stream 0. */
-int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f);
-int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f);
+int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct error *err);
+int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct error *err);
 int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
-                        struct fault *f);
+                        struct error *err);
 /* Waits for what a caller's stream has been given. */
-int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct fault *f);
+int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err);
 /* Notes with nothing in them; no kernel may be at work on them. */
-int cuda_device_clear_notes(struct cuda *c, struct fault *f);
+int cuda_device_clear_notes(struct cuda *c, struct error *err);
 
 /* backend.c: an octree's forces, by the first device of a session's `state`. */
-int cuda_backend_tree(void *state, struct tree_errand *errand, struct fault *f);
+int cuda_backend_tree(void *state, struct tree_request *request, struct error *err);

@@ -17,37 +17,37 @@ static const char *const NAMES[NKERNEL] = {CUDA_KERNELS(NAME)};
 
 /* ---- the device ------------------------------------------------------------------- */
 
-int cuda_device_answer(struct cuda *c, int64_t answer, struct fault *f)
+int cuda_device_answer(struct cuda *c, int64_t answer, struct error *err)
 {
     if (answer > 0) return 0;
     if (answer == 0)
-        return error_set(f, G6X_E_PYTHON, "the Python side of the GPU backend failed: %.150s",
+        return error_set(err, G6X_E_PYTHON, "the Python side of the GPU backend failed: %.150s",
                          c->device.text);
     if (answer == G6X_E_DEVICE_LOST) c->lost = 1;
-    return error_set(f, (int)answer, "%.240s", c->device.text);
+    return error_set(err, (int)answer, "%.240s", c->device.text);
 }
 
-int cuda_device_check(struct cuda *c, int error, const char *what, struct fault *f)
+int cuda_device_check(struct cuda *c, int error, const char *what, struct error *err)
 {
     const char *text = NULL;
     if (!error) return 0;
     c->lost = 1;
     (void)c->device.driver.error_text(error, &text);
-    return error_set(f, G6X_E_DEVICE_LOST,
+    return error_set(err, G6X_E_DEVICE_LOST,
                      "the GPU %.60s failed (%s: CUDA error %d, %.80s); it is not used any more",
                      c->device.name, what, error, text ? text : "unknown");
 }
 
-int cuda_device_enter(struct cuda *c, struct fault *f)
+int cuda_device_enter(struct cuda *c, struct error *err)
 {
     if (c->lost)
-        return error_set(f, G6X_E_DEVICE_LOST, "the GPU %.60s has failed and is not used any more",
-                         c->device.name);
+        return error_set(err, G6X_E_DEVICE_LOST,
+                         "the GPU %.60s has failed and is not used any more", c->device.name);
     if (getpid() != c->pid)
-        return error_set(f, G6X_E_FORK,
+        return error_set(err, G6X_E_FORK,
                          "this process was forked after g6_open: a GPU cannot be used here; call "
                          "g6_open after the fork");
-    return cuda_device_check(c, c->device.driver.push_context(c->device.context), "context", f);
+    return cuda_device_check(c, c->device.driver.push_context(c->device.context), "context", err);
 }
 
 void cuda_device_leave(struct cuda *c)
@@ -57,30 +57,30 @@ void cuda_device_leave(struct cuda *c)
 }
 
 /* Finds kernels of the current mode, or compiles them. */
-static int load_kernels(struct cuda *c, const int *kernel, int count, struct fault *f)
+static int load_kernels(struct cuda *c, const int *kernel, int count, struct error *err)
 {
     const char *names[NKERNEL] = {NULL};
     void *functions[NKERNEL] = {NULL};
     for (int k = 0; k < count; k++) names[k] = NAMES[kernel[k]];
-    const int code =
-        cuda_device_answer(c, c->bridge->kernels(&c->device, c->mode, count, names, functions), f);
+    const int code = cuda_device_answer(
+        c, c->bridge->kernels(&c->device, c->mode, count, names, functions), err);
     for (int k = 0; k < count && !code; k++) c->function[c->mode][kernel[k]] = functions[k];
     return code;
 }
 
 /* What the first force calls need, all at once: several processors then compile them. A session
  * that cannot compile is refused at open. */
-static int load_first_kernels(struct cuda *c, int jerk, struct fault *f)
+static int load_first_kernels(struct cuda *c, int jerk, struct error *err)
 {
     const int first[] = {KERNEL_RECEIVE, KERNEL_RECEIVE_AT_REST, KERNEL_PREDICT, KERNEL_FEW + jerk,
                          KERNEL_SOME + jerk};
-    return load_kernels(c, first, (int)(sizeof first / sizeof *first), f);
+    return load_kernels(c, first, (int)(sizeof first / sizeof *first), err);
 }
 
 static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int64_t grid_y,
-                  void *job, struct fault *f)
+                  void *job, struct error *err)
 {
-    const int found = c->function[c->mode][kernel] ? 0 : load_kernels(c, &kernel, 1, f);
+    const int found = c->function[c->mode][kernel] ? 0 : load_kernels(c, &kernel, 1, err);
     if (found) return found;
     void *arguments[] = {job};
     const int threads = kernel == KERNEL_WALKS   ? CUDA_WALK_THREADS
@@ -92,20 +92,20 @@ static int launch(struct cuda *c, void *stream, int kernel, int64_t grid_x, int6
     const int error =
         c->device.driver.launch(c->function[c->mode][kernel], (unsigned)grid_x, (unsigned)grid_y, 1,
                                 (unsigned)threads, 1, 1, (unsigned)shared, stream, arguments, NULL);
-    return cuda_device_check(c, error, NAMES[kernel], f);
+    return cuda_device_check(c, error, NAMES[kernel], err);
 }
 
 int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, int64_t grid_y,
-                       void *job, struct fault *f)
+                       void *job, struct error *err)
 {
     if (stream >= c->busy) c->busy = stream + 1;
-    return launch(c, c->device.stream[stream], kernel, grid_x, grid_y, job, f);
+    return launch(c, c->device.stream[stream], kernel, grid_x, grid_y, job, err);
 }
 
 int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
-                           struct fault *f)
+                           struct error *err)
 {
-    return launch(c, stream, kernel, grid_x, 1, job, f);
+    return launch(c, stream, kernel, grid_x, 1, job, err);
 }
 
 /* The driver's own wait takes a core for as long. */
@@ -117,68 +117,69 @@ static int wait_for(const struct cuda *c, void *stream)
     return state;
 }
 
-int cuda_device_wait(struct cuda *c, int stream, const char *what, struct fault *f)
+int cuda_device_wait(struct cuda *c, int stream, const char *what, struct error *err)
 {
-    return cuda_device_check(c, wait_for(c, c->device.stream[stream]), what, f);
+    return cuda_device_check(c, wait_for(c, c->device.stream[stream]), what, err);
 }
 
-int cuda_device_idle(struct cuda *c, const char *what, struct fault *f)
+int cuda_device_idle(struct cuda *c, const char *what, struct error *err)
 {
     int code = 0;
     for (int stream = 0; stream < c->busy && !code; stream++)
-        code = cuda_device_wait(c, stream, what, f);
+        code = cuda_device_wait(c, stream, what, err);
     c->busy = 0;
     return code;
 }
 
-int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct fault *f)
+int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct error *err)
 {
     return cuda_device_check(c, c->device.driver.fill(address, 0, bytes, c->device.stream[0]),
-                             "fill", f);
+                             "fill", err);
 }
 
-int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct fault *f)
+int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct error *err)
 {
     const int error = c->device.driver.copy_out(to, from, bytes, c->device.stream[0]);
-    const int code = cuda_device_check(c, error, "copy", f);
-    return code ? code : cuda_device_wait(c, 0, "copy", f);
+    const int code = cuda_device_check(c, error, "copy", err);
+    return code ? code : cuda_device_wait(c, 0, "copy", err);
 }
 
 int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
-                        struct fault *f)
+                        struct error *err)
 {
     const int error = c->device.driver.copy_in(to, from, bytes, c->device.stream[0]);
-    const int code = cuda_device_check(c, error, "copy", f);
-    return code ? code : cuda_device_wait(c, 0, "copy", f);
+    const int code = cuda_device_check(c, error, "copy", err);
+    return code ? code : cuda_device_wait(c, 0, "copy", err);
 }
 
-int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct fault *f)
+int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err)
 {
     const int error = wait_for(c, stream);
     if (error == INVALID_HANDLE || error == CONTEXT_DESTROYED)
-        return error_set(f, G6X_E_ARGUMENT, "the stream is none of the session's device");
-    return cuda_device_check(c, error, "caller's stream", f);
+        return error_set(err, G6X_E_ARGUMENT, "the stream is none of the session's device");
+    return cuda_device_check(c, error, "caller's stream", err);
 }
 
-int cuda_device_clear_notes(struct cuda *c, struct fault *f)
+int cuda_device_clear_notes(struct cuda *c, struct error *err)
 {
-    const int code = cuda_device_reserve(c, &c->notes, MEMORY_PINNED, sizeof(struct cuda_notes), f);
+    const int code =
+        cuda_device_reserve(c, &c->notes, MEMORY_PINNED, sizeof(struct cuda_notes), err);
     if (!code)
         *cuda_notes(c) = (struct cuda_notes){.invalid = CUDA_NO_ROW, .out_of_range = CUDA_NO_ROW};
     return code;
 }
 
 int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
-                        struct fault *f)
+                        struct error *err)
 {
     if (bytes <= m->bytes) return 0;
     struct cuda_memory more = {0,
                                m->bytes + m->bytes / 2 > bytes ? m->bytes + m->bytes / 2 : bytes};
-    int code =
-        cuda_device_answer(c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), f);
+    int code = cuda_device_answer(
+        c, c->bridge->allocate(&c->device, kind, more.bytes, &more.address), err);
     if (code) return code;
     if (m->address) { /* what still uses it has to end first */
-        code = cuda_device_idle(c, "memory", f);
+        code = cuda_device_idle(c, "memory", err);
         (void)c->bridge->release(&c->device, m->address);
     }
     *m = more;
@@ -193,34 +194,35 @@ void cuda_device_close(struct cuda *c)
     memory_free(c);
 }
 
-int cuda_device_open(const struct options *o, int choice, int follower, struct cuda **device,
-                     struct fault *f)
+int cuda_device_open(const struct options *o, int choice, int mirror, struct cuda **device,
+                     struct error *err)
 {
     const struct bridge *bridge =
-        python_bridge_start(o->backend != BACKEND_AUTO && o->backend != BACKEND_TREE, f);
-    if (!bridge) return f->code;
+        python_bridge_start(o->backend != BACKEND_AUTO && o->backend != BACKEND_TREE, err);
+    if (!bridge) return err->code;
     struct cuda *c = memory_zeroed(sizeof *c);
-    if (!c) return error_set(f, G6X_E_MEMORY, "out of memory at open");
+    if (!c) return error_set(err, G6X_E_MEMORY, "out of memory at open");
     c->bridge = bridge;
     c->pid = getpid();
-    c->follower = follower;
+    c->mirror = mirror;
     c->guess = o->jerk ? WANT_NEAREST : 0;
-    int code = cuda_device_answer(c, bridge->open(choice, &c->device), f);
+    int code = cuda_device_answer(c, bridge->open(choice, &c->device), err);
     if (code) {
         memory_free(c);
         return code;
     }
-    code = cuda_device_enter(c, f);
+    code = cuda_device_enter(c, err);
     if (!code) {
         c->mode = o->precision;
-        code = load_first_kernels(c, o->jerk ? 1 : 0, f);
+        code = load_first_kernels(c, o->jerk ? 1 : 0, err);
         if (!code)
             code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
-                                       MOST_SENT * sizeof(struct cuda_sent), f);
+                                       MOST_SENT * sizeof(struct cuda_sent), err);
         if (!code)
             code = cuda_device_reserve(c, &c->left, MEMORY_PINNED,
-                                       SMALLEST_LEFT * sizeof(struct cuda_left), f);
-        if (!code) code = cuda_device_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), f);
+                                       SMALLEST_LEFT * sizeof(struct cuda_left), err);
+        if (!code)
+            code = cuda_device_reserve(c, &c->left_count, MEMORY_DEVICE, sizeof(int32_t), err);
         cuda_device_leave(c);
     }
     if (code)

@@ -7,26 +7,26 @@
 /* ---- force.c */
 /* A force call, or share number `share` of `shares` of one: whole blocks of j addresses. */
 int cuda_force_start(struct cuda *c, const struct upload *u, const struct targets *targets,
-                     int share, int shares, struct fault *f);
+                     int share, int shares, struct error *err);
 /* See struct backend's collect; the results are in cuda_results. */
-int cuda_force_finish(struct cuda *c, unsigned want, int count, struct fault *f);
+int cuda_force_finish(struct cuda *c, unsigned want, int count, struct error *err);
 
 /* ---- partials.c: rows of partial sums, on the host */
 /* Some of a call that is through and gives them. */
 void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows);
-int cuda_partials_reserve(struct cuda *c, struct fault *f);
+int cuda_partials_reserve(struct cuda *c, struct error *err);
 /* Fetches them all and adds what was left to the host, also to the results. */
-int cuda_partials_settle(struct cuda *c, struct fault *f);
+int cuda_partials_settle(struct cuda *c, struct error *err);
 
 /* ---- neighbours.c: see struct backend */
 int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
-                    struct neighbour_lists *lists, struct fault *f);
+                    struct neighbour_lists *lists, struct error *err);
 
 /* ---- sum.c */
-/* Launches the call's sums, also of rows of partial.h if these are wanted. */
-int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f);
+/* Launches the call's sums, also of rows of partial.h if these are requested. */
+int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct error *err);
 /* Ends what the last call has left behind: launches, the count of pairs for the host. */
-int cuda_sum_clean_up(struct cuda *c, struct fault *f);
+int cuda_sum_clean_up(struct cuda *c, struct error *err);
 
 /* ---- launch_config.c */
 /* The kernel (KERNEL_FEW, _SOME, _MIDDLE or _WIDE) for so many i particles. */
@@ -35,13 +35,13 @@ int cuda_launch_config_kernel(const struct cuda *c, int ni);
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
 
 /* ---- iparticles.c */
-int cuda_iparticles_reserve(struct cuda *c, int ni, struct fault *f);
+int cuda_iparticles_reserve(struct cuda *c, int ni, struct error *err);
 /* Takes them from the caller's arrays on the device. */
-int cuda_iparticles_load(struct cuda *c, struct fault *f);
+int cuda_iparticles_load(struct cuda *c, struct error *err);
 /* Packs them in pinned memory, and does `meanwhile`, which may copy those that it needs. */
-int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct fault *),
-                         struct fault *f);
-int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct fault *f);
+int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct error *),
+                         struct error *err);
+int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct error *err);
 /* Whether they are so few that they go as arguments of the kernel. */
 int cuda_iparticles_are_in_job(const struct cuda *c);
 void cuda_iparticles_pack_in_job(const struct cuda *c, struct cuda_small_job *job);
@@ -55,7 +55,7 @@ struct cuda_results {
 struct cuda_results cuda_results_in(const struct cuda *c, const struct cuda_memory *m);
 struct results cuda_results(const struct cuda *c);
 size_t cuda_results_bytes(const struct cuda *c);
-int cuda_results_reserve(struct cuda *c, int ni, struct fault *f);
+int cuda_results_reserve(struct cuda *c, int ni, struct error *err);
 /* Those of a call without j particles. */
 void cuda_results_clear(const struct cuda *c);
 /* Rows of partial sums as kernels give them, pinned. */
@@ -64,7 +64,7 @@ struct cuda_rows {
     int32_t *tops;
 };
 struct cuda_rows cuda_results_rows(const struct cuda *c);
-int cuda_results_reserve_rows(struct cuda *c, struct fault *f);
+int cuda_results_reserve_rows(struct cuda *c, struct error *err);
 /* Tells a launch where all these are. */
 void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job);
 /* Sums of a row, rounded from its partial sums; its nearest neighbour if that is nearer. */
@@ -72,10 +72,10 @@ void cuda_results_round(const struct cuda *c, int row, const struct partial_row 
 void cuda_results_take_nearer(const struct cuda *c, int row, double r2, int64_t address);
 /* Waits until the results of targets below `count` are there, and notes whether something of them
  * was left to the host. */
-int cuda_results_wait(struct cuda *c, int count, struct fault *f);
+int cuda_results_wait(struct cuda *c, int count, struct error *err);
 /* Waits until a number in pinned memory is what a launch writes there. */
 int cuda_results_wait_for(struct cuda *c, const volatile unsigned long long *flag,
-                          unsigned long long value, const char *what, struct fault *f);
+                          unsigned long long value, const char *what, struct error *err);
 /* Whether the last rows' are there. */
 int cuda_results_are_there(const struct cuda *c);
 /* Whether any launch of the call may have left pairs to the host. */

@@ -14,13 +14,13 @@ static int bad_of(const struct cuda_notes *notes)
 }
 
 int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
-                      struct device_block *found, struct fault *f)
+                      struct device_block *found, struct error *err)
 {
     const int64_t words = ceil_div(h->n, 32);
     const int64_t share = ceil_div(words, CUDA_NEXT_BLOCKS) * 32, blocks = ceil_div(h->n, share);
     const uint64_t heads = CUDA_NEXT_BLOCKS * (sizeof(double) + sizeof(int32_t));
-    int code = cuda_device_reserve(c, &c->next, MEMORY_DEVICE, heads + (uint64_t)words * 4, f);
-    if (!code) code = cuda_device_clear_notes(c, f);
+    int code = cuda_device_reserve(c, &c->next, MEMORY_DEVICE, heads + (uint64_t)words * 4, err);
+    if (!code) code = cuda_device_clear_notes(c, err);
     if (code) return code;
     struct cuda_notes *notes = cuda_notes(c);
     double *earliest = cuda_pointer(&c->next);
@@ -36,8 +36,8 @@ int cuda_hermite_next(struct cuda *c, const struct g6x_hermite *h, void *stream,
                                 .address = h->address,
                                 .notes = notes};
     for (int kernel = KERNEL_NEXT_TIME; kernel <= KERNEL_NEXT_LIST && !code; kernel++)
-        code = cuda_device_launch_for(c, stream, kernel, blocks, &job, f);
-    if (!code) code = cuda_device_wait_for_caller(c, stream, f);
+        code = cuda_device_launch_for(c, stream, kernel, blocks, &job, err);
+    if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     if (code) return code;
     *found = (struct device_block){.ni = notes->count, .time = notes->time, .bad = bad_of(notes)};
     return 0;
@@ -64,18 +64,18 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
 }
 
 int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, double time,
-                         void *stream, struct fault *f)
+                         void *stream, struct error *err)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
     return cuda_device_launch_for(c, stream, KERNEL_HERMITE_PREDICT, ceil_div(ni, THREADS), &job,
-                                  f);
+                                  err);
 }
 
 /* Memory for rows as j particles, and where the kernel puts them. */
-static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struct fault *f)
+static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struct error *err)
 {
-    const int code =
-        cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE, (uint64_t)ni * 8 * sizeof(double), f);
+    const int code = cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE,
+                                         (uint64_t)ni * 8 * sizeof(double), err);
     double *row = cuda_pointer(&c->rows_of_j);
     job->a2 = (double (*)[3])(void *)row;
     job->j6 = (double (*)[3])(void *)(row + 3 * (int64_t)ni);
@@ -86,17 +86,17 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
 
 int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
                          void *stream, struct device_particles *rows, struct device_block *found,
-                         struct fault *f)
+                         struct error *err)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
     if (!move) job.state.dt = NULL;
-    int code = cuda_device_clear_notes(c, f);
-    if (!code && rows) code = make_rows(c, ni, &job, f);
+    int code = cuda_device_clear_notes(c, err);
+    if (!code && rows) code = make_rows(c, ni, &job, err);
     job.notes = cuda_notes(c);
     if (!code)
         code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_CORRECT,
-                                      ceil_div(job.rows, THREADS), &job, f);
-    if (!code) code = cuda_device_wait_for_caller(c, stream, f);
+                                      ceil_div(job.rows, THREADS), &job, err);
+    if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     if (rows)
         *rows = (struct device_particles){.n = job.rows,
                                           .below = h->n,

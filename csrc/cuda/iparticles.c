@@ -9,20 +9,20 @@
 
 enum { ROWS_AT_ONCE = 256, ROWS_PER_THREAD = 1024, MOST_COPIERS = 4, THREADS = 256 };
 
-int cuda_iparticles_reserve(struct cuda *c, int ni, struct fault *f)
+int cuda_iparticles_reserve(struct cuda *c, int ni, struct error *err)
 {
     const uint64_t n = (uint64_t)(ceil_div(ni, WIDE_ROWS) * WIDE_ROWS),
                    bytes = n * sizeof(struct cuda_target);
-    const int code = cuda_device_reserve(c, &c->pinned_targets, MEMORY_PINNED, bytes, f);
-    return code ? code : cuda_device_reserve(c, &c->device_targets, MEMORY_DEVICE, bytes, f);
+    const int code = cuda_device_reserve(c, &c->pinned_targets, MEMORY_PINNED, bytes, err);
+    return code ? code : cuda_device_reserve(c, &c->device_targets, MEMORY_DEVICE, bytes, err);
 }
 
 /* ---- from memory of the host ------------------------------------------------------------ */
 
 struct packing {
     struct cuda *c;
-    int (*meanwhile)(struct cuda *c, struct fault *f);
-    struct fault *f;
+    int (*meanwhile)(struct cuda *c, struct error *f);
+    struct error *f;
     int code, chunks;
     pthread_t caller;
     _Atomic int next;
@@ -79,26 +79,27 @@ static void wait_for(struct cuda *c, int count)
             threads_pause();
 }
 
-int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct fault *),
-                         struct fault *f)
+int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct error *),
+                         struct error *err)
 {
     struct packing p = {.c = c,
                         .meanwhile = meanwhile,
-                        .f = f,
+                        .f = err,
                         .chunks = (c->targets.ni + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE,
                         .caller = pthread_self()};
     const int cores = options_threads(c->threads);
     const int most = cores < MOST_COPIERS ? cores : MOST_COPIERS;
-    const int worth = c->targets.ni / ROWS_PER_THREAD;
+    const int useful = c->targets.ni / ROWS_PER_THREAD;
     p.done = memory_zeroed((size_t)p.chunks);
-    if (!p.done) return error_set(f, G6X_E_MEMORY, "out of memory for %d particles", c->targets.ni);
+    if (!p.done)
+        return error_set(err, G6X_E_MEMORY, "out of memory for %d particles", c->targets.ni);
     c->packing = &p;
-    threads_run(worth < most ? worth : most, pack_task, &p);
+    threads_run(useful < most ? useful : most, pack_task, &p);
     memory_free((void *)p.done);
     return p.code;
 }
 
-int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct fault *f)
+int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct error *err)
 {
     const struct driver *d = &c->device.driver;
     const struct cuda_target *pinned = cuda_pointer(&c->pinned_targets);
@@ -106,7 +107,7 @@ int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struc
     wait_for(c, first + count);
     return cuda_device_check(
         c, d->copy_in(to, pinned + first, (size_t)count * sizeof *pinned, c->device.stream[stream]),
-        "copy", f);
+        "copy", err);
 }
 
 int cuda_iparticles_are_in_job(const struct cuda *c)
@@ -130,11 +131,11 @@ void cuda_iparticles_pack_in_job(const struct cuda *c, struct cuda_small_job *jo
 
 /* ---- from memory of the device ---------------------------------------------------------- */
 
-int cuda_iparticles_load(struct cuda *c, struct fault *f)
+int cuda_iparticles_load(struct cuda *c, struct error *err)
 {
     const struct targets *t = &c->targets;
-    int code = cuda_device_clear_notes(c, f);
-    if (!code) code = cuda_device_wait_for_caller(c, t->stream, f);
+    int code = cuda_device_clear_notes(c, err);
+    if (!code) code = cuda_device_wait_for_caller(c, t->stream, err);
     c->guess = t->want & WANT_NEAREST;
     if (code || !t->ni) return code;
     struct cuda_take_job job = {.index = t->index,
@@ -145,5 +146,5 @@ int cuda_iparticles_load(struct cuda *c, struct fault *f)
                                 .notes = cuda_notes(c),
                                 .rows = t->ni};
     c->unread = 1;
-    return cuda_device_launch(c, 0, KERNEL_TAKE, ceil_div(t->ni, THREADS), 1, &job, f);
+    return cuda_device_launch(c, 0, KERNEL_TAKE, ceil_div(t->ni, THREADS), 1, &job, err);
 }

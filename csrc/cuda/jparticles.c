@@ -10,31 +10,31 @@ static uint64_t source_bytes(int mode)
     return mode == MODE_GRAPE ? 40 : mode == MODE_SINGLE ? 32 : 64;
 }
 
-int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct fault *f)
+int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct error *err)
 {
     const uint64_t n = (uint64_t)slots, bytes = source_bytes(MODE_DOUBLE);
     if (slots <= c->slots) return 0;
     c->slots = 0;
     c->predicted = 0;
-    int code = cuda_device_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, f);
-    if (!code && c->k18.bytes) code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, n * 24, f);
+    int code = cuda_device_reserve(c, &c->body, MEMORY_DEVICE, n * CUDA_WORDS * 8, err);
+    if (!code && c->k18.bytes) code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, n * 24, err);
     if (!code)
-        code =
-            cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
-                                n * (c->mode == MODE_DOUBLE ? bytes : source_bytes(MODE_GRAPE)), f);
-    if (!code) code = cuda_device_reserve(c, &c->index, MEMORY_DEVICE, n * sizeof(int32_t), f);
+        code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
+                                   n * (c->mode == MODE_DOUBLE ? bytes : source_bytes(MODE_GRAPE)),
+                                   err);
+    if (!code) code = cuda_device_reserve(c, &c->index, MEMORY_DEVICE, n * sizeof(int32_t), err);
     if (!code)
         code = cuda_device_reserve(c, &c->spans, MEMORY_DEVICE,
-                                   n / CUDA_GROUP * sizeof(struct cuda_span), f);
+                                   n / CUDA_GROUP * sizeof(struct cuda_span), err);
     if (!code)
         code = cuda_device_reserve(c, &c->ranges, MEMORY_DEVICE,
-                                   n / CUDA_QUARTER * sizeof(struct block_range), f);
+                                   n / CUDA_QUARTER * sizeof(struct block_range), err);
     if (!code) c->slots = slots;
-    if (c->memory) cuda_fresh(c, c->memory)->lost = 1;
+    if (c->memory) cuda_dirty_list(c, c->memory)->overflow = 1;
     return code;
 }
 
-/* Fills one particle's place in pinned memory; as predicted on the host, if so wanted. */
+/* Fills one particle's place in pinned memory; as predicted on the host, if so requested. */
 static void pack(struct cuda *c, struct cuda_sent *to, int64_t a, const struct upload *u)
 {
     const struct jmemory *j = u->memory;
@@ -59,90 +59,91 @@ struct cuda_store cuda_jparticles_store(const struct cuda *c)
 }
 
 /* Lets the device take `count` particles; what they lie in is free again when c->unread is 0. */
-static int send(struct cuda *c, int count, struct fault *f)
+static int send(struct cuda *c, int count, struct error *err)
 {
     struct cuda_receive_job job = {
         .store = cuda_jparticles_store(c), .sent = cuda_pointer(&c->sent), .count = count};
     c->unread = 1;
-    return cuda_device_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job, f);
+    return cuda_device_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job,
+                              err);
 }
 
 /* The same of particles at rest. */
-static int send_at_rest(struct cuda *c, struct fault *f)
+static int send_at_rest(struct cuda *c, struct error *err)
 {
     struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .rest = c->rest};
     c->unread = 1;
     c->rest.count = 0;
     return cuda_device_launch(c, 0, KERNEL_RECEIVE_AT_REST, ceil_div(job.rest.count, 256), 1, &job,
-                              f);
+                              err);
 }
 
-static int wait_for_sent(struct cuda *c, struct fault *f)
+static int wait_for_sent(struct cuda *c, struct error *err)
 {
-    const int code = c->unread ? cuda_device_idle(c, "receive", f) : 0;
+    const int code = c->unread ? cuda_device_idle(c, "receive", err) : 0;
     c->unread = 0;
     return code;
 }
 
 /* Lets the particles that wait for a prediction go to their slots without one. */
-static int send_few(struct cuda *c, struct fault *f)
+static int send_few(struct cuda *c, struct error *err)
 {
     const int count = c->few;
     c->few = 0;
-    if (c->rest.count) return send_at_rest(c, f);
-    return count ? send(c, count, f) : 0;
+    if (c->rest.count) return send_at_rest(c, err);
+    return count ? send(c, count, err) : 0;
 }
 
-int cuda_jparticles_flush(struct cuda *c, struct fault *f)
+int cuda_jparticles_flush(struct cuda *c, struct error *err)
 {
-    const int code = send_few(c, f);
-    return code ? code : wait_for_sent(c, f);
+    const int code = send_few(c, err);
+    return code ? code : wait_for_sent(c, err);
 }
 
 /* Brings particles at rest to pinned memory, where the prediction takes the last of them. */
-static int send_fresh_at_rest(struct cuda *c, const struct at_rest *r, struct fresh *fresh,
-                              struct fault *f)
+static int send_dirty_at_rest(struct cuda *c, const struct at_rest *r, struct dirty_list *dirty,
+                              struct error *err)
 {
     double (*xm)[4] = cuda_pointer(&c->sent);
     int32_t *index = (int32_t *)(void *)(xm + SENT_AT_REST);
-    int code = cuda_jparticles_flush(c, f);
-    for (int32_t first = fresh->first; first < fresh->end && !code; first += SENT_AT_REST) {
-        const int32_t left = fresh->end - first, n = left < SENT_AT_REST ? left : SENT_AT_REST;
+    int code = cuda_jparticles_flush(c, err);
+    for (int32_t first = dirty->first; first < dirty->end && !code; first += SENT_AT_REST) {
+        const int32_t left = dirty->end - first, n = left < SENT_AT_REST ? left : SENT_AT_REST;
         memcpy(xm, r->xm + first, (size_t)n * sizeof *xm);
         memcpy(index, r->index + first, (size_t)n * sizeof *index);
         c->rest = (struct cuda_at_rest){(const double (*)[4])xm, index, r->time, first, n};
-        if (n < left) code = cuda_jparticles_flush(c, f);
+        if (n < left) code = cuda_jparticles_flush(c, err);
     }
-    if (!code) fresh->first = fresh->end = 0;
+    if (!code) dirty->first = dirty->end = 0;
     return code;
 }
 
-/* Whether all that is fresh is at rest, and not in slots. */
-static int is_all_at_rest(const struct fresh *fresh, const struct at_rest *r)
+/* Whether all that is dirty is at rest, and not in slots. */
+static int is_all_at_rest(const struct dirty_list *dirty, const struct at_rest *r)
 {
-    return !fresh->count && fresh->first >= r->first && fresh->end <= r->end;
+    return !dirty->count && dirty->first >= r->first && dirty->end <= r->end;
 }
 
 /* Sends all slots in use, or those that have changed; the last few wait for the prediction. */
-static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fault *f)
+static int send_dirty(struct cuda *c, const struct upload *u, int all, struct error *err)
 {
     struct jmemory *j = u->memory;
-    struct fresh *fresh = cuda_fresh(c, j);
+    struct dirty_list *dirty = cuda_dirty_list(c, j);
     struct cuda_sent *sent = cuda_pointer(&c->sent);
-    if (!all && !u->options->predict_on_host && is_all_at_rest(fresh, &j->rest))
-        return send_fresh_at_rest(c, &j->rest, fresh, f);
+    if (!all && !u->options->predict_on_host && is_all_at_rest(dirty, &j->rest))
+        return send_dirty_at_rest(c, &j->rest, dirty, err);
     if (at_rest_any(&j->rest)) jmemory_commit(j);
-    const int64_t run = all ? j->capacity : fresh->end - fresh->first;
-    const int64_t total = all ? run : run + fresh->count, first = all ? 0 : fresh->first;
-    int n = 0, code = cuda_jparticles_flush(c, f); /* no prediction took those */
+    const int64_t run = all ? j->capacity : dirty->end - dirty->first;
+    const int64_t total = all ? run : run + dirty->count, first = all ? 0 : dirty->first;
+    int n = 0, code = cuda_jparticles_flush(c, err); /* no prediction took those */
     if (code) return code;
     for (int64_t k = 0; k < total; k++) {
-        const int64_t a = k < run ? first + k : fresh->slot[k - run];
+        const int64_t a = k < run ? first + k : dirty->slot[k - run];
         if (j->body[a].state == SLOT_EMPTY) continue;
         pack(c, &sent[n++], a, u);
         if (n < MOST_SENT) continue;
-        code = send(c, n, f);
-        if (!code) code = wait_for_sent(c, f);
+        code = send(c, n, err);
+        if (!code) code = wait_for_sent(c, err);
         if (code) return code;
         n = 0;
     }
@@ -153,12 +154,12 @@ static int send_fresh(struct cuda *c, const struct upload *u, int all, struct fa
         if (sent[k].address >= c->few_end) c->few_end = sent[k].address + 1;
         if (sent[k].address < c->few_first) c->few_first = sent[k].address;
     }
-    if (n > CUDA_FEW) code = send(c, n, f);
-    if (!code) fresh->count = fresh->lost = fresh->first = fresh->end = 0;
+    if (n > CUDA_FEW) code = send(c, n, err);
+    if (!code) dirty->count = dirty->overflow = dirty->first = dirty->end = 0;
     return code;
 }
 
-static int settle_sources(struct cuda *c, const struct upload *u, struct fault *f)
+static int settle_sources(struct cuda *c, const struct upload *u, struct error *err)
 {
     struct jmemory *j = u->memory;
     const struct options *o = u->options;
@@ -166,27 +167,27 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     c->mode = o->precision;
     if (o->precision == MODE_DOUBLE)
         code = cuda_device_reserve(c, &c->pairs, MEMORY_DEVICE,
-                                   (uint64_t)c->slots * source_bytes(MODE_DOUBLE), f);
+                                   (uint64_t)c->slots * source_bytes(MODE_DOUBLE), err);
     const int wants_k18 = j->k18 != NULL;
     if (!code && wants_k18 && !c->k18.bytes) {
-        code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, f);
-        cuda_fresh(c, j)->lost = 1;
+        code = cuda_device_reserve(c, &c->k18, MEMORY_DEVICE, (uint64_t)c->slots * 24, err);
+        cuda_dirty_list(c, j)->overflow = 1;
     }
-    if (!code && jmemory_follow(j, c->follower))
-        code = error_set(f, G6X_E_MEMORY, "out of memory for a force call");
+    if (!code && jmemory_follow(j, c->mirror))
+        code = error_set(err, G6X_E_MEMORY, "out of memory for a force call");
     if (code) return code;
-    code = wait_for_sent(c, f);
+    code = wait_for_sent(c, err);
     if (code) return code;
     const int64_t nj = u->nj < j->capacity ? u->nj : j->capacity;
     const int same = c->predicted && !c->outdated && c->memory == j && c->time == u->time &&
                      c->nj == nj && c->snap == o->snap && c->on_host == o->predict_on_host &&
                      c->predicted_mode == o->precision &&
                      !memcmp(&c->scale, &u->scale, sizeof u->scale);
-    const struct fresh *list = cuda_fresh(c, j);
-    const int all = list->lost || c->memory != j || c->on_host != o->predict_on_host ||
+    const struct dirty_list *list = cuda_dirty_list(c, j);
+    const int all = list->overflow || c->memory != j || c->on_host != o->predict_on_host ||
                     (o->predict_on_host && !same);
-    const int fresh = all || list->count || list->first < list->end;
-    c->predicted = same && !fresh;
+    const int dirty = all || list->count || list->first < list->end;
+    c->predicted = same && !dirty;
     c->outdated = 0;
     c->memory = j;
     c->time = u->time;
@@ -195,13 +196,13 @@ static int settle_sources(struct cuda *c, const struct upload *u, struct fault *
     c->on_host = o->predict_on_host;
     c->predicted_mode = o->precision;
     c->scale = u->scale;
-    return fresh ? send_fresh(c, u, all, f) : 0;
+    return dirty ? send_dirty(c, u, all, err) : 0;
 }
 
-int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct fault *f)
+int cuda_jparticles_update(struct cuda *c, const struct upload *u, struct error *err)
 {
-    int code = cuda_jparticles_reserve(c, u->memory->capacity, f);
-    if (!code) code = settle_sources(c, u, f);
+    int code = cuda_jparticles_reserve(c, u->memory->capacity, err);
+    if (!code) code = settle_sources(c, u, err);
     if (code) c->predicted = 0;
     c->jerk = u->options->jerk;
     c->threads = u->options->threads;
@@ -254,10 +255,10 @@ void cuda_jparticles_set_blocks(struct cuda *c, int64_t first, int64_t end)
     c->end_block = end;
 }
 
-int cuda_jparticles_predict(struct cuda *c, struct fault *f)
+int cuda_jparticles_predict(struct cuda *c, struct error *err)
 {
     const int64_t quarters = cuda_blocks(c) * (CUDA_BLOCK / CUDA_QUARTER);
-    int code = cuda_jparticles_few_are_within(c) ? 0 : send_few(c, f);
+    int code = cuda_jparticles_few_are_within(c) ? 0 : send_few(c, err);
     struct cuda_predict_job job = {.store = cuda_jparticles_store(c),
                                    .sources = cuda_jparticles_sources(c),
                                    .time = c->time,
@@ -268,7 +269,7 @@ int cuda_jparticles_predict(struct cuda *c, struct fault *f)
                                    .arrivals = cuda_jparticles_arrivals(c),
                                    .rest = c->rest};
     c->unread |= job.rest.count > 0;
-    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, f);
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_PREDICT, quarters, 1, &job, err);
     if (!code) cuda_jparticles_has_predicted(c);
     return code;
 }

@@ -51,13 +51,14 @@ void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_j
     job->tile_rows = rows_at_once;
     job->step_blocks = 1;
     if (c->kernel == KERNEL_WIDE) {
-        const int64_t wanted = ceil_div(32 * places, tiles);
-        job->step_blocks = (int32_t)(wanted >= blocks ? 1 : blocks / wanted);
+        const int64_t requested = ceil_div(32 * places, tiles);
+        job->step_blocks = (int32_t)(requested >= blocks ? 1 : blocks / requested);
     } else if (c->kernel == KERNEL_MIDDLE) {
         job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
     } else {
-        const int64_t wanted = ceil_div(8 * places, blocks);
-        job->tile_rows = (int32_t)(ceil_div(tiles, wanted < tiles ? wanted : tiles) * rows_at_once);
+        const int64_t requested = ceil_div(8 * places, blocks);
+        job->tile_rows =
+            (int32_t)(ceil_div(tiles, requested < tiles ? requested : tiles) * rows_at_once);
     }
 }
 

@@ -17,17 +17,17 @@
 
 /* A device more saves less than its launch and the merge cost below so many pairs, the prediction
  * of a j particle being counted as some. */
-enum { PAIRS_WORTH_SHARING = 3 << 24, PAIRS_OF_PREDICTION = 32 };
+enum { SHARING_THRESHOLD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
-                           struct fault *f)
+                           struct error *err)
 {
     const char *worth = TEST_VARIABLE(GPU_THRESHOLD);
     int most = 1, code = 0;
     m->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
-    m->pairs_worth_sharing = worth && atoll(worth) > 0 ? atoll(worth) : PAIRS_WORTH_SHARING;
-    for (int k = 0; k < most && k < MOST_FOLLOWERS && !code; k++) {
-        code = cuda_device_open(o, choice + k, k, &m->device[k], f);
+    m->sharing_threshold = worth && atoll(worth) > 0 ? atoll(worth) : SHARING_THRESHOLD;
+    for (int k = 0; k < most && k < MOST_MIRRORS && !code; k++) {
+        code = cuda_device_open(o, choice + k, k, &m->device[k], err);
         m->devices += !code;
         if (!code && o->all_devices) most = m->device[0]->device.usable;
     }
@@ -42,7 +42,7 @@ void cuda_multi_device_close(struct cuda_multi_device *m)
 int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj)
 {
     if (m->devices == 1 || !ni) return 1;
-    const int64_t worth = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / m->pairs_worth_sharing;
+    const int64_t worth = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / m->sharing_threshold;
     const int64_t devices = worth < m->devices ? worth : m->devices;
     const int64_t blocks = ceil_div(nj, CUDA_BLOCK);
     return (int)(devices < blocks ? devices : blocks);
@@ -62,17 +62,17 @@ static int share(struct cuda_multi_device *m, const struct targets *targets)
 struct shares {
     struct cuda_multi_device *m;
     struct targets targets;
-    int (*work)(struct shares *s, int device, struct fault *f);
+    int (*work)(struct shares *s, int device, struct error *f);
     unsigned want;
     int count; /* of rows that are to be there */
-    int code[MOST_FOLLOWERS];
-    struct fault fault[MOST_FOLLOWERS];
+    int code[MOST_MIRRORS];
+    struct error error[MOST_MIRRORS];
 };
 
 static void share_task(void *shares, int64_t first, int64_t end)
 {
     struct shares *s = shares;
-    for (int k = (int)first; k < end; k++) s->code[k] = s->work(s, k, &s->fault[k]);
+    for (int k = (int)first; k < end; k++) s->code[k] = s->work(s, k, &s->error[k]);
 }
 
 /* A device that is lost is left out from now on, unless it is the first: then 1, to do it again. */
@@ -89,17 +89,17 @@ static int drop_lost(struct cuda_multi_device *m)
     return dropped;
 }
 
-static int on_all(struct shares *s, int (*work)(struct shares *, int, struct fault *),
-                  struct fault *f)
+static int on_all(struct shares *s, int (*work)(struct shares *, int, struct error *),
+                  struct error *err)
 {
     const int sharing = s->m->sharing;
     s->work = work;
-    for (int k = 0; k < sharing; k++) s->fault[k].quiet = 1;
+    for (int k = 0; k < sharing; k++) s->error[k].quiet = 1;
     void *lock = python_gil_release(); /* these threads may need Python, which this one may hold */
     threads_each(sharing, sharing, 1, share_task, s);
     python_gil_acquire(lock);
     for (int k = 0; k < sharing; k++)
-        if (s->code[k]) return error_set(f, s->code[k], "%.250s", s->fault[k].text);
+        if (s->code[k]) return error_set(err, s->code[k], "%.250s", s->error[k].text);
     return 0;
 }
 
@@ -130,43 +130,45 @@ static void fill_once(void *once, int first, int count)
         fill_run(once, row / ROWS_AT_ONCE);
 }
 
-static int start_share(struct shares *s, int k, struct fault *f)
+static int start_share(struct shares *s, int k, struct error *err)
 {
-    return cuda_force_start(s->m->device[k], &s->m->upload, &s->targets, k, s->m->sharing, f);
+    return cuda_force_start(s->m->device[k], &s->m->upload, &s->targets, k, s->m->sharing, err);
 }
 
-static int start_alone(struct cuda_multi_device *m, const struct targets *targets, struct fault *f)
+static int start_alone(struct cuda_multi_device *m, const struct targets *targets,
+                       struct error *err)
 {
-    return cuda_force_start(m->device[0], &m->upload, targets, 0, 1, f);
+    return cuda_force_start(m->device[0], &m->upload, targets, 0, 1, err);
 }
 
-int cuda_multi_device_set_j(void *state, const struct upload *u, struct fault *f)
+int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *err)
 {
     struct cuda_multi_device *m = state;
-    (void)f;
+    (void)err;
     m->options = *u->options;
     m->upload = *u;
     m->upload.options = &m->options;
     return 0;
 }
 
-int cuda_multi_device_submit(void *state, const struct targets *targets, struct fault *f)
+int cuda_multi_device_submit(void *state, const struct targets *targets, struct error *err)
 {
     struct cuda_multi_device *m = state;
-    if (!share(m, targets)) return start_alone(m, targets, f);
+    if (!share(m, targets)) return start_alone(m, targets, err);
     struct shares s = {.m = m, .targets = *targets};
     struct fill_once once = {.targets = *targets};
     m->merged = m->rows_merged = 0;
     jmemory_commit(m->upload.memory); /* which all devices read at once */
     if (targets->fill) {
         once.state = memory_zeroed((size_t)ceil_div(targets->ni, ROWS_AT_ONCE));
-        if (!once.state) return error_set(f, G6X_E_MEMORY, "out of memory for a force call");
+        if (!once.state) return error_set(err, G6X_E_MEMORY, "out of memory for a force call");
         s.targets.fill = fill_once;
         s.targets.context = &once;
     }
-    int code = on_all(&s, start_share, f);
+    int code = on_all(&s, start_share, err);
     while (code && drop_lost(m))
-        code = share(m, &s.targets) ? on_all(&s, start_share, f) : start_alone(m, &s.targets, f);
+        code =
+            share(m, &s.targets) ? on_all(&s, start_share, err) : start_alone(m, &s.targets, err);
     memory_free((void *)once.state);
     return code;
 }
@@ -175,9 +177,9 @@ int cuda_multi_device_submit(void *state, const struct targets *targets, struct 
 
 enum { MERGED_AT_ONCE = 64 };
 
-static int finish_share(struct shares *s, int k, struct fault *f)
+static int finish_share(struct shares *s, int k, struct error *err)
 {
-    return cuda_force_finish(s->m->device[k], s->want, s->count, f);
+    return cuda_force_finish(s->m->device[k], s->want, s->count, err);
 }
 
 static void merge_rows(const struct cuda_multi_device *m, int first, int count,
@@ -215,7 +217,7 @@ static void merge_results(void *device, int64_t from, int64_t end)
 static int finish_some(struct shares *s)
 {
     struct cuda_multi_device *m = s->m;
-    struct fault quiet = {.quiet = 1};
+    struct error quiet = {.quiet = 1};
     int at_work = m->merges_early;
     for (int k = 0; k < m->sharing; k++) at_work |= !cuda_results_are_there(m->device[k]);
     if (!at_work) return 1;
@@ -234,7 +236,7 @@ static int any_settled(const struct cuda_multi_device *m)
     return any;
 }
 
-static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, struct fault *f)
+static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, struct error *err)
 {
     struct cuda *c = m->device[0];
     struct shares s = {.m = m, .targets = c->targets, .want = want, .count = count};
@@ -242,15 +244,15 @@ static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, 
     if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST)) m->merged = 0;
     if (count <= m->merged) return 0;
     if (count < ni) return finish_some(&s);
-    int code = on_all(&s, finish_share, f);
+    int code = on_all(&s, finish_share, err);
     if (code || any_settled(m)) m->merged = 0;
     while (code && drop_lost(m)) {
         if (!share(m, &s.targets)) {
-            code = start_alone(m, &s.targets, f);
-            return code ? code : cuda_force_finish(c, want, count, f);
+            code = start_alone(m, &s.targets, err);
+            return code ? code : cuda_force_finish(c, want, count, err);
         }
-        code = on_all(&s, start_share, f);
-        if (!code) code = on_all(&s, finish_share, f);
+        code = on_all(&s, start_share, err);
+        if (!code) code = on_all(&s, finish_share, err);
     }
     if (code) return code;
     threads_each(options_threads(c->threads), ni - m->merged, MERGED_AT_ONCE, merge_results, m);
@@ -259,11 +261,11 @@ static int finish_shares(struct cuda_multi_device *m, unsigned want, int count, 
 }
 
 int cuda_multi_device_collect(void *state, unsigned want, int count, struct results *results,
-                              struct fault *f)
+                              struct error *err)
 {
     struct cuda_multi_device *m = state;
-    const int code = m->sharing ? finish_shares(m, want, count, f)
-                                : cuda_force_finish(m->device[0], want, count, f);
+    const int code = m->sharing ? finish_shares(m, want, count, err)
+                                : cuda_force_finish(m->device[0], want, count, err);
     *results = cuda_results(m->device[0]);
     return code;
 }
@@ -277,25 +279,25 @@ static void keep_rows(void *device, int64_t first, int64_t end)
     memcpy(m->device[0]->rows + first, rows, (size_t)(end - first) * sizeof *rows);
 }
 
-static int merge_partials(struct cuda_multi_device *m, struct fault *f)
+static int merge_partials(struct cuda_multi_device *m, struct error *err)
 {
     struct cuda *c = m->device[0];
     if (m->rows_merged) return 0;
-    const int code = cuda_partials_reserve(c, f);
+    const int code = cuda_partials_reserve(c, err);
     if (code) return code;
     threads_each(options_threads(c->threads), c->targets.ni, MERGED_AT_ONCE, keep_rows, m);
     c->settled = m->rows_merged = 1;
     return 0;
 }
 
-int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct fault *f)
+int cuda_multi_device_partials(void *state, const struct partial_row **rows, struct error *err)
 {
     struct cuda_multi_device *m = state;
     struct cuda *c = m->device[0];
-    int code = cuda_device_enter(c, f);
+    int code = cuda_device_enter(c, err);
     if (code) return code;
     c->rows_guess = ROWS_CALLS;
-    code = m->sharing ? merge_partials(m, f) : cuda_partials_settle(c, f);
+    code = m->sharing ? merge_partials(m, err) : cuda_partials_settle(c, err);
     *rows = c->rows;
     cuda_device_leave(c);
     return code;

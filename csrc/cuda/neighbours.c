@@ -29,11 +29,11 @@ static void pack(void *packing, int64_t first, int64_t end)
     }
 }
 
-static int send(struct cuda *c, int first, int rows, const double *h2, struct fault *f)
+static int send(struct cuda *c, int first, int rows, const double *h2, struct error *err)
 {
     const uint64_t bytes = (uint64_t)rows * sizeof(struct cuda_list_target);
-    int code = cuda_device_reserve(c, &c->list_pinned, MEMORY_PINNED, bytes, f);
-    if (!code) code = cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, f);
+    int code = cuda_device_reserve(c, &c->list_pinned, MEMORY_PINNED, bytes, err);
+    if (!code) code = cuda_device_reserve(c, &c->list_targets, MEMORY_DEVICE, bytes, err);
     if (code) return code;
     struct packing_lists p = {&c->targets, h2, first, cuda_pointer(&c->list_pinned)};
     const int64_t chunks = ceil_div(rows, ROWS_AT_ONCE);
@@ -41,11 +41,11 @@ static int send(struct cuda *c, int first, int rows, const double *h2, struct fa
                  rows, ROWS_AT_ONCE, pack, &p);
     return cuda_device_check(
         c, c->device.driver.copy_in(c->list_targets.address, p.to, bytes, c->device.stream[0]),
-        "copy", f);
+        "copy", err);
 }
 
 /* Lists of the first `rows` that were sent into c->listed; their total length. */
-static int list_rows(struct cuda *c, int rows, int64_t *total, struct fault *f)
+static int list_rows(struct cuda *c, int rows, int64_t *total, struct error *err)
 {
     unsigned long long count = 0;
     struct cuda_list_job job = {
@@ -58,11 +58,11 @@ static int list_rows(struct cuda *c, int rows, int64_t *total, struct fault *f)
         .count = cuda_pointer(&c->list_count),
         .listed = cuda_pointer(&c->listed),
     };
-    int code = cuda_device_fill(c, c->list_count.address, sizeof count, f);
+    int code = cuda_device_fill(c, c->list_count.address, sizeof count, err);
     if (!code)
         code = cuda_device_launch(c, 0, KERNEL_NEIGHBOURS, ceil_div(c->nj, CUDA_BLOCK),
-                                  ceil_div(rows, CUDA_LIST_ROWS), &job, f);
-    if (!code) code = cuda_device_copy_out(c, &count, c->list_count.address, sizeof count, f);
+                                  ceil_div(rows, CUDA_LIST_ROWS), &job, err);
+    if (!code) code = cuda_device_copy_out(c, &count, c->list_count.address, sizeof count, err);
     *total = (int64_t)count;
     return code;
 }
@@ -99,12 +99,12 @@ static void place_pairs(void *sorting, int64_t first, int64_t end)
 }
 
 static int sort(struct cuda *c, int rows, int64_t total, struct neighbour_lists *lists,
-                struct fault *f)
+                struct error *err)
 {
     struct neighbour_memory *m = &c->lists;
     if (neighbour_lists_reserve_starts(m, 2 * (int64_t)rows + 1) ||
         neighbour_lists_reserve(m, total))
-        return error_set(f, G6X_E_MEMORY, "out of memory for lists of %lld neighbours",
+        return error_set(err, G6X_E_MEMORY, "out of memory for lists of %lld neighbours",
                          (long long)total);
     struct sorting s = {cuda_pointer(&c->listed), total, m->start, m->start + rows + 1, m->index};
     const int threads = options_threads_for(total / LISTED_PER_THREAD + 1, c->threads);
@@ -120,47 +120,47 @@ static int sort(struct cuda *c, int rows, int64_t total, struct neighbour_lists 
 
 /* Lists of as many targets from `first` on as memory goes. */
 static int make_lists(struct cuda *c, int first, int rows, const double *h2,
-                      struct neighbour_lists *lists, struct fault *f)
+                      struct neighbour_lists *lists, struct error *err)
 {
     int64_t total = 0;
     int code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
-                                   LISTED_CAPACITY * sizeof(struct cuda_listed), f);
-    if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, f);
-    if (!code) code = send(c, first, rows, h2, f);
+                                   LISTED_CAPACITY * sizeof(struct cuda_listed), err);
+    if (!code) code = cuda_device_reserve(c, &c->list_count, MEMORY_DEVICE, 64, err);
+    if (!code) code = send(c, first, rows, h2, err);
     while (!code) {
         const int64_t capacity = (int64_t)(c->listed.bytes / sizeof(struct cuda_listed));
-        code = list_rows(c, rows, &total, f);
+        code = list_rows(c, rows, &total, err);
         if (code || total <= capacity) break;
         if (rows > 1 && total > NEIGHBOURS_AT_ONCE)
             rows = (int)most(1, (uint64_t)(rows * (int64_t)(NEIGHBOURS_AT_ONCE / 2) / total));
         else
             code = cuda_device_reserve(c, &c->listed, MEMORY_PINNED,
-                                       (uint64_t)total * sizeof(struct cuda_listed), f);
+                                       (uint64_t)total * sizeof(struct cuda_listed), err);
     }
-    return code ? code : sort(c, rows, total, lists, f);
+    return code ? code : sort(c, rows, total, lists, err);
 }
 
 static int lists_of_nobody(struct cuda *c, int count, struct neighbour_lists *lists,
-                           struct fault *f)
+                           struct error *err)
 {
     if (neighbour_lists_reserve_starts(&c->lists, count))
-        return error_set(f, G6X_E_MEMORY, "out of memory for %d neighbour lists", count);
+        return error_set(err, G6X_E_MEMORY, "out of memory for %d neighbour lists", count);
     memset(c->lists.start, 0, ((size_t)count + 1) * sizeof *c->lists.start);
     *lists = (struct neighbour_lists){count, c->lists.start, c->lists.index};
     return 0;
 }
 
 int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
-                    struct neighbour_lists *lists, struct fault *f)
+                    struct neighbour_lists *lists, struct error *err)
 {
     const int64_t share[2] = {c->first_block, c->end_block};
-    if (!c->nj) return lists_of_nobody(c, count, lists, f);
-    int code = cuda_device_enter(c, f);
+    if (!c->nj) return lists_of_nobody(c, count, lists, err);
+    int code = cuda_device_enter(c, err);
     if (code) return code;
-    code = cuda_results_wait(c, c->targets.ni, f);
+    code = cuda_results_wait(c, c->targets.ni, err);
     cuda_jparticles_set_blocks(c, 0, cuda_all_blocks(c));
-    if (!code && !c->predicted) code = cuda_jparticles_predict(c, f);
-    if (!code) code = make_lists(c, first, count < MOST_ROWS ? count : MOST_ROWS, h2, lists, f);
+    if (!code && !c->predicted) code = cuda_jparticles_predict(c, err);
+    if (!code) code = make_lists(c, first, count < MOST_ROWS ? count : MOST_ROWS, h2, lists, err);
     /* in case that the call's sums are asked for */
     cuda_jparticles_set_blocks(c, share[0], share[1]);
     cuda_device_leave(c);

@@ -86,7 +86,7 @@ static void add_left(struct cuda *c, int64_t count)
                 .x = c->targets.x,
                 .v = c->targets.v,
                 .eps2 = c->targets.eps2,
-                .coincidences = &c->coincidences},
+                .zero_distances = &c->zero_distances},
         .lock = ATOMIC_FLAG_INIT,
     };
     threads_each(options_threads(c->threads), count, 1, exact_task, &t);
@@ -95,41 +95,42 @@ static void add_left(struct cuda *c, int64_t count)
 }
 
 /* How many pairs there are, if they were all taken down; else there will be memory for them. */
-static int count_left(struct cuda *c, int32_t *count, int *again, struct fault *f)
+static int count_left(struct cuda *c, int32_t *count, int *again, struct error *err)
 {
     const uint64_t size = sizeof(struct cuda_left);
-    int code = cuda_device_copy_out(c, count, c->left_count.address, sizeof *count, f);
-    if (!code) code = cuda_device_fill(c, c->left_count.address, sizeof *count, f);
+    int code = cuda_device_copy_out(c, count, c->left_count.address, sizeof *count, err);
+    if (!code) code = cuda_device_fill(c, c->left_count.address, sizeof *count, err);
     *again = (uint64_t)*count * size > c->left.bytes;
     if (!code && *again)
-        code = cuda_device_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, f);
+        code = cuda_device_reserve(c, &c->left, MEMORY_PINNED, (uint64_t)*count * size, err);
     return code;
 }
 
-int cuda_partials_reserve(struct cuda *c, struct fault *f)
+int cuda_partials_reserve(struct cuda *c, struct error *err)
 {
     const int ni = c->targets.ni;
     if (ni <= c->rows_capacity) return 0;
     memory_free(c->rows);
     c->rows = memory_zeroed((size_t)ni * sizeof *c->rows);
     c->rows_capacity = c->rows ? ni : 0;
-    return c->rows ? 0 : error_set(f, G6X_E_MEMORY, "out of memory for %d partial sums", ni);
+    return c->rows ? 0 : error_set(err, G6X_E_MEMORY, "out of memory for %d partial sums", ni);
 }
 
-/* The call once more, if its rows were not wanted, or until there is memory for what it leaves. */
-int cuda_partials_settle(struct cuda *c, struct fault *f)
+/* The call once more, if its rows were not requested, or until there is memory for what it leaves.
+ */
+int cuda_partials_settle(struct cuda *c, struct error *err)
 {
     int32_t left = 0;
     int again = !c->has_rows;
     if (c->settled) return 0;
-    int code = cuda_partials_reserve(c, f);
+    int code = cuda_partials_reserve(c, err);
     for (int round = 0; round < 3 && !code && c->nj; round++) {
-        if (again) code = cuda_sum_all(c, c->has, 1, f);
-        if (!code) code = cuda_results_wait(c, c->targets.ni, f);
-        if (!code) code = count_left(c, &left, &again, f);
+        if (again) code = cuda_sum_all(c, c->has, 1, err);
+        if (!code) code = cuda_results_wait(c, c->targets.ni, err);
+        if (!code) code = count_left(c, &left, &again, err);
         if (!again) break;
     }
-    if (!code && again && c->nj) code = cuda_device_check(c, INT_MAX, "repeated sum", f);
+    if (!code && again && c->nj) code = cuda_device_check(c, INT_MAX, "repeated sum", err);
     if (code) return code;
     cuda_partials_read(c, 0, c->targets.ni, c->rows);
     add_left(c, left);

@@ -31,7 +31,7 @@ static int32_t *left_of(const struct cuda *c)
     return (int32_t *)(void *)(flags_of(c) + c->stride / SMALLEST_TILE);
 }
 
-static int32_t *coincident_of(const struct cuda *c)
+static int32_t *zero_distances_of(const struct cuda *c)
 {
     return left_of(c) + c->stride / SMALLEST_TILE;
 }
@@ -44,26 +44,26 @@ struct results cuda_results(const struct cuda *c)
     return r;
 }
 
-int cuda_results_reserve(struct cuda *c, int ni, struct fault *f)
+int cuda_results_reserve(struct cuda *c, int ni, struct error *err)
 {
     const int64_t n = ceil_div(ni, WIDE_ROWS) * WIDE_ROWS, tiles = n / SMALLEST_TILE;
     if (n > c->stride) {
         const int code =
             cuda_device_reserve(c, &c->results, MEMORY_PINNED,
-                                (uint64_t)(n * BYTES_PER_TARGET + tiles * BYTES_PER_TILE), f);
+                                (uint64_t)(n * BYTES_PER_TARGET + tiles * BYTES_PER_TILE), err);
         if (code) return code;
         c->stride = n; /* no flag may look as if it had been raised already */
         memset(flags_of(c), 0, (size_t)(tiles * BYTES_PER_TILE));
     }
-    return c->targets.on_device
-               ? cuda_device_reserve(c, &c->device_results, MEMORY_DEVICE, cuda_results_bytes(c), f)
-               : 0;
+    return c->targets.on_device ? cuda_device_reserve(c, &c->device_results, MEMORY_DEVICE,
+                                                      cuda_results_bytes(c), err)
+                                : 0;
 }
 
-int cuda_results_reserve_rows(struct cuda *c, struct fault *f)
+int cuda_results_reserve_rows(struct cuda *c, struct error *err)
 {
     const uint64_t row_bytes = (uint64_t)(NSUM * limbs_of(MODE_DOUBLE)) * 8 + NWINDOW * 4;
-    return cuda_device_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, f);
+    return cuda_device_reserve(c, &c->partial, MEMORY_PINNED, (uint64_t)c->stride * row_bytes, err);
 }
 
 struct cuda_rows cuda_results_rows(const struct cuda *c)
@@ -82,7 +82,7 @@ void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job)
     job->nearest_index = r.index;
     job->nearest_r2 = r.r2;
     job->left_of_tile = left_of(c);
-    job->coincident_of_tile = coincident_of(c);
+    job->zero_distances_of_tile = zero_distances_of(c);
     job->flag = flags_of(c);
     job->out_stride = (int32_t)c->stride;
     job->step = c->step;
@@ -124,7 +124,7 @@ static int64_t tiles_of(const struct cuda *c, int count)
 /* A device that has stopped without raising its flag is lost. */
 static int wait_for(struct cuda *c, const volatile unsigned long long *flag,
                     unsigned long long value, struct cuda_wait *w, const char *what,
-                    struct fault *f)
+                    struct error *err)
 {
     enum { LOOKS = 64 }; /* at the flag, for one at the streams */
     for (unsigned looks = 1; *flag != value; looks++) {
@@ -134,30 +134,30 @@ static int wait_for(struct cuda *c, const volatile unsigned long long *flag,
         for (int stream = 0; stream < c->busy && !state; stream++)
             state = c->device.driver.query(c->device.stream[stream]);
         if (state == DRIVER_NOT_READY || (state == 0 && *flag == value)) continue;
-        return cuda_device_check(c, state ? state : INT_MAX, what, f);
+        return cuda_device_check(c, state ? state : INT_MAX, what, err);
     }
     return 0;
 }
 
 int cuda_results_wait_for(struct cuda *c, const volatile unsigned long long *flag,
-                          unsigned long long value, const char *what, struct fault *f)
+                          unsigned long long value, const char *what, struct error *err)
 {
     struct cuda_wait w = {0};
-    const int code = wait_for(c, flag, value, &w, what, f);
+    const int code = wait_for(c, flag, value, &w, what, err);
     atomic_thread_fence(memory_order_acquire);
     return code;
 }
 
-int cuda_results_wait(struct cuda *c, int count, struct fault *f)
+int cuda_results_wait(struct cuda *c, int count, struct error *err)
 {
     struct cuda_pace *pace = &c->pace[c->mode][c->sum_kernel];
     const double pairs = (double)count * (double)(cuda_blocks(c) * CUDA_BLOCK);
     struct cuda_wait w = cuda_wait_for_sum(pace, c->launched_at, pairs);
     for (const int64_t tiles = tiles_of(c, count); c->tiles_there < tiles; c->tiles_there++) {
-        const int code = wait_for(c, flags_of(c) + c->tiles_there, c->step, &w, "sum", f);
+        const int code = wait_for(c, flags_of(c) + c->tiles_there, c->step, &w, "sum", err);
         if (code) return code;
         c->any_left |= left_of(c)[c->tiles_there];
-        c->coincident += coincident_of(c)[c->tiles_there];
+        c->met_zero_distances += zero_distances_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);
     /* rows come in their order, but the first ones late */

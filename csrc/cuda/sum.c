@@ -17,15 +17,15 @@ static int bins_of(const struct cuda *c)
 }
 
 /* For the bins of a launch, which are in its stream's memory. */
-static int reserve_bins(struct cuda *c, int stream, int rows, struct fault *f)
+static int reserve_bins(struct cuda *c, int stream, int rows, struct error *err)
 {
     const uint64_t n = ((uint64_t)rows + 255) / 256 * 256;
     const uint64_t row_bytes =
         (uint64_t)(NSUM * bins_of(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see job_of */
-    const int code = cuda_device_reserve(c, &c->bins[stream], MEMORY_DEVICE, n * row_bytes, f);
+    const int code = cuda_device_reserve(c, &c->bins[stream], MEMORY_DEVICE, n * row_bytes, err);
     return code ? code
                 : cuda_device_reserve(c, &c->ended[stream], MEMORY_DEVICE, n / SMALLEST_TILE * 12,
-                                      f);
+                                      err);
 }
 
 static int floor_of_40(int e) { return (e + 4000) / BIN_BITS - 100; }
@@ -83,21 +83,21 @@ static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
 }
 
 /* Lets a stream begin after what has been launched on stream 0. */
-static int follow(struct cuda *c, int stream, struct fault *f)
+static int follow(struct cuda *c, int stream, struct error *err)
 {
     const struct driver *d = &c->device.driver;
     const int code =
-        cuda_device_check(c, d->record(c->device.event, c->device.stream[0]), "event", f);
+        cuda_device_check(c, d->record(c->device.event, c->device.stream[0]), "event", err);
     return code ? code
                 : cuda_device_check(c, d->follow(c->device.stream[stream], c->device.event, 0),
-                                    "event", f);
+                                    "event", err);
 }
 
-static int sum(struct cuda *c, int stream, int first, int count, struct fault *f)
+static int sum(struct cuda *c, int stream, int first, int count, struct error *err)
 {
     struct cuda_small_job job; /* of the wide kernels, its beginning */
     const int in_job = cuda_iparticles_are_in_job(c);
-    int code = reserve_bins(c, stream, count, f), kernel = c->kernel + (c->jerk ? 1 : 0);
+    int code = reserve_bins(c, stream, count, err), kernel = c->kernel + (c->jerk ? 1 : 0);
     if (code) return code;
     job.sum = job_of(c, stream, first, count);
     cuda_launch_config_blocks(c, count, &job.sum);
@@ -112,11 +112,11 @@ static int sum(struct cuda *c, int stream, int first, int count, struct fault *f
             job.arrivals.sent = NULL;
         }
     }
-    if (!c->predicted && !job.predicts) code = cuda_jparticles_predict(c, f);
+    if (!c->predicted && !job.predicts) code = cuda_jparticles_predict(c, err);
     if (in_job)
         cuda_iparticles_pack_in_job(c, &job);
     else if (!code && !c->targets.on_device)
-        code = cuda_iparticles_copy(c, stream, first, count, f);
+        code = cuda_iparticles_copy(c, stream, first, count, err);
     if (code) return code;
     if (c->kernel == KERNEL_WIDE)
         kernel =
@@ -125,27 +125,27 @@ static int sum(struct cuda *c, int stream, int first, int count, struct fault *f
         c->has |= WANT_NEAREST;
     c->tile_rows = job.sum.tile_rows;
     c->unread = 1;
-    if (stream) code = follow(c, stream, f);
+    if (stream) code = follow(c, stream, err);
     c->sum_kernel = kernel;
-    if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, f);
+    if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, err);
     if (!first) c->launched_at = clock_nanoseconds();
     if (!code && job.predicts) cuda_jparticles_has_predicted(c);
     return code;
 }
 
-int cuda_sum_clean_up(struct cuda *c, struct fault *f)
+int cuda_sum_clean_up(struct cuda *c, struct error *err)
 {
-    int code = c->unread ? cuda_device_idle(c, "sum", f) : 0;
+    int code = c->unread ? cuda_device_idle(c, "sum", err) : 0;
     c->unread = 0;
     if (!code && (c->cut_short || (!c->settled && cuda_results_any_left(c))))
-        code = cuda_device_fill(c, c->left_count.address, sizeof(int32_t), f);
+        code = cuda_device_fill(c, c->left_count.address, sizeof(int32_t), err);
     if (!code) c->cut_short = 0;
     c->settled = 1;
     return code;
 }
 
 /* Several launches, if there are many i particles. */
-static int launch_all(struct cuda *c, struct fault *f)
+static int launch_all(struct cuda *c, struct error *err)
 {
     /* all launches of a call have tiles of one size: only the wide kernels have that always */
     const int ni = c->targets.ni,
@@ -153,18 +153,18 @@ static int launch_all(struct cuda *c, struct fault *f)
     int most = c->kernel == KERNEL_WIDE ? first_piece : MOST_ROWS, stream = 0, code = 0;
     for (int first = 0, count; first < ni && !code; first += count) {
         count = ni - first < most ? ni - first : most;
-        code = sum(c, stream, first, count, f);
+        code = sum(c, stream, first, count, err);
         most = most < MOST_ROWS / NEXT_PIECE ? NEXT_PIECE * most : MOST_ROWS;
         stream = (stream + 1) % DEVICE_STREAMS;
     }
     return code;
 }
 
-int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
+int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct error *err)
 {
     const int ni = c->targets.ni;
-    int code = cuda_sum_clean_up(c, f);
-    if (!code && rows) code = cuda_results_reserve_rows(c, f);
+    int code = cuda_sum_clean_up(c, err);
+    if (!code && rows) code = cuda_results_reserve_rows(c, err);
     if (code) return code;
     c->step++;
     c->has = want;
@@ -173,11 +173,11 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct fault *f)
     c->launched = ni;
     c->tiles_there = 0;
     c->any_left = 0;
-    c->coincident = 0;
+    c->met_zero_distances = 0;
     if (ni && (cuda_iparticles_are_in_job(c) || c->targets.on_device))
-        code = launch_all(c, f);
+        code = launch_all(c, err);
     else if (ni)
-        code = cuda_iparticles_pack(c, launch_all, f);
+        code = cuda_iparticles_pack(c, launch_all, err);
     c->targets.fill = NULL; /* all are there, or the call has failed */
     if (code) c->launched = 0;
     c->cut_short = code != 0;

@@ -12,10 +12,10 @@
  * in them stays from launch to launch. */
 int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h, void *stream)
 {
-    struct fault quiet = {.quiet = 1};
-    const struct fresh *list = cuda_fresh(c, j);
+    struct error quiet = {.quiet = 1};
+    const struct dirty_list *list = cuda_dirty_list(c, j);
     if (h->n < 1 || h->n > CUDA_TURN_MOST || c->memory != j || c->slots < j->capacity ||
-        list->lost || list->count || list->first < list->end)
+        list->overflow || list->count || list->first < list->end)
         return 0;
     c->targets = (struct targets){.on_device = 1};
     return !cuda_device_wait_for_caller(c, stream, &quiet) && !cuda_jparticles_flush(c, &quiet) &&
@@ -51,15 +51,15 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
 }
 
 int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h,
-                  struct device_turn *turn, struct fault *f)
+                  struct device_turn *turn, struct error *err)
 {
     struct cuda_turn_job job = job_of(c, h, turn);
     const struct cuda_notes *notes = job.notes;
-    int code = c->busy > 1 ? cuda_device_idle(c, "sum", f) : 0;
+    int code = c->busy > 1 ? cuda_device_idle(c, "sum", err) : 0;
     c->unread = 1;
-    if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, f);
-    if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "turn", f);
-    if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, f); /* they are there */
+    if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, err);
+    if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "turn", err);
+    if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, err); /* they are there */
     if (code) return code;
     c->unread = 0;
     turn->incomplete = notes->incomplete;
@@ -69,12 +69,12 @@ int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     turn->next = notes->time;
     turn->next_ni = notes->count;
     if (!turn->ni || turn->incomplete || turn->invalid >= 0) return 0;
-    return cuda_arrays_j_mirror(c, j, job.sent, turn->ni, f);
+    return cuda_arrays_j_mirror(c, j, job.sent, turn->ni, err);
 }
 
-int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct fault *f)
+int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct error *err)
 {
     c->turn_eps2 = eps2;
     const struct targets targets = {.ni = ni, .eps2 = &c->turn_eps2, .on_device = 1};
-    return cuda_force_start(c, u, &targets, 0, 1, f);
+    return cuda_force_start(c, u, &targets, 0, 1, err);
 }

@@ -7,5 +7,5 @@
 /* See core/backend_device.h. */
 int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h, void *stream);
 int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h,
-                  struct device_turn *turn, struct fault *f);
-int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct fault *f);
+                  struct device_turn *turn, struct error *err);
+int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct error *err);

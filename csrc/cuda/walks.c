@@ -1,5 +1,6 @@
 /* walks.c - walks on a GPU. A call goes there in pieces, each on a stream of its own:
- * while the device sums some, threads of the host pack the next and hand over those before. */
+ * while the device sums some, threads of the host pack the next and write the results of those
+ * before. */
 #include <string.h>
 
 #include "cuda/arrays.h"
@@ -19,12 +20,12 @@ struct before {
     int64_t targets, entries, tiles;
 };
 
-/* Walks first to end - 1, in a flight. */
+/* Walks first to end - 1, in a pending request. */
 struct piece {
     struct cuda *c;
     struct walks *w;
     const struct before *before; /* [count + 1] */
-    struct cuda_flight *flight;
+    struct cuda_pending *pending;
     int stream;
     int64_t first, end;
 };
@@ -49,9 +50,9 @@ static struct before *count_up(const struct walks *w)
     return b;
 }
 
-static int no_memory(const struct walks *w, struct fault *f)
+static int no_memory(const struct walks *w, struct error *err)
 {
-    return error_set(f, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
+    return error_set(err, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
 }
 
 /* ---- the layout of a piece ------------------------------------------------------------------ */
@@ -86,13 +87,13 @@ static int64_t end_of_piece(const struct walks *w, const struct before *b, int64
     return end;
 }
 
-static int reserve(struct cuda *c, struct cuda_flight *flight, uint64_t in, uint64_t out,
-                   struct fault *f)
+static int reserve(struct cuda *c, struct cuda_pending *pending, uint64_t in, uint64_t out,
+                   struct error *err)
 {
-    int code = cuda_device_reserve(c, &flight->pinned_in, MEMORY_PINNED, in, f);
-    if (!code) code = cuda_device_reserve(c, &flight->device_in, MEMORY_DEVICE, in, f);
-    if (!code) code = cuda_device_reserve(c, &flight->pinned_out, MEMORY_PINNED, out, f);
-    if (!code) code = cuda_device_reserve(c, &flight->device_out, MEMORY_DEVICE, out, f);
+    int code = cuda_device_reserve(c, &pending->pinned_in, MEMORY_PINNED, in, err);
+    if (!code) code = cuda_device_reserve(c, &pending->device_in, MEMORY_DEVICE, in, err);
+    if (!code) code = cuda_device_reserve(c, &pending->pinned_out, MEMORY_PINNED, out, err);
+    if (!code) code = cuda_device_reserve(c, &pending->device_out, MEMORY_DEVICE, out, err);
     return code;
 }
 
@@ -101,7 +102,7 @@ static int reserve(struct cuda *c, struct cuda_flight *flight, uint64_t in, uint
 
 static void *place(const struct piece *p, uint64_t at)
 {
-    return (char *)cuda_pointer(&p->flight->pinned_in) + at;
+    return (char *)cuda_pointer(&p->pending->pinned_in) + at;
 }
 
 /* Groups of 64 targets are shared out evenly among as few tiles as there can be. */
@@ -166,7 +167,7 @@ static void give_walk(const struct piece *p, int64_t walk)
 {
     const struct before *b = p->before;
     const int64_t n = b[p->end].targets - b[p->first].targets;
-    const double *out = (const double *)cuda_pointer(&p->flight->pinned_out) +
+    const double *out = (const double *)cuda_pointer(&p->pending->pinned_out) +
                         (b[walk].targets - b[p->first].targets);
     for (int64_t i = 0; i < p->w->group[walk].ni; i++) {
         const double acc[3] = {out[i], out[n + i], out[2 * n + i]}, pot = out[3 * n + i];
@@ -192,38 +193,39 @@ static void give_walks(void *piece, int64_t first, int64_t end)
 /* ---- a piece -------------------------------------------------------------------------------- */
 
 /* Packs a piece and sends it off, unless a list of it has a number of no entry. */
-static int send(struct piece *p, struct fault *f)
+static int send(struct piece *p, struct error *err)
 {
     struct cuda *c = p->c;
     const struct driver *d = &c->device.driver;
     const struct layout l = layout_of(p->w, p->before, p->first, p->end);
-    const uint64_t in = p->flight->device_in.address, out = p->flight->device_out.address;
+    const uint64_t in = p->pending->device_in.address, out = p->pending->device_out.address;
     const size_t out_bytes = (size_t)l.targets * 4 * sizeof(double);
     void *stream = c->device.stream[p->stream];
     const int mode = c->mode;
     threads_each(p->w->threads, p->end - p->first, 1, pack_walks, p);
     if (!l.tiles || p->w->bad_number != NO_WALK) return 0;
-    struct cuda_walks_job job = {.targets = cuda_pointer(&p->flight->device_in),
+    struct cuda_walks_job job = {.targets = cuda_pointer(&p->pending->device_in),
                                  .tiles = (void *)(uintptr_t)(in + l.tile_at),
                                  .eps2 = p->w->eps2,
-                                 .out = cuda_pointer(&p->flight->device_out),
+                                 .out = cuda_pointer(&p->pending->device_out),
                                  .stride = l.targets};
     job.bodies =
         p->w->common_x ? cuda_pointer(&c->walk_bodies) : (void *)(uintptr_t)(in + l.entry_at);
     if (p->w->common_x) job.list = (void *)(uintptr_t)(in + l.entry_at);
-    int code = cuda_device_check(c, d->copy_in(in, place(p, 0), l.bytes, stream), "walks", f);
+    int code = cuda_device_check(c, d->copy_in(in, place(p, 0), l.bytes, stream), "walks", err);
     c->mode = p->w->precision;
-    if (!code) code = cuda_device_launch(c, p->stream, KERNEL_WALKS, l.tiles, 1, &job, f);
+    if (!code) code = cuda_device_launch(c, p->stream, KERNEL_WALKS, l.tiles, 1, &job, err);
     c->mode = mode; /* of a force call that may be in progress */
     if (code) return code;
     return cuda_device_check(
-        c, d->copy_out(cuda_pointer(&p->flight->pinned_out), out, out_bytes, stream), "walks", f);
+        c, d->copy_out(cuda_pointer(&p->pending->pinned_out), out, out_bytes, stream), "walks",
+        err);
 }
 
 /* Waits for a piece that was sent, and hands its results over. */
-static int take_back(struct piece *p, struct fault *f)
+static int take_back(struct piece *p, struct error *err)
 {
-    const int code = cuda_device_wait(p->c, p->stream, "walks", f);
+    const int code = cuda_device_wait(p->c, p->stream, "walks", err);
     if (!code && p->w->bad_number == NO_WALK)
         threads_each(p->w->threads, p->end - p->first, 1, give_walks, p);
     return code;
@@ -246,30 +248,30 @@ static void pack_run(void *bodies, int64_t first, int64_t end)
 }
 
 /* Sends them by all streams, which then wait for each other. */
-static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
+static int send_bodies(struct cuda *c, const struct walks *w, struct error *err)
 {
     const struct driver *d = &c->device.driver;
     const int64_t step = PIECE_BYTES / BODY_BYTES;
-    int code =
-        cuda_device_reserve(c, &c->walk_bodies, MEMORY_DEVICE, (uint64_t)w->common * BODY_BYTES, f);
+    int code = cuda_device_reserve(c, &c->walk_bodies, MEMORY_DEVICE,
+                                   (uint64_t)w->common * BODY_BYTES, err);
     int stream = 0;
     for (int64_t k = 0; k < w->common && !code; k += step, stream = (stream + 1) % WALK_PIECES) {
-        struct bodies b = {w, cuda_pointer(&c->flight[stream].pinned_in), k};
+        struct bodies b = {w, cuda_pointer(&c->pending[stream].pinned_in), k};
         const int64_t n = w->common - k < step ? w->common - k : step;
-        code = cuda_device_wait(c, stream, "walks", f);
+        code = cuda_device_wait(c, stream, "walks", err);
         if (code) return code;
         threads_each(w->threads, n, RUN, pack_run, &b);
         code = cuda_device_check(c,
                                  d->copy_in(c->walk_bodies.address + (uint64_t)k * BODY_BYTES, b.to,
                                             (size_t)n * BODY_BYTES, c->device.stream[stream]),
-                                 "walks", f);
+                                 "walks", err);
     }
     for (int a = 0; a < WALK_PIECES && !code; a++) {
-        code = cuda_device_check(c, d->record(c->device.event, c->device.stream[a]), "walks", f);
+        code = cuda_device_check(c, d->record(c->device.event, c->device.stream[a]), "walks", err);
         for (int b = 0; b < WALK_PIECES && !code; b++)
             if (a != b)
                 code = cuda_device_check(c, d->follow(c->device.stream[b], c->device.event, 0),
-                                         "walks", f);
+                                         "walks", err);
     }
     return code;
 }
@@ -278,7 +280,7 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct fault *f)
 
 /* Space for every piece of a call. */
 static int reserve_pieces(struct cuda *c, const struct walks *w, const struct before *b,
-                          struct fault *f)
+                          struct error *err)
 {
     uint64_t in = 0, out = 0;
     int code = 0;
@@ -290,73 +292,73 @@ static int reserve_pieces(struct cuda *c, const struct walks *w, const struct be
         out = results > out ? results : out;
     }
     if (w->common_x && in < PIECE_BYTES) in = PIECE_BYTES;
-    for (int k = 0; k < WALK_PIECES && !code; k++) code = reserve(c, &c->flight[k], in, out, f);
+    for (int k = 0; k < WALK_PIECES && !code; k++) code = reserve(c, &c->pending[k], in, out, err);
     return code;
 }
 
-static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b, struct fault *f)
+static int sum_in_pieces(struct cuda *c, struct walks *w, const struct before *b, struct error *err)
 {
     struct piece piece[WALK_PIECES] = {{0}};
     int64_t number = 0;
-    int code = reserve_pieces(c, w, b, f);
-    if (!code && w->common_x) code = send_bodies(c, w, f);
+    int code = reserve_pieces(c, w, b, err);
+    if (!code && w->common_x) code = send_bodies(c, w, err);
     for (int64_t first = 0; first < w->count && !code && w->bad_number == NO_WALK; number++) {
         struct piece *p = &piece[number % WALK_PIECES];
-        if (p->w) code = take_back(p, f);
+        if (p->w) code = take_back(p, err);
         const int stream = (int)(number % WALK_PIECES);
-        if (!code) code = cuda_device_wait(c, stream, "walks", f); /* its pinned memory is free */
+        if (!code) code = cuda_device_wait(c, stream, "walks", err); /* its pinned memory is free */
         if (code) break;
         *p = (struct piece){.c = c, .w = w, .before = b, .stream = stream, .first = first};
-        p->flight = &c->flight[stream];
+        p->pending = &c->pending[stream];
         p->end = first = end_of_piece(w, b, first);
-        code = send(p, f);
+        code = send(p, err);
     }
     for (int64_t k = number - WALK_PIECES; k < number && !code; k++)
-        if (k >= 0) code = take_back(&piece[k % WALK_PIECES], f);
+        if (k >= 0) code = take_back(&piece[k % WALK_PIECES], err);
     return code;
 }
 
-int cuda_walks_sum(struct cuda *c, struct walks *w, struct fault *f)
+int cuda_walks_sum(struct cuda *c, struct walks *w, struct error *err)
 {
     struct before *b = count_up(w);
-    if (!b) return no_memory(w, f);
+    if (!b) return no_memory(w, err);
     c->busy = DEVICE_STREAMS;
-    const int code = sum_in_pieces(c, w, b, f);
+    const int code = sum_in_pieces(c, w, b, err);
     memory_free(b);
     return code;
 }
 
-/* All walks as one piece, in the flight of a tag. */
+/* All walks as one piece, in the pending request of a tag. */
 static struct piece piece_of(struct cuda *c, int number, struct walks *w, const struct before *b)
 {
     return (struct piece){.c = c,
                           .w = w,
                           .before = b,
-                          .flight = &c->flight[WALK_PIECES + number],
+                          .pending = &c->pending[WALK_PIECES + number],
                           .stream = number % DEVICE_STREAMS,
                           .end = w->count};
 }
 
-int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct fault *f)
+int cuda_walks_start(struct cuda *c, int number, struct walks *w, struct error *err)
 {
     struct before *b = count_up(w);
-    if (!b) return no_memory(w, f);
+    if (!b) return no_memory(w, err);
     struct piece p = piece_of(c, number, w, b);
     const struct layout l = layout_of(w, b, 0, w->count);
     c->busy = DEVICE_STREAMS;
-    int code = cuda_device_wait(c, p.stream, "walks", f);
-    if (!code) code = reserve(c, p.flight, l.bytes, (uint64_t)l.targets * 32, f);
-    if (!code) code = send(&p, f);
+    int code = cuda_device_wait(c, p.stream, "walks", err);
+    if (!code) code = reserve(c, p.pending, l.bytes, (uint64_t)l.targets * 32, err);
+    if (!code) code = send(&p, err);
     memory_free(b);
     return code;
 }
 
-int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct fault *f)
+int cuda_walks_finish(struct cuda *c, int number, struct walks *w, struct error *err)
 {
     struct before *b = count_up(w);
-    if (!b) return no_memory(w, f);
+    if (!b) return no_memory(w, err);
     struct piece p = piece_of(c, number, w, b);
-    const int code = take_back(&p, f);
+    const int code = take_back(&p, err);
     memory_free(b);
     return code;
 }

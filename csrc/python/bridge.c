@@ -39,13 +39,13 @@ static const char FORKED[] = "a forked child cannot use the device";
 static const char FAILED[] = "Python failed; stderr may say why";
 
 /* A call into Python, which may be made on another thread. */
-struct errand {
-    int what, wanted_mode, count;
+struct request {
+    int what, requested_mode, count;
     struct device *device;
     const char *const *names;
     void **functions;
     uint64_t bytes, *address;
-    struct tree_errand *tree;
+    struct tree_request *tree;
     void *library;
     int64_t result;
 };
@@ -116,13 +116,13 @@ static int try_to_start(void *library)
 
 static void *perform(void *argument)
 {
-    struct errand *e = argument;
+    struct request *e = argument;
     (void)fesetenv(FE_DFL_ENV);
     depth++;
     switch (e->what) {
     case OPEN: e->result = python->open(e->count, e->device); break;
     case KERNELS:
-        e->result = python->kernels(e->device, e->wanted_mode, e->count, e->names, e->functions);
+        e->result = python->kernels(e->device, e->requested_mode, e->count, e->names, e->functions);
         break;
     case ALLOCATE: e->result = python->allocate(e->device, e->count, e->bytes, e->address); break;
     case RELEASE: e->result = python->release(e->device, *e->address); break;
@@ -135,7 +135,7 @@ static void *perform(void *argument)
 }
 
 /* On a thread with a stack of its own and all signals blocked, or here if there can be none. */
-static void perform_apart(struct errand *e)
+static void perform_apart(struct request *e)
 {
     pthread_t thread;
     if (python_driver_thread(&thread, perform, e))
@@ -144,7 +144,7 @@ static void perform_apart(struct errand *e)
         (void)pthread_join(thread, NULL);
 }
 
-static void run(struct errand *e, int apart)
+static void run(struct request *e, int apart)
 {
     fenv_t host;
     (void)fegetenv(&host);
@@ -155,7 +155,7 @@ static void run(struct errand *e, int apart)
     (void)fesetenv(&host);
 }
 
-static int64_t enter(struct errand *e)
+static int64_t enter(struct request *e)
 {
     e->device->text[0] = 0;
     if (atomic_load(&process) != (int)getpid()) {
@@ -174,39 +174,39 @@ static int64_t enter(struct errand *e)
 
 static int64_t open_device(int32_t choice, struct device *device)
 {
-    return enter(&(struct errand){.what = OPEN, .count = choice, .device = device});
+    return enter(&(struct request){.what = OPEN, .count = choice, .device = device});
 }
 
 static int64_t kernels(struct device *device, int32_t mode, int32_t count, const char *const *names,
                        void **functions)
 {
-    return enter(&(struct errand){.what = KERNELS,
-                                  .device = device,
-                                  .wanted_mode = mode,
-                                  .count = count,
-                                  .names = names,
-                                  .functions = functions});
+    return enter(&(struct request){.what = KERNELS,
+                                   .device = device,
+                                   .requested_mode = mode,
+                                   .count = count,
+                                   .names = names,
+                                   .functions = functions});
 }
 
 static int64_t allocate(struct device *device, int32_t kind, uint64_t bytes, uint64_t *address)
 {
-    return enter(&(struct errand){
+    return enter(&(struct request){
         .what = ALLOCATE, .device = device, .count = kind, .bytes = bytes, .address = address});
 }
 
 static int64_t release(struct device *device, uint64_t address)
 {
-    return enter(&(struct errand){.what = RELEASE, .device = device, .address = &address});
+    return enter(&(struct request){.what = RELEASE, .device = device, .address = &address});
 }
 
-static int64_t tree(struct device *device, struct tree_errand *errand)
+static int64_t tree(struct device *device, struct tree_request *request)
 {
-    return enter(&(struct errand){.what = TREE, .device = device, .tree = errand});
+    return enter(&(struct request){.what = TREE, .device = device, .tree = request});
 }
 
 static int64_t close_device(struct device *device, int32_t lost)
 {
-    return enter(&(struct errand){.what = CLOSE, .count = lost, .device = device});
+    return enter(&(struct request){.what = CLOSE, .count = lost, .device = device});
 }
 
 /* Remembers what comes of it. A host that is Python may call with the interpreter's lock held (an
@@ -219,8 +219,8 @@ static void start_once(void)
     void *state = hosted ? python_gil_release() : NULL;
     (void)pthread_mutex_lock(&mutex);
     if (!tried) {
-        struct errand start = {.what = START,
-                               .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
+        struct request start = {.what = START,
+                                .library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)};
         if (options_is_privileged()) {
             start.result = refuse(G6X_E_NO_DEVICE,
                                   "a set-uid program uses no GPU: Python and CuPy "
@@ -257,7 +257,7 @@ int python_bridge_runs(void) { return depth > 0; }
 
 static const struct bridge guarded = {open_device, kernels, allocate, release, tree, close_device};
 
-const struct bridge *python_bridge_start(int wanted, struct fault *f)
+const struct bridge *python_bridge_start(int requested, struct error *err)
 {
     const int entered = atomic_load(&process), fine = !entered || entered == (int)getpid();
     if (fine && !atomic_load(&tried)) start_once();
@@ -265,11 +265,11 @@ const struct bridge *python_bridge_start(int wanted, struct fault *f)
     if (fine && !failed) return &guarded;
     const int why = failed ? code : G6X_E_FORK;
     const char *words = failed ? text : FORKED;
-    if (wanted) {
-        (void)error_set(f, why, "%s", words);
-    } else { /* no fault, and nothing printed: the session goes on without */
-        f->code = why;
-        error_copy(words, f->text, ERROR_TEXT);
+    if (requested) {
+        (void)error_set(err, why, "%s", words);
+    } else { /* no error, and nothing printed: the session goes on without */
+        err->code = why;
+        error_copy(words, err->text, ERROR_TEXT);
     }
     return NULL;
 }

@@ -15,7 +15,7 @@ extern "Python" {
     int64_t grape6_kernels(struct device *, int32_t, int32_t, const char *const *, void **);
     int64_t grape6_allocate(struct device *, int32_t, uint64_t, uint64_t *);
     int64_t grape6_release(struct device *, uint64_t);
-    int64_t grape6_tree(struct device *, struct tree_errand *);
+    int64_t grape6_tree(struct device *, struct tree_request *);
     int64_t grape6_close(struct device *, int32_t);
 }
 """
@@ -23,7 +23,7 @@ extern "Python" {
 
 def declarations(header):
     """The structures of a header of csrc, without what belongs to the core alone."""
-    text = (CSRC / header).read_text(encoding="ascii").split("\nstruct fault;")[0]
+    text = (CSRC / header).read_text(encoding="ascii").split("\nstruct error;")[0]
     text = re.sub(r"/\*.*?\*/|^#.*?$", " ", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"\btypedef[^;]*;|enum \{ EMBED_BUILD[^;]*;", "", text)
 

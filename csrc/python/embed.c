@@ -16,7 +16,7 @@ static int64_t grape6_kernels(struct device *device, int32_t mode, int32_t count
 static int64_t grape6_allocate(struct device *device, int32_t kind, uint64_t bytes,
                                uint64_t *address);
 static int64_t grape6_release(struct device *device, uint64_t address);
-static int64_t grape6_tree(struct device *device, struct tree_errand *errand);
+static int64_t grape6_tree(struct device *device, struct tree_request *request);
 static int64_t grape6_close(struct device *device, int32_t lost);
 
 static const struct bridge functions = {grape6_open,    grape6_kernels, grape6_allocate,

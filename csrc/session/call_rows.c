@@ -53,7 +53,7 @@ int session_call_rows_collect(struct session *s, unsigned want, int count)
     struct force_call *c = &s->call;
     struct results *r = &c->results;
     const int first = c->first;
-    const int code = s->backend->collect(s->state, want, first + count, r, &s->fault);
+    const int code = s->backend->collect(s->state, want, first + count, r, &s->error);
     if (code || !first) return code;
     for (int k = 0; k < NSUM; k++) r->sum[k] += first;
     r->nearest += first;

@@ -38,14 +38,15 @@ static int local_rank(void)
 }
 
 /* Ranks of MPI take a device each; else a session takes all that are named, or one. */
-static int open_gpu(struct session *s, const struct backend *backend, void **state, struct fault *f)
+static int open_gpu(struct session *s, const struct backend *backend, void **state,
+                    struct error *err)
 {
     const char *named = options_process()->devices;
     const int rank = local_rank(), first = !atomic_load(&gpu_is_open);
     const int64_t began = clock_nanoseconds();
     s->options.all_devices = rank < 0 && (strchr(named, ',') || !strcmp(named, "all"));
     const int number = rank < 0 ? (int)(s->id & 0xffffff) : rank;
-    const int code = backend->open(&s->options, number, state, f);
+    const int code = backend->open(&s->options, number, state, err);
     const int64_t start = clock_nanoseconds() - began;
     struct fpenv host;
     if (code) return code;
@@ -61,7 +62,7 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
 static int try_gpu(struct session *s, const struct backend *backend, void **state)
 {
     static struct error_last printed = {.busy = ATOMIC_FLAG_INIT};
-    struct fault quiet = {.quiet = 1};
+    struct error quiet = {.quiet = 1};
     if (!open_gpu(s, backend, state, &quiet)) return 1;
     if (error_is_news(&printed, quiet.text)) error_info("no GPU is used: %.200s", quiet.text);
     return 0;
@@ -71,19 +72,20 @@ static int try_gpu(struct session *s, const struct backend *backend, void **stat
 static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_backend};
 static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
 
-int session_choice_open(struct session *s, struct fault *f)
+int session_choice_open(struct session *s, struct error *err)
 {
-    const int wanted = s->options.backend;
-    const struct backend *const *kind = wanted >= BACKEND_TREE ? TREE : DIRECT;
+    const int requested = s->options.backend;
+    const struct backend *const *kind = requested >= BACKEND_TREE ? TREE : DIRECT;
     s->rows = 0;
-    s->undecided = wanted == BACKEND_AUTO && python_bridge_may_find_gpu();
+    s->undecided = requested == BACKEND_AUTO && python_bridge_may_find_gpu();
     s->backend = kind[1];
-    if (wanted == BACKEND_CUDA || wanted == BACKEND_CUDA_TREE)
-        return open_gpu(s, s->backend, &s->state, f);
-    const int now_or_never = wanted == BACKEND_TREE || (wanted == BACKEND_AUTO && !s->undecided);
+    if (requested == BACKEND_CUDA || requested == BACKEND_CUDA_TREE)
+        return open_gpu(s, s->backend, &s->state, err);
+    const int now_or_never =
+        requested == BACKEND_TREE || (requested == BACKEND_AUTO && !s->undecided);
     if (now_or_never && try_gpu(s, s->backend, &s->state)) return 0;
     s->backend = kind[0];
-    return s->backend->open(&s->options, 0, &s->state, f);
+    return s->backend->open(&s->options, 0, &s->state, err);
 }
 
 /* ---- costs of a run ---------------------------------------------------------------------- */

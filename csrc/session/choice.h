@@ -6,7 +6,7 @@
 #include "session/session.h"
 
 /* Opens the backend that the session's options name; for `auto` the choice may be left open. */
-int session_choice_open(struct session *s, struct fault *f);
+int session_choice_open(struct session *s, struct error *err);
 /* The first force call has ni i particles, which feel nj j particles each; a run has n particles.
  */
 void session_choice_make(struct session *s, int64_t ni, int64_t nj, int64_t n);

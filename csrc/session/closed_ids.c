@@ -29,13 +29,13 @@ int session_closed_ids_reserve(int64_t ids)
 {
     uint64_t *const old = table;
     const int64_t old_places = places;
-    int64_t wanted = 64;
-    while (wanted < 2 * ids) wanted *= 2;
-    if (wanted <= places) return 0;
-    uint64_t *more = memory_zeroed((size_t)wanted * sizeof *more);
+    int64_t requested = 64;
+    while (requested < 2 * ids) requested *= 2;
+    if (requested <= places) return 0;
+    uint64_t *more = memory_zeroed((size_t)requested * sizeof *more);
     if (!more) return G6X_E_MEMORY;
     table = more;
-    places = wanted;
+    places = requested;
     for (int64_t k = 0; k < old_places; k++)
         if (old[k]) *place_of(old[k]) = old[k];
     memory_free(old);

@@ -132,7 +132,7 @@ struct trial {
     void *state;
     struct options options;
     struct jmemory j;
-    struct fault fault;
+    struct error error;
     double time;
     int32_t index[TARGETS];
     double x[TARGETS][3], v[TARGETS][3], eps2[TARGETS];
@@ -143,7 +143,7 @@ static struct trial *begin(const struct backend *backend, const struct options *
 {
     struct trial *t = calloc(1, sizeof *t);
     if (!t) return NULL;
-    *t = (struct trial){.backend = backend, .options = *o, .fault.quiet = 1};
+    *t = (struct trial){.backend = backend, .options = *o, .error.quiet = 1};
     for (int i = 0; i < bodies; i++) {
         const int plane = i / 4096;
         const double x[3] = {0.01 * (i % 64), 0.01 * (i / 64 % 64), 0.01 * plane},
@@ -151,7 +151,7 @@ static struct trial *begin(const struct backend *backend, const struct options *
         (void)jmemory_set(&t->j, i, i, 0.0, 1e-4, NULL, NULL, NULL, v, x);
         if (i < TARGETS) memcpy(t->x[i], x, sizeof x), t->index[i] = i, t->eps2[i] = 1e-6;
     }
-    if (t->j.capacity >= bodies && !backend->open(&t->options, number, &t->state, &t->fault))
+    if (t->j.capacity >= bodies && !backend->open(&t->options, number, &t->state, &t->error))
         return t;
     jmemory_free(&t->j);
     free(t);
@@ -180,10 +180,10 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
         t->time += moves ? 0x1p-20 : 0.0;
         jmemory_settle(&t->j, nj);
         const struct upload upload = {&t->j, nj, t->time, jmemory_scale(&t->j), &t->options};
-        int code = t->backend->reserve(t->state, t->j.capacity, &t->fault);
-        if (!code) code = t->backend->set_j(t->state, &upload, &t->fault);
-        if (!code) code = t->backend->submit(t->state, &targets, &t->fault);
-        if (!code) code = t->backend->collect(t->state, WANT_JERK, ni, &results, &t->fault);
+        int code = t->backend->reserve(t->state, t->j.capacity, &t->error);
+        if (!code) code = t->backend->set_j(t->state, &upload, &t->error);
+        if (!code) code = t->backend->submit(t->state, &targets, &t->error);
+        if (!code) code = t->backend->collect(t->state, WANT_JERK, ni, &results, &t->error);
         if (code) return 0.0;
         const double seconds = clock_seconds() - start;
         if (!take || seconds < least) least = seconds;

@@ -39,7 +39,7 @@ void session_force_free(struct session *s)
 int session_force_reserve(struct session *s, int ni)
 {
     if (!session_call_rows_reserve(s, ni)) return 0;
-    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
+    return error_set(&s->error, G6X_E_MEMORY, "out of memory for the forces on %d particles", ni);
 }
 
 /* ---- firsthalf ------------------------------------------------------------------ */
@@ -77,7 +77,7 @@ static void copy_targets(void *arrays, int first, int count)
 int session_force_check_softening(struct session *s, int i, double eps2)
 {
     if (!is_negative(eps2) && is_finite(eps2)) return 0;
-    return error_set(&s->fault, G6X_E_ARGUMENT, "eps2 of i particle %d is negative, NaN or Inf", i);
+    return error_set(&s->error, G6X_E_ARGUMENT, "eps2 of i particle %d is negative, NaN or Inf", i);
 }
 
 static int copy_softening(struct session *s, const double *eps2, int each)
@@ -105,11 +105,11 @@ int session_force_bad_particle(struct session *s, int64_t bad, int index, int lo
                                const char *or_what)
 {
     if (lost)
-        return error_set(&s->fault, G6X_E_MEMORY,
+        return error_set(&s->error, G6X_E_MEMORY,
                          "the j particle for address %lld was refused, the host being out of "
                          "memory; send it again",
                          (long long)bad);
-    return error_set(&s->fault, G6X_E_J_NAN,
+    return error_set(&s->error, G6X_E_J_NAN,
                      "j particle at address %lld (index %d) has a NaN or Inf%s; send it again",
                      (long long)bad, index, or_what);
 }
@@ -117,11 +117,11 @@ int session_force_bad_particle(struct session *s, int64_t bad, int index, int lo
 int session_force_check(struct session *s, int nj, int ni, int lacks)
 {
     if (nj < 0 || ni < 0)
-        return error_set(&s->fault, G6X_E_ARGUMENT,
+        return error_set(&s->error, G6X_E_ARGUMENT,
                          "force call with a negative number: nj = %d, ni = %d", nj, ni);
-    if (ni && lacks) return error_set(&s->fault, G6X_E_NULL, "force call: null pointer");
+    if (ni && lacks) return error_set(&s->error, G6X_E_NULL, "force call: null pointer");
     if (s->time_bad)
-        return error_set(&s->fault, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
+        return error_set(&s->error, G6X_E_ARGUMENT, "g6_set_ti: the time is NaN or Inf");
     return session_force_check_particles(s, nj, "");
 }
 
@@ -159,14 +159,14 @@ int session_force_upload(struct session *s, int nj)
     options.snap = c->snap;
     options.isa = c->isa;
     const struct upload upload = {&s->j, nj, c->time, c->scale, &options};
-    const int code = s->backend->reserve(s->state, s->j.capacity, &s->fault);
-    return code ? code : s->backend->set_j(s->state, &upload, &s->fault);
+    const int code = s->backend->reserve(s->state, s->j.capacity, &s->error);
+    return code ? code : s->backend->set_j(s->state, &upload, &s->error);
 }
 
 int session_force_start(struct session *s, int nj, const struct targets *targets)
 {
     const int code = session_force_upload(s, nj);
-    return code ? code : s->backend->submit(s->state, targets, &s->fault);
+    return code ? code : s->backend->submit(s->state, targets, &s->error);
 }
 
 /* `from` is NULL if the i particles were copied before: then time and options are those of the
@@ -174,7 +174,7 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
 static int begin(struct session *s, int nj, struct i_arrays *from, int each)
 {
     struct force_call *c = &s->call;
-    if (MISTAKE(nj_ignored)) nj = (int)s->j.capacity;
+    if (MUTANT(nj_ignored)) nj = (int)s->j.capacity;
     if (from)
         session_force_freeze(s, nj);
     else
@@ -195,10 +195,10 @@ int session_force_fall_back(struct session *s, int code)
 {
     const int of_device = code == G6X_E_DEVICE_MEMORY || code == G6X_E_DEVICE_LOST ||
                           code == G6X_E_RUNTIME || code == G6X_E_PYTHON || code == G6X_E_FORK;
-    const int wanted = s->options.backend;
-    const struct backend *cpu = wanted == BACKEND_TREE ? &tree_backend_cpu : &cpu_direct_backend;
+    const int requested = s->options.backend;
+    const struct backend *cpu = requested == BACKEND_TREE ? &tree_backend_cpu : &cpu_direct_backend;
     char name[SESSION_NAME];
-    if (!of_device || (wanted != BACKEND_AUTO && wanted != BACKEND_TREE) || s->backend == cpu)
+    if (!of_device || (requested != BACKEND_AUTO && requested != BACKEND_TREE) || s->backend == cpu)
         return code;
     error_info("%s goes on with the CPU", session_name(s->id, name));
     s->backend->close(s->state);
@@ -207,7 +207,7 @@ int session_force_fall_back(struct session *s, int code)
     s->call.lists.count = 0;
     s->call.distances = 0;
     jmemory_stale_all(&s->j);
-    return s->backend->open(&s->options, 0, &s->state, &s->fault);
+    return s->backend->open(&s->options, 0, &s->state, &s->error);
 }
 
 static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, const double *eps2,
@@ -235,7 +235,7 @@ static int first_half(struct session *s, int nj, int ni, struct i_arrays *from, 
     const int bad = atomic_load(&from->first_bad);
     if (!code && bad != INT_MAX) {
         c->invalid_rows = 1;
-        (void)error_set(&s->fault, G6X_E_I_NAN,
+        (void)error_set(&s->error, G6X_E_I_NAN,
                         "NaN or Inf in i particle %d (index %d); its force is NaN", bad,
                         from->index[bad]);
     }
@@ -259,7 +259,7 @@ int session_force_first_plain(struct session *s, int nj, int ni, const int *inde
 
 /* ---- lasthalf ------------------------------------------------------------------- */
 
-struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincidences)
+struct direct_job session_force_job(struct session *s, _Atomic int64_t *zero_distances)
 {
     const struct force_call *c = &s->call;
     jmemory_commit(&s->j);
@@ -275,15 +275,15 @@ struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincide
         .x = (const double (*)[3])c->x,
         .v = (const double (*)[3])c->v,
         .eps2 = c->eps2,
-        .coincidences = coincidences,
+        .zero_distances = zero_distances,
     };
 }
 
 int session_force_verify(struct session *s, unsigned want)
 {
-    _Atomic int64_t coincidences = 0;
+    _Atomic int64_t zero_distances = 0;
     if (!(s->options.verify > 0.0)) return 0;
-    const struct direct_job job = session_force_job(s, &coincidences);
+    const struct direct_job job = session_force_job(s, &zero_distances);
     return session_verify_rows(s, &job, want);
 }
 
@@ -307,16 +307,16 @@ int session_force_resume(struct session *s, int code)
     if (c->outdated || session_force_fall_back(s, code)) return code;
     code = begin(s, c->nj, NULL, 0);
     if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST));
-    (void)s->backend->coincidences(s->state); /* they were told before */
+    (void)s->backend->zero_distances(s->state); /* they were told before */
     return code;
 }
 
-void session_force_warn(struct session *s, int64_t coincidences)
+void session_force_warn(struct session *s, int64_t zero_distances)
 {
-    error_warn(&s->fault,
+    error_warn(&s->error,
                "%lld pairs of different particles at one place with eps = 0 were "
                "left out",
-               (long long)coincidences);
+               (long long)zero_distances);
 }
 
 int session_force_complete(struct session *s, unsigned want)
@@ -327,7 +327,7 @@ int session_force_complete(struct session *s, unsigned want)
     if (c->jerk) want |= WANT_JERK;
     if (c->done && (c->done & want) == want) return 0;
     if (c->done && c->outdated)
-        return error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+        return error_set(&s->error, G6X_E_NO_FIRSTHALF,
                          "lasthalf: j particles were written since the last one; call firsthalf "
                          "again for the nearest neighbours");
     fpenv_enter(&host);
@@ -336,12 +336,12 @@ int session_force_complete(struct session *s, unsigned want)
         code = begin(s, c->nj, NULL, 0);
         if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     }
-    const int64_t coincidences = s->backend->coincidences(s->state);
+    const int64_t zero_distances = s->backend->zero_distances(s->state);
     spoil(c);
     if (!code && want & WANT_DISTANCE) find_distances(s);
     if (!code) verified = session_force_verify(s, want);
     fpenv_leave(&host);
-    if (coincidences && !c->done) session_force_warn(s, coincidences);
+    if (zero_distances && !c->done) session_force_warn(s, zero_distances);
     c->done = DONE_SUMS | want;
     if (code || verified) c->code = code ? code : verified;
     return c->code;
@@ -361,14 +361,14 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
     struct force_call *c = &s->call;
     int code = 0, rows = ni;
     if (!c->made) {
-        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "lasthalf without firsthalf");
+        code = error_set(&s->error, G6X_E_NO_FIRSTHALF, "lasthalf without firsthalf");
     } else if (ni != c->ni || nj != c->nj) {
         if (c->ni < rows) rows = c->ni;
-        code = error_set(&s->fault, G6X_E_MISMATCH,
+        code = error_set(&s->error, G6X_E_MISMATCH,
                          "lasthalf with nj = %d, ni = %d after firsthalf with nj = %d, ni = %d", nj,
                          ni, c->nj, c->ni);
     } else if (ni && (!acc || (!jerk && (c->jerk || s->id <= SESSION_NONE)) || !pot)) {
-        code = error_set(&s->fault, G6X_E_NULL, "force call: null pointer for acc, jerk or pot");
+        code = error_set(&s->error, G6X_E_NULL, "force call: null pointer for acc, jerk or pot");
     } else if (c->code) {
         code = c->code;
     }
@@ -380,11 +380,11 @@ int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], doub
         const struct backend *backend = s->backend;
         const struct direct_job job =
             distance ? session_force_job(s, NULL) : (struct direct_job){.ni = 0};
-        int handed = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
+        int written = session_output_early(s, &o, want | (c->jerk ? WANT_JERK : 0), &job);
         code = session_force_complete(s, want);
-        if (s->backend != backend) handed = 0;
+        if (s->backend != backend) written = 0;
         if (!code) {
-            session_output_rows(s, &o, handed, c->ni);
+            session_output_rows(s, &o, written, c->ni);
             code = session_output_verdict(s, &o);
             rows = 0;
         }

@@ -1,5 +1,5 @@
 /* force.h - the force call of a session: firsthalf, lasthalf and lists. All
- * take a locked session and return 0 or a fault code. */
+ * take a locked session and return 0 or a error code. */
 #pragma once
 
 #include "session/output.h"
@@ -12,7 +12,7 @@ int session_force_first(struct session *s, int nj, int ni, const int *index, con
 /* The same without radii of neighbour spheres: nobody has neighbours. */
 int session_force_first_plain(struct session *s, int nj, int ni, const int *index,
                               const double (*x)[3], const double (*v)[3], double eps2);
-/* Hands the results over; nearest and distance may be NULL, and jerk if none is computed. */
+/* Writes the results; nearest and distance may be NULL, and jerk if none is computed. */
 int session_force_last(struct session *s, int nj, int ni, double (*acc)[3], double (*jerk)[3],
                        double *pot, int *nearest, float *distance);
 /* To be called before a j particle is written: results that were not fetched yet are
@@ -30,7 +30,7 @@ void session_force_no_lists(int ni, long long start[]);
 
 /* Counts that are not negative, no null pointer (`lacks`), a time, no NaN among the j particles. */
 int session_force_check(struct session *s, int nj, int ni, int lacks);
-/* 0, or the fault of the first j particle below nj that is bad or lost; what else it may lack. */
+/* 0, or the error of the first j particle below nj that is bad or lost; what else it may lack. */
 int session_force_check_particles(struct session *s, int nj, const char *or_what);
 /* The error of one: bad, or lost. */
 int session_force_bad_particle(struct session *s, int64_t address, int index, int lost,
@@ -46,19 +46,19 @@ void session_force_freeze(struct session *s, int nj);
 int session_force_upload(struct session *s, int nj);
 /* and starts the sum. */
 int session_force_start(struct session *s, int nj, const struct targets *targets);
-/* After a fault of the backend: on to the CPU, if the choice was the library's. The j memory is
+/* After a error of the backend: on to the CPU, if the choice was the library's. The j memory is
  * all there; 0 if the call can be made again. */
 int session_force_fall_back(struct session *s, int code);
 /* Warns of pairs at one place. */
-void session_force_warn(struct session *s, int64_t coincidences);
+void session_force_warn(struct session *s, int64_t zero_distances);
 
-/* After a fault of the backend when the sums were complete: does them again on the CPU, if it may;
+/* After a error of the backend when the sums were complete: does them again on the CPU, if it may;
  * then 0. */
 int session_force_resume(struct session *s, int code);
-/* Sees to it that the sums are there, and what else is wanted (WANT_*). */
+/* Sees to it that the sums are there, and what else is requested (WANT_*). */
 int session_force_complete(struct session *s, unsigned want);
 /* The current call for the functions of exact.h. */
-struct direct_job session_force_job(struct session *s, _Atomic int64_t *coincidences);
+struct direct_job session_force_job(struct session *s, _Atomic int64_t *zero_distances);
 /* Checks rows of a call that was just computed, as GRAPE6_VERIFY asks. 0 or G6X_E_VERIFY. */
 int session_force_verify(struct session *s, unsigned want);
 

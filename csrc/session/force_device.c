@@ -14,7 +14,7 @@ int session_force_device_number(const struct session *s)
 
 int session_force_device_missing(struct session *s, const char *call)
 {
-    return error_set(&s->fault, G6X_E_NO_DEVICE,
+    return error_set(&s->error, G6X_E_NO_DEVICE,
                      "%s: this cluster computes on the CPU, which has no device's arrays", call);
 }
 
@@ -24,11 +24,11 @@ static int check(struct session *s, int nj, const struct targets *t, const struc
 {
     int code = session_force_check(s, nj, t->ni, !t->index || !t->x || !t->v);
     if (!code && t->ni && (!to->acc || !to->jerk || !to->pot))
-        code = error_set(&s->fault, G6X_E_NULL, "g6x_forces_device: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "g6x_forces_device: null pointer");
     return code ? code : session_force_check_softening(s, 0, t->eps2[0]);
 }
 
-static unsigned wanted(const struct force_call *c, const struct device_forces *to)
+static unsigned requested(const struct force_call *c, const struct device_forces *to)
 {
     return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
 }
@@ -38,12 +38,12 @@ static int complete_on_host(struct session *s, const struct device_forces *to)
 {
     struct force_call *c = &s->call;
     const struct fetched_targets host = {c->index, c->x, c->v, c->eps2, c->h2, c->invalid};
-    const unsigned want = wanted(c, to);
-    int code = s->backend->arrays->fetch(s->state, &host, &s->fault);
-    if (!code) code = s->backend->collect(s->state, want, c->ni, &c->results, &s->fault);
+    const unsigned want = requested(c, to);
+    int code = s->backend->arrays->fetch(s->state, &host, &s->error);
+    if (!code) code = s->backend->collect(s->state, want, c->ni, &c->results, &s->error);
     if (code) return code;
-    const int64_t coincidences = s->backend->coincidences(s->state);
-    if (coincidences) session_force_warn(s, coincidences);
+    const int64_t zero_distances = s->backend->zero_distances(s->state);
+    if (zero_distances) session_force_warn(s, zero_distances);
     c->done = DONE_SUMS | want;
     return session_force_verify(s, want);
 }
@@ -53,26 +53,26 @@ static int compute(struct session *s, int nj, const struct targets *t,
 {
     const struct device_arrays *arrays = s->backend->arrays;
     struct targets targets = *t;
-    targets.want = wanted(&s->call, to);
+    targets.want = requested(&s->call, to);
     int code = session_force_start(s, nj, &targets);
-    if (!code) code = arrays->hand_over(s->state, to, found, &s->fault);
-    const int64_t coincidences = code || found->left ? 0 : s->backend->coincidences(s->state);
-    if (coincidences) session_force_warn(s, coincidences);
+    if (!code) code = arrays->write_outputs(s->state, to, found, &s->error);
+    const int64_t zero_distances = code || found->left ? 0 : s->backend->zero_distances(s->state);
+    if (zero_distances) session_force_warn(s, zero_distances);
     if (code || (!found->left && !t->h2 && !(s->options.verify > 0.0))) return code;
     code = session_force_reserve(s, t->ni);
     if (!code) code = complete_on_host(s, to);
-    return code || !found->left ? code : arrays->hand_over(s->state, to, found, &s->fault);
+    return code || !found->left ? code : arrays->write_outputs(s->state, to, found, &s->error);
 }
 
 /* As force.c says it of its calls. */
 static int verdict(struct session *s, const struct device_found *found)
 {
     if (found->out_of_range.row >= 0)
-        return error_set(&s->fault, G6X_E_RANGE,
+        return error_set(&s->error, G6X_E_RANGE,
                          "the force on particle %d (index %d) does not fit a double",
                          found->out_of_range.row, found->out_of_range.index);
     if (found->invalid.row >= 0)
-        return error_set(&s->fault, G6X_E_I_NAN,
+        return error_set(&s->error, G6X_E_I_NAN,
                          "NaN or Inf in i particle %d (index %d); its force is NaN",
                          found->invalid.row, found->invalid.index);
     return 0;
@@ -96,7 +96,7 @@ static int reserve_on_host(struct session *s, int ni, struct on_host *h)
         s->on_host = memory_zeroed(bytes);
         s->on_host_capacity = s->on_host ? bytes : 0;
     }
-    if (!s->on_host) return error_set(&s->fault, G6X_E_MEMORY, "g6x_forces_device: out of memory");
+    if (!s->on_host) return error_set(&s->error, G6X_E_MEMORY, "g6x_forces_device: out of memory");
     double *buffer = (double *)(void *)s->on_host;
     int32_t *ints = (int32_t *)(void *)(buffer + 14 * n);
     *h = (struct on_host){(double (*)[3])(void *)buffer,
@@ -111,15 +111,15 @@ static int reserve_on_host(struct session *s, int ni, struct on_host *h)
     return 0;
 }
 
-/* Arrays to the host, or back; NULL for one that is not wanted. */
+/* Arrays to the host, or back; NULL for one that is not requested. */
 static int fetch(struct session *s, void *to, const void *from, size_t bytes, void *stream)
 {
-    return from ? s->backend->arrays->to_host(s->state, to, from, bytes, stream, &s->fault) : 0;
+    return from ? s->backend->arrays->to_host(s->state, to, from, bytes, stream, &s->error) : 0;
 }
 
 static int put(struct session *s, void *to, const void *from, size_t bytes)
 {
-    return to ? s->backend->arrays->from_host(s->state, to, from, bytes, &s->fault) : 0;
+    return to ? s->backend->arrays->from_host(s->state, to, from, bytes, &s->error) : 0;
 }
 
 static int fetch_targets(struct session *s, const struct targets *t, const struct on_host *h)
@@ -164,7 +164,7 @@ static int shared(struct session *s, int nj, const struct targets *t,
     if (!code || code == G6X_E_I_NAN) code = last;
     s->call.made = t->h2 != NULL;
     if (!s->backend->arrays)
-        return error_set(&s->fault, G6X_E_DEVICE_LOST,
+        return error_set(&s->error, G6X_E_DEVICE_LOST,
                          "g6x_forces_device: the device has failed, which was to have the forces");
     const int there = put_forces(s, to, &h);
     if (there) (void)session_force_fall_back(s, there);
@@ -210,14 +210,14 @@ int session_force_device_receive(struct session *s, const struct device_particle
     const struct device_arrays *arrays = s->backend->arrays;
     struct fpenv host;
     if (from->n < 0)
-        return error_set(&s->fault, G6X_E_ARGUMENT, "%s: n = %d is negative", call, from->n);
+        return error_set(&s->error, G6X_E_ARGUMENT, "%s: n = %d is negative", call, from->n);
     if (from->n && (!from->mass || !from->x))
-        return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (!arrays) return session_force_device_missing(s, call);
     session_force_before_write(s);
     if (!from->n) return 0;
     fpenv_enter(&host);
-    const int code = arrays->receive(s->state, &s->j, from, &s->fault);
+    const int code = arrays->receive(s->state, &s->j, from, &s->error);
     if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     return code;
@@ -231,16 +231,16 @@ int session_force_device_predicted(struct session *s, int nj, double (*x)[3], do
     const struct device_arrays *arrays = s->backend->arrays;
     struct fpenv host;
     if (nj < 0 || s->time_bad)
-        return error_set(&s->fault, G6X_E_ARGUMENT,
+        return error_set(&s->error, G6X_E_ARGUMENT,
                          "%s: nj = %d is negative, or the time NaN or Inf", call, nj);
-    if (nj && (!x || !v)) return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    if (nj && (!x || !v)) return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (!arrays) return session_force_device_missing(s, call);
     s->call.made = 0;
     if (!nj) return 0;
     fpenv_enter(&host);
     session_force_freeze(s, nj);
     int code = session_force_upload(s, nj);
-    if (!code) code = arrays->predicted(s->state, nj, x, v, stream, &s->fault);
+    if (!code) code = arrays->predicted(s->state, nj, x, v, stream, &s->error);
     if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     return code;

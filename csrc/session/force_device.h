@@ -1,5 +1,5 @@
 /* force_device.h - callers' arrays in the memory of the session's device. All take a locked session
- * and return 0 or a fault code; on the CPU, which has no such memory, G6X_E_NO_DEVICE. */
+ * and return 0 or a error code; on the CPU, which has no such memory, G6X_E_NO_DEVICE. */
 #pragma once
 
 #include "core/backend_device.h"
@@ -7,7 +7,7 @@
 
 /* CUDA's number of the session's device, -1 if it is the CPU. */
 int session_force_device_number(const struct session *s);
-/* The fault of a call for which the session has no device. */
+/* The error of a call for which the session has no device. */
 int session_force_device_missing(struct session *s, const char *call);
 /* A whole force call; targets as with on_device. Lists can be read, and it is as any other call
  * afterwards, if there is an h2. */

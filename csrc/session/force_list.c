@@ -33,14 +33,14 @@ static struct list list_of(const struct session *s, int pipe)
     const int64_t *start = &c->lists.start[pipe - c->lists_first], n = start[1] - start[0];
     const int32_t *index = c->lists.index + start[0], own = c->index[pipe];
     struct list l = {index, index + n, n, 0};
-    if (c->invalid[pipe] || MISTAKE(lists_empty)) {
+    if (c->invalid[pipe] || MUTANT(lists_empty)) {
         l.lows = 0;
     } else if (!s->options.neighbour_self) {
         l.lows = below(index, n, own);
         l.high = index + below(index, n, (int64_t)own + 1);
         l.highs = index + n - l.high;
     }
-    if (MISTAKE(lists_truncated)) {
+    if (MUTANT(lists_truncated)) {
         l.lows = l.lows < 256 ? l.lows : 256;
         l.highs = l.highs < 256 - l.lows ? l.highs : 256 - l.lows;
     }
@@ -62,7 +62,7 @@ static int find(struct session *s, int pipe)
     c->lists_first = pipe;
     c->lists.count = 0;
     return s->backend->neighbours(s->state, c->first + pipe, c->ni - pipe, c->h2 + pipe, &c->lists,
-                                  &s->fault);
+                                  &s->error);
 }
 
 static int has(const struct force_call *c, int pipe)
@@ -91,12 +91,12 @@ int session_force_list(struct session *s, int pipe, int maxlength, int *length, 
 {
     const struct force_call *c = &s->call;
     if (!length || (!list && maxlength > 0))
-        return error_set(&s->fault, G6X_E_NULL, "g6_get_neighbour_list: null pointer");
+        return error_set(&s->error, G6X_E_NULL, "g6_get_neighbour_list: null pointer");
     *length = 0;
     if (!c->made)
-        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour list without a force call");
+        return error_set(&s->error, G6X_E_NO_FIRSTHALF, "neighbour list without a force call");
     if (pipe < 0 || pipe >= c->ni)
-        return error_set(&s->fault, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
+        return error_set(&s->error, G6X_E_PIPE, "neighbour list of pipe %d of %d", pipe, c->ni);
     if (c->code) return c->code;
     if (c->invalid[pipe]) return G6X_E_I_NAN;
     const int code = fetch(s, pipe);
@@ -157,12 +157,12 @@ int session_force_lists(struct session *s, int ni, long long capacity, long long
     const struct force_call *c = &s->call;
     int code = 0, pipe = 0, rows = ni; /* if ni is wrong: those that both have */
     if (!start || (!list && capacity > 0)) {
-        code = error_set(&s->fault, G6X_E_NULL, "g6x_get_neighbour_lists: null pointer");
+        code = error_set(&s->error, G6X_E_NULL, "g6x_get_neighbour_lists: null pointer");
     } else if (!c->made) {
-        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF, "neighbour lists without a force call");
+        code = error_set(&s->error, G6X_E_NO_FIRSTHALF, "neighbour lists without a force call");
     } else if (ni != c->ni) {
         rows = ni < c->ni ? ni : c->ni;
-        code = error_set(&s->fault, G6X_E_MISMATCH,
+        code = error_set(&s->error, G6X_E_MISMATCH,
                          "neighbour lists of %d i particles after a force call with %d", ni, c->ni);
     } else {
         code = c->code;

@@ -22,9 +22,9 @@ void session_grape5_free(struct grape5 *g)
 int session_grape5_bad_write(struct session *s, int code, int64_t address, int64_t slots)
 {
     if (code == G6X_E_J_NAN)
-        return error_set(&s->fault, code, "g5_set_xmj: NaN or Inf in the particle at address %lld",
+        return error_set(&s->error, code, "g5_set_xmj: NaN or Inf in the particle at address %lld",
                          (long long)address);
-    return error_set(&s->fault, code,
+    return error_set(&s->error, code,
                      "g5_set_xmj: out of memory for address %lld; %lld slots are in use",
                      (long long)address, (long long)slots);
 }
@@ -62,14 +62,14 @@ int session_grape5_run(struct session *s, const double *eps2, int each)
     if (!code) code = cpu_grape5_sum_run(&g->points, g->n, threads, &sum);
     fpenv_leave(&host);
     if (code)
-        return error_set(&s->fault, code, "out of memory for the forces on %d particles", p->nip);
+        return error_set(&s->error, code, "out of memory for the forces on %d particles", p->nip);
     g->results = p->nip;
     g->invalid = sum.first_bad < p->nip;
     s->calls++;
     s->full_calls += p->nip == options_process()->npipes;
-    if (sum.coincidences) session_force_warn(s, sum.coincidences);
+    if (sum.zero_distances) session_force_warn(s, sum.zero_distances);
     if (!g->invalid) return 0;
-    return error_set(&s->fault, G6X_E_I_NAN,
+    return error_set(&s->error, G6X_E_I_NAN,
                      "NaN or Inf in i particle %d (index -1); its force is NaN", sum.first_bad);
 }
 
@@ -86,7 +86,7 @@ int session_grape5_output(struct session *s, int ni, double (*a)[3], double *p)
         p[i] = 0.0 - sum[SUM_POT];
     }
     if (out_of_range >= 0)
-        return error_set(&s->fault, G6X_E_RANGE,
+        return error_set(&s->error, G6X_E_RANGE,
                          "the force on particle %d (index -1) does not fit a double", out_of_range);
     return g->invalid ? G6X_E_I_NAN : 0;
 }

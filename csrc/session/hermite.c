@@ -15,26 +15,26 @@ enum { LEAST_ROWS = 64 };
 
 static int argument(struct session *s, const char *call, const char *what)
 {
-    return error_set(&s->fault, G6X_E_ARGUMENT, "%s: %s", call, what);
+    return error_set(&s->error, G6X_E_ARGUMENT, "%s: %s", call, what);
 }
 
 int session_hermite_check(struct session *s, const char *call, const struct g6x_hermite *h)
 {
-    if (!h) return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+    if (!h) return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     if (h->n < 0) return argument(s, call, "n is negative");
     if (!(h->eta > 0.0 && isfinite(h->eta) && h->dtmin > 0.0 && h->dtmin <= h->dtmax &&
           isfinite(h->dtmax)))
         return argument(s, call, "eta, dtmin or dtmax is out of range");
     if (h->n && !(h->mass && h->t && h->dt && h->x && h->v && h->a && h->j && h->address && h->xi &&
                   h->vi && h->acc && h->jerk && h->pot))
-        return error_set(&s->fault, G6X_E_NULL, "%s: null pointer", call);
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
     return 0;
 }
 
 int session_hermite_stuck(struct session *s, int particle)
 {
     return error_set(
-        &s->fault, G6X_E_ARGUMENT,
+        &s->error, G6X_E_ARGUMENT,
         "block step: the step of particle %d ends when it begins, or t or dt is NaN or "
         "Inf",
         particle);
@@ -42,7 +42,7 @@ int session_hermite_stuck(struct session *s, int particle)
 
 int session_hermite_unfit(struct session *s, int row)
 {
-    return error_set(&s->fault, G6X_E_RANGE, HERMITE_UNFIT, row);
+    return error_set(&s->error, G6X_E_RANGE, HERMITE_UNFIT, row);
 }
 
 static int is_no_counter(long long n) { return n < 0 || n > 1ll << 62; }
@@ -129,7 +129,7 @@ static int write(struct session *s, const struct g6x_hermite *h, const struct g6
         for (int k = 0; k < 3; k++) a2[k] = h->acc[i][k] / 2.0, j6[k] = h->jerk[i][k] / 6.0;
         const int code =
             jmemory_set(&s->j, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i], h->xi[i]);
-        if (code) return error_set(&s->fault, code, "block step: particle %d is refused", p);
+        if (code) return error_set(&s->error, code, "block step: particle %d is refused", p);
     }
     return 0;
 }

@@ -20,9 +20,9 @@ static int check(struct session *s, const char *call, const struct g6x_hermite *
     if (code) return code;
     session_choice_want_gpu(s);
     if (ni < 0 || ni > h->n)
-        return error_set(&s->fault, G6X_E_ARGUMENT, "%s: ni is negative or above n", call);
+        return error_set(&s->error, G6X_E_ARGUMENT, "%s: ni is negative or above n", call);
     if (!isfinite(time))
-        return error_set(&s->fault, G6X_E_ARGUMENT, "%s: the time is NaN or Inf", call);
+        return error_set(&s->error, G6X_E_ARGUMENT, "%s: the time is NaN or Inf", call);
     return s->backend->arrays ? 0 : session_force_device_missing(s, call);
 }
 
@@ -51,7 +51,7 @@ int session_hermite_device_next(struct session *s, const struct g6x_hermite *h, 
     *time = INFINITY;
     if (!h->n) return 0;
     fpenv_enter(&host);
-    code = leave(s, s->backend->arrays->next(s->state, h, stream, &found, &s->fault), &host);
+    code = leave(s, s->backend->arrays->next(s->state, h, stream, &found, &s->error), &host);
     if (code) return code;
     *time = found.time;
     return found.bad < 0 ? found.ni : session_hermite_stuck(s, found.bad);
@@ -64,7 +64,7 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     struct fpenv host;
     if (code || !ni) return code;
     fpenv_enter(&host);
-    return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->fault), &host);
+    return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->error), &host);
 }
 
 int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
@@ -79,7 +79,7 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
     code = leave(s,
                  s->backend->arrays->correct(s->state, h, ni, time, what & G6X_HERMITE_MOVE, stream,
                                              what & G6X_HERMITE_WRITE ? &rows : NULL, &found,
-                                             &s->fault),
+                                             &s->error),
                  &host);
     if (!code && found.bad >= 0) code = session_hermite_unfit(s, found.bad);
     if (!code && what & G6X_HERMITE_WRITE) code = session_force_device_receive(s, &rows);
@@ -135,7 +135,7 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
     const int code = session_force_upload(s, h->n);
     s->calls++;
     s->rows += e->ni;
-    return code ? code : s->backend->arrays->sum_turn(s->state, e->ni, e->eps2, &s->fault);
+    return code ? code : s->backend->arrays->sum_turn(s->state, e->ni, e->eps2, &s->error);
 }
 
 static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
@@ -152,9 +152,9 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     double began = 0.0; /* of the sum that is launched */
     for (int ni = 0;;) {
         struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
-        const int code = arrays->turn(s->state, &s->j, h, &turn, &s->fault);
-        const int64_t coincidences = code ? 0 : s->backend->coincidences(s->state);
-        if (coincidences) session_force_warn(s, coincidences);
+        const int code = arrays->turn(s->state, &s->j, h, &turn, &s->error);
+        const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
+        if (zero_distances) session_force_warn(s, zero_distances);
         e->ni = ni;
         if (ni) e->force_seconds += clock_seconds() - began;
         if (!code && turn.invalid >= 0) return session_hermite_unfit(s, turn.invalid);

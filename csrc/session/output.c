@@ -13,7 +13,7 @@
 void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot, int *nearest,
                         float *distance)
 {
-    if (MISTAKE(stale_outputs)) return;
+    if (MUTANT(stale_outputs)) return;
     if (!acc && !jerk && !pot && !nearest && !distance) return; /* n may be garbage, too */
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++) {
@@ -38,7 +38,7 @@ int session_output_fit(double sum[NSUM], int jerk)
 }
 
 /* Rows among which something is NaN, or does not fit a double. */
-static void careful_rows(struct outputs *o, int first, int end)
+static void checked_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
     for (int i = first; i < end; i++) {
@@ -81,7 +81,7 @@ static void plain_rows(struct outputs *o, int first, int end)
             o->jerk[i][2] = sum[SUM_JZ][i];
         }
     else
-        careful_rows(o, first, end);
+        checked_rows(o, first, end);
     for (int i = first; i < end && o->nearest; i++) {
         const int alone = c->results.nearest[i] < 0 || c->invalid[i];
         o->nearest[i] = alone ? c->index[i] : c->results.index[i];
@@ -140,7 +140,7 @@ int session_output_verdict(struct session *s, const struct outputs *o)
     struct force_call *c = &s->call;
     const int row = atomic_load(&o->out_of_range);
     if (row != INT_MAX)
-        return error_set(&s->fault, G6X_E_RANGE,
+        return error_set(&s->error, G6X_E_RANGE,
                          "the force on particle %d (index %d) does not fit a double", row,
                          c->index[row]);
     return c->invalid_rows ? G6X_E_I_NAN : 0;

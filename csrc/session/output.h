@@ -4,7 +4,7 @@
 #include "cpu/direct_kernel.h"
 #include "session/session.h"
 
-/* Where results go, and the tasks of handing them over; out_of_range is the first row that does
+/* Where results go, and the tasks of writing them; out_of_range is the first row that does
  * not fit a double, INT_MAX if all do. */
 struct outputs {
     const struct force_call *call;
@@ -22,13 +22,12 @@ void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot,
 /* Makes NaN of the jerk unless it was computed, and of what does not fit a double, in which case 0
  * is returned. */
 int session_output_fit(double sum[NSUM], int jerk);
-/* Hands over rows while later ones are still being computed, if the backend can do that and there
- * are enough of them, with WANT_DISTANCE after finding it by the call's `job`; the number of rows
- * that are through. What went wrong will do so again when
- * all are asked for. */
+/* Writes rows while later ones are still being computed, if the backend can do that and there are
+ * enough of them, with WANT_DISTANCE after finding it by the call's `job`; how many rows are
+ * written. An error will come again when all are asked for. */
 int session_output_early(struct session *s, struct outputs *o, unsigned want,
                          const struct direct_job *job);
-/* Hands over rows first to end - 1 of the call's results. */
+/* Writes rows first to end - 1 of the call's results. */
 void session_output_rows(struct session *s, struct outputs *o, int first, int end);
-/* The code of a call whose rows were all handed over. */
+/* The code of a call whose rows were all written. */
 int session_output_verdict(struct session *s, const struct outputs *o);

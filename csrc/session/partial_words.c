@@ -66,17 +66,17 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
 {
     struct force_call *c = &s->call;
     if (!c->made)
-        return error_set(&s->fault, G6X_E_NO_FIRSTHALF, "g6x_get_partial without firsthalf");
+        return error_set(&s->error, G6X_E_NO_FIRSTHALF, "g6x_get_partial without firsthalf");
     if (ni != c->ni)
-        return error_set(&s->fault, G6X_E_MISMATCH,
+        return error_set(&s->error, G6X_E_MISMATCH,
                          "g6x_get_partial: ni = %d, but firsthalf had %d", ni, c->ni);
-    if (ni && !words) return error_set(&s->fault, G6X_E_NULL, "g6x_get_partial: null pointer");
+    if (ni && !words) return error_set(&s->error, G6X_E_NULL, "g6x_get_partial: null pointer");
     const struct partial_row *rows = NULL;
     int code = c->code ? c->code : session_force_complete(s, 0);
     jmemory_commit(&s->j); /* some rows may still lack what is done on the host */
-    if (!code) code = s->backend->partials(s->state, &rows, &s->fault);
+    if (!code) code = s->backend->partials(s->state, &rows, &s->error);
     if (code && !c->code && !session_force_resume(s, code))
-        code = s->backend->partials(s->state, &rows, &s->fault);
+        code = s->backend->partials(s->state, &rows, &s->error);
     if (code) return code;
     const long long scale = word_of(&s->call.scale), maker = maker_of(s);
     for (int i = 0; i < ni; i++) {
@@ -91,7 +91,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     return c->invalid_rows ? G6X_E_I_NAN : 0;
 }
 
-int session_partial_words_add(int ni, long long *sum, const long long *words, struct fault *f)
+int session_partial_words_add(int ni, long long *sum, const long long *words, struct error *err)
 {
     for (int i = 0; i < ni; i++) {
         long long *a = sum + (size_t)i * G6X_PARTIAL_WORDS;
@@ -100,7 +100,7 @@ int session_partial_words_add(int ni, long long *sum, const long long *words, st
         if (!is_row(a) || !is_row(b) || a[WORD_KIND] != b[WORD_KIND] ||
             a[WORD_SCALE] != b[WORD_SCALE] || a[WORD_MAKER] != b[WORD_MAKER])
             return error_set(
-                f, G6X_E_ARGUMENT,
+                err, G6X_E_ARGUMENT,
                 "g6x_add_partial: row %d: not a partial sum, or made with another "
                 "backend, instruction set, precision, scale or origin (set GRAPE6_BACKEND, "
                 "GRAPE6_ISA, G6X_SCALE_* and G6X_ORIGIN_* alike)",
@@ -114,7 +114,7 @@ int session_partial_words_add(int ni, long long *sum, const long long *words, st
 }
 
 int session_partial_words_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
-                                double *pot, struct fault *f)
+                                double *pot, struct error *err)
 {
     int out_of_range = -1;
     for (int i = 0; i < ni; i++) {
@@ -123,7 +123,8 @@ int session_partial_words_force(int ni, const long long *words, double (*acc)[3]
         double sum[NSUM];
         if (!is_row(w)) {
             session_output_nan(ni, acc, jerk, pot, NULL, NULL);
-            return error_set(f, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum", i);
+            return error_set(err, G6X_E_ARGUMENT, "g6x_from_partial: row %d is not a partial sum",
+                             i);
         }
         from_words(w, &row);
         partial_value(&row, sum);
@@ -133,7 +134,7 @@ int session_partial_words_force(int ni, const long long *words, double (*acc)[3]
         pot[i] = 0.0 - sum[SUM_POT];
     }
     return out_of_range < 0 ? 0
-                            : error_set(f, G6X_E_RANGE,
+                            : error_set(err, G6X_E_RANGE,
                                         "g6x_from_partial: row %d holds a NaN or does not fit a "
                                         "double",
                                         out_of_range);

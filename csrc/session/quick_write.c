@@ -30,7 +30,7 @@ static int possible;
 /* That mistake looks at each write. */
 void session_quick_write_prepare(void)
 {
-    possible = !MISTAKE(predict_in_set_ti) && barrier(REGISTER);
+    possible = !MUTANT(predict_in_set_ti) && barrier(REGISTER);
 }
 
 void session_quick_write_allow(struct session *s)

@@ -28,7 +28,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct session *chains[CHAINS], *unused;
 static _Atomic int explicitly_open;
 static int64_t sessions_open; /* by a call or by use */
-static struct fault process_fault;
+static struct error process_error;
 
 static void lock(struct session *s)
 {
@@ -96,7 +96,7 @@ int session_registry_refuse(int code, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)pthread_mutex_lock(&registry);
-    (void)error_set(&process_fault, code, "%s", text);
+    (void)error_set(&process_error, code, "%s", text);
     (void)pthread_mutex_unlock(&registry);
     return code;
 }
@@ -109,7 +109,7 @@ void session_registry_warn(const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     (void)pthread_mutex_lock(&registry);
-    error_warn(&process_fault, "%s", text);
+    error_warn(&process_error, "%s", text);
     (void)pthread_mutex_unlock(&registry);
 }
 
@@ -123,8 +123,8 @@ static int start_backend(struct session *s, int backend)
     s->options = *options_initial_values();
     if (backend != SESSION_ENVIRONMENT) s->options.backend = backend;
     if (options_process()->problem[0])
-        return error_set(&process_fault, G6X_E_ARGUMENT, "%s", options_process()->problem);
-    return session_choice_open(s, &process_fault);
+        return error_set(&process_error, G6X_E_ARGUMENT, "%s", options_process()->problem);
+    return session_choice_open(s, &process_error);
 }
 
 /* Opens an id that is not open; the registry is locked. */
@@ -133,7 +133,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     struct session *s = unused ? unused : memory_zeroed(sizeof *s);
     if (!s || session_closed_ids_reserve(sessions_open + 1 + session_closed_ids_count())) {
         if (s != unused) memory_free(s);
-        return error_set(&process_fault, G6X_E_MEMORY, "out of memory at open");
+        return error_set(&process_error, G6X_E_MEMORY, "out of memory at open");
     }
     if (s == unused) unused = s->next;
     lock(s);
@@ -141,7 +141,7 @@ static int open_new(int64_t id, int how, int backend, struct session **out)
     s->process = getpid();
     s->time = 0.0;
     s->time_bad = 0;
-    memset(&s->fault, 0, sizeof s->fault);
+    memset(&s->error, 0, sizeof s->error);
     s->quick.disturbed = 0;
     const int code = start_backend(s, backend);
     if (!code && !s->undecided) session_report_start(s);
@@ -251,12 +251,12 @@ static struct session *find_or_open(int64_t id, int *code)
     char name[SESSION_NAME];
     *code = 0;
     if (id == SESSION_NONE)
-        *code = error_set(&process_fault, G6X_E_NULL, "the cluster id is a null pointer");
+        *code = error_set(&process_error, G6X_E_NULL, "the cluster id is a null pointer");
     else if (!explicitly_open)
-        *code = error_set(&process_fault, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
+        *code = error_set(&process_error, G6X_E_NOT_OPEN, "no cluster is open; call %s first",
                           opening_call(id));
     else if (session_closed_ids_has(id))
-        *code = error_set(&process_fault, G6X_E_NOT_OPEN, "%s was closed; call %s again",
+        *code = error_set(&process_error, G6X_E_NOT_OPEN, "%s was closed; call %s again",
                           session_name(id, name), opening_call(id));
     else if (!s)
         *code = open_new(id, 2, SESSION_ENVIRONMENT, &s);
@@ -284,34 +284,34 @@ struct session *session_registry_take(int64_t id, int *code)
     return s;
 }
 
-/* Runs on the fault record of an id under its lock, or on the process's. */
-static void with_fault(int64_t id, void (*use)(struct fault *f, void *argument), void *argument)
+/* Runs on the error record of an id under its lock, or on the process's. */
+static void with_error(int64_t id, void (*use)(struct error *err, void *argument), void *argument)
 {
     (void)pthread_mutex_lock(&registry);
     struct session *s = find(id);
-    if (!s) use(&process_fault, argument);
+    if (!s) use(&process_error, argument);
     (void)pthread_mutex_unlock(&registry);
     if (!s) return;
     lock(s);
-    if (s->id == id) use(&s->fault, argument);
+    if (s->id == id) use(&s->error, argument);
     session_registry_release(s);
 }
 
-static void copy_fault(struct fault *f, void *copy) { *(struct fault *)copy = *f; }
+static void copy_error(struct error *err, void *copy) { *(struct error *)copy = *err; }
 
-static void clear_fault(struct fault *f, void *unused_argument)
+static void clear_error(struct error *err, void *unused_argument)
 {
     (void)unused_argument;
-    memset(f, 0, sizeof *f);
+    memset(err, 0, sizeof *err);
 }
 
-void session_registry_fault(int64_t id, struct fault *copy)
+void session_registry_error(int64_t id, struct error *copy)
 {
     memset(copy, 0, sizeof *copy);
-    with_fault(id, copy_fault, copy);
+    with_error(id, copy_error, copy);
 }
 
-void session_registry_clear_fault(int64_t id) { with_fault(id, clear_fault, NULL); }
+void session_registry_clear_error(int64_t id) { with_error(id, clear_error, NULL); }
 
 void session_registry_reset(int64_t id)
 {
@@ -339,7 +339,7 @@ struct options session_registry_initial(void)
 int session_registry_set_initial(int key, int value)
 {
     (void)pthread_mutex_lock(&registry);
-    const int code = options_set_int(options_initial_values(), key, value, &process_fault);
+    const int code = options_set_int(options_initial_values(), key, value, &process_error);
     (void)pthread_mutex_unlock(&registry);
     return code;
 }
@@ -347,7 +347,7 @@ int session_registry_set_initial(int key, int value)
 int session_registry_set_initial_double(int key, double value)
 {
     (void)pthread_mutex_lock(&registry);
-    const int code = options_set_double(options_initial_values(), key, value, &process_fault);
+    const int code = options_set_double(options_initial_values(), key, value, &process_error);
     (void)pthread_mutex_unlock(&registry);
     return code;
 }

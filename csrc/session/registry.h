@@ -4,7 +4,7 @@
 
 #include "session/session.h"
 
-/* Opens, or is content with, an id. 0 or a fault code. The backend: BACKEND_*, or what the
+/* Opens, or is content with, an id. 0 or a error code. The backend: BACKEND_*, or what the
  * environment says. */
 enum { SESSION_ENVIRONMENT = -1 };
 int session_registry_open(int64_t id, int backend);
@@ -17,8 +17,8 @@ int session_registry_leave(struct session *s, int code);
 /* The caller resets an id, if it is open: `auto` may choose again. */
 void session_registry_reset(int64_t id);
 /* Fault record of an id, or of the process; copied under lock. */
-void session_registry_fault(int64_t id, struct fault *copy);
-void session_registry_clear_fault(int64_t id);
+void session_registry_error(int64_t id, struct error *copy);
+void session_registry_clear_error(int64_t id);
 /* What `call` gives of the session of an id, which is locked for it, and of further arguments; or
  * the code of an id that has none. */
 #define ON_SESSION(id, call, ...)                                                                  \
@@ -28,7 +28,7 @@ void session_registry_clear_fault(int64_t id);
         session_of_id ? session_registry_leave(session_of_id, call(session_of_id, ##__VA_ARGS__))  \
                       : code_of_id;                                                                \
     })
-/* Records a fault that belongs to no session; its code. */
+/* Records a error that belongs to no session; its code. */
 int session_registry_refuse(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same of a warning. */

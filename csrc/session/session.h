@@ -119,9 +119,9 @@ struct session {
     size_t on_host_capacity;
     /* force calls, those with npipes particles, and those that were summed ahead */
     _Atomic int64_t calls, full_calls, foreseen_calls;
-    double verify_due;         /* rows to be verified, counted up to 1 */
-    struct walk_flight *walks; /* [WALK_TAGS] dispatched, or NULL */
-    struct fault fault;
+    double verify_due;           /* rows to be verified, counted up to 1 */
+    struct pending_walks *walks; /* [WALK_TAGS] dispatched, or NULL */
+    struct error error;
 };
 
 /* Of GRAPE-5's calls. */

@@ -43,9 +43,9 @@ int session_verify_rows(struct session *s, const struct direct_job *job, unsigne
             const int w = window_of(k);
             if (w == WINDOW_JERK && !(want & WANT_JERK)) continue;
             if (!(fabs(c->results.sum[k][i] - right[k]) <= tolerance * size[w]))
-                return error_set(&s->fault, G6X_E_VERIFY,
+                return error_set(&s->error, G6X_E_VERIFY,
                                  "GRAPE6_VERIFY: the force on particle %d (index %d) is wrong; "
-                                 "check the machine's memory or its graphics card",
+                                 "check the machine's memory or its GPU",
                                  i, c->index[i]);
         }
     }

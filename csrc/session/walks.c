@@ -11,7 +11,7 @@
 #include "session/session.h"
 
 /* A dispatch that was not retrieved yet. */
-struct walk_flight {
+struct pending_walks {
     int used, tag;
     int code;      /* of the dispatch */
     int on_device; /* where the results are; else here */
@@ -40,19 +40,19 @@ static void prepare(const struct session *s, struct walks *w)
 }
 
 /* The code of sums that were made. */
-static int verdict(const struct walks *w, struct fault *f)
+static int verdict(const struct walks *w, struct error *err)
 {
     if (w->bad_number != NO_WALK)
-        return error_set(f, G6X_E_ADDRESS, "the list of walk %lld has a number that no entry has",
+        return error_set(err, G6X_E_ADDRESS, "the list of walk %lld has a number that no entry has",
                          (long long)w->bad_number);
     if (w->bad_entry != NO_WALK)
-        return error_set(f, G6X_E_J_NAN, "NaN or Inf in the list of walk %lld",
+        return error_set(err, G6X_E_J_NAN, "NaN or Inf in the list of walk %lld",
                          (long long)w->bad_entry);
     if (w->out_of_range != NO_WALK)
-        (void)error_set(f, G6X_E_RANGE, "a force of walk %lld does not fit a double",
+        (void)error_set(err, G6X_E_RANGE, "a force of walk %lld does not fit a double",
                         (long long)w->out_of_range);
     if (w->bad_target != NO_WALK)
-        return error_set(f, G6X_E_I_NAN, "NaN or Inf in a target of walk %lld; its force is NaN",
+        return error_set(err, G6X_E_I_NAN, "NaN or Inf in a target of walk %lld; its force is NaN",
                          (long long)w->bad_target);
     return w->out_of_range != NO_WALK ? G6X_E_RANGE : 0;
 }
@@ -77,12 +77,12 @@ int session_walks_sum(struct session *s, struct walks *w)
     fpenv_enter(&host);
     fpenv_flush(1);
     prepare(s, w);
-    int code = engine ? engine->sum(s->state, w, &s->fault) : cpu_walks_sum(w, &s->fault);
+    int code = engine ? engine->sum(s->state, w, &s->error) : cpu_walks_sum(w, &s->error);
     if (code && !session_force_fall_back(s, code)) {
         prepare(s, w);
-        code = cpu_walks_sum(w, &s->fault);
+        code = cpu_walks_sum(w, &s->error);
     }
-    if (!code) code = verdict(w, &s->fault);
+    if (!code) code = verdict(w, &s->error);
     if (spoils_all(code)) session_walks_fill_nan(w);
     fpenv_leave(&host);
     return code;
@@ -90,12 +90,12 @@ int session_walks_sum(struct session *s, struct walks *w)
 
 /* ---- dispatch and retrieve ------------------------------------------------------------------ */
 
-static void forget(struct walk_flight *f)
+static void forget(struct pending_walks *f)
 {
     memory_free(f->ni);
     memory_free(f->acc);
     memory_free(f->pot);
-    *f = (struct walk_flight){0};
+    *f = (struct pending_walks){0};
 }
 
 void session_walks_free(struct session *s)
@@ -105,10 +105,10 @@ void session_walks_free(struct session *s)
     s->walks = NULL;
 }
 
-/* The flight of a tag; or one that is not in use, if there is any and it is wanted. */
-static struct walk_flight *flight_of(const struct session *s, int tag, int new)
+/* The pending walks of a tag; or an unused place, if there is one and it is requested. */
+static struct pending_walks *pending_of(const struct session *s, int tag, int new)
 {
-    struct walk_flight *unused = NULL;
+    struct pending_walks *unused = NULL;
     for (int k = WALK_TAGS - 1; s->walks && k >= 0; k--) {
         if (s->walks[k].used && s->walks[k].tag == tag) return &s->walks[k];
         if (!s->walks[k].used) unused = &s->walks[k];
@@ -118,11 +118,11 @@ static struct walk_flight *flight_of(const struct session *s, int tag, int new)
 
 static int no_memory(struct session *s, const struct walks *w)
 {
-    return error_set(&s->fault, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
+    return error_set(&s->error, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
 }
 
 /* On the CPU the sums are made at once. */
-static int sum_now(struct session *s, struct walks *w, struct walk_flight *f)
+static int sum_now(struct session *s, struct walks *w, struct pending_walks *f)
 {
     f->acc = memory_zeroed((size_t)w->ni * sizeof *f->acc);
     f->pot = memory_zeroed((size_t)w->ni * sizeof *f->pot);
@@ -133,21 +133,21 @@ static int sum_now(struct session *s, struct walks *w, struct walk_flight *f)
         w->group[k].pot = f->pot + at;
     }
     prepare(s, w);
-    const int code = cpu_walks_sum(w, &s->fault);
+    const int code = cpu_walks_sum(w, &s->error);
     f->bad_target = w->bad_target;
     f->bad_entry = w->bad_entry;
     f->out_of_range = w->out_of_range;
     return code;
 }
 
-static int start(struct session *s, struct walks *w, struct walk_flight *f)
+static int start(struct session *s, struct walks *w, struct pending_walks *f)
 {
     choose(s, w);
     const struct walk_engine *engine = s->backend->walks;
     prepare(s, w);
     if (!engine) return sum_now(s, w, f);
     f->on_device = 1;
-    const int code = engine->start(s->state, (int)(f - s->walks), w, &s->fault);
+    const int code = engine->start(s->state, (int)(f - s->walks), w, &s->error);
     if (!code || session_force_fall_back(s, code)) return code;
     f->on_device = 0;
     return sum_now(s, w, f);
@@ -158,10 +158,11 @@ int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code
     struct fpenv host;
     if (!s->walks) s->walks = memory_zeroed(WALK_TAGS * sizeof *s->walks);
     if (!s->walks) return no_memory(s, w);
-    struct walk_flight *f = flight_of(s, tag, 1);
+    struct pending_walks *f = pending_of(s, tag, 1);
     if (!f)
-        return error_set(&s->fault, G6X_E_ARGUMENT,
-                         "%d tags are in flight: retrieve one before the next dispatch", WALK_TAGS);
+        return error_set(&s->error, G6X_E_ARGUMENT,
+                         "%d tags are in pending: retrieve one before the next dispatch",
+                         WALK_TAGS);
     forget(f);
     f->ni = memory_zeroed((size_t)w->count * sizeof *f->ni);
     if (!f->ni && !code) code = no_memory(s, w);
@@ -176,7 +177,7 @@ int session_walks_dispatch(struct session *s, int tag, struct walks *w, int code
     return f->code;
 }
 
-static int matches(const struct walk_flight *f, const struct walks *w)
+static int matches(const struct pending_walks *f, const struct walks *w)
 {
     if (f->count != w->count) return 0;
     for (int64_t k = 0; k < w->count; k++)
@@ -184,17 +185,17 @@ static int matches(const struct walk_flight *f, const struct walks *w)
     return 1;
 }
 
-static int take(struct session *s, struct walk_flight *f, struct walks *w)
+static int take(struct session *s, struct pending_walks *f, struct walks *w)
 {
     if (f->code) return f->code;
     if (f->on_device && !s->backend->walks)
-        return error_set(&s->fault, G6X_E_DEVICE_LOST,
+        return error_set(&s->error, G6X_E_DEVICE_LOST,
                          "the device that had the walks of tag %d has failed", f->tag);
     if (f->on_device) {
         prepare(s, w);
-        int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->fault);
+        int code = s->backend->walks->finish(s->state, (int)(f - s->walks), w, &s->error);
         if (code) (void)session_force_fall_back(s, code);
-        return code ? code : verdict(w, &s->fault);
+        return code ? code : verdict(w, &s->error);
     }
     prepare(s, w);
     w->bad_target = f->bad_target;
@@ -207,21 +208,21 @@ static int take(struct session *s, struct walk_flight *f, struct walks *w)
         memcpy(w->group[k].acc, f->acc + at, n * sizeof *f->acc);
         memcpy(w->group[k].pot, f->pot + at, n * sizeof *f->pot);
     }
-    return verdict(w, &s->fault);
+    return verdict(w, &s->error);
 }
 
 int session_walks_retrieve(struct session *s, int tag, struct walks *w)
 {
-    struct walk_flight *f = flight_of(s, tag, 0);
+    struct pending_walks *f = pending_of(s, tag, 0);
     struct fpenv host;
     int code;
     fpenv_enter(&host);
     fpenv_flush(1);
     if (!f)
-        code = error_set(&s->fault, G6X_E_NO_FIRSTHALF,
+        code = error_set(&s->error, G6X_E_NO_FIRSTHALF,
                          "walks of tag %d are to be retrieved, but were not dispatched", tag);
     else if (!f->code && !matches(f, w))
-        code = error_set(&s->fault, G6X_E_MISMATCH,
+        code = error_set(&s->error, G6X_E_MISMATCH,
                          "walks of tag %d were dispatched with other numbers of targets", tag);
     else
         code = take(s, f, w);

@@ -132,7 +132,7 @@ struct cuda_sum_job {
     int32_t *top;                          /* [window][stride] */
     unsigned long long *nearest;           /* [stride] */
     int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
-    unsigned *ended;        /* [tile] CUDA blocks that are through; pairs left; coincidences */
+    unsigned *ended;        /* [tile] CUDA blocks that are through; pairs left; zero_distances */
     int32_t *left_count;    /* how many pairs there are, also beyond the capacity */
     struct cuda_left *left; /* pinned, [left_capacity] */
     int32_t left_capacity;
@@ -142,11 +142,11 @@ struct cuda_sum_job {
     int32_t *nearest_address;          /* -1: none */
     int32_t *nearest_index;
     double *nearest_r2; /* scaled */
-    /* rows of partial.h, if they are wanted, or NULL */
+    /* rows of partial.h, if they are requested, or NULL */
     long long *limbs; /* [sum][limb][out_stride] */
     int32_t *tops; /* [window][out_stride] number of the top bin + CUDA_TOP_ZERO, 0: an empty row */
-    int32_t *left_of_tile;       /* how many of its rows and blocks are left to the host */
-    int32_t *coincident_of_tile; /* pairs at one place */
+    int32_t *left_of_tile;           /* how many of its rows and blocks are left to the host */
+    int32_t *zero_distances_of_tile; /* pairs at one place */
     unsigned long long *flag;
     unsigned long long step;
 };
@@ -279,7 +279,7 @@ struct cuda_hermite_job {
     /* of hermite_correct */
     const double (*acc)[3], (*jerk)[3], *pot;
     const double *rounding, *mass;                   /* by particle; rounding may be NULL */
-    double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not wanted */
+    double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not requested */
     struct cuda_notes *notes;
     int32_t rows, unused;
 };

@@ -71,9 +71,9 @@ HOST_DEVICE double hermite_criterion(const struct hermite_rule *rule, const doub
  * Not further than |a2| / |a3|: beyond, the series says nothing but that it has ended, and in a
  * million softened bodies, where steps are as long as encounters, steps would be too short.
  */
-HOST_DEVICE double hermite_wanted_step(const struct hermite_rule *rule, double dt,
-                                       const double a[3], const double j[3], const double a2[3],
-                                       const double a3[3])
+HOST_DEVICE double hermite_criterion_step(const struct hermite_rule *rule, double dt,
+                                          const double a[3], const double j[3], const double a2[3],
+                                          const double a3[3])
 {
     const double now = hermite_criterion(rule, a, j, a2, a3);
     const double s = hermite_norm(a2), c = hermite_norm(a3);
@@ -91,11 +91,11 @@ HOST_DEVICE double hermite_wanted_step(const struct hermite_rule *rule, double d
 /* Halved as often as need be; doubled once, and only where the doubled step's grid has a
  * point, so that particles of equal step stay together. */
 HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double time, double dt,
-                                     double wanted)
+                                     double requested)
 {
-    if (wanted < dt) {
-        while (dt > wanted && dt > rule->dt_min && 0.5 * dt < dt) dt *= 0.5; /* not for Inf */
-    } else if (wanted >= 2.0 * dt && 2.0 * dt <= rule->dt_max && fmod(time, 2.0 * dt) == 0.0) {
+    if (requested < dt) {
+        while (dt > requested && dt > rule->dt_min && 0.5 * dt < dt) dt *= 0.5; /* not for Inf */
+    } else if (requested >= 2.0 * dt && 2.0 * dt <= rule->dt_max && fmod(time, 2.0 * dt) == 0.0) {
         dt *= 2.0;
     }
     return dt;
@@ -141,9 +141,9 @@ HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struc
     hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
     if (!hermite_fits(s, p, x, v)) return -1;
     if (!s->dt) return 0; /* it stays where it is */
-    const double wanted = roundoff >= 0.0 && hermite_is_roundoff(dt, roundoff, a2, a3)
-                              ? 2.0 * dt
-                              : hermite_wanted_step(rule, dt, a1, j1, a2, a3);
+    const double requested = roundoff >= 0.0 && hermite_is_roundoff(dt, roundoff, a2, a3)
+                                 ? 2.0 * dt
+                                 : hermite_criterion_step(rule, dt, a1, j1, a2, a3);
     for (int k = 0; k < 3; k++) {
         s->x[p][k] = x[k];
         s->v[p][k] = v[k];
@@ -151,8 +151,8 @@ HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struc
         s->j[p][k] = j1[k];
     }
     s->t[p] = time;
-    s->dt[p] = hermite_next_step(rule, time, s->dt[p], wanted);
-    return s->dt[p] > wanted;
+    s->dt[p] = hermite_next_step(rule, time, s->dt[p], requested);
+    return s->dt[p] > requested;
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "shared/host_device.h"
 
 #ifndef MISTAKE
-#define MISTAKE(name) 0 /* see core/mutants.h, which those who make mistakes include before */
+#define MUTANT(name) 0 /* see core/mutants.h, which those who make mistakes include before */
 #endif
 
 /* Component by component; cpu/direct_pack.h takes the same fused steps, four components at once. */
@@ -16,7 +16,7 @@ HOST_DEVICE void predict_component(double dt, double k18, double j6, double a2, 
 {
     const double x3 = fma(dt, 0.75 * k18, j6);
     double v2 = 3.0 * fma(dt, k18, j6);
-    if (MISTAKE(velocity_power)) v2 = dt * (2.0 * v2 - 3.0 * j6);
+    if (MUTANT(velocity_power)) v2 = dt * (2.0 * v2 - 3.0 * j6);
     *xp = fma(dt, fma(dt, fma(dt, x3, a2), v), x);
     *vp = fma(dt, fma(dt, v2, a2 + a2), v);
 }

@@ -62,7 +62,7 @@ HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tre
     return o->least_distance2 * (g->eps2 + 100.0f * g->eps2_spread);
 }
 
-/* Whether the error of a term, m/d^2 times (size/d)^4, is below the wanted share of the least
+/* Whether the error of a term, m/d^2 times (size/d)^4, is below the requested share of the least
  * acceleration; distances are squared. */
 HOST_DEVICE vmask tree_error_below(vec mass, vec size2, vec distance2, float most)
 {

@@ -39,9 +39,9 @@ static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
 
 enum { NOT_SERVED = -2 };
 
-int tree_backend_no_memory(struct fault *f, const char *what, int64_t n)
+int tree_backend_no_memory(struct error *err, const char *what, int64_t n)
 {
-    return error_set(f, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
+    return error_set(err, G6X_E_MEMORY, "out of memory for %lld %s", (long long)n, what);
 }
 
 static void free_targets(struct octree *t)
@@ -65,14 +65,14 @@ static void octree_close(void *state)
 }
 
 static int open_before(const struct backend *behind, const struct options *o, int choice,
-                       void **state, struct fault *f)
+                       void **state, struct error *err)
 {
     struct octree *t = memory_zeroed(sizeof *t);
-    if (!t) return error_set(f, G6X_E_MEMORY, "out of memory at open");
+    if (!t) return error_set(err, G6X_E_MEMORY, "out of memory at open");
     t->behind = behind;
     t->on_card = behind == &cuda_backend;
     t->worth = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
-    const int code = t->behind->open(o, choice, &t->direct, f);
+    const int code = t->behind->open(o, choice, &t->direct, err);
     if (code)
         memory_free(t);
     else
@@ -80,20 +80,20 @@ static int open_before(const struct backend *behind, const struct options *o, in
     return code;
 }
 
-static int octree_open(const struct options *o, int choice, void **state, struct fault *f)
+static int octree_open(const struct options *o, int choice, void **state, struct error *err)
 {
-    return open_before(&cpu_direct_backend, o, choice, state, f);
+    return open_before(&cpu_direct_backend, o, choice, state, err);
 }
 
-static int octree_open_on_card(const struct options *o, int choice, void **state, struct fault *f)
+static int octree_open_on_card(const struct options *o, int choice, void **state, struct error *err)
 {
-    return open_before(&cuda_backend, o, choice, state, f);
+    return open_before(&cuda_backend, o, choice, state, err);
 }
 
-static int octree_reserve(void *state, int64_t slots, struct fault *f)
+static int octree_reserve(void *state, int64_t slots, struct error *err)
 {
     struct octree *t = state;
-    return t->behind->reserve(t->direct, slots, f);
+    return t->behind->reserve(t->direct, slots, err);
 }
 
 /* ---- j particles ---------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static int is_stale(const struct jmemory *j, int64_t nj)
     return stale != 0;
 }
 
-static int octree_set_j(void *state, const struct upload *u, struct fault *f)
+static int octree_set_j(void *state, const struct upload *u, struct error *err)
 {
     struct octree *t = state;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
@@ -125,7 +125,7 @@ static int octree_set_j(void *state, const struct upload *u, struct fault *f)
     if (t->on_card) /* which notes by itself what has changed */
         memset(u->memory->stale, 0,
                (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
-    return t->behind->set_j(t->direct, u, f);
+    return t->behind->set_j(t->direct, u, err);
 }
 
 /* Whether a tree in one box may have leaves with very many particles, judged by the cells of some:
@@ -151,28 +151,29 @@ static struct tree_input input_of(const struct sources *s)
     return (struct tree_input){s->n, (const double (*)[3])s->x, (const double (*)[3])s->v, s->m};
 }
 
-int tree_backend_build_here(struct octree *t, struct fault *f)
+int tree_backend_build_here(struct octree *t, struct error *err)
 {
     const struct tree_input in = input_of(&t->sources);
     fpenv_flush(1);
-    const int code = tree_build(&t->tree, &in, options_threads(t->options.threads), f);
+    const int code = tree_build(&t->tree, &in, options_threads(t->options.threads), err);
     fpenv_flush(0);
     t->searchable = !code;
     return code;
 }
 
 /* A tree on a device is built with its first sum; the device has none of several parts. */
-static int prepare_on_device(struct octree *t, const struct tree_input *in, struct fault *f)
+static int prepare_on_device(struct octree *t, const struct tree_input *in, struct error *err)
 {
     tree_parts_free(t->tree.parts);
     t->tree.parts = NULL;
     tree_build_box(&t->tree.box, in, options_threads(t->options.threads));
-    const int code = may_be_crowded(&t->tree.box, &t->sources) ? tree_backend_build_here(t, f) : 0;
+    const int code =
+        may_be_crowded(&t->tree.box, &t->sources) ? tree_backend_build_here(t, err) : 0;
     t->in_parts = t->tree.parts != NULL;
     return code;
 }
 
-static int build(struct octree *t, struct fault *f)
+static int build(struct octree *t, struct error *err)
 {
     struct sources *s = &t->sources;
     const int threads = options_threads(t->options.threads);
@@ -180,19 +181,19 @@ static int build(struct octree *t, struct fault *f)
     jmemory_commit(t->memory);
     if (tree_sources_collect(s, t->memory, t->nj, t->time, t->options.snap, t->options.jerk,
                              threads))
-        return tree_backend_no_memory(f, "j particles of a tree", t->nj);
+        return tree_backend_no_memory(err, "j particles of a tree", t->nj);
     const struct tree_input in = input_of(s);
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->worth->particles || !s->finite) return 0;
-    code = t->on_card ? prepare_on_device(t, &in, f) : tree_backend_build_here(t, f);
+    code = t->on_card ? prepare_on_device(t, &in, err) : tree_backend_build_here(t, err);
     t->current = t->fresh = t->useful = !code;
     return code;
 }
 
 /* ---- targets -------------------------------------------------------------------- */
 
-static int reserve(struct octree *t, int ni, struct fault *f)
+static int reserve(struct octree *t, int ni, struct error *err)
 {
     if (ni <= t->capacity) return 0;
     const size_t n = (size_t)ni;
@@ -203,7 +204,7 @@ static int reserve(struct octree *t, int ni, struct fault *f)
     t->rows_of_i = memory_zeroed(n * sizeof *t->rows_of_i);
     if (!t->row || !buffer || !t->rows_of_i) {
         free_targets(t);
-        return tree_backend_no_memory(f, "i particles", ni);
+        return tree_backend_no_memory(err, "i particles", ni);
     }
     t->index = t->row + n, t->self = t->index + n, t->number = t->self + n;
     t->nearest_address = t->number + n, t->nearest_index = t->nearest_address + n;
@@ -276,7 +277,7 @@ static void sort_out(struct octree *t)
     threads_each(t->tree.threads, ni, TARGETS_AT_ONCE, take_targets, t);
 }
 
-static int octree_submit(void *state, const struct targets *targets, struct fault *f)
+static int octree_submit(void *state, const struct targets *targets, struct error *err)
 {
     struct octree *t = state;
     int code = 0;
@@ -286,12 +287,12 @@ static int octree_submit(void *state, const struct targets *targets, struct faul
         t->asked += targets->ni;
         if (!t->current && t->asked > t->worth->targets &&
             t->nj * t->asked > t->worth->pairs_so_far)
-            code = build(t, f);
+            code = build(t, err);
         t->by_tree = t->current && t->useful;
     }
     if (code) return code;
-    if (!t->by_tree) return t->behind->submit(t->direct, targets, f);
-    code = reserve(t, targets->ni, f);
+    if (!t->by_tree) return t->behind->submit(t->direct, targets, err);
+    code = reserve(t, targets->ni, err);
     if (code) return code;
     t->targets = *targets;
     if (targets->fill) targets->fill(targets->context, 0, targets->ni);
@@ -301,11 +302,11 @@ static int octree_submit(void *state, const struct targets *targets, struct faul
     return 0;
 }
 
-static int64_t octree_coincidences(void *state)
+static int64_t octree_zero_distances(void *state)
 {
     struct octree *t = state;
-    const int64_t n = t->coincidences + t->behind->coincidences(t->direct);
-    t->coincidences = 0;
+    const int64_t n = t->zero_distances + t->behind->zero_distances(t->direct);
+    t->zero_distances = 0;
     return n;
 }
 
@@ -330,7 +331,7 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
         .collect = tree_results_finish,                                                            \
         .partials = tree_results_partials,                                                         \
         .neighbours = tree_lists_find,                                                             \
-        .coincidences = octree_coincidences,                                                       \
+        .zero_distances = octree_zero_distances,                                                   \
         .describe = octree_describe,                                                               \
         .close = octree_close,                                                                     \
     }

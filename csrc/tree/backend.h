@@ -47,19 +47,19 @@ struct octree {
     double *sum[NSUM];
     int32_t *nearest_address, *nearest_index;
     struct neighbour_memory lists;
-    int64_t coincidences;
+    int64_t zero_distances;
 };
 
-/* Sets a fault of memory for so many of what. */
-int tree_backend_no_memory(struct fault *f, const char *what, int64_t n);
+/* Sets a error of memory for so many of what. */
+int tree_backend_no_memory(struct error *err, const char *what, int64_t n);
 /* Builds the tree on the CPU. */
-int tree_backend_build_here(struct octree *t, struct fault *f);
+int tree_backend_build_here(struct octree *t, struct error *err);
 
 /* tree/results.c: see backend.h */
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
-                        struct fault *f);
-int tree_results_partials(void *state, const struct partial_row **rows, struct fault *f);
+                        struct error *err);
+int tree_results_partials(void *state, const struct partial_row **rows, struct error *err);
 
 /* tree/lists.c: see backend.h */
 int tree_lists_find(void *state, int first, int count, const double *h2,
-                    struct neighbour_lists *lists, struct fault *f);
+                    struct neighbour_lists *lists, struct error *err);

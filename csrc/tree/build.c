@@ -368,14 +368,14 @@ int tree_build_one(struct tree *t, const struct tree_input *in, int threads)
     return code ? code : tree_motion_make(t);
 }
 
-int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f)
+int tree_build(struct tree *t, const struct tree_input *in, int threads, struct error *err)
 {
     tree_parts_free(t->parts);
     t->parts = NULL;
     int code = tree_build_one(t, in, threads);
     if (!code && !tree_parts_is_resolved(t, in)) code = tree_parts_make(t, in);
     if (code)
-        return error_set(f, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
+        return error_set(err, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
                          (long long)in->n);
     return 0;
 }

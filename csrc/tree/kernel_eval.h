@@ -132,7 +132,7 @@ static void careful_pairs(const struct tree_job *job, const struct tree_group *g
                 ((double)to->z[t] - from->z[at]) + ((double)to->zl[t] - from->zl[at])};
             const double eps2 = (double)job->eps2[t], m = (double)from->m[at];
             const int at_one_place = r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + eps2 == 0.0;
-            w->counts.coincidences += at_one_place;
+            w->counts.zero_distances += at_one_place;
             if (at_one_place) continue;
             double acc[3] = {sums->acc[0][i], sums->acc[1][i], sums->acc[2][i]};
             const double y = pair_add_double(r, eps2, m, acc, &sums->phi[i]);

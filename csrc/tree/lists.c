@@ -74,20 +74,20 @@ static void move_together(const struct seeking *s, int count)
 }
 
 int tree_lists_find(void *state, int first, int count, const double *h2,
-                    struct neighbour_lists *lists, struct fault *f)
+                    struct neighbour_lists *lists, struct error *err)
 {
     struct octree *t = state;
     struct neighbour_memory *m = &t->lists;
-    if (!t->by_tree) return t->behind->neighbours(t->direct, first, count, h2, lists, f);
-    if (!t->searchable && tree_backend_build_here(t, f)) return f->code;
+    if (!t->by_tree) return t->behind->neighbours(t->direct, first, count, h2, lists, err);
+    if (!t->searchable && tree_backend_build_here(t, err)) return err->code;
     if (neighbour_lists_reserve_starts(m, 2 * (int64_t)count + 1))
-        return tree_backend_no_memory(f, "neighbour lists", count);
+        return tree_backend_no_memory(err, "neighbour lists", count);
     struct seeking s = {t, first, h2, m->start, m->start + count + 1, NULL};
     s.start[0] = 0;
     threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, &s);
     const int fit = neighbour_lists_place(s.start, count);
     if (neighbour_lists_reserve(m, s.start[fit]))
-        return tree_backend_no_memory(f, "neighbours", s.start[fit]);
+        return tree_backend_no_memory(err, "neighbours", s.start[fit]);
     s.index = m->index;
     threads_each(t->tree.threads, fit, ROWS_AT_ONCE, find_lists, &s);
     move_together(&s, fit);

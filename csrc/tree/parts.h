@@ -33,7 +33,7 @@ void tree_parts_free(struct tree_parts *p);
 int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
                    const struct tree_input *targets, const int32_t *self, const double *eps2,
                    const double *last_acc, const struct tree_forces *out,
-                   struct tree_counts *counts, struct fault *f);
+                   struct tree_counts *counts, struct error *err);
 
 /* tree/build.c: a tree in one box, whatever it resolves. */
 int tree_build_one(struct tree *t, const struct tree_input *in, int threads);

@@ -29,7 +29,7 @@ struct act {
     const struct tree_forces *out;
     unsigned char *near; /* [targets]: the tree is left to act */
     int number, own;     /* own: the targets are the particles */
-    _Atomic int64_t coincidences;
+    _Atomic int64_t zero_distances;
 };
 
 /* The number of the particle that a target is, or -1. */
@@ -120,7 +120,7 @@ static void act_from_afar(struct act *a, int64_t i, int32_t without)
 static void act_on(void *context, int64_t first, int64_t end)
 {
     struct act *a = context;
-    int64_t coincidences = 0;
+    int64_t zero_distances = 0;
     for (int64_t i = first; i < end; i++) {
         const int32_t self = self_of(a, i), own = place_in_part(a, self);
         struct point p;
@@ -135,10 +135,10 @@ static void act_on(void *context, int64_t first, int64_t end)
         const int32_t stop = by_tree && own >= 0 ? own + 1 : a->part->n;
         for (int32_t k = start; k < stop; k++) {
             const int32_t left = place_without(a, k, k == own ? self : -1, &p);
-            if (left && !add_point(a, i, a->part->x[k], &p)) coincidences += left;
+            if (left && !add_point(a, i, a->part->x[k], &p)) zero_distances += left;
         }
     }
-    atomic_fetch_add(&a->coincidences, coincidences);
+    atomic_fetch_add(&a->zero_distances, zero_distances);
 }
 
 /* The targets that the part's tree acts on, and what it gives. */
@@ -185,7 +185,7 @@ static int gather_near(const struct act *a, const double *last_acc, struct near 
 }
 
 static int act_by_tree(const struct tree *t, struct act *a, const struct tree_setting *s,
-                       const double *last_acc, struct tree_counts *counts, struct fault *f)
+                       const double *last_acc, struct tree_counts *counts, struct error *err)
 {
     struct near near = {0};
     struct tree tree = a->part->tree;
@@ -193,12 +193,12 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
     int code = gather_near(a, last_acc, &near);
     if (code) {
         free_near(&near);
-        return error_set(f, code, "out of memory for the forces of a tree on %lld targets",
+        return error_set(err, code, "out of memory for the forces of a tree on %lld targets",
                          (long long)a->targets->n);
     }
     const struct tree_input in = {near.n, (const double (*)[3])near.x,
                                   a->out->jerk ? (const double (*)[3])near.v : NULL, NULL};
-    code = tree_sum(&tree, s, &in, near.self, near.eps2, near.last_acc, &near.out, counts, f);
+    code = tree_sum(&tree, s, &in, near.self, near.eps2, near.last_acc, &near.out, counts, err);
     for (int64_t k = 0; k < near.n && !code; k++) {
         const int64_t i = near.target[k];
         a->out->pot[i] += near.out.pot[k];
@@ -214,7 +214,7 @@ static int act_by_tree(const struct tree *t, struct act *a, const struct tree_se
 int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
                    const struct tree_input *targets, const int32_t *self, const double *eps2,
                    const double *last_acc, const struct tree_forces *out,
-                   struct tree_counts *counts, struct fault *f)
+                   struct tree_counts *counts, struct error *err)
 {
     const struct tree_parts *p = t->parts;
     const struct tree_input own = {t->points.n, (const double (*)[3])p->x,
@@ -229,7 +229,7 @@ int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
     struct tree_counts all = {0};
     int code = 0;
     a.near = memory_zeroed(n);
-    if (!a.near) return error_set(f, G6X_E_MEMORY, "out of memory for a tree's targets");
+    if (!a.near) return error_set(err, G6X_E_MEMORY, "out of memory for a tree's targets");
     const int none = p->unfit ? 0xff : 0; /* bytes of NaN */
     memset(out->acc, none, n * sizeof *out->acc);
     memset(out->pot, none, n * sizeof *out->pot);
@@ -238,13 +238,13 @@ int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
         struct tree_counts counts_of_part = {0};
         a.part = &p->part[a.number];
         threads_each(t->threads, (int64_t)n, TARGETS_AT_ONCE, act_on, &a);
-        if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, last_acc, &counts_of_part, f);
+        if (memchr(a.near, 1, n)) code = act_by_tree(t, &a, s, last_acc, &counts_of_part, err);
         all.pairs += counts_of_part.pairs;
         all.points += counts_of_part.points;
         all.locals += counts_of_part.locals;
-        all.coincidences += counts_of_part.coincidences;
+        all.zero_distances += counts_of_part.zero_distances;
     }
-    all.coincidences += a.coincidences;
+    all.zero_distances += a.zero_distances;
     if (counts) *counts = all;
     memory_free(a.near);
     return code;

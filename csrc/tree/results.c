@@ -50,7 +50,7 @@ static int has_many_softenings(const struct octree *t)
     return 0;
 }
 
-static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+static int sum_here(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
 {
     const struct tree_setting setting = {.method = t->options.tree_method,
                                          .order = t->options.tree_order,
@@ -60,48 +60,48 @@ static int sum_here(struct octree *t, int jerk, int64_t *coincidences, struct fa
                                   jerk ? (const double (*)[3])t->v : NULL, NULL};
     const struct tree_forces out = {t->acc, t->pot, jerk ? t->jerk : NULL};
     struct tree_counts counts = {0};
-    int code = t->searchable ? 0 : tree_backend_build_here(t, f);
+    int code = t->searchable ? 0 : tree_backend_build_here(t, err);
     fpenv_flush(1);
-    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, f);
+    if (!code) code = tree_sum(&t->tree, &setting, &in, t->self, t->eps2, NULL, &out, &counts, err);
     fpenv_flush(0);
-    *coincidences = counts.coincidences;
+    *zero_distances = counts.zero_distances;
     return code;
 }
 
-static int sum_on_card(struct octree *t, int jerk, int64_t *coincidences, struct fault *f)
+static int sum_on_card(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
 {
     const struct sources *s = &t->sources;
-    struct tree_errand errand = {.sources = s->n,
-                                 .targets = t->plain,
-                                 .x = &s->x[0][0],
-                                 .v = s->v ? &s->v[0][0] : NULL,
-                                 .m = s->m,
-                                 .changed = t->fresh,
-                                 .order =
-                                     t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
-                                 .theta = t->options.theta,
-                                 .at = &t->x[0][0],
-                                 .velocity = jerk ? &t->v[0][0] : NULL,
-                                 .eps2 = t->eps2,
-                                 .self = t->self,
-                                 .acc = &t->acc[0][0],
-                                 .jerk = jerk ? &t->jerk[0][0] : NULL,
-                                 .pot = t->pot};
-    const int code = cuda_backend_tree(t->direct, &errand, f);
+    struct tree_request request = {
+        .sources = s->n,
+        .targets = t->plain,
+        .x = &s->x[0][0],
+        .v = s->v ? &s->v[0][0] : NULL,
+        .m = s->m,
+        .changed = t->fresh,
+        .order = t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
+        .theta = t->options.theta,
+        .at = &t->x[0][0],
+        .velocity = jerk ? &t->v[0][0] : NULL,
+        .eps2 = t->eps2,
+        .self = t->self,
+        .acc = &t->acc[0][0],
+        .jerk = jerk ? &t->jerk[0][0] : NULL,
+        .pot = t->pot};
+    const int code = cuda_backend_tree(t->direct, &request, err);
     if (!code) t->fresh = 0;
-    *coincidences = errand.coincidences;
-    t->in_parts = !code && errand.unresolved;
-    return t->in_parts ? sum_here(t, jerk, coincidences, f) : code;
+    *zero_distances = request.zero_distances;
+    t->in_parts = !code && request.unresolved;
+    return t->in_parts ? sum_here(t, jerk, zero_distances, err) : code;
 }
 
-static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
+static int sum_by_tree(struct octree *t, unsigned want, struct error *err)
 {
     const int jerk = (want & WANT_JERK) != 0;
-    int64_t coincidences = 0;
+    int64_t zero_distances = 0;
     const int on_card = t->on_card && !t->in_parts && !has_many_softenings(t);
-    const int code =
-        on_card ? sum_on_card(t, jerk, &coincidences, f) : sum_here(t, jerk, &coincidences, f);
-    t->coincidences += coincidences;
+    const int code = on_card ? sum_on_card(t, jerk, &zero_distances, err)
+                             : sum_here(t, jerk, &zero_distances, err);
+    t->zero_distances += zero_distances;
     if (code) return code;
     t->with_jerk = jerk;
     threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_rows, t);
@@ -109,7 +109,7 @@ static int sum_by_tree(struct octree *t, unsigned want, struct fault *f)
 }
 
 /* The targets that the tree does not serve. */
-static int sum_directly(struct octree *t, unsigned want, struct fault *f)
+static int sum_directly(struct octree *t, unsigned want, struct error *err)
 {
     const int first = t->plain, n = t->targets.ni - first;
     const struct targets odd = {.ni = n,
@@ -120,9 +120,9 @@ static int sum_directly(struct octree *t, unsigned want, struct fault *f)
     const struct partial_row *rows;
     struct results r;
     if (!n) return 0;
-    int code = t->behind->submit(t->direct, &odd, f);
-    if (!code) code = t->behind->collect(t->direct, want, n, &r, f);
-    if (!code) code = t->behind->partials(t->direct, &rows, f);
+    int code = t->behind->submit(t->direct, &odd, err);
+    if (!code) code = t->behind->collect(t->direct, want, n, &r, err);
+    if (!code) code = t->behind->partials(t->direct, &rows, err);
     for (int k = 0; k < n && !code; k++) {
         keep_row(t, first + k, &rows[k]);
         t->nearest_address[t->row[first + k]] = r.nearest[k];
@@ -147,16 +147,16 @@ static void find_nearest(void *context, int64_t first, int64_t end)
 }
 
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
-                        struct fault *f)
+                        struct error *err)
 {
     struct octree *t = state;
-    if (!t->by_tree) return t->behind->collect(t->direct, want, count, results, f);
+    if (!t->by_tree) return t->behind->collect(t->direct, want, count, results, err);
     const unsigned missing = want & ~t->done;
     int code = 0;
-    if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, f);
-    if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, f);
+    if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, err);
+    if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, err);
     if (code) return code;
-    if (missing & WANT_NEAREST && !t->searchable) code = tree_backend_build_here(t, f);
+    if (missing & WANT_NEAREST && !t->searchable) code = tree_backend_build_here(t, err);
     if (code) return code;
     if (missing & WANT_NEAREST) threads_each(t->tree.threads, t->plain, 64, find_nearest, t);
     t->done |= DONE_SUMS | want;
@@ -166,10 +166,10 @@ int tree_results_finish(void *state, unsigned want, int count, struct results *r
     return 0;
 }
 
-int tree_results_partials(void *state, const struct partial_row **rows, struct fault *f)
+int tree_results_partials(void *state, const struct partial_row **rows, struct error *err)
 {
     struct octree *t = state;
-    if (!t->by_tree) return t->behind->partials(t->direct, rows, f);
+    if (!t->by_tree) return t->behind->partials(t->direct, rows, err);
     *rows = t->rows_of_i;
     return 0;
 }

@@ -29,7 +29,7 @@ struct sum {
     /* factors, in two halves: the whole could overflow */
     double phi_unit[2], acc_unit[2], jerk_unit[2];
     _Atomic int missing;
-    _Atomic int64_t pairs, points, locals, coincidences;
+    _Atomic int64_t pairs, points, locals, zero_distances;
 };
 
 static void put(const struct sum *s, const struct tree_group *g, const struct tree_sums *sums)
@@ -121,7 +121,7 @@ static void sum_hypers(void *context, int64_t first, int64_t end)
         atomic_fetch_add(&s->pairs, w->counts.pairs);
         atomic_fetch_add(&s->points, w->counts.points);
         atomic_fetch_add(&s->locals, w->counts.locals);
-        atomic_fetch_add(&s->coincidences, w->counts.coincidences);
+        atomic_fetch_add(&s->zero_distances, w->counts.zero_distances);
     }
     if (!w || w->missing) s->missing = 1;
     if (w) free_work(w);
@@ -196,7 +196,7 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
 int tree_sum(const struct tree *t, const struct tree_setting *setting,
              const struct tree_input *targets, const int32_t *self, const double *eps2,
              const double *last_acc, const struct tree_forces *out, struct tree_counts *counts,
-             struct fault *f)
+             struct error *err)
 {
     const int64_t n = targets ? targets->n : t->points.n;
     struct sum s = {.out = out, .kernel = KERNELS[simd_dispatch(setting->isa)]};
@@ -205,8 +205,9 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     int code = 0;
     if (!n) return 0;
     if (out->jerk && (!t->points.vx || (targets && !targets->v)))
-        return error_set(f, G6X_E_NULL, "jerks of a tree without velocities");
-    if (t->parts) return tree_parts_sum(t, setting, targets, self, eps2, last_acc, out, counts, f);
+        return error_set(err, G6X_E_NULL, "jerks of a tree without velocities");
+    if (t->parts)
+        return tree_parts_sum(t, setting, targets, self, eps2, last_acc, out, counts, err);
     s.opening = tree_opening_of(setting->theta, setting->method == TREE_BARNES_HUT, setting->bound);
     s.job.tree = t;
     s.job.place = t->place;
@@ -220,11 +221,11 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     }
     if (!code) code = prepare(t, targets, self, eps2, last_acc, &p, &s);
     if (!code) threads_each(t->threads, ceil_div(n, HYPER), 1, sum_hypers, &s);
-    if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.coincidences};
+    if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.zero_distances};
     free_prepared(&p);
     memory_free(place);
     if (code || s.missing)
-        return error_set(f, G6X_E_MEMORY, "out of memory for the forces of a tree on %lld targets",
-                         (long long)n);
+        return error_set(err, G6X_E_MEMORY,
+                         "out of memory for the forces of a tree on %lld targets", (long long)n);
     return 0;
 }

@@ -57,7 +57,7 @@ struct tree_setting {
 /* What was done, all targets together. */
 struct tree_counts {
     int64_t pairs, points, locals; /* pairs, cells on targets, cells on groups */
-    int64_t coincidences;          /* pairs at one place with eps = 0, left out */
+    int64_t zero_distances;        /* pairs at one place with eps = 0, left out */
 };
 
 struct tree_forces {
@@ -66,13 +66,13 @@ struct tree_forces {
 };
 
 void tree_build_free(struct tree *t);
-/* Builds the tree of some particles, all of which are finite. 0 or a fault code. */
-int tree_build(struct tree *t, const struct tree_input *in, int threads, struct fault *f);
+/* Builds the tree of some particles, all of which are finite. 0 or a error code. */
+int tree_build(struct tree *t, const struct tree_input *in, int threads, struct error *err);
 /* Forces of the tree on targets, or on its own particles (targets NULL). self[i] is the number of
  * the particle that target i is, or -1; NULL: none is. eps2: of each target. */
 int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tree_input *targets,
              const int32_t *self, const double *eps2, const double *last_acc,
-             const struct tree_forces *out, struct tree_counts *counts, struct fault *f);
+             const struct tree_forces *out, struct tree_counts *counts, struct error *err);
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */

@@ -1,6 +1,6 @@
 """The calls of struct bridge (csrc/core/device.h), as the C core makes them.
 
-Each returns a positive number, or minus a fault's row with device.text; no exception leaves.
+Each returns a positive number, or minus a error's row with device.text; no exception leaves.
 """
 
 import functools
@@ -109,7 +109,7 @@ class Bridge:
         return 1
 
     def tree(self, device, job):
-        """Forces of an octree: see struct tree_errand."""
+        """Forces of an octree: see struct tree_request."""
         self._of(device).tree(job, self._array)
         return 1
 

@@ -81,7 +81,7 @@ class Device:
             self._gpu.memory.release(address)
 
     def tree(self, job, array):
-        """Forces of an octree: see struct tree_errand of csrc/core/device.h."""
+        """Forces of an octree: see struct tree_request of csrc/core/device.h."""
         from grape6py.cuda.tree.request import SessionTree  # reads headers: only when needed
 
         work = tree_gpu(self.number)

@@ -1,4 +1,4 @@
-"""Which row of the table of faults (docs/errors.md) an exception of CuPy belongs to."""
+"""Which row of the table of errors (docs/errors.md) an exception of CuPy belongs to."""
 
 import functools
 import os

@@ -36,7 +36,7 @@ static int use_device(const struct bridge *b, struct device *d)
 
 int bridge_calls(int wanted, char *text)
 {
-    struct fault fault = {0};
+    struct error fault = {0};
     struct device device = {0};
     const struct bridge *b = python_bridge_start(wanted, &fault);
     (void)snprintf(text, ERROR_TEXT, "%s", fault.text);

@@ -68,8 +68,8 @@ struct force_model {
     codes code;                  /* of the first half; CODE(0) if it went well */
     int rows, nearest, distance; /* there, since a last half asked for them */
     int written;                 /* j particles were written since, perhaps */
-    int unverified;   /* a write may have completed it, and the verification found it wrong */
-    int coincidences; /* 0 none, 1 perhaps, 2 some */
+    int unverified;     /* a write may have completed it, and the verification found it wrong */
+    int zero_distances; /* 0 none, 1 perhaps, 2 some */
     int settings[NSETTING], scale[3];
     int nsource, overfull;
     struct source source[MAX_BODY];
@@ -140,7 +140,7 @@ struct row_model {
     int verify_may_fail;
     int near[MAX_BODY], nnear; /* sources that may be nearest, if more than none */
     double distance, distance_error;
-    int coincidences; /* 0 none, 1 perhaps, 2 some */
+    int zero_distances; /* 0 none, 1 perhaps, 2 some */
 };
 void model_row(const struct cluster *c, int i, struct row_model *row);
 /* Lists of target i: indices that must be in it, and that may be, each ascending. */

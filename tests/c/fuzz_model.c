@@ -203,7 +203,7 @@ void model_first(struct cluster *c, int nj, int ni)
     struct force_model *f = &c->call;
     f->nj = nj;
     f->ni = ni;
-    f->rows = f->nearest = f->distance = f->written = f->coincidences = f->unverified = 0;
+    f->rows = f->nearest = f->distance = f->written = f->zero_distances = f->unverified = 0;
     f->nsource = 0;
     memcpy(f->settings, c->settings, sizeof f->settings);
     if (model_scale(c, nj, f->scale)) f->settings[G6X_PRECISION] = G6X_DOUBLE;
@@ -300,11 +300,11 @@ void model_row(const struct cluster *c, int i, struct row_model *row)
         if (j->index == t->index) continue;
         const struct pair p = pair_of(f, t, j);
         if (!isfinite(p.s) || !isfinite(p.dv[0] + p.dv[1] + p.dv[2])) {
-            row->anything = row->coincidences |= 1;
+            row->anything = row->zero_distances |= 1;
             continue;
         }
         if (p.s == 0 || (t->eps2 == 0 && p.r <= p.error))
-            row->coincidences = p.error == 0 ? 2 : row->coincidences | 1;
+            row->zero_distances = p.error == 0 ? 2 : row->zero_distances | 1;
         if (p.error > p.s / 16 || (p.s2 != 0 && p.s2 < 0x1p-900L)) row->anything = 1;
         if (p.s == 0) continue;
         const long double m = j->mass, y = 1 / p.s, y3 = y * y * y;

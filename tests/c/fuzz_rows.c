@@ -165,18 +165,18 @@ void note_coincidences(struct cluster *c)
 {
     struct force_model *f = &c->call;
     int most = 0;
-    if (f->coincidences < 0) return;
+    if (f->zero_distances < 0) return;
     for (int i = 0; i < f->ni; i++) {
         struct row_model row;
         if (f->target[i].invalid)
-            memset(&row, 0, sizeof row), row.coincidences = 1;
+            memset(&row, 0, sizeof row), row.zero_distances = 1;
         else
             model_row(c, i, &row);
-        if (row.coincidences > most) most = row.coincidences;
+        if (row.zero_distances > most) most = row.zero_distances;
     }
     c->warnings_least += most == 2;
     c->warnings_most += most > 0;
-    f->coincidences = -1;
+    f->zero_distances = -1;
 }
 
 void check_last(struct cluster *c, codes before, int code, int rows, int near, int distance,

@@ -157,7 +157,7 @@ static int is_tame_call(const struct planted *t, const struct aim *aim, double e
 /* What a target feels, and how wrong a sum in single precision of places of 48 bits may be. */
 struct felt {
     long double acc[3], jerk[3], pot, error[3];
-    int unresolved, coincidences;
+    int unresolved, zero_distances;
 };
 
 /* docs/accuracy.md: places are single relative to the group of targets, and pairs are summed so
@@ -176,7 +176,7 @@ static void add_pair(const struct planted *t, int j, const double *x, const doub
         s2 += d[k] * d[k];
         rv += d[k] * u[k];
     }
-    f->coincidences += s2 == 0;
+    f->zero_distances += s2 == 0;
     if (s2 == 0) return;
     const long double y = 1 / sqrtl(s2), y3 = y * y * y, error = fabsl(m) * (NEAR + 8 * place * y);
     if (place * y > 0.01L) f->unresolved = 1;
@@ -205,7 +205,7 @@ static codes check_forces(const struct planted *t, const struct aim *aim, double
 {
     const int tame = is_tame_call(t, aim, eps2);
     const long double far = direct ? 1 : 3e4L; /* of theta <= 0.5: a third of the terms */
-    int bad = 0, unfit = 0, unresolved = !tame, coincidences = 0;
+    int bad = 0, unfit = 0, unresolved = !tame, zero_distances = 0;
     for (int i = 0; i < aim->ni; i++) {
         const int nan = is_nan3(out.acc[i]) || isnan(out.pot[i]) || (jerk && is_nan3(out.jerk[i]));
         if (!jerk && !is_nan3(out.jerk[i])) broken("a jerk of target %d without velocities", i);
@@ -218,15 +218,15 @@ static codes check_forces(const struct planted *t, const struct aim *aim, double
         if (!tame) continue;
         const struct felt f = felt_by(t, aim, i, eps2);
         unresolved |= f.unresolved;
-        coincidences += f.coincidences;
+        zero_distances += f.zero_distances;
         if (f.unresolved) continue;
         REQUIRE(!nan);
         check_numbers("acc", i, out.acc[i], f.acc, 3, far * f.error[0]);
         check_numbers("pot", i, &out.pot[i], &f.pot, 1, far * f.error[2]);
         if (jerk) check_numbers("jerk", i, out.jerk[i], f.jerk, 3, far * f.error[1]);
     }
-    model.warnings_least += !unresolved && coincidences && !code;
-    model.warnings_most += (unresolved || coincidences) && !code;
+    model.warnings_least += !unresolved && zero_distances && !code;
+    model.warnings_most += (unresolved || zero_distances) && !code;
     return CODE(bad ? G6X_E_I_NAN : unfit ? G6X_E_RANGE : 0);
 }
 

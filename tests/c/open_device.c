@@ -138,7 +138,7 @@ static int threads(int count)
 /* The child is refused, with a code, by each call; the parent goes on. */
 static int forked(void)
 {
-    struct fault fault = {0};
+    struct error fault = {0};
     struct device device = {0};
     const struct bridge *b = python_bridge_start(1, &fault);
     int status = 0;
@@ -165,7 +165,7 @@ static int forked(void)
 /* Prints what each call returned, and its text. */
 static int codes(void)
 {
-    struct fault fault = {0};
+    struct error fault = {0};
     struct device device = {0};
     uint64_t address = 0;
     void *function = NULL;
@@ -184,7 +184,7 @@ static int codes(void)
 /* Prints the code, how many microseconds a call took, first and again, and its text. */
 static int quick(int wanted)
 {
-    struct fault fault = {0};
+    struct error fault = {0};
     double us[2];
     for (int k = 0; k < 2; k++) {
         struct timespec a, b;

@@ -45,10 +45,10 @@ DEVICE_FN double leap_wanted(const struct leap_job &job, const double a[3])
     return sqrt(job.scale / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]));
 }
 
-/* `step` halved until it is as wanted. */
-DEVICE_FN double leap_halved(const struct leap_job &job, double step, double wanted)
+/* `step` halved until it is as requested. */
+DEVICE_FN double leap_halved(const struct leap_job &job, double step, double requested)
 {
-    while (!(step <= wanted) && step > job.smallest) step /= 2.0;
+    while (!(step <= requested) && step > job.smallest) step /= 2.0;
     return step;
 }
 
@@ -72,7 +72,7 @@ KERNEL(leap_arrive, struct leap_job, 256, 1)
         job.new_a[p][k] = acc[k];
     }
     job.new_t[p] = job.time;
-    const double wanted = leap_wanted(job, acc), twice = 2.0 * step;
-    const bool longer = twice <= wanted && twice <= job.largest && fmod(job.time, twice) == 0.0;
-    job.dt[p] = longer ? twice : leap_halved(job, step, wanted);
+    const double requested = leap_wanted(job, acc), twice = 2.0 * step;
+    const bool longer = twice <= requested && twice <= job.largest && fmod(job.time, twice) == 0.0;
+    job.dt[p] = longer ? twice : leap_halved(job, step, requested);
 }

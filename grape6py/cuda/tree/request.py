@@ -19,7 +19,7 @@ class SessionTree:
         self._tree = None
 
     def sum(self, job, array):
-        """Do what a struct tree_errand (csrc/core/device.h) asks for, or mark it as unresolved.
+        """Do what a struct tree_request (csrc/core/device.h) asks for, or mark it as unresolved.
 
         array(pointer, n, ...) is a view of so many numbers that a field points to, None of NULL.
         """
@@ -30,7 +30,7 @@ class SessionTree:
         self_index, eps2 = array(job.self, job.targets), array(job.eps2, job.targets)
         out = [array(field, job.targets, 3) for field in (job.acc, job.jerk)]
         out.append(array(job.pot, job.targets))
-        job.coincidences = job.unresolved = 0
+        job.zero_distances = job.unresolved = 0
         for softening in np.unique(eps2):
             alike = slice(None) if (eps2 == softening).all() else np.flatnonzero(eps2 == softening)
             setting = Setting(job.theta, job.order, float(softening))
@@ -47,7 +47,7 @@ class SessionTree:
             for to, values in zip(out, (acc, jerk, pot), strict=True):
                 if to is not None:
                     to[alike] = self._gpu.take(values)
-            job.coincidences += counts.coincidences
+            job.zero_distances += counts.coincidences
 
     def _plant(self, job, array):
         self.forget()

@@ -80,12 +80,12 @@ DEVICE_FN void predict_slot(const struct cuda_store &store, int64_t a, double ti
 }
 
 /* Kernel give, its vectors: NaN if one component does not fit a double. */
-DEVICE_FN bool give_vector(double *to, const double *sum, int64_t stride, bool wanted)
+DEVICE_FN bool give_vector(double *to, const double *sum, int64_t stride, bool requested)
 {
     const double a[3] = {sum[0], sum[stride], sum[2 * stride]};
     const bool fits = are_numbers(a);
-    for (int k = 0; k < 3; k++) to[k] = fits && wanted ? a[k] : quiet_nan();
-    return fits || !wanted;
+    for (int k = 0; k < 3; k++) to[k] = fits && requested ? a[k] : quiet_nan();
+    return fits || !requested;
 }
 
 DEVICE_FN void give_nan(const struct cuda_give_job &job, size_t row, int nearest)

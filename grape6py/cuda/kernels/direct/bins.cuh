@@ -60,8 +60,8 @@ DEVICE_FN struct block_sum settled(struct block_sum s, int window)
     return s;
 }
 
-/* Whether the bins can hold a settled sum. Nothing (no mass, nobody moves, no jerk is wanted) takes
- * no bin. */
+/* Whether the bins can hold a settled sum. Nothing (no mass, nobody moves, no jerk is requested)
+ * takes no bin. */
 DEVICE_FN bool fits_bins(real hi, int unit)
 {
     if (hi == 0) return true;

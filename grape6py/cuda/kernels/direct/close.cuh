@@ -22,7 +22,7 @@ struct arriving {
 struct close_found {
     struct in_double::pair_sum sum;
     double r2; /* of the nearest neighbour, scaled */
-    int address, coincidences;
+    int address, zero_distances;
     bool beyond; /* double's range */
 };
 
@@ -56,7 +56,7 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
     if (s2 < 0x1p-600 && apart)
         found->beyond = true;
     else if (s2 == 0.0)
-        found->coincidences++;
+        found->zero_distances++;
     else
         in_double::pair_add(1, &at, &zero, __dmul_rn(p.body.mass, job.frame.m_unit),
                             in_double::rsqrt_refine(s2, rsqrt_estimate(s2)), &r, &found->sum);
@@ -89,7 +89,7 @@ DEVICE_FN void gather(struct close_found *f)
             f->r2 = r2;
             f->address = address;
         }
-        f->coincidences += __shfl_xor_sync(0xffffffffu, f->coincidences, by);
+        f->zero_distances += __shfl_xor_sync(0xffffffffu, f->zero_distances, by);
     }
     f->beyond = __any_sync(0xffffffffu, f->beyond);
 }
@@ -122,7 +122,7 @@ DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_targe
     }
     if (lane < NSUM) deposit(job, row, lane, sum);
     if (lane) return;
-    if (found.coincidences) note_coincidences(job, found.coincidences);
+    if (found.zero_distances) note_zero_distances(job, found.zero_distances);
     if (near && found.address != 0x7fffffff)
         offer_nearest(job, row, (real)found.r2,
                       near == NEAR_BY_PLACE ? of_address(found.address) : found.address);

@@ -73,7 +73,7 @@ DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block,
     atomicAdd(&job.ended[gridDim.y + blockIdx.y], 1u);
 }
 
-DEVICE_FN void note_coincidences(const struct cuda_sum_job &job, int pairs)
+DEVICE_FN void note_zero_distances(const struct cuda_sum_job &job, int pairs)
 {
     atomicAdd(&job.ended[2 * gridDim.y + blockIdx.y], (unsigned)pairs);
 }
@@ -112,16 +112,17 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
 {
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
     const int tile = (int)blockIdx.y, of_all = job.first / job.tile_rows + tile;
-    unsigned *left = &job.ended[gridDim.y + tile], *coincident = &job.ended[2 * gridDim.y + tile];
+    unsigned *left = &job.ended[gridDim.y + tile],
+             *zero_distances = &job.ended[2 * gridDim.y + tile];
     if (t == (int)blockDim.x - 1) {
         job.left_of_tile[of_all] = (int)__ldcg(left);
-        job.coincident_of_tile[of_all] = (int)__ldcg(coincident);
+        job.zero_distances_of_tile[of_all] = (int)__ldcg(zero_distances);
     }
     __threadfence_system();
     __syncthreads();
     if (t == 0) {
         *(volatile unsigned long long *)&job.flag[of_all] = job.step;
-        job.ended[tile] = *left = *coincident = 0;
+        job.ended[tile] = *left = *zero_distances = 0;
     }
     for (int q = k; q < NSUM * BINS; q += 8)
         for (int n = t % lanes; n < rows; n += lanes)
