@@ -76,9 +76,6 @@ def devices(result):
     of = defaultdict(list)
     for f in result["figures"]:
         of["step" if f["what"] in ("scatter", "cut") else f["what"]].append(f)
-    for f in of["open"]:
-        again = f"{f['again_us']:.0f} us again"
-        lines += f"`g6_open`: {f['first_s']:.2f} s the first time, {again}.\n\n"
     lines += forces_on_all(of["force"])
     lines += "\n" + head("call", "N", "ni", "us", "first half, us", "goal, us")
     for f in of["step"]:

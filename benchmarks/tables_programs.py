@@ -60,7 +60,7 @@ def programs(result):
     if others:
         tables.append(by_build(others, ["us a block", "N"], ["what", "n"], per_block))
     off = max((f["off"] for f in result["figures"] if "off" in f), default=0)
-    lines += f"Last energies of one row differ by {off:.0e} of them at most.\n\n"
+    lines += f"Last energies in one row agree to {off:.0e}.\n\n"
     return lines + "\n".join(tables)
 
 
