@@ -6,6 +6,7 @@ is made from the figures of all files that match.
 """
 
 import re
+from collections import defaultdict
 
 import tables_merger
 import tables_programs
@@ -27,19 +28,23 @@ def heading(results):
 
 
 def speeds(result):
-    lines = head("command", "G pairs/s", "per call", "slot share")
-    for f in result["figures"]:
-        if f["what"] in ("force", "step"):
-            call = f"{1e6 * f['seconds_per_call']:.4g} us"
-            cells = [f"`{f['command']}`", f"{f['pairs_per_s'] / 1e9:.2f}", call]
-            lines += row([*cells, f"{f['slot_share']:.2f}"])
-    lines += "\n" + head("command", "figures")
-    for f in result["figures"]:
-        if f["what"] not in ("force", "step"):
-            values = ", ".join(
-                f"{k} {v}" for k, v in f.items() if k not in ("what", "command", "n")
-            )
-            lines += row([f"`{f['command']}`", values])
+    """A row for each call, two columns for each machine."""
+    machines = [r["machine"]["cpu"] for r in result["results"]]
+    calls, others = defaultdict(dict), defaultdict(dict)
+    for machine, r in zip(machines, result["results"], strict=True):
+        for f in r["figures"]:
+            command = f"`{f['command'].removeprefix('board ')}`"
+            if f["what"] in ("force", "step"):
+                calls[command][machine] = f"{f['pairs_per_s'] / 1e9:.2f}", f"{f['slot_share']:.2f}"
+                continue
+            for name in f.keys() - {"what", "command", "n"}:
+                others[command, name][machine] = f[name]
+    lines = head("`board`", *(text for m in machines for text in (f"{m}, G pairs/s", "slot share")))
+    for command, made in calls.items():
+        lines += row([command, *(cell for m in machines for cell in made.get(m, ("", "")))])
+    lines += "\n" + head("`board`", "figure", *machines)
+    for (command, name), made in sorted(others.items()):
+        lines += row([command, name, *(made.get(m) for m in machines)])
     return lines
 
 
@@ -59,7 +64,7 @@ def accuracies(result):
 def integrations(result):
     lines = head("figure", "value", "goal")
     for f in result["figures"]:
-        lines += row([f["what"], f"{f['value']:.3g}", f["goal"]])
+        lines += row([f["what"].replace("|", "\\|"), f"{f['value']:.3g}", f["goal"]])
     return lines
 
 
@@ -68,24 +73,33 @@ def devices(result):
     lines = (
         f"{about['cpu']}, driver {about['driver']}, CuPy {about['cupy']}, CUDA {about['cuda']}\n\n"
     )
-    lines += head("command", "figure", "goal")
-    rest = []
+    of = defaultdict(list)
     for f in result["figures"]:
-        goal = f.get("goal") or ""
-        if f["what"] == "force":
-            lines += row([f"`{f['command']}`", f"{f['gpairs_per_s']:.0f} G pairs/s", goal])
-        elif f["what"] in ("step", "scatter", "cut"):
-            returned = f"{f['us']:.1f} us (first half back after {f['firsthalf_us']:.0f})"
-            lines += row([f"`{f['command']}`", returned, goal])
-        elif f["what"] == "open":
-            both = f"{f['first_s']:.2f} s the first time, {f['again_us']:.0f} us again"
-            lines += row([f"`{f['command']}`", both, goal])
-        else:
-            rest.append(f)
+        of["step" if f["what"] in ("scatter", "cut") else f["what"]].append(f)
+    lines += forces_on_all(of["force"])
+    lines += "\n" + head("call", "N", "ni", "us", "first half, us", "goal, us")
+    for f in of["step"]:
+        call = f"cut, {f['pipes']} pipes" if f["what"] == "cut" else f["what"]
+        lines += row([call, f["n"], f["ni"], f"{f['us']:.1f}", f"{f['firsthalf_us']:.0f}",
+                      f.get("goal")])  # fmt: skip
     lines += "\n" + head("mode", "N", "acc", "jerk", "pot", "mean along acc")
-    for f in rest:
+    for f in of["accuracy"]:
         errors = [f"{f[k][0]:.1e} / {f[k][1]:.1e}" for k in ("acc", "jerk", "pot")]
         lines += row([f["mode"], f["n"], *errors, f"{f['mean_along_acc']:.0e}"])
+    return lines
+
+
+def forces_on_all(figures):
+    """Calls with ni = N: a row for each kind, a column for each N."""
+    sizes = sorted({f["n"] for f in figures})
+    kinds = defaultdict(dict)
+    for f in figures:
+        goal = f" (goal {f['goal']})" if f.get("goal") else ""
+        cell = f"{f['gpairs_per_s']:.0f}{goal}"
+        kinds[f["mode"], f["jerk"], f["nn"]][f["n"]] = cell
+    lines = head("G pairs/s of mode", "jerk", "nearest", *(f"N = {n}" for n in sizes))
+    for (mode, *with_), made in kinds.items():
+        lines += row([mode, *("yes" if w else "no" for w in with_), *(made.get(n) for n in sizes)])
     return lines
 
 
@@ -109,7 +123,8 @@ def main():
         if not results:
             print(f"{name}.json is not there yet: its table stays as it is")
             continue
-        result = results[0] | {"figures": [f for r in results for f in r["figures"]]}
+        figures = [f for r in results for f in r["figures"]]
+        result = results[0] | {"figures": figures, "results": results}
         table = maker_of(name)(result)
         begin, end = f"<!-- {name} -->\n", "<!-- end -->"
         before, rest = page.split(begin)

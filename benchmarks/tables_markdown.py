@@ -11,3 +11,8 @@ def head(*cells):
 
 def number(value, digits=3):
     return None if value is None else f"{value:.{digits}g}"
+
+
+def bold(text, missed):
+    """Of what misses its goal."""
+    return f"**{text}**" if missed else text

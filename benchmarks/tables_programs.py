@@ -4,18 +4,22 @@ from tables_markdown import head, row
 
 
 def close_pairs(result):
-    """Lines of a table: a row per case, wall microseconds and those of all processors."""
-    libraries = list(dict.fromkeys(f["library"] for f in result["figures"]))
-    cases = {}
-    for f in result["figures"]:
-        cases.setdefault((f["what"], f["mode"], f["nj"], f["ni"]), {})[f["library"]] = f
-    lines = head("case", "mode", "nj", "ni", *(f"{name}, us (cores)" for name in libraries))
-    for case, made in cases.items():
-        cells = [
-            f"{made[name]['all_us']:.4g} ({made[name]['processor_us']:.3g})" if name in made else ""
-            for name in libraries
-        ]
-        lines += row([*case, *cells])
+    """A row per case: wall microseconds of each result's newer build, and of the older one where
+    it was faster."""
+    lines = head("case", "nj", "ni", "us", "older build, if faster")
+    for one in result["results"]:
+        *_, newer = dict.fromkeys(f["library"] for f in one["figures"])
+        cases = {}
+        for f in one["figures"]:
+            what = f["what"] if f["mode"] == "grape" else f"{f['what']}, {f['mode']}"
+            which = "newer" if f["library"] == newer else "older"
+            cases.setdefault((what, f["nj"], f["ni"]), {})[which] = f
+        for case, made in cases.items():
+            new, old = made["newer"], made.get("older")
+            faster = old and old["all_us"] < new["all_us"]
+            lines += row(
+                [*case, *(f"{f['all_us']:.4g}" if f else "" for f in (new, faster and old))]
+            )
     return lines
 
 
@@ -56,7 +60,7 @@ def programs(result):
     if others:
         tables.append(by_build(others, ["us a block", "N"], ["what", "n"], per_block))
     off = max((f["off"] for f in result["figures"] if "off" in f), default=0)
-    lines += f"Last energies of one row differ by {off:.0e} of them at most.\n\n"
+    lines += f"Last energies in one row agree to {off:.0e}.\n\n"
     return lines + "\n".join(tables)
 
 

@@ -1,19 +1,25 @@
-"""Tables of small runs with builds of the library side by side, by small_runs.py; for tables.py."""
+"""Tables of small runs by small_runs.py: the newest build, and older ones where they are faster."""
 
 from tables_markdown import head, row
 
 
-def side_by_side(figures, first, names, values):
-    """A row for each case; a column for each of `values` (name: heading) and build."""
-    builds = list(dict.fromkeys(f["library"] for f in figures))
+def newest(figures, first, names, values):
+    """A row for each case; a column for each of `values` (name: heading) of the newest build."""
+    *_, last = dict.fromkeys(f["library"] for f in figures)
     found = {}
     for f in figures:
         found.setdefault(tuple(f[name] for name in names), {})[f["library"]] = f
-    lines = head(*first, *(f"{text} {b}" for text in values.values() for b in builds))
+    lines = head(*first, *values.values())
     for case, made in found.items():
-        cells = (made[b].get(name) if b in made else None for name in values for b in builds)
-        lines += row([*case, *cells])
+        now = made.pop(last)
+        lines += row([*case, *(cell(name, now[name], made.values()) for name in values)])
     return lines
+
+
+def cell(name, value, older):
+    """A figure, and the best of the older builds in brackets if that is better."""
+    best = (max if name == "gpairs_per_s" else min)([value, *(f[name] for f in older)], key=float)
+    return f"{value}" if best == value else f"{value} ({best})"
 
 
 def small(result):
@@ -26,16 +32,14 @@ def small(result):
         f["share"] = f"{f['auto'] / better:.2f}"
     rate, cpu = {"gpairs_per_s": "G pairs/s"}, {"processor_s": "processor s"}
     tables = [
-        side_by_side(of["walk"], ["shared step on", "N", "pipes"], ["backend", "n", "pipes"], rate),
-        side_by_side(of["crowd"], ["programs of force calls", "N"], ["programs", "n"], rate | cpu),
-        side_by_side(of["open"], ["g6_open on"], ["backend"],
-                     {"first_s": "s", "again_us": "us again"}),
-        side_by_side(of["program"], ["program, s: N", "pipes", "t"], ["n", "pipes", "t_end"],
-                     {"cpu": "cpu", "cuda": "cuda", "auto": "auto", "share": "auto / the better"}),
-        side_by_side(of["block"], ["Hermite (Python) on", "N"], ["backend", "n"],
-                     {"us": "us a block"}),
-        side_by_side(of["lists"], ["forces (Python) on", "N"], ["backend", "n"],
-                     {"ms": "ms", "lists": "times with lists", "nearest": "with nearest"}),
+        newest(of["walk"], ["shared step on", "N", "pipes"], ["backend", "n", "pipes"], rate),
+        newest(of["crowd"], ["programs of force calls", "N"], ["programs", "n"], rate | cpu),
+        newest(of["open"], ["g6_open on"], ["backend"], {"first_s": "s", "again_us": "us again"}),
+        newest(of["program"], ["program: N", "pipes", "t"], ["n", "pipes", "t_end"],
+               {"cpu": "cpu, s", "cuda": "cuda, s", "auto": "auto, s", "share": "auto / better"}),
+        newest(of["block"], ["Hermite (Python) on", "N"], ["backend", "n"], {"us": "us a block"}),
+        newest(of["lists"], ["forces (Python) on", "N"], ["backend", "n"],
+               {"ms": "ms", "lists": "times with lists", "nearest": "with nearest"}),
     ]  # fmt: skip
     return f"{host['cpu']}, {host['cores']} cores, {result['date']}\n\n" + "\n".join(tables)
 

@@ -1,4 +1,4 @@
-"""The thesis's tables as Markdown, with its columns beside today's; for tables.py."""
+"""The thesis's tables as Markdown, with its columns next to today's; for tables.py."""
 
 import statistics
 from collections import defaultdict
@@ -16,11 +16,10 @@ ERRORS_THEN = {"1/256": (1.6e-8, 1.45e-9), "0": (1.0e-8, 1.1e-9)}
 
 
 def all_pairs(result):
-    lines = head("N", "ms a call", "G pairs/s", "Gflop/s", "W", "G pairs/J")
+    lines = head("N", "ms a call", "G pairs/s", "W", "G pairs/J")
     for f in result["figures"]:
         lines += row([f["n"], number(1e3 * f["seconds"], 4), number(f["gpairs_per_s"], 4),
-                      f"{f['gflops']:.0f}", number(f.get("watts")),
-                      number(f.get("gpairs_per_joule"))])  # fmt: skip
+                      number(f.get("watts")), number(f.get("gpairs_per_joule"))])  # fmt: skip
     return lines
 
 
@@ -32,7 +31,7 @@ def steps(result):
         us = {f["ni"]: f["us"] for f in found if f["n"] == n}
         lines += row([n, *(number(us.get(size), 4) for size in sizes)])
     lines += "\n" + head(
-        "particles", "j particles to the card, us", "targets, us", "forces back, us"
+        "particles", "j particles to the GPU, us", "i particles, us", "forces back, us"
     )
     for f in result["figures"]:
         if f["what"] == "copies":
@@ -55,11 +54,16 @@ def hermite(result):
 
 
 def tree_leapfrog(result):
-    lines = head("N", "s", "s a step", "energy error", "kirin, s", "GRAPE-6Af, s")
-    for f in result["figures"]:
-        then = TREE_THEN.get(f["n"], (None, None))
-        lines += row([f["n"], number(f["seconds"]), number(f["seconds"] / f["steps"]),
-                      f"{f['error']:.1e}", *then])  # fmt: skip
+    """A row for each N, two columns for each machine."""
+    made = [{f["n"]: (number(f["seconds"]), f"{f['error']:.1e}") for f in r["figures"]}
+            for r in result["results"]]  # fmt: skip
+    machines = [r["machine"] for r in result["results"]]
+    names = [m.get("gpu", m["cpu"]) for m in machines]
+    columns = (text for name in names for text in (f"{name}, s", "energy error"))
+    lines = head("N", *columns, "kirin, s", "GRAPE-6Af, s")
+    for n in sorted({n for by_n in made for n in by_n}):
+        cells = [cell for by_n in made for cell in by_n.get(n, (None, None))]
+        lines += row([n, *cells, *TREE_THEN.get(n, (None, None))])
     return lines
 
 
@@ -91,13 +95,20 @@ def errors(result):
     return lines
 
 
+def call(command):
+    """What, N and ni of `card force MODE JERK NN N` or `card step MODE N NI`."""
+    _, what, *_, n, ni = command.split()
+    return (what, ni, ni) if what == "force" else (what, n, ni)
+
+
 def devices(result):
     counts = sorted(map(int, result["figures"][0]["seconds"]))
-    lines = head("command", *(f"{k} GPU, ms" for k in counts), *(f"{k}: ratio" for k in counts[1:]))
+    lines = head("call", "N", "ni", *(f"{k} GPU, ms" for k in counts),
+                 *(f"{k}: ratio" for k in counts[1:]))  # fmt: skip
     for f in result["figures"]:
         ms = [number(1e3 * f["seconds"][str(k)], 4) for k in counts]
-        lines += row([f"`{f['command']}`", *ms, *(f"{f['times_one'][str(k)]:.2f}"
-                                                  for k in counts[1:])])  # fmt: skip
+        lines += row([*call(f["command"]), *ms,
+                      *(f"{f['times_one'][str(k)]:.2f}" for k in counts[1:])])  # fmt: skip
     return lines
 
 

@@ -1,19 +1,24 @@
-"""The octree's tables as Markdown, with goals and other programs' figures beside; for tables.py.
+"""The octree's tables as Markdown, with goals and other programs' figures; for tables.py.
 
-Below them stand the pictures that figures_tree.py draws of the same results.
+A figure in bold misses its goal. Below the tables stand the pictures that figures_tree.py draws of
+the same results.
 """
 
 import math
 from collections import defaultdict
 
-from tables_markdown import head, number, row
+from tables_markdown import bold, head, number, row
 
-STAGES = ("keys", "sort", "cells", "moments", "walk", "far", "near", "other")
-GASPHIA = {0.5: "5.9 ms, 5.3e-4 / 7e-2"}  # N = 10^6: time, mean and largest error
+STAGES = {  # columns of stages.py's names; what is left lies between kernels
+    "sort": ("keys", "sort"), "cells, moments": ("cells", "moments"), "traversal": ("walk",),
+    "far": ("far",), "near": ("near",),
+}  # fmt: skip
+ERRORS = "median", "p99", "largest"
 # FDPS with Phantom-GRAPE G5: (N, threads): millions a second at median errors near 1e-3 and 1e-4,
 # on cores that issue 2 multiply-adds of 512 bits a cycle of 3.84 GHz.
 PEER = {(100_000, 1): (0.95, 0.33), (1_000_000, 2): (1.39, 0.51)}
 PEER_FMA_RATE = 7.68
+GAIN = 1.9  # of two threads: the goal
 
 
 def picture(title, name):
@@ -21,43 +26,42 @@ def picture(title, name):
 
 
 def setting_of(f):
-    kind = f"fmm, order {f['order']}" if f["order"] else "bh"
+    """Method with its order, and theta: "fmm5 0.8", "bh 0.75"."""
     bound = f", bound {f['bound']:g}" if f.get("bound") else ""
-    return f"{kind}, theta {f['theta']:g}{bound}"
+    return f"{method_of(f['order'])} {f['theta']:g}{bound}"
+
+
+def method_of(order):
+    return f"fmm{order}" if order else "bh"
 
 
 def three(error):
-    return " / ".join(f"{error[name]:.1e}" for name in ("median", "p99", "largest"))
-
-
-def terms(f):
-    return [f"{f[name]:.0f}" for name in ("pairs", "points", "locals")]
-
-
-def failed(f, columns):
-    return [f["failed"], *[""] * (columns - 1)]
-
-
-def missed(f, goal):
-    """What of a row is not reached; goals are those of Plummer spheres."""
-    names = {"median": "median", "p99": "99 %", "largest": "largest"}
-    found = [text for name, text in names.items() if f["error"][name] > goal[name]]
-    if f["ms"] > goal["goal"]:
-        found.insert(0, "time")
-    return ", ".join(found)
+    return " / ".join(f"{error[name]:.1e}" for name in ERRORS)
 
 
 def table(result):
-    lines = head("N", "model, seed", "setting", "ms", "goal", "ryoanji", "Bonsai",
-                 "median / 99 % / largest error", "at most", "missed")  # fmt: skip
+    """A row for each setting with its goals, two columns for each model and seed."""
+    rows, found = {}, defaultdict(dict)
     for f in (f for f in result["figures"] if f["what"] == "row"):
-        goal, about = f["goal"], [f["n"], f"{f['model']}, {f['seed']}", setting_of(f)]
-        if "failed" in f:
-            lines += row([*about, *failed(f, 7)])
-            continue
-        lines += row([*about, number(f["ms"]), goal["goal"], goal["ryoanji"], goal["bonsai"],
-                      three(f["error"]), three(goal), missed(f, goal)])  # fmt: skip
+        case = f["n"], setting_of(f)
+        rows[case] = f["goal"]
+        found[case][f"{f['model']}, {f['seed']}"] = f
+    models = list(dict.fromkeys(m for made in found.values() for m in made))
+    lines = head("N", "setting", "ryoanji, ms", "Bonsai, ms", "goal, ms", "errors at most",
+                 *(text for m in models for text in (f"{m}: ms", "errors")))  # fmt: skip
+    for case, goal in rows.items():
+        cells = [*case, goal["ryoanji"], goal["bonsai"], goal["goal"], three(goal)]
+        for m in models:
+            cells += measured(found[case].get(m), goal)
+        lines += row(cells)
     return lines + "\n" + scaling([f for f in result["figures"] if f["what"] == "scaling"])
+
+
+def measured(f, goal):
+    if f is None or "failed" in f:
+        return [None, f and f["failed"]]
+    errors = [bold(f"{f['error'][name]:.1e}", f["error"][name] > goal[name]) for name in ERRORS]
+    return [bold(number(f["ms"]), f["ms"] > goal["goal"]), " / ".join(errors)]
 
 
 def scaling(figures):
@@ -65,12 +69,11 @@ def scaling(figures):
     N log N makes of the first."""
     figures = [f for f in figures if "failed" not in f]
     lines = head("N", "setting", "ms", "ns a particle", "exponent", "since the first",
-                 "of N log N", "bytes a particle", "pairs", "cells",
-                 "cells on a group")  # fmt: skip
+                 "of N log N", "bytes a particle")  # fmt: skip
     for before, f in zip([None, *figures], figures, strict=False):
         cells = [f["n"], setting_of(f), number(f["ms"], 4), number(1e6 * f["ms"] / f["n"])]
         cells += [exponent(before, f), exponent(figures[0], f)] if before else ["", ""]
-        cells += [f"{n_log_n(figures[0], f):.2f}", number(f["bytes"]), *terms(f)]
+        cells += [f"{n_log_n(figures[0], f):.2f}", number(f["bytes"])]
         lines += row(cells)
     return lines
 
@@ -92,8 +95,7 @@ def distributions(result):
     angles = sorted({theta for by_theta in found.values() for theta in by_theta})
     lines = head("N", "method", *(f"theta {theta:g}" for theta in angles))
     for (n, order), by_theta in found.items():
-        method = f"fmm, order {order}" if order else "bh"
-        lines += row([n, method, *(short(by_theta.get(theta)) for theta in angles)])
+        lines += row([n, method_of(order), *(short(by_theta.get(theta)) for theta in angles)])
     return lines + picture("Errors, fmm", "cdf-fmm") + picture("Errors, bh", "cdf-bh")
 
 
@@ -104,38 +106,50 @@ def short(f):
 
 
 def stages(result):
-    lines = head("N", "setting", "ms", *STAGES[:-1], "rest", "bytes a particle", "pairs", "cells",
-                 "cells on a group")  # fmt: skip
+    lines = head("N", "setting", "ms", *STAGES, "rest", "bytes a particle")
     for f in result["figures"]:
         about = [f["n"], setting_of(f)]
         if "failed" in f:
-            lines += row([*about, *failed(f, len(STAGES) + 5)])
+            lines += row([*about, f["failed"], *[""] * (len(STAGES) + 2)])
             continue
-        taken = [f["stages"].get(stage, 0.0) for stage in STAGES[:-1]]
-        rest = f["ms"] - sum(taken)
-        lines += row([*about, number(f["ms"]), *map(number, taken), number(rest),
-                      number(f["bytes"]), *terms(f)])  # fmt: skip
+        taken = stage_times(f)
+        lines += row([*about, number(f["ms"]), *map(number, taken), number(f["ms"] - sum(taken)),
+                      number(f["bytes"])])  # fmt: skip
     return lines + picture("Stage times", "stages") + picture("Terms a particle", "terms")
+
+
+def stage_times(f):
+    return [sum(f["stages"].get(stage, 0.0) for stage in names) for names in STAGES.values()]
 
 
 def lattice(result):
     direct = next(f for f in result["figures"] if f["what"] == "direct")
     lines = f"Direct sum: {number(direct['ms'])} ms.\n\n"
-    lines += head("setting", "ms", "times faster than the direct sum", "mean / largest error",
-                  "shuffled", "shuffled, ms", "ratio", "GASPHiA")  # fmt: skip
-    found = defaultdict(dict)
+    found, names = defaultdict(dict), ("ms", "times faster", "mean / largest error", "shuffled",
+                                       "ratio")  # fmt: skip
     for f in result["figures"]:
         if f["what"] == "tree" and "failed" not in f:
-            found[f["theta"], f["order"]]["ordered" if f["seed"] is None else "shuffled"] = f
-    for (theta, _), both in found.items():
-        if len(both) < 2:
-            continue
-        f, other = both["ordered"], both["shuffled"]
-        errors = [f"{g['error']['mean']:.1e} / {g['error']['largest']:.1e}" for g in (f, other)]
-        lines += row([setting_of(f), number(f["ms"]), number(direct["ms"] / f["ms"]), *errors,
-                      number(other["ms"]), f"{other['ms'] / f['ms']:.3f}",
-                      GASPHIA.get(theta)])  # fmt: skip
+            case = found[f["theta"]].setdefault(f["order"], {})
+            case["ordered" if f["seed"] is None else "shuffled"] = f
+    orders = list(dict.fromkeys(order for by_order in found.values() for order in by_order))
+    lines += head("theta", *(f"{method_of(o)}: {name}" if name == "ms" else name
+                             for o in orders for name in names))  # fmt: skip
+    for theta, by_order in found.items():
+        cells = [f"{theta:g}"]
+        for order in orders:
+            cells += in_two_orders(by_order.get(order, {}), direct) or [None] * len(names)
+        lines += row(cells)
     return lines + picture("Errors and speed-up on a lattice", "lattice")
+
+
+def in_two_orders(both, direct):
+    """Cells of a run on particles row by row, and on the same shuffled."""
+    if len(both) < 2:
+        return None
+    f, other = both["ordered"], both["shuffled"]
+    errors = [f"{g['error']['mean']:.1e} / {g['error']['largest']:.1e}" for g in (f, other)]
+    return [number(f["ms"]), number(direct["ms"] / f["ms"]), *errors,
+            f"{other['ms'] / f['ms']:.3f}"]  # fmt: skip
 
 
 def time_against_error(result):
@@ -156,59 +170,55 @@ def time_against_error(result):
     lines += "\n"
     for n in sizes:
         direct = next(f for f in result["figures"] if f["n"] == n and f["what"] == "direct")
-        how = ", from the pairs a second of the smaller N" if direct["estimated"] else ""
+        how = ", estimated from the smaller N" if direct["estimated"] else ""
         lines += f"Direct sum of {n}: {number(direct['ms'])} ms{how}.\n"
     return lines + "".join(picture(f"Time against error, N = {n}", f"time-error-{n >> 20}M")
                            for n in sizes)  # fmt: skip
 
 
 def flat(result):
-    lines = head("model", "N", "setting", "ms", "goal", "quadtree (Chiu 2020)",
-                 "median / 99 % / largest error", "bytes a particle", *STAGES[:-1])  # fmt: skip
+    lines = head("model", "setting", "ms", "errors", "bytes a particle")
     for f in result["figures"]:
-        about = [f["model"], f["n"], setting_of(f)]
+        about = [f["model"], setting_of(f)]
         if "failed" in f:
-            lines += row([*about, *failed(f, 5 + len(STAGES) - 1)])
+            lines += row([*about, f["failed"], "", ""])
             continue
-        taken = [number(f["stages"].get(stage, 0.0)) for stage in STAGES[:-1]]
-        lines += row([*about, number(f["ms"], 4), "1000 at 1e-3", "29000", three(f["error"]),
-                      number(f.get("bytes")), *taken])  # fmt: skip
+        lines += row([*about, number(f["ms"], 4), three(f["error"]), number(f.get("bytes"))])
     return lines
 
 
 def cpu(result):
-    times = {"seconds": "s", "least": "best, s", "cpu_seconds": "CPU time, s", "build": "build, s"}
-    lines = head("N", "threads", "setting", "median / 99 % / largest error", *times.values(),
-                 "million/s", "x one thread", "peer", "x peer", "x peer, by FMA rate")  # fmt: skip
-    alone = {}
+    """A row for each N and setting, with one thread and two; the peer has as many as the last."""
+    found = defaultdict(dict)
     for f in result["figures"]:
-        key = f["n"], f["method"], f["theta"]
-        if f["threads"] == 1:
-            alone[key] = f
-        peers = PEER.get((f["n"], f["threads"]))
-        then = peers and peers[f["error"]["median"] < 3e-4]
-        ratio = then and f["million_per_s"] / then
+        found[f["n"], setting_of(f)][f["threads"]] = f
+    threads = sorted({f["threads"] for f in result["figures"]})
+    lines = head("N", "setting", "errors", "build, s", *(f"threads = {k}: s" for k in threads),
+                 "ratio", "x peer", "x peer, by FMA rate")  # fmt: skip
+    for (n, setting), made in found.items():
+        most = max(made)
+        alone, f = made[1], made[most]
+        peers = PEER.get((n, most))
+        ratio = peers and f["million_per_s"] / peers[f["error"]["median"] < 3e-4]
         fair = ratio and ratio * PEER_FMA_RATE / f["fma_rate"]
-        gain = number(alone[key]["seconds"] / f["seconds"]) if f["threads"] > 1 else None
-        seconds = [number(f[key]) for key in times]
-        lines += row([f["n"], f["threads"], setting_of(f), three(f["error"]), *seconds,
-                      number(f["million_per_s"]), gain, then, number(ratio),
-                      number(fair)])  # fmt: skip
+        gain = alone["seconds"] / f["seconds"]
+        gained = bold(number(gain), gain < GAIN) if most > 1 else None
+        seconds = (made[k]["seconds"] if k in made else None for k in threads)
+        lines += row([n, setting, three(f["error"]), *map(number, (alone["build"], *seconds)),
+                      gained, number(ratio), number(fair)])  # fmt: skip
     rates = sorted(f["fma_rate"] for f in result["figures"])
     return lines + f"\nFMA rate of a core: {rates[len(rates) // 2]:.2f} G/s of 512 bits.\n"
 
 
 def active(result):
-    """Sums on a hundredth of the groups: the goal is 5 % of all, beside the tree's making."""
-    lines = head("N", "the tree, ms", "all groups, ms", "1 % at random, ms", "of all",
-                 "of the tree and all", "1 % densest, ms", "of all",
-                 "of the tree and all")  # fmt: skip
+    """Sums on a hundredth of the groups: the goal is 5 % of all."""
+    lines = head("N", "build, ms", "all groups, ms", "1 % at random, ms", "of all",
+                 "1 % densest, ms", "of all")  # fmt: skip
     for f in result["figures"]:
         cells = [f["n"], number(f["build"]), number(f["walk"])]
         for which in "random", "densest":
-            ms = f[which]["ms"]
-            shares = ms / f["walk"], ms / (f["build"] + f["walk"])
-            cells += [number(ms), *(f"{100 * share:.1f} %" for share in shares)]
+            share = 100 * f[which]["ms"] / f["walk"]
+            cells += [number(f[which]["ms"]), bold(f"{share:.1f} %", share > 5)]
         lines += row(cells)
     return lines
 
