@@ -78,6 +78,7 @@ lint: $(VENV)/tested
 	@$(BIN)/clang-format --dry-run --Werror $(C_SOURCES)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 	@echo $(TIDIED) | xargs -P 2 -n 1 $(BIN)/clang-tidy -p build/editable --quiet
 
 GALLERY := $(patsubst %.py,%.png,$(wildcard docs/gallery/*.py))

@@ -17,10 +17,12 @@ import math
 import os
 import re
 import warnings
+from typing import Self, TypeAlias, TypedDict
 
 import numpy as np
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import HDF5, Attributes, Floats, PathLike, State, Untyped
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.diagnostics import Energy
@@ -30,10 +32,24 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
 
-INTEGRATORS = {"hermite": Hermite, "leapfrog": Leapfrog}
+Cluster: TypeAlias = Hermite | Leapfrog
+Kind: TypeAlias = type[Hermite] | type[Leapfrog]
+
+INTEGRATORS: dict[str, Kind] = {"hermite": Hermite, "leapfrog": Leapfrog}
 
 
-def save(path, cluster, *, about=None):
+class Record(TypedDict):
+    """A line of a run's log: see :func:`record`."""
+
+    time: float
+    error: float
+    virial_ratio: float
+    radii: list[float]
+    steps: int
+    blocks: int
+
+
+def save(path: PathLike, cluster: Cluster, *, about: Attributes | None = None) -> None:
     """Add the present state of an integration to a file; make the file if there is none.
 
     A state at the time of the last output takes its place.
@@ -62,7 +78,7 @@ def save(path, cluster, *, about=None):
         writer.save(cluster, about=about)
 
 
-def describe(cluster):
+def describe(cluster: Cluster) -> Attributes:
     """The attributes of an output: time, counters, energies and Lagrangian radii, by name."""
     energy = cluster.energy()
     return {
@@ -75,7 +91,7 @@ def describe(cluster):
     }
 
 
-def record(numbers, initial_energy):
+def record(numbers: Attributes, initial_energy: float) -> Record:
     """A line of a run's log from the attributes of an output.
 
     Returns
@@ -96,7 +112,7 @@ def record(numbers, initial_energy):
     }
 
 
-def restore(path, **options):
+def restore(path: PathLike, **options: Untyped) -> Cluster:
     """The integration that a file ends with; it continues with the same bits.
 
     Parameters
@@ -145,7 +161,15 @@ def restore(path, **options):
     return cluster
 
 
-def _restored_by(kind, name, options, settings, mass, state, about):
+def _restored_by(
+    kind: Kind,
+    name: str,
+    options: Attributes,
+    settings: Attributes,
+    mass: Floats,
+    state: State,
+    about: Attributes,
+) -> Cluster:
     """The integration on the backend of this name, unless another is asked for or needed."""
     asked = options.get("backend", "auto"), os.environ.get("GRAPE6_BACKEND", "auto")
     kind_of_backend = name.split()[0]
@@ -155,13 +179,13 @@ def _restored_by(kind, name, options, settings, mass, state, about):
     return kind.restored(settings, mass, state, **about, **options)
 
 
-def _has_gpu():
+def _has_gpu() -> bool:
     with Grape6() as session:
         session._board.prepare_for(0, 0)
         return session._board.option("DEVICE") >= 0
 
 
-def _last_whole(run, kind):
+def _last_whole(run: run_index.Run, kind: Kind) -> tuple[Floats, State, Attributes]:
     """Masses, state, and what else is restored, of the last output that is whole."""
     first = None
     for saved in reversed(run.outputs):
@@ -181,7 +205,7 @@ def _last_whole(run, kind):
     raise SnapshotError(f"{run.path} has no output that is whole. The last one: {first}") from first
 
 
-def _read(group, kind):
+def _read(group: HDF5, kind: Kind) -> tuple[Floats, State, Attributes]:
     mass = validate.floats("mass", group["mass"][()], (None,))
     state = {
         name: validate.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
@@ -197,7 +221,7 @@ def _read(group, kind):
     }  # fmt: skip
 
 
-def read_particles(path, which=-1):
+def read_particles(path: PathLike, which: int = -1) -> Particles:
     """The bodies of one output of a file, by default the last.
 
     Returns
@@ -218,7 +242,7 @@ def read_particles(path, which=-1):
         return Particles(*(group[name][()] for name in Particles._fields))
 
 
-def history(path):
+def history(path: PathLike) -> tuple[Attributes, list[Record]]:
     """Attributes of a file's root, and a :func:`record` of each of its outputs.
 
     Raises
@@ -244,7 +268,7 @@ class Writer:
         As :func:`save`.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: PathLike) -> None:
         self.path = os.fspath(path)
         if not atomic_files.is_hdf5_name(self.path):
             raise ArgumentError(
@@ -257,19 +281,19 @@ class Writer:
         atomic_files.remove_aside(self._folder, r"\d+\.hdf5")
         folder, name = os.path.split(self._index)
         atomic_files.remove_aside(folder, re.escape(name))
-        self._run = None  # not looked for yet
+        self._run: run_index.Run | None = None  # not looked for yet
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Let others write."""
         self._lock.release()
 
-    def keep(self):
+    def keep(self) -> str | None:
         """Rename the file that is there, and the folder of its outputs.
 
         A crash on the way leaves both names, or the new one whole.
@@ -297,11 +321,11 @@ class Writer:
         self._lock = atomic_files.Lock(self._folder, self.path)
         return self._shown(name)
 
-    def _shown(self, name):
+    def _shown(self, name: str | None) -> str | None:
         """A new name of the index as the caller names the old one."""
         return name and self.path + name.removeprefix(self._index)
 
-    def save(self, cluster, *, about=None):
+    def save(self, cluster: Cluster, *, about: Attributes | None = None) -> None:
         """As :func:`save`."""
         numbers = describe(cluster)
         if self._run is None:
@@ -320,14 +344,14 @@ class Writer:
         run.outputs = [*before, self._saved(name, numbers)]
         atomic_files.write_whole(self._index, run.index())
 
-    def _write(self, name, data):
+    def _write(self, name: str, data: bytes) -> None:
         atomic_files.write_whole(os.path.join(self._folder, f"{name}.hdf5"), data)
 
-    def _saved(self, name, numbers):
+    def _saved(self, name: str, numbers: Attributes) -> run_index.Saved:
         file = os.path.join(os.path.basename(self._folder), f"{name}.hdf5")
         return run_index.Saved(name, file, numbers)
 
-    def _begun(self, cluster, numbers, about):
+    def _begun(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to."""
         if not os.path.lexists(self._index) and not run_index.outputs_in(self._folder):
             start = numbers["kinetic"] + numbers["potential"]
@@ -344,11 +368,11 @@ class Writer:
                 with run.read(run.outputs[-1]):
                     break
             except SnapshotError:
-                damaged = run.outputs.pop().file
+                damaged = run.outputs.pop().file or ""  # an index names all
                 atomic_files.keep(os.path.join(os.path.dirname(self._index), damaged))
         return run
 
-    def _converted(self, old, cluster):
+    def _converted(self, old: run_index.Run, cluster: Cluster) -> run_index.Run:
         """A file of version 0.1 as an index and its outputs; it is kept under another name."""
         _check_same(old, cluster)
         run = run_index.Run(self.path, old.about)
@@ -365,7 +389,7 @@ class Writer:
         return run
 
 
-def _check_same(run, cluster):
+def _check_same(run: run_index.Run, cluster: Cluster) -> None:
     if run.id != cluster.run_id:
         raise SnapshotError(f"{run.path} holds another run: take another name")
     wanted = {"precision": cluster.precision} | cluster.settings

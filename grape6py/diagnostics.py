@@ -8,8 +8,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import Floats, Numbers
+from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 
 FRACTIONS = (0.1, 0.5, 0.9)
@@ -28,17 +31,24 @@ class Energy(NamedTuple):
     potential: float
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Their sum."""
         return self.kinetic + self.potential
 
     @property
-    def virial_ratio(self):
+    def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one: 1/2 in equilibrium; NaN without mass."""
         return self.kinetic / -self.potential if self.potential else math.nan
 
 
-def potential(mass, pos, eps=0.0, *, backend="auto", threads=None):
+def potential(
+    mass: Numbers,
+    pos: Numbers,
+    eps: float = 0.0,
+    *,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> Floats:
     """Potential at each particle, summed in mode double; shape (n,).
 
     Raises
@@ -51,7 +61,16 @@ def potential(mass, pos, eps=0.0, *, backend="auto", threads=None):
         return grape.forces(eps=eps).pot
 
 
-def energy(mass, pos, vel, eps=0.0, *, pot=None, backend="auto", threads=None):
+def energy(
+    mass: ArrayLike,
+    pos: ArrayLike,
+    vel: ArrayLike,
+    eps: float = 0.0,
+    *,
+    pot: ArrayLike | None = None,
+    backend: str = "auto",
+    threads: int | None = None,
+) -> Energy:
     """Energy of a system, its potential in mode double unless `pot` is given.
 
     Parameters
@@ -75,14 +94,14 @@ def energy(mass, pos, vel, eps=0.0, *, pot=None, backend="auto", threads=None):
     return Energy(0.5 * math.fsum(mass * speed2), 0.5 * math.fsum(mass * pot))
 
 
-def momentum(mass, vel):
+def momentum(mass: ArrayLike, vel: ArrayLike) -> Floats:
     """Total momentum; shape (3,)."""
     vel = validate.any_floats("vel", vel, (None, 3))
     mass = validate.any_floats("mass", mass, (len(vel),))
     return np.array([math.fsum(mass * component) for component in vel.T])
 
 
-def centre_of_mass(mass, pos):
+def centre_of_mass(mass: ArrayLike, pos: ArrayLike) -> Floats:
     """Centre of mass; shape (3,). NaN without mass."""
     pos = validate.any_floats("pos", pos, (None, 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
@@ -90,7 +109,12 @@ def centre_of_mass(mass, pos):
     return momentum(mass, pos) / total if total else np.full(3, math.nan)
 
 
-def lagrangian_radii(mass, pos, fractions=FRACTIONS, centre=None):
+def lagrangian_radii(
+    mass: ArrayLike,
+    pos: ArrayLike,
+    fractions: ArrayLike = FRACTIONS,
+    centre: ArrayLike | None = None,
+) -> Floats:
     """Radii of the spheres that hold given fractions of the mass.
 
     Parameters
@@ -114,7 +138,7 @@ def lagrangian_radii(mass, pos, fractions=FRACTIONS, centre=None):
     """
     fractions = validate.reals("fractions", fractions)
     if not ((fractions > 0) & (fractions <= 1)).all():
-        raise validate.ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
+        raise ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
     pos = validate.any_floats("pos", pos, (None, 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
     if not len(pos):
@@ -128,4 +152,5 @@ def lagrangian_radii(mass, pos, fractions=FRACTIONS, centre=None):
     inside = np.cumsum(mass[order])
     # The last rounding of the sum must not push a fraction of 1 beyond the last particle.
     reached = np.searchsorted(inside, fractions * inside[-1] * (1 - 1e-14))
-    return radius[order][np.minimum(reached, len(radius) - 1)]
+    radii: Floats = radius[order][np.minimum(reached, len(radius) - 1)]
+    return radii

@@ -23,7 +23,7 @@ class Grape6Error(Exception):
 
     printed = False
 
-    def __init__(self, message, code=None):
+    def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
         self.code = code
 
@@ -99,13 +99,13 @@ _KINDS = {
 
 
 @functools.cache
-def codes():
+def codes() -> dict[str, int]:
     """The codes by name, without G6X_E_."""
     text = paths.HEADER.read_text(encoding="ascii")
     return {name: int(number) for name, number in re.findall(r"G6X_E_(\w+) = (-\d+)", text)}
 
 
-def from_code(code, message):
+def from_code(code: int | str, message: str) -> Grape6Error:
     """Make the exception for a negative code of the library.
 
     Parameters
@@ -119,7 +119,7 @@ def from_code(code, message):
     -------
     Grape6Error
     """
-    code = codes().get(code, code)
+    code = codes()[code] if isinstance(code, str) else code
     name = next((name for name, number in codes().items() if number == code), None)
     kind = next((kind for kind, names in _KINDS.items() if name in names.split()), Grape6Error)
     return kind(message or f"the library returned code {code} without a text", code)

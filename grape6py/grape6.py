@@ -7,10 +7,13 @@ and C programs link. Nothing is computed here.
 import contextlib
 import threading
 import warnings
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py._arrays import memory_space, validate
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
@@ -70,18 +73,19 @@ class Grape6:
     def __init__(
         self,
         *,
-        backend="auto",
-        precision=None,
-        threads=None,
-        isa=None,
-        jerk=None,
-        snap=None,
-        neighbour_self=None,
-        verify=None,
-        theta=None,
-    ):
+        backend: str = "auto",
+        precision: str | None = None,
+        threads: int | None = None,
+        isa: str | None = None,
+        jerk: bool | None = None,
+        snap: bool | None = None,
+        neighbour_self: bool | None = None,
+        verify: float | None = None,
+        theta: float | None = None,
+    ) -> None:
         number = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
-        options = {"threads": threads, "jerk": jerk, "snap": snap, "neighbour_self": neighbour_self}
+        options: Attributes = {"threads": threads, "jerk": jerk, "snap": snap}
+        options["neighbour_self"] = neighbour_self
         if precision is not None:
             options["precision"] = validate.choice("precision", precision, PRECISIONS)
         if isa is not None:
@@ -93,77 +97,77 @@ class Grape6:
         self._lock = threading.RLock()
         self._table = AddressTable()
         self._time = 0.0
-        self._device = None  # CUDA's number of that where the particles came from
+        self._device: int | None = None  # CUDA's number of that where the particles came from
         self._warned = False
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._check_open()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self._board.is_open:
             return "<Grape6, closed>"
         return f"<Grape6 on {self.backend}, mode {self.precision}, {self.n} particles>"
 
-    def close(self):
+    def close(self) -> None:
         """Release the session with its particles. Closing twice is fine."""
         self._board.close()
 
     @property
-    def backend(self):
+    def backend(self) -> str:
         """Name of the backend and of its instruction set or device: "cpu avx512"."""
         self._check_open()
         return self._board.name
 
     @property
-    def precision(self):
+    def precision(self) -> str:
         """Arithmetic mode: "grape", "double" or "single"."""
         self._check_open()
         value = self._board.option("PRECISION")
         return next(name for name, number in PRECISIONS.items() if number == value)
 
     @property
-    def threads(self):
+    def threads(self) -> int:
         """Threads of a force call; 0 may be written for as many as the process may use."""
         self._check_open()
         return self._board.option("THREADS") or usable_cpus()
 
     @threads.setter
-    def threads(self, value):
+    def threads(self, value: int) -> None:
         self._check_open()
         self._board.set_option("threads", validate.integer("threads", value))
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of particles."""
         return int(np.count_nonzero(self._table.held))
 
     @property
-    def index(self):
+    def index(self) -> Int32s:
         """Indices of the particles in the order of their addresses; int32, shape (n,)."""
         return self._table.present(self._table.labels)[0].copy()
 
     @property
-    def time(self):
+    def time(self) -> float:
         """Time to which the particles are predicted if `forces` is not told otherwise."""
         return self._time
 
     def set_particles(
         self,
-        mass,
-        pos,
-        vel=None,
-        acc=None,
-        jerk=None,
-        snap=None,
-        time=0.0,
+        mass: Numbers,
+        pos: Numbers,
+        vel: Numbers | None = None,
+        acc: Numbers | None = None,
+        jerk: Numbers | None = None,
+        snap: Numbers | None = None,
+        time: Numbers = 0.0,
         *,
-        index=None,
-        address=None,
-    ):
+        index: Numbers | None = None,
+        address: Numbers | None = None,
+    ) -> None:
         """Replace all particles, or those at some addresses.
 
         Parameters
@@ -244,7 +248,17 @@ class Grape6:
                 self._table.update(address, index)
                 self._time = max(self._time, float(time.max())) if n else self._time
 
-    def forces(self, pos=None, vel=None, index=None, *, eps=0.0, time=None, nn=False, h=None):
+    def forces(
+        self,
+        pos: Numbers | None = None,
+        vel: Numbers | None = None,
+        index: Numbers | None = None,
+        *,
+        eps: float = 0.0,
+        time: float | None = None,
+        nn: bool = False,
+        h: Numbers | None = None,
+    ) -> Forces:
         """Force of the particles on some targets.
 
         Parameters
@@ -296,7 +310,8 @@ class Grape6:
             self._board.set_time(self._time)
             given = {"pos": pos, "vel": vel, "index": index, "h": h}
             last = self._device if pos is None else None  # the particles themselves
-            place = stack.enter_context(memory_space.choose(self._board, given, last))
+            place = memory_space.choose(self._board, given, last)
+            stack.enter_context(place)
             pos, vel, index = self._targets(place, pos, vel, index)
             ni, nj = len(pos), len(self._table)
             radii = -1.0 if h is None else place.on_host("h", h)
@@ -309,7 +324,17 @@ class Grape6:
                 _warn(message)
             return result if self._board.option("JERK") else result._replace(jerk=None)
 
-    def walks(self, i_start, pos, j_start, source_pos, source_mass, chosen=None, *, eps=0.0):
+    def walks(
+        self,
+        i_start: ArrayLike,
+        pos: ArrayLike,
+        j_start: ArrayLike,
+        source_pos: ArrayLike,
+        source_mass: ArrayLike,
+        chosen: ArrayLike | None = None,
+        *,
+        eps: float = 0.0,
+    ) -> tuple[Floats, Floats]:
         """Force on groups of targets, each from a list of its own, all in one call.
 
         For treecodes that keep their own tree (Hamada and others 2009). The particles of this
@@ -357,11 +382,17 @@ class Grape6:
             self._check_open()
             return self._board.walks(i_start, pos, j_start, chosen, source_pos, mass, eps * eps)
 
-    def _check_open(self):
+    def _check_open(self) -> None:
         if not self._board.is_open:
             raise NotOpenError("this session is closed; make a new Grape6()")
 
-    def _targets(self, place, pos, vel, index):
+    def _targets(
+        self,
+        place: memory_space.Place,
+        pos: Numbers | None,
+        vel: Numbers | None,
+        index: Numbers | None,
+    ) -> tuple[AnyArray, ...]:
         if pos is not None:
             pos = place.floats("pos", pos, (None, 3))
             ni = len(pos)
@@ -374,10 +405,10 @@ class Grape6:
         return place.particles(self._table)
 
 
-def _duration(ni, nj):
+def _duration(ni: int, nj: int) -> str:
     seconds = ni * nj / (_PAIRS_PER_CPU_SECOND * usable_cpus())
     return f"about {seconds:.0f} s" if seconds < 3600 else f"about {seconds / 3600:.1f} hours"
 
 
-def _warn(message):
+def _warn(message: str) -> None:
     warnings.warn(message, Grape6Warning, stacklevel=3)

@@ -1,7 +1,11 @@
 """The picture of a run: energy error, Lagrangian radii, the cluster before and after."""
 
+from __future__ import annotations
+
 import io
 import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -9,14 +13,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from grape6py import archive, diagnostics
+from grape6py._arrays.kinds import Floats, PathLike, Untyped
 from grape6py._io import atomic_files
 
-_INK = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True}
-_INK |= {"grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.titlelocation": "left"}
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INK: Untyped = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+_INK |= {"axes.grid": True, "grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.titlelocation": "left"}
 _COLOURS = ("#1f4e79", "#2a9d8f", "#e07a1f", "#b23a48", "#6a4c93")
 
 
-def draw_file(path, source):
+def draw_file(path: PathLike, source: PathLike) -> None:
     """Draw the run that an HDF5 file holds (``archive.py``).
 
     Parameters
@@ -38,7 +46,14 @@ def draw_file(path, source):
     draw(path, title, records, diagnostics.FRACTIONS, *ends)
 
 
-def draw(path, title, history, fractions, before, after):
+def draw(
+    path: PathLike,
+    title: str,
+    history: Sequence[archive.Record],
+    fractions: Sequence[float],
+    before: tuple[float, Floats, Floats],
+    after: tuple[float, Floats, Floats],
+) -> None:
     """Draw a run and write the picture.
 
     Parameters
@@ -69,7 +84,7 @@ def draw(path, title, history, fractions, before, after):
     atomic_files.write_whole(path, drawn.getvalue())
 
 
-def _energy(axes, time, error):
+def _energy(axes: Axes, time: Floats, error: Floats) -> None:
     axes.set_title("Energy error")
     shown = np.abs(error[1:])
     axes.plot(time[1:], np.where(shown > 0, shown, np.nan), "o-", ms=3.5, color=_COLOURS[0])
@@ -78,7 +93,7 @@ def _energy(axes, time, error):
     axes.set(xlabel="time", ylabel="|dE / E|")
 
 
-def _radii(axes, time, radii, fractions):
+def _radii(axes: Axes, time: Floats, radii: Floats, fractions: Sequence[float]) -> None:
     axes.set_title("Lagrangian radii")
     for k, fraction in enumerate(fractions):
         colour = _COLOURS[k % len(_COLOURS)]
@@ -95,7 +110,9 @@ def _radii(axes, time, radii, fractions):
     axes.set(xlabel="time", ylabel="radius")
 
 
-def _cluster(axes, when, mass, pos, centre, size):
+def _cluster(
+    axes: Axes, when: float, mass: Floats, pos: Floats, centre: Floats, size: float
+) -> None:
     axes.set_title(f"Bodies at t = {when:g}")
     largest = mass.max(initial=0.0) or 1.0
     n = max(len(mass), 1)

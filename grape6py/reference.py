@@ -11,11 +11,15 @@ Units are the caller's, with G = 1.
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import Int64s, Reals, Untyped
+
+Real: TypeAlias = type[np.floating]
 
 # Pairs handled at once. The dozen work arrays of a tile then stay in the L2 cache.
 _COLUMNS = 1024
@@ -42,12 +46,12 @@ class DirectSum(NamedTuple):
         Indices of the neighbours of each target, ascending.
     """
 
-    acc: np.ndarray
-    jerk: np.ndarray | None
-    pot: np.ndarray
-    nearest: np.ndarray | None
-    distance: np.ndarray | None
-    neighbours: list | None
+    acc: Reals
+    jerk: Reals | None
+    pot: Reals
+    nearest: Int64s | None
+    distance: Reals | None
+    neighbours: list[Int64s] | None
 
 
 class Energy(NamedTuple):
@@ -59,22 +63,22 @@ class Energy(NamedTuple):
 
 
 def direct_sum(
-    mass,
-    pos,
-    vel=None,
+    mass: ArrayLike,
+    pos: ArrayLike,
+    vel: ArrayLike | None = None,
     *,
-    index=None,
-    rows=None,
-    target_pos=None,
-    target_vel=None,
-    target_index=None,
-    eps2=0.0,
-    nearest=False,
-    h2=None,
-    include_self=False,
-    extended=False,
-    threads=None,
-):
+    index: ArrayLike | None = None,
+    rows: ArrayLike | slice | None = None,
+    target_pos: ArrayLike | None = None,
+    target_vel: ArrayLike | None = None,
+    target_index: ArrayLike | None = None,
+    eps2: float = 0.0,
+    nearest: bool = False,
+    h2: ArrayLike | None = None,
+    include_self: bool = False,
+    extended: bool = False,
+    threads: int | None = None,
+) -> DirectSum:
     """Sum the gravity of n particles on some targets, pair by pair.
 
     A pair of equal index is left out; a pair with r^2 + eps2 == 0 adds nothing to
@@ -131,9 +135,9 @@ def direct_sum(
     index = np.arange(n) if index is None else np.asarray(index, dtype=np.int64)
 
     if target_pos is None:
-        rows = slice(None) if rows is None else rows
-        target_pos, target_index = pos[rows], index[rows]
-        target_vel = None if vel is None else vel[rows]
+        chosen: Untyped = slice(None) if rows is None else rows
+        target_pos, target_index = pos[chosen], index[chosen]
+        target_vel = None if vel is None else vel[chosen]
     elif rows is not None:
         raise ValueError("give rows or target_pos, not both")
     else:
@@ -148,11 +152,11 @@ def direct_sum(
     # Components as rows, so that every pass over a tile runs along contiguous sources.
     sources = (mass, _columns(pos), None if vel is None else _columns(vel), index)
 
-    def work(first):
+    def work(first: int) -> None:
         few = slice(first, first + _ROWS)
         target = (
             _columns(target_pos[few])[:, :, None],
-            None if vel is None else _columns(target_vel[few])[:, :, None],
+            None if target_vel is None else _columns(target_vel[few])[:, :, None],
             target_index[few, None],
         )
         _sum_rows(out, few, target, sources, real(eps2), h2, include_self)
@@ -162,7 +166,9 @@ def direct_sum(
     return out
 
 
-def _foreign_targets(pos, vel, index, real):
+def _foreign_targets(
+    pos: ArrayLike, vel: ArrayLike | None, index: ArrayLike | None, real: Real
+) -> tuple[Reals, Reals, Int64s]:
     """Targets that are no sources, as arrays."""
     pos = _vectors("target_pos", pos, real)
     vel = _vectors("target_vel", np.zeros_like(pos) if vel is None else vel, real, len(pos))
@@ -171,7 +177,9 @@ def _foreign_targets(pos, vel, index, real):
     return pos, vel, np.asarray(index, dtype=np.int64)
 
 
-def _zeros(target_index, real, *, jerk, nearest, lists):
+def _zeros(
+    target_index: Int64s, real: Real, *, jerk: bool, nearest: bool, lists: bool
+) -> DirectSum:
     """Sums of nothing on these targets."""
     ni = len(target_index)
     return DirectSum(
@@ -184,12 +192,20 @@ def _zeros(target_index, real, *, jerk, nearest, lists):
     )
 
 
-def _sum_rows(out, few, target, sources, eps2, h2, include_self):
+def _sum_rows(
+    out: DirectSum,
+    few: slice,
+    target: tuple[Reals, Reals | None, Int64s],
+    sources: tuple[Reals, Reals, Reals | None, Int64s],
+    eps2: np.floating,
+    h2: Reals | None,
+    include_self: bool,
+) -> None:
     """Sum all sources on the few targets of slice `few`, tile by tile."""
     mass, pos, vel, index = sources
     x, v, label = target
     best = np.full(len(label), np.inf, dtype=mass.dtype)
-    found = [[] for _ in label]
+    found: list[list[Int64s]] = [[] for _ in label]
     for first in range(0, len(mass), _COLUMNS):
         part = slice(first, first + _COLUMNS)
         dx = pos[:, None, part] - x
@@ -219,15 +235,18 @@ def _sum_rows(out, few, target, sources, eps2, h2, include_self):
         r2[same] = np.inf
         if r2.min() == 0:
             r2[r2 == 0] = np.inf
-        _add_tile(out, few, mass[part], dx, r2, None if vel is None else vel[:, None, part] - v)
+        dv = None if vel is None or v is None else vel[:, None, part] - v
+        _add_tile(out, few, mass[part], dx, r2, dv)
 
-    if out.nearest is not None:
+    if out.distance is not None:
         out.distance[few] = np.sqrt(np.where(np.isinf(best), 0, best))
-    if h2 is not None:
+    if out.neighbours is not None:
         out.neighbours[few] = [np.sort(np.concatenate(hits or [index[:0]])) for hits in found]
 
 
-def _add_tile(out, few, mass, dx, s2, dv):
+def _add_tile(
+    out: DirectSum, few: slice, mass: Reals, dx: Reals, s2: Reals, dv: Reals | None
+) -> None:
     """Add one tile of pairs; dx, dv: (3, rows, columns), s2: (rows, columns)."""
     u = 1 / np.sqrt(s2)  # 1 / s
     w = mass * u  # m / s
@@ -236,7 +255,7 @@ def _add_tile(out, few, mass, dx, s2, dv):
     w *= u  # m / s^3
     for k in range(3):
         out.acc[few, k] += _dot(w, dx[k])
-    if dv is None:
+    if dv is None or out.jerk is None:
         return
     rv = dx[0] * dv[0]
     rv += dx[1] * dv[1]
@@ -247,7 +266,16 @@ def _add_tile(out, few, mass, dx, s2, dv):
         out.jerk[few, k] += _dot(w, dv[k]) - 3 * _dot(rv, dx[k])
 
 
-def predict(dt, pos, vel, a2=None, j6=None, k18=None, *, extended=False):
+def predict(
+    dt: ArrayLike,
+    pos: ArrayLike,
+    vel: ArrayLike,
+    a2: ArrayLike | None = None,
+    j6: ArrayLike | None = None,
+    k18: ArrayLike | None = None,
+    *,
+    extended: bool = False,
+) -> tuple[Reals, Reals]:
     """Extrapolate particles as the library does, from the scaled derivatives of its API.
 
     x + v dt + a2 dt^2 + j6 dt^3 + 0.75 k18 dt^4 and
@@ -279,7 +307,15 @@ def predict(dt, pos, vel, a2=None, j6=None, k18=None, *, extended=False):
     )
 
 
-def energy(mass, pos, vel, *, eps2=0.0, extended=False, threads=None):
+def energy(
+    mass: ArrayLike,
+    pos: ArrayLike,
+    vel: ArrayLike,
+    *,
+    eps2: float = 0.0,
+    extended: bool = False,
+    threads: int | None = None,
+) -> Energy:
     """Kinetic and potential energy of a system, and their sum.
 
     Parameters
@@ -296,14 +332,15 @@ def energy(mass, pos, vel, *, eps2=0.0, extended=False, threads=None):
     Energy
     """
     real = np.longdouble if extended else np.float64
-    m, v = np.asarray(validate.numbers("mass", mass), dtype=real), _vectors("vel", vel, real)
+    m: Reals = np.asarray(validate.numbers("mass", mass), dtype=real)
+    v = _vectors("vel", vel, real)
     pot = direct_sum(m, pos, eps2=eps2, extended=extended, threads=threads).pot
     kinetic = (m * (v * v).sum(axis=1)).sum() / 2
     potential = (m * pot).sum() / 2
     return Energy(kinetic, potential, kinetic + potential)
 
 
-def usable_cpus():
+def usable_cpus() -> int:
     """Number of CPUs this process may run on."""
     try:
         return len(os.sched_getaffinity(0))
@@ -311,7 +348,7 @@ def usable_cpus():
         return os.cpu_count() or 1
 
 
-def _vectors(name, values, real, n=None):
+def _vectors(name: str, values: ArrayLike, real: Real, n: int | None = None) -> Reals:
     """`values` as an array of shape (n, 3)."""
     array = np.asarray(validate.numbers(name, values), dtype=real)
     if array.ndim != 2 or array.shape[1] != 3 or n not in (None, len(array)):
@@ -319,10 +356,11 @@ def _vectors(name, values, real, n=None):
     return array
 
 
-def _columns(vectors):
+def _columns(vectors: Reals) -> Reals:
     return np.ascontiguousarray(vectors.T)
 
 
-def _dot(a, b):
+def _dot(a: Reals, b: Reals) -> Reals:
     """Row by row scalar product of two (rows, columns) arrays."""
-    return np.einsum("ij,ij->i", a, b)
+    products: Reals = np.einsum("ij,ij->i", a, b)
+    return products

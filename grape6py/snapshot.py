@@ -9,10 +9,14 @@ import io
 import math
 import os
 import re
+from collections.abc import Iterable
+from typing import IO
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import PathLike, Untyped
 from grape6py._io import atomic_files
 from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.models import Particles
@@ -23,7 +27,7 @@ _MOST_NAMED = 20
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
-def read_snapshot(source):
+def read_snapshot(source: PathLike | IO[str] | IO[bytes] | io.BufferedIOBase) -> Particles:
     """Read a snapshot.
 
     Parameters
@@ -53,10 +57,18 @@ def read_snapshot(source):
                 return archive.read_particles(source)
             text = io.TextIOWrapper(file, encoding="utf-8", errors="replace")
             return _read(text, os.fspath(source))
-    return _read(source, str(getattr(source, "name", "snapshot")))
+    lines: Untyped = source
+    return _read(lines, str(getattr(source, "name", "snapshot")))
 
 
-def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
+def write_snapshot(
+    target: PathLike | IO[str],
+    mass: ArrayLike | Particles,
+    pos: ArrayLike | None = None,
+    vel: ArrayLike | None = None,
+    *,
+    comment: str | None = None,
+) -> None:
     """Write a snapshot.
 
     Parameters
@@ -93,14 +105,16 @@ def write_snapshot(target, mass, pos=None, vel=None, *, comment=None):
         raise ArgumentError(f"{_COLUMNS[column]} of body {row} is {table[row, column]}")
     lines = [f"# {line}\n" for line in (comment or "").splitlines()]
     lines += [" ".join(f"{value:23.16e}" for value in row) + "\n" for row in table.tolist()]
-    if hasattr(target, "write"):
-        target.writelines(lines)
+    file: Untyped = target
+    if hasattr(file, "write"):
+        file.writelines(lines)
     else:
-        atomic_files.write_whole(target, "".join(lines).encode())
+        atomic_files.write_whole(file, "".join(lines).encode())
 
 
-def _read(file, name):
-    rows, faults = [], []
+def _read(file: Iterable[str | bytes], name: str) -> Particles:
+    rows: list[list[float]] = []
+    faults: list[str] = []
     for number, line in enumerate(file, 1):
         if isinstance(line, bytes):
             line = line.decode("utf-8", errors="replace")
@@ -119,14 +133,14 @@ def _read(file, name):
     return Particles(table[:, 0].copy(), table[:, 1:4].copy(), table[:, 4:7].copy())
 
 
-def _body(words):
+def _body(words: list[str]) -> list[float]:
     if len(words) != len(_COLUMNS):
         count = f"{len(words)} column" + "s" * (len(words) != 1)
         raise ValueError(f"{count} instead of {len(_COLUMNS)} ({' '.join(_COLUMNS)})")
     return [_number(column, word) for column, word in zip(_COLUMNS, words, strict=True)]
 
 
-def _number(column, word):
+def _number(column: str, word: str) -> float:
     match = _NUMBER.fullmatch(word)
     if not match:
         shown = word if len(word) <= 40 else word[:37] + "..."

@@ -4,18 +4,24 @@ Nothing is computed here: one object is one tree of libgrape6.so (_lib/tree.py),
 GPU (cuda/tree/device_tree.py).
 """
 
-import warnings
-from typing import NamedTuple
+from __future__ import annotations
 
-import numpy as np
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
 from grape6py._arrays.memory_space import first_on_device
 from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
+
+if TYPE_CHECKING:
+    from grape6py._arrays.memory_space import Place
+    from grape6py.cuda.tree.device_tree import DeviceTree
 
 _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 
@@ -38,9 +44,9 @@ class TreeForces(NamedTuple):
         Time derivative of `acc`; None if the tree has no velocities.
     """
 
-    acc: np.ndarray
-    pot: np.ndarray
-    jerk: np.ndarray | None
+    acc: Floats
+    pot: Floats
+    jerk: Floats | None
 
 
 class Nearest(NamedTuple):
@@ -54,8 +60,8 @@ class Nearest(NamedTuple):
         How far they are; infinite where there are fewer.
     """
 
-    index: np.ndarray
-    distance: np.ndarray
+    index: Int32s  # type: ignore[assignment]  # a method of other tuples
+    distance: Floats
 
 
 class Tree:
@@ -107,8 +113,16 @@ class Tree:
             acc, pot, _ = tree.forces(eps=0.01)
     """
 
-    def __init__(self, pos, mass, vel=None, *, threads=None, isa=None):
-        options = {}
+    def __init__(
+        self,
+        pos: Numbers,
+        mass: Numbers,
+        vel: Numbers | None = None,
+        *,
+        threads: int | None = None,
+        isa: str | None = None,
+    ) -> None:
+        options: dict[int, int] = {}
         if threads is not None:
             options[lib.G6X_THREADS] = validate.integer("threads", threads)
         if isa is not None:
@@ -122,38 +136,38 @@ class Tree:
             vel = None if vel is None else place.floats("vel", vel, (n, 3))
             self._tree.build(place, pos, mass, vel)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._check_open()
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._n
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = f"{self._n} particles" if self._tree.is_open else "closed"
         return f"<Tree: {state}>"
 
-    def close(self):
+    def close(self) -> None:
         """Free the tree. Closing twice is fine."""
         self._tree.close()
 
     def forces(
         self,
-        targets=None,
-        vel=None,
+        targets: Numbers | None = None,
+        vel: Numbers | None = None,
         *,
-        eps=0.0,
-        accuracy=None,
-        method="fmm",
-        theta=None,
-        order=5,
-        self_index=None,
-        last_acc=None,
-        bound=0.0,
-    ):
+        eps: float = 0.0,
+        accuracy: float | None = None,
+        method: str = "fmm",
+        theta: float | None = None,
+        order: int = 5,
+        self_index: Numbers | None = None,
+        last_acc: Numbers | None = None,
+        bound: float = 0.0,
+    ) -> TreeForces:
         """Acceleration, potential and jerk on some targets.
 
         Parameters
@@ -222,7 +236,7 @@ class Tree:
         with self._tree.using(given) as place:
             self._check_open()
             eps = validate.number("eps", eps, negative=False)
-            setting = {"eps2": validate.number("eps^2", eps * eps)}
+            setting: Attributes = {"eps2": validate.number("eps^2", eps * eps)}
             setting |= walk_setting(method, theta, accuracy, order)
             setting["bound"] = validate.number("bound", bound, negative=False)
             ni, pos, number = self._targets(place, targets, self_index)
@@ -241,7 +255,44 @@ class Tree:
             warnings.warn(warning, Grape6Warning, stacklevel=2)
         return forces
 
-    def neighbours(self, radius, targets=None, *, self_index=None, csr=False):
+    @overload
+    def neighbours(
+        self,
+        radius: Numbers,
+        targets: Numbers | None = None,
+        *,
+        self_index: Numbers | None = None,
+        csr: Literal[False] = False,
+    ) -> list[Int32s]: ...
+
+    @overload
+    def neighbours(
+        self,
+        radius: Numbers,
+        targets: Numbers | None = None,
+        *,
+        self_index: Numbers | None = None,
+        csr: Literal[True],
+    ) -> Neighbours: ...
+
+    @overload
+    def neighbours(
+        self,
+        radius: Numbers,
+        targets: Numbers | None = None,
+        *,
+        self_index: Numbers | None = None,
+        csr: bool,
+    ) -> list[Int32s] | Neighbours: ...
+
+    def neighbours(
+        self,
+        radius: Numbers,
+        targets: Numbers | None = None,
+        *,
+        self_index: Numbers | None = None,
+        csr: bool = False,
+    ) -> list[Int32s] | Neighbours:
         """All particles within a radius of each target, exactly.
 
         Parameters
@@ -276,7 +327,9 @@ class Tree:
         found = Neighbours(start, index)
         return found if csr else list(found)
 
-    def nearest(self, k=1, targets=None, *, self_index=None):
+    def nearest(
+        self, k: int = 1, targets: Numbers | None = None, *, self_index: Numbers | None = None
+    ) -> Nearest:
         """The k nearest particles of each target, exactly.
 
         Parameters
@@ -303,11 +356,13 @@ class Tree:
             place.check()
             return Nearest(*map(place.give, self._tree.nearest(ni, pos, number, k)))
 
-    def _check_open(self):
+    def _check_open(self) -> None:
         if not self._tree.is_open:
             raise NotOpenError("this tree is closed; make a new Tree()")
 
-    def _targets(self, place, targets, self_index):
+    def _targets(
+        self, place: Place, targets: Numbers | None, self_index: Numbers | None
+    ) -> tuple[int, AnyArray | None, AnyArray | None]:
         """ni, positions (None: the particles' own) and the particles that the targets are."""
         if targets is None:
             if self_index is not None:
@@ -319,7 +374,7 @@ class Tree:
         return len(pos), pos, self_index
 
 
-def _tree_for(given, options):
+def _tree_for(given: Mapping[str, object], options: dict[int, int]) -> HostTree | DeviceTree:
     """The tree that these arguments want, still to be built."""
     found = first_on_device(given)
     if found is None:
@@ -329,7 +384,9 @@ def _tree_for(given, options):
     return DeviceTree(*found)
 
 
-def walk_setting(method, theta, accuracy, order):
+def walk_setting(
+    method: str, theta: float | None, accuracy: float | None, order: int
+) -> Attributes:
     """Arguments of :meth:`Tree.forces` checked: method, theta and order, by name."""
     errors_by_angle = validate.choice("method", method, _ERRORS_BY_ANGLE)
     theta = _opening_angle(errors_by_angle, theta, accuracy)
@@ -339,7 +396,9 @@ def walk_setting(method, theta, accuracy, order):
     return {"method": method, "theta": theta, "order": order}
 
 
-def _opening_angle(errors_by_angle, theta, accuracy):
+def _opening_angle(
+    errors_by_angle: tuple[float, float, float], theta: float | None, accuracy: float | None
+) -> float:
     if theta is not None:
         if accuracy is not None:
             raise ArgumentError("give theta or accuracy, not both")
@@ -354,4 +413,4 @@ def _opening_angle(errors_by_angle, theta, accuracy):
             "best that can be asked for; Grape6 sums directly"
         )
     factor, power, widest = errors_by_angle
-    return min((accuracy / factor) ** (1 / power), widest)
+    return float(min((accuracy / factor) ** (1 / power), widest))

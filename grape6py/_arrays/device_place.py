@@ -4,14 +4,34 @@
 tree lies on a device. See memory_space.py.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.foreign import is_on_device, take
+from grape6py._arrays.kinds import (
+    AnyArray,
+    CData,
+    CuPy,
+    DeviceArray,
+    Floats,
+    Int32s,
+    Numbers,
+    Shape,
+    Untyped,
+)
 from grape6py._lib.cluster import chunks, empty_forces
 from grape6py._lib.library import C_TYPES, check, ffi, lib
 from grape6py._lib.neighbours import joined
 from grape6py.errors import ArgumentError, NotFiniteError
+
+if TYPE_CHECKING:
+    from grape6py._lib.address_table import AddressTable
+    from grape6py._lib.cluster import Board, Forces
 
 
 class DevicePlace:
@@ -22,19 +42,22 @@ class DevicePlace:
     the error is the same as for NumPy's.
     """
 
-    def __init__(self, board, cupy, device, what="the session computes on"):
-        self._board, self._cupy, self.device, self._what = board, cupy, device, what
+    def __init__(
+        self, board: Board | None, cupy: CuPy, device: int, what: str = "the session computes on"
+    ) -> None:
+        self._board: Untyped = board  # None where no call is made
+        self._cupy, self.device, self._what = cupy, device, what
         self._context = cupy.cuda.Device(device)
-        self._unchecked = []
+        self._unchecked: list[tuple[str, DeviceArray, AnyArray | None]] = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._context.__enter__()
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._context.__exit__(*error)
 
-    def _take(self, name, value):
+    def _take(self, name: str, value: object) -> DeviceArray:
         array = take(self._cupy, name, value)
         if array.device.id != self.device:
             raise ArgumentError(
@@ -44,15 +67,17 @@ class DevicePlace:
             )
         return array
 
-    def on_host(self, name, value):
+    def on_host(self, name: str, value: Numbers) -> Untyped:
         return self._cupy.asnumpy(self._take(name, value)) if is_on_device(value) else value
 
-    def any_floats(self, name, values, shape):
+    def any_floats(self, name: str, values: Numbers, shape: Shape) -> DeviceArray:
         if is_on_device(values):
             return validate.any_floats(name, self._take(name, values), shape, self._cupy)
         return self._cupy.asarray(validate.any_floats(name, values, shape))
 
-    def floats(self, name, values, shape, labels=None):
+    def floats(
+        self, name: str, values: Untyped, shape: Shape, labels: AnyArray | None = None
+    ) -> DeviceArray:
         """As ``validate.floats``; what comes from the device is checked later."""
         if is_on_device(values):
             array = self.any_floats(name, values, shape)
@@ -62,46 +87,57 @@ class DevicePlace:
             return self.full(shape, validate.floats(name, values, (1,), labels)[0])
         return self._cupy.asarray(validate.floats(name, values, shape, labels))
 
-    def ints(self, name, values, n):
+    def ints(self, name: str, values: Numbers, n: int) -> DeviceArray:
         if is_on_device(values):
             return validate.ints(name, self._take(name, values), n, self._cupy)
         return self._cupy.asarray(validate.ints(name, values, n))
 
-    def squared_radii(self, name, values, n):
+    def squared_radii(self, name: str, values: Numbers, n: int) -> DeviceArray:
         return validate.squares(self.any_floats(name, values, (n,)), self._cupy)
 
-    def full(self, shape, value, dtype=float):
+    def full(self, shape: int | Shape, value: float, dtype: DTypeLike = float) -> DeviceArray:
         return self._cupy.full(shape, value, dtype)
 
-    def give(self, array):
+    def give(self, array: DeviceArray) -> DeviceArray:
         return array
 
-    def check(self):
+    def check(self) -> None:
         """Raise what was not checked yet."""
         for name, array, labels in self._unchecked:
             validate.check_finite(name, array, labels, self._cupy)
 
-    def _call(self, function, *arguments):
+    def _call(self, function: CData, *arguments: object) -> None:
         """Make a call of the library on the current stream."""
         stream = ffi.cast("void *", self._cupy.cuda.get_current_stream().ptr)
         arrays = self._cupy.ndarray, type(None)
-        arguments = [cuda_pointer(a) if isinstance(a, arrays) else a for a in arguments]
+        given = [cuda_pointer(a) if isinstance(a, arrays) else a for a in arguments]
         try:
-            check(function(self._board.cluster, *arguments, stream), self._board.cluster)
+            check(function(self._board.cluster, *given, stream), self._board.cluster)
         except NotFiniteError:
             self.check()
             raise
 
-    def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
+    def write(
+        self,
+        address: Int32s | None,
+        index: Int32s | None,
+        time: DeviceArray,
+        mass: DeviceArray,
+        k18: DeviceArray,
+        j6: DeviceArray,
+        a2: DeviceArray,
+        vel: DeviceArray,
+        pos: DeviceArray,
+    ) -> None:
         """See ``Board.write``; address and index are NumPy's."""
         address, index = self._put(address), self._put(index)
         arrays = address, index, time, mass, k18, j6, a2, vel, pos
         self._call(lib.g6x_set_j_particles_device, len(mass), *arrays)
 
-    def _put(self, array):
+    def _put(self, array: AnyArray | None) -> DeviceArray:
         return None if array is None else self._cupy.asarray(array)
 
-    def particles(self, table):
+    def particles(self, table: AddressTable) -> tuple[DeviceArray, ...]:
         """Positions, velocities and labels of the particles at the time set."""
         nj = len(table)
         pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
@@ -112,7 +148,17 @@ class DevicePlace:
         held = self._put(table.held)
         return tuple(array[held] for array in arrays)
 
-    def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
+    def forces(
+        self,
+        nj: int,
+        index: DeviceArray,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        eps2: float,
+        h2: Floats,
+        nn: bool,
+        lists: bool,
+    ) -> Forces:
         """See ``Board.forces``; h2 is NumPy's."""
         ni = len(pos)
         out, found = empty_forces(ni, nn, self._cupy), []
@@ -129,11 +175,11 @@ class DevicePlace:
 class ThroughDevice(DevicePlace):
     """NumPy arrays where the device computes: copied there, and the results back."""
 
-    def give(self, array):
+    def give(self, array: DeviceArray) -> DeviceArray:
         return None if array is None else self._cupy.asnumpy(array)
 
 
-def cuda_pointer(array):
+def cuda_pointer(array: DeviceArray) -> CData:
     """C pointer to an array of a device, as double *, double (*)[3], int * ...; NULL for None."""
     if array is None:
         return ffi.NULL

@@ -5,16 +5,20 @@ a stream of that library: nothing may be read before. CuPy is imported when the 
 device is seen, and not before.
 """
 
+from collections.abc import Mapping
+from typing import TypeGuard
+
 import numpy as np
 
 from grape6py import errors
+from grape6py._arrays.kinds import CuPy, DeviceArray
 from grape6py.errors import ArgumentError
 
 _OF_HOST = (type(None), np.ndarray, np.generic, int, float, list, tuple)
 _CUDA, _CUDA_MANAGED = 2, 13  # DLPack's kinds of devices
 
 
-def is_on_device(value):
+def is_on_device(value: object) -> TypeGuard[DeviceArray]:
     """Whether a value is an array in the memory of a CUDA device."""
     if isinstance(value, _OF_HOST):
         return False
@@ -23,12 +27,12 @@ def is_on_device(value):
     return hasattr(value, "__cuda_array_interface__")
 
 
-def first_on_device(values):
+def first_on_device(values: Mapping[str, object]) -> tuple[str, DeviceArray] | None:
     """The first of some arguments that lies on a CUDA device: its name and itself, or None."""
     return next(((name, v) for name, v in values.items() if is_on_device(v)), None)
 
 
-def import_cupy(name):
+def import_cupy(name: str) -> CuPy:
     """The module, on whose need an argument of this name has insisted."""
     try:
         import cupy
@@ -41,7 +45,7 @@ def import_cupy(name):
     return cupy
 
 
-def take(cupy, name, value):
+def take(cupy: CuPy, name: str, value: DeviceArray) -> DeviceArray:
     """A device's array as one of CuPy, in the same memory, which its current stream may read.
 
     DLPack comes first: the other library then lets CuPy's current stream wait for its own. PyTorch
@@ -57,7 +61,7 @@ def take(cupy, name, value):
         raise ArgumentError(f"{name} cannot be taken from its device: {error}") from error
 
 
-def _waited_for(cupy, value):
+def _waited_for(cupy: CuPy, value: DeviceArray) -> DeviceArray:
     """An array with __cuda_array_interface__ alone, when its stream has done its work.
 
     If it names no stream, any may be writing to it.

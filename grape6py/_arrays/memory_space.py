@@ -6,15 +6,40 @@ one it is, nor need ``Tree``, for which a place has no board and makes no calls.
 device as they are; :class:`ThroughHost` is for such arrays where the session computes on the CPU.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self, TypeAlias
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.device_place import DevicePlace
-from grape6py._arrays.foreign import first_on_device, import_cupy, is_on_device, take
+from grape6py._arrays.foreign import first_on_device as first_on_device
+from grape6py._arrays.foreign import import_cupy as import_cupy
+from grape6py._arrays.foreign import is_on_device
+from grape6py._arrays.foreign import take as take
+from grape6py._arrays.kinds import (
+    AnyArray,
+    CuPy,
+    DeviceArray,
+    Floats,
+    Int32s,
+    Numbers,
+    Shape,
+    Untyped,
+)
 from grape6py._lib.cluster import Forces
 
+if TYPE_CHECKING:
+    from grape6py._lib.address_table import AddressTable
+    from grape6py._lib.cluster import Board
 
-def choose(board, values, last=None):
+Place: TypeAlias = "HostPlace | DevicePlace"
+
+
+def choose(board: Board, values: Mapping[str, object], last: int | None = None) -> Place:
     """The place for the arguments of a call: a device, if any of them lies on one.
 
     `values` are arguments by name, `last` is the device where the particles came from, if that
@@ -32,7 +57,7 @@ def choose(board, values, last=None):
     return ThroughHost(board, cupy, take(cupy, *found).device.id if found else last)
 
 
-def for_host(values):
+def for_host(values: Mapping[str, object]) -> HostPlace:
     """The place that makes NumPy arrays of some arguments by name, wherever they lie."""
     found = first_on_device(values)
     if found is None:
@@ -44,73 +69,78 @@ def for_host(values):
 class HostPlace:
     """NumPy arrays, and whatever NumPy makes one of: checks of ``validate``, calls of a Board."""
 
-    device = None
+    device: int | None = None
 
-    def __init__(self, board):
-        self._board = board
+    def __init__(self, board: Board | None) -> None:
+        self._board: Untyped = board  # None where no call is made
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         return None
 
-    def on_host(self, name, value):
+    def on_host(self, name: str, value: Numbers) -> Untyped:
         """A value that NumPy understands."""
         return value
 
-    def any_floats(self, name, values, shape):
+    def any_floats(self, name: str, values: Numbers, shape: Shape) -> Floats:
         return validate.any_floats(name, self.on_host(name, values), shape)
 
-    def floats(self, name, values, shape, labels=None):
+    def floats(
+        self, name: str, values: Numbers, shape: Shape, labels: AnyArray | None = None
+    ) -> Floats:
         return validate.floats(name, self.on_host(name, values), shape, labels)
 
-    def ints(self, name, values, n):
+    def ints(self, name: str, values: Numbers, n: int) -> Int32s:
         return validate.ints(name, self.on_host(name, values), n)
 
-    def squared_radii(self, name, values, n):
+    def squared_radii(self, name: str, values: Numbers, n: int) -> Floats:
         return validate.squares(self.any_floats(name, values, (n,)))
 
-    def full(self, shape, value, dtype=float):
+    def full(
+        self, shape: int | tuple[int, ...], value: float, dtype: DTypeLike = float
+    ) -> AnyArray:
         return np.full(shape, value, dtype)
 
-    def give(self, array):
+    def give(self, array: AnyArray | None) -> AnyArray | None:
         """A result, where the caller wants it."""
         return array
 
-    def check(self):
+    def check(self) -> None:
         """Raise what was not checked yet."""
 
-    def write(self, *arrays):
+    def write(self, *arrays: Untyped) -> None:
         self._board.write(*arrays)
 
-    def particles(self, table):
+    def particles(self, table: AddressTable) -> tuple[AnyArray, ...]:
         """Positions, velocities and labels of the particles at the time set."""
         return table.present(*self._board.predicted(len(table)), table.labels)
 
-    def forces(self, *call):
-        return self._board.forces(*call)
+    def forces(self, *call: Untyped) -> Forces:
+        found: Forces = self._board.forces(*call)
+        return found
 
 
 class ThroughHost(HostPlace):
     """CuPy arrays of a session on the CPU: copied to the host, and the forces back."""
 
-    def __init__(self, board, cupy, device):
+    def __init__(self, board: Board | None, cupy: CuPy, device: int | None) -> None:
         super().__init__(board)
         self._cupy, self.device = cupy, device
 
-    def on_host(self, name, value):
+    def on_host(self, name: str, value: Numbers) -> Untyped:
         if not is_on_device(value):
             return value
         return self._cupy.asnumpy(take(self._cupy, name, value))
 
-    def give(self, array):
+    def give(self, array: AnyArray | None) -> DeviceArray:
         if array is None:
             return None
         with self._cupy.cuda.Device(self.device):
             return self._cupy.asarray(array)
 
-    def forces(self, *call):
+    def forces(self, *call: Untyped) -> Forces:
         *arrays, lists = super().forces(*call)
-        arrays = map(self.give, arrays)
-        return Forces(*arrays, None if lists is None else lists.on(self.give))
+        on_device = None if lists is None else lists.on(self.give)
+        return Forces._make([*map(self.give, arrays), on_device])

@@ -6,15 +6,19 @@ if nothing else is said, that names the argument, the first bad entry and what w
 """
 
 import math
+from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 
+from grape6py._arrays.kinds import AnyArray, ArrayModule, Floats, Int32s, Int64s, Shape, Untyped
 from grape6py.errors import ArgumentError, NotFiniteError, SizeError
 
 INT_MAX = 2**31 - 1
+T = TypeVar("T")
 
 
-def floats(name, values, shape, labels=None):
+def floats(name: str, values: object, shape: Shape, labels: AnyArray | None = None) -> Floats:
     """`values` as finite float64 of `shape`; None in `shape` stands for any length.
 
     A scalar is repeated if the shape has one, known dimension. `labels` are the indices of the
@@ -25,7 +29,9 @@ def floats(name, values, shape, labels=None):
     return array
 
 
-def check_finite(name, array, labels=None, xp=np):
+def check_finite(
+    name: str, array: AnyArray, labels: AnyArray | None = None, xp: ArrayModule = np
+) -> None:
     """Raise what :func:`floats` does if a NaN or an infinity is in an array that it made."""
     finite = xp.isfinite(array)
     if not finite.all():
@@ -34,14 +40,14 @@ def check_finite(name, array, labels=None, xp=np):
         raise NotFiniteError(f"{name}[{row}]{label} is not finite: {array[row]}")
 
 
-def numbers(name, values, xp=np):
+def numbers(name: str, values: object, xp: ArrayModule = np) -> AnyArray:
     """`values` as an array, of the kind that they are.
 
     The one rule for what NumPy would turn into numbers without a word: values that a mask hides,
     and dates and times. A masked array that hides nothing is an array like any other.
     """
     try:
-        array = xp.asarray(values)
+        array: AnyArray = xp.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # the last one of PyTorch
         raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
     if array.dtype.kind in "mM":
@@ -54,7 +60,7 @@ def numbers(name, values, xp=np):
     return array
 
 
-def _is_masked(values, depth):
+def _is_masked(values: object, depth: int) -> bool:
     """Whether a mask hides anything of an array, or of one in lists up to `depth` deep."""
     if isinstance(values, np.ndarray):  # astropy's masked arrays are none of numpy.ma
         mask = getattr(values, "mask", None)
@@ -67,19 +73,19 @@ def _is_masked(values, depth):
     return any(_is_masked(value, depth - 1) for value in values)
 
 
-def reals(name, values, xp=np):
+def reals(name: str, values: object, xp: ArrayModule = np) -> Floats:
     """`values` as float64, of any shape; NaN and infinities pass."""
     given = numbers(name, values, xp)
     try:
         if given.dtype.kind == "c":
             raise TypeError("it is complex")
-        array = xp.ascontiguousarray(given, dtype=np.float64)
+        array: Floats = xp.ascontiguousarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name} is not an array of real numbers: {error}") from error
     return array.reshape(given.shape)  # which was () of a scalar
 
 
-def any_floats(name, values, shape, xp=np):
+def any_floats(name: str, values: object, shape: Shape, xp: ArrayModule = np) -> Floats:
     """Like :func:`floats`, but NaN and infinities pass."""
     given = array = reals(name, values, xp)
     if given.ndim == 0 and len(shape) == 1 and shape[0] is not None:
@@ -93,7 +99,7 @@ def any_floats(name, values, shape, xp=np):
     return array
 
 
-def ints(name, values, n=None, xp=np):
+def ints(name: str, values: object, n: int | None = None, xp: ArrayModule = np) -> Int32s:
     """`values` as int32 of shape (n,); a SizeError if one does not fit in 32 bits."""
     array = numbers(name, values, xp)
     if array.size == 0:
@@ -108,10 +114,11 @@ def ints(name, values, n=None, xp=np):
         least, largest = int(array.min()), int(array.max())
         if least < -INT_MAX - 1 or largest > INT_MAX:
             raise SizeError(f"{name} holds integers beyond 32 bits: {least} to {largest}")
-    return xp.ascontiguousarray(array, dtype=np.int32)
+    found: Int32s = xp.ascontiguousarray(array, dtype=np.int32)
+    return found
 
 
-def offsets(name, values, end):
+def offsets(name: str, values: object, end: int) -> Int64s:
     """`values` as int64, where the parts of an array of length `end` begin, and the last ends."""
     array = numbers(name, values)
     if array.dtype.kind not in "iu" or array.ndim != 1 or not len(array):
@@ -122,18 +129,19 @@ def offsets(name, values, end):
     return array
 
 
-def squared_radii(name, values, n):
+def squared_radii(name: str, values: object, n: int) -> Floats:
     """Squares of n radii, or of one for all; -1 where one is negative or NaN."""
     return squares(any_floats(name, values, (n,)))
 
 
-def squares(radii, xp=np):
+def squares(radii: Floats, xp: ArrayModule = np) -> Floats:
     """Squares of radii; -1 where one is negative or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return xp.where(radii >= 0, radii * radii, -1.0)
+        found: Floats = xp.where(radii >= 0, radii * radii, -1.0)
+        return found
 
 
-def number(name, value, *, negative=True):
+def number(name: str, value: Untyped, *, negative: bool = True) -> float:
     """`value` as a finite float, negative only if allowed."""
     if _is_no_number(value):
         raise ArgumentError(f"{name} = {value!r} is not a number")
@@ -147,13 +155,13 @@ def number(name, value, *, negative=True):
     return real
 
 
-def _is_no_number(value):
+def _is_no_number(value: object) -> bool:
     """Whether a scalar is what :func:`numbers` refuses."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     return kind in ("m", "M") or _is_masked(value, 0)
 
 
-def positive(name, value):
+def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     real = number(name, value)
     if real <= 0:
@@ -161,14 +169,14 @@ def positive(name, value):
     return real
 
 
-def integer(name, value):
+def integer(name: str, value: Untyped) -> int:
     """`value` as an int of 32 bits."""
     if not hasattr(value, "__index__") or _is_no_number(value) or abs(int(value)) > INT_MAX:
         raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
     return int(value)
 
 
-def choice(name, value, known):
+def choice(name: str, value: object, known: Mapping[str, T]) -> T:
     """Look `value` up in the dictionary `known`."""
     if not isinstance(value, str) or value not in known:
         raise ArgumentError(f"{name} = {value!r} is unknown; there are: {', '.join(known)}")

@@ -5,20 +5,26 @@ moment, finds the old one or the new one. No library writes to the disk: what is
 memory first, so that a full disk is an exception and nothing more.
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import fcntl
 import os
 import re
 import shutil
+from typing import TYPE_CHECKING
 
 from grape6py.errors import FileInUseError
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import PathLike
 
 _HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # of some network file systems
 
 
-def write_whole(path, data):
+def write_whole(path: PathLike, data: bytes) -> None:
     """Write a file at once; an OSError names `path`, and what was there before is still there.
 
     A link is followed. What is there and is no regular file, as a device, is written to.
@@ -46,7 +52,7 @@ def write_whole(path, data):
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _write_synced(path, data):
+def _write_synced(path: str, data: bytes) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         rest = memoryview(data)
@@ -57,7 +63,7 @@ def _write_synced(path, data):
         os.close(file)
 
 
-def remove_aside(folder, name):
+def remove_aside(folder: str, name: str) -> None:
     """Remove what killed writers of files left that they had not renamed; `name` is a pattern."""
     for found in os.listdir(folder):
         if re.fullmatch(rf"\.{name}\.\d+", found):
@@ -65,7 +71,7 @@ def remove_aside(folder, name):
                 os.unlink(os.path.join(folder, found))
 
 
-def sync_folder(folder):
+def sync_folder(folder: str) -> None:
     """Let the names in a folder survive a crash of the machine."""
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -77,18 +83,18 @@ def sync_folder(folder):
         os.close(file)
 
 
-def is_hdf5_name(path):
+def is_hdf5_name(path: PathLike) -> bool:
     """Whether a name ends in .h5 or .hdf5."""
     found = _HDF5_NAME.search(os.fspath(path))
-    return bool(found) and not found[1]
+    return found is not None and not found[1]
 
 
-def outputs_folder(path):
+def outputs_folder(path: PathLike) -> str:
     """The folder of the outputs of an HDF5 file: r of r.h5, r.~1~ of r.h5.~1~."""
     return _HDF5_NAME.sub(r"\1", os.path.realpath(path))
 
 
-def backup_name(path):
+def backup_name(path: PathLike) -> str:
     """The first of path.~1~, path.~2~, ... that is free, and so is its folder."""
     number = 1
     while any(
@@ -98,7 +104,7 @@ def backup_name(path):
     return name
 
 
-def keep(path):
+def keep(path: PathLike) -> str | None:
     """Rename a file that is there to its backup name, which is returned, or None."""
     if not os.path.lexists(path):
         return None
@@ -115,7 +121,7 @@ class Lock:
     the end.
     """
 
-    def __init__(self, folder, path):
+    def __init__(self, folder: str, path: PathLike) -> None:
         self._name = os.path.join(folder, ".lock")
         while True:
             if not os.path.isdir(folder):
@@ -140,7 +146,7 @@ class Lock:
             os.close(self._file)
 
     @staticmethod
-    def _make(folder, path):
+    def _make(folder: str, path: PathLike) -> None:
         try:
             os.mkdir(folder)
         except FileExistsError as error:
@@ -149,15 +155,15 @@ class Lock:
                     errno.ENOTDIR, f"the outputs of {path} go to a folder of this name", folder
                 ) from error
 
-    def _is_there(self):
+    def _is_there(self) -> bool:
         """Whether the locked file still has its name: folders may be renamed or removed."""
         with contextlib.suppress(FileNotFoundError):
             return os.path.samestat(os.stat(self._name), os.fstat(self._file))
         return False
 
-    def release(self):
+    def release(self) -> None:
         """Let others write. Twice is fine."""
-        if self._file is None:
+        if self._file < 0:
             return
         folder = os.path.dirname(self._name)
         with contextlib.suppress(OSError):
@@ -165,4 +171,4 @@ class Lock:
                 os.unlink(self._name)
                 os.rmdir(folder)
         os.close(self._file)
-        self._file = None
+        self._file = -1

@@ -18,10 +18,12 @@ that its first bytes name.
 import contextlib
 import hashlib
 import io
+from collections.abc import Callable, Iterator, Mapping
 
 import h5py
 import numpy as np
 
+from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int64s
 from grape6py.errors import SnapshotError
 
 FORMAT = "grape6py output 2"
@@ -33,18 +35,18 @@ _DARK_MATTER = "PartType1"  # Gadget's name for bodies without gas
 DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
 
 
-def seal(image):
+def seal(image: bytes) -> bytes:
     """The bytes of a file with its checksum behind them."""
     return image + _LINE % hashlib.sha256(image).hexdigest().encode()
 
 
-def is_sealed(data):
+def is_sealed(data: bytes) -> bool:
     """Whether the last line of a file is the checksum of what stands before it."""
     image = memoryview(data)[: max(0, len(data) - _LINE_LENGTH)]
     return data[len(image) :] == _LINE % hashlib.sha256(image).hexdigest().encode()
 
 
-def in_memory(fill, **options):
+def in_memory(fill: Callable[[HDF5], object], **options: object) -> bytes:
     """The sealed bytes of an HDF5 file that fill(file) has written to."""
     with h5py.File("memory", "w", driver="core", backing_store=False, block_size=1 << 20,
                    **options) as file:  # fmt: skip
@@ -53,16 +55,22 @@ def in_memory(fill, **options):
         return seal(file.id.get_file_image())
 
 
-def opened(data):
+def opened(data: bytes) -> HDF5:
     """An HDF5 file that was read into memory."""
     return h5py.File(io.BytesIO(data), "r")
 
 
-def written(about, numbers, ids, particles, state):
+def written(
+    about: Attributes,
+    numbers: Attributes,
+    ids: Int64s,
+    particles: dict[str, Floats],
+    state: Mapping[str, AnyArray],
+) -> bytes:
     """The bytes of an output: `about` is what the outputs of the run share, `numbers` this one's
     attributes, `time` among them; particles and state are arrays by name."""
 
-    def fill(file):
+    def fill(file: HDF5) -> None:
         file.attrs.update(about | {"format": FORMAT})
         _write_header(file.create_group("Header"), float(numbers["time"]), len(ids))
         bodies = file.create_group(_DARK_MATTER)
@@ -80,7 +88,7 @@ def written(about, numbers, ids, particles, state):
     return in_memory(fill)
 
 
-def _write_header(header, time, n):
+def _write_header(header: HDF5, time: float, n: int) -> None:
     counts = np.zeros(6, dtype=np.uint32)
     high = counts.copy()
     counts[1], high[1] = n & 0xFFFFFFFF, n >> 32
@@ -99,22 +107,22 @@ class Output:
     `data` are the bytes of the file; the group of that name has the arrays and attributes.
     """
 
-    def __init__(self, name, data, group):
+    def __init__(self, name: str, data: bytes, group: str) -> None:
         self._name, self._data, self._group = name, data, group
 
-    def check_run(self, run):
+    def check_run(self, run: str) -> None:
         """Refuse an output of another run."""
         with self as group:
             other = group.file.attrs["run"]
         if other != run:
             raise SnapshotError(f"{self._name} is of another run, {other} instead of {run}")
 
-    def __enter__(self):
+    def __enter__(self) -> HDF5:
         with explained(self._name):
             self._file = opened(self._data)
             return self._file[self._group]
 
-    def __exit__(self, kind, error, _):
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         self._file.close()
         if error is not None:
             with explained(self._name):
@@ -122,7 +130,7 @@ class Output:
 
 
 @contextlib.contextmanager
-def explained(name):
+def explained(name: str) -> Iterator[None]:
     """Context in which damage of the file of a name is a SnapshotError."""
     try:
         yield

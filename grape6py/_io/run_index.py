@@ -1,14 +1,18 @@
 """The outputs of a run as a file names them: found, read, and written down in an index."""
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import h5py
 import numpy as np
 
+from grape6py._arrays.kinds import HDF5, Attributes, PathLike, Untyped
 from grape6py._io import atomic_files, output_file
 from grape6py.errors import Grape6Warning, SnapshotError
 
@@ -23,7 +27,7 @@ class Saved(NamedTuple):
 
     name: str  # as "000003"
     file: str | None  # from the folder of the index; None: it is a group of the index
-    numbers: dict  # what ``archive.describe`` gave
+    numbers: Attributes  # what ``archive.describe`` gave
 
 
 class Run:
@@ -33,13 +37,20 @@ class Run:
     "output", or an "old" file, of version 0.1.
     """
 
-    def __init__(self, path, about, outputs=(), kind="index", old=None):
+    def __init__(
+        self,
+        path: PathLike,
+        about: Mapping[str, Untyped],
+        outputs: Iterable[Saved] = (),
+        kind: str = "index",
+        old: bytes | None = None,
+    ) -> None:
         self.path, self.outputs, self.kind = os.fspath(path), list(outputs), kind
         self.about = {k: v for k, v in about.items() if k not in ("format", "history")}
         self.id = str(self.about["run"])
         self._old = old  # the bytes of a file that has its outputs in it
 
-    def moved(self, folder, to):
+    def moved(self, folder: str, to: str) -> Run:
         """The same run with outputs that were renamed from one folder into another."""
         folder, to = os.path.basename(folder), os.path.basename(to)
         outputs = []
@@ -51,11 +62,11 @@ class Run:
             outputs.append(output._replace(file=file))
         return Run(self.path, self.about, outputs)
 
-    def read(self, saved):
+    def read(self, saved: Saved) -> output_file.Output:
         """Context with the group of one output; what is wrong with it is a SnapshotError."""
         if saved.file is None:
-            old = self._old
-            return output_file.Output(f"{self.path}, output {saved.name},", old, saved.name)
+            name = f"{self.path}, output {saved.name},"
+            return output_file.Output(name, self._old or b"", saved.name)
         path = os.path.join(os.path.dirname(os.path.realpath(self.path)), saved.file)
         try:
             data = _bytes(path)
@@ -67,10 +78,10 @@ class Run:
         output.check_run(self.id)
         return output
 
-    def index(self):
+    def index(self) -> bytes:
         """The bytes of the index of these outputs."""
 
-        def fill(file):
+        def fill(file: HDF5) -> None:
             rows = [[*(o.numbers[k] for k in _COLUMNS), *o.numbers["radii"]] for o in self.outputs]
             file.attrs.update(self.about | {"format": _FORMAT, "history": np.array(rows, float)})
             for output in self.outputs:
@@ -79,7 +90,7 @@ class Run:
         return output_file.in_memory(fill, libver=("v108", "v110"))  # else attributes end at 64 kB
 
 
-def find(path):
+def find(path: PathLike) -> Run:
     """The run that a file is the index of, or one output of; a SnapshotError if it is none.
 
     Warns if the index is lost or damaged, and the outputs are there.
@@ -103,12 +114,12 @@ def find(path):
     return _from_outputs(path, wrong, SnapshotError)
 
 
-def _bytes(path):
+def _bytes(path: PathLike) -> bytes:
     with open(path, "rb") as file:
         return file.read()
 
 
-def _from_sealed(path, data):
+def _from_sealed(path: PathLike, data: bytes) -> Run:
     with output_file.opened(data) as file:
         about = dict(file.attrs)
         if about["format"] == output_file.FORMAT:
@@ -124,13 +135,13 @@ def _from_sealed(path, data):
         return Run(path, about, [Saved(*a, b) for a, b in zip(links, rows, strict=True)])
 
 
-def _numbers(group):
+def _numbers(group: HDF5) -> Attributes:
     """What ``archive.describe`` gave, from the attributes of a group."""
     numbers = {name: float(group.attrs[name]) for name in _COLUMNS}
     return numbers | {"radii": np.array(group.attrs["radii"], float)}
 
 
-def _from_old(path, data):
+def _from_old(path: PathLike, data: bytes) -> Run:
     with output_file.opened(data) as file:
         about = dict(file.attrs) | {"run": hashlib.sha256(data).hexdigest()[:32]}
         outputs = []
@@ -148,7 +159,7 @@ def _from_old(path, data):
     return Run(path, about, outputs, "old", data)
 
 
-def outputs_in(folder):
+def outputs_in(folder: str) -> list[str]:
     """The numbered files in a folder, ascending."""
     try:
         return sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
@@ -156,7 +167,7 @@ def outputs_in(folder):
         return []
 
 
-def _from_outputs(path, wrong, kind):
+def _from_outputs(path: PathLike, wrong: str, kind: Callable[[str], Exception]) -> Run:
     """The run whose outputs are in the folder that belongs to a path, without its index."""
     folder = atomic_files.outputs_folder(path)
     names = outputs_in(folder)

@@ -6,20 +6,22 @@ themselves the targets.
 
 import numpy as np
 
+from grape6py._arrays.kinds import AnyArray, Int32s
+
 
 class AddressTable:
     """Labels by address."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.labels = np.empty(0, np.int32)  # index of the particle at each address
         self.held = np.empty(0, bool)  # False for an address that was never written
-        self._unused = None
+        self._unused: int | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         """Number of addresses, up to the highest one written."""
         return len(self.labels)
 
-    def labels_of(self, address):
+    def labels_of(self, address: Int32s) -> Int32s:
         """Labels kept at these addresses; the address itself where nothing is."""
         labels = address.copy()
         known = address < len(self)
@@ -27,12 +29,12 @@ class AddressTable:
         labels[known] = self.labels[address[known]]
         return labels
 
-    def replace(self, labels):
+    def replace(self, labels: Int32s) -> None:
         """Hold these labels at addresses 0, 1, 2, ... and nothing else."""
         self.labels, self.held = labels.copy(), np.ones(len(labels), bool)
         self._unused = None
 
-    def update(self, address, labels):
+    def update(self, address: Int32s, labels: Int32s) -> None:
         """Hold these labels at these addresses too."""
         grow = int(address.max(initial=-1)) + 1 - len(self)
         if grow > 0:
@@ -42,17 +44,18 @@ class AddressTable:
         self.held[address] = True
         self._unused = None
 
-    def present(self, *arrays):
+    def present(self, *arrays: AnyArray) -> tuple[AnyArray, ...]:
         """Rows of these arrays, one row an address, where a particle is."""
         if self.held.all():
             return arrays
         return tuple(array[self.held] for array in arrays)
 
     @property
-    def unused_label(self):
+    def unused_label(self) -> int:
         """Label that no particle has: -1, or the next lower one that is free."""
         if self._unused is None:
-            self._unused = -1
-            while self._unused in self.labels:
-                self._unused -= 1
+            label = -1
+            while label in self.labels:
+                label -= 1
+            self._unused = label
         return self._unused

@@ -8,10 +8,12 @@ import collections
 import contextlib
 import itertools
 import weakref
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from grape6py._arrays.kinds import ArrayModule, Attributes, CData, Floats, Int32s, Int64s, Singles
 from grape6py._lib.library import check, ffi, lib, pointers, text
 from grape6py._lib.neighbours import Neighbours, joined
 
@@ -24,8 +26,8 @@ FEW_NEIGHBOURS = 16  # that most targets have: more are asked for a second time
 
 # Far above the ids that programs use, which are 0 or the number of an MPI rank.
 _new_ids = itertools.count(1_000_000)
-_released_ids = collections.deque()
-_forgotten = collections.deque()  # to be closed, and then released
+_released_ids: collections.deque[int] = collections.deque()
+_forgotten: collections.deque[int] = collections.deque()  # to be closed, and then released
 
 
 class Forces(NamedTuple):
@@ -51,15 +53,15 @@ class Forces(NamedTuple):
         are ``neighbours[i]``, and ``list(neighbours)`` is a list of such arrays.
     """
 
-    acc: np.ndarray
-    jerk: np.ndarray | None
-    pot: np.ndarray
-    nearest: np.ndarray | None = None
-    distance: np.ndarray | None = None
+    acc: Floats
+    jerk: Floats | None
+    pot: Floats
+    nearest: Int32s | None = None
+    distance: Singles | None = None
     neighbours: Neighbours | None = None
 
 
-def empty_forces(ni, nn=False, xp=np):
+def empty_forces(ni: int, nn: bool = False, xp: ArrayModule = np) -> Forces:
     """Arrays for the forces on ni targets, without neighbours."""
     return Forces(
         xp.empty((ni, 3)),
@@ -86,7 +88,7 @@ class Board:
         Its id.
     """
 
-    def __init__(self, options, backend):
+    def __init__(self, options: Attributes, backend: int | None) -> None:
         self._options, self._backend = options, backend
         self.cluster = _released_ids.popleft() if _released_ids else next(_new_ids)
         self._finalizer = weakref.finalize(self, _release, self.cluster)
@@ -96,7 +98,7 @@ class Board:
             self.close()
             raise
 
-    def _open(self):
+    def _open(self) -> None:
         if self._backend is None:
             code = lib.g6_open(self.cluster)
         else:
@@ -106,67 +108,88 @@ class Board:
         for name, value in self._options.items():
             self.set_option(name, value)
 
-    def check(self, code):
+    def check(self, code: int) -> int:
         """Raise the exception for a negative code of a call on this cluster."""
         return check(code, self.cluster)
 
-    def _call(self, function, *arguments):
+    def _call(self, function: CData, *arguments: object) -> int:
         return self.check(function(self.cluster, *pointers(*arguments)))
 
     @property
-    def is_open(self):
+    def is_open(self) -> bool:
         return self._finalizer.alive
 
-    def close(self):
+    def close(self) -> None:
         """Release the cluster and its id."""
         self._finalizer()
 
-    def empty(self):
+    def empty(self) -> None:
         """Forget all j particles."""
         lib.g6_close(self.cluster)
         self._open()
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Backend, and its instruction set or device."""
         return text(lib.g6x_backend, self.cluster)
 
-    def option(self, key):
+    def option(self, key: str) -> int:
         """Value of the integer option G6X_<key>."""
         value = ffi.new("int *")
         self.check(lib.g6x_get_int(self.cluster, getattr(lib, f"G6X_{key}"), value))
-        return value[0]
+        return int(value[0])
 
-    def prepare_for(self, ni, nj):
+    def prepare_for(self, ni: int, nj: int) -> None:
         """Decide where calls of so many particles are computed; ni = 0: on a GPU, if any."""
         self.check(lib.g6x_prepare(self.cluster, ni, nj))
 
-    def set_option(self, name, value):
+    def set_option(self, name: str, value: float) -> None:
         """Set an option, to a float if it is one of those."""
         call = lib.g6x_set_double if isinstance(value, float) else lib.g6x_set_int
         self.check(call(self.cluster, getattr(lib, f"G6X_{name.upper()}"), value))
         self._options[name] = value
 
-    def last_warning(self):
+    def last_warning(self) -> str:
         """Text of the last warning, empty if none."""
         return text(lib.g6x_last_warning, self.cluster)
 
-    def write(self, address, index, time, mass, k18, j6, a2, vel, pos):
+    def write(
+        self,
+        address: Int32s | None,
+        index: Int32s | None,
+        time: Floats,
+        mass: Floats,
+        k18: Floats | None,
+        j6: Floats | None,
+        a2: Floats | None,
+        vel: Floats | None,
+        pos: Floats,
+    ) -> None:
         """Write n j particles; address, k18, j6, a2 and vel may be None."""
         arrays = address, index, time, None, mass, k18, j6, a2, vel, pos
         self._call(lib.g6x_set_j_particles, len(mass), *arrays)
 
-    def set_time(self, time):
+    def set_time(self, time: float) -> None:
         """Set the time to which the j particles are predicted."""
         self.check(lib.g6_set_ti(self.cluster, time))
 
-    def predicted(self, nj):
+    def predicted(self, nj: int) -> tuple[Floats, Floats]:
         """Positions and velocities, (nj, 3) each, of addresses 0 to nj - 1."""
         pos, vel = np.empty((nj, 3)), np.empty((nj, 3))
         self._call(lib.g6_get_predicted_j_particles, nj, pos, vel)
         return pos, vel
 
-    def forces(self, nj, index, pos, vel, eps2, h2, nn, lists):
+    def forces(
+        self,
+        nj: int,
+        index: Int32s,
+        pos: Floats,
+        vel: Floats,
+        eps2: float,
+        h2: Floats,
+        nn: bool,
+        lists: bool,
+    ) -> Forces:
         """:class:`Forces` of addresses 0 to nj - 1 on targets, chunk by chunk.
 
         With `nn` the nearest neighbours are found, with `lists` the neighbour lists are read.
@@ -174,13 +197,22 @@ class Board:
         ni = len(pos)
         out, found = empty_forces(ni, nn), []
         for rows in self.chunks(ni, nj):
-            part = Forces(*(None if array is None else array[rows] for array in out[:5]))
+            part = Forces._make([*(None if a is None else a[rows] for a in out[:5]), None])
             self.prepare(nj, index[rows], pos[rows], vel[rows], eps2, h2[rows], part)()
             if lists:
                 found.append(self.lists(rows.stop - rows.start))
         return out._replace(neighbours=joined(found)) if lists else out
 
-    def walks(self, i_start, pos, j_start, chosen, source_pos, mass, eps2):
+    def walks(
+        self,
+        i_start: Int64s,
+        pos: Floats,
+        j_start: Int64s,
+        chosen: Int32s | None,
+        source_pos: Floats,
+        mass: Floats,
+        eps2: float,
+    ) -> tuple[Floats, Floats]:
         """Accelerations and potentials of the targets of all walks; NaN for those of none."""
         acc, pot = np.full((len(pos), 3), np.nan), np.full(len(pos), np.nan)
         sources = len(mass), source_pos, mass, eps2
@@ -188,7 +220,7 @@ class Board:
         self._call(lib.g6x_walks, *given, acc, pot)
         return acc, pot
 
-    def chunks(self, ni, nj):
+    def chunks(self, ni: int, nj: int) -> Iterator[slice]:
         """Slices of ni targets for a call each, after which Ctrl-C works.
 
         A tree takes many at once: those near each other share its walks.
@@ -196,24 +228,26 @@ class Board:
         whole = "-tree" in self.name
         return chunks(ni, nj, TREE_ROWS * nj, TREE_ROWS) if whole else chunks(ni, nj)
 
-    def prepare(self, nj, index, pos, vel, eps2, h2, out):
+    def prepare(
+        self, nj: int, index: Int32s, pos: Floats, vel: Floats, eps2: float, h2: Floats, out: Forces
+    ) -> Callable[[], None]:
         """One force call into the arrays of `out`, as a function: all that is left is the C calls.
 
         Benchmarks call it many times.
         """
         call = pointers(self.cluster, nj, len(pos), index, pos, vel)
         radii, *sums = pointers(h2, *out[:3])
-        last, near = lib.g6calc_lasthalf, ()
+        last, near = lib.g6calc_lasthalf, pointers()
         if out.nearest is not None:
             last, near = lib.g6calc_lasthalf2p, pointers(out.nearest, out.distance)
 
-        def run():
+        def run() -> None:
             self.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
             self.check(last(*call, eps2, radii, *sums, *near))
 
         return run
 
-    def lists(self, ni):
+    def lists(self, ni: int) -> tuple[Int64s, Int32s]:
         """Neighbour lists of the last force call, on ni targets: where they start, and all."""
         start = np.empty(ni + 1, np.int64)
         index = np.empty(FEW_NEIGHBOURS * ni, np.int32)
@@ -225,14 +259,14 @@ class Board:
         return start, index
 
 
-def chunks(ni, nj, pairs=None, rows=None):
+def chunks(ni: int, nj: int, pairs: int | None = None, rows: int | None = None) -> Iterator[slice]:
     """Slices of ni targets, after each of which Ctrl-C works."""
     step = min(rows or CHUNK_ROWS, max(64, (pairs or CHUNK_PAIRS) // max(nj, 1)))
     for first in range(0, ni, step):
         yield slice(first, min(first + step, ni))
 
 
-def _release(cluster):
+def _release(cluster: int) -> None:
     """Close a cluster.
 
     The garbage collector may call this inside a call of the library that has called Python, whose
@@ -243,7 +277,7 @@ def _release(cluster):
         _close_forgotten()
 
 
-def _close_forgotten():
+def _close_forgotten() -> None:
     with contextlib.suppress(IndexError):  # none, or another thread has taken the last
         while True:
             cluster = _forgotten.popleft()

@@ -10,19 +10,19 @@ import cffi
 from grape6py import errors, paths
 
 
-def without_comments(text):
+def without_comments(text: str) -> str:
     """C text without its comments and preprocessor lines."""
     text = re.sub(r"#ifdef __cplusplus.*?#endif|/\*.*?\*/", " ", text, flags=re.DOTALL)
     return re.sub(r"^[ \t]*#.*$", " ", text, flags=re.MULTILINE)
 
 
-def structures(text):
+def structures(text: str) -> str:
     """The structures and numbers of a C or CUDA text, without its functions."""
     kinds = re.compile(r"^(?:struct \w+|enum) \{(?:[^\n]*\};|.*?^\};)", re.DOTALL | re.MULTILINE)
     return "\n".join(kinds.findall(without_comments(text)))
 
 
-def _with_prefix(prefix):
+def _with_prefix(prefix: str) -> dict[str, int]:
     """Numbers of the header by their names in Python, ascending."""
     found = {
         name.removeprefix(prefix).lower().replace("_", "-"): getattr(constants, name)

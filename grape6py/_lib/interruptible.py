@@ -1,11 +1,17 @@
 """Waits for long calls of the library, so that Ctrl-C is heard at once."""
 
+from __future__ import annotations
+
 import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CData
 
 LONG = 50_000  # particles and targets of a tree, from which on a call may take a while
 
 
-def wait_for(call, *arguments, size, undo=None):
+def wait_for(call: CData, *arguments: object, size: int, undo: CData = None) -> int:
     """What ``call(*arguments)`` returns; it is made in a thread of its own if it may take long.
 
     Python hears of a signal when a call of C returns. Here the main thread waits, and goes on with
@@ -16,10 +22,12 @@ def wait_for(call, *arguments, size, undo=None):
     is called with what the call returned if nobody waited for it.
     """
     if size < LONG or threading.current_thread() is not threading.main_thread():
-        return call(*arguments)
-    found, lock, left = [], threading.Lock(), []
+        return int(call(*arguments))
+    found: list[int] = []
+    left: list[bool] = []
+    lock = threading.Lock()
 
-    def run():
+    def run() -> None:
         value = call(*arguments)
         with lock:
             found.append(value)
@@ -30,7 +38,7 @@ def wait_for(call, *arguments, size, undo=None):
     try:
         thread.start()
     except RuntimeError:
-        return call(*arguments)
+        return int(call(*arguments))
     try:
         thread.join()
     except BaseException:

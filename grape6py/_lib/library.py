@@ -6,7 +6,8 @@
 import numpy as np
 
 from grape6py import errors, paths
-from grape6py._lib.declarations import ffi
+from grape6py._arrays.kinds import AnyArray, CData, Untyped
+from grape6py._lib.declarations import ffi as ffi
 
 _TEXT = 1024
 _POINTED = {np.ndarray, type(None)}
@@ -18,7 +19,7 @@ _OPEN_ARRAYS = {  # by dtype.char and ndim
 }
 
 
-def _open():
+def _open() -> CData:
     if not paths.LIBRARY.exists():
         raise errors.LibraryError(
             f"{paths.LIBRARY} does not exist: the C library was not built. "
@@ -33,7 +34,7 @@ def _open():
 lib = _open()
 
 
-def check(code, cluster=-1):
+def check(code: int, cluster: int = -1) -> int:
     """Raise the exception for `code` of a call on `cluster`, or on none, if it is negative."""
     if code < 0:
         error = errors.from_code(code, text(lib.g6x_last_error, cluster))
@@ -43,20 +44,21 @@ def check(code, cluster=-1):
     return code
 
 
-def text(call, *arguments):
+def text(call: CData, *arguments: object) -> str:
     """Text that `call` writes into its last two arguments (char *buffer, int length)."""
     buffer = ffi.new("char[]", _TEXT)
     call(*arguments, buffer, _TEXT)
-    return ffi.string(buffer).decode("utf-8", errors="replace")
+    written: bytes = ffi.string(buffer)
+    return written.decode("utf-8", errors="replace")
 
 
-def pointer(array):
+def pointer(array: AnyArray | None) -> CData:
     """C pointer to a contiguous array, as double[], double[][3], int[] ...; NULL for None."""
     if array is None:
         return ffi.NULL
     return ffi.from_buffer(_OPEN_ARRAYS[array.dtype.char, array.ndim], array)
 
 
-def pointers(*arguments):
+def pointers(*arguments: Untyped) -> list[CData]:
     """Arguments of a C call, with pointers in place of NumPy arrays and of None."""
     return [pointer(value) if type(value) in _POINTED else value for value in arguments]

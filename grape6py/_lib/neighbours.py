@@ -1,14 +1,20 @@
 """``Neighbours``: the lists of many targets in one array."""
 
+from __future__ import annotations
+
 import collections.abc
 import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import SupportsIndex, overload
 
 import numpy as np
+
+from grape6py._arrays.kinds import Int32s, Int64s, Untyped
 
 __all__ = ["Neighbours"]
 
 
-class Neighbours(collections.abc.Sequence):
+class Neighbours(collections.abc.Sequence[Int32s]):
     """Neighbours of all targets in one array (compressed sparse rows).
 
     It is a sequence of the targets' lists, too: ``neighbours[i]`` is the array of target i, of
@@ -25,32 +31,41 @@ class Neighbours(collections.abc.Sequence):
 
     __slots__ = ("index", "start")
 
-    def __init__(self, start, index):
+    start: Int64s
+    index: Int32s  # type: ignore[assignment]  # a method of other sequences
+
+    def __init__(self, start: Int64s, index: Int32s) -> None:
         self.start, self.index = start, index
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.start) - 1
 
-    def __getitem__(self, target):
+    @overload
+    def __getitem__(self, target: SupportsIndex) -> Int32s: ...
+
+    @overload
+    def __getitem__(self, target: slice) -> list[Int32s]: ...
+
+    def __getitem__(self, target: SupportsIndex | slice) -> Int32s | list[Int32s]:
         """The array of a target, or a list of those of a slice."""
         if isinstance(target, slice):
             return [self[i] for i in range(*target.indices(len(self)))]
         i = range(len(self))[target]
         return self.index[int(self.start[i]) : int(self.start[i + 1])]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Int32s]:
         for first, end in itertools.pairwise(self.start.tolist()):
             yield self.index[first:end]
 
-    def on(self, put):
+    def on(self, put: Callable[[Untyped], Untyped]) -> Neighbours:
         """The same where `put` puts arrays."""
         return Neighbours(put(self.start), put(self.index))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<Neighbours: {len(self)} lists, {len(self.index)} neighbours>"
 
 
-def joined(parts):
+def joined(parts: Sequence[tuple[Int64s, Int32s]]) -> Neighbours:
     """The lists of some targets, and of those after them."""
     if len(parts) == 1:
         return Neighbours(*parts[0])

@@ -1,12 +1,20 @@
 """The tree of ``Tree`` for NumPy arrays: one of libgrape6.so."""
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays import memory_space
+from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointers, text
+
+if TYPE_CHECKING:
+    from grape6py._arrays.memory_space import HostPlace
 
 _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 
@@ -14,14 +22,14 @@ _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 class HostTree:
     """A tree of the library, with options by G6X_THREADS and G6X_ISA."""
 
-    def __init__(self, options):
+    def __init__(self, options: dict[int, int]) -> None:
         self._options = options
 
-    def using(self, given):
+    def using(self, given: Mapping[str, object]) -> HostPlace:
         """The place for arguments of these names: their checks, and where results go."""
         return memory_space.for_host(given)
 
-    def build(self, place, pos, mass, vel):
+    def build(self, place: object, pos: Floats, mass: Floats, vel: Floats | None) -> None:
         """Make the tree. Arrays here and below are contiguous and checked."""
         self._moving = vel is not None
         self._n = n = len(pos)
@@ -32,13 +40,26 @@ class HostTree:
             check(lib.g6x_tree_set_int(self.handle, key, value))
 
     @property
-    def is_open(self):
+    def is_open(self) -> bool:
         return self._closing.alive
 
-    def close(self):
+    def close(self) -> None:
         self._closing()
 
-    def forces(self, ni, pos, vel, number, last_acc, *, eps2, method, theta, order, bound):
+    def forces(
+        self,
+        ni: int,
+        pos: Floats | None,
+        vel: Floats | None,
+        number: Int32s | None,
+        last_acc: Floats | None,
+        *,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+    ) -> tuple[Floats, Floats, Floats | None, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
         acc, pot = np.empty((ni, 3)), np.empty(ni)
         jerk = np.empty((ni, 3)) if self._moving else None
@@ -48,7 +69,9 @@ class HostTree:
         new = _warnings() > warnings_before
         return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None
 
-    def within(self, ni, pos, number, h2):
+    def within(
+        self, ni: int, pos: Floats | None, number: Int32s | None, h2: Floats
+    ) -> tuple[Int64s, Int32s]:
         """Neighbours: where rows start, and the rows."""
         count, start = np.empty(ni, np.int32), np.zeros(ni + 1, np.int64)
         self._call(lib.g6x_tree_within, ni, pos, number, h2, None, count, None)
@@ -57,17 +80,19 @@ class HostTree:
         self._call(lib.g6x_tree_within, ni, pos, number, h2, start, count, index)
         return start, index
 
-    def nearest(self, ni, pos, number, k):
+    def nearest(
+        self, ni: int, pos: Floats | None, number: Int32s | None, k: int
+    ) -> tuple[Int32s, Floats]:
         """Numbers of the k nearest, and how far they are."""
         index, r2 = np.empty((ni, k), np.int32), np.empty((ni, k))
         out = index.reshape(-1), r2.reshape(-1)
         self._call(lib.g6x_tree_nearest, ni, pos, number, k, *out)
         return index, np.sqrt(r2, out=r2)
 
-    def _call(self, call, ni, *arguments):
-        arguments = pointers(self.handle, ni, *arguments)
-        check(wait_for(call, *arguments, size=self._n + ni))
+    def _call(self, call: CData, ni: int, *arguments: object) -> None:
+        given = pointers(self.handle, ni, *arguments)
+        check(wait_for(call, *given, size=self._n + ni))
 
 
-def _warnings():
-    return lib.g6x_last_warning(-1, ffi.NULL, 0)
+def _warnings() -> int:
+    return int(lib.g6x_last_warning(-1, ffi.NULL, 0))

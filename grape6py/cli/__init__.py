@@ -8,13 +8,17 @@ import argparse
 import difflib
 import os
 import sys
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from grape6py import __version__
 from grape6py.cli import bench, config, info, link, run, selftest
 from grape6py.errors import Grape6Error
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-def main(argv=None):
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of the process, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="grape6", description="The GRAPE-6 host library in software."
@@ -29,7 +33,7 @@ def main(argv=None):
     if unknown:
         _refuse(commands.choices[options.command], unknown)
     try:
-        status = options.run(options)
+        status: int = options.run(options)
         sys.stdout.flush()
         return status
     except Grape6Error as error:
@@ -47,7 +51,7 @@ def main(argv=None):
         return 1
 
 
-def _prepare_streams():
+def _prepare_streams() -> None:
     """Paths are printed as the bytes that they are, and what is closed is /dev/null."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:  # or a file would take its number,
         pass  # and messages go into it
@@ -58,7 +62,7 @@ def _prepare_streams():
         setattr(sys, name, stream)
 
 
-def _stuck_output():
+def _stuck_output() -> str | None:
     """Name standard output if it cannot be written, and drop what would fail again at the exit."""
     try:
         sys.stdout.flush()
@@ -68,7 +72,7 @@ def _stuck_output():
     return None
 
 
-def _refuse(parser, unknown):
+def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> None:
     """End with the message on arguments that a command has not, and what may have been meant."""
     names = [name for action in parser._actions for name in action.option_strings]
     near = difflib.get_close_matches(unknown[0].partition("=")[0], names, 1)

@@ -13,22 +13,32 @@ vectors. Where all slots can do an FMA, 1 is a kernel that wastes none; processo
 pipes of their own for additions (AMD's) can get above it.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import statistics
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py._arrays.kinds import Attributes
 from grape6py.models import plummer
+
+if TYPE_CHECKING:
+    from grape6py.cli import Commands
+    from grape6py.grape6 import Grape6
+    from grape6py.models import Particles
 
 SLOTS_PER_16_PAIRS = {"grape": 40, "double": 74, "single": 34}
 SLOTS_FOR_NEAREST = 3
 VECTOR_BITS = {"avx512": 512, "avx2": 256, "base": 128}
 
 
-def add_parser(commands):
+def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "bench",
@@ -57,7 +67,7 @@ def add_parser(commands):
     parser.set_defaults(run=lambda _: _standard(direct))
 
 
-def _standard(parser):
+def _standard(parser: argparse.ArgumentParser) -> int:
     """Measure and print one case a mode, and say what more there is."""
     for mode in SLOTS_PER_16_PAIRS:
         run(parser.parse_args(["--precision", mode, "--samples", "5"]))
@@ -68,7 +78,7 @@ def _standard(parser):
     return 0
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Measure and print."""
     result = direct(options)
     if options.json:
@@ -84,7 +94,7 @@ def run(options):
     return 0
 
 
-def direct(options):
+def direct(options: argparse.Namespace) -> Attributes:
     """Measure one case: what ``--json`` prints.
 
     Rates are medians over the samples; with one thread they are per second of the process's CPU
@@ -142,7 +152,7 @@ def direct(options):
     }
 
 
-def _prepared_call(session, model, ni, nn):
+def _prepared_call(session: Grape6, model: Particles, ni: int, nn: bool) -> Callable[[], None]:
     """First half + last half on the first ni bodies (over again if there are fewer)."""
     index = np.resize(np.arange(len(model.mass), dtype=np.int32), ni)
     from grape6py._lib.cluster import empty_forces
@@ -152,14 +162,14 @@ def _prepared_call(session, model, ni, nn):
     return session._board.prepare(len(model.mass), index, pos, vel, 0.0, h2, sums)
 
 
-def _seconds(call, clock, repeats):
+def _seconds(call: Callable[[], None], clock: Callable[[], float], repeats: int) -> float:
     start = clock()
     for _ in range(repeats):
         call()
     return clock() - start
 
 
-def _repeats(call, clock, least):
+def _repeats(call: Callable[[], None], clock: Callable[[], float], least: float) -> int:
     """Number of calls that takes at least `least` seconds."""
     call()
     repeats = 1
@@ -168,7 +178,7 @@ def _repeats(call, clock, least):
     return repeats
 
 
-def _positive(word):
+def _positive(word: str) -> int:
     value = int(word)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{word} is not a positive number")

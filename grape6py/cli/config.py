@@ -9,14 +9,23 @@ user's folder). It is written to ``lib/interpreter`` beside the library, which
 csrc/python/find_python.c reads.
 """
 
+from __future__ import annotations
+
 import json
 import sys
 import sysconfig
+from typing import TYPE_CHECKING
 
 from grape6py import __version__, paths
 
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
 
-def add_parser(commands):
+    from grape6py.cli import Commands
+
+
+def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "config", help="flags for compiling and linking", description=__doc__.splitlines()[0]
@@ -32,7 +41,7 @@ def add_parser(commands):
     parser.set_defaults(run=run, names=None)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Print the values; all of them, one a line, if none was named."""
     if options.python:
         return _write_interpreter(options.json)
@@ -51,7 +60,7 @@ def run(options):
     return 0
 
 
-def _write_interpreter(as_json):
+def _write_interpreter(as_json: bool) -> int:
     values = {"executable": sys.executable}
     library = f"{sysconfig.get_config_var('LIBDIR')}/{sysconfig.get_config_var('INSTSONAME')}"
     if sysconfig.get_config_var("Py_ENABLE_SHARED"):
@@ -71,7 +80,7 @@ def _write_interpreter(as_json):
     return 0
 
 
-def _table():
+def _table() -> dict[str, tuple[str, str]]:
     include, lib = _word(paths.INCLUDE_DIR), _word(paths.LIBRARY_DIR)
     folder, name = f"-L{lib} -Wl,-rpath,{lib}", "-lgrape6"
     # Flags and sources are words of a command line; the other places are as they are.
@@ -92,6 +101,6 @@ def _table():
     }
 
 
-def _word(path):
+def _word(path: Path) -> str:
     """The path as one word of a command line, escaped as pkg-config does it."""
     return str(path).replace("\\", "\\\\").replace(" ", "\\ ")

@@ -1,14 +1,20 @@
 """Which GPU would be used, or why none, and what to install. Nothing is started."""
 
+from __future__ import annotations
+
 import ctypes
 import importlib.util
 import os
+from typing import TYPE_CHECKING
 
 from grape6py import paths
 from grape6py.cuda import errors as cuda_errors
 
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Attributes
 
-def describe():
+
+def describe() -> Attributes:
     """Dictionary for JSON: `gpu`, a line to read, and `devices`, names of those that count."""
     names, cuda, why = _names()
     why = why or _missing(cuda)
@@ -18,7 +24,7 @@ def describe():
     return {"gpu": line, "devices": names}
 
 
-def _names():
+def _names() -> tuple[list[str], int, str | None]:
     """Names of the devices of GRAPE6_DEVICES, major version of CUDA, and why there are none."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -42,7 +48,7 @@ def _names():
     return usable, version.value // 1000, None
 
 
-def _missing(cuda):
+def _missing(cuda: int) -> str | None:
     if not list(paths.PREFIX.glob("_bridge*.so")):
         return "grape6py was built without cffi or Python.h (python3-dev): build it again with them"
     if importlib.util.find_spec("cupy") is None:

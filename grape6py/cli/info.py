@@ -1,18 +1,27 @@
 """``grape6 info``: what is installed, and what a program linked with it will use."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING
 
 from grape6py import paths
 
+if TYPE_CHECKING:
+    import argparse
 
-def add_parser(commands):
+    from grape6py._arrays.kinds import Attributes, CData
+    from grape6py.cli import Commands
+
+
+def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser("info", help="what is installed and what will be used")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
     parser.set_defaults(run=run)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Print it. Fails if the library is missing or cannot open a session."""
     about = _collect()
     if options.json:
@@ -28,7 +37,7 @@ def run(options):
     return 0
 
 
-def _collect():
+def _collect() -> Attributes:
     # Here and not on top: these open the library, and the other commands must be
     # able to say that it is missing.
     from grape6py._lib.library import lib
@@ -48,21 +57,21 @@ def _collect():
     return about
 
 
-def _choices(lib):
+def _choices(lib: CData) -> dict[str, int]:
     """Up to how many particles the backend auto takes the CPU, by i particles a call."""
     from grape6py._lib.library import ffi
 
     text = ffi.new("char[]", 256)
 
-    def takes_cpu(ni, nj):
-        return lib.g6x_choice(min(ni, nj), nj, text, 256) == lib.G6X_BACKEND_CPU
+    def takes_cpu(ni: int, nj: int) -> bool:
+        return bool(lib.g6x_choice(min(ni, nj), nj, text, 256) == lib.G6X_BACKEND_CPU)
 
     sizes = [2**k for k in range(6, 23)]
     most = {ni: max((n for n in sizes if takes_cpu(ni, n)), default=0) for ni in (1, 48, 2**22)}
     return {"1" if ni == 1 else "48" if ni == 48 else "all": n for ni, n in most.items()}
 
 
-def _line(value):
+def _line(value: object) -> object:
     if isinstance(value, dict):
         return " ".join(f"{key}={word}" for key, word in value.items()) or "no GRAPE6_* is set"
     return " ".join(value) if isinstance(value, list) else value

@@ -18,7 +18,7 @@ _OF_SLURM = ("PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _HEAD_START = 3  # s, for the message of the first: a launcher may end all when one has failed
 
 
-def refuse_several(command):
+def refuse_several(command: str) -> None:
     """Go on only if `command` was started once.
 
     Raises
@@ -42,7 +42,7 @@ def refuse_several(command):
     )
 
 
-def _several():
+def _several() -> tuple[str, int] | None:
     """What says that this is one of several processes, and which one; None if it is alone."""
     numbers = {name: int(text) for name, text in os.environ.items() if text.isdecimal()}
     for size, rank in _LAUNCHERS.items():

@@ -4,13 +4,22 @@ Only what this command has put somewhere is replaced or removed by it. Files of 
 and left as they are; with ``--force`` they are put aside, and come back with ``--remove``.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grape6py import paths
-from grape6py.cli.prefix import Prefix
+from grape6py.cli.prefix import Files, Prefix
 from grape6py.errors import Grape6Error
+
+if TYPE_CHECKING:
+    import argparse
+
+    from grape6py.cli import Commands
 
 LIBRARY = "libgrape6.so"
 # What clients look for, by the name that chooses it; lib/libgrape6.so belongs to all.
@@ -24,7 +33,7 @@ NAMES = {
 NAMES["grape6"] += ["include/g6lib.h", "include/g5lib.h", "include/g6lib.f90"]
 
 
-def add_parser(commands):
+def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "link",
@@ -42,13 +51,13 @@ def add_parser(commands):
     parser.set_defaults(run=run)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Put the files or remove them, and say which."""
     prefix = Prefix(options.prefix or _environment())
     return (_remove if options.remove else _put)(prefix, options)
 
 
-def _put(prefix, options):
+def _put(prefix: Prefix, options: argparse.Namespace) -> int:
     if (prefix.folder / "lib").resolve() == paths.LIBRARY_DIR:
         raise Grape6Error(f"{prefix.folder} is the package's own folder: name another by --prefix")
     if not paths.LIBRARY.exists():
@@ -71,7 +80,7 @@ def _put(prefix, options):
     return 0
 
 
-def _remove(prefix, options):
+def _remove(prefix: Prefix, options: argparse.Namespace) -> int:
     chosen = _files(prefix.folder, options.only) if options.only else prefix.files
     names = [name for name in prefix.files if name in chosen]
     if options.only and {*prefix.files} - {*chosen}:
@@ -85,7 +94,7 @@ def _remove(prefix, options):
     return 0
 
 
-def _environment():
+def _environment() -> str:
     """The folder of the active environment."""
     for folder in (os.environ.get("VIRTUAL_ENV"), os.environ.get("CONDA_PREFIX")):
         if folder:
@@ -95,9 +104,9 @@ def _environment():
     raise Grape6Error("no environment is active: say where to, as in grape6 link --prefix DIR")
 
 
-def _files(folder, names):
+def _files(folder: Path, names: Iterable[str]) -> Files:
     """Contents (bytes) or target (str) of each file of the chosen names, by its own name."""
-    files = {f"lib/{LIBRARY}": _target(folder)}
+    files: dict[str, str | bytes] = {f"lib/{LIBRARY}": _target(folder)}
     for name in (name for chosen in names for name in NAMES[chosen]):
         path = paths.PREFIX / name
         if path.is_dir():
@@ -114,7 +123,7 @@ def _files(folder, names):
     return files
 
 
-def _target(folder):
+def _target(folder: Path) -> str:
     """The library of this package; by a relative path where it is in the same folder, which may
     then be moved."""
     if paths.LIBRARY.is_relative_to(folder):

@@ -6,12 +6,13 @@ import platform
 import numpy as np
 
 from grape6py import __version__
+from grape6py._arrays.kinds import Attributes
 from grape6py._lib.declarations import ISAS, PRECISIONS
 from grape6py._lib.library import lib, text
 from grape6py.reference import usable_cpus
 
 
-def describe():
+def describe() -> Attributes:
     """Machine and versions as a dictionary for JSON."""
     return {
         "version": __version__,
@@ -24,18 +25,18 @@ def describe():
     }
 
 
-def isas():
+def isas() -> dict[str, bool]:
     """Whether this machine and this build have an instruction set, by the names of all."""
     sets = {name: number for name, number in ISAS.items() if name != "best"}
     return {name: lib.g6x_fma_rate(isa, PRECISIONS["grape"]) > 0 for name, isa in sets.items()}
 
 
-def settings():
+def settings() -> dict[str, str]:
     """GRAPE6_* variables that are set."""
     return {name: value for name, value in sorted(os.environ.items()) if name[:7] == "GRAPE6_"}
 
 
-def _cpu_model():
+def _cpu_model() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:

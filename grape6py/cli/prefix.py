@@ -5,25 +5,35 @@ what an interrupted call leaves can be taken away, too. A file that somebody els
 has changed since, is left alone unless it is asked for; it is then kept, and comes back.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from grape6py.errors import Grape6Error
 
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import PathLike
+
 RECORD = "share/grape6/linked.json"
 KEPT = "share/grape6/kept"
+
+Files: TypeAlias = Mapping[str, str | bytes]  # target of a link or contents, by name
 
 
 class Prefix:
     """A folder like /usr/local or an environment, and the record of what was put there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: PathLike) -> None:
         self.folder = Path(os.path.abspath(folder))
         self._record = self.folder / RECORD
-        self.files, self._made = {}, []  # what identifies each, by name; folders, outer ones first
+        self.files: dict[str, str] = {}  # what identifies each, by name
+        self._made: list[str] = []  # folders, outer ones first
         try:
             record = json.loads(self._record.read_text(encoding="utf-8"))
             self.files, self._made = dict(record["files"]), list(record["folders"])
@@ -34,11 +44,11 @@ class Prefix:
         except (ValueError, KeyError, TypeError):
             raise Grape6Error(f"{self._record} is broken: remove it, and link by --force") from None
 
-    def foreign(self, files):
+    def foreign(self, files: Files) -> list[str]:
         """Those names of `files` that exist and are not as this record has them."""
         return [n for n in files if _state(self.folder / n) not in (None, self.files.get(n))]
 
-    def put(self, files):
+    def put(self, files: Files) -> None:
         """Write `files`: contents (bytes) or target of a symbolic link (str) by name.
 
         Raises Grape6Error if one cannot be written; then there are only those that were before.
@@ -59,7 +69,7 @@ class Prefix:
                 self.remove([name for name in self.files if name not in before])
             raise _refused(error) from None
 
-    def remove(self, names):
+    def remove(self, names: Sequence[str]) -> list[str]:
         """Take files away that are as they were put, and the record with the last of them.
 
         Returns the names of those that are not, which are left.
@@ -78,7 +88,7 @@ class Prefix:
                 Path(os.path.normpath(self.folder / name)).rmdir()
         return left
 
-    def _remove(self, name):
+    def _remove(self, name: str) -> bool:
         path, kept = self.folder / name, self.folder / KEPT / name
         if _state(path) not in (None, self.files[name]):
             return False
@@ -87,28 +97,28 @@ class Prefix:
             kept.replace(path)
         return True
 
-    def _make(self, folder):
+    def _make(self, folder: Path) -> None:
         for one in reversed([p for p in [folder, *folder.parents] if not p.exists()]):
             one.mkdir()
             self._made.append(os.path.relpath(one, self.folder))
 
-    def _write_record(self):
+    def _write_record(self) -> None:
         record = {"files": self.files, "folders": self._made}
         _write(self._record, json.dumps(record, indent=1).encode())
 
 
-def _refused(error):
+def _refused(error: OSError) -> Grape6Error:
     return Grape6Error(
         f"{error.filename}: {error.strerror}; name a folder that you may write to by --prefix DIR"
     )
 
 
-def _state_of(what):
+def _state_of(what: str | bytes) -> str:
     """What identifies a file: the target of a link, the digest of contents."""
     return what if isinstance(what, str) else "sha256:" + hashlib.sha256(what).hexdigest()
 
 
-def _state(path):
+def _state(path: Path) -> str | None:
     """As _state_of; None where nothing is."""
     if path.is_symlink():
         return os.readlink(path)
@@ -117,7 +127,7 @@ def _state(path):
     return "another kind of file" if path.exists() else None
 
 
-def _write(path, what):
+def _write(path: Path, what: str | bytes) -> None:
     """In one step, so that nobody ever reads half a file."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,13 +1,22 @@
 """``grape6 run``: integrate a cluster or galaxies, with log, snapshots, restarts and picture."""
 
+from __future__ import annotations
+
 import argparse
 import math
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from grape6py.cli.launched import refuse_several
 from grape6py.errors import Grape6Warning
+
+if TYPE_CHECKING:
+    from grape6py.cli import Commands
+
+T = TypeVar("T")
 
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
 
@@ -24,7 +33,7 @@ FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their
 """
 
 
-def add_parser(commands):
+def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "run",
@@ -87,7 +96,7 @@ def add_parser(commands):
     parser.set_defaults(run=run, parser=parser)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
     refuse_several("grape6 run")
     from grape6py.cli.run_session import integrate  # opens the library
@@ -96,7 +105,7 @@ def run(options):
         options.parser.error("--dt is a constant step: leave out --dt-max")
     said = set()
 
-    def say(message, *_):
+    def say(message: object, *_: object, **__: object) -> None:
         if str(message) not in said:  # not at every output
             said.add(str(message))
             print(f"grape6: {message}", file=sys.stderr)
@@ -107,10 +116,12 @@ def run(options):
         return integrate(options)
 
 
-def _kind(name, convert, good, wish):
+def _kind(
+    name: str, convert: Callable[[str], T], good: Callable[[T], bool], wish: str
+) -> Callable[[str], T]:
     """An argparse type: `convert`, then `good` of the value, else the wish is named."""
 
-    def kind(text):
+    def kind(text: str) -> T:
         try:
             value = convert(text)
         except ValueError:

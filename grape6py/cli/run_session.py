@@ -1,5 +1,7 @@
 """One integration from the command line: its cluster, its files, its log, its signals."""
 
+from __future__ import annotations
+
 import contextlib
 import inspect
 import json
@@ -9,7 +11,9 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import tqdm
 
@@ -19,6 +23,12 @@ from grape6py.cli import run_models
 from grape6py.errors import ArgumentError
 from grape6py.integrators.base import power_of_two
 
+if TYPE_CHECKING:
+    import argparse
+
+    from grape6py import models
+    from grape6py._arrays.kinds import Attributes, Floats, PathLike, Untyped
+
 RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()
@@ -27,7 +37,7 @@ _FROM_OLD += [name for name in _INTEGRATION if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
 
-def integrate(options):
+def integrate(options: argparse.Namespace) -> int:
     """Do what the options of ``grape6 run`` say, and return the exit status."""
     with Signals() as signals, contextlib.ExitStack() as open_files:
         try:
@@ -43,20 +53,21 @@ class Signals:
     The first signal's number is `received`.
     """
 
-    def __init__(self):
-        self.cluster = self.received = None
-        self._previous = {}
+    def __init__(self) -> None:
+        self.cluster: archive.Cluster | None = None
+        self.received: int | None = None
+        self._previous: dict[signal.Signals, Untyped] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM):
             self._previous[number] = signal.signal(number, self._receive)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
-    def _receive(self, number, _):
+    def _receive(self, number: int, _: object) -> None:
         if self.received is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.received = number
@@ -65,7 +76,16 @@ class Signals:
 
 
 class _Integration:
-    def __init__(self, options, signals, open_files):
+    cluster: archive.Cluster
+    _about: Attributes
+    _history: list[archive.Record]
+    _seconds: list[float | None]
+    _before: tuple[float, Floats, Floats]
+    _profile_from: tuple[float, float] | None
+
+    def __init__(
+        self, options: argparse.Namespace, signals: Signals, open_files: contextlib.ExitStack
+    ) -> None:
         self._options, self._signals, self._open_files = options, signals, open_files
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
@@ -93,7 +113,7 @@ class _Integration:
                 f"{self.cluster.time:g}"
             )
 
-    def _begin(self):
+    def _begin(self) -> None:
         o = self._options
         model = run_models.MODELS.get(o.start)
         shape = _given(o, run_models.OPTIONS)
@@ -110,9 +130,9 @@ class _Integration:
             if not Path(o.start).exists():
                 known = ", ".join(run_models.MODELS)
                 raise ArgumentError(f"{o.start} is no file, and no model: those are {known}")
-            wrong = _given(o, ("n", "seed", *run_models.OPTIONS))
-            if wrong:
-                o.parser.error(f"{_spelt(wrong)}: of a model, and {o.start} is a file")
+            given = _given(o, ("n", "seed", *run_models.OPTIONS))
+            if given:
+                o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
             particles = snapshot.read_snapshot(o.start)
             name = f"{_name(o.start)}, N = {len(particles.mass)}"
             eps = o.eps or 0.0
@@ -125,7 +145,7 @@ class _Integration:
         self._seconds = []
         self._before = (0.0, particles.mass, particles.pos)
 
-    def _resume(self):
+    def _resume(self) -> None:
         o = self._options
         given = _given(o, _FROM_OLD)
         if given:
@@ -147,7 +167,7 @@ class _Integration:
             "dt_out": float(about.get("dt_out", 0)) or power_of_two(o.t_end / 8),
         }
 
-    def go(self):
+    def go(self) -> int:
         """Integrate to the end or a signal, with an output at each output time."""
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
         signals.cluster = cluster
@@ -177,7 +197,7 @@ class _Integration:
                 self._say_kept(RESTART_FILE, self._writers[0].keep())
             self._output(self._writers)
         self._finish()
-        if not stopped:
+        if not stopped or signals.received is None:
             return 0
         print(
             f"grape6: stopped at time {cluster.time:g} by "
@@ -188,14 +208,14 @@ class _Integration:
         )
         return 128 + signals.received
 
-    def _writer(self, path):
+    def _writer(self, path: PathLike) -> archive.Writer:
         return self._open_files.enter_context(archive.Writer(path))
 
-    def _say_kept(self, path, name):
+    def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:
             print(f"grape6: {path} was there, and is {name} now", file=sys.stderr)
 
-    def _output(self, writers):
+    def _output(self, writers: Iterable[archive.Writer]) -> None:
         cluster = self.cluster
         began, forces = time.perf_counter(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
@@ -211,7 +231,7 @@ class _Integration:
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
 
-    def _finish(self):
+    def _finish(self) -> None:
         o, cluster = self._options, self.cluster
         profile = self._profile()
         if o.plot:
@@ -237,22 +257,22 @@ class _Integration:
             self._say(f"written: {path}")
         self._say(f"relative energy error {self._history[-1]['error']:.3e}")
 
-    def _profile(self):
+    def _profile(self) -> dict[str, float]:
         """Seconds from the first output to the last."""
-        began, forces = self._profile_from
+        began, forces = self._profile_from or (math.nan, math.nan)
         outputs = self._output_time
         integration = time.perf_counter() - began - outputs
         forces = self.cluster.force_seconds - forces - self._output_forces
         bookkeeping = integration - forces
         return {"integration": integration, "bookkeeping": bookkeeping, "outputs": outputs}
 
-    def _say(self, line):
+    def _say(self, line: str) -> None:
         if not self._options.json:
             tqdm.tqdm.write(line)  # above the bar
             sys.stdout.flush()
 
 
-def _begun(options, particles, eps):
+def _begun(options: argparse.Namespace, particles: models.Particles, eps: float) -> archive.Cluster:
     """The integration that the options ask for."""
     name = options.integrator or "hermite"
     kind, given = archive.INTEGRATORS[name], _given(options, _INTEGRATION)
@@ -264,22 +284,22 @@ def _begun(options, particles, eps):
     return kind(*particles, eps=eps, backend=options.backend, **given)
 
 
-def _given(options, names):
+def _given(options: argparse.Namespace, names: Iterable[str]) -> Attributes:
     """Those of the options that were, by name."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _name(path):
+def _name(path: PathLike) -> str:
     """A file's name as text that HDF5 and matplotlib take, whatever its bytes are."""
     return Path(path).name.encode("utf-8", "replace").decode()
 
 
-def _spelt(names):
+def _spelt(names: Iterable[str]) -> str:
     return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
-def _line(record, wall):
+def _line(record: archive.Record, wall: float) -> str:
     radii = "".join(f" {_short(radius)}" for radius in record["radii"])
     return (
         f"{_short(record['time'])} {record['error']:10.2e} {_short(record['virial_ratio'])}{radii}"
@@ -287,13 +307,13 @@ def _line(record, wall):
     )
 
 
-def _short(value):
+def _short(value: float) -> str:
     """Eight columns, in any units."""
     plain = value == 0 or 0.01 <= abs(value) < 1000 or math.isnan(value)
     return f"{value:8.4f}" if plain else f"{value:8.2e}"
 
 
-def _without_nan(value):
+def _without_nan(value: object) -> object:
     """None where JSON has no word: what one body or massless ones lack."""
     if isinstance(value, dict):
         return {name: _without_nan(part) for name, part in value.items()}
@@ -302,7 +322,7 @@ def _without_nan(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _check_place(path):
+def _check_place(path: Path) -> None:
     """Make the folder of a file to be written, and refuse now what would fail hours later."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():

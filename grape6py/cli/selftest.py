@@ -6,15 +6,28 @@ pot (median and largest over the bodies), the nearest neighbours and neighbour l
 prediction, and that the bits depend neither on threads nor on how targets are cut up.
 """
 
+from __future__ import annotations
+
 import argparse
 import itertools
 import json
 import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from grape6py import reference
+from grape6py._arrays.kinds import Attributes, Untyped
 from grape6py.models import plummer
+
+if TYPE_CHECKING:
+    from grape6py._lib.cluster import Forces
+    from grape6py.cli import Commands
+    from grape6py.grape6 import Grape6
+    from grape6py.models import Particles
+
+Check: TypeAlias = tuple[str, float, float]  # name, value, limit
 
 N = 1500  # a block of addresses and a part of one
 EPS = 1 / 64
@@ -34,7 +47,7 @@ LIMITS = {
 GREY = {"grape": 1e-6, "double": 1e-13, "single": 1e-4}
 
 
-def add_parser(commands):
+def add_parser(commands: Commands) -> None:
     """Add the subcommand to the argparse object `commands`."""
     parser = commands.add_parser(
         "selftest",
@@ -48,7 +61,7 @@ def add_parser(commands):
     parser.set_defaults(run=run)
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     """Print one line a mode and instruction set, and every miss; fail on any."""
     from grape6py.cli import machine
 
@@ -69,7 +82,7 @@ def run(options):
     return 1 if missed else 0
 
 
-def judge(seed):
+def judge(seed: int) -> Iterator[Attributes]:
     """Yield one dictionary a check: backend, isa, mode, check, value, limit, ok."""
     from grape6py.cli import machine
     from grape6py.grape6 import Grape6
@@ -86,10 +99,10 @@ def judge(seed):
             with Grape6(backend="cpu", precision=mode, isa=isa, **used) as session:
                 session.set_particles(*model)
                 forces = session.forces(nn=True, h=RADIUS)
-                found = [
+                found: list[Check] = [
                     *_errors(mode, forces, truth.sums),
                     *_errors(mode, session.forces(eps=EPS), truth.softened, ", softened"),
-                    ("nearest neighbours wrong", int((forces.nearest != truth.nearest).sum()), 0),
+                    ("nearest neighbours wrong", _differing(forces.nearest, truth.nearest), 0),
                     ("lists wrong", truth.wrong_lists(forces.neighbours, GREY[mode]), 0),
                     ("rows that differ when cut up", _differing_rows(session, model, forces), 0),
                     *_prediction(session, model),
@@ -109,14 +122,14 @@ def judge(seed):
 class Truth:
     """What the oracle says of the model, in extended precision."""
 
-    def __init__(self, model):
+    def __init__(self, model: Particles) -> None:
         self.sums = reference.direct_sum(*model, nearest=True, extended=True)
         self.softened = reference.direct_sum(*model, eps2=EPS * EPS, extended=True)
         self.nearest = self.sums.nearest
         self._pos = model.pos
-        self._lists = {}
+        self._lists: dict[float, list[Untyped]] = {}
 
-    def wrong_lists(self, lists, grey):
+    def wrong_lists(self, lists: Untyped, grey: float) -> int:
         """Number of lists that miss a clear neighbour or hold a clear stranger."""
         if grey not in self._lists:
             self._lists[grey] = [
@@ -133,7 +146,9 @@ class Truth:
         )
 
 
-def _errors(mode, forces, truth, how=""):
+def _errors(
+    mode: str, forces: Forces, truth: reference.DirectSum, how: str = ""
+) -> Iterator[Check]:
     for name, (median, largest) in LIMITS[mode].items():
         value, true = getattr(forces, name), getattr(truth, name)
         error = abs(value - true) / abs(true)
@@ -144,7 +159,11 @@ def _errors(mode, forces, truth, how=""):
         yield f"{name}{how}, largest error", float(error.max()), largest
 
 
-def _differing_rows(session, model, forces):
+def _differing(indices: Untyped, true: Untyped) -> int:
+    return int((indices != true).sum())
+
+
+def _differing_rows(session: Grape6, model: Particles, forces: Forces) -> int:
     """Rows whose bits change if 7 targets are summed at a time, by one thread."""
     differ = 0
     session.threads = 1
@@ -159,7 +178,7 @@ def _differing_rows(session, model, forces):
     return differ
 
 
-def _prediction(session, model):
+def _prediction(session: Grape6, model: Particles) -> Iterator[Check]:
     """Compare the predicted particles with the Taylor series."""
     dt, derivatives = 0.125, [model.vel * factor for factor in (0.3, -2.0, 5.0)]
     acc, jerk, snap = derivatives
@@ -173,11 +192,11 @@ def _prediction(session, model):
     yield "predicted velocity, largest error", float(abs(vel - true_vel).max()), 1e-14
 
 
-def _print(checks, verbose):
-    for (backend, isa, mode), group in itertools.groupby(
+def _print(checks: Iterable[Attributes], verbose: bool) -> None:
+    for (backend, isa, mode), found in itertools.groupby(
         checks, lambda check: (check["backend"], check["isa"], check["mode"])
     ):
-        group = list(group)
+        group = list(found)
         passed = sum(check["ok"] for check in group)
         share = max(check["value"] / check["limit"] for check in group if check["limit"])
         verdict = "ok  " if passed == len(group) else "MISS"

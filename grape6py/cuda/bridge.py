@@ -1,17 +1,25 @@
 """The calls of struct bridge (csrc/core/device.h), as the C core makes them.
 
-Each returns a positive number, or minus a error's row with device.text; no exception leaves.
+Each returns a positive number, or minus an error's row with device.text; no exception leaves.
 """
+
+from __future__ import annotations
 
 import functools
 import itertools
 import math
+from collections.abc import Callable
 
 from grape6py import errors
 from grape6py.cuda import compiler
 
+TYPE_CHECKING = False  # typing is not imported: that would lengthen the start
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import AnyArray, CData
+    from grape6py.cuda.device import Device
 
-def register(module, usable):
+
+def register(module: CData, usable: str) -> None:
     """Put a Bridge behind the callbacks of the module ``grape6py._bridge``.
 
     `usable` is GRAPE6_DEVICES: numbers of CUDA devices with commas; empty or "all" for all.
@@ -23,7 +31,7 @@ def register(module, usable):
         raise errors.from_code("RUNTIME", f"CuPy cannot be imported: {error}") from error
     bridge = Bridge(module, functools.partial(device.open_device, usable), device.explain)
 
-    def define(name, function):
+    def define(name: str, function: Callable[..., int]) -> None:
         module.ffi.def_extern(name=f"grape6_{name}")(function)
 
     define("open", lambda choice, device: bridge.answer(bridge.open, device, choice))
@@ -33,7 +41,7 @@ def register(module, usable):
 
 # By cookie; a device and its memory live as long as it is here. All libraries of the process that
 # start the bridge share them.
-_devices = {}
+_devices: dict[int, Device] = {}
 _cookies = itertools.count(1)
 
 
@@ -43,12 +51,17 @@ class Bridge:
     `explain` gives code and text of an exception of CuPy, or None if it is another's.
     """
 
-    def __init__(self, module, open_device, explain):
+    def __init__(
+        self,
+        module: CData,
+        open_device: Callable[[int], Device],
+        explain: Callable[[BaseException], tuple[int, str] | None],
+    ) -> None:
         self._ffi, self._numbers = module.ffi, module.lib  # of csrc/core/device.h
         self._open_device = open_device
         self._explain = explain
 
-    def answer(self, call, device, *arguments):
+    def answer(self, call: Callable[..., int], device: CData, *arguments: object) -> int:
         """Make a call for C: its number, or a negative code with the text in the device."""
         try:
             return call(device, *arguments)
@@ -58,7 +71,7 @@ class Bridge:
             self._ffi.memmove(device.text, line + b"\0", len(line) + 1)
             return code
 
-    def _code_and_text(self, error):
+    def _code_and_text(self, error: BaseException) -> tuple[int, str]:
         if isinstance(error, errors.Grape6Error) and error.code:
             return error.code, str(error)
         known = self._explain(error)
@@ -68,7 +81,7 @@ class Bridge:
             return errors.codes()["MEMORY"], "Python is out of the host's memory"
         return errors.codes()["PYTHON"], f"the Python side failed: {type(error).__name__}: {error}"
 
-    def open(self, device, choice):
+    def open(self, device: CData, choice: int) -> int:
         """Open a device and write what the core needs of it."""
         opened = self._open_device(choice)
         ffi, driver = self._ffi, self._ffi.typeof("struct driver")
@@ -83,14 +96,14 @@ class Bridge:
         device.name = opened.name.encode("ascii", "replace")[: len(device.name) - 1]
         device.cookie = next(_cookies)
         _devices[device.cookie] = opened
-        return device.cookie
+        return int(device.cookie)
 
-    def _of(self, device):
+    def _of(self, device: CData) -> Device:
         if device.cookie not in _devices:
             raise errors.from_code("PYTHON", "the device is not open")
         return _devices[device.cookie]
 
-    def kernels(self, device, mode, count, names, functions):
+    def kernels(self, device: CData, mode: int, count: int, names: CData, functions: CData) -> int:
         """Find compiled kernels by their names."""
         wanted = [self._ffi.string(names[k]).decode("ascii") for k in range(count)]
         found = self._of(device).kernels(compiler.PRECISIONS[mode], wanted)
@@ -98,22 +111,22 @@ class Bridge:
             functions[k] = self._ffi.cast("void *", function)
         return 1
 
-    def allocate(self, device, kind, size, address):
+    def allocate(self, device: CData, kind: int, size: int, address: CData) -> int:
         """Allocate zeroed memory."""
         address[0] = self._of(device).allocate(kind == self._numbers.MEMORY_PINNED, size)
         return 1
 
-    def release(self, device, address):
+    def release(self, device: CData, address: int) -> int:
         """Release what `allocate` gave."""
         self._of(device).release(address)
         return 1
 
-    def tree(self, device, job):
+    def tree(self, device: CData, job: CData) -> int:
         """Forces of an octree: see struct tree_request."""
         self._of(device).tree(job, self._array)
         return 1
 
-    def _array(self, pointer, *shape):
+    def _array(self, pointer: CData, *shape: int) -> AnyArray | None:
         """What a C pointer points to, as an array; None of a null pointer."""
         if not pointer:
             return None
@@ -124,7 +137,7 @@ class Bridge:
         dtype = {"double": np.float64, "int32_t": np.int32}[kind.cname]
         return np.frombuffer(self._ffi.buffer(pointer, size), dtype).reshape(shape)
 
-    def close(self, device, lost):
+    def close(self, device: CData, lost: int) -> int:
         """Close a device with all that it has allocated. It is fine if it is closed already."""
         opened = _devices.pop(device.cookie, None)
         if opened:

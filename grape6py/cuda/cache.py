@@ -3,12 +3,13 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 
 VARIABLE = "CUPY_CACHE_DIR"
 
 
 @contextlib.contextmanager
-def for_import():
+def for_import() -> Iterator[None]:
     """See to it that there is one while CuPy is imported; later it compiles in memory."""
     if _can_be_made(os.environ.get(VARIABLE) or os.path.expanduser("~/.cupy/kernel_cache")):
         yield
@@ -24,7 +25,7 @@ def for_import():
                 os.environ[VARIABLE] = before
 
 
-def _can_be_made(folder):
+def _can_be_made(folder: str) -> bool:
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError:

@@ -4,12 +4,19 @@ NVRTC finds no headers of an installed package by itself, and a cache goes by th
 that is compiled.
 """
 
+from __future__ import annotations
+
 import functools
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from grape6py.cuda import cache
+
+TYPE_CHECKING = False  # typing is not imported: that would lengthen the start
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CuPy
 
 KERNELS = Path(__file__).resolve().parent / "kernels"  # the build copies csrc/shared into it
 DIRECT = "direct/direct.cu"
@@ -27,7 +34,7 @@ class CompileException(Exception):
     """What the compiler says about a text that it does not take; CuPy has one of that name, too."""
 
 
-def read(name=DIRECT, depth=0):
+def read(name: str = DIRECT, depth: int = 0) -> str:
     """The text of a file below KERNELS with all that it includes in quotes.
 
     Each file begins with a #line, so that the compiler names the true places.
@@ -38,7 +45,7 @@ def read(name=DIRECT, depth=0):
         raise FileNotFoundError(f"{name} of grape6py {why}: install the package again")
     text = path.read_text(encoding="ascii")
 
-    def paste(include):
+    def paste(include: re.Match[str]) -> str:
         line = text.count("\n", 0, include.start()) + 2
         return f'{read(include[1], depth + 1)}\n#line {line} "{name}"'
 
@@ -46,22 +53,22 @@ def read(name=DIRECT, depth=0):
 
 
 @functools.cache
-def direct():
+def direct() -> str:
     """The text of all kernels of direct sums."""
     return read()
 
 
-def options(precision):
+def options(precision: str) -> tuple[str, ...]:
     """Options of the compiler for a precision."""
     return (*OPTIONS, f"-DMODE={PRECISIONS.index(precision)}")
 
 
-def options_of(kernel, precision):
+def options_of(kernel: str, precision: str) -> tuple[str, ...]:
     """The same for one kernel of direct sums alone (kernels/base.cuh)."""
     return (*options(precision), FLUSH, "-DONLY", f"-DONLY_{kernel}=0,1")
 
 
-def target(capability, supported):
+def target(capability: int, supported: Sequence[int]) -> tuple[str, bool]:
     """The compiler's option for a device, and whether it then gives machine code.
 
     `supported` are the architectures that it knows. Machine code runs on later devices of the same
@@ -76,7 +83,7 @@ def target(capability, supported):
 _first = threading.Lock()
 
 
-def _nvrtc():
+def _nvrtc() -> CuPy:
     """CuPy's binding, whose first call imports CuPy, for which there must be a cache."""
     with _first, cache.for_import():
         from cupy_backends.cuda.libs import nvrtc
@@ -85,14 +92,15 @@ def _nvrtc():
     return nvrtc
 
 
-def compile_kernel(kernel, precision, capability):
+def compile_kernel(kernel: str, precision: str, capability: int) -> bytes:
     """Machine code (or PTX) of a kernel of direct sums, by the NVRTC that CuPy finds."""
     nvrtc = _nvrtc()
     architecture, is_code = target(capability, nvrtc.getSupportedArchs())
     program = nvrtc.createProgram(direct(), DIRECT, (), ())
     try:
         nvrtc.compileProgram(program, (*options_of(kernel, precision), architecture))
-        return nvrtc.getCUBIN(program) if is_code else nvrtc.getPTX(program)
+        code: bytes = nvrtc.getCUBIN(program) if is_code else nvrtc.getPTX(program)
+        return code
     except nvrtc.NVRTCError as error:
         raise CompileException(nvrtc.getProgramLog(program)) from error
     finally:

@@ -3,8 +3,11 @@
 What sessions share is in ``gpu``. Trees, whose arrays are CuPy's, are imported when first wanted.
 """
 
+from __future__ import annotations
+
 import functools
 import os
+from collections.abc import Sequence
 
 import cupy_backends
 from cupy_backends.cuda.api import runtime
@@ -14,10 +17,17 @@ from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.gpu import cuda_version, gpu
 from grape6py.cuda.memory import free_cupys_blocks
 
-_abandoned = []  # trees of lost devices: to free their memory would call CUDA again
+TYPE_CHECKING = False  # typing is not imported: that would lengthen the start
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import ArrayOf, CData
+    from grape6py.cuda.launcher import TreeLauncher
+    from grape6py.cuda.tree.request import SessionTree
+
+# Trees of lost devices: to free their memory would call CUDA again.
+_abandoned: list[SessionTree | None] = []
 
 
-def open_device(usable, choice):
+def open_device(usable: str, choice: int) -> Device:
     """Open one of the usable devices: number `choice` of them, modulo how many there are."""
     if cuda_errors.two_wheels(os.path.dirname(os.path.dirname(cupy_backends.__file__))):
         raise errors.from_code("RUNTIME", cuda_errors.TWO_WHEELS)
@@ -25,12 +35,12 @@ def open_device(usable, choice):
     return Device(numbers[choice % len(numbers)], len(numbers))
 
 
-def explain(error):
+def explain(error: BaseException) -> tuple[int, str] | None:
     """Code and text of an exception of CuPy, or None."""
     return cuda_errors.explain(error, cuda_version())
 
 
-def _usable(words, count):
+def _usable(words: str, count: int) -> list[int]:
     try:
         all_of_them = words in ("", "all")
         numbers = list(range(count)) if all_of_them else [int(word) for word in words.split(",")]
@@ -49,58 +59,58 @@ def _usable(words, count):
 class Device:
     """An open device, with the members of struct device; `driver` are those of struct driver."""
 
-    def __init__(self, number, usable=1):
+    def __init__(self, number: int, usable: int = 1) -> None:
         self.number, self.usable = number, usable
         self._gpu = gpu(number)
         self.driver, self.context = self._gpu.driver, self._gpu.context
         self.name, self.capability = self._gpu.name, self._gpu.capability
         self.multiprocessors = self._gpu.multiprocessors
         self.shared_bytes = self._gpu.shared_bytes
-        self._addresses = set()
-        self._tree = None  # not asked for yet
+        self._addresses: set[int] = set()
+        self._tree: SessionTree | None = None  # not asked for yet
         with self._gpu.current():
             self.streams, self.event = self._gpu.begin()
 
-    def kernels(self, precision, names):
+    def kernels(self, precision: str, names: Sequence[str]) -> list[int]:
         """Handles of kernels of a precision, compiled if they have never been."""
         with self._gpu.current():
             return self._gpu.functions(precision, names)
 
-    def allocate(self, pinned, size):
+    def allocate(self, pinned: bool, size: int) -> int:
         """Address of zeroed memory, of the host if pinned."""
         with self._gpu.current():
             address = self._gpu.memory.allocate(pinned, size, self.streams[0])
         self._addresses.add(address)
         return address
 
-    def release(self, address):
+    def release(self, address: int) -> None:
         """Give memory back, once the streams are done with it."""
         with self._gpu.current():
             self._synchronize()
             self._addresses.remove(address)
             self._gpu.memory.release(address)
 
-    def tree(self, job, array):
+    def tree(self, job: CData, array: ArrayOf) -> None:
         """Forces of an octree: see struct tree_request of csrc/core/device.h."""
         from grape6py.cuda.tree.request import SessionTree  # reads headers: only when needed
 
         work = tree_gpu(self.number)
         with work.xp.cuda.Device(self.number), work.xp.cuda.ExternalStream(self.streams[0]):
-            self._tree = self._tree or SessionTree(work)
+            tree = self._tree = self._tree or SessionTree(work)
             try:
-                self._tree.sum(job, array)
+                tree.sum(job, array)
             except Exception as error:
                 if not cuda_errors.is_out_of_memory(error):
                     raise
-                self._tree.forget()
+                tree.forget()
                 free_cupys_blocks()
-                self._tree.sum(job, array)
+                tree.sum(job, array)
 
-    def _synchronize(self):
+    def _synchronize(self) -> None:
         for stream in self.streams:
             runtime.streamSynchronize(stream)
 
-    def close(self, lost):
+    def close(self, lost: bool) -> None:
         """Release everything; of a lost device nothing, since that would call CUDA."""
         tree, self._tree = self._tree, None
         if lost:
@@ -118,7 +128,7 @@ class Device:
 
 
 @functools.cache  # its kernels are compiled once
-def tree_gpu(number):
+def tree_gpu(number: int) -> TreeLauncher:
     """What trees work on: the device of this number, which is the current one."""
     from grape6py.cuda import launcher
 

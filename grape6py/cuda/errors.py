@@ -30,7 +30,7 @@ _BY_STATUS = (
 
 
 @functools.cache
-def two_wheels(folder):
+def two_wheels(folder: str) -> bool:
     """Whether several packages have put a CuPy in the folder where it lies, each over the other."""
     try:
         found = [_WHEEL.fullmatch(name) for name in os.listdir(folder)]
@@ -39,17 +39,17 @@ def two_wheels(folder):
     return len({match[1].lower() for match in found if match}) > 1
 
 
-def _status(error):
+def _status(error: BaseException) -> int | None:
     status = getattr(error, "status", None)
     return status if isinstance(status, int) else None
 
 
-def is_out_of_memory(error):
+def is_out_of_memory(error: BaseException) -> bool:
     """Whether memory, and nothing else, is what lacks."""
     return isinstance(error, MemoryError) or _status(error) in _OUT_OF_MEMORY
 
 
-def explain(error, cuda):
+def explain(error: BaseException, cuda: int) -> tuple[int, str] | None:
     """Code and text of an exception, or None if it is none of CuPy's.
 
     What to install depends on `cuda`, the major version of CUDA that CuPy was built for.

@@ -4,9 +4,12 @@ Most of it comes from ``cupy_backends``, CuPy's binding of CUDA. CuPy itself and
 longer to import than everything else takes, are imported for trees alone.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import threading
+from collections.abc import Iterator, Sequence
 
 from cupy_backends.cuda.api import runtime
 
@@ -22,12 +25,13 @@ STREAMS = 4  # DEVICE_STREAMS
 _MULTIPROCESSORS, _SHARED_BYTES, _MAJOR, _MINOR = 16, 97, 75, 76  # cudaDevAttr...
 _NO_CODE = {200, 209, 218, 222, 223, 300}  # CUDA_ERROR_INVALID_IMAGE and its like
 
-_gpus, _lock = {}, threading.Lock()
+_gpus: dict[int, SharedDevice] = {}
+_lock = threading.Lock()
 
 
-def cuda_version():
+def cuda_version() -> int:
     """Major version of CUDA that CuPy was built for."""
-    return runtime.runtimeGetVersion() // 1000
+    return int(runtime.runtimeGetVersion()) // 1000
 
 
 class SharedDevice:
@@ -36,7 +40,7 @@ class SharedDevice:
     The context is the primary one, which CuPy and others in the process use, too.
     """
 
-    def __init__(self, number):
+    def __init__(self, number: int) -> None:
         library = ctypes.CDLL("libcuda.so.1")
         self.driver = [ctypes.cast(library[name], ctypes.c_void_p).value for name in DRIVER]
         context, name = ctypes.c_void_p(), ctypes.create_string_buffer(256)
@@ -48,11 +52,13 @@ class SharedDevice:
         self.multiprocessors, self.shared_bytes = facts[:2]
         self.capability = 10 * facts[2] + facts[3]
         self.memory = Memory(self.name)
-        self._idle = []  # streams and events of devices that were closed
-        self._functions, self._loading = {}, threading.Lock()  # by precision and name
+        # Streams and events of devices that were closed.
+        self._idle: list[tuple[list[int], int]] = []
+        self._functions: dict[str, dict[str, int]] = {}  # by precision and name
+        self._loading = threading.Lock()
 
     @contextlib.contextmanager
-    def current(self):
+    def current(self) -> Iterator[None]:
         """Have this device for a while. What the thread had before is not touched by that."""
         before = driver.ctxGetCurrent()
         driver.ctxSetCurrent(self.context)
@@ -61,18 +67,18 @@ class SharedDevice:
         finally:
             driver.ctxSetCurrent(before)
 
-    def begin(self):
+    def begin(self) -> tuple[list[int], int]:
         """Streams and an event for one device."""
         with contextlib.suppress(IndexError):
             return self._idle.pop()
         streams = [runtime.streamCreateWithFlags(runtime.streamNonBlocking) for _ in range(STREAMS)]
         return streams, runtime.eventCreateWithFlags(runtime.eventDisableTiming)
 
-    def end(self, streams, event):
+    def end(self, streams: list[int], event: int) -> None:
         """Keep them for the next."""
         self._idle.append((streams, event))
 
-    def functions(self, precision, names):
+    def functions(self, precision: str, names: Sequence[str]) -> list[int]:
         """Handles of kernels, which may use all shared memory of a block."""
         with self._loading:
             known = self._functions.setdefault(precision, {})
@@ -87,7 +93,7 @@ class SharedDevice:
                 known[name] = self._load(name, code)
             return [known[name] for name in names]
 
-    def _load(self, name, code):
+    def _load(self, name: str, code: bytes) -> int:
         function = driver.moduleGetFunction(driver.moduleLoadData(code), name)
         used = driver.funcGetAttribute(driver.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function)
         driver.funcSetAttribute(
@@ -98,7 +104,7 @@ class SharedDevice:
         return function
 
 
-def gpu(number):
+def gpu(number: int) -> SharedDevice:
     """The one of this number."""
     with _lock:
         if number not in _gpus:
@@ -107,7 +113,7 @@ def gpu(number):
 
 
 @contextlib.contextmanager
-def _if_no_code():
+def _if_no_code() -> Iterator[None]:
     """The driver may not take what another one took: then it is compiled again."""
     try:
         yield

@@ -1,20 +1,27 @@
 """What kernels are given: structures of their headers, as cffi reads them, filled by name."""
 
+from __future__ import annotations
+
 import functools
+from typing import TYPE_CHECKING
 
 import cffi
 
 from grape6py._lib import declarations
 from grape6py.cuda import compiler
 
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CData, DeviceArray
+    from grape6py.cuda.launcher import TreeLauncher
 
-def pieces(n, size):
+
+def pieces(n: int, size: int) -> int:
     """How many of a size n are, the last perhaps not whole."""
     return -(-n // size)
 
 
 @functools.cache
-def declared(*files):
+def declared(*files: str) -> tuple[CData, CData]:
     """The FFI of the structures of some files of kernels, without those included; their numbers."""
     ffi = cffi.FFI()
     ffi.cdef("typedef float vec; typedef struct { float x, y, z, w; } float4;")
@@ -31,26 +38,27 @@ class Job:
     values of some fields.
     """
 
-    def __init__(self, gpu, ffi, name, **numbers):
+    def __init__(self, gpu: TreeLauncher, ffi: CData, name: str, **numbers: float) -> None:
         self._gpu, self._ffi = gpu, ffi
-        self.fields, self.arrays = ffi.new(f"struct {name} *", numbers), {}
+        self.fields = ffi.new(f"struct {name} *", numbers)
+        self.arrays: dict[str, DeviceArray] = {}
 
-    def set(self, /, **arrays):
+    def set(self, /, **arrays: DeviceArray) -> None:
         """Point fields to arrays, which are kept; None: to nothing."""
         addresses = {n: None if a is None else self._gpu.address(a) for n, a in arrays.items()}
         self.point(self.fields, **addresses)
         self.arrays |= arrays
 
-    def drop(self, names):
+    def drop(self, names: str) -> None:
         """Point fields to nothing."""
         self.set(**dict.fromkeys(names.split()))
 
-    def point(self, to, /, **addresses):
+    def point(self, to: CData, /, **addresses: int | None) -> None:
         """Point fields of a structure to addresses."""
         for name, address in addresses.items():
             setattr(to, name, self._ffi.cast("void *", address or 0))
 
-    def launch(self, name, count, threads=128):
+    def launch(self, name: str, count: int, threads: int = 128) -> None:
         """Start a kernel with as many threads, at least."""
         job = self._ffi.buffer(self.fields)
         self._gpu.launch(name, pieces(count, threads), threads, job)

@@ -14,6 +14,7 @@ import resource
 import stat
 import threading
 import zlib
+from collections.abc import Callable, Sequence
 
 from grape6py.cuda import compiler
 
@@ -27,7 +28,7 @@ _MOST = 1 << 24  # bytes of a file
 _STACK = 16 << 20  # of a thread that compiles: the host's limit may be small
 
 
-def find(kernels, precision, capability, cuda):
+def find(kernels: Sequence[str], precision: str, capability: int, cuda: int) -> dict[str, bytes]:
     """{kernel: machine code} of those that have been compiled before."""
     found = {}
     for kernel in kernels:
@@ -39,16 +40,16 @@ def find(kernels, precision, capability, cuda):
     return found
 
 
-def ahead(capability):
+def ahead(capability: int) -> int:
     """The architecture whose code, of the package's, a device runs: an older one of its kind."""
     older = [number for number in MADE_FOR if number <= capability]
     return max((n for n in older if n // 10 == capability // 10), default=capability)
 
 
-def make(kernels, precision, capability, cuda):
+def make(kernels: Sequence[str], precision: str, capability: int, cuda: int) -> dict[str, bytes]:
     """{kernel: machine code}, compiled now, on as many processors as there are, and kept."""
 
-    def compiled(kernel):
+    def compiled(kernel: str) -> bytes:
         return compiler.compile_kernel(kernel, precision, capability)
 
     made = _on_threads(compiled, kernels)
@@ -61,7 +62,7 @@ def make(kernels, precision, capability, cuda):
 # ---- files -------------------------------------------------------------------------
 
 
-def file_name(kernel, precision, capability, cuda):
+def file_name(kernel: str, precision: str, capability: int, cuda: int) -> str:
     """Of the machine code of a kernel for a device of this compute capability (90 for 9.0)."""
     words = (_hash_of(compiler.direct()), *compiler.options_of(kernel, precision), f"CUDA {cuda}")
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()[:24]
@@ -69,26 +70,28 @@ def file_name(kernel, precision, capability, cuda):
 
 
 @functools.lru_cache(maxsize=1)
-def _hash_of(text):
+def _hash_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def pack(name, code):
+def pack(name: str, code: bytes) -> bytes:
     """What the file of this name has in it."""
     return hashlib.sha256(name.encode() + code).digest() + zlib.compress(code, 9)
 
 
-def unpack(name, packed):
+def unpack(name: str, packed: bytes | None) -> bytes | None:
     """The machine code, or None if the file is not there, not whole, or another's."""
+    if not packed:
+        return None
     try:
-        code = zlib.decompress(packed[_DIGEST:]) if packed else b""
+        code = zlib.decompress(packed[_DIGEST:])
     except zlib.error:
         return None
     whole = code and hashlib.sha256(name.encode() + code).digest() == packed[:_DIGEST]
     return code if whole else None
 
 
-def folder():
+def folder() -> str:
     """The user's own, in CuPy's for compiled kernels; an OSError if there is no home."""
     cupy = os.environ.get(VARIABLE) or os.path.expanduser("~/.cupy/kernel_cache")
     if cupy.startswith("~"):
@@ -96,7 +99,7 @@ def folder():
     return os.path.join(cupy, f"grape6-{os.geteuid()}")
 
 
-def _read_packaged(name):
+def _read_packaged(name: str) -> bytes | None:
     try:
         with open(os.path.join(PACKAGED, name), "rb") as file:
             return file.read()
@@ -104,12 +107,12 @@ def _read_packaged(name):
         return None
 
 
-def _is_own(status, kind):
+def _is_own(status: os.stat_result, kind: Callable[[int], bool]) -> bool:
     return kind(status.st_mode) and status.st_uid == os.geteuid() and (
         not status.st_mode & _OTHERS_WRITE)  # fmt: skip
 
 
-def _read_own(name):
+def _read_own(name: str) -> bytes | None:
     try:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         with open(os.open(os.path.join(folder(), name), flags), "rb") as file:
@@ -118,7 +121,7 @@ def _read_own(name):
         return None
 
 
-def _write(name, packed):
+def _write(name: str, packed: bytes) -> None:
     """Whole or not at all. Where it cannot be written the next process compiles again."""
     if 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < len(packed):
         return  # the system would kill a host that does not ignore SIGXFSZ, as Python does
@@ -143,11 +146,13 @@ def _write(name, packed):
 # ---- threads -----------------------------------------------------------------------
 
 
-def _on_threads(call, names):
+def _on_threads(call: Callable[[str], bytes], names: Sequence[str]) -> dict[str, bytes]:
     """{name: call(name)} of all, in parallel; when all have ended the first exception is raised."""
-    results, errors, waiting = {}, [], list(names)
+    results: dict[str, bytes] = {}
+    errors: list[BaseException] = []
+    waiting = list(names)
 
-    def work():
+    def work() -> None:
         while not errors:
             try:
                 name = waiting.pop()

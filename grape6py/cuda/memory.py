@@ -4,6 +4,8 @@ What is released is kept for whoever wants as much again, since sessions that ar
 another want the same pieces and to pin memory is slow; but large memory of the device is not.
 """
 
+from __future__ import annotations
+
 import ctypes
 import sys
 import threading
@@ -13,6 +15,10 @@ from cupy_backends.cuda.api import runtime
 from grape6py import errors
 from grape6py.cuda import errors as cuda_errors
 
+TYPE_CHECKING = False  # typing is not imported: that would lengthen the start
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CuPy
+
 GRANULE = 512  # sizes are multiples of this
 SMALL = 1 << 20  # bytes of the device that are kept at most
 
@@ -20,13 +26,13 @@ SMALL = 1 << 20  # bytes of the device that are kept at most
 class Memory:
     """Blocks of one device, which has to be the current one; `name` is what messages call it."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._used = {}  # (pinned, size) by address
-        self._kept = {}  # addresses by (pinned, size)
+        self._used: dict[int, tuple[bool, int]] = {}  # (pinned, size) by address
+        self._kept: dict[tuple[bool, int], list[int]] = {}  # addresses by (pinned, size)
         self._lock = threading.Lock()
 
-    def allocate(self, pinned, size, stream):
+    def allocate(self, pinned: bool, size: int, stream: int) -> int:
         """Address of zeroed memory, of the host if pinned."""
         kind = bool(pinned), -(-max(size, 1) // GRANULE) * GRANULE
         with self._lock:
@@ -40,7 +46,7 @@ class Memory:
             runtime.streamSynchronize(stream)
         return address
 
-    def release(self, address):
+    def release(self, address: int) -> None:
         """Keep a block for later, or free it; nothing may be at work on it."""
         with self._lock:
             pinned, size = kind = self._used.pop(address)
@@ -49,18 +55,18 @@ class Memory:
             else:
                 runtime.free(address)
 
-    def _free_kept(self):
+    def _free_kept(self) -> None:
         while self._kept:
             (pinned, _), addresses = self._kept.popitem()
             for address in addresses:
                 (runtime.freeHost if pinned else runtime.free)(address)
 
-    def _get(self, pinned, size):
+    def _get(self, pinned: bool, size: int) -> int:
         for last in (False, True):
             try:
                 if pinned:
-                    return runtime.hostAlloc(size, runtime.hostAllocPortable)
-                return runtime.malloc(size)
+                    return int(runtime.hostAlloc(size, runtime.hostAllocPortable))
+                return int(runtime.malloc(size))
             except Exception as error:
                 if not cuda_errors.is_out_of_memory(error):
                     raise
@@ -71,7 +77,7 @@ class Memory:
             free_cupys_blocks()
         raise AssertionError
 
-    def _too_little(self, pinned, size):
+    def _too_little(self, pinned: bool, size: int) -> str:
         if pinned:
             return f"the host has too little memory to pin: {size / 1e9:.2f} GB were wanted"
         free, total = runtime.memGetInfo()
@@ -81,9 +87,9 @@ class Memory:
         )
 
 
-def free_cupys_blocks():
+def free_cupys_blocks() -> None:
     """Free what CuPy keeps for trees and for arrays of the user's, if it has been imported."""
-    cupy = sys.modules.get("cupy")
+    cupy: CuPy = sys.modules.get("cupy")
     if hasattr(cupy, "get_default_memory_pool"):  # and no thread is still importing it
         cupy.get_default_memory_pool().free_all_blocks()
         cupy.get_default_pinned_memory_pool().free_all_blocks()

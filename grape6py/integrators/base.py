@@ -4,20 +4,35 @@ The bodies, and how one step moves them, are the subclasses': see :class:`Hermit
 :class:`Leapfrog`.
 """
 
+from __future__ import annotations
+
 import math
 import threading
 import uuid
 import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py import diagnostics
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import Attributes, Floats, Int64s, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import AccuracyWarning, ArgumentError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
 from grape6py.integrators.progress import Bar, multiples
 from grape6py.models import Particles
+
+if TYPE_CHECKING:
+    from grape6py.grape6 import Grape6
+    from grape6py.integrators.gravity import Gravity
+    from grape6py.integrators.hermite import Hermite
+    from grape6py.integrators.hermite_device import DeviceBlocks
+    from grape6py.integrators.hermite_steps import HostBlocks
+    from grape6py.integrators.leapfrog import Leapfrog
+    from grape6py.integrators.leapfrog_steps import Leaps
 
 # Smallest step, as a fraction of the largest. Times are exact in double precision up to
 # 2^53 smallest steps, which is 2^23 largest ones.
@@ -25,18 +40,18 @@ SMALLEST = 2.0**-30
 _LONGEST = 2.0**53
 
 
-def power_of_two(step):
+def power_of_two(step: float) -> float:
     """The power of two that is not above a step."""
     return 2.0 ** (math.frexp(step)[1] - 1)
 
 
-def kind_of(backend, name):
+def kind_of(backend: str, name: str) -> str:
     """The backend that a session of this name was decided for, if it was asked for "auto"."""
     kind = name.split()[0]
     return kind if backend == "auto" and kind in ("cpu", "cuda") else backend
 
 
-def limits(settings):
+def limits(settings: Attributes) -> tuple[float, float]:
     """Smallest and largest step of an integration with one step, `dt`, or steps up to `dt_max`."""
     if "dt" in settings:
         return settings["dt"], settings["dt"]
@@ -51,7 +66,19 @@ class Integration:
     `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.HostBlocks`.
     """
 
-    def _begin(self, time=0.0):
+    STATE: ClassVar[Shapes]
+    _settings: Attributes
+    _options: Attributes
+    _forces: Grape6 | Gravity
+    _blocks: HostBlocks | DeviceBlocks | Leaps
+    _restore: Callable[..., None]
+
+    _ids: Int64s | None
+    _seen: tuple[Floats, Floats] | None
+    _potential: Floats | None
+    _energy_check: EnergyCheck | None
+
+    def _begin(self, time: float = 0.0) -> None:
         self._time = time
         self._run_id = uuid.uuid4().hex
         self._ids = None  # 0 to n - 1
@@ -63,19 +90,19 @@ class Integration:
     @classmethod
     def restored(
         cls,
-        settings,
-        mass,
-        state,
+        settings: Attributes,
+        mass: ArrayLike,
+        state: Mapping[str, ArrayLike],
         *,
-        time,
-        steps=0,
-        blocks=0,
-        run_id=None,
-        ids=None,
-        backend="auto",
-        precision=None,
-        threads=None,
-    ):
+        time: float,
+        steps: int = 0,
+        blocks: int = 0,
+        run_id: str | None = None,
+        ids: ArrayLike | None = None,
+        backend: str = "auto",
+        precision: str | None = None,
+        threads: int | None = None,
+    ) -> Self:
         """An integration as :attr:`settings` and :meth:`state` have described it.
 
         It continues with the same bits if backend, instruction set and mode are the same.
@@ -104,7 +131,7 @@ class Integration:
         mass = validate.floats("mass", mass, (None,)).copy()
         n = len(mass)
         state = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
-        ids = None if ids is None else validate.ints("ids", ids, n)
+        ids = None if ids is None else validate.ints("ids", ids, n).astype(np.int64)
         options = {"backend": backend, "precision": precision, "threads": threads}
         self._restore(mass, state, steps, blocks, ids, **options)
         self._time = validate.number("time", time)
@@ -112,13 +139,13 @@ class Integration:
             self._run_id = str(run_id)
         return self
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Release the session of the library.
 
         Integrating needs it, and so does a look at the bodies at a time at which nobody
@@ -126,93 +153,93 @@ class Integration:
         """
         self._forces.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         kind = type(self).__name__
         return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
 
     @property
-    def n(self):
+    def n(self) -> int:
         """Number of bodies."""
         return len(self._blocks.mass)
 
     @property
-    def ids(self):
+    def ids(self) -> Int64s:
         """Numbers of the bodies in files, which stay theirs; shape (n,)."""
         return np.arange(self.n) if self._ids is None else self._ids.copy()
 
     @property
-    def run_id(self):
+    def run_id(self) -> str:
         """Names the run in its files, also after a restart."""
         return self._run_id
 
     @property
-    def time(self):
+    def time(self) -> float:
         """Time of the system."""
         return max(self._time, self._blocks.latest())
 
     @property
-    def mass(self):
+    def mass(self) -> Floats:
         """Masses; shape (n,), a copy."""
         return self._out("mass")
 
     @property
-    def pos(self):
+    def pos(self) -> Floats:
         """Positions at :attr:`time`; shape (n, 3), a copy."""
         return self._out("pos")
 
     @property
-    def vel(self):
+    def vel(self) -> Floats:
         """Velocities at :attr:`time`; shape (n, 3), a copy."""
         return self._out("vel")
 
-    def _out(self, name):
+    def _out(self, name: str) -> Floats:
         """An array of all bodies for the caller, a copy."""
         if name == "mass":
             return self._blocks.mass.copy()
         return self._synchronised()[("pos", "vel").index(name)].copy()
 
     @property
-    def step_sizes(self):
+    def step_sizes(self) -> Floats:
         """Present steps of the bodies; shape (n,), a copy."""
         return self.state()["dt"]
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         """Steps of single bodies done so far."""
         return self._blocks.steps
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         """Blocks done so far."""
         return self._blocks.blocks
 
     @property
-    def force_seconds(self):
+    def force_seconds(self) -> float:
         """Wall time spent in force calls so far."""
         return self._blocks.force_seconds
 
     @property
-    def backend(self):
+    def backend(self) -> str:
         """Backend and its instruction set or device, as :attr:`Grape6.backend`."""
         return self._forces.backend
 
     @property
-    def precision(self):
+    def precision(self) -> str:
         """Arithmetic mode, as :attr:`Grape6.precision`."""
         return self._forces.precision
 
     @property
-    def settings(self):
+    def settings(self) -> Attributes:
         """What the numbers depend on, besides the bodies and the arithmetic: a dict."""
         return dict(self._settings)
 
-    def particles(self):
+    def particles(self) -> Particles:
         """Masses, and positions and velocities at :attr:`time`, as :class:`Particles` of NumPy."""
         return Particles(
             self._blocks.mass.copy(), *(array.copy() for array in self._synchronised())
         )
 
-    def state(self):
+    def state(self) -> State:
         """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`.
 
         Each body is given at its own time t, which differs from :attr:`pos` and :attr:`vel`
@@ -221,20 +248,28 @@ class Integration:
         with self._turn:
             return self._blocks.state()
 
-    def save(self, path):
+    def save(self, path: PathLike) -> None:
         """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
         from grape6py import archive
 
-        archive.save(path, self)
+        cluster: Untyped = self
+        archive.save(path, cluster)
 
     @staticmethod
-    def load(path, **options):
+    def load(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
         """The integration that an HDF5 file ends with, as :func:`archive.restore`."""
         from grape6py import archive
 
         return archive.restore(path, **options)
 
-    def evolve(self, t, callback=None, *, every=None, progress=False):
+    def evolve(
+        self,
+        t: float,
+        callback: Callable[[Self], object] | None = None,
+        *,
+        every: float | None = None,
+        progress: bool = False,
+    ) -> None:
         """Integrate up to a time.
 
         Parameters
@@ -278,7 +313,7 @@ class Integration:
         finally:
             self._stopping[0] = 0
 
-    def stop(self):
+    def stop(self) -> None:
         """Let :meth:`evolve` return after the block under way; for callbacks and signals.
 
         A long block may be given up in its midst: it is then made anew by the next one.
@@ -287,7 +322,12 @@ class Integration:
         """
         self._stopping[0] = 1
 
-    def _advance(self, target, shown, callback):
+    def _advance(
+        self,
+        target: float,
+        shown: Callable[[float], None],
+        callback: Callable[[Self], object] | None,
+    ) -> None:
         one = callback is not None
         while not self._stopping[0]:
             with self._turn:
@@ -306,34 +346,34 @@ class Integration:
             self._seen = self._potential = None
             shown(target)
 
-    def _call(self, name, *arguments, **options):
+    def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
         """A call of the blocks."""
         return getattr(self._blocks, name)(*arguments, **options)
 
-    def _after_step(self):
+    def _after_step(self) -> None:
         """What a step may have a word about."""
 
-    def _synchronised(self):
+    def _synchronised(self) -> tuple[Floats, Floats]:
         with self._turn:
             if self._seen is None:
                 self._seen = self._call("at", self.time)
             return self._seen
 
-    def potential(self):
+    def potential(self) -> Floats:
         """Potential at each body at :attr:`time`, in mode double; shape (n,)."""
         return self._known_potential().copy()
 
-    def _known_potential(self):
+    def _known_potential(self) -> Floats:
         if self._potential is None:
             self._potential = self._find_potential()
         return self._potential
 
-    def _find_potential(self):
+    def _find_potential(self) -> Floats:
         """The potential, for NumPy."""
         pos = self._synchronised()[0]
         return diagnostics.potential(self._blocks.mass, pos, self._settings["eps"], **self._options)
 
-    def energy(self):
+    def energy(self) -> diagnostics.Energy:
         """Energy at :attr:`time`, with the potential of :meth:`potential`.
 
         Returns
@@ -356,20 +396,22 @@ class Integration:
                 self._warn_of_energy(error)
         return energy
 
-    def _warn_of_energy(self, error):
+    def _warn_of_energy(self, error: float) -> None:
         wanted = remedies(self._settings, self.precision)
         text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {wanted}"
         warnings.warn(text, AccuracyWarning, stacklevel=3)
 
-    def momentum(self):
+    def momentum(self) -> Floats:
         """Total momentum; shape (3,)."""
         return diagnostics.momentum(self._blocks.mass, self._synchronised()[1])
 
-    def virial_ratio(self):
+    def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
         return self.energy().virial_ratio
 
-    def lagrangian_radii(self, fractions=diagnostics.FRACTIONS, centre=None):
+    def lagrangian_radii(
+        self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
+    ) -> Floats:
         """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
         pos = self._synchronised()[0]
         return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)

@@ -1,5 +1,13 @@
 """Whether an integration keeps its energy: looked at where that is computed anyway."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Attributes
+    from grape6py.diagnostics import Energy
+
 LIMIT = 1e-3
 
 
@@ -15,11 +23,11 @@ class EnergyCheck:
     change from one computation to the next is left out.
     """
 
-    def __init__(self):
-        self._start = None  # without what has left since
-        self._n = self._last = self._size = None
+    def __init__(self) -> None:
+        self._start: float | None = None  # without what has left since
+        self._n, self._last, self._size = 0, 0.0, 0.0
 
-    def error(self, n, energy):
+    def error(self, n: int, energy: Energy) -> float:
         """Relative error of the energy of n bodies, an :class:`Energy`; 0 the first time."""
         size = energy.kinetic + abs(energy.potential)
         if self._start is None:
@@ -32,7 +40,7 @@ class EnergyCheck:
         return (energy.total - self._start) / scale if scale else 0.0
 
 
-def remedies(settings, precision):
+def remedies(settings: Attributes, precision: str) -> str:
     """What makes the error of an integration with these settings smaller, in words."""
     step = "dt" if "dt" in settings else "eta"
     found = [f"a smaller {name} than {settings[name]:g}" for name in (step, "theta")

@@ -6,8 +6,12 @@ Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArray
 bodies, or those of some rows.
 """
 
+from __future__ import annotations
+
 import contextlib
 import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 from grape6py._arrays import memory_space
 from grape6py.cuda.tree import device_tree
@@ -20,19 +24,34 @@ from grape6py.integrators.leapfrog_device import DeviceArrays
 from grape6py.integrators.leapfrog_steps import HostArrays
 from grape6py.tree import Tree
 
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats
+
+Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees"
+
 _TREES_OF_DEVICES = ("tree", "cuda-tree")
 _TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no other's turn comes
 
 
-def find(given, n, eps, walk, *, backend, precision, threads):
+def find(
+    given: Mapping[str, object],
+    n: int,
+    eps: float,
+    walk: Attributes | None,
+    *,
+    backend: str,
+    precision: str | None,
+    threads: int | None,
+) -> Gravity:
     """Gravity of n bodies where a backend computes, or where the given arguments, by name, lie.
 
     `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting`), None for the direct sum.
     """
     found = memory_space.first_on_device(given)
-    if found is not None and backend in _TREES_OF_DEVICES:
+    if found is not None and walk is not None and backend in _TREES_OF_DEVICES:
         return DeviceTrees(*_device_under(*found), eps, walk)
-    options = {"backend": backend, "precision": precision, "threads": threads, "jerk": False}
+    options: Attributes = {"backend": backend, "precision": precision, "threads": threads}
+    options["jerk"] = False
     session = Grape6(**options)
     session._board.prepare_for(0 if found or walk else max(n, 1), n)
     device = _device_of(session)
@@ -54,15 +73,15 @@ def find(given, n, eps, walk, *, backend, precision, threads):
         return HostTrees(session.backend, threads, eps, walk)
 
 
-def _device_under(name, array):
+def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
     """CuPy and the number of the device that an argument of this name lies on."""
     cupy = memory_space.import_cupy(name)
     return cupy, memory_space.take(cupy, name, array).device.id
 
 
-def _on_device(wanted, session, options):
+def _on_device(wanted: int, session: Grape6, options: Attributes) -> Grape6:
     """A session on this CUDA device, if there can be one: sessions take turns of the devices."""
-    others = []
+    others: list[Grape6] = []
     while session._board.option("DEVICE") not in (wanted, -1) and len(others) < _TURNS:
         others.append(session)
         session = Grape6(**options)
@@ -71,7 +90,7 @@ def _on_device(wanted, session, options):
     return session
 
 
-def _device_of(session):
+def _device_of(session: Grape6) -> tuple[CuPy, int] | None:
     """CuPy and the number of a session's device; None on the CPU, and without CuPy."""
     if session.backend.startswith("cuda-tree"):  # which takes no arrays of its device
         with Grape6(backend="cuda") as direct:
@@ -85,7 +104,7 @@ def _device_of(session):
     return None
 
 
-def is_tree(backend):
+def is_tree(backend: str) -> bool:
     """Whether a backend is an octree; "auto" is what the environment says."""
     if backend != "auto":
         return "tree" in str(backend)
@@ -98,11 +117,11 @@ class _Gravity:
 
     is_open = True
 
-    def close(self):
+    def close(self) -> None:
         """Make no more forces."""
         self.is_open = False
 
-    def _check_open(self):
+    def _check_open(self) -> None:
         if not self.is_open:
             raise NotOpenError("this integration is closed; make a new Leapfrog()")
 
@@ -110,18 +129,20 @@ class _Gravity:
 class DirectGravity(_Gravity):
     """The direct sum of a session."""
 
-    def __init__(self, session, eps, arrays):
+    def __init__(self, session: Grape6, eps: float, arrays: HostArrays | DeviceArrays) -> None:
         self.arrays, self._session, self._eps = arrays, session, eps
         self.backend, self.precision = session.backend, session.precision
 
-    def close(self):
+    def close(self) -> None:
         super().close()
         self._session.close()
 
-    def forces(self, mass, pos, rows=None):
+    def forces(
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
+    ) -> tuple[Floats, Floats]:
         self._check_open()
         self._session.set_particles(mass, pos)
-        which = {} if rows is None else {"pos": pos[rows], "index": rows}
+        which: Attributes = {} if rows is None else {"pos": pos[rows], "index": rows}
         found = self._session.forces(eps=self._eps, **which)
         return found.acc, found.pot
 
@@ -131,14 +152,16 @@ class HostTrees(_Gravity):
 
     precision = "single"  # of the pairs
 
-    def __init__(self, backend, threads, eps, walk):
+    def __init__(self, backend: str, threads: int | None, eps: float, walk: Attributes) -> None:
         self.arrays, self.backend = HostArrays(), backend
         self._threads, self._setting = threads, walk | {"eps": eps}
 
-    def forces(self, mass, pos, rows=None):
+    def forces(
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
+    ) -> tuple[Floats, Floats]:
         self._check_open()
         with Tree(pos, mass, threads=self._threads) as tree:
-            which = {} if rows is None else {"targets": pos[rows], "self_index": rows}
+            which: Attributes = {} if rows is None else {"targets": pos[rows], "self_index": rows}
             found = tree.forces(**which, **self._setting)
         return found.acc, found.pot
 
@@ -148,7 +171,7 @@ class DeviceTrees(_Gravity):
 
     precision = "single"
 
-    def __init__(self, cupy, device, eps, walk):
+    def __init__(self, cupy: CuPy, device: int, eps: float, walk: Attributes) -> None:
         self.arrays, self._warned = DeviceArrays(cupy, device), False
         name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
         self.backend = f"cuda-tree {name}"
@@ -156,7 +179,9 @@ class DeviceTrees(_Gravity):
         order = walk["order"] if walk["method"] == "fmm" else 0
         self._setting = Setting(walk["theta"], order, eps * eps)
 
-    def forces(self, mass, pos, rows=None):
+    def forces(
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
+    ) -> tuple[DeviceArray, DeviceArray]:
         self._check_open()
         if not len(mass):
             return pos, mass
@@ -173,7 +198,9 @@ class DeviceTrees(_Gravity):
             warnings.warn(f"{counts.coincidences} {text}", Grape6Warning, stacklevel=2)
         return acc, pot
 
-    def _through_host(self, mass, pos, rows):
+    def _through_host(
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray]:
         gpu = self.arrays.gpu
         here = [None if array is None else gpu.take(array) for array in (mass, pos, rows)]
         return tuple(gpu.put(array) for array in self._host.forces(*here))

@@ -1,8 +1,12 @@
 """``Hermite``: star clusters integrated with the fourth-order Hermite scheme in block steps."""
 
+from __future__ import annotations
+
 import contextlib
 import math
 import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from grape6py import diagnostics
 from grape6py._arrays import memory_space, validate
@@ -11,6 +15,10 @@ from grape6py.grape6 import Grape6
 from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import STATE, HostBlocks
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Attributes, Floats, Int64s, Numbers, State, Untyped
+    from grape6py._lib.cluster import Board
 
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
@@ -68,23 +76,25 @@ class Hermite(Integration):
     """
 
     STATE = STATE
+    _forces: Grape6
+    _blocks: HostBlocks | DeviceBlocks
 
     def __init__(
         self,
-        mass,
-        pos,
-        vel,
+        mass: Numbers,
+        pos: Numbers,
+        vel: Numbers,
         *,
-        eps=0.0,
-        eta=0.02,
-        eta_start=None,
-        passes=1,
-        dt=None,
-        dt_max=None,
-        backend="auto",
-        precision=None,
-        threads=None,
-    ):
+        eps: float = 0.0,
+        eta: float = 0.02,
+        eta_start: float | None = None,
+        passes: int = 1,
+        dt: float | None = None,
+        dt_max: float | None = None,
+        backend: str = "auto",
+        precision: str | None = None,
+        threads: int | None = None,
+    ) -> None:
         with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
             mass = place.floats("mass", mass, (None,)).copy()
             n = len(mass)
@@ -115,7 +125,15 @@ class Hermite(Integration):
         self._blocks.put({"pos": pos, "vel": vel})
         self._blocks.start(self._settings["eta_start"])
 
-    def _restore(self, mass, state, steps, blocks, ids, **options):
+    def _restore(
+        self,
+        mass: Floats,
+        state: State,
+        steps: int,
+        blocks: int,
+        ids: Int64s | None,
+        **options: Untyped,
+    ) -> None:
         self._open(len(mass), **options)
         self._take(mass)
         self._blocks.put(state)
@@ -123,20 +141,20 @@ class Hermite(Integration):
         self._ids = ids
 
     @staticmethod
-    def settings_from(attributes):
+    def settings_from(attributes: Mapping[str, Untyped]) -> Attributes:
         """Settings among the attributes of a file."""
         a, step = attributes, "dt" if "dt" in attributes else "dt_max"
         settings = {"eps": validate.number("eps", a["eps"], negative=False)}
         settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
         return settings | {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
 
-    def _open(self, n, backend, precision, threads):
+    def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
         """A session, which decides where n bodies are integrated."""
         self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
         self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
         self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
 
-    def _take(self, mass):
+    def _take(self, mass: Floats) -> None:
         """Make the blocks, whose bodies have these masses."""
         rule = (self._settings["eta"], *limits(self._settings))
         passes, eps = self._settings["passes"], self._settings["eps"]
@@ -144,19 +162,20 @@ class Hermite(Integration):
         self._begin()
         self._warned = False
 
-    def _call(self, call, *arguments, **options):
+    def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
         """A call of the blocks; on the CPU if the device fails and the session goes on there."""
         try:
-            return super()._call(call, *arguments, **options)
+            return super()._call(name, *arguments, **options)
         except Grape6Error:
+            blocks: Untyped = self._blocks
             board = self._forces._board
-            on_device = isinstance(self._blocks, DeviceBlocks)
+            on_device = isinstance(blocks, DeviceBlocks)
             if not on_device or not board.is_open or board.option("DEVICE") >= 0:
                 raise
-            self._blocks = self._blocks.on_host()
-            return super()._call(call, *arguments, **options)
+            self._blocks = blocks.on_host()
+            return super()._call(name, *arguments, **options)
 
-    def _after_step(self):
+    def _after_step(self) -> None:
         if self._blocks.clamped and not self._warned and "dt" not in self._settings:
             self._warned = True
             warnings.warn(
@@ -168,17 +187,18 @@ class Hermite(Integration):
             )
 
 
-def _blocks(board, *arguments):
+def _blocks(board: Board, *arguments: Untyped) -> HostBlocks | DeviceBlocks:
     """Blocks of bodies that live where the session computes."""
     if board.option("DEVICE") >= 0:
         with contextlib.suppress(ImportError):
             import cupy
 
-            return DeviceBlocks(board, *arguments, cupy)
+            arguments = *arguments, cupy
+            return DeviceBlocks(board, *arguments)
     return HostBlocks(board, *arguments)
 
 
-def _time_scale(mass, pos, eps, options):
+def _time_scale(mass: Floats, pos: Floats, eps: float, options: Attributes) -> float:
     """sqrt(r^3 / M) with M / r the mean potential; 1 if nothing attracts.
 
     The mean is over bodies, not over mass, or the one body that dominates a planetary

@@ -5,15 +5,24 @@ kernels/direct/hermite.cu): per block a few numbers come to the host, and what t
 there of the bodies that have moved.
 """
 
+from __future__ import annotations
+
 import time as clock
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py._arrays.device_place import cuda_pointer
+from grape6py._arrays.kinds import CData, CuPy, DeviceArray, Floats, State
 from grape6py._lib.cluster import chunks
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
 from grape6py.integrators.hermite_steps import BLOCK, NAMES, STATE, Blocks, HostBlocks
+
+if TYPE_CHECKING:
+    from grape6py._lib.cluster import Board
 
 # A force call of the device takes part of a second at most: then Ctrl-C works.
 _CHUNK_PAIRS = 2**37
@@ -23,7 +32,16 @@ _CHUNK_ROWS = 2**20
 class DeviceBlocks(Blocks):
     """Bodies on the device of a session."""
 
-    def __init__(self, board, precision, mass, rule, passes, eps, cupy):
+    def __init__(
+        self,
+        board: Board,
+        precision: str,
+        mass: Floats,
+        rule: tuple[float, float, float],
+        passes: int,
+        eps: float,
+        cupy: CuPy,
+    ) -> None:
         super().__init__(board, precision, mass, rule, passes, eps)
         self._cupy, self._device = cupy, cupy.cuda.Device(board.option("DEVICE"))
         self._host = board, precision, mass, rule, passes, eps
@@ -43,21 +61,22 @@ class DeviceBlocks(Blocks):
         self._at_everybody = ffi.new("struct g6x_hermite *", numbers | pointers)
         self._latest = 0.0
 
-    def state(self):
+    def state(self) -> State:
         """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
         return {name: self._fetch(array) for name, array in self._own.items()}
 
-    def _fetch(self, array):
+    def _fetch(self, array: DeviceArray) -> Floats:
         try:
             with self._device:
-                return self._cupy.asnumpy(array)
+                host: Floats = self._cupy.asnumpy(array)
+                return host
         except RuntimeError as why:  # CuPy's
             raise BackendError(
                 f"the bodies are in the memory of a device that cannot be read any more ({why}): "
                 "go on from the last file saved"
             ) from why
 
-    def put(self, state):
+    def put(self, state: Mapping[str, ArrayLike]) -> None:
         """Take NumPy's arrays over, by name."""
         with self._device:
             for name, values in state.items():
@@ -65,11 +84,11 @@ class DeviceBlocks(Blocks):
         self._sent = False
         self._latest = float(self._fetch(self._own["t"]).max(initial=0.0))
 
-    def latest(self):
+    def latest(self) -> float:
         """The latest of the bodies' times, at least 0."""
         return self._latest
 
-    def on_host(self):
+    def on_host(self) -> HostBlocks:
         """The same integration in NumPy's arrays."""
         host = HostBlocks(*self._host)
         host.put(self.state())
@@ -77,13 +96,13 @@ class DeviceBlocks(Blocks):
             setattr(host, name, getattr(self, name))
         return host
 
-    def start(self, eta_start):
+    def start(self, eta_start: float) -> None:
         """As :meth:`HostBlocks.start`."""
         host = self.on_host()
         host.start(eta_start)
         self.put(host.state())
 
-    def at(self, time):
+    def at(self, time: float) -> tuple[Floats, Floats]:
         """As :meth:`HostBlocks.at`."""
         state = self.state()
         if (state["t"] == time).all():
@@ -97,13 +116,13 @@ class DeviceBlocks(Blocks):
         self._call(lib.g6x_hermite_correct_device, all_of_them, n, time, 0)
         return self._fetch(self._block["xi"]), self._fetch(self._block["vi"])
 
-    def _evolve(self, evolution):
+    def _evolve(self, evolution: CData) -> int:
         try:
             return self._call(lib.g6x_hermite_evolve_device, self._at, evolution)
         finally:
             self._latest = max(self._latest, evolution.time)
 
-    def _force_all(self, time):
+    def _force_all(self, time: float) -> None:
         began, n, at = clock.perf_counter(), len(self.mass), self._at_everybody
         self._board.set_time(time)
         for rows in chunks(n, n, _CHUNK_PAIRS, _CHUNK_ROWS):
@@ -113,7 +132,7 @@ class DeviceBlocks(Blocks):
             self._call(lib.g6x_forces_device, *targets, self._eps2, none, *sums, none, none)
         self.force_seconds += clock.perf_counter() - began
 
-    def _send(self):
+    def _send(self) -> None:
         own, at, n = self._own, self._at, len(self.mass)
         self._evolution.ni = 0
         with self._device:
@@ -125,7 +144,7 @@ class DeviceBlocks(Blocks):
                 *(n, none, none, at.t, at.mass, none, *derivatives, at.v, at.x),
             )
 
-    def _call(self, function, *arguments):
+    def _call(self, function: CData, *arguments: object) -> int:
         """Make a call of the library on the current stream."""
         stream = ffi.cast("void *", self._cupy.cuda.get_current_stream().ptr)
         return self._board.check(function(self._board.cluster, *arguments, stream))

@@ -5,20 +5,29 @@ NumPy arrays; the loop over blocks is the library's ``g6x_hermite_evolve`` (csrc
 For bodies on a CUDA device see ``hermite_device.py``.
 """
 
+from __future__ import annotations
+
 import math
 import time as clock
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from grape6py._arrays.kinds import CData, Floats, Shapes, State
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import NotOpenError
 
+if TYPE_CHECKING:
+    from grape6py._lib.cluster import Board
+
 # Arrays by body, in which the whole state of the integration lies.
-STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
+STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,), "jerk": (3,)}
 
 # Of the bodies of a block, in their first rows; names of the state and of these as the library's.
-BLOCK = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}
+BLOCK: Shapes = {"xi": (3,), "vi": (3,), "acc": (3,), "jerk": (3,), "pot": ()}
 NAMES = {"t": "t", "dt": "dt", "pos": "x", "vel": "v", "acc": "a", "jerk": "j"}
 
 # Between two calls of the library Ctrl-C works, and the bar moves.
@@ -36,12 +45,24 @@ class Blocks:
     step, largest step; each of the corrector passes has a force call.
     """
 
-    def __init__(self, board, precision, mass, rule, passes, eps):
+    # Of the subclasses: move blocks by the library, and give the board all bodies.
+    _evolve: Callable[[CData], int]
+    _send: Callable[[], None]
+
+    def __init__(
+        self,
+        board: Board,
+        precision: str,
+        mass: Floats,
+        rule: tuple[float, float, float],
+        passes: int,
+        eps: float,
+    ) -> None:
         self.mass, self.rule, self.passes, self._eps2 = mass, rule, passes, eps * eps
         self._board = board
         self.steps = self.blocks = 0  # bodies and blocks moved
         self.clamped = 0  # steps that the smallest step kept longer than the criterion asked,
-        self.clamped_time = None  # and when the first of them ended
+        self.clamped_time: float | None = None  # and when the first of them ended
         self.force_seconds = 0.0
         self._sent = False  # whether the board has the bodies as they are
         self._evolution = ffi.new("struct g6x_evolution *", {"eps2": self._eps2, "passes": passes})
@@ -51,7 +72,7 @@ class Blocks:
         rounding = np.full(len(mass), _ROUNDING[precision])
         self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
 
-    def advance(self, target, stop, *, one):
+    def advance(self, target: float, stop: CData, *, one: bool) -> int | None:
         """Move blocks that end by `target`, for a while; or one of them, if only `one` is wanted.
 
         `stop` is a pointer to an int: the block under way is the last if that is not zero. Returns
@@ -72,10 +93,10 @@ class Blocks:
         self._sent = True
         return moved if moved or goes_on else None
 
-    def _take_counts(self):
+    def _take_counts(self) -> int:
         """Add what the calls have done, and return how many blocks that was."""
         e = self._evolution
-        moved = e.blocks
+        moved: int = e.blocks
         if e.clamped and not self.clamped:
             self.clamped_time = e.clamped_time
         for name in ("blocks", "steps", "clamped", "force_seconds"):
@@ -83,7 +104,7 @@ class Blocks:
             setattr(e, name, 0)
         return moved
 
-    def _ready(self):
+    def _ready(self) -> None:
         if not self._board.is_open:  # its id may be another session's by now
             raise NotOpenError("this integration is closed; make a new Hermite()")
         if not self._sent:
@@ -94,7 +115,22 @@ class Blocks:
 class HostBlocks(Blocks):
     """Bodies in NumPy arrays, by the names of STATE: each at its time t."""
 
-    def __init__(self, board, precision, mass, rule, passes, eps):
+    t: Floats
+    dt: Floats
+    pos: Floats
+    vel: Floats
+    acc: Floats
+    jerk: Floats
+
+    def __init__(
+        self,
+        board: Board,
+        precision: str,
+        mass: Floats,
+        rule: tuple[float, float, float],
+        passes: int,
+        eps: float,
+    ) -> None:
         super().__init__(board, precision, mass, rule, passes, eps)
         n, (eta, smallest, largest) = len(mass), rule
         for name, shape in STATE.items():
@@ -111,26 +147,26 @@ class HostBlocks(Blocks):
         for name, address in self._pointers.items():
             setattr(self._hermite, name, address)
 
-    def _evolve(self, evolution):
+    def _evolve(self, evolution: CData) -> int:
         return self._board.check(
             lib.g6x_hermite_evolve(self._board.cluster, self._hermite, evolution)
         )
 
-    def state(self):
+    def state(self) -> State:
         """Copies of the arrays, by name."""
         return {name: getattr(self, name).copy() for name in STATE}
 
-    def put(self, state):
+    def put(self, state: Mapping[str, ArrayLike]) -> None:
         """Take arrays over, by name."""
         for name, values in state.items():
             getattr(self, name)[:] = values
         self._sent = False
 
-    def latest(self):
+    def latest(self) -> float:
         """The latest of the bodies' times, at least 0."""
         return float(self.t.max(initial=0.0))
 
-    def start(self, eta_start):
+    def start(self, eta_start: float) -> None:
         """Take forces at time 0 and choose the first steps.
 
         A step is the largest power-of-two fraction of the largest step that is not above
@@ -150,7 +186,7 @@ class HostBlocks(Blocks):
         self.dt[:] = np.maximum(np.ldexp(largest, np.minimum(level, 0)), smallest)
         self._sent = False
 
-    def at(self, time):
+    def at(self, time: float) -> tuple[Floats, Floats]:
         """Positions and velocities of all bodies at a time not after the next block's.
 
         Who is not there yet is brought there by a step of the same scheme, which is then
@@ -166,13 +202,13 @@ class HostBlocks(Blocks):
             return self._block.xi.copy(), self._block.vi.copy()
         return self.pos.copy(), self.vel.copy()
 
-    def _predict_all(self, time):
+    def _predict_all(self, time: float) -> None:
         h = self._hermite
         self._block.address[:] = self._everybody
         state = h.t, h.x, h.v, h.a, h.j
         check(lib.g6x_hermite_predict(h.n, h.address, time, *state, h.xi, h.vi))
 
-    def _force_all(self, time):
+    def _force_all(self, time: float) -> None:
         h, nj, board = self._hermite, len(self.mass), self._board
         began = clock.perf_counter()
         board.set_time(time)
@@ -184,7 +220,7 @@ class HostBlocks(Blocks):
             board.check(lib.g6calc_lasthalf(*call, self._eps2, radii, *sums))
         self.force_seconds += clock.perf_counter() - began
 
-    def _correct_all(self, time):
+    def _correct_all(self, time: float) -> None:
         """To xi and vi; the bodies stay where they are, so that no error of acc is asked for."""
         h = self._hermite
         state = h.t, ffi.NULL, h.x, h.v, h.a, h.j
@@ -193,7 +229,7 @@ class HostBlocks(Blocks):
             lib.g6x_hermite_correct(h.n, h.address, time, *self.rule, *forces, *state, h.xi, h.vi)
         )
 
-    def _send(self):
+    def _send(self) -> None:
         """Send everybody, after a start or an interruption."""
         self._evolution.ni = 0
         derivatives = None, self.jerk / 6, self.acc / 2

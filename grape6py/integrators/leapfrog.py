@@ -1,11 +1,19 @@
 """``Leapfrog``: galaxies integrated with the leapfrog scheme, shared or block steps, by a tree."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError
 from grape6py.integrators import gravity
 from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
 from grape6py.integrators.leapfrog_steps import STATE, Leaps
 from grape6py.tree import walk_setting
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Attributes, Floats, Int64s, Numbers, State, Untyped
 
 
 class Leapfrog(Integration):
@@ -76,34 +84,35 @@ class Leapfrog(Integration):
     """
 
     STATE = STATE
+    _forces: gravity.Gravity
+    _blocks: Leaps
 
     def __init__(
         self,
-        mass,
-        pos,
-        vel,
+        mass: Numbers,
+        pos: Numbers,
+        vel: Numbers,
         *,
-        dt=None,
-        dt_max=None,
-        eps=0.0,
-        eta=0.025,
-        backend="tree",
-        theta=None,
-        accuracy=None,
-        method=None,
-        order=None,
-        boundary=None,
-        precision=None,
-        threads=None,
-    ):
+        dt: float | None = None,
+        dt_max: float | None = None,
+        eps: float = 0.0,
+        eta: float = 0.025,
+        backend: str = "tree",
+        theta: float | None = None,
+        accuracy: float | None = None,
+        method: str | None = None,
+        order: int | None = None,
+        boundary: float | None = None,
+        precision: str | None = None,
+        threads: int | None = None,
+    ) -> None:
         self._settings = _steps(dt, dt_max, eps, eta)
         walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
         self._settings |= _walk(backend, walk, precision)
         if boundary is not None:
             self._settings["boundary"] = validate.positive("boundary", boundary)
         given = {"mass": mass, "pos": pos, "vel": vel}
-        n = len(mass) if hasattr(mass, "__len__") else 0  # what else it may be is refused below
-        self._open(given, n, backend, precision, threads)
+        self._open(given, _length(mass), backend, precision, threads)
         with self._forces.arrays.place() as place:
             mass = place.floats("mass", mass, (None,))
             pos, vel = (place.floats(name, given[name], (len(mass), 3)) for name in ("pos", "vel"))
@@ -111,7 +120,18 @@ class Leapfrog(Integration):
             mass, pos, vel = (array.copy() for array in (mass, pos, vel))
         self._blocks.start(mass, pos, vel)
 
-    def _restore(self, mass, state, steps, blocks, ids, *, backend, precision, threads):
+    def _restore(
+        self,
+        mass: Floats,
+        state: State,
+        steps: int,
+        blocks: int,
+        ids: Int64s | None,
+        *,
+        backend: str,
+        precision: str | None,
+        threads: int | None,
+    ) -> None:
         tree = self._has_tree
         backend = "tree" if tree and backend == "auto" else backend
         if gravity.is_tree(backend) != tree:
@@ -123,7 +143,7 @@ class Leapfrog(Integration):
         self._blocks.put(mass, state, steps, blocks, ids)
 
     @staticmethod
-    def settings_from(attributes):
+    def settings_from(attributes: Mapping[str, Untyped]) -> Attributes:
         """Settings among the attributes of a file."""
         a = attributes
         settings = _steps(a.get("dt"), a.get("dt_max"), a["eps"], a.get("eta", 1.0))
@@ -134,48 +154,63 @@ class Leapfrog(Integration):
             settings["boundary"] = validate.positive("boundary", a["boundary"])
         return settings
 
-    def _open(self, given, n, backend, precision, threads):
+    def _open(
+        self,
+        given: Mapping[str, object],
+        n: int,
+        backend: str,
+        precision: str | None,
+        threads: int | None,
+    ) -> None:
         s = self._settings
         walk = {k: s[k] for k in ("theta", "method", "order")} if self._has_tree else None
-        requested = {"backend": backend, "precision": precision, "threads": threads}
+        requested: Attributes = {"backend": backend, "precision": precision, "threads": threads}
         self._forces = gravity.find(given, n, s["eps"], walk, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
-        rule = (s.get("eta"), *limits(s))
+        rule = (s.get("eta", 0.0), *limits(s))
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
         self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
 
     @property
-    def ids(self):
+    def ids(self) -> Int64s:
         """As :attr:`Hermite.ids`; a body that is taken out takes its own with it."""
         return self._blocks.ids.copy()
 
-    def potential(self):
+    def potential(self) -> Floats:
         """Potential at each body at :attr:`time`; shape (n,).
 
         That of the tree; with the direct sum it is in mode double.
         """
         return self._out("pot") if self._has_tree else super().potential()
 
-    def _out(self, name):
-        array = getattr(self._blocks.look(self.time, pot=name == "pot"), name)
+    def _out(self, name: str) -> Floats:
+        array: Floats = getattr(self._blocks.look(self.time, pot=name == "pot"), name)
         arrays = self._forces.arrays
         if not self._given_on_device:
             return arrays.fetch(array)
         with arrays.using():
             return array.copy()
 
-    def _find_potential(self):
+    def _find_potential(self) -> Floats:
         if not self._has_tree:
             return super()._find_potential()
         return self._forces.arrays.fetch(self._blocks.look(self.time, pot=True).pot)
 
     @property
-    def _has_tree(self):
+    def _has_tree(self) -> bool:
         return "theta" in self._settings
 
 
-def _steps(dt, dt_max, eps, eta):
+def _length(mass: Untyped) -> int:
+    """Number of masses; 0 of what is no row of them, which is refused later."""
+    try:
+        return len(mass)
+    except TypeError:
+        return 0
+
+
+def _steps(dt: float | None, dt_max: float | None, eps: float, eta: float) -> Attributes:
     """Settings of the steps, checked."""
     eps = validate.number("eps", eps, negative=False)
     validate.number("eps^2", eps * eps)
@@ -190,7 +225,7 @@ def _steps(dt, dt_max, eps, eta):
     return settings | {"eta": eta, "dt_max": power_of_two(validate.positive("dt_max", dt_max))}
 
 
-def _walk(backend, given, precision):
+def _walk(backend: str, given: Attributes, precision: str | None) -> Attributes:
     """Settings of the tree, checked; none for the direct sum."""
     if not gravity.is_tree(backend):
         wrong = [name for name, value in given.items() if value is not None]

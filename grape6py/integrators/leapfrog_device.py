@@ -1,12 +1,20 @@
 """A leapfrog integration's arrays on a CUDA device, and the order of its kernels (leapfrog.cu)."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays.device_place import DevicePlace
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Untyped
 from grape6py.cuda.job import Job, declared
 from grape6py.cuda.tree import device_tree
+
+if TYPE_CHECKING:
+    from grape6py.integrators.leapfrog_steps import Bodies, Rule
 
 KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
 
@@ -17,49 +25,58 @@ class DeviceArrays:
     Its `gpu` launches kernels there.
     """
 
-    def __init__(self, cupy, device):
+    def __init__(self, cupy: CuPy, device: int) -> None:
         self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
         with self.using():
             self.gpu = device_tree.gpu_of(device)
             self.gpu.add("leapfrog.cu", "double", KERNELS)
 
     @contextlib.contextmanager
-    def using(self):
+    def using(self) -> Iterator[None]:
         """Context in which arrays are made and used; its exceptions are ours."""
         with self._device, device_tree.explained(self.xp):
             yield
 
-    def place(self):
+    def place(self) -> DevicePlace:
         return DevicePlace(None, self.xp, self._number, "the bodies are on")
 
-    def put(self, host):
+    def put(self, host: AnyArray) -> DeviceArray:
         return self.xp.asarray(np.ascontiguousarray(host))
 
-    def fetch(self, array):
+    def fetch(self, array: DeviceArray) -> AnyArray:
         with self.using():
-            return self.xp.asnumpy(array)
+            host: AnyArray = self.xp.asnumpy(array)
+            return host
 
-    def drift(self, bodies, to):
+    def drift(self, bodies: Bodies, to: float) -> DeviceArray:
         at = self.xp.empty(bodies.pos.shape)
         self._move("leap_drift", bodies, to, at=at)
         return at
 
-    def kick(self, bodies, to, acc):
+    def kick(self, bodies: Bodies, to: float, acc: DeviceArray) -> DeviceArray:
         new_v = self.xp.empty(bodies.vel.shape)
         self._move("leap_kick", bodies, to, acc=acc, new_v=new_v)
         return new_v
 
-    def _move(self, name, bodies, to, **arrays):
-        to = {"step" if bodies.t is None else "time": to}
+    def _move(self, name: str, bodies: Bodies, to: float, **arrays: DeviceArray) -> None:
+        where = {"step" if bodies.t is None else "time": to}
         state = {"x": bodies.pos, "v": bodies.vel, "a": bodies.acc, "t": bodies.t}
-        self._start(name, len(bodies.mass), n=len(bodies.mass), **to, **state, **arrays)
+        self._start(name, len(bodies.mass), n=len(bodies.mass), **where, **state, **arrays)
 
-    def first_steps(self, acc, rule):
+    def first_steps(self, acc: DeviceArray, rule: Rule) -> DeviceArray:
         dt = self.xp.empty(len(acc))
         self._start("leap_begin", len(acc), n=len(acc), acc=acc, dt=dt, **rule._asdict())
         return dt
 
-    def arrive(self, bodies, time, rows, at, acc, rule):
+    def arrive(
+        self,
+        bodies: Bodies,
+        time: float,
+        rows: DeviceArray,
+        at: DeviceArray,
+        acc: DeviceArray,
+        rule: Rule,
+    ) -> Bodies:
         names = {"pos": "new_x", "vel": "new_v", "acc": "new_a", "t": "new_t", "dt": "dt"}
         new = {name: getattr(bodies, name).copy() for name in names}
         arrays = {names[name]: array for name, array in new.items()}
@@ -68,10 +85,10 @@ class DeviceArrays:
         self._start("leap_arrive", count, count=count, time=time, **arrays, **rule._asdict())
         return bodies._replace(time=time, **new)
 
-    def numbers(self, which):
+    def numbers(self, which: DeviceArray) -> DeviceArray:
         return self.xp.flatnonzero(which).astype(np.int32)
 
-    def _start(self, name, threads, **given):
+    def _start(self, name: str, threads: int, **given: Untyped) -> None:
         """Start a kernel; numbers and arrays of its job are given by name."""
         arrays = {n: v for n, v in given.items() if v is None or isinstance(v, self.xp.ndarray)}
         numbers = {n: v for n, v in given.items() if n not in arrays}

@@ -6,16 +6,32 @@ end there, and these correct the velocities. Arrays are never written to: a step
 that whatever stops it leaves the bodies as they were before it or after it.
 """
 
+from __future__ import annotations
+
 import contextlib
 import time as clock
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from grape6py._arrays import memory_space
+from grape6py._arrays.kinds import (
+    AnyArray,
+    Bools,
+    DeviceArray,
+    Floats,
+    Int32s,
+    Int64s,
+    Shapes,
+    State,
+    Untyped,
+)
+
+if TYPE_CHECKING:
+    from grape6py.integrators.gravity import Gravity
 
 # Arrays by body, in which the whole state of the integration lies.
-STATE = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
+STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
 
 _ESCAPES_EVERY = 16  # largest steps, between two looks for who is beyond the boundary
 
@@ -37,14 +53,14 @@ class Bodies(NamedTuple):
     time: float
     steps: int  # bodies moved so far
     blocks: int
-    mass: Any
-    pos: Any
-    vel: Any
-    acc: Any
-    pot: Any = None  # at `pos`, if it is known: shared steps only
-    t: Any = None  # own times; None with shared steps, as
-    dt: Any = None
-    ids: Any = None  # numbers at the start, for NumPy
+    mass: DeviceArray
+    pos: DeviceArray
+    vel: DeviceArray
+    acc: DeviceArray
+    pot: DeviceArray = None  # at `pos`, if it is known: shared steps only
+    t: DeviceArray = None  # own times; None with shared steps, as
+    dt: DeviceArray = None
+    ids: DeviceArray = None  # numbers at the start, for NumPy
 
 
 class HostArrays:
@@ -55,40 +71,44 @@ class HostArrays:
 
     xp = np
 
-    def using(self):
+    def using(self) -> contextlib.AbstractContextManager[None]:
         """Context in which arrays are made and used."""
         return contextlib.nullcontext()
 
-    def place(self):
+    def place(self) -> memory_space.HostPlace:
         """Place of the arguments that bodies are made of: see memory_space.py."""
         return memory_space.HostPlace(None)
 
-    def put(self, host):
+    def put(self, host: AnyArray) -> AnyArray:
         """A copy of NumPy's array."""
         return np.array(host)
 
-    def fetch(self, array):
+    def fetch(self, array: AnyArray) -> AnyArray:
         """NumPy's copy of an array."""
         return array.copy()
 
     @staticmethod
-    def _span(bodies, to):
+    def _span(bodies: Bodies, to: float) -> Untyped:
         return to if bodies.t is None else (to - bodies.t)[:, None]
 
-    def drift(self, bodies, to):
+    def drift(self, bodies: Bodies, to: float) -> Floats:
         """Positions x + v h + a/2 h^2."""
         h = self._span(bodies, to)
-        return bodies.pos + h * (bodies.vel + h / 2 * bodies.acc)
+        pos: Floats = bodies.pos + h * (bodies.vel + h / 2 * bodies.acc)
+        return pos
 
-    def kick(self, bodies, to, acc):
+    def kick(self, bodies: Bodies, to: float, acc: Floats) -> Floats:
         """Velocities v + (a + acc) h/2 where the new accelerations are known."""
-        return bodies.vel + self._span(bodies, to) / 2 * (bodies.acc + acc)
+        vel: Floats = bodies.vel + self._span(bodies, to) / 2 * (bodies.acc + acc)
+        return vel
 
-    def first_steps(self, acc, rule):
+    def first_steps(self, acc: Floats, rule: Rule) -> Floats:
         """The first steps of bodies with these accelerations."""
         return _halved(np.full(len(acc), rule.largest), _wanted(acc, rule), rule)
 
-    def arrive(self, bodies, time, rows, at, acc, rule):
+    def arrive(
+        self, bodies: Bodies, time: float, rows: Int32s, at: Floats, acc: Floats, rule: Rule
+    ) -> Bodies:
         """Bodies when those of some rows have ended their steps.
 
         A step is halved as often as wanted, and doubled once where the time is a multiple of the
@@ -103,18 +123,19 @@ class HostArrays:
         dt[rows] = np.where(longer, twice, _halved(step, wanted, rule))
         return bodies._replace(time=time, t=t, dt=dt, pos=pos, vel=vel, acc=a)
 
-    def numbers(self, which):
+    def numbers(self, which: Bools) -> Int32s:
         """Numbers of the rows that are true."""
         return np.flatnonzero(which).astype(np.int32)
 
 
-def _wanted(acc, rule):
+def _wanted(acc: Floats, rule: Rule) -> Floats:
     """Steps that bodies want (Springel 2005, MNRAS 364, 1105, equation 34)."""
     with np.errstate(divide="ignore"):
-        return np.sqrt(rule.scale / np.sqrt((acc * acc).sum(axis=1)))
+        steps: Floats = np.sqrt(rule.scale / np.sqrt((acc * acc).sum(axis=1)))
+        return steps
 
 
-def _halved(step, wanted, rule):
+def _halved(step: Floats, wanted: Floats, rule: Rule) -> Floats:
     while (long := ~(step <= wanted) & (step > rule.smallest)).any():
         step = np.where(long, step / 2, step)
     return step
@@ -127,16 +148,19 @@ class Leaps:
     largest step. Beyond the radius `boundary` about the origin bodies are taken out.
     """
 
-    def __init__(self, gravity, rule, eps, boundary):
+    def __init__(
+        self, gravity: Gravity, rule: tuple[float, float, float], eps: float, boundary: float | None
+    ) -> None:
         self.rule, self.force_seconds = rule, 0.0
         self._gravity, self._arrays, self._boundary = gravity, gravity.arrays, boundary
         eta, smallest, largest = rule
         self._shared = smallest == largest
         self._rule = Rule(0.0 if self._shared else 2 * eta * eps, smallest, largest)
-        self._masses = None  # there, and for NumPy
-        self._seen = None  # time asked for, bodies looked at, bodies seen then
+        self._masses: tuple[DeviceArray, Floats] | None = None  # there, and for NumPy
+        # Time asked for, bodies looked at, bodies seen then.
+        self._seen: tuple[float, Bodies, Bodies] | None = None
 
-    def start(self, mass, pos, vel):
+    def start(self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray) -> None:
         """Take bodies over at time 0: arrays of `gravity`, which must stay as they are."""
         acc, pot = self._force(mass, pos)
         own = {"pot": pot, "ids": np.arange(len(mass))}
@@ -147,17 +171,19 @@ class Leaps:
         self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc, **own)
         self._escape()
 
-    def put(self, mass, state, steps, blocks, ids=None):
+    def put(
+        self, mass: Floats, state: State, steps: int, blocks: int, ids: Int64s | None = None
+    ) -> None:
         """Take over what :meth:`state` gave."""
         with self._arrays.using():
-            mass, *own = (self._arrays.put(a) for a in (mass, *(state[name] for name in STATE)))
-        t, dt, pos, vel, acc = own
+            given = mass, *(state[name] for name in STATE)
+            mass, t, dt, pos, vel, acc = (self._arrays.put(array) for array in given)
         time = float(np.max(state["t"], initial=0.0))
         own = {} if self._shared else {"t": t, "dt": dt}
-        ids = np.arange(len(mass)) if ids is None else ids
-        self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, ids=ids, **own)
+        own["ids"] = np.arange(len(mass)) if ids is None else ids
+        self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, **own)
 
-    def state(self):
+    def state(self) -> State:
         """Copies of the arrays, by name, for NumPy."""
         bodies, fetch = self._bodies, self._arrays.fetch
         found = {name: fetch(getattr(bodies, name)) for name in ("pos", "vel", "acc")}
@@ -169,30 +195,31 @@ class Leaps:
         return own | found
 
     @property
-    def mass(self):
+    def mass(self) -> Floats:
         """For NumPy."""
         if self._masses is None or self._masses[0] is not self._bodies.mass:
             self._masses = self._bodies.mass, self._arrays.fetch(self._bodies.mass)
         return self._masses[1]
 
     @property
-    def ids(self):
+    def ids(self) -> Int64s:
         """Numbers of the bodies at the start."""
-        return self._bodies.ids
+        ids: Int64s = self._bodies.ids
+        return ids
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         return self._bodies.steps
 
     @property
-    def blocks(self):
+    def blocks(self) -> int:
         return self._bodies.blocks
 
-    def latest(self):
+    def latest(self) -> float:
         """Time of the last block."""
         return self._bodies.time
 
-    def next_time(self):
+    def next_time(self) -> float:
         """Time of the next block; infinite without bodies."""
         bodies = self._bodies
         if not len(bodies.mass):
@@ -203,7 +230,7 @@ class Leaps:
         with self._arrays.using():
             return float((bodies.t + bodies.dt).min())
 
-    def advance(self, target, _, *, one):
+    def advance(self, target: float, _: object, *, one: bool) -> int | None:
         """Move the next block, and return 1; None if it ends after `target`."""
         time = self.next_time()
         if time > target:
@@ -211,7 +238,7 @@ class Leaps:
         self._step(time)
         return 1
 
-    def _step(self, time):
+    def _step(self, time: float) -> None:
         """Move the block of `next_time()`."""
         bodies, arrays, n = self._bodies, self._arrays, len(self._bodies.mass)
         with arrays.using():
@@ -232,7 +259,9 @@ class Leaps:
         if largest % _ESCAPES_EVERY == 0 and largest * self.rule[2] == time:
             self._escape()
 
-    def _force(self, mass, at, rows=None):
+    def _force(
+        self, mass: DeviceArray, at: DeviceArray, rows: DeviceArray = None
+    ) -> tuple[DeviceArray, DeviceArray]:
         """Acceleration of and potential at all bodies, or those of some rows."""
         began = clock.perf_counter()
         with self._arrays.using():
@@ -240,7 +269,7 @@ class Leaps:
         self.force_seconds += clock.perf_counter() - began
         return found
 
-    def _escape(self):
+    def _escape(self) -> None:
         """Take out who is beyond the boundary, when all are at one time."""
         if self._boundary is None:
             return
@@ -256,7 +285,7 @@ class Leaps:
 
     # ---- looking ---------------------------------------------------------------------------------
 
-    def look(self, time, pot=False):
+    def look(self, time: float, pot: bool = False) -> Bodies:
         """Bodies at a time not after the next block's, and the potential if wanted.
 
         Who is not there yet is brought there by a step of the same scheme, which is then
@@ -278,11 +307,11 @@ class Leaps:
         self._seen = time, bodies, seen
         return seen
 
-    def _all_at(self, time):
+    def _all_at(self, time: float) -> bool:
         bodies = self._bodies
         return bodies.time == time and (self._shared or bool((bodies.t == time).all()))
 
-    def at(self, time):
+    def at(self, time: float) -> tuple[Floats, Floats]:
         """Positions and velocities of :meth:`look`, for NumPy."""
         seen = self.look(time)
         return self._arrays.fetch(seen.pos), self._arrays.fetch(seen.vel)

@@ -1,11 +1,12 @@
 """Where an integration stands: times to stop at on the way, and the bar that shows it."""
 
 import math
+from collections.abc import Callable, Iterator
 
 import tqdm
 
 
-def multiples(now, end, every):
+def multiples(now: float, end: float, every: float) -> Iterator[float]:
     """Multiples of `every` after `now` and before `end`, then `end`."""
     k = math.floor(now / every) + 1
     while k * every < end:
@@ -18,7 +19,7 @@ def multiples(now, end, every):
 class Bar:
     """Context whose value is called with the time reached; a progress bar if wanted."""
 
-    def __init__(self, now, end, wanted):
+    def __init__(self, now: float, end: float, wanted: bool) -> None:
         self._bar, self._now = None, now
         if wanted:
             self._bar = tqdm.tqdm(
@@ -28,14 +29,14 @@ class Bar:
                 bar_format="{percentage:3.0f} %|{bar}| {elapsed}, {remaining} left",
             )
 
-    def __enter__(self):
+    def __enter__(self) -> Callable[[float], None]:
         return self._reached
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
-    def _reached(self, time):
+    def _reached(self, time: float) -> None:
         if self._bar is not None:
             self._bar.update(time - self._now)
             self._now = time

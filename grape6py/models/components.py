@@ -4,11 +4,21 @@ Each has its mass inside spheres, and draws its bodies in the field of all. Dens
 and their sources are told in galaxies.py.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from grape6py._arrays.kinds import Bools, Floats, Int64s
 from grape6py.models.sampling import centred, directions, fill, fill_each
+
+if TYPE_CHECKING:
+    from grape6py.models import Particles
+
+FloatOrFloats = TypeVar("FloatOrFloats", float, Floats)
 
 _SUN = 8.5 / 3.5  # radius, in scale lengths, where Toomre's Q is as asked for
 _OF_ESCAPE = 0.95  # speeds of the spheres end there
@@ -17,22 +27,25 @@ _OF_ESCAPE = 0.95  # speeds of the spheres end there
 class Disk:
     """An exponential disk of scale length 1."""
 
-    def __init__(self, mass, height, toomre_q, cut):
+    def __init__(self, mass: float, height: float, toomre_q: float, cut: float) -> None:
         self._mass, self._height, self._toomre_q, self._cut = mass, height, toomre_q, cut
 
-    def inside(self, r):
+    def inside(self, r: Floats) -> Floats:
         """Mass within spheres of some radii."""
         angle = (np.arange(512) + 0.5) * (math.pi / 1024)
         r = np.minimum(r, 2 * self._cut)
         radius, height = np.multiply.outer(r, np.sin(angle)), np.multiply.outer(r, np.cos(angle))
         shells = radius * height * np.exp(-radius) * np.tanh(height / self._height)
         mass = np.where(radius <= self._cut, shells, 0).sum(axis=-1) * (math.pi / 1024)
-        return self._mass * mass / _exponential(self._cut)
+        inside: Floats = self._mass * mass / _exponential(self._cut)
+        return inside
 
-    def draw(self, random, n, spheres):
+    def draw(
+        self, random: np.random.Generator, n: int, spheres: Callable[[Floats], Floats]
+    ) -> Particles:
         """Draw bodies that circle in the field of the disk and of spheres of that mass inside."""
 
-        def radii(count):
+        def radii(count: int) -> Floats:
             drawn = -np.log((1 - random.random(count)) * (1 - random.random(count)))
             return drawn[drawn < self._cut]
 
@@ -48,7 +61,9 @@ class Disk:
         )
         return _component(self._mass, pos, vel)
 
-    def _moments(self, radius, spheres):
+    def _moments(
+        self, radius: Floats, spheres: Callable[[Floats], Floats]
+    ) -> tuple[Floats, Floats]:
         """Dispersions (radial, azimuthal, vertical) and mean velocity along the circle."""
         grid = np.geomspace(1e-4, max(self._cut, _SUN), 1024)
         own2 = self._circular2(grid)
@@ -68,28 +83,34 @@ class Disk:
         sigma = np.sqrt([sigma_r2, sigma_r2 * epicyclic / 4, sigma_z2])
         return sigma, np.sqrt(np.maximum(mean2, 0))
 
-    def _circular2(self, radius):
+    def _circular2(self, radius: Floats) -> Floats:
         """Square of the circular velocity in the field of the disk, averaged over its height."""
         thin = _thin_disk(radius, self._mass)
         # Two layers lie z0 apart, on the mean. To first order that takes z0 R M exp(-R) away.
         return thin / (1 + self._height * radius * self._mass * np.exp(-radius) / thin)
 
-    def _surface_density(self, radius):
-        return self._mass * np.exp(-radius) / (2 * math.pi * _exponential(self._cut))
+    def _surface_density(self, radius: FloatOrFloats) -> FloatOrFloats:
+        density: FloatOrFloats = (
+            self._mass * np.exp(-radius) / (2 * math.pi * _exponential(self._cut))
+        )
+        return density
 
 
 class Sphere:
     """Hernquist's sphere, cut off."""
 
-    def __init__(self, mass, scale, cut):
+    def __init__(self, mass: float, scale: float, cut: float) -> None:
         self._mass, self._scale, self._cut = mass, scale, cut
 
-    def inside(self, r):
+    def inside(self, r: Floats) -> Floats:
         """Mass within a radius."""
         x = np.minimum(r / self._scale, self._cut)
-        return self._mass * (x / (1 + x) * (1 + self._cut) / self._cut) ** 2
+        inside: Floats = self._mass * (x / (1 + x) * (1 + self._cut) / self._cut) ** 2
+        return inside
 
-    def draw(self, random, n, radius, inside):
+    def draw(
+        self, random: np.random.Generator, n: int, radius: Floats, inside: Floats
+    ) -> Particles:
         """Draw bodies in the field of spherical masses `inside` of the ascending `radius`."""
         root = np.sqrt(random.random(n)) * self._cut / (1 + self._cut)
         r = self._scale * root / (1 - root)
@@ -97,14 +118,14 @@ class Sphere:
         most = _OF_ESCAPE * np.sqrt(2 * np.interp(r, radius, _depth(radius, inside)))
         width = _width(sigma, most)
 
-        def velocities(rows):
+        def velocities(rows: Int64s) -> tuple[Floats, Bools]:
             vel = width[rows, None] * random.standard_normal((len(rows), 3))
             return vel, (vel**2).sum(axis=1) <= most[rows] ** 2
 
         pos = directions(random, n) * r[:, None]
         return _component(self._mass, pos, fill_each(velocities, n))
 
-    def _dispersion2(self, radius, inside):
+    def _dispersion2(self, radius: Floats, inside: Floats) -> Floats:
         """Of each coordinate, by the spherical and isotropic Jeans equation."""
         x = radius / self._scale
         density = np.where(x <= self._cut, 1 / (x * (1 + x) ** 3), 0)
@@ -112,11 +133,11 @@ class Sphere:
         return np.divide(pressure, density, out=np.zeros_like(x), where=density > 0)
 
 
-def _component(mass, pos, vel):
+def _component(mass: float, pos: Floats, vel: Floats) -> Particles:
     return centred(np.full(len(pos), mass / len(pos)), pos, vel)
 
 
-def _width(sigma, most):
+def _width(sigma: Floats, most: Floats) -> Floats:
     """Width of the Gaussian that has the dispersion `sigma` once it is cut at the speed `most`."""
     width = np.geomspace(0.02, 2, 256)[:, None]  # in units of `most`, as is v
     v = (np.arange(512) + 0.5) / 512
@@ -125,12 +146,13 @@ def _width(sigma, most):
     return most * np.interp(sigma / most, left, width[:, 0])
 
 
-def _exponential(r):
+def _exponential(r: float) -> float:
     """Share of the mass of an exponential disk within a radius."""
-    return 1 - (1 + r) * np.exp(-r)
+    share: float = 1 - (1 + r) * np.exp(-r)
+    return share
 
 
-def _thin_disk(r, mass):
+def _thin_disk(r: Floats, mass: float) -> Floats:
     """Square of the circular velocity of a razor-thin exponential disk."""
     y = r[:, None] / 2
     angle = (np.arange(256) + 0.5) * (math.pi / 256)
@@ -139,16 +161,18 @@ def _thin_disk(r, mass):
     grows, falls = np.exp(y * np.cos(angle)) / 256, np.exp(-y * np.cosh(t)) * weight
     i0, i1 = grows.sum(axis=1), (grows * np.cos(angle)).sum(axis=1)
     k0, k1 = falls.sum(axis=1), (falls * np.cosh(t)).sum(axis=1)
-    return 2 * mass * y[:, 0] ** 2 * (i0 * k0 - i1 * k1)
+    speed2: Floats = 2 * mass * y[:, 0] ** 2 * (i0 * k0 - i1 * k1)
+    return speed2
 
 
-def _depth(radius, inside):
+def _depth(radius: Floats, inside: Floats) -> Floats:
     """Minus the potential of spherical shells; all of the mass is within the last radius."""
     shells = np.diff(inside) * 2 / (radius[1:] + radius[:-1])
-    return inside / radius + np.append(np.cumsum(shells[::-1])[::-1], 0)
+    depth: Floats = inside / radius + np.append(np.cumsum(shells[::-1])[::-1], 0)
+    return depth
 
 
-def _outside(slope, radius):
+def _outside(slope: Floats, radius: Floats) -> Floats:
     """Integral of `slope` from each radius to the last."""
     parts = np.diff(radius) * (slope[1:] + slope[:-1]) / 2
     return np.append(np.cumsum(parts[::-1])[::-1], 0)

@@ -12,6 +12,7 @@ Last bits of these models may differ between processors, as those of sine and lo
 import numpy as np
 
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models.components import Disk, Sphere
 from grape6py.models.orbits import merger
@@ -19,20 +20,20 @@ from grape6py.models.sampling import Component, Labelled, Particles, generator
 
 
 def galaxy(
-    n_disk,
-    n_bulge,
-    n_halo,
-    seed=None,
+    n_disk: int,
+    n_bulge: int,
+    n_halo: int,
+    seed: Seed = None,
     *,
-    disk_height=0.2,
-    toomre_q=1.5,
-    bulge_mass=1 / 3,
-    bulge_scale=0.2,
-    halo_mass=5.8,
-    halo_scale=3.5,
-    black_hole=0.0,
-    cut=10.0,
-):
+    disk_height: float = 0.2,
+    toomre_q: float = 1.5,
+    bulge_mass: float = 1 / 3,
+    bulge_scale: float = 0.2,
+    halo_mass: float = 5.8,
+    halo_scale: float = 3.5,
+    black_hole: float = 0.0,
+    cut: float = 10.0,
+) -> Labelled:
     """Draw a disk galaxy, which rotates counterclockwise about the z axis.
 
     A component that has no bodies has no mass either.
@@ -96,7 +97,7 @@ def galaxy(
     bulge = Sphere(bulge_mass if n_bulge else 0.0, bulge_scale, cut)
     halo = Sphere(halo_mass if n_halo else 0.0, halo_scale, cut)
 
-    def spheres(r):
+    def spheres(r: Floats) -> Floats:
         return bulge.inside(r) + halo.inside(r) + hole
 
     end = cut * max(1.0, bulge_scale, halo_scale)
@@ -114,16 +115,16 @@ def galaxy(
 
 
 def galaxy_merger(
-    n_halo=100_000,
-    n_stars=20_000,
-    seed=None,
+    n_halo: int = 100_000,
+    n_stars: int = 20_000,
+    seed: int | None = None,
     *,
-    mass_ratio=1 / 3,
-    pericentre=3.0,
-    separation=30.0,
-    black_hole=1e-3,
-    tilt=(0.0, 0.0),
-):
+    mass_ratio: float = 1 / 3,
+    pericentre: float = 3.0,
+    separation: float = 30.0,
+    black_hole: float = 1e-3,
+    tilt: tuple[float, float] = (0.0, 0.0),
+) -> Labelled:
     """Two galaxies with black holes on a parabolic orbit, by default the 240 002 bodies of [1]_.
 
     There it was integrated to T = 1000 with steps of 1/64 and a softening length of 0.1. Both

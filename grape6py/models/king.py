@@ -6,11 +6,14 @@ only positive terms stand for exp and erf: they lose no digits at the edge, and 
 bits everywhere (sampling.py).
 """
 
+from __future__ import annotations
+
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from grape6py._arrays.kinds import Bools, Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import (
     check_size,
@@ -20,6 +23,9 @@ from grape6py.models.sampling import (
     interpolated,
     sphere,
 )
+
+if TYPE_CHECKING:
+    from grape6py.models import Particles
 
 _FIRST_RADIUS = 1e-3  # in core radii; within it the density is constant
 _STEP = 1 / 128  # of the integration, as a share of the radius
@@ -42,14 +48,14 @@ class KingProfile(NamedTuple):
         His parameter of velocity: depth[0] is w0 sigma^2.
     """
 
-    radius: np.ndarray
-    inside: np.ndarray
-    depth: np.ndarray
+    radius: Floats
+    inside: Floats
+    depth: Floats
     core_radius: float
     sigma: float
 
 
-def king(n, w0, seed=None, *, rescale=False):
+def king(n: int, w0: float, seed: Seed = None, *, rescale: bool = False) -> Particles:
     """Draw a King model of n equal masses.
 
     Parameters
@@ -89,7 +95,7 @@ def king(n, w0, seed=None, *, rescale=False):
     return sphere(pos, vel, rescale)
 
 
-def king_profile(w0):
+def king_profile(w0: float) -> KingProfile:
     """Integrate Poisson's equation for a King model.
 
     Parameters
@@ -119,11 +125,11 @@ def king_profile(w0):
     )
 
 
-def _integrated(w0):
+def _integrated(w0: float) -> list[tuple[float, float, float]]:
     """Rows of radius, mass inside and depth, from the centre to the edge, by Runge and Kutta."""
     centre = _density(w0)
 
-    def slopes(r, mass, depth):
+    def slopes(r: float, mass: float, depth: float) -> tuple[float, float]:
         return 9 * r * r * _density(depth) / centre, -mass / (r * r)
 
     r = _FIRST_RADIUS
@@ -143,7 +149,7 @@ def _integrated(w0):
     return [*rows, (1 / (1 / last - above / mass), mass, 0.0)]
 
 
-def _density(depth):
+def _density(depth: float) -> float:
     """Proportional to exp(W) erf(sqrt(W)) - sqrt(4 W / pi) (1 + 2 W / 3); 0 outside."""
     if depth <= 0:
         return 0.0
@@ -155,13 +161,13 @@ def _density(depth):
     return total
 
 
-def _speeds(random, depth):
+def _speeds(random: np.random.Generator, depth: Floats) -> Floats:
     """Draw speeds distributed as v^2 (exp(W - v^2 / 2) - 1) below sqrt(2 W), by rejection."""
     # Bounds of x (exp(W (1 - x)) - 1) for 0 <= x <= 1: from exp's convexity, and of its maximum.
     above = _exp_minus_one(depth)
     bound = np.minimum(above / 4, (above + 1) / (math.e * np.maximum(depth, 1)))
 
-    def draw(rows):
+    def draw(rows: Int64s) -> tuple[Floats, Bools]:
         share, height = random.random(len(rows)), random.random(len(rows))
         x = share * share
         return share, height * bound[rows] <= x * _exp_minus_one(depth[rows] * (1 - x))
@@ -169,7 +175,7 @@ def _speeds(random, depth):
     return np.sqrt(2 * depth) * fill_each(draw, len(depth))
 
 
-def _exp_minus_one(x):
+def _exp_minus_one(x: Floats) -> Floats:
     """exp(x) - 1 for 0 <= x <= 12, by its series for x/16 and four doublings."""
     small = x / 16
     total = np.ones_like(small)

@@ -9,7 +9,13 @@ from grape6py.errors import ArgumentError
 from grape6py.models.sampling import Component, Labelled, Particles, centred
 
 
-def two_body(eccentricity=0.0, mass_ratio=1.0, semi_major_axis=1.0, *, apocentre=False):
+def two_body(
+    eccentricity: float = 0.0,
+    mass_ratio: float = 1.0,
+    semi_major_axis: float = 1.0,
+    *,
+    apocentre: bool = False,
+) -> Particles:
     """Two bodies on a Kepler ellipse of total mass 1.
 
     The first body is the heavier one if mass_ratio < 1. The orbit lies in the x-y plane,
@@ -58,8 +64,15 @@ def two_body(eccentricity=0.0, mass_ratio=1.0, semi_major_axis=1.0, *, apocentre
 
 
 def merger(
-    first, second, pericentre, separation, *, eccentricity=1.0, mass_ratio=None, tilt=(0.0, 0.0)
-):
+    first: Particles | Labelled,
+    second: Particles | Labelled,
+    pericentre: float,
+    separation: float,
+    *,
+    eccentricity: float = 1.0,
+    mass_ratio: float | None = None,
+    tilt: tuple[float, float] = (0.0, 0.0),
+) -> Labelled:
     """Two models that approach each other, on the orbit that their total masses would have.
 
     The orbit lies in the x-y plane and is traversed counterclockwise, as disk galaxies of
@@ -130,7 +143,7 @@ def merger(
     return Labelled(centred(mass, pos, vel), component.astype(np.int8))
 
 
-def _labelled(model):
+def _labelled(model: Particles | Labelled) -> Labelled:
     model, component = model if isinstance(model, Labelled) else (model, None)
     mass = validate.floats("mass", model.mass, (None,))
     n = len(mass)
@@ -140,7 +153,7 @@ def _labelled(model):
     )
 
 
-def _turned(model, degrees):
+def _turned(model: Particles, degrees: float) -> Particles:
     """About the x axis, with the centre of mass brought to rest in the origin."""
     angle = math.radians(validate.number("tilt", degrees))
     cosine, sine = math.cos(angle), math.sin(angle)
@@ -148,7 +161,7 @@ def _turned(model, degrees):
     return centred(model.mass, *((vectors[:, None] * turn).sum(axis=2) for vectors in model[1:]))
 
 
-def _scaled(model, factor):
+def _scaled(model: Particles, factor: float) -> Particles:
     """With `factor` times the mass."""
     length = math.sqrt(factor)
     return Particles(model.mass * factor, model.pos * length, model.vel * math.sqrt(length))

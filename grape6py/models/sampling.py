@@ -5,14 +5,18 @@ and operations that IEEE 754 rounds correctly (+ - * / and the square root) are 
 no sine, cosine or power, whose last bits differ between processors.
 """
 
+from __future__ import annotations
+
 import enum
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from grape6py import reference
 from grape6py._arrays import validate
+from grape6py._arrays.kinds import Bools, Floats, Int8s, Int64s, Seed
 from grape6py.errors import ArgumentError
 
 
@@ -25,9 +29,9 @@ class Particles(NamedTuple):
     pos, vel : ndarray of float64, shape (n, 3)
     """
 
-    mass: np.ndarray
-    pos: np.ndarray
-    vel: np.ndarray
+    mass: Floats
+    pos: Floats
+    vel: Floats
 
 
 class Component(enum.IntEnum):
@@ -51,15 +55,15 @@ class Labelled(NamedTuple):
     """
 
     particles: Particles
-    component: np.ndarray
+    component: Int8s
 
 
-def generator(seed):
+def generator(seed: Seed) -> np.random.Generator:
     """Random numbers of a seed; None for others each time."""
     return np.random.Generator(np.random.PCG64(seed))
 
 
-def check_size(n, rescale):
+def check_size(n: int, rescale: bool) -> None:
     """Raise ArgumentError if a sphere cannot have n bodies."""
     if validate.integer("n", n) < 1:
         raise ArgumentError(f"n = {n}: a model needs at least one body")
@@ -67,7 +71,7 @@ def check_size(n, rescale):
         raise ArgumentError("rescale needs at least two bodies, one has no energy")
 
 
-def cube_root(x):
+def cube_root(x: Floats) -> Floats:
     """Cube root of x > 0 by Newton steps, to a unit in the last place or so."""
     fraction, exponent = np.frexp(x)
     third = -(-exponent // 3)
@@ -75,13 +79,14 @@ def cube_root(x):
     y = 0.5 + 0.5 * fraction
     for _ in range(6):
         y -= (y * y * y - fraction) / (3 * y * y)
-    return np.ldexp(y, third)
+    root: Floats = np.ldexp(y, third)
+    return root
 
 
-def directions(random, n):
+def directions(random: np.random.Generator, n: int) -> Floats:
     """Draw n unit vectors (Marsaglia 1972, Ann. Math. Stat. 43, 645)."""
 
-    def draw(count):
+    def draw(count: int) -> Floats:
         u = 2 * random.random((count, 2)) - 1
         s = u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1]
         u, s = u[s < 1], s[s < 1]
@@ -90,7 +95,7 @@ def directions(random, n):
     return fill(draw, n)
 
 
-def fill(draw, n):
+def fill(draw: Callable[[int], Floats], n: int) -> Floats:
     """Call draw(count), which gives up to count values, until there are n."""
     parts, have = [], 0
     while have < n:
@@ -99,29 +104,29 @@ def fill(draw, n):
     return np.concatenate(parts)
 
 
-def fill_each(draw, n):
+def fill_each(draw: Callable[[Int64s], tuple[Floats, Bools]], n: int) -> Floats:
     """Call draw(rows) until each of n rows has its value.
 
     draw gives a value for each row, and whether that value counts.
     """
-    rows, values = np.arange(n), None
+    rows, values = np.arange(n), np.empty(0)
     while len(rows):
         drawn, good = draw(rows)
-        if values is None:
+        if len(values) != n:
             values = np.empty((n, *drawn.shape[1:]))
         values[rows[good]] = drawn[good]
         rows = rows[~good]
     return values
 
 
-def interpolated(x, nodes, values):
+def interpolated(x: Floats, nodes: Floats, values: Floats) -> Floats:
     """`values` at x, linear between ascending nodes; each operation is rounded by itself."""
     k = np.clip(np.searchsorted(nodes, x, side="right") - 1, 0, len(nodes) - 2)
     share = (x - nodes[k]) / (nodes[k + 1] - nodes[k])
     return values[k] + share * (values[k + 1] - values[k])
 
 
-def centred(mass, pos, vel):
+def centred(mass: Floats, pos: Floats, vel: Floats) -> Particles:
     total = math.fsum(mass)
     for vectors in (pos, vel):
         for k in range(3):  # fsum: rounded once, so equal bits everywhere
@@ -129,7 +134,7 @@ def centred(mass, pos, vel):
     return Particles(mass, pos, vel)
 
 
-def sphere(pos, vel, rescale, virial_ratio=0.5):
+def sphere(pos: Floats, vel: Floats, rescale: bool, virial_ratio: float = 0.5) -> Particles:
     """Equal masses there, of total mass 1, with their centre at rest in the origin.
 
     If rescaled, the total energy is -1/4, of which the kinetic one is its share exactly.

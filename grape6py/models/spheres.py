@@ -1,14 +1,23 @@
 """Plummer's sphere and the uniform one, in Henon units (G = M = 1, E = -1/4)."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import check_size, cube_root, directions, fill, generator, sphere
 
+if TYPE_CHECKING:
+    from grape6py.models import Particles
 
-def plummer(n, seed=None, mass_fraction=0.999, *, rescale=False):
+
+def plummer(
+    n: int, seed: Seed = None, mass_fraction: float = 0.999, *, rescale: bool = False
+) -> Particles:
     """Draw a Plummer sphere of n equal masses.
 
     Parameters
@@ -57,7 +66,9 @@ def plummer(n, seed=None, mass_fraction=0.999, *, rescale=False):
     return sphere(pos, vel, rescale)
 
 
-def uniform(n, seed=None, virial_ratio=0.5, *, rescale=False):
+def uniform(
+    n: int, seed: Seed = None, virial_ratio: float = 0.5, *, rescale: bool = False
+) -> Particles:
     """Draw a uniform sphere of n equal masses, at rest or with random velocities.
 
     Positions fill a ball evenly, and so do velocities: no body escapes. Only the sphere as a
@@ -105,10 +116,10 @@ def uniform(n, seed=None, virial_ratio=0.5, *, rescale=False):
     return sphere(pos, vel, rescale, virial_ratio)
 
 
-def _speed_fraction(random, n):
+def _speed_fraction(random: np.random.Generator, n: int) -> Floats:
     """Draw n speeds over escape speed, distributed as q^2 (1 - q^2)^(7/2), by rejection."""
 
-    def draw(count):
+    def draw(count: int) -> Floats:
         q, height = random.random(count), 0.1 * random.random(count)
         rest = 1 - q * q
         return q[height < q * q * rest * rest * rest * np.sqrt(rest)]

@@ -10,6 +10,7 @@ from importlib.metadata import PathDistribution
 
 import pytest
 
+import capi
 import packages
 import release
 import tools
@@ -52,6 +53,12 @@ def test_the_wheel_needs_no_newer_system_than_its_name_says(uploadable, installe
 def test_nothing_that_auditwheel_brings_is_in_the_wheel(uploadable):
     names = zipfile.ZipFile(uploadable).namelist()
     assert [name for name in names if ".libs/" in name] == []
+
+
+def test_type_checkers_find_the_types(installed):
+    assert (installed / "py.typed").exists()
+    tree = capi.ROOT / "grape6py/__init__.pyi"
+    assert (installed / "__init__.pyi").read_text() == tree.read_text()
 
 
 def isas(python):

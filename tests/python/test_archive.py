@@ -229,5 +229,6 @@ def test_who_left_through_the_boundary_keeps_his_number(tmp_path):
     assert np.array_equal(stars.mass, plummer(60, 1).mass[stars.ids])
     again = Leapfrog.load(tmp_path / "a.h5")
     assert np.array_equal(again.ids, stars.ids)
+    assert again.ids.dtype == stars.ids.dtype
     with h5py.File(tmp_path / "a.h5") as file:
         assert np.array_equal(file["000000/ids"], stars.ids)

@@ -303,6 +303,7 @@ else:
     ({"method": "direct"}, "method"), ({"backend": "abacus"}, "backend"),
     ({"backend": "cpu", "theta": 0.5}, "theta is a tree's"), ({"precision": "double"}, "precision"),
     ({"boundary": 0.0}, "boundary"), ({"mass": np.ones(9)}, "pos has shape"),
+    ({"mass": np.array(1.0)}, "mass has shape"), ({"mass": 1.0}, "mass has shape"),
     ({"pos": np.ones((10, 2))}, "pos has shape"), ({"vel": np.ones(10)}, "vel has shape"),
 ], ids=str)  # fmt: skip
 def test_wrong_arguments_are_refused_by_name(wrong, words):

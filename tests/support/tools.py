@@ -20,6 +20,8 @@ PACKAGES = {
     "readelf": "binutils",
 }
 
+OF_TESTS = {"mypy", "pyright"}  # which pip installs
+
 
 def skip(why):
     import pytest  # not at the start: a process that a test starts would wait for it
@@ -31,7 +33,8 @@ def need(tool):
     """Path of a tool; skips the test, naming the package to install, if there is none."""
     path = shutil.which(tool)
     if path is None:
-        skip(f"SKIP: {tool} not found: apt-get install {PACKAGES.get(tool, tool)}")
+        package = f"apt-get install {PACKAGES.get(tool, tool)}"
+        skip(f"SKIP: {tool} not found: {'pip install .[test]' if tool in OF_TESTS else package}")
     return path
 
 

@@ -2,13 +2,21 @@
 and the order of their kernels (tree/build.cu, tree/motion.cu).
 """
 
+from __future__ import annotations
+
 import struct
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from grape6py import errors
+from grape6py._arrays.kinds import CData, DeviceArray
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
+
+if TYPE_CHECKING:
+    from grape6py.cuda.launcher import TreeLauncher
 
 ffi, numbers = declared(
     *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "opening")),
@@ -23,10 +31,11 @@ class Unresolved(Exception):
     """No one box resolves the particles: the host's tree, which divides them, is to be taken."""
 
 
-def _double_of(bits):
+def _double_of(bits: int) -> float:
     """The number whose bits a kernel has put in order."""
     bits = bits & ~(1 << 63) if bits >> 63 else ~bits & (1 << 64) - 1
-    return struct.unpack("d", struct.pack("Q", bits))[0]
+    number: float = struct.unpack("d", struct.pack("Q", bits))[0]
+    return number
 
 
 class TreeCells(Job):
@@ -35,7 +44,9 @@ class TreeCells(Job):
     `scratch` bytes are asked for at once, for what the tree's making and its sums need for a while.
     """
 
-    def __init__(self, gpu, pos, mass, vel, scratch):
+    def __init__(
+        self, gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray, scratch: int
+    ) -> None:
         n = len(mass)
         blocks = n // numbers.CELL_BLOCK + 1
         super().__init__(gpu, ffi, "tree_card_job", n=n, blocks=blocks)
@@ -48,23 +59,23 @@ class TreeCells(Job):
             self._find_frame()
         self._make_cells()
 
-    def _new(self, shape, dtype=np.uint8):
+    def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> DeviceArray:
         return self._xp.empty(shape, dtype)
 
-    def _structures(self, name, count):
+    def _structures(self, name: str, count: int) -> DeviceArray:
         """Memory for so many structures."""
         return self._new((count, ffi.sizeof(f"struct {name}")))
 
-    def _read_status(self):
+    def _read_status(self) -> CData:
         status = self._gpu.read(self.arrays["status"])
         return ffi.from_buffer("struct tree_status *", status)
 
     @property
-    def order(self):
+    def order(self) -> DeviceArray:
         """Numbers of the particles in the order of their keys, by which groups take them."""
         return self.arrays["order"]
 
-    def _sort(self):
+    def _sort(self) -> None:
         """Box, and points in the order of their keys."""
         n, job = self.n, self.fields
         status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
@@ -87,7 +98,7 @@ class TreeCells(Job):
         self.set(order=self._gpu.sort(self._workspace.view("key", np.uint64)))
         self.launch("tree_gather", n, 256)
 
-    def _make_cells(self):
+    def _make_cells(self) -> None:
         n, job = self.n, self.fields
         self.launch("tree_count", n + 1, numbers.CELL_BLOCK)
         self.set(summed=self._xp.cumsum(self._workspace.view("counts", np.int32), dtype=np.int32))
@@ -117,7 +128,7 @@ class TreeCells(Job):
             self._find_rates()
         self.drop("summed above complete")
 
-    def _is_crowded(self, status):
+    def _is_crowded(self, status: CData) -> bool:
         """Whether a cell of the deepest level has very many particles."""
         cells = self.arrays["cell"][status.level_first[numbers.CELL_LEVELS - 1] :]
         if not len(cells):
@@ -125,7 +136,7 @@ class TreeCells(Job):
         first, end = np.frombuffer(self._gpu.read(cells), np.int32).reshape(-1, 4)[:, :2].T
         return bool((end - first).max() > CROWD)
 
-    def _find_frame(self):
+    def _find_frame(self) -> None:
         """Unit and frame of the velocities, and these in the order of the keys."""
         n = self.n
         self.set(
@@ -139,7 +150,7 @@ class TreeCells(Job):
         self.launch("tree_gather_velocities", n, 256)
         self.drop("momenta")
 
-    def _find_rates(self):
+    def _find_rates(self) -> None:
         """How cells move and change."""
         self.set(
             rates=self._structures("tree_rates", self.cells),

@@ -1,13 +1,18 @@
 """The tree of ``Tree`` for arrays on a CUDA device: its kernels are in grape6py/cuda."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py import errors
 from grape6py._arrays import memory_space
 from grape6py._arrays.device_place import DevicePlace, ThroughDevice
+from grape6py._arrays.kinds import CuPy, DeviceArray
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.build import Unresolved
@@ -15,6 +20,10 @@ from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import Setting
 from grape6py.errors import ArgumentError, NotFiniteError
+
+if TYPE_CHECKING:
+    from grape6py._arrays.memory_space import Place
+    from grape6py.cuda.launcher import TreeLauncher
 
 # Of whoever uses trees: the state of a call lies in its tree, that of compilation and the lengths
 # of lists in the GPU.
@@ -24,13 +33,16 @@ turn = threading.RLock()
 class DeviceTree:
     """A tree on the device of an array, which is the argument of that name."""
 
-    def __init__(self, name, array):
+    def __init__(self, name: str, array: DeviceArray) -> None:
+        self._tree: Octree | None = None
+        self._in_parts: HostTree | None = None
+        self._copies: list[DeviceArray] = []
         self._cupy = memory_space.import_cupy(name)
         self._device = memory_space.take(self._cupy, name, array).device.id
         self.is_open = True
 
     @contextlib.contextmanager
-    def using(self, given):
+    def using(self, given: Mapping[str, object]) -> Iterator[DevicePlace]:
         """The place for arguments of these names: their checks, and where results go.
 
         When it is left the results are there, and no kernel reads the tree any more: any stream
@@ -43,9 +55,9 @@ class DeviceTree:
             yield place
             self._cupy.cuda.get_current_stream().synchronize()
 
-    def build(self, place, pos, mass, vel):
+    def build(self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray) -> None:
         """Make the tree. Arrays here and below are contiguous, and checked if `place` is."""
-        self._n, self._moving, self._tree, self._in_parts = len(pos), vel is not None, None, None
+        self._n, self._moving = len(pos), vel is not None
         self._copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
         try:
             if self._n:
@@ -54,11 +66,24 @@ class DeviceTree:
             place.check()  # which has the same words for all arrays
             raise
 
-    def close(self):
+    def close(self) -> None:
         with turn:
-            self.is_open, self._tree, self._copies, self._in_parts = False, None, None, None
+            self.is_open, self._tree, self._copies, self._in_parts = False, None, [], None
 
-    def forces(self, ni, pos, vel, number, last_acc, *, eps2, method, theta, order, bound):
+    def forces(
+        self,
+        ni: int,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        number: DeviceArray,
+        last_acc: DeviceArray,
+        *,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
         self._check_numbers(number)
         if bound > 0 and (i := _first(last_acc < 0)) is not None:
@@ -84,7 +109,9 @@ class DeviceTree:
         )
         return acc, pot, jerk, warning if counts.coincidences else None
 
-    def within(self, ni, pos, number, h2):
+    def within(
+        self, ni: int, pos: DeviceArray, number: DeviceArray, h2: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
         self._check_numbers(number)
         if self._tree is None:
@@ -93,7 +120,9 @@ class DeviceTree:
             return self._on_host("within", ni, pos, number, h2)
         return Search(self._tree, pos, number).within(h2)
 
-    def nearest(self, ni, pos, number, k):
+    def nearest(
+        self, ni: int, pos: DeviceArray, number: DeviceArray, k: int
+    ) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
         self._check_numbers(number)
         if self._tree is None:
@@ -104,7 +133,7 @@ class DeviceTree:
         number, r2 = Search(self._tree, pos, number).nearest(k)
         return number, self._cupy.sqrt(r2)
 
-    def _on_host(self, call, *arguments, **setting):
+    def _on_host(self, call: str, *arguments: object, **setting: object) -> tuple[DeviceArray, ...]:
         """What a tree of the library's says, which divides particles that no one box resolves."""
         if self._in_parts is None:
             self._in_parts = HostTree({})
@@ -112,11 +141,11 @@ class DeviceTree:
         found = getattr(self._in_parts, call)(*map(self._taken, arguments), **setting)
         return tuple(self._cupy.asarray(a) if isinstance(a, np.ndarray) else a for a in found)
 
-    def _taken(self, argument):
+    def _taken(self, argument: DeviceArray) -> DeviceArray:
         is_array = isinstance(argument, self._cupy.ndarray)
         return self._cupy.asnumpy(argument) if is_array else argument
 
-    def _check_numbers(self, number):
+    def _check_numbers(self, number: DeviceArray) -> None:
         """Of the particles that targets are."""
         if number is None or (i := _first((number < -1) | (number >= self._n))) is None:
             return
@@ -124,19 +153,19 @@ class DeviceTree:
         raise errors.from_code("ADDRESS", text)
 
 
-def gpu_of(device):
+def gpu_of(device: int) -> TreeLauncher:
     from grape6py.cuda.device import tree_gpu  # which needs CuPy
 
     return tree_gpu(device)
 
 
-def _first(which):
+def _first(which: DeviceArray) -> int | None:
     """The first row that is true, or None."""
     return int(which.argmax()) if len(which) and which.any() else None
 
 
 @contextlib.contextmanager
-def explained(cupy):
+def explained(cupy: CuPy) -> Iterator[None]:
     """Turns CuPy's exceptions into those of the table of cuda_errors."""
     try:
         yield

@@ -4,11 +4,21 @@ Nothing is computed here. Sorting and running sums are CuPy's, which are CUB's. 
 a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from grape6py._arrays.kinds import CData, DeviceArray
 from grape6py.cuda.job import pieces
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
 from grape6py.cuda.tree.settings import Capacities, Counts, longer
+
+if TYPE_CHECKING:
+    from grape6py.cuda.launcher import TreeLauncher
+    from grape6py.cuda.tree.settings import Setting
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
 LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least
@@ -31,13 +41,22 @@ class Octree(TreeCells):
     and searches could take long.
     """
 
-    def __init__(self, gpu, pos, mass, vel=None):
+    def __init__(
+        self, gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray = None
+    ) -> None:
         n = len(mass)
         lists = max(LIST_BYTES * n, min(LEAST_LISTS, MOST_BYTES * n))
         super().__init__(gpu, pos, mass, vel, scratch=lists + OTHER_BYTES * n)
         self.fields.close_room = AGAIN_ROOM
 
-    def forces(self, setting, targets=None, self_index=None, last_acc=None, vel=None):
+    def forces(
+        self,
+        setting: Setting,
+        targets: DeviceArray = None,
+        self_index: DeviceArray = None,
+        last_acc: DeviceArray = None,
+        vel: DeviceArray = None,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
         """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
         `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
@@ -87,15 +106,15 @@ class Octree(TreeCells):
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
         self.arrays["singles"] = None
-        return *self._results(), Counts(*done[:3], status.coincidences)
+        return *self._results(), Counts(done[0], done[1], done[2], status.coincidences)
 
-    def _results(self):
+    def _results(self) -> list[DeviceArray]:
         """Acc, pot and jerk, which are the caller's from now on."""
         results = [self.arrays[name] for name in ("acc", "pot", "jerk")]
         self.drop("acc pot jerk")
         return results
 
-    def _take_targets(self):
+    def _take_targets(self) -> None:
         """What is known of the targets, in the order of their keys."""
         job, ni = self.fields, self.fields.target_count
         if self.arrays["self"] is not None and not self._few:
@@ -120,7 +139,7 @@ class Octree(TreeCells):
         if job.jerk:
             self._take_velocities()
 
-    def _take_velocities(self):
+    def _take_velocities(self) -> None:
         """The targets' velocities, in a unit that holds all."""
         job, ni = self.fields, self.fields.target_count
         if job.targets and job.target_v:
@@ -130,7 +149,7 @@ class Octree(TreeCells):
             self.set(target_velocity=self._new((ni, 4), np.float32))
             self.launch("tree_gather_target_velocities", ni, 256)
 
-    def _enough_room(self, status):
+    def _enough_room(self, status: CData) -> bool:
         """Whether the lists were long enough; if not, they will be."""
         job = self.fields
         enough = max(status.again) <= job.again_room and status.close <= job.close_room
@@ -144,18 +163,17 @@ class Octree(TreeCells):
         return enough and not any(short)
 
     @staticmethod
-    def _groups_of(count):
+    def _groups_of(count: int) -> int:
         return pieces(count, numbers.TREE_GROUP)
 
-    def _entries(self, least_bytes):
+    def _entries(self, least_bytes: int) -> int:
         """Of lists that are there at once."""
         return max(LIST_BYTES * self.n, least_bytes) // 4
 
-    def _sum(self):
+    def _sum(self) -> CData:
         job, ni = self.fields, self.fields.target_count
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
         job.hypers, job.supers = pieces(large, numbers.IN_HYPER), pieces(large, numbers.IN_SUPER)
-        sizes = [job.hypers, job.supers, groups]
         wide, small, longest = (
             self._capacities.large,
             self._capacities.groups,
@@ -164,8 +182,8 @@ class Octree(TreeCells):
         batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
         job.slots = min(ni, max(self._entries(SLOT_LISTS) // sum(longest), LEAST_SLOTS))
         capacities = [wide, wide, small, longest]
-        counts = [*sizes, job.slots]
-        lists = [*sizes[:2], batch, job.slots]
+        counts = [job.hypers, job.supers, groups, job.slots]
+        lists = [job.hypers, job.supers, batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
         wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
         for level in range(4):
@@ -196,7 +214,7 @@ class Octree(TreeCells):
             self._slots_of_kind(job.slots)
         return self._read_status()
 
-    def _large_groups(self):
+    def _large_groups(self) -> None:
         """Groups of all sizes; walk and far terms of the large ones."""
         job, order = self.fields, self.fields.order_of_expansion
         self.launch("tree_groups", 256 * job.hypers, 256)
@@ -206,7 +224,7 @@ class Octree(TreeCells):
             if job.jerk:
                 self.launch(f"tree_rate_{name}_{order}", 128 * count)
 
-    def _small_groups(self, count):
+    def _small_groups(self, count: int) -> None:
         """Walk, far and near terms of the groups that the job names."""
         job, order = self.fields, self.fields.order_of_expansion
         parts, size = job.kind >= numbers.EIGHTS, SIZES[job.kind]
@@ -225,12 +243,12 @@ class Octree(TreeCells):
                 self.launch(f"tree_rate_groups_{order}", 32 * count)
             self.launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
-    def _slots_of_kind(self, count):
+    def _slots_of_kind(self, count: int) -> None:
         """Groups of the job's kind: at most so many."""
         self.launch("tree_groups_of_kind", 32 * count)
         self._small_groups(count)
 
-    def _rest(self, status):
+    def _rest(self, status: CData) -> CData:
         """What there was no slot for, or no room."""
         job = self.fields
         done = [min(count, self._tried) for count in status.again]
@@ -246,7 +264,7 @@ class Octree(TreeCells):
             status = self._read_status()
         return status
 
-    def _long_singles(self, count, room):
+    def _long_singles(self, count: int, room: Sequence[int]) -> None:
         """Single targets whose lists need so much room."""
         job = self.fields
         job.kind = numbers.LONG_SINGLES
@@ -258,12 +276,14 @@ class Octree(TreeCells):
             job.first_slot = first
             self._slots_of_kind(min(slots, count - first))
 
-    def _point_level(self, level, addresses, room):
+    def _point_level(self, level: int, addresses: Mapping[str, int], room: Sequence[int]) -> None:
         to = self.fields.level[level]
         to.room = room
         self.point(to, **addresses)
 
-    def _level_bytes(self, level, groups, lists, room):
+    def _level_bytes(
+        self, level: int, groups: int, lists: int, room: Sequence[int]
+    ) -> dict[str, int]:
         """Of groups of one size, `lists` of which have lists at a time."""
         expansions = lists if level < 2 else 0
         return {

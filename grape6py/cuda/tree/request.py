@@ -1,30 +1,38 @@
 """The octree of a session's j particles on a GPU, whose arrays are the host's."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from grape6py._arrays.kinds import AnyArray, ArrayOf, CData, DeviceArray
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
+
+if TYPE_CHECKING:
+    from grape6py.cuda.launcher import TreeLauncher
 
 
 class SessionTree:
     """Forces of particles and on targets that lie in the host's memory."""
 
-    def __init__(self, gpu):
+    def __init__(self, gpu: TreeLauncher) -> None:
         self._gpu = gpu
-        self._tree = None
+        self._tree: Octree | None = None
 
-    def forget(self):
+    def forget(self) -> None:
         """Give the memory of the tree back."""
         self._tree = None
 
-    def sum(self, job, array):
+    def sum(self, job: CData, array: ArrayOf) -> None:
         """Do what a struct tree_request (csrc/core/device.h) asks for, or mark it as unresolved.
 
         array(pointer, n, ...) is a view of so many numbers that a field points to, None of NULL.
         """
         if job.changed or self._tree is None:
-            self._plant(job, array)
+            self._tree = self._built(job, array)
         at = array(job.at, job.targets, 3)
         velocity = array(job.velocity, job.targets, 3)
         self_index, eps2 = array(job.self, job.targets), array(job.eps2, job.targets)
@@ -49,7 +57,8 @@ class SessionTree:
                     to[alike] = self._gpu.take(values)
             job.zero_distances += counts.coincidences
 
-    def _plant(self, job, array):
+    def _built(self, job: CData, array: ArrayOf) -> Octree:
+        """A tree of the job's particles; the memory of the old one is given back first."""
         self.forget()
         sources = (
             array(job.x, job.sources, 3),
@@ -57,7 +66,7 @@ class SessionTree:
             array(job.v, job.sources, 3),
         )
         pos, mass, vel = (None if a is None else self._put(a) for a in sources)
-        self._tree = Octree(self._gpu, pos, mass, vel)
+        return Octree(self._gpu, pos, mass, vel)
 
-    def _put(self, host):
+    def _put(self, host: AnyArray) -> DeviceArray:
         return self._gpu.put(np.ascontiguousarray(host))

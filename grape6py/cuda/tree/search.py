@@ -2,10 +2,18 @@
 (tree/search.cu). Nothing is computed here.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from grape6py._arrays.kinds import DeviceArray
 from grape6py.cuda.job import Job
 from grape6py.cuda.tree.build import ffi, numbers
+
+if TYPE_CHECKING:
+    from grape6py.cuda.tree.build import TreeCells
 
 _WARP = 32
 
@@ -17,7 +25,9 @@ class Search(Job):
     which are left out, or -1.
     """
 
-    def __init__(self, tree, targets=None, self_index=None):
+    def __init__(
+        self, tree: TreeCells, targets: DeviceArray = None, self_index: DeviceArray = None
+    ) -> None:
         self._ni = ni = tree.n if targets is None else len(targets)
         known = {name: getattr(tree.fields, name) for name in "x order box cell moments".split()}
         super().__init__(tree._gpu, ffi, "tree_search_job", **known, target_count=ni)
@@ -26,7 +36,7 @@ class Search(Job):
         if targets is not None and ni:
             self.set(target_order=self._gpu.sort(self._keys()))
 
-    def _keys(self):
+    def _keys(self) -> DeviceArray:
         """Keys of the targets, as for forces."""
         job = Job(self._gpu, ffi, "tree_card_job")
         job.fields[0] = self._tree.fields[0]
@@ -36,11 +46,11 @@ class Search(Job):
         job.launch("tree_target_keys", self._ni, 256)
         return keys
 
-    def _search(self, name, threads=1):
+    def _search(self, name: str, threads: int = 1) -> None:
         """Start a kernel with as many threads a target."""
         self.launch(name, self._ni * threads, numbers.SEARCH_THREADS)
 
-    def within(self, h2):
+    def within(self, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the particles with r^2 <= h2[i], ascending, as start and index: row i is
         ``index[start[i]:start[i + 1]]``."""
         start = self._xp.zeros(self._ni + 1, np.int64)
@@ -55,7 +65,7 @@ class Search(Job):
         self._search("tree_sort_rows", _WARP)
         return start, index
 
-    def nearest(self, k):
+    def nearest(self, k: int) -> tuple[DeviceArray, DeviceArray]:
         """Numbers and r^2, shape (ni, k), of the k nearest particles, nearest first, of equally
         near ones the lowest number; -1 and infinite where there are fewer."""
         number = self._xp.empty((self._ni, k), np.int32)

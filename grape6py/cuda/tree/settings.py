@@ -1,6 +1,8 @@
 """How a sum of the octree on a GPU is to be made, and what it has done."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 # Times the usual length: lists of groups. Targets of longer ones are taken by eights, then one by
 # one: that is done sooner, a warp being slow alone, and has fewer pairs where a group is wide; but
@@ -37,12 +39,12 @@ class Capacities:
     meanwhile: no digit of a force depends on them, but on `longest`, which stays as it is.
     """
 
-    large: list  # of hypers and supers
-    groups: list
-    longest: list  # of a group, or a part of one, that is not taken in smaller parts
+    large: list[int]  # of hypers and supers
+    groups: list[int]
+    longest: list[int]  # of a group, or a part of one, that is not taken in smaller parts
 
     @classmethod
-    def of(cls, setting, few=False):
+    def of(cls, setting: Setting, few: bool = False) -> Self:
         """For a setting, from the lists of Plummer spheres. Those of few groups may all be long."""
         theta = max(setting.theta, 0.2)
         leaves = int(64 / max(setting.theta, 0.05) ** 2) + 64
@@ -53,11 +55,11 @@ class Capacities:
         longest = [int(by * capacity) for by, capacity in zip(LONGEST, near, strict=True)]
         return cls([wide, 0, wide // 4 + 64], [*longest] if few else near, longest)
 
-    def enlarge(self, need):
+    def enlarge(self, need: Sequence[int]) -> None:
         """Lists of hypers and supers, where they were too short."""
         self.large = longer(self.large, need)
 
-    def lengthen(self, groups, long_groups, need, most):
+    def lengthen(self, groups: int, long_groups: int, need: Sequence[int], most: int) -> None:
         """Groups' lists for sums to come: so that none is too long, if all lists have at most so
         many entries; else where many of them were too long."""
         lists = list(zip(self.groups, need, self.longest, strict=True))
@@ -71,7 +73,7 @@ class Capacities:
             ]
 
 
-def longer(capacities, need):
+def longer(capacities: Sequence[int], need: Sequence[int]) -> list[int]:
     """Capacities that hold as much, and more where they did not."""
     return [
         capacity if want <= capacity else want * 5 // 4

@@ -1,0 +1,64 @@
+"""The names of the package, which ``__init__.py`` imports when they are first used."""
+
+from grape6py import archive as archive
+from grape6py import diagnostics as diagnostics
+from grape6py import errors as errors
+from grape6py import grape6 as session
+from grape6py import models as models
+from grape6py import paths as paths
+from grape6py import picture as picture
+from grape6py import reference as reference
+from grape6py import snapshot as snapshot
+from grape6py import tree as tree
+from grape6py.errors import Grape6Error as Grape6Error
+from grape6py.errors import Grape6Warning as Grape6Warning
+from grape6py.grape6 import Forces as Forces
+from grape6py.grape6 import Grape6 as Grape6
+from grape6py.integrators import hermite as hermite
+from grape6py.integrators import leapfrog as leapfrog
+from grape6py.integrators.hermite import Hermite as Hermite
+from grape6py.integrators.leapfrog import Leapfrog as Leapfrog
+from grape6py.models import Particles as Particles
+from grape6py.models import galaxy as galaxy
+from grape6py.models import galaxy_merger as galaxy_merger
+from grape6py.models import king as king
+from grape6py.models import merger as merger
+from grape6py.models import plummer as plummer
+from grape6py.models import two_body as two_body
+from grape6py.models import uniform as uniform
+from grape6py.snapshot import read_snapshot as read_snapshot
+from grape6py.snapshot import write_snapshot as write_snapshot
+from grape6py.tree import Tree as Tree
+
+__version__: str
+__all__ = [
+    "Forces",
+    "Grape6",
+    "Grape6Error",
+    "Grape6Warning",
+    "Hermite",
+    "Leapfrog",
+    "Particles",
+    "Tree",
+    "archive",
+    "diagnostics",
+    "errors",
+    "galaxy",
+    "galaxy_merger",
+    "hermite",
+    "king",
+    "leapfrog",
+    "merger",
+    "models",
+    "paths",
+    "picture",
+    "plummer",
+    "read_snapshot",
+    "reference",
+    "session",
+    "snapshot",
+    "tree",
+    "two_body",
+    "uniform",
+    "write_snapshot",
+]

@@ -1,0 +1,86 @@
+"""Type checkers know every name of the package, take a program that uses all of them, and refuse
+one that uses them wrongly."""
+
+import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import capi
+import grape6py
+import tools
+from variants import run
+
+PROGRAM = capi.ROOT / "tests/python/typed_program.py"
+STUB = ast.parse((capi.ROOT / "grape6py/__init__.pyi").read_text())
+
+WRONG = """\
+from grape6py import Grape6, plumer, plummer
+
+plummer("ten")
+with Grape6() as grape:
+    grape.forces(epsilon=0.1)
+    acc: int = grape.forces().acc
+"""
+
+
+def mypy(path, cache):
+    """What mypy says to a user who has no settings, of the user's file alone."""
+    options = ["--strict", "--config-file=", "--follow-imports=silent", f"--cache-dir={cache}"]
+    command = [tools.need("mypy"), *options, "--python-executable", sys.executable, path]
+    env = {**os.environ, "MYPYPATH": str(capi.ROOT)}
+    return subprocess.run(command, env=env, check=False, capture_output=True, text=True)
+
+
+def pyright(path, _):
+    (path.parent / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{capi.ROOT}"]}}')
+    command = [tools.need("pyright"), "--pythonpath", sys.executable, "-p", path.parent]
+    return subprocess.run(command, check=False, capture_output=True, text=True)
+
+
+def names_of_grape6py(tree):
+    """Those that a program imports from the package, or takes from it by a dot."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "grape6py":
+            yield from (name.name for name in node.names)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield from [node.attr] * (node.value.id == "grape6py")
+
+
+def test_the_program_uses_every_name():
+    assert {*names_of_grape6py(ast.parse(PROGRAM.read_text()))} == {*grape6py.__all__}
+
+
+def test_the_program_runs(tmp_path):
+    run([sys.executable, PROGRAM, tmp_path], env={**os.environ, "PYTHONPATH": str(capi.ROOT)})
+
+
+def test_the_stub_names_what_is_imported():
+    (listed,) = (node.value for node in STUB.body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(listed) == grape6py.__all__
+    found = {}
+    for node in STUB.body:
+        if isinstance(node, ast.ImportFrom):
+            for name in node.names:
+                home = importlib.import_module(node.module)
+                if not hasattr(home, name.name):
+                    home = importlib.import_module(f"{node.module}.{name.name}")
+                found[name.asname] = getattr(home, name.name, home)
+    assert found == {name: getattr(grape6py, name) for name in grape6py.__all__}
+
+
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_a_program_with_every_name_is_taken_and_a_wrong_one_refused(check, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.read_text())
+    done = check(program, tmp_path / "cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+    program.write_text(WRONG)
+    done = check(program, tmp_path / "cache")
+    assert done.returncode == 1, done.stdout + done.stderr
+    wrong = re.findall(r"program\.py:(\d+):.* error", done.stdout)
+    assert {*wrong} == {"1", "3", "5", "6"}

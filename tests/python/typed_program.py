@@ -1,0 +1,79 @@
+"""A user's program with every name of ``grape6py.__all__``: test_types.py checks and runs it."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import grape6py
+from grape6py import Forces, Grape6, Hermite, Leapfrog, Particles, Tree, archive, models, plummer
+
+
+def all_models() -> list[Particles]:
+    disk: models.Labelled = grape6py.galaxy(50, 10, 40, seed=1)
+    both = grape6py.merger(plummer(20, seed=1), grape6py.king(20, 6.0, seed=2), 1.0, 10.0)
+    large = grape6py.galaxy_merger(n_halo=40, n_stars=20, seed=1)
+    stars = disk.particles.mass[disk.component == models.Component.DISK]
+    print(f"{len(stars)} stars, King's core {models.king_profile(6.0).core_radius:.2f}")
+    spheres = [grape6py.two_body(0.5), grape6py.uniform(20, seed=1)]
+    return [disk.particles, both.particles, large.particles, *spheres]
+
+
+def errors_of_sum(cluster: Particles) -> NDArray[np.float64]:
+    with Grape6(backend="cpu", precision="double", threads=1) as grape:
+        session: grape6py.session.Grape6 = grape
+        session.set_particles(*cluster, time=0.0)
+        found: Forces = session.forces(eps=0.01, nn=True, h=0.5)
+        if found.jerk is not None and found.neighbours is not None and found.nearest is not None:
+            lists: list[NDArray[np.int32]] = list(found.neighbours)
+            print(found.jerk.shape, len(lists), int(found.nearest[0]), grape.index[0], grape.n)
+        acc, pot = grape.walks([0, 1], [[0.0, 0.0, 0.0]], [0, 1], cluster.pos, cluster.mass, [0])
+        print(acc + found.acc[:1], pot.sum())
+    exact = grape6py.reference.direct_sum(*cluster, eps2=1e-4, h2=0.25)
+    return found.acc - exact.acc.astype(np.float64)
+
+
+def sum_of_tree(cluster: Particles) -> float:
+    with Tree(cluster.pos, cluster.mass, threads=1) as octree:
+        forces: grape6py.tree.TreeForces = octree.forces(eps=0.01, accuracy=1e-3)
+        near: grape6py.tree.Nearest = octree.nearest(3)
+        rows: list[NDArray[np.int32]] = octree.neighbours(0.5)
+        print(len(octree), len(rows[0]), octree.neighbours(0.5, csr=True).start[-1])
+        return float(forces.pot.sum() + near.distance[0, 0] + near.index[0, 0])
+
+
+def integrate(cluster: Particles, folder: Path) -> None:
+    run: grape6py.hermite.Hermite = Hermite(*cluster, eps=0.01, dt_max=1 / 16, backend="cpu")
+    run.evolve(0.25, lambda now: print(now.time), every=0.125)
+    run.save(folder / "run.h5")
+    run.evolve(0.5, progress=False)
+    archive.save(folder / "run.h5", run)
+    grape6py.picture.draw_file(folder / "run.png", folder / "run.h5")
+    about, records = archive.history(folder / "run.h5")
+    print(about["eps"], records[-1]["error"], archive.restore(folder / "run.h5").ids[0])
+    galaxy = Leapfrog(*cluster, eps=0.05, dt=1 / 64, backend="cpu-tree", theta=0.5)
+    galaxy.evolve(1 / 32)
+    energy: grape6py.diagnostics.Energy = galaxy.energy()
+    radii = grape6py.diagnostics.lagrangian_radii(*cluster[:2], fractions=(0.1, 0.5))
+    same: grape6py.leapfrog.Leapfrog = galaxy
+    print(energy.total, radii[0], same.state()["acc"][0])
+
+
+def main(folder: Path) -> None:
+    warnings.simplefilter("error", grape6py.Grape6Warning)
+    cluster = plummer(64, seed=1)
+    grape6py.write_snapshot(folder / "start.dat", cluster, comment="64 bodies")
+    print(grape6py.read_snapshot(folder / "start.dat").pos[0] - cluster.pos[0])
+    shipped = grape6py.snapshot.read_snapshot(grape6py.paths.SNAPSHOT)
+    print(len(shipped.mass), [len(model.mass) for model in all_models()])
+    print(abs(errors_of_sum(cluster)).max(), sum_of_tree(cluster))
+    integrate(cluster, folder)
+    try:
+        Grape6(backend="abacus")
+    except grape6py.errors.ArgumentError as error:
+        print(error, error.code, isinstance(error, grape6py.Grape6Error))
+
+
+main(Path(sys.argv[1]))
