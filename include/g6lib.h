@@ -273,7 +273,7 @@ enum {
     G6X_DRIFT_Z = 23
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
-enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
+enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3, G6X_ISA_NEON = 4 };
 enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
 enum { G6X_AUTO = -2147483647 };
 /* Set or read an option. 0; G6X_E_ARGUMENT for an unknown key or a value out of range. */
