@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import capi
+import fuzzing
 import grape6py
 import tools
 from grape6py import paths, plummer, reference
@@ -292,8 +293,8 @@ def aarch64(variants):
     for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
         tools.need(tool)
 
-    def run_there(name, *arguments, **env):
-        command = [*QEMU, variants["aarch64"].program(name), *arguments]
+    def run_there(name, *arguments, more=(), **env):
+        command = [*QEMU, variants["aarch64"].program(name, *more), *arguments]
         env = capi.clean_environment({"GRAPE6_LOG": "none", **env})
         done = subprocess.run(command, env=env, check=False, capture_output=True)
         assert done.returncode == 0, done.stderr.decode()
@@ -346,6 +347,10 @@ def test_aarch64_keeps_the_errors_and_the_bits_of_every_sum(aarch64, model, trut
 def test_aarch64_lacks_the_instruction_sets_of_x86(aarch64):
     with pytest.raises(AssertionError, match="this machine lacks the instruction set"):
         aarch64("sums", "/dev/null", "cpu avx2", GRAPE6_ISA="avx2")
+
+
+def test_aarch64_keeps_the_contract_in_random_calls(aarch64):
+    assert aarch64("fuzz", "3", "0", "500", more=fuzzing.PARTS) == b""
 
 
 def table(text):
