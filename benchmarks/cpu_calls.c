@@ -1,7 +1,7 @@
 /* cpu_calls.c - times the library through its C API, as an old program calls it.
  *
  *   cpu_calls force  N NI NN THREADS MODE ISA   force calls, j unchanged (MODE grape, double,
- * single; cpu_calls step   N NI NN THREADS MODE ISA   ISA best, base, avx2, avx512); with the
+ * single; cpu_calls step   N NI NN THREADS MODE ISA   ISA best, base, avx2, avx512, neon); with the
  * block's particles rewritten and the time moved before each cpu_calls write  N g6_set_j_particle
  * in order and at random addresses cpu_calls open                              g6_open, the first
  * time and again cpu_calls tiny                              firsthalf + lasthalf with ni = nj = 1
@@ -42,7 +42,7 @@ static void send(const struct bodies *b, int i, double t) { send_to(b, i, i, t);
 static void force(int step, char **a)
 {
     static const char *const modes[] = {"grape", "double", "single", NULL};
-    static const char *const isas[] = {"best", "base", "avx2", "avx512", NULL};
+    static const char *const isas[] = {"best", "base", "avx2", "avx512", "neon", NULL};
     const int n = atoi(a[0]), ni = atoi(a[1]), nn = atoi(a[2]), threads = atoi(a[3]);
     const int mode = word(a[4], modes, "mode"), isa = word(a[5], isas, "instruction set");
     const struct bodies b = plummer(n);
@@ -81,7 +81,8 @@ static void force(int step, char **a)
     const double rate = (double)n * ni / seconds;
     const int slots[] = {nn ? 43 : 40, 74, 34};
     g6x_backend(0, name, sizeof name);
-    const int used = strstr(name, "avx512") ? 3 : strstr(name, "avx2") ? 2 : 1;
+    int used = (int)(sizeof isas / sizeof *isas) - 2;
+    while (!strstr(name, isas[used])) used--;
     const double vectors = used == 3 ? 1.0 : used == 2 ? 2.0 : 4.0;
     double g6x_fma_rate(int, int);
     const double issue = g6x_fma_rate(used, mode) * threads;

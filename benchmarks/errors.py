@@ -17,7 +17,7 @@ from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import Grape6Error
 
 MODES = ("single", "grape", "double")
-ISAS = ("base", "avx2", "avx512")
+ISAS = ("base", "avx2", "avx512", "neon")
 SUMS = ("acc", "jerk", "pot")
 PERCENTILES = np.array([0.1, 1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.9, 100])
 

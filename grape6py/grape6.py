@@ -44,7 +44,7 @@ class Grape6:
         default); everything in double; everything in single.
     threads : int
         Threads of a force call; 0 for as many as the process may use.
-    isa : {"best", "base", "avx2", "avx512"}
+    isa : {"best", "base", "avx2", "avx512", "neon"}
         Instruction set of the CPU backend.
     jerk, snap : bool
         False: no jerk is wanted; the snap is not used in the prediction.

@@ -87,7 +87,7 @@ class Tree:
     threads : int, optional
         0 for as many as the process may use; by default as GRAPE6_THREADS says. Results do not
         depend on it.
-    isa : {"best", "base", "avx2", "avx512"}, optional
+    isa : {"best", "base", "avx2", "avx512", "neon"}, optional
         Instruction set; by default as GRAPE6_ISA says. Neither says anything about a CUDA device.
 
     Raises

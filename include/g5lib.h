@@ -17,7 +17,7 @@
  *   adr        0-based place in the j memory, which grows as needed
  *   arrays     belong to the caller; read or written only during the call; inputs and outputs may
  *              overlap
- *   returns    0 for success, a negative code for a error: G6X_E_* of g6lib.h. A force call that
+ *   returns    0 for success, a negative code for an error: G6X_E_* of g6lib.h. A force call that
  *              fails fills its outputs with quiet NaN; one bad i particle spoils its own row only.
  *              Nominally void calls return that, too
  *   threads    calls may come from any thread; one cluster does one call at a time

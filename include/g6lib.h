@@ -15,7 +15,7 @@
  *              index is left out of acc, jerk, pot, nearest neighbour and lists
  *   arrays     belong to the caller; read or written only during the call and
  *              only in their first ni (nj) entries; inputs and outputs may overlap
- *   returns    0 for success, a negative code for a error (the table G6X_E_*);
+ *   returns    0 for success, a negative code for an error (the table G6X_E_*);
  *              g6x_last_error has the text. A force call that fails fills its
  *              outputs with quiet NaN and nearest neighbours with -1; one bad i particle
  *              spoils its own row only. Nominally void calls return 0 too
@@ -273,7 +273,7 @@ enum {
     G6X_DRIFT_Z = 23
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
-enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3 };
+enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3, G6X_ISA_NEON = 4 };
 enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
 enum { G6X_AUTO = -2147483647 };
 /* Set or read an option. 0; G6X_E_ARGUMENT for an unknown key or a value out of range. */

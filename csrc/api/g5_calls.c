@@ -162,7 +162,7 @@ int api_g5_calls_set_n(int64_t id, int n)
 }
 
 /* Writes a particle, or a half of one, the other being as it was: NaN if it was never sent, so that
- * a force which needs it fails. 0 or a error code. */
+ * a force which needs it fails. 0 or an error code. */
 static int set_one(struct session *s, int halves, int address, const double *x, const double *mass)
 {
     struct jmemory *j = &s->j;

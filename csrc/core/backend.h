@@ -72,7 +72,7 @@ struct backend {
     int most_rows; /* i particles that may be summed ahead: more are no faster. 0: none, as rows
                     * depend on others */
     const char *name;
-    /* 0 and a state, or a error code with its text. Of several devices, number `choice` modulo
+    /* 0 and a state, or an error code with its text. Of several devices, number `choice` modulo
      * how many there are. */
     int (*open)(const struct options *options, int choice, void **state, struct error *f);
     /* Reserves a number of j slots. */

@@ -71,7 +71,7 @@ struct device_arrays {
     /* Number of the device among those of CUDA. */
     int (*number)(void *state);
     /* Writes particles to the device and to the j memory. A NaN, a negative address or too little
-     * memory is a error, and nothing is written; a device that is lost may leave a part. */
+     * memory is an error, and nothing is written; a device that is lost may leave a part. */
     int (*receive)(void *state, struct jmemory *memory, const struct device_particles *from,
                    struct error *f);
     /* x and v of n addresses at the time of the last upload; zeros where no particle is. */

@@ -14,7 +14,7 @@
 static struct process_options *process;
 static struct options *initial;
 
-/* One line for each client of docs/environment.md. */
+/* One line for each client of docs/linking.md. */
 static const struct client {
     const char *name;
     int npipes, neighbour_self, jerk, g5_pot_positive;

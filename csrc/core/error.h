@@ -17,7 +17,7 @@ struct error {
     char warning[ERROR_TEXT];
 };
 
-/* Records a error and returns its code. The first of each kind in the process prints one
+/* Records an error and returns its code. The first of each kind in the process prints one
  * line, unless the log is off; with GRAPE6_ON_ERROR=abort it ends the process. */
 int error_set(struct error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -97,7 +97,7 @@ static inline int jmemory_last_rests(const struct jmemory *j)
     return j->last >= j->rest.first && j->last < j->rest.end;
 }
 
-/* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or a error
+/* Copies one particle into a slot; k18, j6, a2, v may be NULL for zeros. 0, or an error
  * code: address, memory (it is then lost), or NaN (the slot is then bad). */
 int jmemory_set(struct jmemory *j, int address, int index, double time, double mass,
                 const double *k18, const double *j6, const double *a2, const double *v,

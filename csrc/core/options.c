@@ -51,8 +51,8 @@ int options_is_privileged(void)
 const struct option options_table[] = {
     {"GRAPE6_BACKEND", 0, WORDS(initial.backend, "auto cpu cuda tree cpu-tree cuda-tree")},
     {"GRAPE6_PRECISION", G6X_PRECISION, WORDS(initial.precision, "grape double single")},
-    {"GRAPE6_ISA", G6X_ISA, WORDS(initial.isa, "best" SIMD_SETS(SET, SET))},
-    {"GRAPE6_LOG", G6X_LOG, SHARED(process.log, "none errors info")},
+    {"GRAPE6_ISA", G6X_ISA, WORDS(initial.isa, "best" SIMD_ALL(SET))},
+    {"GRAPE6_LOG", G6X_LOG, SHARED(process.log, "none faults info")},
     {"GRAPE6_ON_ERROR", G6X_ON_ERROR, SHARED(process.on_error, "return abort")},
     {"GRAPE6_NPIPES", 0, NUMBER(process.npipes, 1, MOST_PIPES)},
     {"GRAPE6_THREADS", G6X_THREADS, NUMBER(initial.threads, 0, MOST_THREADS)},

@@ -9,7 +9,7 @@
 #include "cuda/turn.h"
 #include "util/memory.h"
 
-/* The first device, whose context is now current; NULL and a error if it cannot be used. */
+/* The first device, whose context is now current; NULL and an error if it cannot be used. */
 static struct cuda *enter(void *state, struct error *err)
 {
     const struct cuda_multi_device *m = state;

@@ -137,12 +137,12 @@ static inline struct cuda_notes *cuda_notes(const struct cuda *c)
 int cuda_device_open(const struct options *o, int choice, int mirror, struct cuda **device,
                      struct error *err);
 void cuda_device_close(struct cuda *c);
-/* Makes the device's context current, if the device may be used at all; 0 or a error code. */
+/* Makes the device's context current, if the device may be used at all; 0 or an error code. */
 int cuda_device_enter(struct cuda *c, struct error *err);
 void cuda_device_leave(struct cuda *c);
 /* 0, or the error that an answer of the bridge is. */
 int cuda_device_answer(struct cuda *c, int64_t answer, struct error *err);
-/* Turns a driver's error into a error; any error means that the device is lost. */
+/* Turns a driver's error into an error; any error means that the device is lost. */
 int cuda_device_check(struct cuda *c, int error, const char *what, struct error *err);
 /* At least so many bytes; what was there is lost, and zero, if they have to grow. */
 int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,

@@ -26,7 +26,7 @@ def _text(chars):
 
 @_ffi.def_extern()
 def grape6_prepare(how):
-    """Positive, or minus a error's row with the text in how.text."""
+    """Positive, or minus an error's row with the text in how.text."""
     try:
         _load_package(_text(how.package))
         from grape6py.cuda import bridge

@@ -1,5 +1,5 @@
 /* force.h - the force call of a session: firsthalf, lasthalf and lists. All
- * take a locked session and return 0 or a error code. */
+ * take a locked session and return 0 or an error code. */
 #pragma once
 
 #include "session/output.h"
@@ -46,13 +46,13 @@ void session_force_freeze(struct session *s, int nj);
 int session_force_upload(struct session *s, int nj);
 /* and starts the sum. */
 int session_force_start(struct session *s, int nj, const struct targets *targets);
-/* After a error of the backend: on to the CPU, if the choice was the library's. The j memory is
+/* After an error of the backend: on to the CPU, if the choice was the library's. The j memory is
  * all there; 0 if the call can be made again. */
 int session_force_fall_back(struct session *s, int code);
 /* Warns of pairs at one place. */
 void session_force_warn(struct session *s, int64_t zero_distances);
 
-/* After a error of the backend when the sums were complete: does them again on the CPU, if it may;
+/* After an error of the backend when the sums were complete: does them again on the CPU, if it may;
  * then 0. */
 int session_force_resume(struct session *s, int code);
 /* Sees to it that the sums are there, and what else is requested (WANT_*). */

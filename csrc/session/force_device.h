@@ -1,5 +1,5 @@
 /* force_device.h - callers' arrays in the memory of the session's device. All take a locked session
- * and return 0 or a error code; on the CPU, which has no such memory, G6X_E_NO_DEVICE. */
+ * and return 0 or an error code; on the CPU, which has no such memory, G6X_E_NO_DEVICE. */
 #pragma once
 
 #include "core/backend_device.h"

@@ -1,5 +1,5 @@
 /* hermite_device.h - Hermite integrations whose particles live on the session's device. All take a
- * locked session and return a error code, or what g6lib.h says. */
+ * locked session and return an error code, or what g6lib.h says. */
 #pragma once
 
 #include "session/session.h"

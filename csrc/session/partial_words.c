@@ -19,10 +19,10 @@ static long long maker_of(const struct session *s)
     static const struct backend *const BACKENDS[] = {&cpu_direct_backend, &cuda_backend,
                                                      &tree_backend_cpu, &tree_backend_cuda};
     const int on_gpu = (s->backend->capabilities & CAN_DEVICE_POINTERS) != 0;
+    const int isa = on_gpu ? 0 : simd_dispatch_number(s->call.isa) - G6X_ISA_BASE;
     long long number = 0;
     while (BACKENDS[number] != s->backend) number++;
-    return (number + 1) << 16 | (long long)(on_gpu ? 0 : simd_dispatch(s->call.isa)) << 8 |
-           s->call.precision;
+    return (number + 1) << 16 | (long long)isa << 8 | s->call.precision;
 }
 
 static void to_words(const struct partial_row *row, long long *w)

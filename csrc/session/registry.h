@@ -4,7 +4,7 @@
 
 #include "session/session.h"
 
-/* Opens, or is content with, an id. 0 or a error code. The backend: BACKEND_*, or what the
+/* Opens, or is content with, an id. 0 or an error code. The backend: BACKEND_*, or what the
  * environment says. */
 enum { SESSION_ENVIRONMENT = -1 };
 int session_registry_open(int64_t id, int backend);
@@ -28,7 +28,7 @@ void session_registry_clear_error(int64_t id);
         session_of_id ? session_registry_leave(session_of_id, call(session_of_id, ##__VA_ARGS__))  \
                       : code_of_id;                                                                \
     })
-/* Records a error that belongs to no session; its code. */
+/* Records an error that belongs to no session; its code. */
 int session_registry_refuse(int code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same of a warning. */

@@ -1,11 +1,9 @@
-/* base.h - the operations of the kernels on what every machine has: SSE2 on x86-64,
- * NEON on aarch64, and the compiler's vector types elsewhere. */
+/* base.h - the operations of the kernels by the compiler's vector types, for every machine; with a
+ * few of SSE2 on x86-64. */
 #include "shared/host_device.h"
 #include <math.h>
-#if defined(__SSE2__)
+#ifdef __SSE2__
 #include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
 #endif
 
 #if REAL_BITS == 32
@@ -47,16 +45,8 @@ HOST_DEVICE vec v_fill(real a)
 #define v_add(a, b) ((a) + (b))
 #define v_sub(a, b) ((a) - (b))
 #define v_mul(a, b) ((a) * (b))
-#if defined(__aarch64__) && REAL_BITS == 32
-#define v_fma(a, b, c) ((vec)vfmaq_f32(c, a, b))
-#define v_fnma(a, b, c) ((vec)vfmsq_f32(c, a, b))
-#elif defined(__aarch64__)
-#define v_fma(a, b, c) ((vec)vfmaq_f64(c, a, b))
-#define v_fnma(a, b, c) ((vec)vfmsq_f64(c, a, b))
-#else
 #define v_fma(a, b, c) ((a) * (b) + (c))
 #define v_fnma(a, b, c) ((c) - (a) * (b))
-#endif
 #define v_lt(a, b) ((vmask)((a) < (b)))
 #define v_eq(a, b) ((vmask)((a) == (b)))
 HOST_DEVICE vec v_select(vmask m, vec a, vec b) { return (vec)(((vmask)a & m) | ((vmask)b & ~m)); }
@@ -164,7 +154,7 @@ QUAD_OP(q_mul, a.lane[k] * b.lane[k])
 HOST_DEVICE quad q_fma(quad a, quad b, quad c)
 {
     for (int k = 0; k < 4; k++) {
-#if defined(__aarch64__)
+#ifdef FP_FAST_FMA /* the bits of shared/predictor.h */
         a.lane[k] = fma(a.lane[k], b.lane[k], c.lane[k]);
 #else
         a.lane[k] = a.lane[k] * b.lane[k] + c.lane[k];

@@ -23,5 +23,14 @@ const char *simd_dispatch_name(int isa)
 #define ROW(name, number, needs) #name,
     static const char *const NAMES[] = {SIMD_COMPILED(ROW)};
     const int k = simd_dispatch(isa);
+#undef ROW
     return k < 0 ? "none" : NAMES[k];
+}
+
+int simd_dispatch_number(int isa)
+{
+#define ROW(name, number, needs) G6X_ISA_##number,
+    static const int NUMBERS[] = {SIMD_COMPILED(ROW)};
+    const int k = simd_dispatch(isa);
+    return k < 0 ? -1 : NUMBERS[k];
 }

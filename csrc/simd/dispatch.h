@@ -1,24 +1,28 @@
 /* dispatch.h - the instruction sets that kernels are compiled for, and those that this machine has.
  *
- * A new one takes a row here, its operations in simd/<name>.h, its number in g6lib.h and g6lib.f90,
- * and its flags in CMakeLists.txt. */
+ * How to add one: ARCHITECTURE.md. */
 #pragma once
 
-/* name, number G6X_ISA_..., what the processor must have; of two that it has, the later is better.
- */
-#define SIMD_SETS(ANY, X86)                                                                        \
+/* The processor's family; name, number G6X_ISA_..., what the processor must have. In the order of
+ * the numbers, from which words of GRAPE6_ISA follow; of two that a processor has, the later is
+ * better. */
+#define SIMD_SETS(ANY, X86, ARM)                                                                   \
     ANY(base, BASE, 1)                                                                             \
     X86(avx2, AVX2, HAS("avx2") && HAS("fma"))                                                     \
     X86(avx512, AVX512,                                                                            \
         HAS("avx2") && HAS("fma") && HAS("avx512f") && HAS("avx512dq") && HAS("avx512vl") &&       \
-            HAS("avx512bw"))
+            HAS("avx512bw"))                                                                       \
+    ARM(neon, NEON, 1)
 
+#define SIMD_ALL(ROW) SIMD_SETS(ROW, ROW, ROW)
 /* The rows that a library for this processor's family has kernels of. */
 #define SIMD_NO_ROW(...)
 #ifdef __x86_64__
-#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, ROW)
+#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, ROW, SIMD_NO_ROW)
+#elif defined(__aarch64__)
+#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, SIMD_NO_ROW, ROW)
 #else
-#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, SIMD_NO_ROW)
+#define SIMD_COMPILED(ROW) SIMD_SETS(ROW, SIMD_NO_ROW, SIMD_NO_ROW)
 #endif
 
 /* In a file that is compiled for each instruction set: the name of what it defines, once for each
@@ -30,5 +34,6 @@
 
 /* Which of SIMD_COMPILED to take for G6X_ISA_*, or -1 if the machine lacks it. */
 int simd_dispatch(int isa);
-/* The name of that one. */
+/* The name of that one, and its number G6X_ISA_*, which no set of another processor has. */
 const char *simd_dispatch_name(int isa);
+int simd_dispatch_number(int isa);

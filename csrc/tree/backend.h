@@ -50,7 +50,7 @@ struct octree {
     int64_t zero_distances;
 };
 
-/* Sets a error of memory for so many of what. */
+/* Sets an error of memory for so many of what. */
 int tree_backend_no_memory(struct error *err, const char *what, int64_t n);
 /* Builds the tree on the CPU. */
 int tree_backend_build_here(struct octree *t, struct error *err);

@@ -66,7 +66,7 @@ struct tree_forces {
 };
 
 void tree_build_free(struct tree *t);
-/* Builds the tree of some particles, all of which are finite. 0 or a error code. */
+/* Builds the tree of some particles, all of which are finite. 0 or an error code. */
 int tree_build(struct tree *t, const struct tree_input *in, int threads, struct error *err);
 /* Forces of the tree on targets, or on its own particles (targets NULL). self[i] is the number of
  * the particle that target i is, or -1; NULL: none is. eps2: of each target. */

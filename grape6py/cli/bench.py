@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SLOTS_PER_16_PAIRS = {"grape": 40, "double": 74, "single": 34}
 SLOTS_FOR_NEAREST = 3
-VECTOR_BITS = {"avx512": 512, "avx2": 256, "base": 128}
+VECTOR_BITS = {"avx512": 512, "avx2": 256, "neon": 128, "base": 128}
 
 
 def add_parser(commands: Commands) -> None:

@@ -3,7 +3,7 @@
 Spheres and two bodies are in Henon units (G = M = 1, E = -1/4); a galaxy's units are the mass
 and the scale length of its disk (G = 1). The same seed gives the same model.
 
-spheres.py has Plummer's and the uniform sphere, lowered.py King's, galaxies.py the galaxy,
+spheres.py has Plummer's and the uniform sphere, king.py King's, galaxies.py the galaxy,
 components.py what it consists of, orbits.py Kepler's two bodies and the merger of two models,
 sampling.py what they share.
 """

@@ -12,7 +12,7 @@ BOARD = """
 s = Session(0); s.put_cloud(cloud(20))
 x = np.zeros((3, 3)); index = np.zeros(3, np.int32)
 """
-FAULTS = {  # by rows of docs/faults.md
+FAULTS = {  # by rows of docs/errors.md
     18: "s.last(20, x, x, index)",
     6: "s.put(3, 1, float('nan'), (1, 0, 0)); s.force(20, x); s.put(3, 1, 1.0, (1, 0, 0))",
     7: "s.force(20, x * np.nan)",

@@ -168,7 +168,7 @@ static void run_sequence(void)
     for (int key = 1; key < NSETTING; key++) { /* nothing is open: first values */
         static const int FIRST[NSETTING] = {0, 0, 1, 0, 1, 1, 0, G6X_AUTO, G6X_AUTO, G6X_AUTO};
         model.settings[key] = key == G6X_PRECISION ? below(3) : FIRST[key];
-        if (key == G6X_ISA && chance(3)) model.settings[key] = 1 + below(3);
+        if (key == G6X_ISA && chance(3)) model.settings[key] = 1 + below(NISA - 1);
         if (key == G6X_ISA && !model.isa[model.settings[key]]) model.settings[key] = 0;
         if (g6x_set_int(0, key, model.settings[key]) != 0) broken("first value %d refused", key);
     }
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
     tracing = argc > 4;
     (void)signal(SIGABRT, at_abort);
     if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(where);
-    for (int isa = 0; isa < 4; isa++) model.isa[isa] = g6x_set_int(0, G6X_ISA, isa) == 0;
+    for (int isa = 0; isa < NISA; isa++) model.isa[isa] = g6x_set_int(0, G6X_ISA, isa) == 0;
     model.npipes = g6_npipes();
     for (sequence = first; sequence < first + count; sequence++) run_sequence();
     return 0;

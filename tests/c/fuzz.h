@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BODY = 64, MAX_NI = 64, MAX_CLUSTER = 40, NSETTING = 10 };
+enum { MAX_BODY = 64, MAX_NI = 64, MAX_CLUSTER = 40, NSETTING = 10, NISA = G6X_ISA_NEON + 1 };
 #define ID_ALL ((int64_t)1 << 40)  /* of the _all forms */
 #define ID_NULL ((int64_t)1 << 41) /* a null pointer was given */
 
@@ -99,8 +99,8 @@ struct model {
     int settings[NSETTING]; /* first values */
     double verify, theta;
     int tree[2];
-    int sort_mode, npipes, isa[4]; /* isa: which of G6X_ISA_* the machine has */
-    codes fault;                   /* of the process */
+    int sort_mode, npipes, isa[NISA]; /* isa: which of G6X_ISA_* the machine has */
+    codes fault;                      /* of the process */
     int warnings_least, warnings_most;
     struct cluster *recent;
     int nclusters;

@@ -222,12 +222,12 @@ void try_texts(void)
 /* Whether an option may have a value; *changed: where it goes. */
 static int is_option(int key, int value)
 {
-    static const int HIGH[NSETTING] = {-1, 2, 1024, 3, 1, 1, 1, 1000, 1000, 1000};
+    static const int HIGH[NSETTING] = {-1, 2, 1024, NISA - 1, 1, 1, 1, 1000, 1000, 1000};
     if (key == G6X_LOG) return value >= 0 && value <= 2;
     if (key == G6X_ON_ERROR || key == G6X_TREE_METHOD) return value >= 0 && value <= 1;
     if (key == G6X_TREE_ORDER) return value >= 2 && value <= 6;
     if (key < 1 || key >= NSETTING) return 0;
-    if (key == G6X_ISA && (value < 0 || value > 3 || !model.isa[value])) return 0;
+    if (key == G6X_ISA && (value < 0 || value >= NISA || !model.isa[value])) return 0;
     if (key >= G6X_SCALE_LENGTH) return value == G6X_AUTO || (value >= -1000 && value <= 1000);
     return value >= 0 && value <= HIGH[key];
 }
@@ -245,7 +245,7 @@ static int any_value(int key)
 {
     static const int ODD[] = {-1, 4, 1025, 2147483647, -2147483647 - 1, 1001};
     if (chance(8)) return ODD[below(6)];
-    if (key == G6X_PRECISION || key == G6X_ISA) return below(key == G6X_ISA ? 4 : 3);
+    if (key == G6X_PRECISION || key == G6X_ISA) return below(key == G6X_ISA ? NISA : 3);
     if (key == G6X_THREADS) return chance(4) ? 2 : 1;
     if (key == G6X_LOG || key == G6X_ON_ERROR) return 0;
     if (key >= G6X_SCALE_LENGTH && key <= G6X_SCALE_VELOCITY)

@@ -131,7 +131,7 @@ static void try_tree_option(void)
     codes allowed = CODE(0);
     int handle;
     const struct planted *t = any_tree(&handle);
-    if (key == G6X_ISA ? value < 0 || value > 3 || !model.isa[value]
+    if (key == G6X_ISA ? value < 0 || value >= NISA || !model.isa[value]
                        : key != G6X_THREADS || value < 0)
         allowed = CODE(G6X_E_ARGUMENT);
     if (!t->handle) allowed = CODE(G6X_E_NOT_OPEN);

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import capi
 import tools
 from grape6py import Grape6, paths, read_snapshot
 from grape6py._lib.library import lib
@@ -195,17 +196,18 @@ def test_selftest_passes_in_every_mode_and_instruction_set(capsys):
     isas = json.loads(output(capsys, "info", "--json"))["isas"]
     judged = {(check["isa"], check["mode"]) for check in result["checks"]}
     assert judged == {(isa, mode) for isa in isas for mode in ("grape", "double", "single")}
-    assert {*isas, *result["skipped"]} == {"base", "avx2", "avx512"}
+    assert {*isas, *result["skipped"]} == set(capi.ISAS)
 
 
 def test_selftest_names_what_the_machine_lacks_in_one_line_and_passes(capfd, monkeypatch):
     rate, sets = lib.g6x_fma_rate, machine.ISAS
     few = SimpleNamespace(g6x_fma_rate=lambda isa, mode: rate(isa, mode) * (isa < sets["avx2"]))
     monkeypatch.setattr(machine, "lib", few)
-    *_, base, avx2, avx512, verdict = output(capfd, "selftest").splitlines()
+    *_, base, avx2, avx512, neon, verdict = output(capfd, "selftest").splitlines()
     assert base.startswith("ok   cpu base   single")
     assert avx2 == "skip cpu avx2   not on this machine"
     assert avx512 == "skip cpu avx512 not on this machine"
+    assert neon == "skip cpu neon   not on this machine"
     assert verdict.endswith("all passed")
 
 
@@ -258,14 +260,14 @@ def test_bench_reports_pairs_a_second_and_the_share_of_the_issue_slots(capsys, p
     wanted = {"n": 512, "ni": 32, "mode": precision, "threads": 1, "nn": bool(nearest)}
     assert {key: result[key] for key in wanted} == wanted
     assert result["backend"] == "cpu"
-    assert result["isa"] in ("base", "avx2", "avx512")
+    assert result["isa"] in capi.COMPILED
     assert result["pairs_per_s"] > 0
     slots = {"grape": 40, "double": 74, "single": 34}[precision] + 3 * bool(nearest)
     share = result["pairs_per_s"] * slots / 16 / result["fma_vectors_per_s"]
     assert result["slot_share"] == pytest.approx(share * 512 / result["vector_bits"])
 
 
-@pytest.mark.parametrize("isa", ["base", "avx2", "avx512"])
+@pytest.mark.parametrize("isa", capi.COMPILED)
 def test_bench_measures_the_instruction_set_asked_for(capsys, isa):
     if isa not in json.loads(output(capsys, "info", "--json"))["isas"]:
         pytest.skip(f"this machine has no {isa}")

@@ -20,10 +20,13 @@ import numpy as np
 import pytest
 
 import capi
+import fuzzing
 import grape6py
 import tools
-from grape6py import paths
+from grape6py import paths, plummer, reference
+from grape6py.cli import selftest
 from packages import pip, wheel
+from particles import relative
 from variants import configure, run
 
 ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
@@ -91,10 +94,9 @@ def test_gcc_and_the_strict_warnings_have_nothing_to_say(built, unpacked):
     assert {name for name, _ in found} == sources - {"python/embed.c"}
     variants = [(Path(name).stem, word) for name, words in found for word in words
                 if word.startswith("-DISA=") or word.startswith("-DREAL_BITS=")]  # fmt: skip
-    isas = capi.ISAS if os.uname().machine == "x86_64" else ["base"]
     for kernel, widths in KERNELS.items():
-        expected = sorted([f"-DISA={i}" for i in isas for _ in widths] +
-                          [f"-DREAL_BITS={w}" for _ in isas for w in widths])  # fmt: skip
+        expected = sorted([f"-DISA={i}" for i in capi.COMPILED for _ in widths] +
+                          [f"-DREAL_BITS={w}" for _ in capi.COMPILED for w in widths])  # fmt: skip
         assert sorted(word for stem, word in variants if stem == kernel) == expected
 
 
@@ -269,16 +271,95 @@ def test_cmake_asks_for_no_python(variants, prefix):
 # ---- another machine ---------------------------------------------------------------
 
 
+QEMU = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
+N = 1100  # a block of addresses and a part of one
+KINDS = ("grape", "double", "single", "fmm", "bh", "walk", "walk double", "grape5")
+# Largest (median, maximum) of the relative errors of acc, jerk and pot besides those of
+# grape6 selftest: trees at theta 0.5, single pairs of walks and GRAPE-5.
+LIMITS = selftest.LIMITS | {
+    "fmm": {"acc": (3e-4, 3e-2), "jerk": (2e-3, 2e-1), "pot": (3e-5, 3e-4)},
+    "bh": {"acc": (1e-4, 5e-3), "jerk": (1e-3, 1e-1), "pot": (1e-5, 3e-4)},
+    "walk": {"acc": (1e-6, 1.6e-5), "pot": (1e-6, 5e-6)},
+    "walk double": {"acc": (3e-15, 2e-14), "pot": (1e-15, 1e-14)},
+    "grape5": {"acc": (1e-7, 5e-6), "pot": (6e-8, 5e-7)},
+}
+# And of the mean error along the force, which acts like a wrong G.
+BIAS = {"grape": 2e-8, "double": 5e-17, "walk double": 5e-17}
+
+
+@pytest.fixture(scope="module")
+def aarch64(variants):
+    """Runs a C program on another machine."""
+    for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
+        tools.need(tool)
+
+    def run_there(name, *arguments, more=(), **env):
+        command = [*QEMU, variants["aarch64"].program(name, *more), *arguments]
+        env = capi.clean_environment({"GRAPE6_LOG": "none", **env})
+        done = subprocess.run(command, env=env, check=False, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
+
+    return run_there
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Particles, away from zero, and a file of them."""
+    particles = plummer(N, seed=1, mass_fraction=0.999)
+    particles = particles._replace(pos=particles.pos + np.array((100, -50, 25)))
+    path = tmp_path_factory.mktemp("model") / "model"
+    np.column_stack(particles[:3]).tofile(path)
+    return particles, path
+
+
+@pytest.fixture(scope="module")
+def truth(model):
+    """The plain sums, and those of GRAPE-5, which has a softening and knows no self."""
+    particles, _ = model
+    plain = reference.direct_sum(*particles, nearest=True, h2=0.01, extended=True)
+    softened = reference.direct_sum(*particles, eps2=1e-4, extended=True)
+    return plain, softened._replace(pot=softened.pot - particles.mass / 0.01)
+
+
+@pytest.mark.parametrize("isa", ["base", "neon"])
+def test_aarch64_keeps_the_errors_and_the_bits_of_every_sum(aarch64, model, truth, isa):
+    """That bits depend neither on threads nor on cuts is judged by the program itself."""
+    printed = aarch64("sums", model[1], f"cpu {isa}", GRAPE6_ISA=isa)
+    found = np.frombuffer(printed).reshape(len(KINDS), N, 9)
+    for kind, rows in zip(KINDS, found, strict=True):
+        sums = dict(zip(("acc", "jerk", "pot"), np.split(rows[:, :7], (3, 6), axis=1), strict=True))
+        for name, (median, largest) in LIMITS[kind].items():
+            true = getattr(truth[kind == "grape5"], name).reshape(N, -1)
+            error = relative(sums[name], true)
+            assert np.median(error) < median, (kind, name, np.median(error))
+            assert error.max() < largest, (kind, name, error.max())
+            # Else all pairs have been left to the exact sum.
+            assert np.median(error) > 1e-9 or "double" in kind, (kind, name)
+        along = (sums["acc"] * truth[0].acc).sum(1) / (truth[0].acc ** 2).sum(1) - 1
+        assert abs(along.mean()) < BIAS.get(kind, np.inf), (kind, along.mean())
+    numbers = [len(row) for row in truth[0].neighbours]
+    for rows in found[:2]:
+        assert (rows[:, 7] == truth[0].nearest).all()
+        assert (rows[:, 8] == numbers).all()
+
+
+def test_aarch64_lacks_the_instruction_sets_of_x86(aarch64):
+    with pytest.raises(AssertionError, match="this machine lacks the instruction set"):
+        aarch64("sums", "/dev/null", "cpu avx2", GRAPE6_ISA="avx2")
+
+
+def test_aarch64_keeps_the_contract_in_random_calls(aarch64):
+    assert aarch64("fuzz", "3", "0", "500", more=fuzzing.PARTS) == b""
+
+
 def table(text):
     return np.array([list(map(float.fromhex, row.split())) for row in text.splitlines()])
 
 
-def test_aarch64_gives_the_forces_of_this_machine(variants):
-    for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
-        tools.need(tool)
-    program = variants["aarch64"].program("forces")
+def test_aarch64_gives_the_forces_of_this_machine(aarch64, variants):
+    there = table(aarch64("forces").decode())
     assert (variants["aarch64"].folder / "libgrape6.so.debug").exists()
-    there = table(run(["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", program]).stdout)
     here = table(capi.run_c("forces").stdout)
     assert there.shape == here.shape == (900, 8)
     limits = ((1e-7, 1e-5), (1e-14, 1e-13), (1e-5, 1e-3))  # median, largest: grape, double, single

@@ -32,7 +32,7 @@ TESTS = """api/test_configuration api/test_contract_g6x api/test_contract_pointe
     api/test_faults_codes api/test_faults_host api/test_g5_clusters api/test_g5_faults
     api/test_g5_forces api/test_g5_names api/test_log cli/test_cli tree/test_tree_faults""".split()
 # Of the CPU, in the instruction set that all machines have: the programs take the others.
-CHOSEN = "not avx2 and not avx512 and not cuda and not tree] and not allocation"
+CHOSEN = "not avx2 and not avx512 and not neon and not cuda and not tree] and not allocation"
 
 
 def run(*command, **env):

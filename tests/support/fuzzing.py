@@ -20,15 +20,15 @@ import capi
 from variants import Variants
 
 SEED = 20261121
-SOURCES = [
-    f"fuzz_{part}"
+PARTS = [
+    capi.TESTS / "c" / f"fuzz_{part}.c"
     for part in "model scale board particles rows forces lists block tree walks".split()
 ]
 CHUNK = 5000  # sequences that a process runs
 
 
 def program(variants):
-    return variants["address"].program("fuzz", *(capi.TESTS / "c" / f"{s}.c" for s in SOURCES))
+    return variants["address"].program("fuzz", *PARTS)
 
 
 def chunks(sequences):
