@@ -7,21 +7,22 @@
 #include "simd/dispatch.h"
 
 /* Words of a row: what it is, its tops, its limbs, and who summed; docs/reproducibility.md. */
-enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_MAKER = 27 };
+enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_SUMMED_BY = 27 };
 enum { PARTIAL_VERSION = 2 };
 static const long long LARGEST_LIMB = 1ll << 62;
 
 static long long kind_of(int limbs, int jerk) { return PARTIAL_VERSION * 256 + limbs * 16 + jerk; }
 
 /* What the bits of a sum depend on besides the particles: backend, instruction set and mode. */
-static long long maker_of(const struct session *s)
+static long long summed_by(const struct session *s)
 {
     static const struct backend *const BACKENDS[] = {&cpu_direct_backend, &cuda_backend,
                                                      &tree_backend_cpu, &tree_backend_cuda};
     const int on_gpu = (s->backend->capabilities & CAN_DEVICE_POINTERS) != 0;
     const int isa = on_gpu ? 0 : simd_dispatch_number(s->call.isa) - G6X_ISA_BASE;
     long long number = 0;
-    while (BACKENDS[number] != s->backend) number++;
+    const long long last = sizeof BACKENDS / sizeof *BACKENDS - 1;
+    while (number < last && BACKENDS[number] != s->backend) number++;
     return (number + 1) << 16 | (long long)isa << 8 | s->call.precision;
 }
 
@@ -46,7 +47,7 @@ static int is_row(const long long *w)
     if (w[WORD_INVALID] < 0 || w[WORD_INVALID] >= 1 << NWINDOW) return 0;
     for (int k = 0; k < NWINDOW; k++)
         if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
-    for (int k = WORD_LIMB; k < WORD_MAKER;
+    for (int k = WORD_LIMB; k < WORD_SUMMED_BY;
          k++) /* more than sums of 2^22 blocks: two may overflow */
         if (w[k] <= -LARGEST_LIMB || w[k] >= LARGEST_LIMB) return 0;
     return 1;
@@ -78,12 +79,12 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     if (code && !c->code && !session_force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->error);
     if (code) return code;
-    const long long scale = word_of(&s->call.scale), maker = maker_of(s);
+    const long long scale = word_of(&s->call.scale), by = summed_by(s);
     for (int i = 0; i < ni; i++) {
         long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
         memset(w, 0, G6X_PARTIAL_WORDS * sizeof *w);
         w[WORD_KIND] = kind_of(limbs_of(c->precision), c->jerk);
-        w[WORD_MAKER] = maker;
+        w[WORD_SUMMED_BY] = by;
         w[WORD_SCALE] = scale;
         to_words(&rows[c->first + i], w);
         if (c->invalid[i]) w[WORD_INVALID] = (1 << NWINDOW) - 1;
@@ -98,7 +99,7 @@ int session_partial_words_add(int ni, long long *sum, const long long *words, st
         const long long *b = words + (size_t)i * G6X_PARTIAL_WORDS;
         struct partial_row row, other;
         if (!is_row(a) || !is_row(b) || a[WORD_KIND] != b[WORD_KIND] ||
-            a[WORD_SCALE] != b[WORD_SCALE] || a[WORD_MAKER] != b[WORD_MAKER])
+            a[WORD_SCALE] != b[WORD_SCALE] || a[WORD_SUMMED_BY] != b[WORD_SUMMED_BY])
             return error_set(
                 err, G6X_E_ARGUMENT,
                 "g6x_add_partial: row %d: not a partial sum, or made with another "
