@@ -392,8 +392,8 @@ class Writer:
 def _check_same(run: run_index.Run, cluster: Cluster) -> None:
     if run.id != cluster.run_id:
         raise SnapshotError(f"{run.path} holds another run: take another name")
-    wanted = {"precision": cluster.precision} | cluster.settings
-    other = [name for name, value in wanted.items() if run.about.get(name) != value]
+    requested = {"precision": cluster.precision} | cluster.settings
+    other = [name for name, value in requested.items() if run.about.get(name) != value]
     if other:
         raise SnapshotError(f"{run.path} has other settings: {', '.join(other)}")
     last = run.outputs[-1].numbers["time"] if run.outputs else -math.inf

@@ -16,7 +16,7 @@ class Grape6Error(Exception):
     Attributes
     ----------
     code : int or None
-        The library's G6X_E_* code, None if the fault was found before it was called.
+        The library's G6X_E_* code, None if the error was found before it was called.
     printed : bool
         Whether the library has printed the message on stderr, as it does with the first of a code.
     """

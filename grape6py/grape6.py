@@ -22,7 +22,7 @@ from grape6py.reference import usable_cpus
 
 __all__ = ["Forces", "Grape6"]
 
-# Sizes worth a word before the wait.
+# Above these a message is printed before the wait.
 LARGE = 10_000_000
 _PAIRS_PER_CPU_SECOND = 2e9
 _BYTES_PER_PARTICLE = 300
@@ -47,7 +47,7 @@ class Grape6:
     isa : {"best", "base", "avx2", "avx512", "neon"}
         Instruction set of the CPU backend.
     jerk, snap : bool
-        False: no jerk is wanted; the snap is not used in the prediction.
+        False: no jerk is requested; the snap is not used in the prediction.
     neighbour_self : bool
         True: a particle is in its own neighbour list.
     verify : float
@@ -143,7 +143,7 @@ class Grape6:
     @property
     def n(self) -> int:
         """Number of particles."""
-        return int(np.count_nonzero(self._table.held))
+        return int(np.count_nonzero(self._table.written))
 
     @property
     def index(self) -> Int32s:

@@ -114,7 +114,7 @@ def write_snapshot(
 
 def _read(file: Iterable[str | bytes], name: str) -> Particles:
     rows: list[list[float]] = []
-    faults: list[str] = []
+    mistakes: list[str] = []
     for number, line in enumerate(file, 1):
         if isinstance(line, bytes):
             line = line.decode("utf-8", errors="replace")
@@ -123,11 +123,11 @@ def _read(file: Iterable[str | bytes], name: str) -> Particles:
             continue
         try:
             rows.append(_body(words))
-        except ValueError as fault:
-            faults.append(f"{name}:{number}: {fault}")
-    if faults:
-        more = len(faults) - _MOST_NAMED
-        shown = faults[:_MOST_NAMED] + ([f"... and {more} more such lines"] if more > 0 else [])
+        except ValueError as error:
+            mistakes.append(f"{name}:{number}: {error}")
+    if mistakes:
+        more = len(mistakes) - _MOST_NAMED
+        shown = mistakes[:_MOST_NAMED] + ([f"... and {more} more such lines"] if more > 0 else [])
         raise SnapshotError("\n".join(shown))
     table = np.array(rows, dtype=np.float64).reshape(-1, len(_COLUMNS))
     return Particles(table[:, 0].copy(), table[:, 1:4].copy(), table[:, 4:7].copy())

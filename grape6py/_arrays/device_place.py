@@ -143,10 +143,10 @@ class DevicePlace:
         pos, vel = self._cupy.empty((nj, 3)), self._cupy.empty((nj, 3))
         self._call(lib.g6x_get_predicted_j_particles_device, nj, pos, vel)
         arrays = pos, vel, self._put(table.labels)
-        if table.held.all():
+        if table.written.all():
             return arrays
-        held = self._put(table.held)
-        return tuple(array[held] for array in arrays)
+        written = self._put(table.written)
+        return tuple(array[written] for array in arrays)
 
     def forces(
         self,

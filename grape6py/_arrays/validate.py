@@ -90,11 +90,11 @@ def any_floats(name: str, values: object, shape: Shape, xp: ArrayModule = np) ->
     given = array = reals(name, values, xp)
     if given.ndim == 0 and len(shape) == 1 and shape[0] is not None:
         array = xp.full(shape, given)
-    wanted = tuple("n" if length is None else length for length in shape)
+    requested = tuple("n" if length is None else length for length in shape)
     if array.ndim != len(shape) or any(
-        want not in ("n", have) for want, have in zip(wanted, array.shape, strict=True)
+        want not in ("n", have) for want, have in zip(requested, array.shape, strict=True)
     ):
-        wish = f"({', '.join(map(str, wanted))}{',' * (len(wanted) == 1)})"
+        wish = f"({', '.join(map(str, requested))}{',' * (len(requested) == 1)})"
         raise ArgumentError(f"{name} has shape {given.shape}, not {wish}")
     return array
 

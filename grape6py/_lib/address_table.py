@@ -14,7 +14,7 @@ class AddressTable:
 
     def __init__(self) -> None:
         self.labels = np.empty(0, np.int32)  # index of the particle at each address
-        self.held = np.empty(0, bool)  # False for an address that was never written
+        self.written = np.empty(0, bool)  # False for an address that was never written
         self._unused: int | None = None
 
     def __len__(self) -> int:
@@ -25,13 +25,13 @@ class AddressTable:
         """Labels kept at these addresses; the address itself where nothing is."""
         labels = address.copy()
         known = address < len(self)
-        known[known] = self.held[address[known]]
+        known[known] = self.written[address[known]]
         labels[known] = self.labels[address[known]]
         return labels
 
     def replace(self, labels: Int32s) -> None:
         """Hold these labels at addresses 0, 1, 2, ... and nothing else."""
-        self.labels, self.held = labels.copy(), np.ones(len(labels), bool)
+        self.labels, self.written = labels.copy(), np.ones(len(labels), bool)
         self._unused = None
 
     def update(self, address: Int32s, labels: Int32s) -> None:
@@ -39,16 +39,16 @@ class AddressTable:
         grow = int(address.max(initial=-1)) + 1 - len(self)
         if grow > 0:
             self.labels = np.concatenate([self.labels, np.zeros(grow, np.int32)])
-            self.held = np.concatenate([self.held, np.zeros(grow, bool)])
+            self.written = np.concatenate([self.written, np.zeros(grow, bool)])
         self.labels[address] = labels
-        self.held[address] = True
+        self.written[address] = True
         self._unused = None
 
     def present(self, *arrays: AnyArray) -> tuple[AnyArray, ...]:
         """Rows of these arrays, one row an address, where a particle is."""
-        if self.held.all():
+        if self.written.all():
             return arrays
-        return tuple(array[self.held] for array in arrays)
+        return tuple(array[self.written] for array in arrays)
 
     @property
     def unused_label(self) -> int:

@@ -1,6 +1,6 @@
 """The command ``grape6``: one module a subcommand, each with ``add_parser`` and ``run``.
 
-A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or a fault
+A subcommand's ``run`` returns the exit status: 0 for success, 1 for a miss or an error
 (named on stderr); 2 is argparse's, for a wrong command line.
 """
 

@@ -130,7 +130,7 @@ class Truth:
         self._lists: dict[float, list[Untyped]] = {}
 
     def wrong_lists(self, lists: Untyped, grey: float) -> int:
-        """Number of lists that miss a clear neighbour or hold a clear stranger."""
+        """Number of lists that miss a clear neighbour or have a particle that is clearly none."""
         if grey not in self._lists:
             self._lists[grey] = [
                 reference.direct_sum(

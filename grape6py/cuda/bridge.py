@@ -105,8 +105,8 @@ class Bridge:
 
     def kernels(self, device: CData, mode: int, count: int, names: CData, functions: CData) -> int:
         """Find compiled kernels by their names."""
-        wanted = [self._ffi.string(names[k]).decode("ascii") for k in range(count)]
-        found = self._of(device).kernels(compiler.PRECISIONS[mode], wanted)
+        requested = [self._ffi.string(names[k]).decode("ascii") for k in range(count)]
+        found = self._of(device).kernels(compiler.PRECISIONS[mode], requested)
         for k, function in enumerate(found):
             functions[k] = self._ffi.cast("void *", function)
         return 1

@@ -1,6 +1,6 @@
 """An open CUDA device, as the core drives it: streams and memory of one session.
 
-What sessions share is in ``gpu``. Trees, whose arrays are CuPy's, are imported when first wanted.
+What sessions share is in ``gpu``. Trees, whose arrays are CuPy's, are imported at first use.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class TreeLauncher:
         self.capacities: dict[tuple[float, int, bool, int], Capacities] = {}
 
     def _module(self, order: str | None) -> CuPy:
-        """Kernels of an order of expansions, or (None) all others: compiled when first wanted."""
+        """Kernels of an order of expansions, or (None) all others: compiled at first use."""
         if order not in self._modules:
             only = (f"-DTREE_ORDER={order}",) if order else ()
             options = (*compiler.options("single"), *only)

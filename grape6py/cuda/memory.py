@@ -79,10 +79,10 @@ class Memory:
 
     def _too_little(self, pinned: bool, size: int) -> str:
         if pinned:
-            return f"the host has too little memory to pin: {size / 1e9:.2f} GB were wanted"
+            return f"the host has too little memory to pin: {size / 1e9:.2f} GB were requested"
         free, total = runtime.memGetInfo()
         return (
-            f"the device is out of memory: {size / 1e9:.2f} GB were wanted, "
+            f"the device is out of memory: {size / 1e9:.2f} GB were requested, "
             f"{free / 1e9:.2f} of {total / 1e9:.2f} GB are free on {self._name}"
         )
 

@@ -79,10 +79,10 @@ def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
     return cupy, memory_space.take(cupy, name, array).device.id
 
 
-def _on_device(wanted: int, session: Grape6, options: Attributes) -> Grape6:
+def _on_device(requested: int, session: Grape6, options: Attributes) -> Grape6:
     """A session on this CUDA device, if there can be one: sessions take turns of the devices."""
     others: list[Grape6] = []
-    while session._board.option("DEVICE") not in (wanted, -1) and len(others) < _TURNS:
+    while session._board.option("DEVICE") not in (requested, -1) and len(others) < _TURNS:
         others.append(session)
         session = Grape6(**options)
     for other in others:

@@ -181,7 +181,7 @@ class Hermite(Integration):
             warnings.warn(
                 f"at time {self._blocks.clamped_time} a body needs a step below "
                 f"{self._blocks.rule[1]:.3g}, the smallest there is: a collision, or softening "
-                "is wanted",
+                "is needed",
                 Grape6Warning,
                 stacklevel=4,
             )

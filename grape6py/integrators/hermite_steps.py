@@ -73,7 +73,7 @@ class Blocks:
         self._rounding = np.divide(rounding, others, out=np.zeros(len(mass)), where=others > 0)
 
     def advance(self, target: float, stop: CData, *, one: bool) -> int | None:
-        """Move blocks that end by `target`, for a while; or one of them, if only `one` is wanted.
+        """Move blocks that end by `target`, for a while; only `one` of them if so requested.
 
         `stop` is a pointer to an int: the block under way is the last if that is not zero. Returns
         how many blocks were moved, None if the next ends later. Ctrl-C between two calls, and
@@ -180,9 +180,9 @@ class HostBlocks(Blocks):
         self.acc[:], self.jerk[:] = block.acc, block.jerk
         a, j = (np.sqrt((d * d).sum(axis=1)) for d in (self.acc, self.jerk))
         with np.errstate(divide="ignore", invalid="ignore"):
-            wanted = eta_start * np.fmin(a / j, np.sqrt(np.abs(block.pot)) / a)
+            requested = eta_start * np.fmin(a / j, np.sqrt(np.abs(block.pot)) / a)
         _, smallest, largest = self.rule
-        level = np.frexp(np.where(wanted < largest, wanted, largest) / largest)[1] - 1
+        level = np.frexp(np.where(requested < largest, requested, largest) / largest)[1] - 1
         self.dt[:] = np.maximum(np.ldexp(largest, np.minimum(level, 0)), smallest)
         self._sent = False
 

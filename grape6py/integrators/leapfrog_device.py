@@ -16,7 +16,7 @@ from grape6py.cuda.tree import device_tree
 if TYPE_CHECKING:
     from grape6py.integrators.leapfrog_steps import Bodies, Rule
 
-KERNELS = ("leap_drift", "leap_kick", "leap_begin", "leap_arrive")
+KERNELS = ("leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_step")
 
 
 class DeviceArrays:
@@ -50,12 +50,12 @@ class DeviceArrays:
 
     def drift(self, bodies: Bodies, to: float) -> DeviceArray:
         at = self.xp.empty(bodies.pos.shape)
-        self._move("leap_drift", bodies, to, at=at)
+        self._move("leapfrog_drift", bodies, to, at=at)
         return at
 
     def kick(self, bodies: Bodies, to: float, acc: DeviceArray) -> DeviceArray:
         new_v = self.xp.empty(bodies.vel.shape)
-        self._move("leap_kick", bodies, to, acc=acc, new_v=new_v)
+        self._move("leapfrog_kick", bodies, to, acc=acc, new_v=new_v)
         return new_v
 
     def _move(self, name: str, bodies: Bodies, to: float, **arrays: DeviceArray) -> None:
@@ -65,10 +65,10 @@ class DeviceArrays:
 
     def first_steps(self, acc: DeviceArray, rule: Rule) -> DeviceArray:
         dt = self.xp.empty(len(acc))
-        self._start("leap_begin", len(acc), n=len(acc), acc=acc, dt=dt, **rule._asdict())
+        self._start("leapfrog_begin", len(acc), n=len(acc), acc=acc, dt=dt, **rule._asdict())
         return dt
 
-    def arrive(
+    def end_step(
         self,
         bodies: Bodies,
         time: float,
@@ -82,7 +82,7 @@ class DeviceArrays:
         arrays = {names[name]: array for name, array in new.items()}
         arrays |= {"v": bodies.vel, "a": bodies.acc, "at": at, "acc": acc, "rows": rows}
         count = len(rows)
-        self._start("leap_arrive", count, count=count, time=time, **arrays, **rule._asdict())
+        self._start("leapfrog_end_step", count, count=count, time=time, **arrays, **rule._asdict())
         return bodies._replace(time=time, **new)
 
     def numbers(self, which: DeviceArray) -> DeviceArray:
@@ -92,7 +92,7 @@ class DeviceArrays:
         """Start a kernel; numbers and arrays of its job are given by name."""
         arrays = {n: v for n, v in given.items() if v is None or isinstance(v, self.xp.ndarray)}
         numbers = {n: v for n, v in given.items() if n not in arrays}
-        job = Job(self.gpu, declared("leapfrog.cu")[0], "leap_job", **numbers)
+        job = Job(self.gpu, declared("leapfrog.cu")[0], "leapfrog_job", **numbers)
         job.set(**arrays)
         if threads:
             job.launch(name, threads, 256)

@@ -104,23 +104,23 @@ class HostArrays:
 
     def first_steps(self, acc: Floats, rule: Rule) -> Floats:
         """The first steps of bodies with these accelerations."""
-        return _halved(np.full(len(acc), rule.largest), _wanted(acc, rule), rule)
+        return _halved(np.full(len(acc), rule.largest), _criterion_step(acc, rule), rule)
 
-    def arrive(
+    def end_step(
         self, bodies: Bodies, time: float, rows: Int32s, at: Floats, acc: Floats, rule: Rule
     ) -> Bodies:
         """Bodies when those of some rows have ended their steps.
 
-        A step is halved as often as wanted, and doubled once where the time is a multiple of the
-        doubled step.
+        A step is halved as often as the criterion asks, and doubled once where the time is a
+        multiple of the doubled step.
         """
         t, dt, pos, vel, a = (getattr(bodies, name).copy() for name in STATE)
-        step, wanted = bodies.dt[rows], _wanted(acc, rule)
+        step, criterion = bodies.dt[rows], _criterion_step(acc, rule)
         t[rows], pos[rows], a[rows] = time, at[rows], acc
         vel[rows] += step[:, None] / 2 * (bodies.acc[rows] + acc)
         twice = 2 * step
-        longer = (twice <= wanted) & (twice <= rule.largest) & (np.fmod(time, twice) == 0)
-        dt[rows] = np.where(longer, twice, _halved(step, wanted, rule))
+        longer = (twice <= criterion) & (twice <= rule.largest) & (np.fmod(time, twice) == 0)
+        dt[rows] = np.where(longer, twice, _halved(step, criterion, rule))
         return bodies._replace(time=time, t=t, dt=dt, pos=pos, vel=vel, acc=a)
 
     def numbers(self, which: Bools) -> Int32s:
@@ -128,15 +128,15 @@ class HostArrays:
         return np.flatnonzero(which).astype(np.int32)
 
 
-def _wanted(acc: Floats, rule: Rule) -> Floats:
+def _criterion_step(acc: Floats, rule: Rule) -> Floats:
     """Steps that bodies want (Springel 2005, MNRAS 364, 1105, equation 34)."""
     with np.errstate(divide="ignore"):
         steps: Floats = np.sqrt(rule.scale / np.sqrt((acc * acc).sum(axis=1)))
         return steps
 
 
-def _halved(step: Floats, wanted: Floats, rule: Rule) -> Floats:
-    while (long := ~(step <= wanted) & (step > rule.smallest)).any():
+def _halved(step: Floats, criterion: Floats, rule: Rule) -> Floats:
+    while (long := ~(step <= criterion) & (step > rule.smallest)).any():
         step = np.where(long, step / 2, step)
     return step
 
@@ -253,7 +253,7 @@ class Leaps:
                 moved = len(rows)
                 at = arrays.drift(bodies, time)
                 acc, _ = self._force(bodies.mass, at, rows if moved < n else None)
-                new = arrays.arrive(bodies, time, rows, at, acc, self._rule)
+                new = arrays.end_step(bodies, time, rows, at, acc, self._rule)
         self._bodies = new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
         largest = round(time / self.rule[2])
         if largest % _ESCAPES_EVERY == 0 and largest * self.rule[2] == time:
@@ -286,7 +286,7 @@ class Leaps:
     # ---- looking ---------------------------------------------------------------------------------
 
     def look(self, time: float, pot: bool = False) -> Bodies:
-        """Bodies at a time not after the next block's, and the potential if wanted.
+        """Bodies at a time not after the next block's, and the potential if criterion.
 
         Who is not there yet is brought there by a step of the same scheme, which is then
         forgotten: when one looks does not change what will be seen later.

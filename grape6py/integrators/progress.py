@@ -17,11 +17,11 @@ def multiples(now: float, end: float, every: float) -> Iterator[float]:
 
 
 class Bar:
-    """Context whose value is called with the time reached; a progress bar if wanted."""
+    """Context whose value is called with the time reached; a progress bar if requested."""
 
-    def __init__(self, now: float, end: float, wanted: bool) -> None:
+    def __init__(self, now: float, end: float, requested: bool) -> None:
         self._bar, self._now = None, now
-        if wanted:
+        if requested:
             self._bar = tqdm.tqdm(
                 total=end - now,
                 disable=None,  # unless stderr is a terminal

@@ -125,7 +125,9 @@ def test_row01_what_is_kept_and_cupys_pools_are_freed_and_it_is_tried_once_more(
     fake.limit, fake.pooled = 700, 400
     opened.allocate(False, 1000)
     assert fake.calls.count("allocate") == 3
-    with pytest.raises(errors.OutOfMemoryError, match=r"0.00 GB were wanted, 0.25 of 2.00 GB are"):
+    with pytest.raises(
+        errors.OutOfMemoryError, match=r"0.00 GB were requested, 0.25 of 2.00 GB are"
+    ):
         opened.allocate(False, 100)
     assert fake.calls.count("allocate") == 5
     assert fake.used == 1024

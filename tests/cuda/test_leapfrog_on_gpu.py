@@ -77,7 +77,7 @@ def test_kernels_have_the_bits_of_the_host(arrays):
         shared, block = (bodies_of(place, kind) for kind in (True, False))
         given = place.put(acc)
         at = place.drift(block, 0.5)
-        new = place.arrive(block, 0.5, place.put(rows), at, place.put(acc[rows]), rule)
+        new = place.end_step(block, 0.5, place.put(rows), at, place.put(acc[rows]), rule)
         found.append([
             place.drift(shared, 0.3), place.kick(shared, 0.3, given), at,
             place.kick(block, 0.5, given), place.first_steps(given, rule),

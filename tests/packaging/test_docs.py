@@ -267,7 +267,9 @@ def test_environment_variables_are_those_of_the_library():
 
 def test_option_keys_are_those_of_the_header():
     enum = re.search(r"enum \{ (WORD_KIND.*?) \};", read("csrc/session/partial_words.c"))[1]
-    assert enum == "WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_MAKER = 27"
+    assert (
+        enum == "WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_SUMMED_BY = 27"
+    )
     assert "enum { PARTIAL_VERSION = 2 };" in read("csrc/session/partial_words.c")
     table = [row[0] for row in rows(read("docs/reproducibility.md"), 2)]
     assert table == ["Words", "0", "1", "2", "3 to 5", "6 to 26", "27", "28 to 31"]

@@ -4,7 +4,7 @@
 
 /* Particles of the integration, what forces have given for some of them, and what comes out.
  * Python reads it here (integrators/leapfrog_device.py). */
-struct leap_job {
+struct leapfrog_job {
     const double (*x)[3], (*v)[3], (*a)[3]; /* of particle p at its time */
     const double *t;                        /* that time; NULL: all are `step` before the new one */
     const double (*acc)[3];                 /* at the new time, row by row */
@@ -17,50 +17,51 @@ struct leap_job {
     int n, count;             /* particles, rows */
 };
 
-DEVICE_FN double leap_time(const struct leap_job &job, int p)
+DEVICE_FN double leapfrog_time(const struct leapfrog_job &job, int p)
 {
     return job.t ? job.time - job.t[p] : job.step;
 }
 
-KERNEL(leap_drift, struct leap_job, 256, 1)
+KERNEL(leapfrog_drift, struct leapfrog_job, 256, 1)
 {
     const int p = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (p >= job.n) return;
-    const double h = leap_time(job, p);
+    const double h = leapfrog_time(job, p);
     for (int k = 0; k < 3; k++)
         job.at[p][k] = job.x[p][k] + h * (job.v[p][k] + h / 2.0 * job.a[p][k]);
 }
 
-KERNEL(leap_kick, struct leap_job, 256, 1)
+KERNEL(leapfrog_kick, struct leapfrog_job, 256, 1)
 {
     const int p = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (p >= job.n) return;
-    const double h = leap_time(job, p) / 2.0;
+    const double h = leapfrog_time(job, p) / 2.0;
     for (int k = 0; k < 3; k++) job.new_v[p][k] = job.v[p][k] + h * (job.a[p][k] + job.acc[p][k]);
 }
 
 /* The step that a particle wants (Springel 2005, MNRAS 364, 1105, equation 34). */
-DEVICE_FN double leap_wanted(const struct leap_job &job, const double a[3])
+DEVICE_FN double leapfrog_criterion_step(const struct leapfrog_job &job, const double a[3])
 {
     return sqrt(job.scale / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]));
 }
 
 /* `step` halved until it is as requested. */
-DEVICE_FN double leap_halved(const struct leap_job &job, double step, double requested)
+DEVICE_FN double leapfrog_halved(const struct leapfrog_job &job, double step, double requested)
 {
     while (!(step <= requested) && step > job.smallest) step /= 2.0;
     return step;
 }
 
 /* First steps, of accelerations row by row. */
-KERNEL(leap_begin, struct leap_job, 256, 1)
+KERNEL(leapfrog_begin, struct leapfrog_job, 256, 1)
 {
     const int p = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (p < job.n) job.dt[p] = leap_halved(job, job.largest, leap_wanted(job, job.acc[p]));
+    if (p < job.n)
+        job.dt[p] = leapfrog_halved(job, job.largest, leapfrog_criterion_step(job, job.acc[p]));
 }
 
 /* Particles at the end of their steps: what is new is copied beforehand from what was. */
-KERNEL(leap_arrive, struct leap_job, 256, 1)
+KERNEL(leapfrog_end_step, struct leapfrog_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.count) return;
@@ -72,7 +73,7 @@ KERNEL(leap_arrive, struct leap_job, 256, 1)
         job.new_a[p][k] = acc[k];
     }
     job.new_t[p] = job.time;
-    const double requested = leap_wanted(job, acc), twice = 2.0 * step;
+    const double requested = leapfrog_criterion_step(job, acc), twice = 2.0 * step;
     const bool longer = twice <= requested && twice <= job.largest && fmod(job.time, twice) == 0.0;
-    job.dt[p] = longer ? twice : leap_halved(job, step, requested);
+    job.dt[p] = longer ? twice : leapfrog_halved(job, step, requested);
 }
