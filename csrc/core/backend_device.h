@@ -31,11 +31,11 @@ struct device_row {
     int row, index;
 };
 
-/* What was seen at handing over: the first i particle with a NaN, the first force that does not fit
- * a double, and whether some pairs are still to be added by finish. */
+/* What write_outputs has found. */
 struct device_found {
-    struct device_row invalid, out_of_range;
-    int left;
+    struct device_row invalid;      /* the first i particle with a NaN */
+    struct device_row out_of_range; /* the first force that does not fit a double */
+    int left;                       /* some pairs are still to be added by finish */
 };
 
 /* Arrays of the host, for `ni` targets. */
@@ -77,7 +77,7 @@ struct device_arrays {
     /* x and v of n addresses at the time of the last upload; zeros where no particle is. */
     int (*predicted)(void *state, int n, double (*x)[3], double (*v)[3], void *stream,
                      struct error *f);
-    /* Hands over the results of the last start, all rows of it. */
+    /* Writes the results of the last start, all rows of it, to the arrays of `to`. */
     int (*write_outputs)(void *state, const struct device_forces *to, struct device_found *found,
                          struct error *f);
     /* Fills with NaN what a call that has failed was to write, if the device still works. */

@@ -37,12 +37,12 @@
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
     WIDE_ROWS = 256,      /* i particles of a CUDA block of the wide kernels, */
-    MIDDLE_ROWS = 64,     /* and of kernel middle */
-    MOST_ROWS = 65536,    /* of a launch */
-    SMALLEST_TILE = 8,    /* i particles whose end is seen together */
-    MOST_SENT = 8192,     /* j particles that go to the device at a time, */
-    SENT_AT_REST = 32768, /* and of those at rest */
-    ROWS_CALLS = 64       /* so many calls give their rows after one whose rows were asked for */
+    MIDDLE_ROWS = 64,     /* i particles of a CUDA block of kernel middle */
+    MOST_ROWS = 65536,    /* i particles of a launch */
+    SMALLEST_TILE = 8,    /* fewest i particles that raise one flag at their end */
+    MOST_SENT = 8192,     /* j particles that are sent at a time */
+    SENT_AT_REST = 32768, /* the same of particles at rest */
+    ROWS_CALLS = 64       /* calls that keep partial sums after one whose partial sums were read */
 };
 
 /* Memory of the device or pinned memory, by its address there. */
@@ -61,50 +61,51 @@ struct cuda {
     /* device.c */
     const struct bridge *bridge;
     struct device device;
-    int lost; /* it has failed, and is not called any more */
+    int lost; /* it has failed and is not called any more */
     pid_t pid;
     void *function[NMODE][NKERNEL]; /* NULL until it is needed */
-    int mode;                       /* whose kernels are launched */
-    int busy;                       /* streams that may have something to do */
-    int unread;                     /* something was launched and not waited for */
+    int mode;                       /* its kernels are launched */
+    int busy;                       /* streams that may have work */
+    int unread;                     /* a launch has not been waited for */
     struct cuda_memory notes;       /* cuda_notes, pinned */
 
     /* jparticles.c */
-    int mirror; /* of the j memory */
+    int mirror; /* number of its dirty list in the j memory */
     int64_t slots;
     struct jmemory *memory;
     struct cuda_memory body, k18, pairs, index, spans, ranges;
     struct cuda_memory sent; /* pinned */
-    int few;                 /* particles in `sent` that the next prediction takes to their slots */
-    int64_t few_first, few_end; /* the lowest of their addresses, and beyond the highest */
-    struct cuda_at_rest rest;   /* or those that are there instead, if any */
-    int outdated;               /* what lies in the slots is newer than the sources */
-    int predicted;              /* the sources are those of these: */
+    int few; /* particles in `sent` that the next prediction stores in their slots */
+    int64_t few_first, few_end; /* their addresses are in [few_first, few_end) */
+    struct cuda_at_rest rest;   /* particles at rest that the next prediction reads, if any */
+    int outdated;               /* the slots are newer than the predicted particles */
+    int predicted;              /* particles are predicted, for the values of the next six fields */
     double time;
     int snap, on_host, predicted_mode;
     int64_t nj;
     struct scale scale;
-    int64_t first_block, end_block; /* what this device sums of it, and has predicted */
+    int64_t first_block, end_block; /* blocks of 1024 that this device predicts and sums */
 
     /* a force call: force.h */
     struct targets targets;
-    struct packing *packing; /* of them, while it goes on */
+    struct packing *packing; /* of the targets, while it runs */
     int jerk, soft, threads;
     int kernel;     /* KERNEL_FEW, _SOME, _MIDDLE or _WIDE */
-    int soft_alike; /* all have the same softening */
+    int soft_alike; /* all targets have the same softening */
     int tile_rows;
-    int launched; /* targets whose results come from the device: all, or none if there are no j */
-    unsigned guess, has; /* WANT_* that the next start computes unasked, and the last computed */
-    int rows_guess, has_rows;   /* the same of rows of partial sums */
-    int cut_short;              /* a launch has failed after others may have left something there */
-    int64_t tiles_there;        /* whose end was seen, */
-    int any_left;               /* and whether they left something to the host; */
-    int64_t met_zero_distances; /* in the results that are there */
-    int settled;                /* rows are in `rows`, and whatever was left to the host is done */
+    int launched;   /* targets with results from the device: all, or 0 without j particles */
+    unsigned guess; /* WANT_* that the next start computes without being asked */
+    unsigned has;   /* WANT_* that the last start computed */
+    int rows_guess, has_rows; /* the same for partial sums */
+    int cut_short;            /* a launch has failed, and others may have left pairs to the host */
+    int64_t tiles_there;      /* tiles with results */
+    int any_left;             /* these tiles left pairs to the host */
+    int64_t met_zero_distances; /* pairs at one place in these tiles */
+    int settled;                /* partial sums are in `rows`, with what was left to the host */
     unsigned long long step;
-    int64_t launched_at;                   /* clock of wait.h */
-    struct cuda_pace pace[NMODE][NKERNEL]; /* of sums by a kernel: wait.h */
-    int sum_kernel;                        /* that of the last launch */
+    int64_t launched_at;                   /* nanoseconds, clock_nanoseconds() */
+    struct cuda_pace pace[NMODE][NKERNEL]; /* of sums by each kernel: wait.h */
+    int sum_kernel;                        /* kernel of the last launch */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
     struct cuda_memory partial, left_count, left;
     struct cuda_memory bins[DEVICE_STREAMS], ended[DEVICE_STREAMS];
@@ -117,11 +118,14 @@ struct cuda {
     struct cuda_memory list_pinned, list_targets, listed, list_count;
     struct neighbour_memory lists;
 
-    struct cuda_memory next, rows_of_j; /* hermite.c */
-    unsigned long long turns;           /* turn.c: launches of kernel turn, */
-    double turn_eps2;                   /* and the softening of its sums */
+    /* hermite.c, turn.c */
+    struct cuda_memory next, rows_of_j;
+    unsigned long long turns; /* launches of kernel turn */
+    double turn_eps2;         /* softening of the sums between them */
+
+    /* walks.c */
     struct cuda_pending pending[WALK_FLIGHTS];
-    struct cuda_memory walk_bodies; /* walks.c: [4] each, what the lists of a call choose from */
+    struct cuda_memory walk_bodies; /* [4] each: x, y, z, mass of the sources of a call's lists */
 };
 
 static inline void *cuda_pointer(const struct cuda_memory *m)

@@ -33,36 +33,39 @@ struct call_rows {
 
 /* From a firsthalf to the next. */
 struct force_call {
-    int made;      /* a firsthalf has been */
-    int code;      /* what went wrong in it */
-    unsigned done; /* WANT_* of the results that are there; DONE_SUMS if any are */
-    int outdated;  /* j particles were written since */
+    int made;      /* there was a firsthalf, and its results may be asked for */
+    int code;      /* its error, or 0 */
+    unsigned done; /* WANT_* of the results that are there; DONE_SUMS if there are any */
+    int outdated;  /* j particles were written since firsthalf */
     int nj, ni;
     int invalid_rows;               /* some i particle has a NaN */
-    int precision, jerk, snap, isa; /* options as they were at firsthalf */
+    int precision, jerk, snap, isa; /* options at firsthalf */
     struct scale scale;
     double time;
 
-    int capacity;    /* of what `all` points to */
-    int first, rows; /* of the backend's submission: the call's first row, and all rows */
+    int capacity; /* rows of `all` */
+    int first;    /* the call's first row in the backend's submission */
+    int rows;     /* all rows of the submission */
     struct call_rows all;
     /* The call's own rows, of `all` and of the backend's results. */
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
     double *distance;
-    int distances; /* of the nearest neighbours: there are those of so many i particles */
+    int distances; /* i particles whose distance to the nearest neighbour is there */
     struct results results;
-    struct neighbour_lists lists; /* of the i particles from number lists_first on; */
-    int lists_first;              /* the backend's, until the next call */
+    struct neighbour_lists lists; /* of i particles from lists_first on; the backend's memory */
+    int lists_first;
 };
 
 /* Which calls may be foreseen (ahead.h). Rows are i particles. */
 struct ahead {
-    int next;                /* address with which the next call goes on, if it does */
-    int run, last_run;       /* rows in order up to now, and in the last such run */
-    int64_t matched, wasted; /* rows that were in order; that were summed and not asked for */
-    struct options options;  /* of the submission that has rows left */
+    int next;               /* address with which the next call goes on, if it is in order */
+    int run;                /* rows in order so far */
+    int last_run;           /* rows of the last run in order */
+    int64_t matched;        /* rows that were in order */
+    int64_t wasted;         /* rows that were summed and not asked for */
+    struct options options; /* of the submission that has rows left */
 };
 
 /* What the calls of GRAPE-5 have set, in a session of theirs. */

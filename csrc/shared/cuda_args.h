@@ -26,7 +26,7 @@ enum {
 enum { CUDA_BINS = 9, CUDA_BINS_DOUBLE = 15 };
 /* Block sums of mode double beyond these powers of two, in scaled units, are left to the host. */
 enum { CUDA_LOWEST = -280, CUDA_HIGHEST = 199 };
-/* What is added to the number of a row's top bin, so that zeroed memory is an empty row. */
+/* Added to the number of a row's top bin: zeroed memory is then an empty row. */
 enum { CUDA_TOP_ZERO = 64 };
 
 /* A particle on its way to the GPU, in pinned memory. */
@@ -36,7 +36,7 @@ struct cuda_sent {
     int32_t address, unused[7];
 };
 
-/* What the caller's numbers are relative to, and times what: scale.h. */
+/* Origin, drift and units by which the caller's numbers become scaled ones: scale.h. */
 struct cuda_frame {
     double origin[3], drift[3], x_unit, v_unit, m_unit;
 };
@@ -85,7 +85,8 @@ struct cuda_sources {
     struct block_range *ranges; /* per quarter of a block */
 };
 
-/* Particles that arrive with a prediction: taken instead of what is in their slots, and stored. */
+/* Particles that come with a prediction: it reads them from here, and stores them in their slots.
+ */
 enum { CUDA_FEW = 64 };
 struct cuda_arrivals {
     const struct cuda_sent *sent; /* pinned; kernels few and some: NULL if they are in the job */
@@ -100,10 +101,10 @@ struct cuda_predict_job {
     double time;
     int32_t nj, snap, first_block, unused;
     struct cuda_arrivals arrivals;
-    struct cuda_at_rest rest; /* these arrive, too */
+    struct cuda_at_rest rest; /* particles at rest that come with it, too */
 };
 
-/* A row and runs of a block (bits), or all of it, that the host has to sum. */
+/* Work for the host: a row, and runs of a block as bits, or CUDA_WHOLE_BLOCK. */
 enum { CUDA_WHOLE_BLOCK = -1 };
 struct cuda_left {
     int32_t row, block, runs;
@@ -122,31 +123,34 @@ struct cuda_sum_job {
     int32_t nj, rows;
     int32_t tile_rows;              /* rows of a tile */
     int32_t step_blocks;            /* blocks of addresses that a CUDA block takes */
-    int32_t first_block, end_block; /* those that are summed */
+    int32_t first_block, end_block; /* blocks of addresses that are summed */
     int32_t unit[3]; /* exponents of block sums of acc, jerk, pot in the caller's units */
-    int32_t base[3]; /* number of the lowest bin of each */
-    int32_t stride;  /* rows for which the arrays below have space */
-    const struct cuda_target *targets; /* or NULL: they are in the job */
+    int32_t base[3]; /* number of the lowest bin of acc, jerk, pot */
+    int32_t stride;  /* rows of the arrays below */
+    const struct cuda_target *targets; /* NULL: they are in the job */
     /* per row, zeroed before and after */
     long long *bin;                        /* [sum][bin][stride] */
     int32_t *top;                          /* [window][stride] */
     unsigned long long *nearest;           /* [stride] */
     int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
-    unsigned *ended;        /* [tile] CUDA blocks that are through; pairs left; zero_distances */
-    int32_t *left_count;    /* how many pairs there are, also beyond the capacity */
+    /* [3][tile]: CUDA blocks that have ended, rows and blocks left to the host, zero distances */
+    unsigned *ended;
+    int32_t *left_count;    /* number of entries for `left`, also beyond its capacity */
     struct cuda_left *left; /* pinned, [left_capacity] */
     int32_t left_capacity;
-    /* pinned, the results */
-    int32_t first, out_stride, unused; /* first row of this launch among all */
-    double *sum;                       /* [sum][out_stride], in the caller's units */
-    int32_t *nearest_address;          /* -1: none */
+    /* the results, in pinned memory */
+    int32_t first;      /* first row of this launch among all */
+    int32_t out_stride; /* rows of the arrays below */
+    int32_t unused;
+    double *sum;              /* [sum][out_stride], in the caller's units */
+    int32_t *nearest_address; /* -1: none */
     int32_t *nearest_index;
     double *nearest_r2; /* scaled */
     /* rows of partial.h, if they are requested, or NULL */
     long long *limbs; /* [sum][limb][out_stride] */
     int32_t *tops; /* [window][out_stride] number of the top bin + CUDA_TOP_ZERO, 0: an empty row */
-    int32_t *left_of_tile;           /* how many of its rows and blocks are left to the host */
-    int32_t *zero_distances_of_tile; /* pairs at one place */
+    int32_t *left_of_tile;           /* [tile]: entries of `left` */
+    int32_t *zero_distances_of_tile; /* [tile]: pairs at one place */
     unsigned long long *flag;
     unsigned long long step;
 };
