@@ -6,7 +6,7 @@
 
 #include "shared/host_device.h"
 
-#ifndef MISTAKE
+#ifndef MUTANT
 #define MUTANT(name) 0 /* see core/mutants.h, which those who make mistakes include before */
 #endif
 

@@ -81,7 +81,7 @@ def test_without_a_mistake_the_same_tests_pass(outcomes):
 
 def test_every_mistake_of_the_library_is_here():
     sources = "".join(path.read_text() for path in (capi.ROOT / "csrc").glob("*/*.[ch]"))
-    assert set(re.findall(r"\bif \(.*\bMISTAKE\((\w+)\)", sources)) == set(NOTICED_BY)
+    assert set(re.findall(r"\bif \(.*\bMUTANT\((\w+)\)", sources)) == set(NOTICED_BY)
 
 
 def test_the_product_has_no_hooks_for_tests():
