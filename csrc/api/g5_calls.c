@@ -116,7 +116,7 @@ int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
     else if (reserve_eps(g, ni))
         code = error_set(&s->error, G6X_E_MEMORY, "g5_set_eps: out of memory for %d particles", ni);
     if (code)
-        g->eps2 = EPS_REFUSED; /* what held until now is not what is requested */
+        g->eps2 = EPS_REFUSED; /* the old softening is not the requested one */
     else
         g->n_each = ni;
     for (int i = 0; i < g->n_each; i++) {

@@ -22,10 +22,10 @@ enum { SHARING_THRESHOLD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
                            struct error *err)
 {
-    const char *worth = TEST_VARIABLE(GPU_THRESHOLD);
+    const char *threshold = TEST_VARIABLE(GPU_THRESHOLD);
     int most = 1, code = 0;
     m->merges_early = TEST_VARIABLE(MERGES_EARLY) != NULL;
-    m->sharing_threshold = worth && atoll(worth) > 0 ? atoll(worth) : SHARING_THRESHOLD;
+    m->sharing_threshold = threshold && atoll(threshold) > 0 ? atoll(threshold) : SHARING_THRESHOLD;
     for (int k = 0; k < most && k < MOST_MIRRORS && !code; k++) {
         code = cuda_device_open(o, choice + k, k, &m->device[k], err);
         m->devices += !code;
@@ -42,8 +42,8 @@ void cuda_multi_device_close(struct cuda_multi_device *m)
 int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj)
 {
     if (m->devices == 1 || !ni) return 1;
-    const int64_t worth = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / m->sharing_threshold;
-    const int64_t devices = worth < m->devices ? worth : m->devices;
+    const int64_t useful = ((int64_t)ni + PAIRS_OF_PREDICTION) * nj / m->sharing_threshold;
+    const int64_t devices = useful < m->devices ? useful : m->devices;
     const int64_t blocks = ceil_div(nj, CUDA_BLOCK);
     return (int)(devices < blocks ? devices : blocks);
 }
