@@ -195,9 +195,11 @@ def test_a_close_that_waits_for_an_integration_lets_others_work(bodies):
         threading.Thread(target=lambda: done.append(long.evolve(np.inf, stop=stop))),
         threading.Thread(target=lambda: done.append(lib.g6_close(long.cluster))),
     ]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.1)
+    threads[0].start()
+    while not long.e.blocks:  # it is at work
+        time.sleep(0.01)
+    threads[1].start()
+    time.sleep(0.1)
     assert bodies(10).evolve(0.01) == 0
     assert not done
     stop[0] = 1

