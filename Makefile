@@ -53,9 +53,12 @@ $(VENV)/builders:
 	$(PIP) --quiet $(BUILDERS)
 	@touch $@
 
-# Says what it compiles. What is compiled stays in build/editable.
+# What is compiled stays in build/editable; what the compiler says, in build/install.log.
 $(VENV)/installed: $(SOURCES) | $(VENV)/builders
-	$(PIP) --verbose --no-build-isolation --editable .
+	@mkdir -p build
+	@echo "compiling the library: some minutes the first time"
+	@$(PIP) --verbose --no-build-isolation --editable . > build/install.log 2>&1 \
+	    || { cat build/install.log; exit 1; }
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed

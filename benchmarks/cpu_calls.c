@@ -1,10 +1,12 @@
 /* cpu_calls.c - times the library through its C API, as an old program calls it.
  *
- *   cpu_calls force  N NI NN THREADS MODE ISA   force calls, j unchanged (MODE grape, double,
- * single; cpu_calls step   N NI NN THREADS MODE ISA   ISA best, base, avx2, avx512, neon); with the
- * block's particles rewritten and the time moved before each cpu_calls write  N g6_set_j_particle
- * in order and at random addresses cpu_calls open                              g6_open, the first
- * time and again cpu_calls tiny                              firsthalf + lasthalf with ni = nj = 1
+ *   cpu_calls force N NI NN THREADS MODE ISA   force calls, j unchanged
+ *   cpu_calls step  N NI NN THREADS MODE ISA   with the block rewritten and the time moved before
+ *   cpu_calls write N                          g6_set_j_particle, in order and at random addresses
+ *   cpu_calls open                             g6_open, the first time and again
+ *   cpu_calls tiny                             firsthalf + lasthalf with ni = nj = 1
+ *
+ * MODE: grape, double, single. ISA: best, base, avx2, avx512, neon.
  *
  * Prints one line of JSON. One thread is timed by CPU time, several by the clock; each
  * figure is the median of 15.
