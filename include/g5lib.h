@@ -7,19 +7,19 @@
  *   a[i] =   sum_j m_j r / (r^2 + eps^2)^(3/2),   r = x_j - x_i
  *   p[i] = - sum_j m_j / (r^2 + eps^2)^(1/2)
  *
- * The sum goes over all j particles. There are no indices: one that stands where i is, as i itself
- * does, adds nothing to a and m_j / eps to the sum of p; nothing if eps is 0.
+ * The sum is over all j particles. There are no indices: a zero-distance pair, such as i with
+ * itself, adds nothing to a and m_j / eps to the sum of p; nothing if eps is 0.
  *
  * Conventions, valid for every call
  *   units      the caller's own, with G = 1; any system of units works
- *   devid      any int: an independent set of j and i particles. It is apart from the clusters of
- *              g6lib.h, which may be in use at the same time
- *   adr        0-based place in the j memory, which grows as needed
+ *   devid      any int: a key to an independent set of j and i particles, separate from the
+ *              clusters of g6lib.h, which may be used at the same time
+ *   adr        0-based slot in the j memory, which grows as needed
  *   arrays     belong to the caller; read or written only during the call; inputs and outputs may
  *              overlap
  *   returns    0 for success, a negative code for an error: G6X_E_* of g6lib.h. A force call that
- *              fails fills its outputs with quiet NaN; one bad i particle spoils its own row only.
- *              Nominally void calls return that, too
+ *              fails fills its outputs with quiet NaN; one bad i particle affects its own row only.
+ *              Nominally void calls return such a code too
  *   threads    calls may come from any thread; one cluster does one call at a time
  */
 #ifndef G5LIB_H
@@ -31,18 +31,18 @@ extern "C" {
 
 /* ---- opening and closing ------------------------------------------------- */
 
-/* Opens a cluster; opening twice is fine. While any is open, also one of g6lib.h, a cluster never
- * seen before is opened by its first use. */
+/* Opens a cluster; opening twice is fine. While any cluster is open, one of g6lib.h included, the
+ * first use of a new one opens it. */
 int g5_open(void);
 int g5_openMC(int devid);
 /* Opens cluster 0 on the listed devices; list has ndevice entries. */
 int g5_open_special(int ndevice, int *list);
-/* Releases a cluster with its particles; closing twice or unopened is fine. With the last cluster
- * that a call has opened go those that were opened by use. */
+/* Releases a cluster with its particles; closing twice or unopened is fine. Closing the last
+ * cluster that was opened by a call also closes those that were opened by use. */
 int g5_close(void);
 int g5_closeMC(int devid);
 /* Number of i particles that a caller sends at a time: 48 unless GRAPE6_NPIPES or GRAPE6_CLIENT
- * says otherwise; constant, legal before open. More are accepted all the same. */
+ * sets another number; constant, legal before open. More are accepted. */
 int g5_get_number_of_pipelines(void);
 int g5_get_number_of_pipelinesMC(int devid);
 /* 1 and 1; legal before open. */
@@ -50,8 +50,8 @@ int g5_get_number_of_real_pipelines(void);
 int g5_get_number_of_real_pipelinesMC(int devid);
 int g5_get_pcibus_freq(void);
 int g5_get_pcibus_freqMC(int devid);
-/* Number of j particles that a caller sends at a time: 2^24; legal before open. More are accepted
- * all the same. */
+/* Number of j particles that a caller sends at a time: 2^24; legal before open. More are
+ * accepted. */
 int g5_get_jmemsize(void);
 int g5_get_jmemsizeMC(int devid);
 /* Fixed-point range of the hardware. Ignored; legal before open. */
@@ -60,17 +60,17 @@ int g5_set_rangeMC(int devid, double xmin, double xmax, double mmin);
 
 /* ---- j particles --------------------------------------------------------- */
 
-/* The j particles at addresses 0 to n - 1 take part; places never written count as nothing. */
+/* Uses the j particles at addresses 0 to n - 1; addresses never written add nothing. */
 int g5_set_n(int n);
 int g5_set_nMC(int devid, int n);
 /* Writes nj particles to addresses adr to adr + nj - 1: x[0], m[0] to adr and so on; with
- * GRAPE6_G5_SOURCE=address x[adr], m[adr] to adr. A NaN or Inf marks the place bad and returns
+ * GRAPE6_G5_SOURCE=address x[adr], m[adr] to adr. A NaN or Inf marks the slot bad and returns
  * G6X_E_J_NAN: forces that use it fail until it is written again. */
 int g5_set_xmj(int adr, int nj, double (*x)[3], double *m);
 int g5_set_xmjMC(int devid, int adr, int nj, double (*x)[3], double *m);
 int g5_set_jp(int adr, int nj, double *m, double (*x)[3]);
 int g5_set_jpMC(int devid, int adr, int nj, double *m, double (*x)[3]);
-/* Half of that each; a force that uses a particle which lacks one half fails. */
+/* Positions or masses alone; a force that uses a particle without one of them fails. */
 int g5_set_xj(int adr, int nj, double (*x)[3]);
 int g5_set_xjMC(int devid, int adr, int nj, double (*x)[3]);
 int g5_set_mj(int adr, int nj, double *m);
@@ -78,30 +78,30 @@ int g5_set_mjMC(int devid, int adr, int nj, double *m);
 
 /* ---- softening ----------------------------------------------------------- */
 
-/* eps is a length >= 0, eps2 its square. Without MC: of all clusters, those opened later, too;
- * survives close; legal before open. One of them must be called before the first run. */
+/* Set the softening: eps is a length >= 0, eps2 its square. Without MC: for all clusters, also
+ * those opened later; kept after close; legal before open. Required before the first run. */
 int g5_set_eps_to_all(double eps);
 int g5_set_eps_to_allMC(int devid, double eps);
 int g5_set_eps2_to_all(double eps2);
 int g5_set_eps2_to_allMC(int devid, double eps2);
-/* eps[i] for i particle i of the runs from now on, i < ni, until g5_set_eps_to_all; the others have
- * what that has set. */
+/* Sets eps[i] for i particle i < ni in all later runs, until g5_set_eps_to_all. The other i
+ * particles keep what that call has set. */
 int g5_set_eps(int ni, double *eps);
 int g5_set_epsMC(int devid, int ni, double *eps);
 
 /* ---- forces -------------------------------------------------------------- */
 
-/* Takes ni i particles (a copy). */
+/* Copies ni i particles. */
 int g5_set_xi(int ni, double (*x)[3]);
 int g5_set_xiMC(int devid, int ni, double (*x)[3]);
-/* ... each with its softening length squared, whatever was set above. */
+/* ... each with its softening length squared, which overrides the settings above. */
 int g5_set_xei(int ni, double (*x)[3], double *eps2);
 int g5_set_xeiMC(int devid, int ni, double (*x)[3], double *eps2);
-/* Starts the sum for them, as particles, n and softening are now. May be repeated with other j
- * particles. */
+/* Starts the sum for them, with the current j particles, n and softening. May be repeated with
+ * other j particles. */
 int g5_run(void);
 int g5_runMC(int devid);
-/* Waits for it and writes a and p of the first ni of them. */
+/* Waits for the sum and writes a and p of the first ni i particles. */
 int g5_get_force(int ni, double (*a)[3], double *p);
 int g5_get_forceMC(int devid, int ni, double (*a)[3], double *p);
 /* set_xi (or set_xei), run and get_force in one, for any ni. */
@@ -113,8 +113,8 @@ int g5_calculate_force_on_xeMC(int devid, double (*x)[3], double *eps2, double (
 
 /* ---- errors (new; this name only) ---------------------------------------- */
 
-/* Copies the text of a cluster's last error, or, if it is not open, of the process's last one,
- * to buffer of length bytes. Returns its code, 0 if there is none. */
+/* Copies the text of a cluster's last error to buffer of length bytes; if the cluster is not open,
+ * of the process's last error. Returns its code, 0 if there is none. */
 int g6x_g5_last_error(int devid, char *buffer, int length);
 
 #ifdef __cplusplus

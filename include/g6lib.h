@@ -18,7 +18,7 @@
  *   returns    0 for success, a negative code for an error (the table G6X_E_*);
  *              g6x_last_error has the text. A force call that fails fills its
  *              outputs with quiet NaN and nearest neighbours with -1; one bad i particle
- *              spoils its own row only. Nominally void calls return 0 too
+ *              affects its own row only. Nominally void calls return 0 too
  *   threads    calls may come from any thread; one cluster does one call at a time
  */
 #ifndef G6LIB_H
@@ -35,8 +35,8 @@ int g6_open(int clusterid);
 /* Releases a cluster with its j particles; closing twice or unopened is fine. 0. */
 int g6_close(int clusterid);
 /* Number of i particles a caller sends per force call: 48 unless GRAPE6_NPIPES or
- * GRAPE6_CLIENT says otherwise; constant, valid before g6_open. Larger blocks
- * are accepted all the same. */
+ * GRAPE6_CLIENT sets another number; constant, valid before g6_open. Larger blocks
+ * are accepted. */
 int g6_npipes(void);
 /* Recovery calls of the hardware. Nothing to do here; legal before open. 0. */
 int g6_reset(int clusterid);
@@ -123,7 +123,7 @@ int g6calc_lasthalf0(int clusterid, int nj, int ni, int index[], double (*xi)[3]
 
 /* ---- neighbour lists ----------------------------------------------------- */
 
-/* Readies the lists of the last force call. 0; lists of any length fit. */
+/* Prepares the lists of the last force call. 0; lists of any length fit. */
 int g6_read_neighbour_list(int clusterid);
 int g6_read_neighbour_list_old(int clusterid);
 /* List of the i particle at position ipipe (0-based) of the last firsthalf:
@@ -131,7 +131,7 @@ int g6_read_neighbour_list_old(int clusterid);
  * 0; or 1 if the list is longer than maxlength, nbl then holding the maxlength
  * lowest indices. Readable any number of times until the next firsthalf. */
 int g6_get_neighbour_list(int clusterid, int ipipe, int maxlength, int *nblen, int nbl[]);
-/* Lists are always sorted; the mode is stored and given back. Legal before open. */
+/* Lists are always sorted; the mode is stored and returned. Legal before open. */
 int g6_set_neighbour_list_sort_mode(int mode);
 int g6_get_neighbour_list_sort_mode(void);
 
@@ -144,7 +144,7 @@ int g6_print_chip_status(int clusterid);                             /* prints n
 int g6_set_j_particle_multisend_mxfast_(int *clusterid, int *nclusters, int *address, int *index,
                                         double *mass, double x[3]);
 
-/* The multi-GPU library's cluster-less forms: one memory of their own. */
+/* The multi-GPU library's forms without a cluster: they share one j memory of their own. */
 int g6_open_all(void);
 int g6_close_all(void);
 int g6_reset_all(void);
@@ -172,7 +172,7 @@ int g6_flush_jp_buffer_all(void);
 int g6_read_neighbour_list_all(void);
 int g6_get_neighbour_list_all(int ipipe, int maxlength, int *nblen, int nbl[]);
 
-/* The group that firsthalf and lasthalf were made of: i particles one by one into
+/* The parts of firsthalf and lasthalf as separate calls: i particles one by one into
  * pipes (0-based address), then the numbers of i and j particles, then the result. */
 int g6_set_nip(int clusterid, int nip);
 int g6_set_njp(int clusterid, int njp);
@@ -188,11 +188,11 @@ int g6_get_force_etc(int clusterid, double (*acc)[3], double (*jerk)[3], double 
 
 /* ---- g6x: what the hardware library did not have -------------------------- */
 
-/* Fault codes: minus the row of the table in docs/errors.md, for ever. */
+/* Error codes: minus the row of the table in docs/errors.md. They never change. */
 enum {
     G6X_E_DEVICE_MEMORY = -1, /* device out of memory */
     G6X_E_DEVICE_LOST = -2,   /* device failed and cannot be used any more */
-    G6X_E_NO_DEVICE = -3,     /* a device was demanded and there is none */
+    G6X_E_NO_DEVICE = -3,     /* a device was requested and there is none */
     G6X_E_RUNTIME = -4,       /* CUDA runtime, compiler or headers missing */
     G6X_E_PYTHON = -5,        /* Python side missing or broken */
     G6X_E_J_NAN = -6,         /* NaN or Inf in a j particle */
@@ -206,22 +206,22 @@ enum {
     G6X_E_PIPE = -25,         /* neighbour list of a pipe >= ni */
     G6X_E_NULL = -26,         /* null pointer */
     G6X_E_OVERFLOW = -27,     /* size beyond what can be counted */
-    G6X_E_MEMORY = -29,       /* out of host memory; a j particle it refused is to be sent again */
+    G6X_E_MEMORY = -29,       /* out of host memory; a rejected j particle must be sent again */
     G6X_E_FORK = -30,         /* device used in a forked child */
     G6X_E_VERIFY = -40        /* GRAPE6_VERIFY found a wrong result */
 };
 
 /* Text of the last error of a cluster (of the process, if the cluster is unknown), cut to
- * length bytes with its final zero. Returns the code, 0 if none. */
+ * length bytes including its final zero. Returns the code, 0 if none. */
 int g6x_last_error(int clusterid, char *buffer, int length);
-/* Text of the last warning likewise. Returns the number of warnings. */
+/* The same for the last warning. Returns the number of warnings. */
 int g6x_last_warning(int clusterid, char *buffer, int length);
 /* Forgets both. */
 int g6x_clear_error(int clusterid);
 /* "grape6py MAJOR.MINOR.PATCH"; returns 10000 major + 100 minor + patch. */
 int g6x_version(char *buffer, int length);
-/* g6_open on a given backend (G6X_BACKEND_*), whatever GRAPE6_BACKEND says; of no effect on a
- * cluster that is open. */
+/* g6_open on a given backend (G6X_BACKEND_*), regardless of GRAPE6_BACKEND; no effect on a cluster
+ * that is open. */
 enum {
     G6X_BACKEND_AUTO = 0,
     G6X_BACKEND_CPU = 1,
@@ -234,28 +234,28 @@ int g6x_open(int clusterid, int backend);
 /* Name of the backend, and of its instruction set or device, of an open cluster:
  * "cpu avx512". 0, or a code. */
 int g6x_backend(int clusterid, char *buffer, int length);
-/* With G6X_BACKEND_AUTO it is decided at the first force call of a cluster whether the CPU or a GPU
- * computes, by what a run of so many particles costs on this machine (docs/gpu.md); until then
- * g6x_backend says "auto". Decides now, as a force call of these numbers would; ni = 0: for a GPU,
- * if there is one. Without effect where it is decided, and on other backends. 0, or a code. */
+/* With G6X_BACKEND_AUTO the first force call of a cluster selects the CPU or a GPU, by the cost of
+ * a run of so many particles on this machine (docs/gpu.md); until then g6x_backend gives "auto".
+ * This call selects now, as a force call of these numbers would; ni = 0: a GPU, if there is one.
+ * No effect after the selection, or on other backends. 0, or a code. */
 int g6x_prepare(int clusterid, int ni, int nj);
-/* What it would decide if there is a GPU, G6X_BACKEND_CPU or G6X_BACKEND_CUDA, and why, without
- * a cluster; or a code. */
+/* Returns what that selection would be if there is a GPU, G6X_BACKEND_CPU or G6X_BACKEND_CUDA, or a
+ * code. Writes the reason to buffer. Needs no cluster. */
 int g6x_choice(int ni, int nj, char *buffer, int length);
 
-/* Options of a cluster, from the next firsthalf on. Environment variables give their first
- * values; set before anything is open, they are the first values of clusters opened later.
- * Closing forgets them. */
+/* Options of a cluster, from the next firsthalf on. Environment variables give their initial
+ * values. Options set before any cluster is open are the initial values of clusters opened later.
+ * Closing resets them. */
 enum {
     G6X_PRECISION = 1,      /* int: G6X_GRAPE, G6X_DOUBLE, G6X_SINGLE */
     G6X_THREADS = 2,        /* int: threads of a force call; 0: as many as the affinity mask */
-    G6X_ISA = 3,            /* int: G6X_ISA_*; one the machine lacks is refused */
+    G6X_ISA = 3,            /* int: G6X_ISA_*; an unsupported one is rejected */
     G6X_JERK = 4,           /* int: 0: no jerk requested, it comes back as NaN */
     G6X_SNAP = 5,           /* int: 0: k18 is not used in the prediction */
     G6X_NEIGHBOUR_SELF = 6, /* int: 1: a particle is in its own list */
     G6X_SCALE_LENGTH = 7,   /* int: the length scale is 2^value; G6X_AUTO: from the data */
-    G6X_SCALE_MASS = 8,     /* int: likewise for masses */
-    G6X_SCALE_VELOCITY = 9, /* int: likewise for velocities */
+    G6X_SCALE_MASS = 8,     /* int: the same for masses */
+    G6X_SCALE_VELOCITY = 9, /* int: the same for velocities */
     G6X_VERIFY = 10,        /* double: fraction of rows to recompute and compare, 0..1 */
     G6X_LOG = 11,           /* int, whole process: 0 none, 1 errors, 2 info */
     G6X_ON_ERROR = 12,      /* int, whole process: 0 return codes, 1 abort */
@@ -264,11 +264,11 @@ enum {
     G6X_THETA = 15,         /* double: opening angle of a tree, 0..1; 0: the direct sum */
     G6X_TREE_METHOD = 16,   /* int: G6X_TREE_FMM or G6X_TREE_BARNES_HUT */
     G6X_TREE_ORDER = 17,    /* int: order of G6X_TREE_FMM's expansions, 2..6 */
-    G6X_ORIGIN_X = 18,      /* double: places are held relative to this; NaN: from the data, or, if
-                               the length scale is set, 0 */
+    G6X_ORIGIN_X = 18,      /* double: origin of positions; NaN: from the data, or 0 if the
+                               length scale is set */
     G6X_ORIGIN_Y = 19,
     G6X_ORIGIN_Z = 20,
-    G6X_DRIFT_X = 21, /* double: likewise velocities, if the velocity scale is set */
+    G6X_DRIFT_X = 21, /* double: the same for velocities and the velocity scale */
     G6X_DRIFT_Y = 22,
     G6X_DRIFT_Z = 23
 };
@@ -282,29 +282,29 @@ int g6x_get_int(int clusterid, int key, int *value);
 int g6x_set_double(int clusterid, int key, double value);
 int g6x_get_double(int clusterid, int key, double *value);
 /* Scale exponents (length, mass, velocity) that a force call with nj would use:
- * to be given to sessions whose partial sums are to be merged. */
+ * set these in all sessions whose partial sums are to be merged. */
 int g6x_get_scale(int clusterid, int nj, int exponent[3]);
-/* Where such a call has its origin of places and of velocities, for G6X_ORIGIN_X.. and
- * G6X_DRIFT_X..: */
+/* Origins of positions and of velocities that such a call would use, for options
+ * G6X_ORIGIN_X to _Z and G6X_DRIFT_X to _Z. */
 int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
 
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
  * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:
  * the address; for tj, dtj, k18, j6, a2 or v: zeros. Returns the first error met;
- * the other particles are written all the same. */
+ * the other particles are still written. */
 int g6x_set_j_particles(int clusterid, int n, const int *address, const int *index,
                         const double *tj, const double *dtj, const double *mass,
                         const double (*k18)[3], const double (*j6)[3], const double (*a2)[3],
                         const double (*v)[3], const double (*x)[3]);
 
-/* Arrays in the memory of the cluster's device, whose number is option G6X_DEVICE: all array
- * pointers are the device's. stream: a CUDA stream's handle, NULL for the default one; what it has
- * been given is done first, and the results are there when the call returns. On the CPU:
- * G6X_E_NO_DEVICE. With GRAPE6_BACKEND=auto a call whose device fails returns that error, and the
- * cluster goes on with the CPU.
+/* Calls on arrays in device memory: all array pointers are in the memory of the cluster's device
+ * (option G6X_DEVICE is its number). stream: a CUDA stream's handle, NULL for the default one.
+ * Earlier work on the stream is done first, and the results are complete when the call returns. On
+ * the CPU: G6X_E_NO_DEVICE. With GRAPE6_BACKEND=auto a call whose device fails returns that error,
+ * and the cluster continues on the CPU.
  *
- * As g6x_set_j_particles, but a NaN, a negative address or too little memory keeps all particles
- * from being written. If the device is lost meanwhile some may have been. */
+ * As g6x_set_j_particles, but with a NaN, a negative address or too little memory no particle is
+ * written. If the device is lost during the call, some may have been written. */
 int g6x_set_j_particles_device(int clusterid, int n, const int address[], const int index[],
                                const double tj[], const double mass[], const double (*k18)[3],
                                const double (*j6)[3], const double (*a2)[3], const double (*v)[3],
@@ -313,8 +313,8 @@ int g6x_set_j_particles_device(int clusterid, int n, const int address[], const 
 int g6x_get_predicted_j_particles_device(int clusterid, int nj, double (*x)[3], double (*v)[3],
                                          void *stream);
 /* A whole force call: acc, jerk, pot of firsthalf and lasthalf, to the bit, and if not NULL the
- * nearest neighbours' indices and distances. h2: if not NULL, neighbour lists can be read
- * afterwards, and what else may follow a lasthalf; else that call never was. */
+ * nearest neighbours' indices and distances. h2: if not NULL, all calls that may follow a lasthalf
+ * are allowed afterwards, neighbour lists too; if NULL, they are not. */
 int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const double (*x)[3],
                       const double (*v)[3], double eps2, const double h2[], double (*acc)[3],
                       double (*jerk)[3], double pot[], int nearest[], float distance[],
@@ -322,7 +322,7 @@ int g6x_forces_device(int clusterid, int nj, int ni, const int index[], const do
 
 /* Block steps on the host: what a fourth-order Hermite integrator does besides forces (Makino
  * and Aarseth 1992). Particle p of the caller has its own time t[p], its step dt[p], and x, v,
- * a, j = da/dt at that time; address: int[ni], the particles of the block. Nothing is opened.
+ * a, j = da/dt at that time; address: int[ni], the particles of the block. No cluster is used.
  * xi, vi may be acc, jerk, but must not overlap the particles' own arrays.
  *
  * xi, vi: double[ni][3], the block predicted to `time` with the bits of the j particles' own
@@ -332,14 +332,13 @@ int g6x_hermite_predict(int ni, const int address[], double time, const double t
                         const double (*j)[3], double (*xi)[3], double (*vi)[3]);
 /* xi, vi: the block corrected with acc and jerk (double[ni][3]) at `time`. If dt is not NULL the
  * particles are moved there: t, x, v, a, j are written, and dt becomes the next step by Aarseth's
- * criterion with eta, as it will be two steps ahead (docs/integrating.md): halved as often as need
- * be down to dtmin, doubled at most once, not beyond dtmax and only where `time` is a multiple of
- * the doubled step. roundoff: double[ni], the error of acc, or NULL: a step is not shortened for
+ * criterion with eta, as it will be two steps ahead (docs/integrating.md): halved as often as
+ * needed, down to dtmin, doubled at most once, not beyond dtmax and only where `time` is a multiple
+ * of the doubled step. roundoff: double[ni], the error of acc, or NULL: a step is not shortened for
  * changes of the force that are no larger. For more than one corrector pass, call with dt = NULL,
- * take forces at xi, vi, and call again. A particle whose time it is already stays as it is,
- * and so does one that would move beyond what a double holds (G6X_E_RANGE).
- * Returns the number of particles whose step dtmin keeps longer than the criterion asks, or a code.
- */
+ * take forces at xi, vi, and call again. A particle that is at `time` already is not changed, nor
+ * is one whose new values would not fit a double (G6X_E_RANGE).
+ * Returns how many particles have step dtmin though the criterion gives less, or a code. */
 int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
                         double dtmax, const double (*acc)[3], const double (*jerk)[3],
                         const double roundoff[], double t[], double dt[], double (*x)[3],
@@ -347,7 +346,7 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*vi)[3]);
 
 /* An integration of n particles: j particles of a cluster at addresses and with indices 0 to n - 1.
- * g6x_hermite_evolve makes block after block of one whose arrays are the host's. */
+ * g6x_hermite_evolve does its block steps, with the arrays in host memory. */
 struct g6x_hermite {
     int n;
     double eta, dtmin, dtmax; /* dtmin = dtmax: one step for all, of any length */
@@ -357,70 +356,68 @@ struct g6x_hermite {
     int *address;                                           /* [n], of the block: its particles */
     double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot; /* [n], row by row of the block */
 };
-/* How far to go. What the calls write has to be zero at first. */
+/* Limits and state of an evolution. All that the calls write must be zero at first. */
 struct g6x_evolution {
     double t_end;          /* blocks that end later are not begun */
     double eps2;           /* softening length squared */
     int passes;            /* evaluations of the force, and corrections, in a step; at least 1 */
-    double seconds;        /* of wall time, after which the call returns; 0: no limit */
-    long long most_blocks; /* after which it returns; 0: no limit */
-    const int *stop;       /* or NULL: once it is not zero, it returns after the block under way */
-    /* written by the calls: what has been done is added */
+    double seconds;        /* limit of wall time of a call; 0: no limit */
+    long long most_blocks; /* limit of blocks of a call; 0: no limit */
+    const int *stop; /* or NULL: if it is not zero, the call returns after the current block */
+    /* written by the calls; counts and seconds are added up */
     long long blocks, steps; /* blocks, and steps of single particles */
-    long long clamped;       /* of these, steps that dtmin keeps longer than the criterion asks */
+    long long clamped;       /* of these, steps of dtmin where the criterion gives less */
     double clamped_time;     /* end of the first block with such a step; set while clamped is 0 */
     double force_seconds;    /* wall time spent in forces */
-    double time, next;       /* ends of the last block that was made, and of the next one */
-    int ni, pass, row; /* of the block under way; ni = 0: none. Zero to abandon it, which leaves
-                        * the particles as they were, but not the cluster's */
+    double time, next;       /* end times of the last complete block and of the next one */
+    int ni, pass, row;       /* of the current block; ni = 0: none. Set to 0 to abandon it: the
+                              * particles are unchanged, but not the cluster's */
 };
-/* The j particles have been written. 0: no block is left that ends by t_end, or the call has
- * returned for most_blocks or stop; 1: for seconds, and is to be made again, perhaps with a block
- * under way; or a code, after which the particles are as after the last block that was made;
- * but with G6X_E_RANGE those of the next one that fit have moved, which the cluster does not know.
- */
+/* The j particles must have been written before. Returns 0: no block is left that ends by t_end, or
+ * most_blocks or stop ended the call; 1: seconds ended it, perhaps within a block, and it is to be
+ * repeated; or a code: the particles are as after the last complete block. But with G6X_E_RANGE
+ * those of the next block that fit have moved, though not in the j memory. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
 
-/* The same for an integration whose particles live on the cluster's device: *h and *e are in the
- * host's memory, the pointers in *h are the device's. */
+/* The same for an integration in the memory of the cluster's device: *h and *e are in host memory,
+ * the pointers in *h are in device memory. */
 int g6x_hermite_evolve_device(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e,
                               void *stream);
 /* Its block steps one by one: next, predict, g6x_forces_device(clusterid, n, ni, address, xi, vi,
  * eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct.
  *
- * The particles whose steps end first, ascending, to address, and when that is, to *time (the
- * host's). Their number, or a code. */
+ * Writes the particles whose steps end first, ascending, to address, and the end time of these
+ * steps to *time (host memory). Returns their number, or a code. */
 int g6x_hermite_next_device(int clusterid, const struct g6x_hermite *h, double *time, void *stream);
-/* xi, vi: particles address[0..ni-1] predicted to `time`. Launched on the stream: it need not be
- * over when the call returns. */
+/* xi, vi: particles address[0..ni-1] predicted to `time`. Launched on the stream: the call does
+ * not wait for it. */
 int g6x_hermite_predict_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                void *stream);
 /* xi, vi: the same corrected with acc and jerk. With G6X_HERMITE_MOVE in `what` the particles are
- * moved there, and get their next steps; with G6X_HERMITE_WRITE the j particles become what xi, vi,
- * acc and jerk are. Returns as g6x_hermite_correct. */
+ * moved there, and get their next steps; with G6X_HERMITE_WRITE the j particles are written from
+ * xi, vi, acc and jerk. Returns as g6x_hermite_correct. */
 enum { G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2 };
 int g6x_hermite_correct_device(int clusterid, const struct g6x_hermite *h, int ni, double time,
                                int what, void *stream);
 
-/* Trees: an octree of particles that a program makes itself, apart from clusters; legal before any
- * open. Forces of n particles in a time that grows as n, and searches. Faults are those of the
+/* Trees: octrees that a program makes itself, independent of clusters; legal before any open. They
+ * give forces of n particles in a time proportional to n, and searches. Errors are those of the
  * process (g6x_last_error of a cluster that is not open). A tree does not change: any number of
  * threads may use it at once.
  *
- * Copies n particles at rest in time; x, v: double[n][3]; mass: double[n], of any sign; v NULL: no
- * jerk is requested. A number > 0 by which the tree goes, or a code. */
+ * Copies n particles, which are not predicted; x, v: double[n][3]; mass: double[n], of any sign; v
+ * NULL: no jerk is requested. Returns the tree's number, > 0, or a code. */
 int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const double mass[]);
-/* Frees it, once nobody is using it; closing twice is fine. 0. */
+/* Frees a tree when no call uses it any more; closing twice is fine. 0. */
 int g6x_tree_close(int tree);
-/* Options of a tree: G6X_THREADS, G6X_ISA; their first values are those of clusters. 0, or a code.
- */
+/* Options of a tree: G6X_THREADS, G6X_ISA, with the initial values of clusters. 0, or a code. */
 int g6x_tree_set_int(int tree, int key, int value);
 /* acc, jerk, pot of the tree's particles on ni targets, as g6calc_lasthalf has them; jerk may be
  * NULL, and comes back as quiet NaN if the tree has no velocities.
  *   x, v      double[ni][3]; v NULL: at rest. x NULL: the tree's own particles in the order they
- *             were given, ni being their number; v and self are not read then
- *   self      int[ni]: the number of the particle that target i is, which is left out, or -1;
- *             NULL: targets are none of the particles. It may be anywhere
+ *             were given, and ni their number; v and self are not read then
+ *   self      int[ni]: the number of the particle that is target i, and is left out, or -1; NULL:
+ *             no target is a particle. Their positions may differ
  *   eps2      softening length squared, >= 0
  *   method    G6X_TREE_FMM: far cells act on whole groups of targets, as expansions about a centre
  *             (Dehnen 2002; Warren and Salmon 1995), of `order` 2 to 6. G6X_TREE_BARNES_HUT: with
@@ -428,20 +425,20 @@ int g6x_tree_set_int(int tree, int key, int value);
  *             2012); order is not read
  *   theta     opening angle, above 0 and at most 1.5: a cell acts as a whole if its size is less
  *             than theta times its distance. Towards 0 the forces become those of the direct sum
- *   last_acc  double[ni], or NULL if bound is 0: the absolute value of each target's acceleration,
- *             roughly, as from the call before
- *   bound     0, or the largest error of a cell's force as a share of last_acc (G6X_TREE_FMM)
- * The bits depend on the particles and on all targets of the call, which share walks; not on
- * threads. 0, or a code; a NaN in a target spoils its own row only. */
+ *   last_acc  double[ni], or NULL if bound is 0: the approximate magnitude of each target's
+ *             acceleration, for example from the previous call
+ *   bound     0, or the largest error of a cell's force as a fraction of last_acc (G6X_TREE_FMM)
+ * The bits depend on the particles and on all targets of the call, which share traversals; not on
+ * threads. 0, or a code; a NaN in a target affects its own row only. */
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
-/* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above, the
- * tree's own particles being left out of their own lists. h2 negative or NaN: none; infinite: all.
- * count: int[ni], how many there are (-1 if the target has a NaN). start: long long[ni + 1], or
- * NULL if they are only to be counted; found: the numbers of target i's, ascending, from
- * found[start[i]] to before found[start[i + 1]]. 0; 1 if some place is too small, which then holds
- * the lowest; or a code. Outputs may not overlap inputs. */
+/* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above. The
+ * tree's own particles are left out of their own lists. h2 negative or NaN: none; infinite: all.
+ * count: int[ni], their number (-1 if the target has a NaN). start: long long[ni + 1], or NULL to
+ * count them only; found: the particle numbers of target i, ascending, from found[start[i]] to
+ * before found[start[i + 1]]. 0; 1 if a target's part of found is too small, which then holds the
+ * lowest numbers; or a code. Outputs may not overlap inputs. */
 int g6x_tree_within(int tree, int ni, const double (*x)[3], const int self[], const double h2[],
                     const long long start[], int count[], int found[]);
 /* The k nearest particles of each target, nearest first, ties to the lowest number. number:
@@ -451,33 +448,33 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
                      double r2[]);
 
 /* Many walks (Hamada and others 2009): forces on groups of targets, each from a list of its own, in
- * one call, for programs that keep their own tree. The j memory plays no part, nor does the time.
+ * one call, for programs that keep their own tree. The j memory and the time are not used.
  *   acc[i] = sum m_j r / (r^2 + eps2)^(3/2), pot[i] = - sum m_j / sqrt(r^2 + eps2), r = x_j - x_i,
- * over the list of the walk that target i belongs to. A pair at distance zero adds nothing, so that
- * a body in its own list is left out; entries may be bodies or cells, which act as points. Pairs
- * are single precision, in places relative to those of the targets (error of a force about 1e-6 of
- * its terms, of one close pair up to 1.6e-5), or with G6X_PRECISION double they are double. The
- * bits of a walk's forces do not depend on the other walks of the call, nor on threads.
+ * over the list of the walk that target i belongs to. A zero-distance pair adds nothing, so that a
+ * body in its own list is left out; entries may be bodies or cells, which act as points. Pairs are
+ * in single precision, with positions relative to the targets (error of a force about 1e-6 of its
+ * terms, of one close pair up to 1.6e-5), or in double with G6X_PRECISION double. The bits of a
+ * walk's forces do not depend on the other walks of the call, nor on threads.
  *   i_start   long long[nwalks + 1]: targets of walk w are xi[i_start[w]] to before
  *             xi[i_start[w + 1]]; their results go to the same rows of acc and pot
- *   j_start   the same of the list of walk w among xj and mj or, if j_list is not NULL, in j_list
+ *   j_start   the same for the list of walk w, in xj and mj or, if j_list is not NULL, in j_list
  *   j_list    which of the nj entries of xj and mj are in the lists, counted from 0; NULL: xj and
- *             mj are the lists themselves, and nj is not read. Numbers cost a GPU less to fetch
- * 0, or a code; a NaN in a target spoils its own row only. */
+ *             mj are the lists themselves, and nj is not read. Numbers are faster to copy to a GPU
+ * 0, or a code; a NaN in a target affects its own row only. */
 int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double (*xi)[3],
               const long long j_start[], const int j_list[], int nj, const double (*xj)[3],
               const double mj[], double eps2, double (*acc)[3], double pot[]);
 /* The same in two halves, with pointers to the arrays of each walk: targets (ni, xi), particles
  * (nj, xj, mj) and cells (nc, xc, mc; nc may be NULL: none), in the manner of FDPS. The inputs are
- * free again when dispatch returns; on a GPU the sum goes on. Up to 8 tags may be pending; a tag
- * that is dispatched again before it was retrieved is forgotten. What was wrong with a dispatch its
- * retrieve says again. */
+ * free again when dispatch returns; on a GPU the sum continues. Up to 8 tags may be pending; a
+ * second dispatch of a tag before its retrieve replaces the first. A retrieve returns the error of
+ * its dispatch again. */
 int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
                        const double (*const xi[])[3], const int nj[], const double (*const xj[])[3],
                        const double *const mj[], const int nc[], const double (*const xc[])[3],
                        const double *const mc[], double eps2);
-/* Waits for the sums of a tag; nwalks and ni as they were dispatched. acc, pot: where the results
- * of each walk go. */
+/* Waits for the sums of a tag; nwalks and ni as in the dispatch. acc, pot: arrays for the results
+ * of each walk. */
 int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], double (*const acc[])[3],
                        double *const pot[]);
 
@@ -486,10 +483,10 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
  * list[start[i + 1]].
  *   capacity  entries that list has
  *   start     long long[ni + 1]: from 0 to the number of all indices
- *   list      int[capacity]; NULL with a capacity of 0 asks for the numbers alone
- * Returns 1 if list is too short for start[ni] indices: start is right, what list holds is
- * undefined then, and another call gives them. G6X_E_I_NAN if an i particle had a NaN: its
- * list is empty, all others are there. With any other code all lists are empty. */
+ *   list      int[capacity]; NULL with a capacity of 0: only start is written
+ * Returns 1 if list is too short for start[ni] indices: start is correct, list is undefined,
+ * and the call can be repeated. G6X_E_I_NAN if an i particle had a NaN: its list is empty,
+ * all others are complete. With any other code all lists are empty. */
 int g6x_get_neighbour_lists(int clusterid, int ni, long long capacity, long long start[],
                             int list[]);
 

@@ -8,7 +8,7 @@
 
 #include "g5lib.h"
 
-/* j particles for which such programs make their arrays; g5_set_xmj takes more. */
+/* Number of j particles in the arrays of such programs; g5_set_xmj accepts more. */
 #ifndef JMEMSIZE
 #define JMEMSIZE (1 << 16)
 #endif

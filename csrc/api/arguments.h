@@ -1,10 +1,10 @@
-/* arguments.h - what the files of exported names share. */
+/* arguments.h - shared by the files of exported functions. */
 #pragma once
 
 #include "session/registry.h"
 
 #define CONST3(p) ((const double (*)[3])(p))
-/* Of arguments that are not looked at: the hardware had a use for them. */
+/* Marks ignored arguments: only the hardware used them. */
 #define UNUSED __attribute__((unused))
 
 /* Defines name_ and lets name__ be the same function. */
@@ -13,7 +13,7 @@
     int name##__(__VA_ARGS__) __attribute__((alias(#name "_")));                                   \
     int name##_(__VA_ARGS__)
 
-/* Of a Fortran call that lacks a scalar. */
+/* The error of a Fortran call with a null pointer for a scalar. */
 static inline int missing(void)
 {
     return session_registry_refuse(G6X_E_NULL, "a scalar argument is a null pointer");

@@ -14,7 +14,7 @@
 #include "session/registry.h"
 #include "cpu/grape5_sum.h"
 
-/* In place of a softening squared. */
+/* Special values of a squared softening. */
 #define EPS_NEVER_SET (-1.0)
 #define EPS_REFUSED (-2.0)
 
@@ -30,12 +30,13 @@ int api_g5_calls_open_special(int n, const int *list)
 
 /* ---- softening -------------------------------------------------------------------- */
 
-/* What g5_set_eps_to_all set last, and how often it has been called. */
+/* The last value of g5_set_eps_to_all. */
 static _Atomic double eps2_everywhere = EPS_NEVER_SET;
+/* How often g5_set_eps_to_all has been called. */
 static _Atomic int64_t times_set;
 
-/* The open session of an id, locked, that knows the softening set for all clusters. */
-static struct session *take(int64_t id, int *code)
+/* The open, locked session of an id, with the softening set for all clusters. */
+static struct session *session_of(int64_t id, int *code)
 {
     struct session *s = session_registry_take(id, code);
     if (!s) return NULL;
@@ -43,7 +44,7 @@ static struct session *take(int64_t id, int *code)
     const int64_t times = atomic_load(&times_set);
     if (!g->prepared) {
         const struct options *o = &s->options;
-        session_choice_want_gpu(s); /* how long its lists are is not known yet */
+        session_choice_want_gpu(s); /* the length of its lists is not known yet */
         s->options.jerk = 0;
         g->here =
             s->backend == &cpu_direct_backend && o->precision == MODE_GRAPE && o->verify <= 0.0;
@@ -63,7 +64,7 @@ static double checked_eps2(double eps, int squared)
     if (is_negative(eps) || !is_finite(eps)) return EPS_REFUSED;
     if (squared) return eps;
     struct fpenv host;
-    volatile double length = eps, square; /* so that the product stays where it is written */
+    volatile double length = eps, square; /* volatile keeps the product inside fpenv_enter */
     fpenv_enter(&host);
     square = length * length;
     fpenv_leave(&host);
@@ -84,7 +85,7 @@ int api_g5_calls_set_eps_everywhere(double eps, int squared)
 int api_g5_calls_set_eps_to_all(int64_t id, double eps, int squared)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (!s) return code;
     s->grape5.eps2 = checked_eps2(eps, squared);
     s->grape5.n_each = 0;
@@ -104,7 +105,7 @@ static int reserve_eps(struct grape5 *g, int ni)
 int api_g5_calls_set_eps(int64_t id, int ni, const double *eps)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (!s) return code;
     struct grape5 *g = &s->grape5;
     g->n_each = 0;
@@ -153,7 +154,7 @@ static int softening(struct session *s, const double **eps2, int *each)
 int api_g5_calls_set_n(int64_t id, int n)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (!s) return code;
     s->grape5.n = n;
     s->grape5.n_given = 1;
@@ -161,8 +162,8 @@ int api_g5_calls_set_n(int64_t id, int n)
         s, n < 0 ? error_set(&s->error, G6X_E_ARGUMENT, "g5_set_n: n = %d is negative", n) : 0);
 }
 
-/* Writes a particle, or a half of one, the other being as it was: NaN if it was never sent, so that
- * a force which needs it fails. 0 or an error code. */
+/* Writes a particle, or half of one. The other half is kept, or is NaN if it was never sent, so
+ * that a force call that needs it fails. 0 or an error code. */
 static int set_one(struct session *s, int halves, int address, const double *x, const double *mass)
 {
     struct jmemory *j = &s->j;
@@ -187,7 +188,7 @@ int api_g5_calls_set_j(int64_t id, int halves, int address, int n, const double 
                        const double *mass)
 {
     int first = 0, code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (!s) return code;
     code = 0;
     if (n < 0)
@@ -233,7 +234,7 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
         return error_set(&s->error, G6X_E_MEMORY, "g5_set_xi: out of memory for %d particles", ni);
     if (ni) memcpy(p->x, x, (size_t)ni * sizeof *p->x);
     if (ni && each) memcpy(p->eps2, eps2, (size_t)ni * sizeof *p->eps2);
-    for (int i = 0; i < ni; i++) p->index[i] = -1; /* those of j particles are their addresses */
+    for (int i = 0; i < ni; i++) p->index[i] = -1; /* j particles have their addresses */
     p->nip = ni;
     g->own_eps2 = each;
     g->filled = 1;
@@ -242,7 +243,7 @@ static int set_xi(struct session *s, int ni, const double (*x)[3], int each, con
 
 static const char LACKS[] = ", or lacks its position or its mass";
 
-/* What a run must have been given. */
+/* Checks that a run has all its inputs. */
 static int check(struct session *s)
 {
     const struct grape5 *g = &s->grape5;
@@ -278,7 +279,7 @@ static int run(struct session *s)
     return code;
 }
 
-/* The forces on the first ni of more particles. */
+/* Writes the forces on the first ni i particles of a larger run. */
 static int first_rows(struct session *s, int ni, double (*a)[3], double *p)
 {
     const struct force_call *c = &s->call;
@@ -331,7 +332,7 @@ static int get_force(struct session *s, int ni, double (*a)[3], double *p)
 int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, const double *eps2)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (!s) return code;
     return session_registry_leave(s, set_xi(s, ni, x, each, eps2));
 }
@@ -339,7 +340,7 @@ int api_g5_calls_set_xi(int64_t id, int ni, const double (*x)[3], int each, cons
 int api_g5_calls_run(int64_t id)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (!s) return code;
     return session_registry_leave(s, run(s));
 }
@@ -347,7 +348,7 @@ int api_g5_calls_run(int64_t id)
 int api_g5_calls_get_force(int64_t id, int ni, double (*a)[3], double *p)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (s) {
         code = get_force(s, ni, a, p);
         session_registry_release(s);
@@ -361,7 +362,7 @@ int api_g5_calls_calculate(int64_t id, int ni, const double (*x)[3], int each, c
                            double (*a)[3], double *p)
 {
     int code;
-    struct session *s = take(id, &code);
+    struct session *s = session_of(id, &code);
     if (s) code = set_xi(s, ni, x, each, eps2);
     if (s && !code) {
         (void)run(s);

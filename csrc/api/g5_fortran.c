@@ -1,17 +1,17 @@
-/* g5_fortran.c - the GRAPE-5 calls as Fortran makes them: every argument by pointer, names in
- * small letters with one underscore or two. What they do is in api/g5_calls.c. */
+/* g5_fortran.c - the GRAPE-5 calls for Fortran: every argument by pointer, lower-case names with
+ * one underscore or two. api/g5_calls.c implements them. */
 #include <stddef.h>
 
 #include "api/arguments.h"
 #include "api/g5_calls.h"
 
 typedef double double3[3];
-/* No session has the id that a null pointer stands for. */
+/* A null pointer becomes an id that no session has. */
 #define CLUSTER (devid ? GRAPE5_CLUSTER(*devid) : SESSION_NONE)
 
 static int zero;
 
-/* Those of name, which is of cluster 0, and of namemc. */
+/* Defines name, for cluster 0, and namemc. */
 #define CALLS(name, result, ...)                                                                   \
     FORTRAN(name, __VA_ARGS__)                                                                     \
     {                                                                                              \

@@ -1,6 +1,5 @@
-/* g5_value.c - the GRAPE-5 calls by value. What they do is in api/g5_calls.c; what they mean, in
- * g5lib.h.
- */
+/* g5_value.c - the GRAPE-5 calls by value. api/g5_calls.c implements them; g5lib.h documents
+ * them. */
 #include <stddef.h>
 
 #include "g5lib.h"
@@ -9,7 +8,7 @@
 
 #define CLUSTER GRAPE5_CLUSTER(devid)
 
-/* Defines name, which is of cluster 0, and nameMC. */
+/* Defines name, for cluster 0, and nameMC. */
 #define CALLS(name, result, ...)                                                                   \
     int name(__VA_ARGS__)                                                                          \
     {                                                                                              \
@@ -17,7 +16,7 @@
         return result;                                                                             \
     }                                                                                              \
     int name##MC(UNUSED int devid, __VA_ARGS__) { return result; }
-/* The same of a call without further arguments. */
+/* The same for a call without further arguments. */
 #define CALLS0(name, result)                                                                       \
     int name(void)                                                                                 \
     {                                                                                              \

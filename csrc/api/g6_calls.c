@@ -61,7 +61,7 @@ int api_g6_calls_set_j(int64_t id, int address, int index, double tj, double mas
                        const double *x)
 {
     int code;
-    /* While the lock is taken, and what the last call wrote leaves the processor. */
+    /* Prefetches while the lock is taken and the last call's stores drain. */
     __builtin_prefetch(x);
     __builtin_prefetch(v);
     __builtin_prefetch(a2);

@@ -1,6 +1,6 @@
-/* g6_calls.h - what each API call does, once for all its spellings. Ids are 64 bits wide, so
- * that the cluster-less forms have one of their own (SESSION_ALL); a call that takes the session
- * instead is made by ON_SESSION. The exported functions call only these, never each other: a host
+/* g6_calls.h - implements each API call once, for all its exported names. Ids are 64 bits wide, so
+ * that the calls without a cluster have their own id (SESSION_ALL). Calls that take a session are
+ * made with ON_SESSION. The exported functions call only these, never each other: a host program
  * may define some of the exported names itself. */
 #pragma once
 
@@ -15,7 +15,7 @@ int api_g6_calls_open_special(int n, const int *list);
 int api_g6_calls_close(int64_t id);
 int api_g6_calls_npipes(void);
 int api_g6_calls_device_count(void);
-/* Does nothing, on an open cluster. */
+/* Does nothing, but needs an open cluster. */
 int api_g6_calls_idle(int64_t id);
 int api_g6_calls_idle_recent(void);
 
@@ -31,13 +31,13 @@ int api_g6_calls_set_j_many(struct session *s, int n, const int *address, const 
 int api_g6_calls_predicted(int64_t id, int n, double3 *x, double3 *v);
 int api_g6_calls_predicted6(int first, int n, double *x6);
 
-/* What is asked for besides acc, jerk and pot: nothing, `nearest`, or `distance`, too. */
+/* Results requested besides acc, jerk and pot: none, `nearest`, or `nearest` and `distance`. */
 enum last_half { FORCES, NEAREST, DISTANCES };
 int api_g6_calls_last(int64_t id, enum last_half what, int nj, int ni, double3 *acc, double3 *jerk,
                       double *pot, int *nearest, float *distance);
-/* A firsthalf that lacks a scalar: there is none, then. */
+/* A firsthalf with a null pointer for a scalar: no call is in progress then. */
 int api_g6_calls_first_null(struct session *s);
-/* A force call that lacks a pointer: the outputs that are there become NaN. */
+/* A force call with a null pointer: sets the outputs that are not NULL to NaN. */
 int api_g6_calls_null(int ni, double3 *acc, double3 *jerk, double *pot, int *nearest,
                       float *distance);
 
@@ -50,6 +50,6 @@ int api_g6_calls_set_nip(struct session *s, int nip);
 int api_g6_calls_set_njp(struct session *s, int njp);
 int api_g6_calls_set_i(struct session *s, int address, int index, const double *x, const double *v,
                        double eps2, double h2);
-/* `etc`: nearest neighbours are requested, and must have a place to go. */
+/* `etc`: nearest neighbours are requested; `nearest` must not be NULL. */
 int api_g6_calls_get_force(struct session *s, double3 *acc, double3 *jerk, double *pot, int etc,
                            int *nearest, int *flag);

@@ -1,5 +1,5 @@
-/* g6_fortran.c - the historical calls as Fortran makes them: every argument by pointer,
- * names with one underscore or two. What they do is in api/g6_calls.c. */
+/* g6_fortran.c - the historical calls for Fortran: every argument by pointer, names with one
+ * underscore or two. api/g6_calls.c implements them. */
 #include <stddef.h>
 
 #include "api/arguments.h"
@@ -21,7 +21,7 @@
         const int64_t id = SESSION_ALL;                                                            \
         return result;                                                                             \
     }
-/* The same of a call without further arguments. */
+/* The same for a call without further arguments. */
 #define CALLS0(name, call)                                                                         \
     FORTRAN(name, int *clusterid) { return call(id_of(clusterid)); }                               \
     FORTRAN(name##_all, void) { return call(SESSION_ALL); }
@@ -56,7 +56,7 @@ FORTRAN(g6_reset, int *clusterid)
     return 0;
 }
 
-/* Legal before open, and their arguments are not looked at. */
+/* Allowed before open; the arguments are ignored. */
 #define NOTHING(name)                                                                              \
     FORTRAN(name, UNUSED void *ignored) { return 0; }
 NOTHING(g6_reset_fofpga)
@@ -95,7 +95,7 @@ FORTRAN(force_j_particle_send, void) { return api_g6_calls_idle_recent(); }
 
 CALLS(g6_set_ti, ti ? ON_SESSION(id, api_g6_calls_set_ti, *ti) : missing(), double *ti)
 
-/* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
+/* Takes the exported call's arguments in the same order, so that none is moved or saved. */
 static __attribute__((noinline)) int set_j(int *clusterid, int *address, int *index, double *tj,
                                            UNUSED double *dtj, double *mass, double *k18,
                                            double *j6, double *a2, double *v, double *x)
@@ -162,7 +162,7 @@ FORTRAN(get_j_part_data, int *addr, int *nj, double *x6)
     int *nj, int *ni, UNUSED int *index, UNUSED double3 *xi, UNUSED double3 *vi,                   \
         UNUSED double *eps2, UNUSED double *h2, double3 *acc, double3 *jerk, double *pot
 
-/* each: every i particle has a softening of its own. */
+/* each: each i particle has its own softening. */
 static int first(int64_t id, int *nj, int *ni, int *index, double3 *xi, double3 *vi, double *eps2,
                  int each, double *h2)
 {

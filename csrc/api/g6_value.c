@@ -1,5 +1,5 @@
-/* g6_value.c - the historical calls by value, and their cluster-less _all forms. What they
- * do is in api/g6_calls.c; what they mean, in g6lib.h. */
+/* g6_value.c - the historical calls by value, and their _all forms, which name no cluster.
+ * api/g6_calls.c implements them; g6lib.h documents them. */
 #include <stddef.h>
 
 #include "api/arguments.h"
@@ -21,7 +21,7 @@
         const int64_t id = SESSION_ALL;                                                            \
         return result;                                                                             \
     }
-/* The same of a call without further arguments. */
+/* The same for a call without further arguments. */
 #define CALLS0(name, call)                                                                         \
     int name(int clusterid) { return call(clusterid); }                                            \
     int name##_all(void) { return call(SESSION_ALL); }
@@ -44,8 +44,8 @@ int g6_reset(int clusterid)
     return 0;
 }
 
-/* Legal before open: the hosts' recovery and set-up calls. The arguments of the units
- * arrive as int or double, whatever the caller believes, and are not looked at. */
+/* Recovery and set-up calls of host programs, allowed before open. Callers pass units as int or
+ * double; the arguments are ignored. */
 #define NOTHING(name)                                                                              \
     int name(UNUSED int ignored) { return 0; }
 NOTHING(g6_reset_fofpga)
@@ -81,7 +81,7 @@ int force_j_particle_send(void) { return api_g6_calls_idle_recent(); }
 
 CALLS(g6_set_ti, ON_SESSION(id, api_g6_calls_set_ti, ti), double ti)
 
-/* Has the arguments where the call itself has them: nothing is to be moved or kept for it. */
+/* Takes the exported call's arguments in the same order, so that none is moved or saved. */
 static __attribute__((noinline)) int set_j_quickly(int clusterid, int address, int index, double tj,
                                                    UNUSED double dtj, double mass, double k18[3],
                                                    double j6[3], double a2[3], double v[3],

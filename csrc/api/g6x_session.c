@@ -100,7 +100,7 @@ int g6x_choice(int ni, int nj, char *buffer, int length)
 
 /* ---- options ---------------------------------------------------------------------- */
 
-/* A firsthalf keeps the options that it found: a change counts from the next one on. */
+/* A firsthalf copies the options: a change applies from the next one on. */
 static int set_int(struct session *s, int key, int value)
 {
     return options_set_int(&s->options, key, value, &s->error);
@@ -160,7 +160,7 @@ int g6x_get_double(int clusterid, int key, double *value)
     return ON_SESSION(clusterid, get_double, key, value);
 }
 
-/* The scale of a force call with nj; `lacks`: the call has no place for it. */
+/* The scale of a force call with nj; `lacks`: a pointer for the result is NULL. */
 static int find_scale(struct session *s, int nj, int lacks, const char *call, struct scale *scale)
 {
     struct fpenv host;
@@ -326,7 +326,7 @@ int g6x_error_printed(int clusterid)
 
 int g6x_runs_python(void);
 /* For the package: 1 if this thread is in Python code that the library has called, with its locks
- * held. What Python's garbage collector finds there must not be closed yet. */
+ * held. Objects that Python's garbage collector finds then must not be closed yet. */
 int g6x_runs_python(void) { return python_bridge_runs(); }
 
 double g6x_fma_rate(int isa, int mode);

@@ -1,5 +1,5 @@
-/* g6x_tree.c - the g6x_tree_ calls that make trees, apart from clusters, and sum their forces. A
- * tree does not change after it was made, so any number of threads may use it at once. */
+/* g6x_tree.c - the g6x_tree_ calls that build trees, independent of clusters, and sum their forces.
+ * A tree does not change once built, so any number of threads may use it at once. */
 #include "api/g6x_tree.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
 
-static const double WIDEST = 1.5; /* theta; beyond, a cell may act on targets beside it */
+static const double WIDEST = 1.5; /* theta; above it, a cell may act on targets next to it */
 
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 {
@@ -26,7 +26,7 @@ struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 
 /* ---- making and closing ----------------------------------------------------------------- */
 
-/* The first of n rows of some numbers with a NaN or an infinity in it; n if there is none. */
+/* The first of n rows that has a NaN or Inf; n if there is none. */
 static int first_bad(int n, const double *a, int columns)
 {
     if (!a || all_finite(a, (size_t)n * (size_t)columns)) return n;
@@ -166,8 +166,7 @@ static int setting_checked(const struct tree_setting *s, const struct request *w
     return 0;
 }
 
-/* What a sum needs of the targets: those that have a NaN or an infinity are moved to a harmless
- * place, and remembered. */
+/* The targets of a sum. Those with a NaN or Inf are marked `bad` and moved to a valid position. */
 struct prepared {
     struct tree_input in;
     double (*x)[3], (*v)[3], *eps2;
@@ -238,7 +237,7 @@ static int make_nan(double *a, size_t n, int requested)
     return 1;
 }
 
-/* Makes NaN of what belongs to bad targets or does not fit a double. */
+/* Sets to NaN what belongs to bad targets or does not fit a double. */
 static int verdict(const struct prepared *r, int ni, const struct tree_forces *out)
 {
     int beyond = ni;
@@ -282,7 +281,7 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     return code;
 }
 
-/* Zeros of no particles on targets that are well. */
+/* Forces of an empty tree: zero on valid targets. */
 static int no_forces(const struct request *w, const struct tree_forces *out)
 {
     struct prepared r = {.first_bad = first_bad_target(w)};

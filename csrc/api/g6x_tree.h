@@ -3,8 +3,8 @@
 
 #include "tree/handles.h"
 
-/* The tree of a handle, to be released; NULL with *code if there is none. */
+/* Acquires the tree of a handle, to be released; NULL with *code if there is none. */
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code);
-/* x NULL: the targets are the tree's own particles. 0, or the code of what is wrong. */
+/* Checks the targets; x NULL: the tree's own particles. 0 or an error code. */
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
                                const int self[]);

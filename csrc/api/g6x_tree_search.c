@@ -44,7 +44,7 @@ static void nearest_of(struct seeking *s, int i, const double at[3], int skip, i
     for (int k = there; k < s->k; k++) number[k] = -1, r2[k] = bad ? (double)NAN : INFINITY;
 }
 
-/* The tree's own particles in its order, in which their neighbours are the same for a while. */
+/* Visits the tree's own particles in tree order, in which consecutive ones share neighbours. */
 static void seek(void *context, int64_t first, int64_t end)
 {
     struct seeking *s = context;

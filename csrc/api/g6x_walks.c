@@ -9,7 +9,7 @@
 
 static int softening_checked(struct session *s, double eps2)
 {
-    if (all_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* NaN may be a host's trap */
+    if (all_finite(&eps2, 1) && eps2 >= 0.0) return 0; /* the host may trap comparisons with NaN */
     return error_set(&s->error, G6X_E_ARGUMENT, "walks: eps2 = %g is negative, NaN or Inf", eps2);
 }
 
@@ -18,7 +18,7 @@ static int null_pointer(struct session *s, long long walk)
     return error_set(&s->error, G6X_E_NULL, "walks: null pointer for walk %lld", walk);
 }
 
-/* The groups of a number of walks, to be freed. */
+/* Allocates the groups of nwalks walks; the caller frees them. */
 static int make_groups(struct session *s, int nwalks, struct walks *w)
 {
     if (nwalks < 0) return error_set(&s->error, G6X_E_ARGUMENT, "walks: nwalks = %d", nwalks);
@@ -39,7 +39,7 @@ struct arrays {
     double (*acc)[3], *pot;
 };
 
-/* How many walks have offsets that do not run backwards. */
+/* How many walks, from the first on, have offsets that do not decrease. */
 static int in_order(int nwalks, const long long start[])
 {
     int k = 0;
@@ -91,7 +91,7 @@ static void fill(const struct arrays *a, struct walks *w)
         p->list = a->list ? a->list + j : NULL;
     }
     w->ni = n ? a->i_start[n] - a->i_start[0] : 0;
-    if (!a->list || !n || a->j_start[n] == a->j_start[0]) return; /* nothing is chosen */
+    if (!a->list || !n || a->j_start[n] == a->j_start[0]) return; /* no entry is selected */
     w->common = a->nj;
     w->common_x = a->xj;
     w->common_m = a->mj;
@@ -132,7 +132,7 @@ static int part_of(struct session *s, long long walk, int n, const double (*cons
     return 0;
 }
 
-/* Targets of the walks, whose results go to acc and pot if these are there. */
+/* Sets the targets of the walks, and the outputs unless acc or pot is NULL. */
 static int targets_of(struct session *s, const int ni[], double (*const acc[])[3],
                       double *const pot[], struct walks *w)
 {
@@ -173,7 +173,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
     return session_registry_leave(s, code);
 }
 
-/* NaN where the results of a retrieval would have gone. */
+/* Fills the outputs of a failed retrieval with NaN. */
 static void spoil_each(int nwalks, const int ni[], double (*const acc[])[3], double *const pot[])
 {
     for (int k = 0; ni && k < nwalks; k++)

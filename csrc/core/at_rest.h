@@ -1,8 +1,9 @@
-/* at_rest.h - particles at rest, written one after another from address 0 on: a treecode's list.
+/* at_rest.h - compact store of j particles at rest, written in sequence from address 0: the list of
+ * a treecode.
  *
- * They are kept in 36 bytes each instead of the 128 of a slot, since such a list is written anew
- * for each group of particles, often only to be sent to a device. What is here is not in its slot,
- * until jmemory_commit puts it there for those who look at slots.
+ * Each takes 36 bytes instead of the 128 of a slot, because such a list is rewritten for each group
+ * of particles, often only to be sent to a device. A particle in this store is not in its slot
+ * until jmemory_commit copies it there for code that reads slots.
  */
 #pragma once
 
@@ -16,9 +17,9 @@ struct at_rest {
     double (*xm)[4]; /* [capacity], by address: x, y, z, mass */
     int32_t *index;  /* [capacity] */
     int32_t capacity;
-    int32_t first, end;                 /* addresses that are here */
-    int32_t changed_first, changed_end; /* of those, written since the last settle */
-    double time;                        /* of all of them */
+    int32_t first, end;                 /* addresses in this store: first .. end - 1 */
+    int32_t changed_first, changed_end; /* of these, written since the last settle */
+    double time;                        /* the same for all of them */
 };
 
 static inline int at_rest_any(const struct at_rest *r) { return r->first < r->end; }
@@ -28,8 +29,8 @@ static inline int at_rest_changed(const struct at_rest *r)
     return r->changed_first < r->changed_end;
 }
 
-/* Notes that addresses first .. end - 1, of which the first is here or follows those that are, have
- * been written. */
+/* Records that addresses first .. end - 1 were written. `first` is in the store or just after it.
+ */
 static inline void at_rest_wrote(struct at_rest *r, int32_t first, int32_t end)
 {
     const int any = at_rest_changed(r);
@@ -38,13 +39,13 @@ static inline void at_rest_wrote(struct at_rest *r, int32_t first, int32_t end)
     if (!any || end > r->changed_end) r->changed_end = end;
 }
 
-/* Whether a velocity or derivative is zero in all its bits: -0 may not be lost. */
+/* Whether all bits of a velocity or derivative are zero. -0 is not: it must be kept. */
 static inline int is_all_zero3(const double *a)
 {
     return !(bits_of(a[0]) | bits_of(a[1]) | bits_of(a[2]));
 }
 
-/* Whether a particle is at rest. Callers often have one array of zeros for all. */
+/* Whether a particle is at rest. Callers often pass one array of zeros for all four. */
 static inline int is_at_rest(const double *k18, const double *j6, const double *a2, const double *v)
 {
     if (!is_all_zero3(v)) return 0;
@@ -64,7 +65,8 @@ static inline uint64_t not_finite3(const double *a)
     return not_finite(a[0]) | not_finite(a[1]) | not_finite(a[2]);
 }
 
-/* Stores a particle if it is sound. In pairs, which a compiler leaves in vector registers. */
+/* Stores a particle if it has no NaN or Inf; returns whether it did. Works on pairs of numbers,
+ * which the compiler keeps in vector registers. */
 static inline int at_rest_store(double xm[4], const double x[3], double mass)
 {
     typedef uint64_t pair __attribute__((vector_size(16)));

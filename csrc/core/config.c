@@ -23,7 +23,7 @@ static const struct client {
     {"bhtree", 16384, 0, 0, 0}, {"nbody4", 48, 0, 1, 0},      {"fdps", 48, 0, 1, 1},
 };
 
-static int in_file; /* what is read now stands in the configuration file */
+static int in_file; /* whether the value being read comes from the configuration file */
 
 static void problem(const char *name, const char *value, const char *requested)
 {
@@ -34,7 +34,7 @@ static void problem(const char *name, const char *value, const char *requested)
 
 /* ---- values ------------------------------------------------------------------------- */
 
-/* Which of the words, between spaces, a value is; their number if it is none. */
+/* Position of a value in a list of words separated by spaces; the number of words if not found. */
 static int word(const char *words, const char *value)
 {
     int k = 0;
@@ -46,7 +46,7 @@ static int word(const char *words, const char *value)
     return k;
 }
 
-/* "a b c" as "a, b or c". */
+/* Writes "a b c" as "a, b or c". */
 static void alternatives(const char *words, char *to)
 {
     const char *last = strrchr(words, ' ');
@@ -80,7 +80,7 @@ static void take_number(const struct option *p, const char *value)
     problem(p->name, value, requested);
 }
 
-/* A text that begins with one of some characters. */
+/* Sets a text option; the value must begin with one of certain characters. */
 static void take_text(const struct option *p, const char *value)
 {
     const int path = *p->words == '/';
@@ -115,7 +115,7 @@ static void take_fraction(const struct option *p, const char *value)
         problem(p->name, value, "a fraction from 0 to 1");
 }
 
-static void take(const struct option *p, const char *value)
+static void apply(const struct option *p, const char *value)
 {
     switch (p->kind) {
     case OPTION_WORD: take_word(p, value); break;
@@ -144,13 +144,13 @@ static void take_client(const char *value)
 
 enum { CONFIG_LINE = 512, MOST_CONFIG = 1 << 16 };
 
-/* A value that TOML takes without quotes: a number or a truth value. */
+/* A value that TOML accepts without quotes: a number or a boolean. */
 static int is_plain(const char *text)
 {
     return !text[strspn(text, "-+.0123456789")] || !strcmp(text, "true") || !strcmp(text, "false");
 }
 
-/* A small regular file, opened; NULL for what could be anything, or without end. */
+/* Opens a small regular file; NULL for anything else, such as a device or an endless file. */
 static FILE *open_config(const char *path)
 {
     struct stat about;
@@ -163,7 +163,7 @@ static FILE *open_config(const char *path)
     return file;
 }
 
-/* What stands there is in no message: the file may be anybody's. */
+/* The message never shows the content of the file, which may belong to another user. */
 static void bad_line(int number, const char *requested)
 {
     if (!process->problem[0])
@@ -226,7 +226,7 @@ static void use_other(const char *name, const char *value)
     if (!strcmp(name, "GRAPE6_CLIENT")) return;
     for (const struct option *p = options_table; p->name; p++)
         if (p->kind != OPTION_SOURCE && !strcmp(p->name, name)) {
-            take(p, value);
+            apply(p, value);
             return;
         }
     if (!process->problem[0])
@@ -247,7 +247,7 @@ void config_read(struct process_options *of_process, struct options *of_sessions
     if (config && *config) read_config(config, use_other);
     for (const struct option *p = options_table; p->name; p++) {
         const char *value = options_variable(p->name);
-        if (value && *value) take(p, value);
+        if (value && *value) apply(p, value);
     }
     if (process->log > LOG_NONE && !options_is_privileged()) environment_check();
 }

@@ -4,6 +4,6 @@
 struct options;
 struct process_options;
 
-/* The client first, since the others may override what it sets; the file before the environment.
- * What is wrong in them becomes process->problem. */
+/* Reads the client first, since other options may override what it sets; the file before the
+ * environment. The first error becomes process->problem. */
 void config_read(struct process_options *process, struct options *initial);

@@ -1,9 +1,9 @@
 /* device.h - a GPU as the CUDA backend (cuda/device.c) sees it, and the bridge to the
  * Python side that opens it, compiles its kernels and owns its memory.
  *
- * Python fills a struct device once, at open; from then on cuda/device.c launches the kernels and
- * copies by the driver's own entry points, so that no call of a block step enters Python.
- * These declarations are compiled into the core and into the bridge module alike.
+ * Python fills a struct device once, at open. After that, cuda/device.c launches kernels and copies
+ * through the driver's entry points, so that no call of a block step enters Python. Both the core
+ * and the bridge module compile these declarations.
  */
 #pragma once
 
@@ -11,17 +11,18 @@
 #include <stdint.h>
 
 enum { DEVICE_TEXT = 256 };
-enum { MEMORY_DEVICE, MEMORY_PINNED }; /* pinned: the host's, and the device may use it, too */
+enum { MEMORY_DEVICE, MEMORY_PINNED }; /* pinned: host memory that the device can access */
 
-/* Entry points of the CUDA driver, or of what stands in for it; 0 is success. */
+/* Entry points of the CUDA driver, or of a fake driver in tests; 0 is success. */
 struct driver {
     int (*push_context)(void *context); /* cuCtxPushCurrent_v2 */
     int (*pop_context)(void **context); /* cuCtxPopCurrent_v2 */
     int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                   void *stream, void **arguments, void **extra); /* cuLaunchKernel */
+    /* cuMemcpyHtoDAsync_v2 */
     int (*copy_in)(uint64_t to, const void *from, size_t bytes, void *stream);
-    /* cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2 */
+    /* cuMemcpyDtoHAsync_v2 */
     int (*copy_out)(void *to, uint64_t from, size_t bytes, void *stream);
     int (*fill)(uint64_t to, unsigned char value, size_t bytes, void *stream); /* cuMemsetD8Async */
     int (*query)(void *stream);               /* cuStreamQuery: 0 if all is done, 600 if not */
@@ -34,42 +35,41 @@ enum { DRIVER_NOT_READY = 600 };
 enum { DEVICE_STREAMS = 4 };
 
 struct device {
-    int64_t cookie; /* the Python side's, positive while it is open */
+    int64_t cookie; /* handle of the Python side, positive while the device is open */
     void *context, *stream[DEVICE_STREAMS], *event;
     struct driver driver;
     int32_t multiprocessors;
     int32_t capability;   /* 90 for compute capability 9.0 */
-    int32_t shared_bytes; /* shared memory that a block may ask for */
-    int32_t usable;       /* how many devices there are to choose from */
-    int32_t number;       /* among the devices that CUDA shows */
+    int32_t shared_bytes; /* shared memory that a block may request */
+    int32_t usable;       /* number of devices to choose from */
+    int32_t number;       /* CUDA's number of this device */
     char name[DEVICE_TEXT];
-    char text[DEVICE_TEXT]; /* what went wrong in the last call */
+    char text[DEVICE_TEXT]; /* error text of the last call */
 };
 
-/* Forces of an octree of some sources on targets: arrays of the host, in the caller's units. */
+/* Request for the forces of an octree of sources on targets: host arrays, the caller's units. */
 struct tree_request {
     int64_t sources, targets; /* how many */
-    const double *x, *v, *m;  /* of the sources: [][3], [][3] or NULL, [] */
-    int32_t changed;          /* they are not those of the last request */
-    int32_t order;            /* of expansions; 0: Barnes and Hut's walk */
+    const double *x, *v, *m;  /* sources: [][3], [][3] or NULL, [] */
+    int32_t changed;          /* whether the sources differ from those of the last request */
+    int32_t order;            /* order of expansions; 0: Barnes-Hut */
     double theta;
-    const double *at, *velocity, *eps2; /* of the targets: [][3], [][3] if jerk is requested, [] */
-    const int32_t *self;                /* the source that each is, or -1 */
+    const double *at, *velocity, *eps2; /* targets: [][3], [][3] if jerk is requested, [] */
+    const int32_t *self;                /* the source that is the target itself, or -1 */
     double *acc, *jerk, *pot;           /* [][3], [][3] or NULL, [] */
-    int64_t zero_distances;             /* pairs at one place without softening, left out */
-    int32_t unresolved;                 /* no one box resolves the sources: nothing was summed */
+    int64_t zero_distances;             /* zero-distance pairs without softening, left out */
+    int32_t unresolved; /* if set, one box cannot resolve the sources: nothing was summed */
 };
 
-/* What the Python side does. Each call returns a positive number; or minus the number of the
- * error's row in docs/errors.md, with device->text; or 0 if Python itself has failed. */
+/* Functions of the Python side. Each returns a positive number on success; minus the error's row
+ * number in docs/errors.md, with device->text; or 0 if Python itself failed. */
 struct bridge {
-    /* Opens one of the usable devices, number `choice` modulo how many there are. */
+    /* Opens usable device number `choice` modulo their number. */
     int64_t (*open)(int32_t choice, struct device *device);
-    /* Finds kernels of a precision (MODE_*) by their names, and compiles those that have not been
-     * compiled before. */
+    /* Finds kernels of a precision (MODE_*) by name; compiles those not compiled before. */
     int64_t (*kernels)(struct device *device, int32_t mode, int32_t count, const char *const *names,
                        void **functions);
-    /* Zeroed memory of a kind (MEMORY_*). */
+    /* Allocates zeroed memory of a kind (MEMORY_*). */
     int64_t (*allocate)(struct device *device, int32_t kind, uint64_t bytes, uint64_t *address);
     int64_t (*release)(struct device *device, uint64_t address);
     int64_t (*tree)(struct device *device, struct tree_request *request);
@@ -79,11 +79,12 @@ struct bridge {
 
 struct error;
 
-/* The bridge, started at the first call; NULL with G6X_E_NO_DEVICE, G6X_E_RUNTIME or
- * G6X_E_PYTHON and a text where there is no device, or no Python that could open it. Calls
- * come one at a time, and from any thread. `requested`: cuda was asked for, so look closely. */
+/* Returns the bridge and starts it at the first call. Returns NULL with G6X_E_NO_DEVICE,
+ * G6X_E_RUNTIME or G6X_E_PYTHON and a text if there is no device, or no Python that can open it.
+ * Any thread may call; calls are serialized. `requested`: the user asked for cuda, so search
+ * thoroughly. */
 const struct bridge *python_bridge_start(int requested, struct error *err);
-/* Whether an NVIDIA driver is there, so that it may find a GPU; nothing is started. */
+/* Whether an NVIDIA driver is present, so that there may be a GPU. Starts nothing. */
 int python_bridge_may_find_gpu(void);
 /* Whether this thread is inside a call of the bridge. */
 int python_bridge_runs(void);

@@ -11,8 +11,8 @@ enum { PREFIX = sizeof "GRAPE6_" - 1, MOST_KEY = 32, MOST_SHOWN = 60 };
 
 extern char **environ;
 
-/* Not read by the library: hooks of the tests, and what makefiles and CMake call its flags and its
- * folder, as legacy_examples/Makefile does. They may be exported in the shell. */
+/* Variables that the library does not read: test hooks, and names that makefiles and CMake use for
+ * its flags and folder, as legacy_examples/Makefile does. The shell may export them. */
 static int is_foreign(const char *key, size_t length)
 {
     static const char *const FOREIGN[] = {"CFLAGS", "FFLAGS", "FSOURCE", "LDFLAGS",
@@ -27,8 +27,8 @@ static int lower(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; }
 
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* Letters to be inserted, deleted or replaced to make one text the other (Levenshtein), in either
- * case. b has at most MOST_KEY. */
+/* Levenshtein distance of two texts, ignoring case: letters to insert, delete or replace. b has at
+ * most MOST_KEY letters. */
 static int distance(const char *a, size_t length, const char *b)
 {
     const int m = (int)strlen(b);
@@ -45,7 +45,8 @@ static int distance(const char *a, size_t length, const char *b)
     return row[m];
 }
 
-/* The name that was meant; NULL if none is close: one letter in four, and one more. */
+/* The option that was probably meant; NULL if none is close. Close: at most one letter in four
+ * differs, plus one. */
 static const char *nearest(const char *key, size_t length)
 {
     const char *found = NULL;

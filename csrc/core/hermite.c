@@ -5,7 +5,7 @@
 
 /* ---- the next block --------------------------------------------------------------------- */
 
-/* The earliest end of a step, by several chains of comparisons at once. */
+/* The earliest end of a step. Several independent chains of comparisons run at once. */
 static double earliest(int n, const struct hermite_state *s, double common)
 {
     enum { CHAINS = 8 };
@@ -63,7 +63,7 @@ INLINE int correct(int ni, const int *address, double time, const struct hermite
     int clamped = 0;
     *unfit = -1;
     for (int i = 0; i < ni; i++) {
-        double x[3], v[3]; /* of their own: acc and xi may be one array */
+        double x[3], v[3]; /* separate copies, since acc and xi may be the same array */
         const int found = hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
                                               error_of(errors, i, address[i]), x, v);
         clamped += found > 0;
@@ -74,7 +74,7 @@ INLINE int correct(int ni, const int *address, double time, const struct hermite
 }
 
 #ifdef __x86_64__
-/* The same steps where fma is an instruction, and not a call. */
+/* The same functions for processors where fma is an instruction instead of a call. */
 __attribute__((target("fma"))) static void predict_by_fma(int ni, const int *address, double time,
                                                           const struct hermite_state *s,
                                                           double (*xi)[3], double (*vi)[3])

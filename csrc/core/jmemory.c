@@ -46,7 +46,7 @@ static int grow_to(struct jmemory *j, int64_t capacity)
         memory_free(j->head);
         j->head = head;
         j->head_mask = buckets - 1;
-        j->unmapped = 1; /* until it is asked */
+        j->unmapped = 1; /* rebuilt at the next jmemory_map */
     }
     memset(j->stale + j->capacity / BLOCK, 0xff,
            (blocks - (size_t)(j->capacity / BLOCK)) * sizeof *j->stale);
@@ -102,7 +102,7 @@ void jmemory_commit_queue(struct jmemory *j)
     j->queued = 0;
 }
 
-/* None of the slots is bad, and there is no k18: else nothing would have come here. */
+/* No slot is bad and there is no k18; otherwise take_at_rest would have stored nothing. */
 static void commit_at_rest(struct jmemory *j)
 {
     struct at_rest *r = &j->rest;
@@ -127,7 +127,8 @@ void jmemory_commit(struct jmemory *j)
     if (at_rest_any(&j->rest)) commit_at_rest(j);
 }
 
-/* What it had may not pull on unseen; GRAPE-5's later half of it must not make it whole. */
+/* The old particle must not act any more. Fills it with NaN, so that the other half of a GRAPE-5
+ * particle, sent later, cannot make it valid. */
 static void lose_slot(struct jmemory *j, int64_t a)
 {
     struct jparticle *p = &j->body[a];
@@ -173,13 +174,13 @@ static int grow_at_rest(struct jmemory *j)
     return 1;
 }
 
-/* Takes a particle that begins a list or goes on with it, if it is sound and at rest. 0: it has to
- * go to its slot. Not part of jmemory_set, most of whose particles do neither. */
+/* Stores a particle at rest that begins or continues a list, if it has no NaN or Inf. Returns 0 if
+ * it must go to its slot. Not inlined in jmemory_set, since most particles are not such. */
 static __attribute__((noinline)) int take_at_rest(struct jmemory *j, int address, int index,
                                                   double time, double mass, const double *x)
 {
     struct at_rest *r = &j->rest;
-    jmemory_commit_queue(j); /* a slot may be bad by what waits there */
+    jmemory_commit_queue(j); /* a queued particle may make a slot bad */
     if (address >= AT_REST_SLOTS || j->bad || j->k18) return 0;
     if ((not_finite(time) | not_finite(mass) | not_finite3(x)) >> 63) return 0;
     if (at_rest_any(r) &&
@@ -220,7 +221,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     struct queued *q = &j->queue[j->queued];
     struct jparticle *p = &q->body;
     j->last = address;
-    if (near) { /* to its slot, which is in the cache */
+    if (near) { /* directly to its slot, which is in the cache */
         if (j->queued) jmemory_commit_queue(j);
         p = &j->body[address];
         j->bad += (int)bad - is_unusable(p);
@@ -245,7 +246,7 @@ int jmemory_set(struct jmemory *j, int address, int index, double time, double m
     return bad ? G6X_E_J_NAN : 0;
 }
 
-/* ---- copies elsewhere ----------------------------------------------------------- */
+/* ---- mirrors -------------------------------------------------------------------- */
 
 int jmemory_follow(struct jmemory *j, int mirror)
 {
@@ -271,12 +272,12 @@ void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last)
             j->stale[at[k] / BLOCK] |= (uint64_t)1 << (at[k] / CHUNK % BLOCK_CHUNKS);
 }
 
-/* ---- asking ------------------------------------------------------------------ */
+/* ---- queries ----------------------------------------------------------------- */
 
 int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state)
 {
     int64_t first = nj;
-    jmemory_commit_queue(j); /* what is at rest is sound */
+    jmemory_commit_queue(j); /* particles at rest are never bad */
     for (int64_t a = 0; j->bad && a < nj && a < j->capacity; a++)
         if (is_unusable(&j->body[a])) {
             *state = j->body[a].state;
@@ -311,7 +312,7 @@ predict(const struct jparticle *p, const double k18[3], double time, double x[3]
 }
 
 #ifdef __x86_64__
-/* The same steps where fma is an instruction, and not a call. */
+/* The same function for processors where fma is an instruction instead of a call. */
 __attribute__((target("fma"))) static void predict_by_fma(const struct jparticle *p,
                                                           const double k18[3], double time,
                                                           double x[3], double v[3])

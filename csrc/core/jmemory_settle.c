@@ -74,7 +74,7 @@ static void count_slot(struct jmemory *j, const struct slot_note *n, int by)
     count(&j->v, n->v, by);
 }
 
-/* The largest of a component's distance from the origin. */
+/* Exponent of the largest component of a - origin. */
 static int largest_exponent(const double a[3], const double origin[3])
 {
     const uint64_t u = bits_of(a[0] - origin[0]) << 1, v = bits_of(a[1] - origin[1]) << 1,
@@ -94,7 +94,7 @@ static struct slot_note note_of(const struct jmemory *j, const struct jparticle 
     return n;
 }
 
-/* For those that have copies. */
+/* Marks a changed slot for all mirrors. */
 static void tell_of(struct jmemory *j, int64_t a)
 {
     const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
@@ -106,7 +106,7 @@ static void tell_of(struct jmemory *j, int64_t a)
             f->overflow = 1;
 }
 
-/* What is told by a slot that is counted moves from one place of the histograms to another. */
+/* Moves a counted slot from one bin of the histograms to another. */
 static void recount(struct jmemory *j, const struct slot_note *old, const struct slot_note *now)
 {
     if (old->x == now->x && old->mass == now->mass && old->v == now->v && old->state == now->state)
@@ -115,7 +115,7 @@ static void recount(struct jmemory *j, const struct slot_note *old, const struct
     count_slot(j, now, 1);
 }
 
-/* An index map of which much changes is made anew when it is requested. */
+/* If this is true, the index map is not updated but rebuilt when needed. */
 static int is_much(const struct jmemory *j, int64_t slots) { return 8 * slots >= j->capacity; }
 
 static void note_slot(struct jmemory *j, int64_t a, const struct slot_note *now, int much)
@@ -131,7 +131,7 @@ static void note_slot(struct jmemory *j, int64_t a, const struct slot_note *now,
 
 /* ---- the origin --------------------------------------------------------------- */
 
-/* Of all addresses, one sample alone can be this one. */
+/* Only one sample can have this address. */
 static int is_sampled(const struct jmemory *j, int64_t a)
 {
     return a < j->sampled && j->sample[(2 * a + 1) * j->samples / (2 * j->sampled)] == a;
@@ -146,7 +146,7 @@ static int is_changed(const struct jmemory *j, int64_t a)
 
 static const double at_rest[3];
 
-/* A settled note from a new origin; if the slot has changed since, it will be settled. */
+/* Recomputes a note for a new origin. A slot that has changed since will be settled later. */
 static void note_from_origin(struct jmemory *j, int64_t a)
 {
     struct slot_note *n = &j->note[a];
@@ -157,7 +157,7 @@ static void note_from_origin(struct jmemory *j, int64_t a)
     n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
-/* All notes that count; the others when they do. */
+/* Recomputes all counted notes. The others are recomputed when they are counted. */
 static void note_again(struct jmemory *j)
 {
     for (int64_t a = 0; a < j->counted; a++) {
@@ -168,8 +168,8 @@ static void note_again(struct jmemory *j)
     j->noted = j->counted;
 }
 
-/* Beyond the last address below `end` that has been written: what lies farther, or how many
- * slots there are, decides nothing. */
+/* End of the addresses written below `end`. Later addresses and the capacity must not influence the
+ * origin. */
 static int64_t end_of_written(const struct jmemory *j, int64_t end)
 {
     while (end > 0 && j->body[end - 1].state == SLOT_EMPTY &&
@@ -178,7 +178,7 @@ static int64_t end_of_written(const struct jmemory *j, int64_t end)
     return end;
 }
 
-/* Brings the origin up to date with the sample, before the changed slots are settled. */
+/* Updates the origin from the sample, before the changed slots are settled. */
 static void settle_origin(struct jmemory *j, int64_t nj)
 {
     const int64_t end = end_of_written(j, nj);
@@ -216,8 +216,8 @@ static struct slot_note note_at_rest(const struct jmemory *j, int64_t a, int v)
                               .state = SLOT_SET};
 }
 
-/* Whether a new list has replaced all that counts, and much of the index map, too: then its notes
- * are counted from nothing. */
+/* Whether a new list replaces all counted slots and much of the index map. Its notes are then
+ * counted from zero. */
 static int is_new_list(const struct jmemory *j, int64_t nj)
 {
     const struct at_rest *r = &j->rest;
@@ -234,7 +234,7 @@ static void count_nothing(struct jmemory *j)
     j->counted = 0;
 }
 
-/* Counts an exponent; `most` is the highest so far, the total is found at the end. */
+/* Counts an exponent. `most` is the highest so far; end_count sets the total. */
 static inline void count_one(struct histogram *h, int exponent, int *most, int64_t *none)
 {
     if (exponent > *most) *most = exponent;
@@ -250,7 +250,8 @@ static void end_count(struct histogram *h, int64_t slots, int most, int64_t none
     if (h->total) h->highest = most + HISTOGRAM_ZERO;
 }
 
-/* A list from address 0 on, when nothing is counted: all that is below nj is. */
+/* Settles a list that begins at address 0 when nothing is counted, and counts its slots below nj.
+ */
 static void settle_list(struct jmemory *j, int64_t nj, int v)
 {
     struct slot_note *note = j->note;
@@ -276,7 +277,7 @@ static void settle_list(struct jmemory *j, int64_t nj, int v)
     if (j->noted < changed) j->noted = changed;
 }
 
-/* For those that have copies. */
+/* Marks a range of changed slots for all mirrors. */
 static void tell_of_run(struct jmemory *j, int32_t first, int32_t end)
 {
     const int mirrors = atomic_load_explicit(&j->mirrors, memory_order_relaxed);
@@ -324,7 +325,7 @@ static void settle_slots(struct jmemory *j)
     j->changed_low = j->changed_high = 0;
 }
 
-/* ---- all of it ---------------------------------------------------------------- */
+/* ---- all slots ---------------------------------------------------------------- */
 
 int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
 {
@@ -345,7 +346,8 @@ void jmemory_settle(struct jmemory *j, int64_t nj)
 {
     const int64_t end = nj < j->capacity ? nj : j->capacity;
     jmemory_commit_queue(j);
-    if (end != j->counted) { /* on both sides of either end: the last block's range changes too */
+    /* Chunks on both sides of the old and the new end: the last block's range changes too. */
+    if (end != j->counted) {
         jmemory_stale_slots(j, end, j->counted);
         jmemory_stale_slots(j, end - 1, j->counted - 1);
     }
@@ -353,7 +355,7 @@ void jmemory_settle(struct jmemory *j, int64_t nj)
     if (new_list) count_nothing(j);
     settle_origin(j, end);
     settle_slots(j);
-    settle_at_rest(j, end, new_list); /* newer than what slots have of the same addresses */
+    settle_at_rest(j, end, new_list); /* after the slots: these are newer */
     for (; j->counted < end; j->counted++) {
         if (j->counted >= j->noted) {
             note_from_origin(j, j->counted);
@@ -366,7 +368,7 @@ void jmemory_settle(struct jmemory *j, int64_t nj)
 
 /* ---- scale ---------------------------------------------------------------------- */
 
-/* Smallest exponent e with at least 7/8 of the values below 2^e. */
+/* Smallest exponent e such that at least 7/8 of the values are below 2^e. */
 static int exponent_of_most(const struct histogram *h)
 {
     if (h->total == 0) return 0;
@@ -387,7 +389,7 @@ struct scale jmemory_scale(const struct jmemory *j)
 
 int jmemory_is_crowded(const struct jmemory *j)
 {
-    enum { STEPS_EXPONENT = 3 }; /* the grid has 2^3 steps across that half */
+    enum { STEPS_EXPONENT = 3 }; /* the grid has 2^3 steps across the inner half */
     return j->inner != EXPONENT_NONE &&
            jmemory_scale(j).length - length_shift(&(struct scale){0}, MODE_GRAPE) >
                j->inner - STEPS_EXPONENT;

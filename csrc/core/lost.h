@@ -1,16 +1,16 @@
-/* lost.h - ranges of addresses whose particles were sent and are not here. */
+/* lost.h - ranges of addresses whose particles were sent but could not be stored. */
 #pragma once
 
 #include <stdint.h>
 
-/* Addresses to which a write was refused: first .. end - 1. More ranges than there is space for are
- * joined, with what is between them. */
+/* More ranges than this are merged, with the addresses between them. */
 enum { MOST_LOST = 8 };
+/* Addresses to which a write failed for lack of memory: first .. end - 1. */
 struct lost {
     int64_t first, end;
 };
 
-/* Adds a range, that is not empty, to n of them. */
+/* Adds a non-empty range to *n ranges. */
 static inline void lost_note(struct lost *lost, int *n, int64_t first, int64_t end)
 {
     int k = 0;

@@ -24,7 +24,7 @@ int mutants_made(const char *name)
     return !strcmp(name, chosen);
 }
 
-/* The true time of a particle that is held lies in its unused field. */
+/* A held particle keeps its true time in the field `unused`. */
 void mutants_hold(struct jmemory *j, int64_t address, double time)
 {
     jmemory_commit(j);

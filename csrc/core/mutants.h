@@ -1,8 +1,8 @@
-/* mutants.h - what a build for tests (-DGRAPE6_TEST_HOOKS) does and no other: it reads some
- * variables, and makes the mistake that GRAPE6_TEST_MISTAKE names, one that libraries of this API
- * have made or may well make, to see that a test notices it (tests/api/test_mistakes.py).
+/* mutants.h - hooks of a test build (-DGRAPE6_TEST_HOOKS) only. It reads some variables and makes
+ * the mistake named by GRAPE6_TEST_MISTAKE, one that libraries of this API have made or may make,
+ * to check that a test detects it (tests/api/test_mistakes.py).
  *
- * In every other build MUTANT(...) is 0, and of the lines that ask for it no code is left.
+ * In every other build MUTANT(...) is 0, and the compiler removes the code that depends on it.
  */
 #pragma once
 
@@ -17,10 +17,10 @@ int mutants_made(const char *name);
 #define TEST_VARIABLE(name) ((const char *)0)
 #endif
 
-/* The longer ones; defined in test builds only. */
+/* The longer mutants, defined in test builds only. */
 struct jmemory;
-/* A particle just written stays where it is until the next g6_set_ti. */
+/* Keeps a particle just written at its position until the next g6_set_ti. */
 void mutants_hold(struct jmemory *j, int64_t address, double time);
-/* Lets go what mutants_hold held. */
+/* Releases all particles held by mutants_hold. */
 void mutants_let_go(struct jmemory *j);
-int g6_open(int clusterid); /* the exported one, or the host's */
+int g6_open(int clusterid); /* the exported function, or one of the host program */

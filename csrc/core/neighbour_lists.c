@@ -50,7 +50,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Lists are mostly short, or in order already. */
+/* Most lists are short or already sorted. */
 enum { SHORT = 32 };
 
 void neighbour_lists_sort(int32_t *index, int64_t n)

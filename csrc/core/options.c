@@ -47,7 +47,7 @@ int options_is_privileged(void)
 #define PLACE(to) .kind = OPTION_PLACE, .real = &(to)
 #define TEXT(to, first) .kind = OPTION_TEXT, .text = to, .words = first, .high = (int)sizeof(to)
 
-/* Session options point to their initial value. Words stand for 0, 1, ... */
+/* Session options point to their initial values. The values of words are 0, 1, ... */
 const struct option options_table[] = {
     {"GRAPE6_BACKEND", 0, WORDS(initial.backend, "auto cpu cuda tree cpu-tree cuda-tree")},
     {"GRAPE6_PRECISION", G6X_PRECISION, WORDS(initial.precision, "grape double single")},
@@ -107,7 +107,7 @@ struct options *options_initial_values(void)
     return &initial;
 }
 
-/* Those that the affinity mask allows. */
+/* Cores that the affinity mask allows. */
 static int cores(void)
 {
 #ifdef __linux__
@@ -129,7 +129,8 @@ int options_threads_for(int64_t useful, int asked)
 
 /* ---- by key ------------------------------------------------------------------------- */
 
-/* The option of a key with a whole number, or with a real one; NULL if there is none. */
+/* The option of a key: an integer option if `whole`, otherwise a real one; NULL if there is none.
+ */
 static const struct option *find(int key, int whole)
 {
     const struct option *p = options_table;
@@ -138,7 +139,7 @@ static const struct option *find(int key, int whole)
     return p->kind != OPTION_END && is_whole == whole ? p : NULL;
 }
 
-/* Where the value of a session is, of an option that points to its initial one. */
+/* Address of a session's value, from the address of the initial value of the option. */
 static void *of_session(const struct options *o, const void *initial_value)
 {
     return (char *)(uintptr_t)o + ((const char *)initial_value - (const char *)&initial);
@@ -151,7 +152,7 @@ int options_highest(const struct option *p)
     return high;
 }
 
-/* What a message calls an option. */
+/* Name of an option in messages. */
 static const char *label(const struct option *p)
 {
     return p->name ? p->name + sizeof "GRAPE6_" - 1 : "SCALE";
@@ -182,17 +183,17 @@ int options_set_int(struct options *o, int key, int value, struct error *err)
 int options_get_int(const struct options *o, int key, int *value)
 {
     if (key == G6X_NPIPES) return *value = options_process()->npipes, 0;
-    if (key == G6X_DEVICE) return *value = -1, 0; /* until there is a session */
+    if (key == G6X_DEVICE) return *value = -1, 0; /* before a session exists */
     const struct option *p = find(key, 1);
     if (!p) return G6X_E_ARGUMENT;
     *value = p->shared ? *p->shared : *(const int *)of_session(o, p->number);
     return 0;
 }
 
-/* From 0 to 1, by the bits: a comparison with NaN may trap. */
+/* Whether a is from 0 to 1. Compares bits, since a comparison with NaN may trap. */
 static int is_fraction(double a) { return bits_of(a) << 1 == 0 || bits_of(a) <= bits_of(1.0); }
 
-/* No larger, so that differences do not overflow; NaN: from the data. */
+/* At most 2^900, so that differences do not overflow; or NaN: chosen from the data. */
 static int is_place(double a)
 {
     const uint64_t most = bits_of(0x1p900), magnitude = bits_of(a) << 1 >> 1;

@@ -1,4 +1,4 @@
-/* options.h - what GRAPE6_* environment variables and g6x_set_* decide. */
+/* options.h - the options set by GRAPE6_* environment variables and g6x_set_*. */
 #pragma once
 
 #include <stdint.h>
@@ -7,37 +7,37 @@ struct error;
 
 enum { LOG_NONE, LOG_FAULTS, LOG_INFO };
 enum { ON_ERROR_RETURN, ON_ERROR_ABORT };
-/* The first ones as G6X_BACKEND_*. */
+/* The first values equal G6X_BACKEND_*. */
 enum { BACKEND_AUTO, BACKEND_CPU, BACKEND_CUDA, BACKEND_TREE, BACKEND_CPU_TREE, BACKEND_CUDA_TREE };
 
 struct options {
     int backend, precision, threads, isa, jerk, snap, neighbour_self, predict_on_host;
-    int all_devices;             /* a session uses all CUDA devices that may be used */
+    int all_devices;             /* a session uses all usable CUDA devices */
     int scale[3];                /* exponents of length, mass, velocity, or G6X_AUTO */
-    double origin[3], drift[3];  /* of places and velocities; NaN: not set */
+    double origin[3], drift[3];  /* of positions and velocities; NaN: not set */
     int tree_method, tree_order; /* enum tree_method; order of expansions */
     double theta;                /* opening angle; 0: all pairs */
     double verify;
 };
 
-/* Of the whole process; npipes never changes after it was first asked for. */
+/* Options of the whole process. npipes never changes after it was first read. */
 struct process_options {
     int npipes;
     _Atomic int log, on_error; /* any thread may change them */
     int g5_pot_positive;       /* potentials of GRAPE-5 calls are positive */
-    int g5_source_by_address;  /* its j particles are taken from x[adr], not from x[0], on */
-    const char *client;        /* of GRAPE6_CLIENT, or NULL */
-    char problem[256];         /* what is wrong in the environment, or empty */
-    char python[512];          /* to embed: a python or an environment's folder, or empty */
-    char devices[64];          /* numbers of the CUDA devices to use, or "all", or empty */
+    int g5_source_by_address;  /* GRAPE-5 calls read j particles starting at x[adr], not at x[0] */
+    const char *client;        /* value of GRAPE6_CLIENT, or NULL */
+    char problem[256];         /* error in the environment, or empty */
+    char python[512]; /* Python to embed: an executable or an environment's folder, or empty */
+    char devices[64]; /* numbers of the CUDA devices to use, or "all", or empty */
 };
 
 enum option_kind {
-    OPTION_WORD, /* one of `words`, which stand for 0, 1, ... */
+    OPTION_WORD, /* one of `words`, whose values are 0, 1, ... */
     OPTION_NUMBER,
     OPTION_FRACTION, /* from 0 to 1 */
     OPTION_PLACE,    /* a coordinate, or NaN */
-    OPTION_TEXT,     /* of less than `high` bytes, which begins with one of the bytes of `words` */
+    OPTION_TEXT,     /* shorter than `high` bytes; begins with one of the bytes of `words` */
     OPTION_SOURCE,   /* says where others come from */
     OPTION_END
 };
@@ -47,19 +47,20 @@ struct option {
     int key;          /* G6X_*, or 0 */
     int kind, low, high;
     const char *words;
-    _Atomic int *shared; /* the value, if it is the whole process's and can be changed, */
-    union {              /* or else */
+    _Atomic int *shared; /* the value, if it belongs to the process and can change; or NULL */
+    union {              /* otherwise the value */
         int *number;
         double *real;
         char *text;
     };
 };
-/* Those with a name first; the last is of OPTION_END. */
+/* Options with a name come first; the last is of kind OPTION_END. */
 extern const struct option options_table[];
 /* The largest value of a number or a word. */
 int options_highest(const struct option *p);
 
-/* A variable of the environment, or NULL. A set-uid program has none: they are the user's. */
+/* An environment variable, or NULL. Always NULL in a set-uid program, since the user controls the
+ * environment. */
 const char *options_variable(const char *name);
 /* Whether the process runs with more rights than its user has. */
 int options_is_privileged(void);
@@ -68,14 +69,15 @@ int options_is_privileged(void);
 struct process_options *options_process(void);
 struct options *options_initial_values(void);
 
-/* One option by its G6X_ key; 0 or G6X_E_ARGUMENT with a text. */
+/* Sets or gets one option by its G6X_ key; returns 0 or G6X_E_ARGUMENT, with a text if err is
+ * given. */
 int options_set_int(struct options *o, int key, int value, struct error *err);
 int options_get_int(const struct options *o, int key, int *value);
 int options_set_double(struct options *o, int key, double value, struct error *err);
 int options_get_double(const struct options *o, int key, double *value);
 
-/* Threads of a force call: as many as asked for, or as the affinity mask allows. */
+/* Threads of a force call: the requested number; if 0, the number that the affinity mask allows. */
 int options_threads(int asked);
-/* The same for work that no more than `useful` threads make faster; where that is one, the system
- * is not asked how many it has. */
+/* The same, but at most `useful`: more threads would not be faster. If useful <= 1, it makes no
+ * system call. */
 int options_threads_for(int64_t useful, int asked);

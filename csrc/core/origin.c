@@ -6,10 +6,10 @@
 
 #include "core/scale.h"
 
-/* Beyond, there is no origin: differences might overflow. */
+/* Beyond this there is no origin, since differences might overflow. */
 #define FARTHEST 0x1p900
 
-/* The one that would be in the middle if they were sorted (Hoare 1961, algorithm 65: find). */
+/* Median by quickselect (Hoare 1961, algorithm 65: find). */
 static double median(const double *numbers, int n)
 {
     double a[ORIGIN_SAMPLE];

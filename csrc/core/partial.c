@@ -69,7 +69,7 @@ static double times_power_of_two(double a, int shift)
 }
 
 /* limb[0] 2^80 + limb[1] 2^40 + limb[2], rounded once: by one addition of exact doubles; or as one
- * integer where it fits 128 bits; or else with the lowest limb as a sticky bit. */
+ * integer if it fits 128 bits; otherwise with the lowest limb as a sticky bit. */
 static double limbs_value(const int64_t limb[MAX_LIMBS], int top)
 {
     if (limb[2] == 0 && is_exact_double(limb[0]) && is_exact_double(limb[1]))

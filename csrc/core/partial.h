@@ -19,7 +19,7 @@ enum { SUM_AX, SUM_AY, SUM_AZ, SUM_JX, SUM_JY, SUM_JZ, SUM_POT, NSUM };
 enum { WINDOW_ACC, WINDOW_JERK, WINDOW_POT, NWINDOW };
 enum { MAX_LIMBS = 3 };
 
-/* Bins run from 2^-1000 to 2^1000: a value below the lowest keeps what rint leaves. */
+/* Bins cover 2^-1000 to 2^1000. A smaller value is rounded by rint in the lowest bins. */
 #define BIN_BITS 40
 #define BIN_LOWEST (-25)
 
@@ -55,7 +55,7 @@ static inline double bin_round(double a, int64_t *q)
 }
 
 void partial_clear(struct partial_row *row);
-/* Moves windows up to the given tops; lower tops are left. */
+/* Moves windows up to the given tops; ignores tops that are lower than the window's. */
 void partial_raise(struct partial_row *row, const int32_t top[NWINDOW], int limbs);
 /* Adds the NSUM sums of one block. */
 void partial_add_block(struct partial_row *row, const double sum[NSUM], int limbs);

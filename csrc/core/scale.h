@@ -1,15 +1,15 @@
 /* scale.h - exact scaling by powers of two, from an origin.
  *
- * The scale of a session is an origin of places and one of velocities (origin.h), and three
- * exponents: 7/8 of the j particles have every coordinate below 2^length from the origin,
- * 7/8 of the massive ones a mass below 2^mass, 7/8 every
- * velocity component below 2^velocity from the drift. Inside, lengths are in units of
- * 2^(length - 20) (mode double: 2^(length - 26)), so that
+ * The scale of a session is an origin of positions and one of velocities (origin.h), and three
+ * exponents. 7/8 of the j particles have every coordinate below 2^length from the origin, 7/8 of
+ * those with mass have a mass below 2^mass, and 7/8 have every velocity component below 2^velocity
+ * from the drift. Internal lengths are in units of 2^(length - 20) (mode double: 2^(length - 26)),
+ * so that
  *   - the grid of the high halves is that of the integers: hi = rint(x), exact in
  *     differences up to 2^23 units, |lo| <= 1/2;
  *   - a pair whose separation the low halves no longer resolve to single precision
- *     (close_exponent) shows in the smallest s^2 and is done exactly.
- * Masses are near 2^60 and velocities near 1: all terms lie far from the ends of the
+ *     (close_exponent) is found from the smallest s^2 and is computed exactly.
+ * Masses are near 2^60 and velocities near 1: all terms are far from the ends of the
  * exponent range.
  */
 #pragma once
@@ -22,7 +22,7 @@
 struct scale {
     int length, mass, velocity; /* exponents, in the caller's units */
     int unused;                 /* zero: scales are compared as bytes */
-    double origin[3], drift[3]; /* of places and of velocities, in the caller's units */
+    double origin[3], drift[3]; /* of positions and of velocities, in the caller's units */
 };
 
 static inline int length_shift(const struct scale *s, int mode)
@@ -42,13 +42,13 @@ static inline int exponent_of(double a)
     return mantissa ? -1022 - __builtin_clzll(mantissa) : EXPONENT_NONE;
 }
 
-/* Exponents of a scale are between -MOST_SCALE and MOST_SCALE, so that what scales the particles is
- * a normal number; beyond, in_range leaves the sums to the exact arithmetic. */
+/* Exponents of a scale are between -MOST_SCALE and MOST_SCALE, so that scale factors are normal
+ * numbers. For larger or smaller data, in_range selects exact sums. */
 enum { MOST_SCALE = 960 };
 int scale_exponent(int exponent);
 
 /* 2^shift, which must be a normal double. */
 double scale_power_of_two(int shift);
-/* The same of any shift, in two factors: sums of very small or large terms underflow to 0 or a
- * denormal, or overflow, only after both. */
+/* 2^shift for any shift, as two factors. A sum underflows or overflows only after multiplication by
+ * both. */
 void scale_factors(int shift, double factor[2]);

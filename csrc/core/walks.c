@@ -1,4 +1,4 @@
-/* walks.c - see walks.h: what all that sum walks do at either end. */
+/* walks.c - see walks.h: the first and last steps that all backends share. */
 #include "core/walks.h"
 
 #include <float.h>
@@ -27,11 +27,12 @@ void walks_box(const double (*x)[3], int64_t count, double centre[3], double *ra
     for (int c = 0; c < 3; c++) {
         const int any = low[c] <= high[c];
         centre[c] = any ? 0.5 * low[c] + 0.5 * high[c] : 0.0;
-        half[c] = any ? fmax(high[c] - centre[c], centre[c] - low[c]) : 0.0; /* it was rounded */
+        /* the larger half, since the centre was rounded */
+        half[c] = any ? fmax(high[c] - centre[c], centre[c] - low[c]) : 0.0;
         most = half[c] > most ? half[c] : most;
     }
     for (int c = 0; c < 3 && most > 0.0; c++) sum += half[c] / most * (half[c] / most);
-    *radius = fmin(most * sqrt(sum), DBL_MAX); /* of squares that are in range */
+    *radius = fmin(most * sqrt(sum), DBL_MAX); /* squares of ratios cannot overflow */
 }
 
 void walks_output(struct walks *w, int64_t walk, int64_t i, const double acc[3], double pot)

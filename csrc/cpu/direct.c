@@ -1,5 +1,5 @@
-/* direct.c - the backend of the direct sum on the CPU: its buffers, and how a force call
- * is shared among threads. The arithmetic is in cpu/direct_kernel.c. */
+/* direct.c - the backend of the direct sum on the CPU: its buffers, and the distribution of a force
+ * call over threads. The arithmetic is in cpu/direct_kernel.c. */
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ const struct direct_kernel *cpu_direct_kernel_choose(int isa, int mode)
 
 struct direct {
     const struct direct_kernel *kernel;
-    int isa, mode, threads; /* threads as asked for, 0: all */
+    int isa, mode, threads; /* threads: requested number; 0: all */
 
     int64_t slots; /* capacity for j particles */
     void *rows;
@@ -35,7 +35,7 @@ struct direct {
     struct block_range *ranges;
 
     int capacity; /* for i particles */
-    int softened; /* some of them */
+    int softened; /* some have eps2 > 0 */
     void *fields[I_FIELDS];
     int32_t *index;
     struct body_range *body_range;
@@ -43,7 +43,7 @@ struct direct {
 
     struct direct_job job;
     struct jmemory *memory;
-    int packed; /* what follows describes the packed rows */
+    int packed; /* whether rows are packed, as the fields below describe */
     double packed_time;
     int packed_snap;
     struct scale packed_scale;
@@ -51,21 +51,22 @@ struct direct {
     atomic_flag lock[ROW_LOCKS];
     struct direct_lists lists;
 
-    unsigned done; /* WANT_* of what has been computed since the start, DONE_SUMS if anything */
+    unsigned done; /* computed since submit: WANT_*; DONE_SUMS if anything */
     struct partial_row *rows_of_i;
     struct nearest *nearest;
     double *sum[NSUM];
     int32_t *nearest_address, *nearest_index;
 };
 
-/* Of j slots, and what is read ahead there but never used. */
+/* Extra j slots, which are prefetched but never used. */
 enum { PADDING = 2 * BLOCK };
+/* Arrays of j particles. */
 #define OF_J(d, slots, bytes)                                                                      \
     {{&(d)->rows, (size_t)((slots) + PADDING) * (bytes)},                                          \
      MEMORY_ARRAY((d)->jindex, (slots) + PADDING),                                                 \
      MEMORY_ARRAY((d)->ranges, (slots) / BLOCK + 1),                                               \
      {0}}
-/* Of i particles, without fields and sums. */
+/* Arrays of i particles, except fields and sums. */
 #define OF_I(d, n)                                                                                 \
     {MEMORY_ARRAY((d)->index, n),         MEMORY_ARRAY((d)->body_range, n),                        \
      MEMORY_ARRAY((d)->self, n),          MEMORY_ARRAY((d)->rows_of_i, n),                         \
@@ -137,7 +138,7 @@ static int direct_reserve(void *state, int64_t slots, struct error *err)
 
 /* ---- sharing work ------------------------------------------------------------- */
 
-/* A force call or a packing cut into tasks that threads take in turn. */
+/* A force call or a packing, cut into tasks for threads. */
 struct tasks {
     struct direct *d;
     _Atomic int64_t next;
@@ -172,8 +173,8 @@ static void sum_tasks(void *argument)
     }
 }
 
-/* Cuts a force call for a number of threads. Many i: tiles in turn. Few: the grid of i
- * parts times j parts whose largest piece is smallest. */
+/* Cuts a force call into tasks for a number of threads. Many i: one task per tile. Few i: the grid
+ * of i parts times j parts with the smallest largest task. */
 static void cut(struct tasks *t, int threads)
 {
     const int tile = t->d->kernel->tile, ni = t->d->job.ni;
@@ -188,7 +189,7 @@ static void cut(struct tasks *t, int threads)
         for (int64_t p = 1; p <= threads && p <= vectors; p++) {
             const int64_t q = threads / p < t->blocks ? threads / p : t->blocks;
             const int64_t i_step = ceil_div(vectors, p), j_step = ceil_div(t->blocks, q);
-            if (i_step * j_step > least) continue; /* of equals, the one that merges less */
+            if (i_step * j_step > least) continue; /* if equal, prefer fewer merges */
             least = i_step * j_step;
             t->i_step = i_step * vector;
             t->j_step = j_step;
@@ -300,8 +301,8 @@ static void self_by_address(const struct direct_job *job, int32_t *index)
     }
 }
 
-/* Replaces the indices of the i particles by that of the j particle at the same place, or at the
- * address that equals the index: it is left out then, and no other. */
+/* Replaces the index of each i particle by that of the j particle at the same position, or at the
+ * address equal to the index, so that only this j particle is left out. */
 static void mutate_self(const struct direct_job *job, int32_t *index)
 {
     if (MUTANT(self_by_distance)) self_by_distance(job, index);

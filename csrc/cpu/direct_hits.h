@@ -1,27 +1,29 @@
-/* direct_hits.h - neighbours, for cpu/direct_kernel.c: lanes hold the j of a chunk, for several i.
- * After cpu/direct_row.h.
+/* direct_hits.h - neighbour search, for cpu/direct_kernel.c: lanes hold the j of a chunk, for
+ * several i. Include it after cpu/direct_row.h.
  *
- * What is a neighbour is decided in double (separation2). That is done for the few particles near
- * the edge of a sphere alone: r^2 of the high halves of the positions, with a bound of what that
- * may be wrong by, tells of all others. */
+ * Neighbours are decided in double (separation2), but only for the few particles near the edge of
+ * a sphere. For all others r^2 of the high halves of the positions, with its error bound, is
+ * sufficient. */
 
-enum { HIT_ROWS = 4 }; /* i particles at once */
+enum { HIT_ROWS = 4 }; /* i particles processed together */
 
-/* An i particle that looks for neighbours; lengths are scaled. */
+/* An i particle of a neighbour search; lengths are scaled. */
 struct hit_row {
     int i, everybody;
     double limit, eps2;
-    double outer, inner; /* beyond the one nobody is a neighbour, within the other everybody; outer
-                            is negative if there are none, infinite if numbers are too large */
+    /* nobody beyond `outer` is a neighbour, everybody within `inner` is. outer is negative if there
+     * are no neighbours, infinite if numbers are too large */
+    double outer, inner;
     double place_error;
 };
 
-/* The same towards a block: what r^2 of neighbours is below, and below which all are. */
+/* The same limits for a block, of r^2: all neighbours are below `none`; all below `sure` are
+ * neighbours. */
 struct hit_limits {
     real none, sure;
 };
 
-/* Most that a coordinate is wrong by without its low half (q_split), its exponent being x. */
+/* Largest error of a coordinate without its low half (q_split); x is its exponent. */
 static double place_error(const struct direct_job *job, int x)
 {
     if (REAL_BITS == 64 || job->mode != MODE_GRAPE) return 0.0;
@@ -43,7 +45,7 @@ static struct hit_row hit_row(const struct direct_job *job, int i, double h2)
     return row;
 }
 
-/* -1 for `none` if the kernel's numbers cannot tell. */
+/* Limits for a block. `none` is -1 if the kernel's precision cannot decide. */
 static struct hit_limits hit_limits(const struct direct_job *job, const struct hit_row *row,
                                     int64_t block)
 {
@@ -57,15 +59,15 @@ static struct hit_limits hit_limits(const struct direct_job *job, const struct h
                                (real)(sure > tiny && sure < FAR_S2 / 16 ? sure : 0.0)};
 }
 
-/* Whether the particle at lane l of a chunk is a neighbour. Everybody: also whom the kernel's
- * numbers cannot hold. */
+/* Whether the particle at lane l of a chunk is a neighbour. row->everybody also includes particles
+ * out of the kernel's range. */
 static int is_hit(const struct direct_job *job, const struct hit_row *row, const real *j, int l)
 {
     if (j[l] == (real)FAR_AWAY && j[3 * CHUNK + l] == 0) return 0;
     return row->everybody || separation2(job, row->i, j, l) + row->eps2 <= row->limit;
 }
 
-/* Asks for each particle of a block, or those with a bit in maybe[], and sets their bits. */
+/* Tests each particle of a block, or those with a bit in maybe[]; sets the bits of neighbours. */
 NOINLINE void hits_one_by_one(const struct direct_job *job, const struct hit_row *row,
                               int64_t block, const uint64_t *maybe, uint64_t *hits)
 {
@@ -82,7 +84,7 @@ NOINLINE void hits_one_by_one(const struct direct_job *job, const struct hit_row
     }
 }
 
-/* Bits of HIT_ROWS i particles and up to four chunks: who may be a neighbour, and who is. */
+/* Bits of HIT_ROWS i particles and up to four chunks: possible neighbours, and sure neighbours. */
 INLINE void hits_of_chunks(const struct pair_i body[HIT_ROWS], const vec none[HIT_ROWS],
                            const vec sure[HIT_ROWS], const real *j, int step, int nc,
                            uint64_t maybe[HIT_ROWS], uint64_t hits[HIT_ROWS])
@@ -101,7 +103,7 @@ INLINE void hits_of_chunks(const struct pair_i body[HIT_ROWS], const vec none[HI
         }
 }
 
-/* Of HIT_ROWS i particles and a block: bits of hits[k][0..HIT_WORDS - 1]. */
+/* Writes bits hits[k][0..HIT_WORDS - 1] of HIT_ROWS i particles and a block. */
 static void hits_of_block(const struct direct_job *job, const struct hit_row row[HIT_ROWS],
                           int64_t block, uint64_t *const hits[HIT_ROWS])
 {

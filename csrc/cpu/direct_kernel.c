@@ -1,9 +1,9 @@
 /* direct_kernel.c - the direct sum for one instruction set and one precision.
  *
  * Compiled once per instruction set (-DISA=...) and width (-DREAL_BITS=32 or 64).
- * Two arrangements compute the same sums in the same order (cpu/direct_kernel.h), so that the
- * faster one may be taken per call: `tile`, lanes hold i and j is broadcast; `row`,
- * lanes hold 16 j of a chunk for one i, for blocks of few i.
+ * Two arrangements compute the same sums in the same order (cpu/direct_kernel.h), so that each
+ * call can use the faster one. `tile`: lanes hold i, and j is broadcast. `row`: lanes hold 16 j of
+ * a chunk for one i; for calls with few i.
  */
 #include "cpu/direct_kernel.h"
 #include "simd/dispatch.h"
@@ -26,7 +26,7 @@
 
 enum { TILE = VL };
 
-/* Every s^2 of a close pair is below this, however it was rounded. */
+/* Every s^2 of a close pair is below this, including rounding errors. */
 HOST_DEVICE vec maybe_close(vec eps2, vec close)
 {
     const vec slack = v_set1(1.0 + (REAL_BITS == 32 ? 0x1p-22 : 0x1p-51));
@@ -77,7 +77,7 @@ static void rows_unlock(const struct direct_job *job, int i)
             EACH_NEAREST(job, CALL, 0, 0);                                                         \
     } while (0)
 
-/* Below this many i the row arrangement wastes less than empty lanes do. */
+/* With fewer i, the row arrangement is faster than tiles with empty lanes. */
 enum { ROWS_BELOW = VL * 3 / 4 };
 
 static void direct_sum(const struct direct_job *job, int i, int n, int64_t first, int64_t last,
@@ -96,7 +96,7 @@ static void direct_sum(const struct direct_job *job, int i, int n, int64_t first
     }
 }
 
-/* Twelve chains hide the latency of any FMA. */
+/* Twelve independent chains hide the latency of FMA on any processor. */
 static double fma_rate(void)
 {
     enum { ROUNDS = 20000, CHAINS = 12 };

@@ -1,5 +1,5 @@
-/* direct_lists.c - see direct_lists.h. A kernel finds a bit per pair of an i and a j particle; the
- * bits are counted, and become lists. All is shared among threads. */
+/* direct_lists.c - see direct_lists.h. A kernel sets a bit for each pair of neighbours; the bits
+ * are counted and converted to lists. All steps run on several threads. */
 #include "cpu/direct_lists.h"
 
 #include <string.h>
@@ -10,22 +10,22 @@
 #include "util/threads.h"
 
 enum {
-    HITS = 1 << 19,           /* words of hits at a time, or those of one i particle */
-    PAIRS_PER_THREAD = 65536, /* below, a second thread costs more than it brings */
-    ROWS_AT_ONCE = 32         /* that a thread makes lists of */
+    HITS = 1 << 19,           /* words of hits at a time, unless one i particle has more */
+    PAIRS_PER_THREAD = 65536, /* with fewer, a second thread does not pay */
+    ROWS_AT_ONCE = 32         /* rows that a thread converts to lists at a time */
 };
 
-/* The i particles that are done at a time: `rows` from number `first` on. */
+/* i particles processed at a time: `rows` of them, starting at number `first`. */
 struct batch {
     const struct direct_kernel *kernel;
     const struct direct_job *job;
     const double *h2;
     int first, rows;
     int64_t blocks;       /* of j */
-    int64_t parts;        /* of the i particles, HITS_AT_ONCE or fewer in each of `step` */
-    int64_t step, j_step; /* part t: i part t % parts, blocks from t / parts j_step on */
+    int64_t parts;        /* parts of the i particles, `step` <= HITS_AT_ONCE in each */
+    int64_t step, j_step; /* task t: i part t % parts, blocks from (t / parts) j_step on */
     uint64_t *hits;       /* [rows][blocks][HIT_WORDS] */
-    int64_t *start;       /* of `rows`; */
+    int64_t *start;       /* start[rows + 1], index: the lists */
     int32_t *index;
 };
 
@@ -42,7 +42,7 @@ static void find_hits(void *batch, int64_t first, int64_t end)
     }
 }
 
-/* Bits of a word; without instructions for it, as the library is compiled for any processor. */
+/* Number of bits set. Uses no popcount instruction, since the library must run on any processor. */
 static int64_t count_bits(uint64_t a)
 {
     a -= a >> 1 & 0x5555555555555555u;
@@ -77,7 +77,7 @@ static void make_lists(void *batch, int64_t first, int64_t end)
     }
 }
 
-/* Many i: parts of them in turn. Few: parts of j, too. */
+/* Cuts the work into tasks: parts of i; if there are few i, parts of j too. */
 static void cut(struct batch *b, int threads)
 {
     const int64_t each = ceil_div(ceil_div(b->rows, 4 * threads), 4) * 4;
@@ -97,7 +97,7 @@ static int reserve_hits(struct direct_lists *d, int64_t hits)
     return 0;
 }
 
-/* Lists of a batch behind those of the rows before; how many rows, or -1: no memory. */
+/* Appends the lists of a batch. Returns the number of rows done, or -1 if out of memory. */
 static int find_some(struct direct_lists *d, struct batch *b, int asked)
 {
     const int threads =

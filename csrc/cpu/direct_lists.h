@@ -11,7 +11,7 @@ struct direct_lists {
     int64_t hits_capacity;
 };
 
-/* See struct backend's neighbours, of the packed particles of a job. */
+/* As `neighbours` of struct backend, for the packed particles of a job. */
 int cpu_direct_lists_find(struct direct_lists *d, const struct direct_kernel *kernel,
                           const struct direct_job *job, int threads, int first, int count,
                           const double *h2, struct neighbour_lists *lists, struct error *err);

@@ -1,14 +1,14 @@
 /* direct_pack.h - prediction of the j particles (Makino and Aarseth 1992, with the snap term)
- * and conversion of j and i particles to what the kernels read. */
+ * and conversion of j and i particles to the layout that the kernels read. */
 
-/* Particles that are read into the cache before they are needed. */
+/* Prefetch distance, in particles. */
 enum { PACK_AHEAD = 24 };
 
 struct packed_quad {
     quad x, v; /* x, y, z, m and vx, vy, vz, 0, scaled */
 };
 
-/* What predicted particles are relative to, and times what. */
+/* Origin and units of the packed numbers: (x - origin) x_unit, (v - drift) v_unit. */
 struct quad_scale {
     quad origin, x_unit, drift, v_unit;
 };
@@ -23,7 +23,7 @@ INLINE struct quad_scale quad_scale(const struct scale *s, const int mode)
                                .v_unit = q_set(v, v, v, 0.0)};
 }
 
-/* The Horner steps of predictor.h: without FMA the last bits differ. */
+/* The same Horner steps as predictor.h. Without FMA the last bits differ. */
 INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *k18, double time,
                                        const struct quad_scale *s)
 {
@@ -80,13 +80,14 @@ INLINE void pack_chunk(const struct direct_job *job, const int mode, int64_t chu
         q_store_columns(row + g, 4, q[0].x, q[1].x, q[2].x, q[3].x);
         q_store_columns(row + 4 * CHUNK + g, 3, q[0].v, q[1].v, q[2].v, q[3].v);
     }
-    /* A mass that would vanish sends its block to the exact sum (in_range). */
+    /* A mass that would underflow becomes the least normal number, so that its block is summed
+     * exactly (in_range). */
     for (; REAL_BITS == 32 && tiny; tiny &= tiny - 1)
         row[3 * CHUNK + __builtin_ctz(tiny)] = (real)0x1p-126;
     for (; empty; empty &= empty - 1) row[__builtin_ctz(empty)] = (real)FAR_AWAY;
 }
 
-/* Largest of |a|, NaN counting as the largest number. */
+/* Lane-wise maximum of |a|; NaN counts as the largest number. */
 INLINE vec max_abs(vec most, vec a)
 {
     const vec limit = v_set1(REAL_BITS == 32 ? 0x1p127 : 0x1p1023), b = v_abs(a);
@@ -103,7 +104,7 @@ static double largest_lane(vec a)
     return most;
 }
 
-/* Exponents of a packed block. Empty slots stand at FAR_AWAY without mass. */
+/* Exponents of a packed block. Empty slots are at FAR_AWAY, without mass. */
 static struct block_range range_of_block(const real *row, int nrow, int nc)
 {
     const vec zero = v_set1(0), far = v_set1(FAR_AWAY);
@@ -166,7 +167,7 @@ static void pack_blocks(const struct direct_job *job, void *rows, int32_t *index
     }
 }
 
-/* i particles first..last-1 of job->x, v, eps2 into fields and body_range. */
+/* Converts i particles first..last-1 from job->x, v, eps2 to fields and body_range. */
 static void pack_targets(const struct direct_job *job, void *const fields[I_FIELDS],
                          struct body_range *range, int first, int last)
 {

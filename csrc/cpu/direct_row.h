@@ -3,13 +3,13 @@
 
 #include "shared/neighbour.h"
 
-/* Chunks that are read into the cache before they are needed. */
+/* Prefetch distance, in chunks. */
 enum { AHEAD = 6 };
 
 struct row_result {
     double sum[NSUM]; /* scaled */
     double r2_min;
-    int nclose; /* close pairs, which are in no sum, and their places */
+    int nclose; /* close pairs, not in the sums; `close` has their offsets */
     int16_t close[BLOCK];
 };
 
@@ -36,7 +36,8 @@ INLINE struct pair_j row_sources(const real *j, const int split, const int jerk)
     return p;
 }
 
-/* The sums of a stretch without pairs that are close, which are noted, nor those of i's index. */
+/* Sums a stretch of chunks without close pairs and pairs of i's own index. Records the close pairs.
+ */
 INLINE void row_stretch_without(const int split, const int jerk, const struct pair_i *body,
                                 vec close, const real *j, const int32_t *index, int label,
                                 int place, int nc, struct pair_sum *sum, struct row_result *out)
@@ -71,7 +72,8 @@ NOINLINE void row_stretch_close(int split, int jerk, const struct pair_i *body, 
         row_stretch_without(0, 0, body, close, j, index, label, place, nc, sum, out);
 }
 
-/* Chunks after which a sum may be taken back: one with close pairs is made again without them. */
+/* Chunks of a stretch. If one has close pairs, its sum is discarded and computed again without
+ * them. */
 enum { STRETCH = 8 };
 
 /* Sums of a block on i, in the order of cpu/direct_kernel.h. `self`: the block holds i's index. */
@@ -151,8 +153,8 @@ static int by_place(const void *a, const void *b)
     return *(const int16_t *)a - *(const int16_t *)b;
 }
 
-/* Adds close pairs to sums in the caller's units, in the order of their places; *nearest is the
- * nearest of them. */
+/* Adds close pairs to sums in the caller's units, in the order of their offsets; *nearest becomes
+ * the nearest of them. */
 static void close_pairs_exactly(const struct direct_job *job, int i, int64_t block, int16_t *place,
                                 int n, double sum[NSUM], struct nearest *nearest)
 {
@@ -189,7 +191,7 @@ static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t blo
 {
     const int split = REAL_BITS == 32 && job->mode == MODE_GRAPE;
     const struct pair_i body = row_body(job, split, i);
-    const vec found = v_set1((real)r2_min); /* it was a real */
+    const vec found = v_set1((real)r2_min); /* exact: r2_min was a real */
     for (int c = 0; c < chunks_of_block(job, block); c++) {
         const int64_t chunk = block * BLOCK_CHUNKS + c;
         const real *j = chunk_rows(job, chunk);
@@ -207,7 +209,7 @@ static int64_t nearest_in_block(const struct direct_job *job, int i, int64_t blo
     return -1;
 }
 
-/* Keeps the nearer of two. */
+/* Replaces *n if (r2, address) is nearer. */
 static void nearest_keep(struct nearest *n, double r2, int64_t address)
 {
     if (address < 0) return;
@@ -217,8 +219,8 @@ static void nearest_keep(struct nearest *n, double r2, int64_t address)
     }
 }
 
-/* Squared distance, unsoftened and scaled, in double from the positions that the kernel
- * holds; j points at lane l = 0 of a chunk. */
+/* Squared distance, without softening and scaled, in double from the packed positions; j points to
+ * lane 0 of a chunk. */
 static double separation2(const struct direct_job *job, int i, const real *j, int l)
 {
     const int split = REAL_BITS == 32 && job->mode == MODE_GRAPE;
@@ -240,7 +242,7 @@ static int holds_self(const struct self_places *s, int64_t block)
     return 0;
 }
 
-/* The whole work of one i particle. */
+/* The complete sum of one i particle. */
 INLINE void row_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
                     int i, int64_t first, int64_t last, struct partial_row *row,
                     struct nearest *nearest)

@@ -1,7 +1,7 @@
 /* direct_tile.h - the tile arrangement of cpu/direct_kernel.c: lanes hold i, and j is broadcast.
- * After cpu/direct_row.h. */
+ * Include it after cpu/direct_row.h. */
 
-/* Close pairs of some i particles and a block; of lanes in `crowded` there are more. */
+/* Close pairs of the i particles of a tile and a block. Lanes in `crowded` have more than fit. */
 enum { MOST_CLOSE = 512 };
 struct close_pairs {
     unsigned lanes, crowded;
@@ -23,7 +23,7 @@ static void close_note(struct close_pairs *c, unsigned lanes, int place)
     }
 }
 
-/* A pass's i particles, and what is gathered for them over blocks. */
+/* The i particles of a pass, and their sums over blocks. */
 struct tile {
     real field[I_FIELDS][TILE];
     int32_t index[TILE];
@@ -32,7 +32,7 @@ struct tile {
     struct close_pairs close; /* of a block */
     double best[TILE];        /* nearest neighbour: r^2 and block so far */
     int64_t best_block[TILE];
-    struct nearest exact[TILE]; /* of the blocks that were summed exactly */
+    struct nearest exact[TILE]; /* nearest among exact pairs */
     uint64_t invalid[TILE];
     int64_t top[NWINDOW][TILE];
     int64_t limb[NSUM][MAX_LIMBS][TILE];
@@ -49,7 +49,7 @@ INLINE struct pair_i tile_body(const struct tile *t, int split)
     return i;
 }
 
-/* The j particle at one lane of a chunk, in all lanes. */
+/* Broadcasts the j particle at one lane of a chunk to all lanes. */
 INLINE struct pair_j tile_source(const real *j, const int split)
 {
     struct pair_j p = {0};
@@ -67,8 +67,7 @@ struct stage {
     vec m, y;
 };
 
-/* First stage. *d2_min keeps the smallest s^2, or r^2 if the nearest neighbour is asked for apart.
- */
+/* First stage. *d2_min keeps the smallest s^2, or the smallest r^2 if nn == 2. */
 INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int32_t *index,
                                const struct tile *t, const int split, const int nn, const int self,
                                vec *d2_min)
@@ -88,8 +87,8 @@ INLINE struct stage tile_first(const struct pair_i *i, const real *j, const int3
     return s;
 }
 
-/* A sub-sum without pairs that are close, which are noted, nor those of one index; the smallest r^2
- * of the others. */
+/* Computes a sub-sum without close pairs and pairs of equal index. Records the close pairs; returns
+ * the smallest r^2 of the others. */
 INLINE vec tile_lane_without(struct tile *t, const int split, const int jerk, const real *j,
                              const int32_t *index, int place, int nc, struct pair_sum *sum)
 {
@@ -123,10 +122,10 @@ NOINLINE vec tile_lane_close(struct tile *t, int split, int jerk, const real *j,
     return tile_lane_without(t, 0, 0, j, index, place, nc, sum);
 }
 
-/* Sub-sum of lane l over nc chunks, j pointing at that lane of the first of them, added to
- * t->sum. The loop has two stages, one pair apart, so that the latency of the root hides
- * behind the sums of the pair before. `ahead` is read into the cache meanwhile. If an r^2 or s^2 is
- * below `close`, the sub-sum is made again carefully. */
+/* Sub-sum of one lane over nc chunks; j points to that lane of the first chunk. The loop has two
+ * stages, one pair apart, so that the sums of the previous pair hide the latency of the root.
+ * Prefetches `ahead`. If an r^2 or s^2 is below `close`, computes the sub-sum again without close
+ * pairs. */
 INLINE struct pair_sum tile_lane_fast(struct tile *t, const int split, const int jerk, const int nn,
                                       const int self, const struct pair_i *i, const real *j,
                                       const int32_t *index, int place, int nc, const char *ahead,
@@ -155,10 +154,10 @@ INLINE struct pair_sum tile_lane_fast(struct tile *t, const int split, const int
     return sum;
 }
 
-/* In a block that has shown some, close pairs are expected everywhere. */
+/* After this many close pairs in a block, more are expected: every lane uses tile_lane_close. */
 enum { EXPECTED_AFTER = 3 };
 
-/* Sub-sum of lane l, added to t->sum. */
+/* Adds the sub-sum of one lane to t->sum. */
 INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int nn, const int self,
                       const struct pair_i *i, const real *j, const int32_t *index, int place,
                       int nc, const char *ahead, vec close, vec *d2_min)
@@ -182,8 +181,8 @@ INLINE void tile_lane(struct tile *t, const int split, const int jerk, const int
     }
 }
 
-/* Sums of one block of nc chunks into t->sum. Bit 16 h + l of `self`: lane l of half h
- * holds an index of the tile. Close pairs are left to t->close. */
+/* Writes the sums of one block of nc chunks to t->sum. Bit 16 h + l of `self`: lane l of half h
+ * holds an index of the tile. Close pairs are left out and recorded in t->close. */
 INLINE void tile_block(struct tile *t, const int split, const int jerk, const int nn, const real *j,
                        const int32_t *index, int nc, unsigned self)
 {
@@ -210,7 +209,7 @@ INLINE void tile_block(struct tile *t, const int split, const int jerk, const in
     v_store(t->r2_min, d2_min);
 }
 
-/* Moves the windows of lane i up to where its block sums need them. */
+/* Moves the windows of lane i up as far as its block sums need. */
 static void tile_raise(struct tile *t, const int i, const int limbs)
 {
     for (int k = 0; k < NSUM; k++) {
@@ -228,8 +227,8 @@ static void tile_raise(struct tile *t, const int i, const int limbs)
     }
 }
 
-/* Puts the block sums, in the caller's units, into the bins: partial.h, lane by lane. NaN and
- * Inf look like values of the highest bin. */
+/* Adds the block sums, in the caller's units, to the bins (partial.h), lane by lane. NaN and Inf
+ * are treated as values of the highest bin until tile_raise. */
 static void tile_bin(struct tile *t, const int n, const int limbs)
 {
     int higher = 0;
@@ -280,7 +279,7 @@ static void tile_row(const struct tile *t, int l, struct partial_row *row)
         for (int d = 0; d < MAX_LIMBS; d++) row->limb[k][d] = t->limb[k][d][l];
 }
 
-/* A row that no other thread adds to is written, else the sums are added to it. */
+/* Writes a row; if other threads add to it too, adds the sums instead. */
 static void tile_give(const struct direct_job *job, const struct tile *t, int l,
                       struct partial_row *row)
 {
@@ -293,7 +292,7 @@ static void tile_give(const struct direct_job *job, const struct tile *t, int l,
     }
 }
 
-/* Bits of tile_block's `self`, for the n particles from i on in a block. */
+/* Bits of tile_block's `self` for particles i .. i + n - 1 and a block. */
 static unsigned self_lanes(const struct direct_job *job, int i, int n, int64_t block)
 {
     unsigned lanes = 0;
@@ -309,8 +308,8 @@ static unsigned self_lanes(const struct direct_job *job, int i, int n, int64_t b
     return lanes;
 }
 
-/* Bodies that stand for all of a tile: the largest everything; and that with the smallest
- * velocity, and with the smallest that is not zero. If these are in range, all are. */
+/* Bodies that bound all of a tile: the largest of all exponents; the same with the smallest
+ * velocity; the same with the smallest non-zero velocity. If these are in range, all are. */
 struct tile_range {
     struct body_range fast, slow, creeping;
 };
@@ -339,8 +338,8 @@ static int tile_fits(const struct direct_job *job, const struct tile_range *t, i
            in_range(job->mode, &t->creeping, r);
 }
 
-/* Completes the sums of a block, in the caller's units, of a lane that needs it: close pairs, or a
- * whole block that the kernel's arithmetic does not hold. */
+/* Completes the sums of a block for a lane, in the caller's units: adds its close pairs, or
+ * computes the whole block exactly if it is out of range. */
 static void tile_lane_exactly(const struct direct_job *job, struct tile *t, int split, int jerk,
                               int i, int l, int64_t block, int fits, int nn)
 {
@@ -366,7 +365,7 @@ static void tile_lane_exactly(const struct direct_job *job, struct tile *t, int 
     for (int k = 0; k < NSUM; k++) t->sum[k][l] = sum[k];
 }
 
-/* The whole work of up to TILE i particles. */
+/* The complete sums of up to TILE i particles. */
 INLINE void tile_sum(const struct direct_job *job, const int split, const int jerk, const int nn,
                      int i, int n, int64_t first, int64_t last, struct partial_row *rows,
                      struct nearest *nearest)

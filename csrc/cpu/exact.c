@@ -19,7 +19,7 @@ static void begin(const struct direct_job *job, int i, struct exact_body *e)
     e->i.eps2 = job->eps2[i];
 }
 
-/* Adds the particle at an address, if it is there and another one; its r^2, or -1. */
+/* Adds the particle at an address, if there is one and it is not i itself. Returns r^2, or -1. */
 static long double add(const struct direct_job *job, int i, int64_t address, struct exact_body *e)
 {
     if (address >= job->nj || address >= job->memory->capacity) return -1.0L;

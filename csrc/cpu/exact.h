@@ -1,19 +1,19 @@
-/* exact.h - pairs in extended precision and the caller's units, for the few that the
- * kernels' arithmetic does not hold: very close ones, and ranges beyond its exponents. */
+/* exact.h - pairs in extended precision and the caller's units, for the few that the kernels cannot
+ * compute: very close pairs, and numbers beyond their exponent range. */
 #pragma once
 
 #include "cpu/direct_kernel.h"
 
-/* Adds the n pairs with the given places in a block (ascending; NULL: 0..n-1). The nearest of
- * them goes to *nearest, address -1 if there is none. */
+/* Adds n pairs, given by their offsets in a block (ascending; NULL: 0..n-1). Writes the nearest of
+ * them to *nearest; address -1 if there is none. */
 void cpu_exact_pairs(const struct direct_job *job, int i, int64_t block, const int16_t *place,
                      int n, double sum[NSUM], struct nearest *nearest);
 /* Sums of a whole block on particle i. */
 void cpu_exact_block(const struct direct_job *job, int i, int64_t block, double sum[NSUM],
                      struct nearest *nearest);
-/* Distance of i and the particle at an address. */
+/* Distance between i and the particle at an address. */
 double cpu_exact_distance(const struct direct_job *job, int i, int64_t address);
-/* The whole force on i in the caller's units, and sums of the magnitudes of the terms of
- * acc, jerk and pot, as a measure for comparisons. Reads only the job's memory, nj, time,
- * snap, index, x, v, eps2 and zero_distances. */
+/* The total force on i in the caller's units, and, as a scale for comparisons, sums of the
+ * magnitudes of the terms of acc, jerk and pot. Uses only the job's memory, nj, time, snap, index,
+ * x, v, eps2 and zero_distances. */
 void cpu_exact_row(const struct direct_job *job, int i, double sum[NSUM], double size[NWINDOW]);

@@ -1,9 +1,9 @@
 /* grape5_kernel.c - see grape5_kernel.h. Compiled once per instruction set.
  *
- * A pair is 20 operations, most of which wait for the one before, and a core looks through no more
- * than 64 or so for what is ready. So the loop works in stages, in the order in which results
- * arrive: separations go to the cache, a group ahead; each vector's estimate of
- * 1/s is begun one vector ahead, and its sums are added one vector later.
+ * A pair takes 20 operations, most of which depend on the one before, and a core reorders only
+ * about 64 operations. So the loop is a software pipeline: separations are computed one group
+ * ahead and stored in the cache; the estimate of 1/s of each vector is computed one vector ahead;
+ * its sums are added one vector later.
  */
 #include "cpu/grape5_kernel.h"
 #include "simd/dispatch.h"
@@ -19,8 +19,8 @@
 enum { GROUP = 32, DEPTH = GROUP / VL, STEP = GROUP / CHUNK }; /* pairs, vectors, chunks */
 _Static_assert(ACC_GROUP == 2 * STEP, "groups are summed two by two");
 
-/* m / s^3 is 3/2 times y^3 m (5/3 - s^2 y^2), y being the estimate of 1/s: one step, and no
- * square of the error of y, whose mean correction() finds. */
+/* m / s^3 is 3/2 times y^3 m (5/3 - s^2 y^2), where y is the estimate of 1/s: one refinement step.
+ * The error is of second order in that of y; correction() removes its mean. */
 INLINE vec bracket(vec s2, vec y2) { return v_fnma(s2, y2, v_set1(5.0 / 3.0)); }
 
 /* ---- sums of a block ------------------------------------------------------------ */
@@ -31,7 +31,7 @@ struct separations {
 
 typedef struct separations group_of_pairs[DEPTH];
 
-/* The compiler would carry what it has stored in registers, of which there are too few. */
+/* Without this, the compiler keeps stored values in registers, of which there are too few. */
 #define KEEP_IN_MEMORY __asm__ volatile("" ::: "memory")
 
 struct target {
@@ -49,7 +49,7 @@ struct totals {
 
 INLINE void add_to(real *total, vec part) { v_store(total, v_add(v_load(total), part)); }
 
-/* In the cache, so that the loop has the registers. */
+/* Totals are in memory (cache), so that the loop can use the registers. */
 INLINE void push(struct totals *total, struct sums *part)
 {
     add_to(total->sum[ACC_AX], part->x), add_to(total->sum[ACC_AY], part->y);
@@ -62,7 +62,7 @@ INLINE vec square_of(const vec r[3], vec eps2)
     return v_fma(r[2], r[2], v_fma(r[1], r[1], v_fma(r[0], r[0], eps2)));
 }
 
-/* Separations of a group to their last bits. */
+/* Adds the remainders of the positions to the separations of a group. */
 INLINE void refine(const struct target *t, const struct acc_low *low, struct separations *p)
 {
     for (int k = 0; k < DEPTH; k++, p++) {
@@ -76,7 +76,8 @@ INLINE void refine(const struct target *t, const struct acc_low *low, struct sep
     }
 }
 
-/* Bits of the pairs of vector k that are left to double, those with terms that rule included. */
+/* Bits of the pairs of a vector to compute in double: close ones and, if `rules`, those nearer than
+ * ACC_RULES. */
 INLINE unsigned left_to_double(const struct separations *p, int rules)
 {
     const vec r[3] = {v_load(p->r[0]), v_load(p->r[1]), v_load(p->r[2])};
@@ -84,8 +85,8 @@ INLINE unsigned left_to_double(const struct separations *p, int rules)
     return close | (rules ? vmask_bits(v_lt(v_load(p->s2), v_set1(ACC_RULES * ACC_RULES))) : 0);
 }
 
-/* A group of pairs of which some are near: takes what is beside the integers, notes those that are
- * left to double, up to place `end` of the block, and gives chunks in which they have no mass. */
+/* Handles a group with near pairs: adds the remainders of the positions, records pairs to compute
+ * in double (offsets below `end` of the block), and returns chunks in which these have no mass. */
 static __attribute__((noinline)) const struct acc_chunk *
 look_closely(const struct target *t, struct separations *p, const struct acc_chunk *group,
              const struct acc_low *low, struct acc_chunk *massless, int place, int end,
@@ -112,7 +113,7 @@ look_closely(const struct target *t, struct separations *p, const struct acc_chu
     return massless;
 }
 
-/* Stage one of vector k of a group: separations, and s^2. */
+/* First stage of vector k of a group: separations and s^2. */
 INLINE vec separate(const struct target *t, const struct acc_chunk *group, int k,
                     struct separations *p)
 {
@@ -135,15 +136,15 @@ INLINE void add_pairs(vec f, const struct separations *p, vec s2, struct sums *s
     sum->z = v_fma(f, v_load(p->r[2]), sum->z);
 }
 
-/* What is under way between the stages of a vector. */
+/* State between the stages of the pipeline. */
 struct flow {
-    vec y;     /* estimate of 1/s, of the next vector */
-    vec f, s2; /* m / s^3 and s^2 of the last one, which is not added yet */
+    vec y;     /* estimate of 1/s of the next vector */
+    vec f, s2; /* m / s^3 and s^2 of the last vector, not added yet */
     struct sums sum;
 };
 
-/* Sums the pairs of `now` but for its last vector, before them the last one of `other`, into
- * which those of the group `ahead` go. Gives the least s^2 of these. */
+/* Adds the last vector of `other`, then the vectors of `now` except its last. Writes the
+ * separations of group `ahead` to `other`; returns their least s^2. */
 INLINE vec advance(const struct target *t, const group_of_pairs now, group_of_pairs other,
                    const struct acc_chunk *mass, const struct acc_chunk *ahead, struct flow *flow)
 {
@@ -182,7 +183,7 @@ static void block(const struct acc_chunk *chunk, const struct acc_low *low, int 
     vec least = near;
     close->count = 0;
     for (int k = 0; k < DEPTH; k++) least = v_min(least, separate(&t, chunk, k, &ring[0][k]));
-    ring[1][DEPTH - 1] = ring[0][0]; /* counts for nothing */
+    ring[1][DEPTH - 1] = ring[0][0]; /* any finite values: its factor is zero */
     for (int k = 0; k < NACC; k++) v_store(total.sum[k], zero);
     if (vmask_bits(v_lt(least, near)))
         mass[0] = look_closely(&t, ring[0], chunk, low, massless[0], 0, end, close);
@@ -200,7 +201,7 @@ static void block(const struct acc_chunk *chunk, const struct acc_low *low, int 
                 flow.y = v_rsqrt_seed(v_load(ring[!h][0].s2));
             }
         }
-        if (--left) continue; /* 32 terms a lane */
+        if (--left) continue; /* 32 terms per lane */
         left = VL / 2;
         push(&total, &flow.sum);
     }
@@ -211,8 +212,8 @@ static void block(const struct acc_chunk *chunk, const struct acc_low *low, int 
                 v_load(total.sum[3]), sum);
 }
 
-/* What the sums are to be multiplied by: 3/2, and the mean error that the processor's estimates
- * leave, over an octave of s. */
+/* Factor of the sums: 3/2, corrected for the mean error of the processor's estimates over an octave
+ * of s. */
 static double correction(void)
 {
     enum { SAMPLES = 4096 };
@@ -231,14 +232,15 @@ static double correction(void)
 
 INLINE int is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 
-/* Pairs in double come in batches, and lanes of a batch in turn. */
+/* Pairs in double are computed in batches; lane l adds every LANES-th pair. */
 enum { LANES = 8, BATCH = 8 * LANES };
 
 struct batch {
     double r[3][BATCH], m[BATCH], s2[BATCH];
 };
 
-/* Points first + place[k], or first + k, less the target; those that are not there have no mass. */
+/* Loads points first + place[k], or first + k, relative to the target. Missing points have no mass.
+ */
 INLINE void take_batch(const struct acc_points *p, const struct acc_frame *f, int64_t first,
                        const int16_t *place, int n, const struct acc_target *t, struct batch *b)
 {
@@ -250,14 +252,14 @@ INLINE void take_batch(const struct acc_points *p, const struct acc_frame *f, in
     }
 }
 
-/* Whether the terms of a pair are within double precision. */
+/* Whether the terms of a pair are within the range of double. */
 INLINE int pair_fits(double s2, double m)
 {
     const double size = fabs(m);
     return (s2 > 0x1p-200) & (s2 < 0x1p400) & (size < 0x1p400) & (size > 0x1p-300);
 }
 
-/* Takes pairs that do not fit out of a batch, and notes those that have a mass. */
+/* Removes pairs that do not fit from a batch, and records those with a mass. */
 static __attribute__((noinline)) void take_out(struct batch *b, const double *given,
                                                const int16_t *place, int from, int n,
                                                struct acc_close *left)
@@ -307,7 +309,7 @@ static void pairs(const struct acc_points *p, const struct acc_frame *f, int64_t
 
 /* ---- packing ---------------------------------------------------------------------- */
 
-/* In pieces that stay in the cache between the look and the copy. */
+/* Works in pieces that stay in the cache between the test and the copy. */
 static int copy(double *to, const double *from, int64_t n)
 {
     enum { PIECE = 512 };
@@ -322,8 +324,8 @@ static int copy(double *to, const double *from, int64_t n)
     return 1;
 }
 
-/* Those of `n` points that are there, with points at the origin without mass in place of the
- * others, which are sent far away later. */
+/* Loads `n` points. Missing points are replaced by points without mass at the origin, which
+ * send_away moves later; returns their bits. */
 static unsigned take_there(const struct acc_points *p, int64_t first, int n, const double origin[3],
                            double (*x)[3], double *m)
 {
@@ -343,11 +345,11 @@ INLINE void send_away(struct acc_chunk *chunk, struct acc_low *low, int k)
     chunk->m[k] = 0.0f;
 }
 
-/* Scaled masses with which all terms are within single precision. */
+/* Range of scaled masses for which all terms are within the range of single precision. */
 #define LIGHTEST 0x1p-4f
 #define HEAVIEST 0x1p99f
 
-/* A chunk of points as they were sent. Whether any might not fit, or has no mass. */
+/* Packs a chunk of points. Returns whether any point might not fit, or has no mass. */
 INLINE unsigned pack_chunk(const double (*x)[3], const double *m, const struct acc_frame *f,
                            struct acc_chunk *chunk, struct acc_low *low)
 {

@@ -10,7 +10,7 @@
 
 enum { MOST_POINTS = 0x7ffffc00, PADDING = 2 * ACC_GROUP };
 
-/* What is no number. */
+/* NaNs that mark invalid data. */
 #define EMPTY 0x7ff80000000e3973u
 #define MISSING 0x7ff80000000e3974u
 #define LOST 0x7ff80000000e3975u
@@ -49,7 +49,7 @@ static int grow_to(struct grape5_points *p, int64_t capacity)
     mark(p, old, capacity, EMPTY);
     const int nlost = p->nlost;
     p->nlost = 0;
-    for (int k = 0; k < nlost; k++) { /* some of them have places now */
+    for (int k = 0; k < nlost; k++) { /* some of these addresses exist now */
         const struct lost l = p->lost[k];
         cpu_grape5_points_lose(p, l.first, l.end);
     }
@@ -77,7 +77,8 @@ void cpu_grape5_points_lose(struct grape5_points *p, int64_t first, int64_t end)
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* Writes a point of which something is, or was, no number; whether what has come is sound. */
+/* Writes a point; it or the old one may have invalid numbers. Returns whether the new numbers are
+ * valid. */
 static int set_one(struct grape5_points *p, int halves, int64_t a, const double *x, const double *m)
 {
     const uint64_t was = bits_of(p->m[a]);
@@ -105,7 +106,8 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
     const double (*const from)[3] = halves & GRAPE5_POSITIONS ? x : NULL;
     const double *const mass = halves & GRAPE5_MASSES ? m : NULL;
     for (int64_t b = address / BLOCK; b <= (address + n - 1) / BLOCK; b++) p->stale[b] = 1;
-    /* Where copying stops, nothing has been said yet of what was copied. */
+    /* If a copy stops early, p->sound is not yet changed: the loop below writes all points again.
+     */
     if ((halves == GRAPE5_BOTH ? address <= p->sound : address + n <= p->sound) &&
         (!mass || p->kernel->copy(p->m + address, mass, n)) &&
         (!from || p->kernel->copy(p->x[address], from[0], 3 * n))) {
@@ -116,7 +118,7 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
     for (int64_t k = 0; k < n; k++)
         if (!set_one(p, halves, address + k, from ? from[k] : NULL, mass ? mass + k : NULL) &&
             code != G6X_E_J_NAN) {
-            code = G6X_E_J_NAN; /* the first of all */
+            code = G6X_E_J_NAN; /* report only the first */
             *which = address + k;
         }
     return code;
@@ -125,7 +127,7 @@ int cpu_grape5_points_set(struct grape5_points *p, int halves, int64_t address, 
 int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was_lost)
 {
     const int64_t end = n < p->capacity ? n : p->capacity;
-    int in_order = 1; /* no empty place yet */
+    int in_order = 1; /* no empty address yet */
     *was_lost = 0;
     for (int64_t a = p->sound; a < end; a++) {
         const int empty = bits_of(p->m[a]) == EMPTY;
@@ -145,13 +147,13 @@ int64_t cpu_grape5_points_first_bad(struct grape5_points *p, int64_t n, int *was
 
 /* ---- packing -------------------------------------------------------------------- */
 
-/* Smallest exponent below whose power of two 7/8 of some magnitudes lie, leaving zeros out. */
+/* Smallest exponent e such that 7/8 of the non-zero magnitudes are below 2^e. */
 static int exponent_of_most(const double *a, int n)
 {
     int exponent[ORIGIN_SAMPLE], count = 0, above = 0;
     for (int k = 0; k < n; k++)
         if (a[k] != 0.0) exponent[count++] = exponent_of(a[k]);
-    for (;; above++) { /* takes out the largest ones */
+    for (;; above++) { /* removes the largest one */
         int top = EXPONENT_NONE, at = 0;
         for (int k = above; k < count; k++)
             if (exponent[k] > top) top = exponent[k], at = k;
@@ -160,16 +162,16 @@ static int exponent_of_most(const double *a, int n)
     }
 }
 
-/* Beyond the last point below `end` that was ever sent: what lies farther, or how large the
- * arrays are, decides nothing. */
+/* End of the points sent below `end`. Later addresses and the capacity must not influence the
+ * frame. */
 static int64_t end_of_written(const struct grape5_points *p, int64_t end)
 {
     while (end > p->sound && bits_of(p->m[end - 1]) == EMPTY) end--;
     return end;
 }
 
-/* The scale and the origin, of points whose addresses follow from n alone. They need only be near
- * those of most: where they do not fit, sums are done exactly. */
+/* Finds scale and origin from a sample of points; its addresses depend only on n. They must only
+ * suit most points: sums of the others are exact. */
 static void find_frame(const struct grape5_points *p, int64_t n, const int given[3],
                        struct acc_frame *f, struct scale *scale)
 {
@@ -214,7 +216,7 @@ void cpu_grape5_points_pack(struct grape5_points *p, int64_t n, const int given[
     if (p->correction == 0.0) p->correction = p->kernel->correction();
     const int moved = memcmp(&frame, &p->frame, sizeof frame) != 0;
     p->frame = frame;
-    if (end != p->packed) /* of the last block of either fewer or more belong to it now */
+    if (end != p->packed) /* the last block, old and new, has more or fewer points now */
         for (int k = 0; k < 2; k++) {
             const int64_t last = k ? end : p->packed;
             if (last) p->stale[(last - 1) / BLOCK] = 1;

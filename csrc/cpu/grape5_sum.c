@@ -1,5 +1,5 @@
-/* grape5_sum.c - see grape5_sum.h. Block sums are added in the order of addresses, whichever thread
- * computes them, so that a force has the same bits however the work is shared. */
+/* grape5_sum.c - see grape5_sum.h. Block sums are added in the order of addresses, so that a force
+ * has the same bits for any number of threads. */
 #include "cpu/grape5_sum.h"
 
 #include <math.h>
@@ -21,15 +21,14 @@ const struct grape5_kernel *cpu_grape5_sum_kernel(int isa)
     return k < 0 ? NULL : KERNELS[k];
 }
 
-/* Targets that a task takes through a block while it is in the cache, and pairs that are useful
- * another thread. */
+/* Targets that use a block while it is in the cache; least pairs of a thread. */
 enum { TILE = 64, PAIRS_PER_THREAD = 16384 };
 
 struct work {
     const struct grape5_points *p;
     struct grape5_sum *sum;
     int64_t n, blocks;
-    int64_t i_step, j_step, i_parts, count; /* tasks: i parts times j parts, in turn */
+    int64_t i_step, j_step, i_parts, count; /* tasks: i parts times j parts */
     _Atomic int64_t next;
     _Atomic int first_bad;
     _Atomic int64_t zero_distances;
@@ -56,7 +55,7 @@ static struct acc_target take_target(const struct work *w, int64_t i, int *bad)
     return t;
 }
 
-/* Adds the pair of target and point in extended precision and the caller's units. */
+/* Adds the pair of a target and a point, in extended precision and the caller's units. */
 static void add_exactly(struct work *w, int64_t i, int64_t address, long double sum[NACC])
 {
     const struct grape5_sum *s = w->sum;
@@ -76,7 +75,7 @@ static void add_exactly(struct work *w, int64_t i, int64_t address, long double 
     sum[ACC_POT] += my;
 }
 
-/* Force of a block on a target, in the caller's units. */
+/* Sums the force of a block on a target, in the caller's units. */
 static void sum_block(struct work *w, const struct acc_target *t, int64_t i, int64_t b,
                       double sum[NACC])
 {
@@ -114,13 +113,13 @@ static void note_bad(struct work *w, int i)
     while (i < bad && !atomic_compare_exchange_weak(&w->first_bad, &bad, i)) continue;
 }
 
-static void give(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)
+static void store(struct grape5_sum *s, int64_t i, const double sum[NACC], int bad)
 {
     for (int k = 0; k < 3; k++) s->acc[i][k] = bad ? (double)NAN : sum[k];
     s->pot[i] = bad ? (double)NAN : sum[ACC_POT];
 }
 
-/* Targets i .. i + count - 1 and blocks first .. last - 1. */
+/* Sums the forces of blocks first .. last - 1 on targets i .. i + count - 1. */
 static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_t last)
 {
     struct acc_target t[TILE];
@@ -142,7 +141,7 @@ static void sum_tile(struct work *w, int64_t i, int count, int64_t first, int64_
             sum_block(w, &t[k], i + k, b, sum);
             for (int q = 0; q < NACC; q++) total[k][q] += sum[q];
         }
-    for (int k = 0; k < count && !w->block_sum; k++) give(w->sum, i + k, total[k], bad[k]);
+    for (int k = 0; k < count && !w->block_sum; k++) store(w->sum, i + k, total[k], bad[k]);
 }
 
 static void task(void *work)
@@ -157,7 +156,7 @@ static void task(void *work)
     }
 }
 
-/* Cuts the work for a number of threads: by targets, and by blocks if there are too few of them. */
+/* Cuts the work into tasks for a number of threads: by targets; if these are few, by blocks too. */
 static void cut(struct work *w, int threads)
 {
     const int64_t ni = w->sum->ni;
@@ -175,7 +174,7 @@ static void cut(struct work *w, int threads)
     if (!w->blocks) w->count = w->i_parts;
 }
 
-/* Adds up what threads have found block by block. */
+/* Adds the block sums of all threads, in the order of the blocks. */
 static void add_blocks(struct work *w)
 {
     for (int i = 0; i < w->sum->ni; i++) {
@@ -184,7 +183,7 @@ static void add_blocks(struct work *w)
         for (int k = 0; k < 3; k++) bad |= !is_finite(w->sum->x[i][k]);
         for (int64_t b = 0; b < w->blocks && !bad; b++)
             for (int q = 0; q < NACC; q++) total[q] += w->block_sum[b * w->sum->ni + i][q];
-        give(w->sum, i, total, bad);
+        store(w->sum, i, total, bad);
     }
 }
 

@@ -3,17 +3,18 @@
 
 #include "cpu/grape5_points.h"
 
-/* Of ni targets, the caller's units; zero-distance pairs without softening are left out. */
+/* Forces on ni targets, in the caller's units. Zero-distance pairs without softening are left out.
+ */
 struct grape5_sum {
     int ni;
     const double (*x)[3], *eps2; /* eps2[each ? i : 0] */
     int each;
     double (*acc)[3], *pot; /* results; pot is the sum of m / s */
-    int first_bad;          /* target that is no number, or ni; theirs are NaN */
+    int first_bad;          /* first target with NaN or Inf, or ni; its results are NaN */
     int64_t zero_distances;
 };
 
-/* n packed points act on the targets. 0 or G6X_E_MEMORY. */
+/* Sums the forces of n packed points. Returns 0 or G6X_E_MEMORY. */
 int cpu_grape5_sum_run(const struct grape5_points *p, int64_t n, int threads,
                        struct grape5_sum *sum);
 /* As cpu_direct_kernel_choose. */

@@ -22,14 +22,14 @@ enum { VECTORS = 32, PER_THREAD = 8192 }; /* targets of the widest vectors; pair
 struct tiles {
     struct walks *w;
     const struct walks_kernel *kernel;
-    const int64_t *before; /* [count + 1] tiles of the walks before each */
+    const int64_t *before; /* [count + 1] tiles of all walks before each walk */
     _Atomic int64_t next;
     _Atomic int missing; /* memory */
 };
 
 static int64_t tiles_of(int64_t ni) { return ceil_div(ni, WALK_ROWS); }
 
-/* Tiles of a group are of one size, but for the last. */
+/* Targets per tile. All tiles of a group have the same size, except the last. */
 static int64_t step_of(int64_t ni)
 {
     const int64_t even = ceil_div(ni, tiles_of(ni));
@@ -58,7 +58,7 @@ static void take_tile(struct tiles *t, int64_t tile, struct walk_work *work)
     const int64_t step = step_of(g->ni), first = (tile - t->before[walk]) * step;
     const int64_t left = g->ni - first;
     const int count = (int)(left < step ? left : step);
-    if (count <= 0) return; /* rounding up has left nothing to the last */
+    if (count <= 0) return; /* rounding up can leave the last tile empty */
     const enum walk_error error = t->kernel->tile(w, g, first, count, work);
     if (error) {
         walks_note(error == WALK_BAD_NUMBER ? &w->bad_number : &w->bad_entry, walk);

@@ -1,4 +1,4 @@
-/* walks.h - walks summed by the CPU's threads. */
+/* walks.h - sums of walks on the CPU's threads. */
 #pragma once
 
 #include "core/walks.h"

@@ -15,14 +15,14 @@
 
 #define UNROLL _Pragma("GCC unroll 4")
 
-/* Where a tile is and how large its surroundings are: numbers relative to the origin are taken in
- * units of 2^length and 2^mass. */
+/* Origin and units of a tile: positions relative to the origin are in units of 2^length, masses in
+ * units of 2^mass. */
 struct frame {
     double origin[3], radius;
     int length, mass;
     double unit; /* 2^-length */
     double eps2; /* in these units */
-    real close;  /* s^2 below which a pair is done in double */
+    real close;  /* s^2 below which a pair is computed in double */
 };
 
 static int is_good(const double x[3])
@@ -37,7 +37,7 @@ static int64_t row_of(const struct walk_part *p, int64_t entry)
     return p->list ? p->list[entry] : entry;
 }
 
-/* Widens reach and mass to what a part holds. */
+/* Increases reach and mass to the largest distance and mass of a part. */
 static enum walk_error reach_out(const struct walks *w, const struct walk_part *p,
                                  const struct frame *f, double *reach, double *mass)
 {
@@ -57,7 +57,7 @@ static enum walk_error reach_out(const struct walks *w, const struct walk_part *
     return fine ? WALK_FINE : WALK_BAD_ENTRY;
 }
 
-/* Exponents whose powers of two, and their inverses, are normal numbers. */
+/* Limits an exponent so that its power of two and the inverse are normal numbers. */
 static int moderate(int exponent)
 {
     return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
@@ -135,8 +135,8 @@ static void add_up(struct walk_work *work, int row, const struct pair_sum *sum)
     v_accumulate(work->sum[3] + row, sum->pot);
 }
 
-/* Adds a pair in double; at distance zero it adds nothing. Of others r2 may be zero: without
- * softening their force is infinite. */
+/* Adds a pair in double, unless it is a zero-distance pair. r^2 of other pairs may underflow to
+ * zero: without softening the force is then infinite. */
 static void close_pair(const struct walk_group *g, int64_t i, int row, int k, const struct frame *f,
                        struct walk_work *work)
 {
@@ -151,7 +151,7 @@ static void close_pair(const struct walk_group *g, int64_t i, int row, int k, co
     for (int c = 0; c < 3; c++) work->sum[c][row] = acc[c];
 }
 
-/* A chunk on one vector of targets, of which some are close to an entry. */
+/* Sums a chunk on one vector of targets, some of which are close to an entry. */
 static void careful_chunk(const struct walk_group *g, int64_t first, int row, int rows, int count,
                           const struct frame *f, struct walk_work *work)
 {
@@ -172,7 +172,7 @@ static void careful_chunk(const struct walk_group *g, int64_t first, int row, in
     add_up(work, row, &sum);
 }
 
-/* A chunk on some vectors of targets. */
+/* Sums a chunk on one or two vectors of targets. */
 HOST_DEVICE void chunk_on(const int vectors, const struct walk_group *g, int64_t first, int row,
                           int rows, int count, const struct frame *f, struct walk_work *work)
 {

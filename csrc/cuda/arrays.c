@@ -1,5 +1,6 @@
-/* arrays.c - force calls whose targets lie on the device, and whose forces go there. The sums
- * are those of cuda/sum.c; kernels take and give (arrays.cu) stand before and behind them. */
+/* arrays.c - force calls with i particles and forces in device memory. Kernel read_targets
+ * (arrays.cu) loads the i particles, cuda/sum.c launches the sums, and kernel write_forces stores
+ * the forces. */
 #include <limits.h>
 #include <string.h>
 
@@ -8,37 +9,38 @@
 #include "cuda/jparticles.h"
 
 enum { THREADS = 256 };
-/* ---- the way out ------------------------------------------------------------------------ */
+/* ---- outputs ---------------------------------------------------------------------------- */
 
 /* Whether the results are in the device's memory, and not in pinned memory. */
 static int are_on_device(const struct cuda *c) { return c->targets.on_device && c->launched; }
 
-static int give(struct cuda *c, const struct device_forces *to, int spoilt, struct error *err)
+static int write_forces(struct cuda *c, const struct device_forces *to, int spoilt,
+                        struct error *err)
 {
     const struct cuda_results from = cuda_results_in(c, &c->device_results);
-    struct cuda_give_job job = {.store = cuda_jparticles_store(c),
-                                .time = c->time,
-                                .targets = cuda_pointer(&c->device_targets),
-                                .sum = from.sum,
-                                .nearest_address = from.address,
-                                .nearest_index = from.index,
-                                .acc = (double *)to->acc,
-                                .jerk = (double *)to->jerk,
-                                .pot = to->pot,
-                                .nearest = to->nearest,
-                                .distance = to->distance,
-                                .notes = cuda_notes(c),
-                                .stride = c->stride,
-                                .rows = to->ni,
-                                .snap = c->snap,
-                                .has_jerk = c->jerk,
-                                .spoilt = spoilt};
-    return to->ni > 0
-               ? cuda_device_launch(c, 0, KERNEL_GIVE, ceil_div(to->ni, THREADS), 1, &job, err)
-               : 0;
+    struct cuda_write_forces_job job = {.store = cuda_jparticles_store(c),
+                                        .time = c->time,
+                                        .targets = cuda_pointer(&c->device_targets),
+                                        .sum = from.sum,
+                                        .nearest_address = from.address,
+                                        .nearest_index = from.index,
+                                        .acc = (double *)to->acc,
+                                        .jerk = (double *)to->jerk,
+                                        .pot = to->pot,
+                                        .nearest = to->nearest,
+                                        .distance = to->distance,
+                                        .notes = cuda_notes(c),
+                                        .stride = c->stride,
+                                        .rows = to->ni,
+                                        .snap = c->snap,
+                                        .has_jerk = c->jerk,
+                                        .spoilt = spoilt};
+    return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_WRITE_FORCES, ceil_div(to->ni, THREADS), 1,
+                                           &job, err)
+                      : 0;
 }
 
-/* A row that was noted, with its index. */
+/* Reads the particle index of a noted row; row and index are -1 if no row was noted. */
 static int noted(struct cuda *c, int row, struct device_row *found, struct error *err)
 {
     const struct cuda_target *targets = cuda_pointer(&c->device_targets);
@@ -58,8 +60,8 @@ int cuda_arrays_write_outputs(struct cuda *c, const struct device_forces *to,
                                    cuda_results_bytes(c), err);
     cuda_notes(c)->out_of_range = CUDA_NO_ROW;
     if (!code && c->busy > 1)
-        code = cuda_results_wait(c, c->targets.ni, err); /* not only for stream 0 */
-    if (!code) code = give(c, to, 0, err);
+        code = cuda_results_wait(c, c->targets.ni, err); /* sums run on several streams */
+    if (!code) code = write_forces(c, to, 0, err);
     if (!code) code = cuda_device_wait(c, 0, "sum", err);
     if (!code) code = cuda_results_wait(c, c->targets.ni, err);
     if (!code) code = noted(c, cuda_notes(c)->invalid, &found->invalid, err);
@@ -73,7 +75,7 @@ int cuda_arrays_fill_nan(struct cuda *c, const struct device_forces *to, void *s
                          struct error *err)
 {
     int code = cuda_device_wait_for_caller(c, stream, err);
-    if (!code) code = give(c, to, 1, err);
+    if (!code) code = write_forces(c, to, 1, err);
     return code ? code : cuda_device_wait(c, 0, "sum", err);
 }
 

@@ -1,5 +1,5 @@
-/* arrays.h - callers' arrays on the device, and integrations whose particles live there: what
- * core/backend_device.h says of them; and walks. */
+/* arrays.h - callers' arrays in device memory, integrations on the device, and walks. See
+ * core/backend_device.h. */
 #pragma once
 
 #include "cuda/cuda.h"
@@ -13,7 +13,7 @@ int cuda_arrays_fetch(struct cuda *c, const struct fetched_targets *to, struct e
 /* ---- arrays_j.c */
 int cuda_arrays_j_receive(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                           struct error *err);
-/* What lies in the device's slots already, to the host's copy. */
+/* Copies particles that the device's slots already hold to the host's j memory. */
 int cuda_arrays_j_mirror(struct cuda *c, struct jmemory *j, const struct cuda_sent *sent, int count,
                          struct error *err);
 int cuda_arrays_j_predicted(struct cuda *c, int n, double (*x)[3], double (*v)[3], void *stream,

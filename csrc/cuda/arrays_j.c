@@ -1,5 +1,5 @@
-/* arrays_j.c - j particles that lie in the device's memory: straight to their slots there, and
- * by pinned memory to the host's own copy, without which the session could not go on if the device
+/* arrays_j.c - j particles from arrays in device memory. A kernel writes them to their slots and,
+ * through pinned memory, to the host's copy. With that copy the session continues if the device
  * fails. */
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int wait(struct cuda *c, struct error *err)
     return cuda_device_wait(c, 0, "receive", err);
 }
 
-/* Value of a row of an int array, or of the one that is counted instead. */
+/* Reads one element of an int array on the device; `instead` if the array is NULL. */
 static int value_of(struct cuda *c, const int32_t *array, int row, int instead, int *value,
                     struct error *err)
 {
@@ -60,8 +60,8 @@ static int examine(struct cuda *c, const struct device_particles *from, struct e
                      address, index);
 }
 
-/* The highest address, and whether each is there once only: two threads of the device must not
- * write to one slot. */
+/* Finds the highest address, and whether all addresses differ: two GPU threads must not write to
+ * one slot. */
 static int survey(struct cuda *c, const struct device_particles *from, int64_t *highest,
                   int *once_each, struct error *err)
 {
@@ -100,7 +100,7 @@ static int survey(struct cuda *c, const struct device_particles *from, int64_t *
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-enum { AHEAD = 8 }; /* rows whose slots are on their way into the cache */
+enum { AHEAD = 8 }; /* rows whose slots are prefetched */
 
 static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int count, int sound)
 {
@@ -119,7 +119,7 @@ static int write_mirror(struct jmemory *j, const struct cuda_sent *sent, int cou
     return code;
 }
 
-/* All rows to the host's copy, and to the slots on the device if `direct`. */
+/* Copies all rows to the host's j memory, and to the device's slots if `direct`. */
 static int collect(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                    int direct, struct error *err)
 {
@@ -139,9 +139,10 @@ static int collect(struct cuda *c, struct jmemory *j, const struct device_partic
     return code;
 }
 
-/* Space in the j memory and, if it has nothing yet, on the device; *direct if what is in the
- * device's slots is what the j memory has, but for those on its list. To grow the slots would lose
- * what a force call has predicted, whose lists may still be read: that is left to the next one. */
+/* Reserves slots in the j memory and, if the device has none yet, on the device. Sets *direct if
+ * the device's slots equal the j memory except for the dirty list. Does not enlarge the device's
+ * slots: that would discard predictions that neighbour lists may still need. The next force call
+ * enlarges them. */
 static int reserve(struct cuda *c, struct jmemory *j, int64_t highest, int k18, int *direct,
                    struct error *err)
 {
@@ -163,7 +164,8 @@ static int reserve(struct cuda *c, struct jmemory *j, int64_t highest, int k18, 
     return code;
 }
 
-/* No force may be without them: the addresses are read again, or all are taken to be meant. */
+/* Marks the addresses as lost, so that forces that use them fail until they are written again. If
+ * the addresses cannot be read, marks all up to `highest`. */
 static void lose(struct cuda *c, struct jmemory *j, const struct device_particles *from,
                  int64_t highest)
 {
@@ -178,10 +180,11 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
     memory_free(address);
 }
 
-/* What is written between these two is in the device's slots already, and not on its list. */
+/* Writes between begin_direct and end_direct do not go on the dirty list: the device's slots
+ * already hold them. */
 static struct dirty_list begin_direct(const struct cuda *c, struct jmemory *j)
 {
-    jmemory_settle(j, j->counted); /* what the host wrote before is on the list now */
+    jmemory_settle(j, j->counted); /* puts earlier writes on the list */
     return *cuda_dirty_list(c, j);
 }
 

@@ -1,5 +1,5 @@
-/* backend.c - what a session calls: tables of functions. A force call may be shared by several
- * devices; all else is the first one's, in its context. */
+/* backend.c - the tables of functions that a session calls. Several devices may share a force call;
+ * all other calls use the first device, in its context. */
 #include <stdio.h>
 
 #include "cuda/arrays.h"
@@ -55,7 +55,7 @@ static int neighbours(void *state, int first, int count, const double *h2,
     return cuda_neighbours(m->device[0], first, count, h2, lists, err);
 }
 
-/* Those that the host has met and those of the devices. */
+/* Zero-distance pairs found by the host and by the devices. */
 static int64_t zero_distances(void *state)
 {
     const struct cuda_multi_device *m = state;

@@ -1,11 +1,11 @@
-/* cuda.h - one device: its state, and device.c, which opens it, owns its memory and launches.
- * Above it; no file calls one of those above:
+/* cuda.h - one device: its state, and the functions of device.c (open, memory, launches).
+ * Layers above it, the highest first; no file calls a layer above its own:
  *   backend.c        what a session calls
  *   multi_device.c   a force call shared by several devices
- *   force.h          a force call of one: force.c, then partials.c, sum.c, launch_config.c,
- *                    iparticles.c and results.c; the lists of neighbours.c
+ *   force.h          a force call of one device: force.c, then partials.c, sum.c, launch_config.c,
+ *                    iparticles.c and results.c; neighbour lists: neighbours.c
  *   arrays.h         callers' arrays on the device, integrations there, and walks
- *   jparticles.h     j particles on their way to the device, and their prediction
+ *   jparticles.h     transfer of j particles to the device, and their prediction
  */
 #pragma once
 
@@ -18,31 +18,32 @@
 #include "cuda/wait.h"
 #include "shared/cuda_args.h"
 
-/* The kernels of kernels/direct: KERNEL_<first> is <second> there. Of sums there is one without and
- * then one with jerk; wide: 4 further with jerk, 2 with nearest neighbour, 1 with softening. */
+/* The kernels of kernels/direct: KERNEL_<first> is kernel <second>. Each sum kernel without jerk is
+ * followed by the one with jerk. KERNEL_WIDE: + 4 with jerk, + 2 with nearest neighbour, + 1 with
+ * softening. */
 #define CUDA_KERNELS(KERNEL)                                                                       \
     KERNEL(RECEIVE, receive), KERNEL(RECEIVE_AT_REST, receive_at_rest), KERNEL(PREDICT, predict),  \
-        KERNEL(NEIGHBOURS, neighbours), KERNEL(TAKE, take), KERNEL(GIVE, give),                    \
-        KERNEL(EXAMINE, examine), KERNEL(COLLECT, collect), KERNEL(PREDICTED, predicted),          \
-        KERNEL(NEXT_TIME, next_time), KERNEL(NEXT_COUNT, next_count),                              \
-        KERNEL(NEXT_LIST, next_list), KERNEL(HERMITE_PREDICT, hermite_predict),                    \
-        KERNEL(HERMITE_CORRECT, hermite_correct), KERNEL(TURN, turn), KERNEL(WALKS, walks),        \
-        KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some),                          \
-        KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk),    \
-        KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),      \
-        KERNEL(WIDE_NEAR_SOFT, wide_near_soft), KERNEL(WIDE_JERK, wide_jerk),                      \
-        KERNEL(WIDE_JERK_SOFT, wide_jerk_soft), KERNEL(WIDE_JERK_NEAR, wide_jerk_near),            \
-        KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
+        KERNEL(NEIGHBOURS, neighbours), KERNEL(READ_TARGETS, read_targets),                        \
+        KERNEL(WRITE_FORCES, write_forces), KERNEL(EXAMINE, examine), KERNEL(COLLECT, collect),    \
+        KERNEL(PREDICTED, predicted), KERNEL(NEXT_TIME, next_time),                                \
+        KERNEL(NEXT_COUNT, next_count), KERNEL(NEXT_LIST, next_list),                              \
+        KERNEL(HERMITE_PREDICT, hermite_predict), KERNEL(HERMITE_CORRECT, hermite_correct),        \
+        KERNEL(TURN, turn), KERNEL(WALKS, walks), KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk),    \
+        KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle),                  \
+        KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft),  \
+        KERNEL(WIDE_NEAR, wide_near), KERNEL(WIDE_NEAR_SOFT, wide_near_soft),                      \
+        KERNEL(WIDE_JERK, wide_jerk), KERNEL(WIDE_JERK_SOFT, wide_jerk_soft),                      \
+        KERNEL(WIDE_JERK_NEAR, wide_jerk_near), KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
 #define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
-    WIDE_ROWS = 256,      /* i particles of a CUDA block of the wide kernels, */
+    WIDE_ROWS = 256,      /* i particles of a CUDA block of the wide kernels */
     MIDDLE_ROWS = 64,     /* i particles of a CUDA block of kernel middle */
     MOST_ROWS = 65536,    /* i particles of a launch */
-    SMALLEST_TILE = 8,    /* fewest i particles that raise one flag at their end */
+    SMALLEST_TILE = 8,    /* fewest i particles with one completion flag */
     MOST_SENT = 8192,     /* j particles that are sent at a time */
-    SENT_AT_REST = 32768, /* the same of particles at rest */
-    ROWS_CALLS = 64       /* calls that keep partial sums after one whose partial sums were read */
+    SENT_AT_REST = 32768, /* particles at rest that are sent at a time */
+    ROWS_CALLS = 64       /* calls that still compute partial sums after a call that needed them */
 };
 
 /* Memory of the device or pinned memory, by its address there. */
@@ -50,8 +51,8 @@ struct cuda_memory {
     uint64_t address, bytes;
 };
 
-/* Walks on their way to the device and back: targets, entries and tiles; results [acc,
- * pot][targets]. A piece of a call uses one of the first, a dispatch one of the others. */
+/* Buffers of walks. In: targets, entries and tiles; out: [acc, pot][targets]. The first WALK_PIECES
+ * are for the pieces of a call, the others for one pending request each. */
 enum { WALK_PIECES = DEVICE_STREAMS, WALK_FLIGHTS = WALK_PIECES + WALK_TAGS };
 struct cuda_pending {
     struct cuda_memory pinned_in, device_in, device_out, pinned_out;
@@ -63,10 +64,10 @@ struct cuda {
     struct device device;
     int lost; /* it has failed and is not called any more */
     pid_t pid;
-    void *function[NMODE][NKERNEL]; /* NULL until it is needed */
-    int mode;                       /* its kernels are launched */
+    void *function[NMODE][NKERNEL]; /* NULL until loaded */
+    int mode;                       /* precision of the kernels to launch */
     int busy;                       /* streams that may have work */
-    int unread;                     /* a launch has not been waited for */
+    int unread;                     /* no wait yet for the last launch */
     struct cuda_memory notes;       /* cuda_notes, pinned */
 
     /* jparticles.c */
@@ -88,23 +89,23 @@ struct cuda {
 
     /* a force call: force.h */
     struct targets targets;
-    struct packing *packing; /* of the targets, while it runs */
+    struct packing *packing; /* state of a running cuda_iparticles_pack */
     int jerk, soft, threads;
     int kernel;     /* KERNEL_FEW, _SOME, _MIDDLE or _WIDE */
     int soft_alike; /* all targets have the same softening */
     int tile_rows;
     int launched;   /* targets with results from the device: all, or 0 without j particles */
-    unsigned guess; /* WANT_* that the next start computes without being asked */
+    unsigned guess; /* WANT_* that the next start computes in advance */
     unsigned has;   /* WANT_* that the last start computed */
-    int rows_guess, has_rows; /* the same for partial sums */
-    int cut_short;            /* a launch has failed, and others may have left pairs to the host */
-    int64_t tiles_there;      /* tiles with results */
-    int any_left;             /* these tiles left pairs to the host */
-    int64_t met_zero_distances; /* pairs at one place in these tiles */
-    int settled;                /* partial sums are in `rows`, with what was left to the host */
+    int rows_guess, has_rows;   /* the same for partial sums */
+    int cut_short;              /* a launch failed; others may have left pairs to the host */
+    int64_t tiles_there;        /* tiles with results */
+    int any_left;               /* these tiles left pairs to the host */
+    int64_t met_zero_distances; /* zero-distance pairs in these tiles */
+    int settled;                /* `rows` has the partial sums, host fallback included */
     unsigned long long step;
     int64_t launched_at;                   /* nanoseconds, clock_nanoseconds() */
-    struct cuda_pace pace[NMODE][NKERNEL]; /* of sums by each kernel: wait.h */
+    struct cuda_pace pace[NMODE][NKERNEL]; /* timings of each sum kernel: wait.h */
     int sum_kernel;                        /* kernel of the last launch */
     struct cuda_memory pinned_targets, device_targets, results, device_results;
     struct cuda_memory partial, left_count, left;
@@ -130,7 +131,7 @@ struct cuda {
 
 static inline void *cuda_pointer(const struct cuda_memory *m)
 {
-    return (void *)(uintptr_t)m->address; /* of the device, or pinned and then the host's, too */
+    return (void *)(uintptr_t)m->address; /* on the device; if pinned, on the host too */
 }
 
 static inline struct cuda_notes *cuda_notes(const struct cuda *c)
@@ -144,31 +145,34 @@ void cuda_device_close(struct cuda *c);
 /* Makes the device's context current, if the device may be used at all; 0 or an error code. */
 int cuda_device_enter(struct cuda *c, struct error *err);
 void cuda_device_leave(struct cuda *c);
-/* 0, or the error that an answer of the bridge is. */
+/* Turns an answer of the bridge into 0 or an error. */
 int cuda_device_answer(struct cuda *c, int64_t answer, struct error *err);
-/* Turns a driver's error into an error; any error means that the device is lost. */
+/* Turns a CUDA error number into 0 or an error; any error marks the device as lost. */
 int cuda_device_check(struct cuda *c, int error, const char *what, struct error *err);
-/* At least so many bytes; what was there is lost, and zero, if they have to grow. */
+/* Ensures a capacity of `bytes`. A buffer that grows loses its contents and is zeroed. */
 int cuda_device_reserve(struct cuda *c, struct cuda_memory *m, int kind, uint64_t bytes,
                         struct error *err);
-/* On one of the device's streams. The first launch of a kernel finds its machine code or compiles
- * it, which takes up to two seconds. */
+/* Launches a kernel on one of the device's streams. Its first launch loads or compiles it, which
+ * takes up to two seconds. */
 int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, int64_t grid_y,
                        void *job, struct error *err);
-/* On a caller's stream. */
+/* Launches a kernel on a caller's stream. */
 int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
                            struct error *err);
-/* Waits for one of its streams, or until it has nothing to do for us. */
+/* Waits for one of the device's streams. */
 int cuda_device_wait(struct cuda *c, int stream, const char *what, struct error *err);
+/* Waits for all of its streams that may have work. */
 int cuda_device_idle(struct cuda *c, const char *what, struct error *err);
-/* Zeroes memory; copies it to the host, and from there, on stream 0. */
+/* Zeroes device memory, on stream 0. */
 int cuda_device_fill(struct cuda *c, uint64_t address, uint64_t bytes, struct error *err);
+/* Copies device memory to the host, on stream 0, and waits. */
 int cuda_device_copy_out(struct cuda *c, void *to, uint64_t from, size_t bytes, struct error *err);
+/* Copies host memory to the device, on stream 0, and waits. */
 int cuda_device_copy_in(struct cuda *c, uint64_t to, const void *from, size_t bytes,
                         struct error *err);
-/* Waits for what a caller's stream has been given. */
+/* Waits until a caller's stream has finished its work. */
 int cuda_device_wait_for_caller(struct cuda *c, void *stream, struct error *err);
-/* Notes with nothing in them; no kernel may be at work on them. */
+/* Resets the notes; no running kernel may use them. */
 int cuda_device_clear_notes(struct cuda *c, struct error *err);
 
 /* backend.c: an octree's forces, by the first device of a session's `state`. */

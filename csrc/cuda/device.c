@@ -8,8 +8,8 @@
 
 #include "util/memory.h"
 
-enum { SMALLEST_LEFT = 65536 }; /* pairs of row and block that are left to the host */
-/* The driver's numbers for a stream that is none of this device's. */
+enum { SMALLEST_LEFT = 65536 }; /* initial capacity of `left`, in entries */
+/* CUDA error numbers for a stream that does not belong to this device. */
 enum { INVALID_HANDLE = 400, CONTEXT_DESTROYED = 709 };
 
 #define NAME(number, name) #name
@@ -68,8 +68,8 @@ static int load_kernels(struct cuda *c, const int *kernel, int count, struct err
     return code;
 }
 
-/* What the first force calls need, all at once: several processors then compile them. A session
- * that cannot compile is refused at open. */
+/* Loads the kernels of the first force calls together, so that they compile in parallel. Open fails
+ * if they cannot be compiled. */
 static int load_first_kernels(struct cuda *c, int jerk, struct error *err)
 {
     const int first[] = {KERNEL_RECEIVE, KERNEL_RECEIVE_AT_REST, KERNEL_PREDICT, KERNEL_FEW + jerk,
@@ -108,7 +108,7 @@ int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t gri
     return launch(c, stream, kernel, grid_x, 1, job, err);
 }
 
-/* The driver's own wait takes a core for as long. */
+/* Polls, because the driver's own wait keeps a CPU core busy. */
 static int wait_for(const struct cuda *c, void *stream)
 {
     struct cuda_wait w = {0};

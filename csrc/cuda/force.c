@@ -22,7 +22,7 @@ static int start(struct cuda *c, const struct targets *targets, int share, int s
     code = cuda_iparticles_reserve(c, targets->ni, err);
     if (!code) code = cuda_results_reserve(c, targets->ni, err);
     if (targets->on_device && !targets->x)
-        c->guess = 0; /* those of turn.c, which are there */
+        c->guess = 0; /* kernel turn has stored the i particles */
     else if (!code && targets->on_device)
         code = cuda_iparticles_load(c, err);
     if (!code && !c->nj) {
@@ -53,12 +53,12 @@ static int finish(struct cuda *c, unsigned want, int count, struct error *err)
     c->guess = want & WANT_NEAREST;
     if ((c->has & want & WANT_NEAREST) != (want & WANT_NEAREST))
         code = cuda_sum_all(c, want, c->has_rows, err);
-    /* what is there already is copied faster by many threads at the end */
+    /* complete results are copied faster at the end, by many threads */
     if (!code && count < c->targets.ni && cuda_results_are_there(c)) return 1;
     if (!code) code = cuda_results_wait(c, count, err);
     if (!code && !c->settled && c->any_left) {
         if (count < c->targets.ni) return 1;
-        c->rows_guess = ROWS_CALLS; /* it will happen again */
+        c->rows_guess = ROWS_CALLS; /* the next calls are likely to need them too */
         jmemory_commit(c->memory);
         code = cuda_partials_settle(c, err);
     }

@@ -1,5 +1,5 @@
-/* force.h - a force call of one device: i particles to the device, launches, results, and what is
- * left to the host. */
+/* force.h - a force call of one device: transfer of i particles, launches, results, and the host
+ * fallback. */
 #pragma once
 
 #include "cuda/cuda.h"
@@ -12,10 +12,10 @@ int cuda_force_start(struct cuda *c, const struct upload *u, const struct target
 int cuda_force_finish(struct cuda *c, unsigned want, int count, struct error *err);
 
 /* ---- partials.c: rows of partial sums, on the host */
-/* Some of a call that is through and gives them. */
+/* Reads some rows of a completed call that computed partial sums. */
 void cuda_partials_read(const struct cuda *c, int first, int count, struct partial_row *rows);
 int cuda_partials_reserve(struct cuda *c, struct error *err);
-/* Fetches them all and adds what was left to the host, also to the results. */
+/* Fetches all rows, and adds the host fallback to them and to the results. */
 int cuda_partials_settle(struct cuda *c, struct error *err);
 
 /* ---- neighbours.c: see struct backend */
@@ -23,26 +23,27 @@ int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err);
 
 /* ---- sum.c */
-/* Launches the call's sums, also of rows of partial.h if these are requested. */
+/* Launches the call's sums; with `rows` also partial sums (partial.h). */
 int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct error *err);
-/* Ends what the last call has left behind: launches, the count of pairs for the host. */
+/* Finishes the last call: waits for its launches, and resets the count of the host fallback. */
 int cuda_sum_clean_up(struct cuda *c, struct error *err);
 
 /* ---- launch_config.c */
 /* The kernel (KERNEL_FEW, _SOME, _MIDDLE or _WIDE) for so many i particles. */
 int cuda_launch_config_kernel(const struct cuda *c, int ni);
-/* Rows of a tile, and blocks of addresses for a CUDA block. */
+/* Sets the rows of a tile, and the address blocks of a CUDA block. */
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job);
 
 /* ---- iparticles.c */
 int cuda_iparticles_reserve(struct cuda *c, int ni, struct error *err);
-/* Takes them from the caller's arrays on the device. */
+/* Loads them from the caller's arrays in device memory. */
 int cuda_iparticles_load(struct cuda *c, struct error *err);
-/* Packs them in pinned memory, and does `meanwhile`, which may copy those that it needs. */
+/* Packs them into pinned memory with several threads. The caller's thread runs `meanwhile`, which
+ * may copy those that it needs. */
 int cuda_iparticles_pack(struct cuda *c, int (*meanwhile)(struct cuda *, struct error *),
                          struct error *err);
 int cuda_iparticles_copy(struct cuda *c, int stream, int first, int count, struct error *err);
-/* Whether they are so few that they go as arguments of the kernel. */
+/* Whether they fit in the kernel's parameters. */
 int cuda_iparticles_are_in_job(const struct cuda *c);
 void cuda_iparticles_pack_in_job(const struct cuda *c, struct cuda_small_job *job);
 
@@ -56,27 +57,28 @@ struct cuda_results cuda_results_in(const struct cuda *c, const struct cuda_memo
 struct results cuda_results(const struct cuda *c);
 size_t cuda_results_bytes(const struct cuda *c);
 int cuda_results_reserve(struct cuda *c, int ni, struct error *err);
-/* Those of a call without j particles. */
+/* Sets the results of a call without j particles. */
 void cuda_results_clear(const struct cuda *c);
-/* Rows of partial sums as kernels give them, pinned. */
+/* Partial sums as the kernels write them, in pinned memory. */
 struct cuda_rows {
     long long *limbs;
     int32_t *tops;
 };
 struct cuda_rows cuda_results_rows(const struct cuda *c);
 int cuda_results_reserve_rows(struct cuda *c, struct error *err);
-/* Tells a launch where all these are. */
+/* Sets the pointers to the results in a launch's job. */
 void cuda_results_set_job(const struct cuda *c, struct cuda_sum_job *job);
-/* Sums of a row, rounded from its partial sums; its nearest neighbour if that is nearer. */
+/* Rounds a row's partial sums to its results. */
 void cuda_results_round(const struct cuda *c, int row, const struct partial_row *from);
+/* Replaces a row's nearest neighbour if this one is nearer. */
 void cuda_results_take_nearer(const struct cuda *c, int row, double r2, int64_t address);
-/* Waits until the results of targets below `count` are there, and notes whether something of them
- * was left to the host. */
+/* Waits for the results of the i particles below `count`, and notes whether pairs of them were left
+ * to the host. */
 int cuda_results_wait(struct cuda *c, int count, struct error *err);
-/* Waits until a number in pinned memory is what a launch writes there. */
+/* Waits until a launch has written `value` to *flag, in pinned memory. */
 int cuda_results_wait_for(struct cuda *c, const volatile unsigned long long *flag,
                           unsigned long long value, const char *what, struct error *err);
-/* Whether the last rows' are there. */
+/* Whether the results of all rows are complete. */
 int cuda_results_are_there(const struct cuda *c);
 /* Whether any launch of the call may have left pairs to the host. */
 int cuda_results_any_left(const struct cuda *c);

@@ -1,5 +1,5 @@
-/* hermite.c - Hermite integrations whose particles live on the device: its part of a block step
- * but for the forces, by the kernels of hermite.cu on the caller's stream. */
+/* hermite.c - Hermite integrations in device memory: all of a block step except the forces. The
+ * kernels are in hermite.cu and run on the caller's stream. */
 #include "cuda/arrays.h"
 #include "g6lib.h"
 
@@ -7,7 +7,7 @@ enum { THREADS = 256 };
 
 /* ---- the next block --------------------------------------------------------------------- */
 
-/* The number that kernels have noted as the least of those that something is wrong with. */
+/* The lowest number that the kernels noted as invalid, or -1. */
 static int bad_of(const struct cuda_notes *notes)
 {
     return notes->invalid != CUDA_NO_ROW ? notes->invalid : -1;
@@ -71,7 +71,7 @@ int cuda_hermite_predict(struct cuda *c, const struct g6x_hermite *h, int ni, do
                                   err);
 }
 
-/* Memory for rows as j particles, and where the kernel puts them. */
+/* Reserves memory for the block as j particles, and sets the kernel's output pointers. */
 static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struct error *err)
 {
     const int code = cuda_device_reserve(c, &c->rows_of_j, MEMORY_DEVICE,

@@ -1,5 +1,5 @@
-/* iparticles.c - i particles on their way to the device. Those of the host go by pinned memory:
- * other threads pack while the caller's launches what can be launched. */
+/* iparticles.c - transfer of i particles to the device. From host memory they go through pinned
+ * memory: other threads pack them while the caller's thread launches kernels. */
 #include <pthread.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ struct packing {
     pthread_t caller;
     _Atomic int next;
     _Atomic unsigned char *done; /* [chunks] */
-    int there;                   /* chunks before this one are */
+    int there;                   /* all chunks before this one are packed */
 };
 
 static void pack_chunk(struct packing *p, int chunk)
@@ -67,7 +67,7 @@ static void pack_task(void *packing)
         while (pack_next(p, p->chunks)) continue;
 }
 
-/* Waits until those below `count` are packed. */
+/* Waits until the i particles below `count` are packed. */
 static void wait_for(struct cuda *c, int count)
 {
     struct packing *p = c->packing;
@@ -138,13 +138,13 @@ int cuda_iparticles_load(struct cuda *c, struct error *err)
     if (!code) code = cuda_device_wait_for_caller(c, t->stream, err);
     c->guess = t->want & WANT_NEAREST;
     if (code || !t->ni) return code;
-    struct cuda_take_job job = {.index = t->index,
-                                .x = (const double *)t->x,
-                                .v = (const double *)t->v,
-                                .eps2 = t->eps2[0],
-                                .targets = cuda_pointer(&c->device_targets),
-                                .notes = cuda_notes(c),
-                                .rows = t->ni};
+    struct cuda_read_targets_job job = {.index = t->index,
+                                        .x = (const double *)t->x,
+                                        .v = (const double *)t->v,
+                                        .eps2 = t->eps2[0],
+                                        .targets = cuda_pointer(&c->device_targets),
+                                        .notes = cuda_notes(c),
+                                        .rows = t->ni};
     c->unread = 1;
-    return cuda_device_launch(c, 0, KERNEL_TAKE, ceil_div(t->ni, THREADS), 1, &job, err);
+    return cuda_device_launch(c, 0, KERNEL_READ_TARGETS, ceil_div(t->ni, THREADS), 1, &job, err);
 }

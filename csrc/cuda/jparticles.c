@@ -1,10 +1,10 @@
-/* jparticles.c - j particles on their way from the host to their slots on the device, and what a
- * prediction of them is told. */
+/* jparticles.c - transfer of j particles from the host to their slots on the device, and launches
+ * of their prediction. */
 #include <string.h>
 
 #include "cuda/jparticles.h"
 
-/* Rows of sources per slot, in bytes. */
+/* Bytes of a source, per slot. */
 static uint64_t source_bytes(int mode)
 {
     return mode == MODE_GRAPE ? 40 : mode == MODE_SINGLE ? 32 : 64;
@@ -34,7 +34,7 @@ int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct error *err)
     return code;
 }
 
-/* Fills one particle's place in pinned memory; as predicted on the host, if so requested. */
+/* Packs one particle into pinned memory, predicted if options->predict_on_host is set. */
 static void pack(struct cuda *c, struct cuda_sent *to, int64_t a, const struct upload *u)
 {
     const struct jmemory *j = u->memory;
@@ -58,7 +58,7 @@ struct cuda_store cuda_jparticles_store(const struct cuda *c)
                                c->slots};
 }
 
-/* Lets the device take `count` particles; what they lie in is free again when c->unread is 0. */
+/* Launches the transfer of `count` particles. `sent` is free again when c->unread is 0. */
 static int send(struct cuda *c, int count, struct error *err)
 {
     struct cuda_receive_job job = {
@@ -68,7 +68,7 @@ static int send(struct cuda *c, int count, struct error *err)
                               err);
 }
 
-/* The same of particles at rest. */
+/* The same for particles at rest. */
 static int send_at_rest(struct cuda *c, struct error *err)
 {
     struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .rest = c->rest};
@@ -85,7 +85,7 @@ static int wait_for_sent(struct cuda *c, struct error *err)
     return code;
 }
 
-/* Lets the particles that wait for a prediction go to their slots without one. */
+/* Writes the particles that wait for a prediction to their slots now. */
 static int send_few(struct cuda *c, struct error *err)
 {
     const int count = c->few;
@@ -100,7 +100,7 @@ int cuda_jparticles_flush(struct cuda *c, struct error *err)
     return code ? code : wait_for_sent(c, err);
 }
 
-/* Brings particles at rest to pinned memory, where the prediction takes the last of them. */
+/* Copies dirty particles at rest to pinned memory. The prediction reads the last batch there. */
 static int send_dirty_at_rest(struct cuda *c, const struct at_rest *r, struct dirty_list *dirty,
                               struct error *err)
 {
@@ -118,13 +118,13 @@ static int send_dirty_at_rest(struct cuda *c, const struct at_rest *r, struct di
     return code;
 }
 
-/* Whether all that is dirty is at rest, and not in slots. */
+/* Whether all dirty particles are in the range at rest. */
 static int is_all_at_rest(const struct dirty_list *dirty, const struct at_rest *r)
 {
     return !dirty->count && dirty->first >= r->first && dirty->end <= r->end;
 }
 
-/* Sends all slots in use, or those that have changed; the last few wait for the prediction. */
+/* Sends all slots in use, or the dirty ones. A last batch of few waits for the prediction. */
 static int send_dirty(struct cuda *c, const struct upload *u, int all, struct error *err)
 {
     struct jmemory *j = u->memory;
@@ -135,7 +135,7 @@ static int send_dirty(struct cuda *c, const struct upload *u, int all, struct er
     if (at_rest_any(&j->rest)) jmemory_commit(j);
     const int64_t run = all ? j->capacity : dirty->end - dirty->first;
     const int64_t total = all ? run : run + dirty->count, first = all ? 0 : dirty->first;
-    int n = 0, code = cuda_jparticles_flush(c, err); /* no prediction took those */
+    int n = 0, code = cuda_jparticles_flush(c, err); /* if no prediction stored those */
     if (code) return code;
     for (int64_t k = 0; k < total; k++) {
         const int64_t a = k < run ? first + k : dirty->slot[k - run];

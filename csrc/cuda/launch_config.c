@@ -1,8 +1,9 @@
-/* launch_config.c - which kernel takes a force call, and how it deals out i and j. */
+/* launch_config.c - the kernel for a force call, and how it divides the i and j particles among
+ * CUDA blocks. */
 #include "cuda/force.h"
 #include "cuda/jparticles.h"
 
-/* I particles that a CUDA block of a kernel takes at once. */
+/* Number of i particles that a CUDA block of a kernel sums at once. */
 static int abreast(const struct cuda *c, int kernel)
 {
     if (kernel == KERNEL_WIDE) return WIDE_ROWS;
@@ -11,14 +12,14 @@ static int abreast(const struct cuda *c, int kernel)
     return kernel == KERNEL_SOME ? 16 : 8;
 }
 
-/* CUDA blocks of a kernel if each takes one block of addresses. */
+/* CUDA blocks of a kernel if each sums one block of addresses. */
 static int64_t most_blocks(const struct cuda *c, int kernel, int ni)
 {
     return cuda_blocks(c) * ceil_div(ni, abreast(c, kernel));
 }
 
-/* Which kernel fills the device: each takes more i particles than the one before, and is faster
- * if there are enough of them. All give the same bits. */
+/* Selects the kernel that fills the device. In the order few, some, middle, wide each sums more i
+ * particles at once, and is faster if there are enough of them. All give the same bits. */
 int cuda_launch_config_kernel(const struct cuda *c, int ni)
 {
     const int64_t places = c->device.multiprocessors;
@@ -29,7 +30,7 @@ int cuda_launch_config_kernel(const struct cuda *c, int ni)
     return ni <= 8 || most_blocks(c, KERNEL_FEW, ni) <= places ? KERNEL_FEW : KERNEL_SOME;
 }
 
-/* Blocks of addresses for each CUDA block, so that `at_once` of these at a time end evenly. */
+/* Address blocks per CUDA block for the shortest run, if `at_once` CUDA blocks run at a time. */
 static int64_t even_step(int64_t blocks, int64_t tiles, int64_t at_once)
 {
     int64_t best = 1, least = INT64_MAX;
@@ -42,7 +43,7 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t at_once)
     return best;
 }
 
-/* A tile of i particles that takes several rounds keeps its j. */
+/* A tile of several rounds of i particles loads its j particles once. */
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
     const int rows_at_once = abreast(c, c->kernel);

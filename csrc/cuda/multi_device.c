@@ -1,6 +1,6 @@
 /* multi_device.c - one force call on several devices. Each has all j particles, sums whole blocks
- * of their addresses, and gives rows of partial sums, which are merged as integers: so the bits do
- * not depend on how many devices there are.
+ * of their addresses, and returns rows of partial sums. These are merged as integers, so the bits
+ * do not depend on the number of devices.
  */
 #include "core/mutants.h"
 
@@ -15,8 +15,8 @@
 #include "util/memory.h"
 #include "util/threads.h"
 
-/* A device more saves less than its launch and the merge cost below so many pairs, the prediction
- * of a j particle being counted as some. */
+/* Below SHARING_THRESHOLD pairs per device, one more device saves less than its launch and merge
+ * cost. The prediction of a j particle counts as PAIRS_OF_PREDICTION pairs. */
 enum { SHARING_THRESHOLD = 3 << 24, PAIRS_OF_PREDICTION = 32 };
 
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
@@ -48,7 +48,7 @@ int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t n
     return (int)(devices < blocks ? devices : blocks);
 }
 
-/* Notes among how many devices a call is shared, and returns it: 0 for the first alone. */
+/* Sets and returns the number of devices that share a call; 0: the first device alone. */
 static int share(struct cuda_multi_device *m, const struct targets *targets)
 {
     const int64_t there = m->upload.memory->capacity,
@@ -58,13 +58,13 @@ static int share(struct cuda_multi_device *m, const struct targets *targets)
     return m->sharing;
 }
 
-/* A thread for each device. */
+/* A call on several devices, with a thread for each. */
 struct shares {
     struct cuda_multi_device *m;
     struct targets targets;
     int (*work)(struct shares *s, int device, struct error *f);
     unsigned want;
-    int count; /* of rows that are to be there */
+    int count; /* rows whose results are requested */
     int code[MOST_MIRRORS];
     struct error error[MOST_MIRRORS];
 };
@@ -75,7 +75,8 @@ static void share_task(void *shares, int64_t first, int64_t end)
     for (int k = (int)first; k < end; k++) s->code[k] = s->work(s, k, &s->error[k]);
 }
 
-/* A device that is lost is left out from now on, unless it is the first: then 1, to do it again. */
+/* Removes lost devices from the session. Returns 1 if the call is to be repeated; 0 if none was
+ * removed or the first device is lost. */
 static int drop_lost(struct cuda_multi_device *m)
 {
     int dropped = 0;
@@ -95,7 +96,7 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct err
     const int sharing = s->m->sharing;
     s->work = work;
     for (int k = 0; k < sharing; k++) s->error[k].quiet = 1;
-    void *lock = python_gil_release(); /* these threads may need Python, which this one may hold */
+    void *lock = python_gil_release(); /* these threads may need the GIL, which this one may hold */
     threads_each(sharing, sharing, 1, share_task, s);
     python_gil_acquire(lock);
     for (int k = 0; k < sharing; k++)
@@ -103,10 +104,10 @@ static int on_all(struct shares *s, int (*work)(struct shares *, int, struct err
     return 0;
 }
 
-/* ---- the beginning --------------------------------------------------------------------- */
+/* ---- submit ---------------------------------------------------------------------------- */
 
-/* Targets that several devices read are filled once: by the first that comes to a run of them. */
-enum { ROWS_AT_ONCE = 256 }; /* divides what is asked for at a time, but for the last ones */
+/* Shared i particles are filled once: each run by the first device thread that needs it. */
+enum { ROWS_AT_ONCE = 256 }; /* divides the size of each request except the last */
 enum { UNFILLED, BEING_FILLED, FILLED };
 struct fill_once {
     struct targets targets;
@@ -158,7 +159,7 @@ int cuda_multi_device_submit(void *state, const struct targets *targets, struct 
     struct shares s = {.m = m, .targets = *targets};
     struct fill_once once = {.targets = *targets};
     m->merged = m->rows_merged = 0;
-    jmemory_commit(m->upload.memory); /* which all devices read at once */
+    jmemory_commit(m->upload.memory); /* all devices read it at the same time */
     if (targets->fill) {
         once.state = memory_zeroed((size_t)ceil_div(targets->ni, ROWS_AT_ONCE));
         if (!once.state) return error_set(err, G6X_E_MEMORY, "out of memory for a force call");
@@ -173,7 +174,7 @@ int cuda_multi_device_submit(void *state, const struct targets *targets, struct 
     return code;
 }
 
-/* ---- the end --------------------------------------------------------------------------- */
+/* ---- collect --------------------------------------------------------------------------- */
 
 enum { MERGED_AT_ONCE = 64 };
 
@@ -195,7 +196,7 @@ static void merge_rows(const struct cuda_multi_device *m, int first, int count,
     }
 }
 
-/* Results of MERGED_AT_ONCE rows at most, behind those that are merged, into the first device's. */
+/* Merges at most MERGED_AT_ONCE more rows into the first device's results. */
 static void merge_results(void *device, int64_t from, int64_t end)
 {
     const struct cuda_multi_device *m = device;
@@ -212,8 +213,8 @@ static void merge_results(void *device, int64_t from, int64_t end)
     }
 }
 
-/* The first rows while some device is still at work: 1 if that cannot be had, or if none is, since
- * the rest is done faster by many threads at the end. */
+/* Merges the first `count` rows while a device is still busy. Returns 1 if the rows
+ * are not available, or if none is busy: then many threads merge them faster at the end. */
 static int finish_some(struct shares *s)
 {
     struct cuda_multi_device *m = s->m;
@@ -222,13 +223,13 @@ static int finish_some(struct shares *s)
     for (int k = 0; k < m->sharing; k++) at_work |= !cuda_results_are_there(m->device[k]);
     if (!at_work) return 1;
     for (int k = 0; k < m->sharing; k++)
-        if (finish_share(s, k, &quiet)) return 1; /* which will be told when all are waited for */
+        if (finish_share(s, k, &quiet)) return 1; /* the final wait reports the error */
     threads_each(1, s->count - m->merged, MERGED_AT_ONCE, merge_results, m);
     m->merged = s->count;
     return 0;
 }
 
-/* Whether a device has summed its share again, and so overwritten what was merged. */
+/* Whether a device has summed its share again, and so overwritten merged rows. */
 static int any_settled(const struct cuda_multi_device *m)
 {
     int any = 0;
@@ -270,7 +271,8 @@ int cuda_multi_device_collect(void *state, unsigned want, int count, struct resu
     return code;
 }
 
-/* Rows of partial sums into the first device's, which may be settled and then are its own share. */
+/* Merges partial sums into the first device's rows. These may be settled, and then hold its own
+ * share. */
 static void keep_rows(void *device, int64_t first, int64_t end)
 {
     const struct cuda_multi_device *m = device;

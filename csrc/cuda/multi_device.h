@@ -1,27 +1,27 @@
-/* multi_device.h - the devices of a session, a layer above one device (cuda.h), which knows nothing
- * of it. The first one does alone whatever does not pay to be shared, or cannot be. */
+/* multi_device.h - the devices of a session, a layer above one device (cuda.h). The first device
+ * alone does all work that cannot be shared or is too small to share. */
 #pragma once
 
 #include "cuda/cuda.h"
 
 struct cuda_multi_device {
-    struct cuda *device[MOST_MIRRORS]; /* each has its own list of what is dirty of j */
+    struct cuda *device[MOST_MIRRORS]; /* each has its own dirty list in the j memory */
     int devices;
-    int sharing;     /* how many took part in the last force call; 0: the first alone */
-    int merged;      /* up to here what all have found is in the first one's results, */
-    int rows_merged; /* and in its rows */
+    int sharing;     /* devices of the last force call; 0: the first alone */
+    int merged;      /* rows that are merged into the first device's results */
+    int rows_merged; /* all partial sums are merged into the first device's rows */
     int64_t sharing_threshold;
-    int merges_early;       /* for tests, whose devices have always ended */
-    struct upload upload;   /* the last one, of which each that takes part makes what it needs, */
-    struct options options; /* with these */
+    int merges_early;       /* for tests: merge early even if no device is busy */
+    struct upload upload;   /* the last one, for all devices */
+    struct options options; /* upload.options */
 };
 
-/* Opens the first device, and the others if GRAPE6_DEVICES names several and this is no rank of
- * MPI. */
+/* Opens the first device, and the others if GRAPE6_DEVICES names several and this process is not an
+ * MPI rank. */
 int cuda_multi_device_open(struct cuda_multi_device *m, const struct options *o, int choice,
                            struct error *err);
 void cuda_multi_device_close(struct cuda_multi_device *m);
-/* Among how many devices a force call pays to be shared. */
+/* Number of devices for a force call, by its size. */
 int cuda_multi_device_count(const struct cuda_multi_device *m, int ni, int64_t nj);
 /* See struct backend. */
 int cuda_multi_device_set_j(void *state, const struct upload *u, struct error *err);

@@ -1,4 +1,4 @@
-/* neighbours.c - neighbour lists: all those of a force call at once, as far as memory goes. The
+/* neighbours.c - neighbour lists: all those of a force call at once, up to the memory limit. The
  * device writes pairs of an i particle and an index to pinned memory, in any order. */
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { ROWS_AT_ONCE = 4096, MOST_COPIERS = 4 };
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* i particles on their way: from number `first` on. */
+/* i particles to pack, from number `first` on. */
 struct packing_lists {
     const struct targets *from;
     const double *h2;
@@ -44,7 +44,7 @@ static int send(struct cuda *c, int first, int rows, const double *h2, struct er
         "copy", err);
 }
 
-/* Lists of the first `rows` that were sent into c->listed; their total length. */
+/* Writes the pairs of the first `rows` i particles to c->listed; *total is their number. */
 static int list_rows(struct cuda *c, int rows, int64_t *total, struct error *err)
 {
     unsigned long long count = 0;
@@ -72,8 +72,8 @@ static int list_rows(struct cuda *c, int rows, int64_t *total, struct error *err
 struct sorting {
     const struct cuda_listed *listed;
     int64_t total;
-    int64_t *start; /* [rows + 1] at row + 1, first its length */
-    int64_t *next;  /* [rows] where its next index goes */
+    int64_t *start; /* [rows + 1]; at first, row's length is at row + 1 */
+    int64_t *next;  /* [rows] position of the row's next index */
     int32_t *index;
 };
 
@@ -118,7 +118,7 @@ static int sort(struct cuda *c, int rows, int64_t total, struct neighbour_lists 
 
 /* ---- a call --------------------------------------------------------------------------------- */
 
-/* Lists of as many targets from `first` on as memory goes. */
+/* Makes the lists of as many i particles from `first` on as fit in memory. */
 static int make_lists(struct cuda *c, int first, int rows, const double *h2,
                       struct neighbour_lists *lists, struct error *err)
 {
@@ -161,7 +161,7 @@ int cuda_neighbours(struct cuda *c, int first, int count, const double *h2,
     cuda_jparticles_set_blocks(c, 0, cuda_all_blocks(c));
     if (!code && !c->predicted) code = cuda_jparticles_predict(c, err);
     if (!code) code = make_lists(c, first, count < MOST_ROWS ? count : MOST_ROWS, h2, lists, err);
-    /* in case that the call's sums are asked for */
+    /* the call's sums may still be requested */
     cuda_jparticles_set_blocks(c, share[0], share[1]);
     cuda_device_leave(c);
     return code;

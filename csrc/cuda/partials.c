@@ -1,5 +1,5 @@
-/* partials.c - partial sums of the device as rows of partial.h, and the pairs that the device has
- * left to the host: too close ones, and what single precision's exponents do not hold. */
+/* partials.c - partial sums of the device as rows of partial.h, and the host fallback: close pairs,
+ * and values outside the exponent range of single precision. */
 #include <limits.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ void cuda_partials_read(const struct cuda *c, int first, int count, struct parti
         }
 }
 
-/* ---- what is left to the host ----------------------------------------------------------- */
+/* ---- host fallback ---------------------------------------------------------------------- */
 
 struct exact_tasks {
     struct cuda *c;
@@ -94,7 +94,8 @@ static void add_left(struct cuda *c, int64_t count)
         cuda_results_round(c, t.left[k].row, &c->rows[t.left[k].row]);
 }
 
-/* How many pairs there are, if they were all taken down; else there will be memory for them. */
+/* Reads the number of entries of `left`. If they exceeded its capacity, enlarges it and sets
+ * *again. */
 static int count_left(struct cuda *c, int32_t *count, int *again, struct error *err)
 {
     const uint64_t size = sizeof(struct cuda_left);
@@ -116,8 +117,7 @@ int cuda_partials_reserve(struct cuda *c, struct error *err)
     return c->rows ? 0 : error_set(err, G6X_E_MEMORY, "out of memory for %d partial sums", ni);
 }
 
-/* The call once more, if its rows were not requested, or until there is memory for what it leaves.
- */
+/* Repeats the call's sums if they were without partial sums, or while `left` was too small. */
 int cuda_partials_settle(struct cuda *c, struct error *err)
 {
     int32_t left = 0;

@@ -1,4 +1,4 @@
-/* results.c - where results of a force call lie, and how one sees that they are there. */
+/* results.c - memory layout of a force call's results, and the wait for them. */
 #include <limits.h>
 #include <string.h>
 
@@ -6,8 +6,8 @@
 #include "cuda/jparticles.h"
 #include "shared/neighbour.h"
 
-/* Behind the results in pinned memory, per tile: the flag, the number of rows and blocks left to
- * the host, and that of pairs at one place. */
+/* After the results, pinned memory holds per tile: the flag, the number of entries left to the
+ * host, and the number of zero-distance pairs. */
 enum { BYTES_PER_TARGET = 8 * (NSUM + 1) + 4 * 2, BYTES_PER_TILE = 8 + 4 + 4 };
 
 size_t cuda_results_bytes(const struct cuda *c) { return (size_t)c->stride * BYTES_PER_TARGET; }
@@ -52,7 +52,7 @@ int cuda_results_reserve(struct cuda *c, int ni, struct error *err)
             cuda_device_reserve(c, &c->results, MEMORY_PINNED,
                                 (uint64_t)(n * BYTES_PER_TARGET + tiles * BYTES_PER_TILE), err);
         if (code) return code;
-        c->stride = n; /* no flag may look as if it had been raised already */
+        c->stride = n; /* no flag may look raised */
         memset(flags_of(c), 0, (size_t)(tiles * BYTES_PER_TILE));
     }
     return c->targets.on_device ? cuda_device_reserve(c, &c->device_results, MEMORY_DEVICE,
@@ -114,7 +114,7 @@ void cuda_results_take_nearer(const struct cuda *c, int row, double r2, int64_t 
     r.index[row] = c->memory->body[address].index;
 }
 
-/* ---- the end --------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------- */
 
 static int64_t tiles_of(const struct cuda *c, int count)
 {
@@ -126,7 +126,7 @@ static int wait_for(struct cuda *c, const volatile unsigned long long *flag,
                     unsigned long long value, struct cuda_wait *w, const char *what,
                     struct error *err)
 {
-    enum { LOOKS = 64 }; /* at the flag, for one at the streams */
+    enum { LOOKS = 64 }; /* polls of the flag for each query of the streams */
     for (unsigned looks = 1; *flag != value; looks++) {
         cuda_wait_moment(w);
         if (looks % LOOKS) continue;
@@ -160,7 +160,7 @@ int cuda_results_wait(struct cuda *c, int count, struct error *err)
         c->met_zero_distances += zero_distances_of(c)[c->tiles_there];
     }
     atomic_thread_fence(memory_order_acquire);
-    /* rows come in their order, but the first ones late */
+    /* rows complete in order, but the first ones late: no measure of the pace */
     if (pairs > 0.0 && count > c->targets.ni / 4 * 3)
         cuda_wait_learn(pace, &w, c->launched_at, pairs);
     if (count == c->targets.ni) c->unread = 0;

@@ -6,9 +6,9 @@
 #include "util/clock.h"
 
 enum {
-    FIRST_PIECE = 1024, /* i particles of the first of several launches: the next are copied */
-    NEXT_PIECE = 4,     /* meanwhile, each so many times as large; */
-    FEW_PIECES = 32768  /* of fewer i particles, the second size is the first */
+    FIRST_PIECE = 1024, /* i particles of the first of several launches */
+    NEXT_PIECE = 4,     /* growth of the next launches, which are copied meanwhile */
+    FEW_PIECES = 32768  /* below so many i particles the first launch has the second size */
 };
 
 static int bins_of(const struct cuda *c)
@@ -16,7 +16,7 @@ static int bins_of(const struct cuda *c)
     return c->mode == MODE_DOUBLE ? CUDA_BINS_DOUBLE : CUDA_BINS;
 }
 
-/* For the bins of a launch, which are in its stream's memory. */
+/* Reserves the bins of a launch; each stream has its own. */
 static int reserve_bins(struct cuda *c, int stream, int rows, struct error *err)
 {
     const uint64_t n = ((uint64_t)rows + 255) / 256 * 256;
@@ -42,7 +42,7 @@ static void set_units(const struct cuda *c, int32_t unit[NWINDOW], int32_t base[
         base[w] = floor_of_40(lowest + unit[w]) - (limbs_of(c->mode) - 1);
 }
 
-/* What all launches of this call share. */
+/* The job of a launch, without its tiles and its share of blocks. */
 static struct cuda_sum_job job_of(const struct cuda *c, int stream, int first, int rows)
 {
     const int64_t stride = ((int64_t)rows + 31) / 32 * 32;
@@ -74,7 +74,7 @@ static struct cuda_sum_job job_of(const struct cuda *c, int stream, int first, i
     return job;
 }
 
-/* Whether the CUDA blocks of a sum had better predict their own addresses, all at once. */
+/* Whether the CUDA blocks of a sum should predict their own addresses: only if all run at once. */
 static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
 {
     return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
@@ -82,7 +82,7 @@ static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
            !c->rest.count;
 }
 
-/* Lets a stream begin after what has been launched on stream 0. */
+/* Makes a stream wait for the work launched on stream 0. */
 static int follow(struct cuda *c, int stream, struct error *err)
 {
     const struct driver *d = &c->device.driver;
@@ -95,7 +95,7 @@ static int follow(struct cuda *c, int stream, struct error *err)
 
 static int sum(struct cuda *c, int stream, int first, int count, struct error *err)
 {
-    struct cuda_small_job job; /* of the wide kernels, its beginning */
+    struct cuda_small_job job; /* wide kernels read its first member only */
     const int in_job = cuda_iparticles_are_in_job(c);
     int code = reserve_bins(c, stream, count, err), kernel = c->kernel + (c->jerk ? 1 : 0);
     if (code) return code;
@@ -147,7 +147,7 @@ int cuda_sum_clean_up(struct cuda *c, struct error *err)
 /* Several launches, if there are many i particles. */
 static int launch_all(struct cuda *c, struct error *err)
 {
-    /* all launches of a call have tiles of one size: only the wide kernels have that always */
+    /* all launches of a call need one tile size, which only the wide kernels guarantee */
     const int ni = c->targets.ni,
               first_piece = ni < FEW_PIECES ? NEXT_PIECE * FIRST_PIECE : FIRST_PIECE;
     int most = c->kernel == KERNEL_WIDE ? first_piece : MOST_ROWS, stream = 0, code = 0;
@@ -178,7 +178,7 @@ int cuda_sum_all(struct cuda *c, unsigned want, int rows, struct error *err)
         code = launch_all(c, err);
     else if (ni)
         code = cuda_iparticles_pack(c, launch_all, err);
-    c->targets.fill = NULL; /* all are there, or the call has failed */
+    c->targets.fill = NULL; /* all are filled, or the call has failed */
     if (code) c->launched = 0;
     c->cut_short = code != 0;
     return code;

@@ -8,8 +8,8 @@
 #include "cuda/jparticles.h"
 #include "g6lib.h"
 
-/* The device's slots must have what the j memory has, and its arrays space for everybody: what lies
- * in them stays from launch to launch. */
+/* The device's slots must equal the j memory. Its buffers must hold all particles, since their
+ * contents are kept from launch to launch. */
 int cuda_turn_can(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h, void *stream)
 {
     struct error quiet = {.quiet = 1};
@@ -59,7 +59,7 @@ int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     c->unread = 1;
     if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, err);
     if (!code) code = cuda_results_wait_for(c, &notes->step, job.step, "turn", err);
-    if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, err); /* they are there */
+    if (!code && turn->ni) code = cuda_results_wait(c, turn->ni, err); /* already complete */
     if (code) return code;
     c->unread = 0;
     turn->incomplete = notes->incomplete;

@@ -1,5 +1,6 @@
-/* turn.h - blocks of a Hermite integration of few particles, in turn: kernel turn ends one and
- * finds the next, whose sum follows. The host only waits for kernel turn, and keeps its copy. */
+/* turn.h - Hermite integrations of few particles. Kernel turn ends a block and finds the next one;
+ * then the sum of the next block is launched. The host waits for kernel turn alone, and updates its
+ * j memory. */
 #pragma once
 
 #include "cuda/cuda.h"

@@ -6,11 +6,11 @@
 
 enum {
     SPIN = 50000, /* nanoseconds */
-    NAP = 2000,   /* between two looks afterwards */
-    LATE = 40000  /* by which a thread may wake up too late */
+    NAP = 2000,   /* nanoseconds between two polls afterwards */
+    LATE = 40000  /* nanoseconds by which a thread may wake up late */
 };
-/* Of the time that a sum is expected to take: until then it is not looked for; and of that time,
- * what is expected once a thread has slept for longer than the sum took, which it does not know. */
+/* CERTAIN: fraction of the expected time of a sum before the first poll. LESS: factor on the
+ * expected time after a sleep that may have been longer than the sum. */
 static const double CERTAIN = 0.95, LESS = 0.5;
 
 void cuda_wait_moment(struct cuda_wait *w)
@@ -35,7 +35,7 @@ struct cuda_wait cuda_wait_for_sum(const struct cuda_pace *pace, int64_t launche
 void cuda_wait_learn(struct cuda_pace *pace, const struct cuda_wait *w, int64_t launched,
                      double pairs)
 {
-    if (w->slept && !w->looked) { /* it may have been over for long */
+    if (w->slept && !w->looked) { /* the sum may have ended long before */
         pace->last = pace->least = LESS * pace->least;
     } else if (w->looked) {
         const double now = (double)(clock_nanoseconds() - launched) / pairs;

@@ -1,11 +1,11 @@
 /* wait.h - how the host waits for a device: it spins for a moment, in which short work ends, and
- * then sleeps. Of a sum it knows when about that ends, from the sums before. */
+ * then sleeps. The time of a sum is estimated from earlier sums. */
 #pragma once
 
 #include <stdint.h>
 
-/* What sums of a kind have taken: nanoseconds for each pair. The lesser of the last two times,
- * since one alone may be that of a first launch or of a device that others use; 0 if not known. */
+/* Measured times of one kind of sum, in nanoseconds per pair; 0: unknown. `least` is the lesser of
+ * the last two, since one may be that of a first launch or of a device that others use. */
 struct cuda_pace {
     double last, least;
 };
@@ -13,14 +13,14 @@ struct cuda_pace {
 /* One wait. Until `sure` the work cannot be over; 0 if nothing is known. */
 struct cuda_wait {
     int64_t sure, spin_end;
-    int slept, looked; /* whether it has slept until `sure`, and found the work not over since */
+    int slept, looked; /* has slept until `sure`; has polled after `sure` */
 };
 
 /* To be called while the work is not over. */
 void cuda_wait_moment(struct cuda_wait *w);
 
-/* The wait for a sum of so many pairs that was launched then, */
+/* Starts the wait for a sum of `pairs` pairs, launched at that time. */
 struct cuda_wait cuda_wait_for_sum(const struct cuda_pace *pace, int64_t launched, double pairs);
-/* and what it tells when that is over. */
+/* Updates the pace when that wait is over. */
 void cuda_wait_learn(struct cuda_pace *pace, const struct cuda_wait *w, int64_t launched,
                      double pairs);

@@ -1,6 +1,5 @@
-/* walks.c - walks on a GPU. A call goes there in pieces, each on a stream of its own:
- * while the device sums some, threads of the host pack the next and write the results of those
- * before. */
+/* walks.c - walks on a GPU. A call is split into pieces, each on its own stream. While the device
+ * sums some of them, host threads pack the next and write the results of earlier ones. */
 #include <string.h>
 
 #include "cuda/arrays.h"
@@ -8,14 +7,14 @@
 #include "util/threads.h"
 
 enum {
-    PIECE_BYTES = 16 << 20, /* of a piece, unless one walk is larger */
-    FIRST_BYTES = 4 << 20,  /* of the first: the device has nothing to do before */
+    PIECE_BYTES = 16 << 20, /* largest piece, unless one walk is larger */
+    FIRST_BYTES = 4 << 20,  /* largest first piece: the device is idle before it */
     BODY_BYTES = 32,
     ALIGNED = 32,
     RUN = 4096 /* bodies that a thread packs at a time */
 };
 
-/* What lies before a walk: targets, entries, tiles of a call. */
+/* Targets, entries and tiles of all walks before one. */
 struct before {
     int64_t targets, entries, tiles;
 };
@@ -37,7 +36,7 @@ static int64_t entries_of(const struct walk_group *g)
     return g->ni ? g->part[0].n + g->part[1].n : 0;
 }
 
-/* What lies before each walk and all; NULL: no memory. */
+/* [count + 1]: the numbers before each walk, then the totals. NULL: out of memory. */
 static struct before *count_up(const struct walks *w)
 {
     struct before *b = memory_zeroed(((size_t)w->count + 1) * sizeof *b);
@@ -97,15 +96,14 @@ static int reserve(struct cuda *c, struct cuda_pending *pending, uint64_t in, ui
     return code;
 }
 
-/* ---- packing, and handing over ----------------------------------------------------------------
- */
+/* ---- packing, and writing results ----------------------------------------------------------- */
 
 static void *place(const struct piece *p, uint64_t at)
 {
     return (char *)cuda_pointer(&p->pending->pinned_in) + at;
 }
 
-/* Groups of 64 targets are shared out evenly among as few tiles as there can be. */
+/* Distributes groups of 64 targets evenly among the smallest number of tiles. */
 static void pack_tiles(const struct walk_group *g, int64_t target, int64_t entry,
                        struct cuda_walk_tile *tile)
 {
@@ -130,7 +128,7 @@ static void pack_bodies(const double (*x)[3], const double *m, int64_t n, double
     }
 }
 
-/* Numbers of entries; whether all are below `common`. */
+/* Copies a list of entry numbers; returns whether all are below `common`. */
 static int pack_numbers(const int32_t *list, int64_t n, int64_t common, int32_t *to)
 {
     const uint32_t limit = (uint32_t)common;
@@ -192,7 +190,7 @@ static void give_walks(void *piece, int64_t first, int64_t end)
 
 /* ---- a piece -------------------------------------------------------------------------------- */
 
-/* Packs a piece and sends it off, unless a list of it has a number of no entry. */
+/* Packs a piece and launches its sums, unless a list in it has an invalid entry number. */
 static int send(struct piece *p, struct error *err)
 {
     struct cuda *c = p->c;
@@ -222,7 +220,7 @@ static int send(struct piece *p, struct error *err)
         err);
 }
 
-/* Waits for a piece that was sent, and hands its results over. */
+/* Waits for a piece that was sent, and writes its results. */
 static int take_back(struct piece *p, struct error *err)
 {
     const int code = cuda_device_wait(p->c, p->stream, "walks", err);
@@ -231,8 +229,7 @@ static int take_back(struct piece *p, struct error *err)
     return code;
 }
 
-/* ---- what all lists choose from ----------------------------------------------------------------
- */
+/* ---- common entries of all lists ------------------------------------------------------------ */
 
 struct bodies {
     const struct walks *w;
@@ -247,7 +244,7 @@ static void pack_run(void *bodies, int64_t first, int64_t end)
     pack_bodies(b->w->common_x + k, b->w->common_m + k, end - first, b->to + first);
 }
 
-/* Sends them by all streams, which then wait for each other. */
+/* Copies the common entries on all streams, which then wait for each other. */
 static int send_bodies(struct cuda *c, const struct walks *w, struct error *err)
 {
     const struct driver *d = &c->device.driver;
@@ -278,7 +275,7 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct error *err)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* Space for every piece of a call. */
+/* Reserves buffers that are large enough for every piece of a call. */
 static int reserve_pieces(struct cuda *c, const struct walks *w, const struct before *b,
                           struct error *err)
 {

@@ -1,8 +1,8 @@
-/* bridge.c - starts Python in the process, if a device calls for it; see device.h.
+/* bridge.c - starts Python in the process, if a device needs it; see core/device.h.
  *
- * Python runs without the host's floating-point traps and, if it was started here, on a thread
- * of its own for each call: the host's may have a small stack, and its signal handlers are not
- * to run inside. Nothing is ever shut down, since the host may be ending.
+ * Python runs without the host's floating-point traps. If it was started here, each call runs on a
+ * new thread: the host's thread may have a small stack, and its signal handlers must not run inside
+ * Python. Nothing is ever shut down, since the host may be exiting.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,11 +26,12 @@
 enum { OPEN = 1, KERNELS, ALLOCATE, RELEASE, TREE, CLOSE, START };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic int process; /* that has entered the driver or Python: no forked child may */
+/* Id of the process that entered the driver or Python; a forked child must not. */
+static _Atomic int process;
 static _Atomic int tried;
-static int code; /* what came of the start, for later callers */
+static int code; /* result of the start, for later callers */
 static char text[DEVICE_TEXT];
-static _Atomic int embedded; /* Python is started here, and not by the host */
+static _Atomic int embedded; /* Python was started here, not by the host */
 static const struct bridge *python;
 static struct interpreter found;
 static _Thread_local int depth; /* of calls into Python */
@@ -98,7 +99,7 @@ static int start_python(int cuda)
     return refuse(result < 0 ? result : G6X_E_PYTHON, how.text[0] ? how.text : FAILED, NULL);
 }
 
-/* Python starts while the driver does. What the driver says comes first. */
+/* Starts Python while the driver starts. An error of the driver takes precedence. */
 static int try_to_start(void *library)
 {
     struct driver_start driver = {.library = library};
@@ -134,7 +135,8 @@ static void *perform(void *argument)
     return NULL;
 }
 
-/* On a thread with a stack of its own and all signals blocked, or here if there can be none. */
+/* Runs a request on a new thread with its own stack and all signals blocked, or here if no thread
+ * can be created. */
 static void perform_apart(struct request *e)
 {
     pthread_t thread;
@@ -162,7 +164,7 @@ static int64_t enter(struct request *e)
         error_copy(FORKED, e->device->text, DEVICE_TEXT);
         return G6X_E_FORK;
     }
-    if (!python_gil_python_runs()) { /* the host's own, which has ended before the host */
+    if (!python_gil_python_runs()) { /* the host's Python has ended before the host */
         error_copy("Python has ended", e->device->text, DEVICE_TEXT);
         return e->what == CLOSE ? 1 : G6X_E_PYTHON;
     }
@@ -209,11 +211,12 @@ static int64_t close_device(struct device *device, int32_t lost)
     return enter(&(struct request){.what = CLOSE, .count = lost, .device = device});
 }
 
-/* Remembers what comes of it. A host that is Python may call with the interpreter's lock held (an
- * extension that does not release it): with that it must not wait for ours. */
+/* Starts Python once and keeps the result. If the host is Python, it may call with the GIL held
+ * (from an extension that does not release it), so the GIL is released before the wait for
+ * `mutex`. */
 static void start_once(void)
 {
-    /* if it runs because another thread is just starting it, then it is not the host's */
+    /* a Python that another thread is just starting here is not the host's */
     const int hosted = python_gil_python_runs() && !atomic_load(&embedded);
     if (!hosted) atomic_store(&embedded, 1);
     void *state = hosted ? python_gil_release() : NULL;
@@ -267,7 +270,7 @@ const struct bridge *python_bridge_start(int requested, struct error *err)
     const char *words = failed ? text : FORKED;
     if (requested) {
         (void)error_set(err, why, "%s", words);
-    } else { /* no error, and nothing printed: the session goes on without */
+    } else { /* not an error, and not printed: the session continues without a device */
         err->code = why;
         error_copy(words, err->text, ERROR_TEXT);
     }

@@ -13,7 +13,7 @@
 
 enum { STACK = 16 << 20 };
 
-/* Files of a device: of the kernel's module, or of Windows below. */
+/* Device files: of the kernel module, or of Windows (WSL). */
 static const char *const FILES[] = {"/dev/nvidiactl", "/dev/dxg"};
 
 int python_driver_thread(pthread_t *thread, void *(*run)(void *), void *argument)
@@ -30,7 +30,7 @@ int python_driver_thread(pthread_t *thread, void *(*run)(void *), void *argument
     return failed;
 }
 
-/* Whether the driver sees a device. */
+/* Starts the driver and checks whether it sees a device. */
 static void *look(void *start)
 {
     struct driver_start *d = start;
@@ -63,7 +63,7 @@ static int device_is_likely(void)
 
 int python_driver_begin(struct driver_start *d)
 {
-    int (*version)(int *); /* which may be asked before the start */
+    int (*version)(int *); /* may be called before cuInit */
     *(void **)&version = dlsym(d->library, "cuDriverGetVersion");
     if (version && version(&d->cuda)) d->cuda = 0;
     d->cuda /= 1000;

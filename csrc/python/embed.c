@@ -1,8 +1,8 @@
-/* embed.c - the C side of the bridge module, compiled by cffi together with what it makes of
- * device.h and embed.h: starts Python if none runs in the process, then cffi's part.
+/* embed.c - the C side of the bridge module: starts Python if none runs in the process, then cffi's
+ * part. cffi compiles it together with code generated from device.h and embed.h.
  *
- * Python is started here and not by cffi, which would find another one by PATH and
- * PYTHONHOME, and end the process where that is broken.
+ * Python is started here and not by cffi: cffi would find another one by PATH and PYTHONHOME, and
+ * end the process where that is broken.
  */
 #include "python/embed.h"
 
@@ -22,7 +22,7 @@ static int64_t grape6_close(struct device *device, int32_t lost);
 static const struct bridge functions = {grape6_open,    grape6_kernels, grape6_allocate,
                                         grape6_release, grape6_tree,    grape6_close};
 
-/* Takes the text of the Python exception that is pending, and clears it. */
+/* Copies the text of the pending Python exception, and clears it. */
 static int embed_failed(struct embed *how, const char *what)
 {
     PyObject *kind, *value, *trace;
@@ -46,8 +46,8 @@ static int embed_status(struct embed *how, PyStatus status)
     return -1;
 }
 
-/* Imports the module _signal, which takes SIGINT for itself, whatever the configuration says: now,
- * and not when a package imports it, so that the host's handler can be put back. */
+/* Imports the module _signal, which always sets a handler of SIGINT, even in this configuration.
+ * Imported now, and not later by a package, so that the host's handler can be restored. */
 static int embed_signals(struct embed *how)
 {
     struct sigaction own;
@@ -59,8 +59,8 @@ static int embed_signals(struct embed *how)
     return 0;
 }
 
-/* Isolated: no environment variables, no user's folders, no locale, no signal handlers, no
- * arguments. The executable tells which environment it is. */
+/* Starts Python isolated: no environment variables, no user's folders, no locale, no signal
+ * handlers, no arguments. The executable determines the environment. */
 static int embed_initialize(struct embed *how)
 {
     PyPreConfig early;
@@ -70,12 +70,12 @@ static int embed_initialize(struct embed *how)
     if (embed_status(how, Py_PreInitialize(&early))) return -1;
     PyConfig_InitIsolatedConfig(&config);
     config.install_signal_handlers = 0;
-    config.buffered_stdio = 0; /* nothing flushes at the host's end */
+    config.buffered_stdio = 0; /* nothing is flushed when the host exits */
     PyStatus status = PyConfig_SetBytesString(&config, &config.executable, how->executable);
     if (!PyStatus_Exception(status)) status = Py_InitializeFromConfig(&config);
     PyConfig_Clear(&config);
     if (embed_status(how, status) || embed_signals(how)) return -1;
-    PyObject *error = PySys_GetObject("stderr"); /* the host's output is its own */
+    PyObject *error = PySys_GetObject("stderr"); /* stdout belongs to the host */
     if (error && (PySys_SetObject("stdout", error) || PySys_SetObject("__stdout__", error)))
         return embed_failed(how, "Python's output");
     PyObject *path = PySys_GetObject("path");
@@ -86,7 +86,7 @@ static int embed_initialize(struct embed *how)
     return known < 0 || added ? embed_failed(how, "sys.path") : 0;
 }
 
-/* cffi prints a page where its own import fails. */
+/* Imports cffi here first: cffi prints a long message if its own import fails. */
 static int embed_import(struct embed *how)
 {
     PyObject *module = PyImport_ImportModule("_cffi_backend");

@@ -1,5 +1,5 @@
-/* find_python.c - see find_python.h. Nothing is started here, and no library is looked for by its
- * bare name: what LD_LIBRARY_PATH, PATH and PYTHONHOME say must not matter. */
+/* find_python.c - see find_python.h. It starts nothing, and looks for no library by its bare name:
+ * LD_LIBRARY_PATH, PATH and PYTHONHOME must have no effect. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -29,8 +29,8 @@ static int refuse(struct interpreter *found, int code, const char *format, ...)
     return code;
 }
 
-/* The package around the library, by the name that it was loaded under or, if that is a link
- * from elsewhere, by its own. */
+/* Finds the package that contains the library: by the path that it was loaded from or, if that is a
+ * link from elsewhere, by its real path. */
 static int find_package(struct interpreter *found)
 {
     char path[PLACE], *real;
@@ -48,8 +48,8 @@ static int find_package(struct interpreter *found)
     return python_site_packages_exists(path, "%s/cuda/bridge.py", found->package);
 }
 
-/* Version of a bridge's file name, _bridge.cpython-311-x86_64-linux-gnu.so. Other builds of
- * Python (debugging, free-threaded) have a letter behind the digits. */
+/* Version in a bridge's file name, _bridge.cpython-311-x86_64-linux-gnu.so. Other builds of Python
+ * (debug, free-threaded) have a letter after the digits. */
 static int version_of_bridge(const char *file, char *version)
 {
     unsigned minor;
@@ -59,7 +59,7 @@ static int version_of_bridge(const char *file, char *version)
     return 1;
 }
 
-/* Takes the bridge for found->version, or for any if that is empty. */
+/* Finds the bridge for found->version, or for any version if that is empty. */
 static int find_bridge(struct interpreter *found)
 {
     char version[VERSION], other[VERSION] = "";
@@ -105,8 +105,8 @@ static int find_executable(struct interpreter *found, const char *prefix, const 
            python_site_packages_exists(found->executable, "%s/bin/python", prefix);
 }
 
-/* .../lib/python3.11/site-packages/grape6py: the environment is four up, the version in the
- * name. Debian's pip installs for /usr/bin/python3 below /usr/local. */
+/* In .../lib/python3.11/site-packages/grape6py the environment is four levels up, and the path has
+ * the version. Debian's pip installs for /usr/bin/python3 below /usr/local. */
 static int find_own_environment(struct interpreter *found)
 {
     char site[PLACE], prefix[PLACE], version[VERSION] = "";
@@ -125,7 +125,7 @@ static int find_own_environment(struct interpreter *found)
     return !strcmp(prefix, "/usr/local") && find_executable(found, "/usr", version);
 }
 
-/* The python to take, before anything else is known of it. */
+/* Chooses the python executable; nothing else is known of it yet. */
 static int choose(struct interpreter *found, const char *wish)
 {
     char file[PLACE], path[PLACE];
@@ -156,8 +156,8 @@ static int choose(struct interpreter *found, const char *wish)
     return 0;
 }
 
-/* The environment around the executable, the installation that it stems from, and its version
- * as far as the names tell. */
+/* Finds the environment of the executable, the installation that it comes from, and its version as
+ * far as names and pyvenv.cfg tell. */
 static void survey(const char *executable, char *prefix, char *base, char *version)
 {
     char file[PLACE], value[PLACE], *real;
@@ -221,7 +221,7 @@ int python_find_python(struct interpreter *found, const char *wish, const char *
                             "Python was built without a shared library (there is no "
                             "libpython%s.so.1.0; Debian: apt-get install libpython%s): %.90s",
                             v, v, base);
-    /* Packages that lie beside grape6py are found, too, if that is a site-packages folder. */
+    /* Packages next to grape6py are found, too, if that is a site-packages folder. */
     error_copy(found->package, beside, PLACE);
     python_site_packages_up(beside, 1);
     (void)snprintf(path, PLACE, "_cffi_backend.cpython-3%s-", v + 2);

@@ -1,4 +1,4 @@
-/* gil.c - see gil.h. The library is linked to no Python: names are looked up when asked. */
+/* gil.c - see gil.h. The library does not link to Python: it looks up symbols when needed. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -29,7 +29,7 @@ int python_gil_python_runs(void)
     return is_initialized && is_initialized();
 }
 
-/* This is what PyGILState_Check does, except that that one is wrong where subinterpreters are. */
+/* The same test as PyGILState_Check, which is wrong if there are subinterpreters. */
 void *python_gil_release(void)
 {
     void *(*mine)(void), *(*current)(void), *(*release)(void);

@@ -1,4 +1,4 @@
-/* gil.h - the Python that the process has already, whoever brought it. */
+/* gil.h - the Python already in the process, whether the host or this library has loaded it. */
 #pragma once
 
 /* Version of the libpython in the process, as 3.11, in a buffer of VERSION characters; NULL if
@@ -6,6 +6,7 @@
 const char *python_gil_version(char *version);
 /* Whether it has been started, and not ended. */
 int python_gil_python_runs(void);
-/* Gives up the interpreter's lock if this thread has it, which python_gil_acquire takes again. */
+/* Releases the interpreter's lock (GIL) if this thread holds it. */
 void *python_gil_release(void);
+/* Acquires it again; `state` is the result of python_gil_release. */
 void python_gil_acquire(void *state);

@@ -53,8 +53,8 @@ int python_site_packages_setting(const char *file, const char *name, char *value
     return got;
 }
 
-/* Whether a folder has a file: by its name, or by the beginning of its name if that ends in a
- * dash, as that of an extension does before the platform. */
+/* Whether a folder has a file of this name. A name that ends in a dash is a prefix: that of an
+ * extension, before the platform. */
 static int folder_has(const char *folder, const char *file)
 {
     char path[PLACE];
@@ -68,7 +68,7 @@ static int folder_has(const char *folder, const char *file)
     return has;
 }
 
-/* Folders that a .pth file adds, one a line; lines of code are left to Python. */
+/* Whether a folder that a .pth file adds, one per line, has a file. Lines of code are ignored. */
 static int path_file_has(const char *folder, const char *name, const char *file)
 {
     char path[PLACE], line[PLACE];

@@ -2,9 +2,9 @@
 #include "session/ahead.h"
 
 #include <string.h>
-/* Sums ahead have so many pairs at most, part of a second of few cores' work; and no rows once more
- * than one in 128 was summed for nothing. */
+/* Most pairs of a sum in advance: a fraction of a second on a few cores. */
 static const int64_t MOST_PAIRS = (int64_t)1 << 30;
+/* No rows in advance once more than one row in 128 was summed for nothing. */
 enum { WASTE_SHARE = 128 };
 
 /* ---- rows of the last submission --------------------------------------------------------- */
@@ -53,8 +53,8 @@ void session_ahead_drop(struct session *s)
 
 /* ---- rows of the next one ---------------------------------------------------------------- */
 
-/* Whether the call's first and last rows are the j particles at an address and ni - 1 beyond, as
- * they are at their own time. A guess: what was summed ahead is compared when it is asked for. */
+/* Whether the call's first and last rows equal the j particles at `address` and `address` + ni - 1
+ * at their own time. A guess: session_ahead_take compares all rows later. */
 static int is_in_order(const struct session *s, const struct i_arrays *from, int address)
 {
     const struct force_call *c = &s->call;
@@ -68,7 +68,8 @@ static int is_in_order(const struct session *s, const struct i_arrays *from, int
     return c->ni > 0;
 }
 
-/* How many j particles from the walk's next address on are at their own time, too. */
+/* How many j particles from the next address on, up to `most`, have the call's time as their
+ * own. */
 static int count_more(const struct session *s, int64_t most)
 {
     struct jmemory_seen j;
@@ -78,7 +79,8 @@ static int count_more(const struct session *s, int64_t most)
     return count;
 }
 
-/* A walk is as long as the last one, or, beyond that, as long again as it has been. */
+/* Rows still expected. A run is assumed to be as long as the last one; if it is already longer, its
+ * length is assumed to double. */
 static int64_t expected(const struct ahead *a, int goes_on)
 {
     if (a->run <= a->last_run) return a->last_run - a->run;

@@ -25,7 +25,7 @@ int session_call_rows_reserve(struct session *s, int rows)
     if (rows <= c->capacity) return 0;
     const int code = memory_grow_all(all);
     if (!code) c->capacity = rows;
-    session_call_rows_window(s, 0); /* some arrays may have moved all the same */
+    session_call_rows_window(s, 0); /* after an error, too, some arrays may have moved */
     return code;
 }
 

@@ -1,10 +1,9 @@
-/* call_rows.h - the i particles of a session's force calls: their memory, and which are the call's.
- */
+/* call_rows.h - buffers for the i particles of force calls, and the rows of the current call. */
 #pragma once
 
 #include "session/session.h"
 
-/* The arrays of a caller of firsthalf; h2 may be NULL: nobody has neighbours. */
+/* The caller's arrays of a firsthalf. If h2 is NULL, no i particle has neighbours. */
 struct i_arrays {
     struct session *session;
     const int *index;
@@ -12,12 +11,13 @@ struct i_arrays {
     _Atomic int first_bad; /* particle with a NaN, INT_MAX if there is none */
 };
 
-/* Space for so many rows; those that are there stay. 0 or G6X_E_MEMORY. */
+/* Reserves capacity for `rows` rows and keeps the existing ones. 0 or G6X_E_MEMORY. */
 int session_call_rows_reserve(struct session *s, int rows);
-/* The call is the rows from `first` on. */
+/* Sets the call's first row to row `first` of the buffers. */
 void session_call_rows_window(struct session *s, int first);
-/* Waits for the backend's results of the call's first `count` rows; 1: all have to be asked for. */
+/* Waits for the backend's results of the call's first `count` rows. 1: only all rows together are
+ * available. */
 int session_call_rows_collect(struct session *s, unsigned want, int count);
-/* Nobody may ask for results of the last call any more. */
+/* Results of the last call can no longer be requested. */
 void session_call_rows_forget(struct session *s);
 void session_call_rows_free(struct session *s);

@@ -14,18 +14,20 @@
 #include "util/clock.h"
 #include "util/fpenv.h"
 
-/* A run is taken to be one N-body time unit: so many steps of each particle (Plummer spheres of
- * 1024 bodies; more of them take hardly more), or as long again as the process has computed. */
+/* Assumed length of a run: one N-body time unit, which is STEPS steps per particle (a Plummer
+ * sphere of 1024 bodies; larger ones need hardly more), or as many steps as the process has already
+ * computed, if these are more. */
 enum { STEPS = 165, J_PER_THREAD = DIRECT_CHUNKS_PER_THREAD * CHUNK };
 
-static const double BLOCK_ROOTS = 1.5; /* of N, in a block: 57 of 1024, 134 of 16384 */
+/* Block size in units of sqrt(N): 57 of 1024, 134 of 16384. */
+static const double BLOCK_ROOTS = 1.5;
 
-static _Atomic int64_t rows_before; /* i particles of this process's sessions that are through */
-static _Atomic int gpu_is_open;     /* a session of it has had one */
+static _Atomic int64_t rows_before; /* i particles computed by closed sessions of this process */
+static _Atomic int gpu_is_open;     /* a session of this process has opened a GPU */
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* The local rank where a launcher tells it, or -1. */
+/* The MPI local rank from the launcher's environment, or -1. */
 static int local_rank(void)
 {
     static const char *const RANKS[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
@@ -37,7 +39,7 @@ static int local_rank(void)
     return -1;
 }
 
-/* Ranks of MPI take a device each; else a session takes all that are named, or one. */
+/* Each MPI rank uses one device. Without MPI a session uses all named devices, or one. */
 static int open_gpu(struct session *s, const struct backend *backend, void **state,
                     struct error *err)
 {
@@ -58,7 +60,7 @@ static int open_gpu(struct session *s, const struct backend *backend, void **sta
     return 0;
 }
 
-/* For `auto`: 0 if there is none that can be used; why is printed once at log level info. */
+/* For `auto`: 1, or 0 if no GPU can be used. The reason is printed once at log level info. */
 static int try_gpu(struct session *s, const struct backend *backend, void **state)
 {
     static struct error_last printed = {.busy = ATOMIC_FLAG_INIT};
@@ -68,7 +70,7 @@ static int try_gpu(struct session *s, const struct backend *backend, void **stat
     return 0;
 }
 
-/* On the CPU and on a GPU. */
+/* The two backends of each kind: on the CPU, on a GPU. */
 static const struct backend *const DIRECT[] = {&cpu_direct_backend, &cuda_backend};
 static const struct backend *const TREE[] = {&tree_backend_cpu, &tree_backend_cuda};
 
@@ -94,8 +96,8 @@ struct estimate {
     double cpu, gpu, start;
 };
 
-/* Of a run of n particles, in calls of ni i particles that feel nj j particles each; of which
- * `rows` i particles have been. */
+/* Estimates a run of n particles in calls with ni i particles, and nj j particles for each. `rows`
+ * i particles have already been computed. */
 static struct estimate estimate(double ni, double nj, double n, const struct options *o,
                                 int64_t rows)
 {
@@ -103,7 +105,7 @@ static struct estimate estimate(double ni, double nj, double n, const struct opt
     const double pairs = ni * nj, threads = options_threads(o->threads);
     const double least = STEPS * n, calls = (least > (double)rows ? least : (double)rows) / ni;
     struct estimate e = {.start = atomic_load(&gpu_is_open) ? 0.0 : c.gpu_start};
-    /* J particles are predicted once a block, which has about so many i particles. */
+    /* J particles are predicted once per block, which has about `block` i particles. */
     const double block = BLOCK_ROOTS * sqrt(n), predictions = ni < block ? ni / block : 1.0;
     const double summing = pairs / DIRECT_PAIRS_PER_THREAD, predicting = nj / J_PER_THREAD;
     const double fork = threads > 1.0 && summing > 1.0 ? c.cpu_fork : 0.0;
@@ -132,12 +134,12 @@ static int decide(int64_t ni, int64_t nj, int64_t n, const struct options *o, in
 
 /* ---- the choice -------------------------------------------------------------------------- */
 
-/* The session becomes the GPU's, which gets its j particles at the next force call. */
+/* Moves the session to the GPU. The next force call uploads the j particles. */
 static void move_to_gpu(struct session *s)
 {
     void *state = NULL;
     if (!try_gpu(s, &cuda_backend, &state)) return;
-    session_call_rows_forget(s); /* its results are the CPU's */
+    session_call_rows_forget(s); /* its results are on the CPU */
     s->backend->close(s->state);
     s->backend = &cuda_backend;
     s->state = state;

@@ -1,21 +1,21 @@
-/* choice.h - CPU or GPU, for sessions whose backend is `auto`: decided at the first force call,
- * when the number of particles is known and nothing has been computed, by what a run of so many
- * particles costs. Until then the session is the CPU's. */
+/* choice.h - chooses CPU or GPU for sessions with backend `auto`. The choice is made at the first
+ * force call, when the number of particles is known and nothing has been computed, from the
+ * estimated costs of a run with that many particles. Until then the session uses the CPU. */
 #pragma once
 
 #include "session/session.h"
 
-/* Opens the backend that the session's options name; for `auto` the choice may be left open. */
+/* Opens the backend that the session's options name. For `auto` the choice may stay open. */
 int session_choice_open(struct session *s, struct error *err);
-/* The first force call has ni i particles, which feel nj j particles each; a run has n particles.
- */
+/* Chooses at the first force call, which has ni i particles and nj j particles for each of them; n
+ * is the number of particles of a run. */
 void session_choice_make(struct session *s, int64_t ni, int64_t nj, int64_t n);
-/* A call has arrays of a GPU: this is what computes, if there is one. */
+/* Chooses the GPU, if there is one, for example for a call with arrays in GPU memory. */
 void session_choice_want_gpu(struct session *s);
-/* The caller begins anew: a session that has outgrown the CPU may choose again. */
+/* After a reset by the caller: an `auto` session on the CPU may choose again. */
 void session_choice_again(struct session *s);
-/* The session is closed: what it has computed counts for those to come. */
+/* At the close of a session: counts its computed i particles for later choices. */
 void session_choice_end(struct session *s);
-/* Which backend (BACKEND_CPU or _CUDA) a session of such options would get for calls of so many
- * particles, if there is a GPU, and a text that says why. */
+/* Returns the backend (BACKEND_CPU or _CUDA) that a session with these options would choose for
+ * calls of this size, if there is a GPU. Writes the reason to `why`. */
 int session_choice_foresee(const struct options *o, int64_t ni, int64_t nj, char *why, int length);

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "util/memory.h"
 
-/* No id is INT64_MIN, so that no key is 0, which stands for none. */
+/* No id is INT64_MIN, so no key is 0; 0 marks an empty place. */
 static uint64_t *table;
 static int64_t places, count;
 

@@ -1,10 +1,10 @@
-/* closed_ids.h - the cluster ids that were closed since the last open: calls on them are refused,
- * and do not open them again. 16 bytes an id; the caller holds the registry's lock. */
+/* closed_ids.h - the cluster ids closed since the last open. Calls on them are errors and do not
+ * open them again. 16 bytes per id; the caller holds the registry's lock. */
 #pragma once
 
 #include <stdint.h>
 
-/* Allocates memory for so many ids, so that to add them cannot fail; 0 or G6X_E_MEMORY. */
+/* Reserves capacity for `ids` ids, so that adding them cannot fail. 0 or G6X_E_MEMORY. */
 int session_closed_ids_reserve(int64_t ids);
 void session_closed_ids_add(int64_t id);
 int session_closed_ids_has(int64_t id);

@@ -17,7 +17,7 @@
 #include "simd/dispatch.h"
 #include "util/clock.h"
 
-/* Of an H200 machine, until something has been measured. */
+/* Costs of an H200 machine, used until they are measured. */
 static const struct costs TYPICAL = {.gpu_start = 0.4, .gpu_call = 20e-6, .gpu_pair = 1 / 300e9};
 enum { LONGEST_FILE = 4096, LONGEST_NAME = 1024 };
 
@@ -27,7 +27,7 @@ struct settings {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct costs known; /* zero: not known */
+static struct costs known; /* zero: unknown */
 static struct settings known_for;
 static int was_read;
 
@@ -46,8 +46,8 @@ static double *field_of(struct costs *c, int k)
     return (double *)(void *)((char *)c + FIELDS[k].at);
 }
 
-/* A home may be shared by unlike machines: each has a file for each of the settings, or one for all
- * of them (`general`), which somebody has put there. 0 if there is no place for it. */
+/* Different machines may share a home folder, so each machine has a file per settings, or one for
+ * all settings (`general`), which the user has put there. 0 if there is no folder for it. */
 static int name_of_file(char name[LONGEST_NAME], int make, int general)
 {
     const char *cache = options_variable("XDG_CACHE_HOME"), *home = options_variable("HOME");
@@ -72,7 +72,7 @@ static int name_of_file(char name[LONGEST_NAME], int make, int general)
     return n > 0 && n < LONGEST_NAME;
 }
 
-/* Whole numbers of this unit, since a decimal point depends on the host's locale. */
+/* Costs are stored as multiples of this: a decimal point depends on the host's locale. */
 static const double UNIT = 1e-15, MOST_UNITS = 1e17;
 
 static void take_line(const char *line)
@@ -84,7 +84,7 @@ static void take_line(const char *line)
         if (!strcmp(word, FIELDS[k].name)) *field_of(&known, k) = UNIT * (double)units;
 }
 
-/* A file of the user's own; 0 if there is none. */
+/* Reads a file owned by the user; 0 if there is none. */
 static int read_file(int general)
 {
     char name[LONGEST_NAME], text[LONGEST_FILE + 1], *rest = text;
@@ -100,11 +100,11 @@ static int read_file(int general)
     return n > 0;
 }
 
-/* Whole or not at all; where there is no place for it, they are measured again next time. */
+/* Writes the whole file or nothing. If it fails, the next process measures again. */
 static void write_file(void)
 {
     char name[LONGEST_NAME], aside[LONGEST_NAME + 16], text[LONGEST_FILE];
-    struct rlimit largest; /* beyond it the system kills the process */
+    struct rlimit largest; /* the system kills a process that writes beyond it */
     int n = 0;
     for (int k = 0; k < NFIELD; k++) {
         const double units = *field_of(&known, k) / UNIT;
@@ -122,9 +122,9 @@ static void write_file(void)
 
 /* ---- measuring --------------------------------------------------------------------------- */
 
-/* Bodies on a lattice, in j memory and as i particles. */
+/* Test particles on a lattice: number of j particles, number of i particles. */
 enum { MOST_BODIES = 131072, TARGETS = 2048 };
-/* What a session adds to a call of its backend. */
+/* Seconds that a session adds to a call of its backend. */
 static const double SESSION_CALL = 1e-6;
 
 struct trial {
@@ -165,7 +165,7 @@ static void end(struct trial *t)
     free(t);
 }
 
-/* Seconds of a force call, the shortest of some; 0 if it fails. `moves`: each at a new time. */
+/* Seconds of the shortest of `takes` force calls; 0 if one fails. `moves`: each has a new time. */
 static double call(struct trial *t, int ni, int nj, int moves, int takes)
 {
     const struct targets targets = {.ni = ni,
@@ -236,7 +236,7 @@ static void measure_gpu(const struct backend *gpu, const struct options *o, int 
     end(t);
 }
 
-/* ---- what others ask -------------------------------------------------------------------- */
+/* ---- interface -------------------------------------------------------------------------- */
 
 static void read_for(const struct options *o)
 {
@@ -282,7 +282,8 @@ void session_costs_learn(const struct backend *gpu, const struct options *o, int
     (void)pthread_mutex_lock(&mutex);
     read_for(o);
     const int news = !(known.gpu_call > 0.0) || start < known.gpu_start;
-    if (!(known.gpu_start > 0.0) || start < known.gpu_start) known.gpu_start = start; /* not cold */
+    /* Keeps the shortest start: a cold start takes longer. */
+    if (!(known.gpu_start > 0.0) || start < known.gpu_start) known.gpu_start = start;
     if (!(known.gpu_call > 0.0)) measure_gpu(gpu, o, number);
     if (news) write_file();
     (void)pthread_mutex_unlock(&mutex);

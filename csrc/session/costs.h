@@ -1,26 +1,27 @@
-/* costs.h - what forces cost on this machine, on its CPU and on its GPU. Measured once and kept in
- * files of the user's cache folder, for each mode, instruction set and number of threads; what is
- * not known yet is that of a large GPU. The calls compute: in the environment of util/fpenv.h. */
+/* costs.h - the costs of forces on this machine's CPU and GPU. They are measured once per mode,
+ * instruction set and number of threads, and kept in files in the user's cache folder. GPU costs
+ * not yet measured are those of a large GPU. Call these functions in the floating-point environment
+ * of util/fpenv.h. */
 #pragma once
 
 #include "core/backend.h"
 
-/* In seconds, but for cpu_thread. */
+/* Seconds, except cpu_thread. */
 struct costs {
-    double cpu_call, cpu_pair, cpu_j; /* a call, a pair, a prediction of a j particle: one thread */
-    double cpu_fork;                  /* to share a call among threads */
-    double cpu_thread;                /* what a further thread brings: 1 as much as the first */
-    double gpu_start;                 /* the first session of a process */
+    double cpu_call, cpu_pair, cpu_j; /* one thread: per call, per pair, per predicted j particle */
+    double cpu_fork;                  /* to distribute a call to threads */
+    double cpu_thread;                /* gain of each further thread; 1: as much as the first */
+    double gpu_start;                 /* to open the first session of a process */
     double gpu_call, gpu_pair;
 };
 
-/* Those that are known for such sessions, the CPU's measured now if they are not. */
+/* Costs of sessions with these options. Measures those of the CPU if they are unknown. */
 struct costs session_costs_get(const struct options *o);
-/* By how much `threads` make work faster that can be cut into shares that are large enough. */
+/* Speedup with `threads` threads of work that splits into `shares` large enough parts. */
 double session_costs_speedup(const struct costs *c, double threads, double shares);
-/* To be called in a forked child: another thread may have been at it. */
+/* Call it in a forked child: another thread of the parent may have held the lock. */
 void session_costs_after_fork(void);
-/* A GPU, of that number, has been opened, which took so long: if its costs are not known, they are
- * measured. */
+/* Call it after opening GPU number `number` in `start` seconds: measures its costs if they are
+ * unknown. */
 void session_costs_learn(const struct backend *gpu, const struct options *o, int number,
                          double start);

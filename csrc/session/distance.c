@@ -4,7 +4,7 @@
 #include "cpu/exact.h"
 #include "util/threads.h"
 
-/* Particles that are read into the cache before they are needed: they lie anywhere. */
+/* Prefetch distance in rows: the neighbours are scattered in memory. */
 enum { AHEAD = 8 };
 
 static void find_rows(const struct force_call *c, const struct direct_job *job, int first, int end)

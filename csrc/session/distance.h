@@ -4,6 +4,6 @@
 #include "cpu/direct_kernel.h"
 #include "session/session.h"
 
-/* Those of the i particles from number c->distances to end - 1, shared among threads. */
+/* Computes those of i particles c->distances .. end - 1 on `threads` threads. */
 void session_distance_up_to(struct force_call *c, const struct direct_job *job, int end,
                             int threads);

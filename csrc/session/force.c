@@ -44,7 +44,7 @@ int session_force_reserve(struct session *s, int ni)
 
 /* ---- firsthalf ------------------------------------------------------------------ */
 
-/* Copies i particles. One with a NaN is computed at the origin and given out as NaN. */
+/* Copies i particles. One with a NaN is summed at the origin, and its result is NaN. */
 static void copy_targets(void *arrays, int first, int count)
 {
     struct i_arrays *from = arrays;
@@ -54,7 +54,7 @@ static void copy_targets(void *arrays, int first, int count)
         session_ahead_fill(from->session, own > 0 ? c->ni : first, own > 0 ? count - own : count);
     count = own > 0 ? own : 0;
     const size_t n = (size_t)count;
-    if (!count) return; /* then there may be no arrays */
+    if (!count) return; /* then the caller may have no arrays */
     memcpy(c->index + first, from->index + first, n * sizeof *c->index);
     if (from->h2)
         memcpy(c->h2 + first, from->h2 + first, n * sizeof *c->h2);
@@ -169,8 +169,8 @@ int session_force_start(struct session *s, int nj, const struct targets *targets
     return code ? code : s->backend->submit(s->state, targets, &s->error);
 }
 
-/* `from` is NULL if the i particles were copied before: then time and options are those of the
- * time, too, whatever was set meanwhile. */
+/* Submits a call. If `from` is NULL, the i particles were copied before, and the call keeps its
+ * time and options, even if the caller has changed them since. */
 static int begin(struct session *s, int nj, struct i_arrays *from, int each)
 {
     struct force_call *c = &s->call;
@@ -293,7 +293,7 @@ static void find_distances(struct session *s)
     session_distance_up_to(&s->call, &job, s->call.ni, s->options.threads);
 }
 
-/* All rows of the call; and those that were summed with it, where some cannot be had without. */
+/* Collects all rows of the call; or of the submission, if the backend returns only all of them. */
 static int finish(struct session *s, unsigned want)
 {
     struct force_call *c = &s->call;
@@ -307,7 +307,7 @@ int session_force_resume(struct session *s, int code)
     if (c->outdated || session_force_fall_back(s, code)) return code;
     code = begin(s, c->nj, NULL, 0);
     if (!code) code = finish(s, c->done & (WANT_JERK | WANT_NEAREST));
-    (void)s->backend->zero_distances(s->state); /* they were told before */
+    (void)s->backend->zero_distances(s->state); /* already reported */
     return code;
 }
 

@@ -1,5 +1,5 @@
-/* force_device.c - see force_device.h. What the GPU leaves to the host, and checks of its sums, go
- * the way of force.c: targets and results are fetched for them, and only then. */
+/* force_device.c - see force_device.h. Host fallback and verification use force.c: only then are i
+ * particles and results copied to the host. */
 #include "session/force_device.h"
 
 #include "session/choice.h"
@@ -33,7 +33,7 @@ static unsigned requested(const struct force_call *c, const struct device_forces
     return (c->jerk ? WANT_JERK : 0) | (to->nearest || to->distance ? WANT_NEAREST : 0);
 }
 
-/* From here on the call is one of the host's: its sums are completed and verified. */
+/* Copies the call to the host, where its sums are completed and verified. */
 static int complete_on_host(struct session *s, const struct device_forces *to)
 {
     struct force_call *c = &s->call;
@@ -64,7 +64,7 @@ static int compute(struct session *s, int nj, const struct targets *t,
     return code || !found->left ? code : arrays->write_outputs(s->state, to, found, &s->error);
 }
 
-/* As force.c says it of its calls. */
+/* Sets the same errors as force.c. */
 static int verdict(struct session *s, const struct device_found *found)
 {
     if (found->out_of_range.row >= 0)
@@ -78,9 +78,9 @@ static int verdict(struct session *s, const struct device_found *found)
     return 0;
 }
 
-/* ---- calls that several devices share: as one of the host's ------------------------------- */
+/* ---- calls that several devices share: as host calls -------------------------------------- */
 
-/* The call's arrays on the host, one behind the other. */
+/* The call's arrays on the host, in one buffer. */
 struct on_host {
     double (*x)[3], (*v)[3], *h2, (*acc)[3], (*jerk)[3], *pot;
     int32_t *index, *nearest;
@@ -111,12 +111,13 @@ static int reserve_on_host(struct session *s, int ni, struct on_host *h)
     return 0;
 }
 
-/* Arrays to the host, or back; NULL for one that is not requested. */
+/* Copies an array to the host; `from` is NULL if it is not requested. */
 static int fetch(struct session *s, void *to, const void *from, size_t bytes, void *stream)
 {
     return from ? s->backend->arrays->to_host(s->state, to, from, bytes, stream, &s->error) : 0;
 }
 
+/* Copies an array back; `to` is NULL if it is not requested. */
 static int put(struct session *s, void *to, const void *from, size_t bytes)
 {
     return to ? s->backend->arrays->from_host(s->state, to, from, bytes, &s->error) : 0;

@@ -5,15 +5,15 @@
 #include "core/backend_device.h"
 #include "session/session.h"
 
-/* CUDA's number of the session's device, -1 if it is the CPU. */
+/* The session's device as CUDA numbers it, -1 for the CPU. */
 int session_force_device_number(const struct session *s);
 /* The error of a call for which the session has no device. */
 int session_force_device_missing(struct session *s, const char *call);
-/* A whole force call; targets as with on_device. Lists can be read, and it is as any other call
- * afterwards, if there is an h2. */
+/* A whole force call on device arrays (targets->on_device). If h2 is given, lists can be read and
+ * the call used like any other afterwards. */
 int session_force_device(struct session *s, int nj, const struct targets *targets,
                          const struct device_forces *to);
 int session_force_device_receive(struct session *s, const struct device_particles *from);
-/* Ends the last force call, as a firsthalf does. */
+/* Predicts j particles 0 .. nj - 1. Ends the last force call, as a firsthalf does. */
 int session_force_device_predicted(struct session *s, int nj, double (*x)[3], double (*v)[3],
                                    void *stream);

@@ -1,5 +1,5 @@
-/* force_list.c - neighbour lists of the last force call, which the backend finds for all of its i
- * particles when one is asked for. See force.h. */
+/* force_list.c - neighbour lists of the last force call. The first request makes the backend find
+ * the lists of all its i particles. See force.h. */
 #include <string.h>
 
 #include "core/mutants.h"
@@ -7,13 +7,13 @@
 #include "util/fpenv.h"
 #include "util/threads.h"
 
-/* An i particle's list without itself: two parts of what the backend has found. */
+/* An i particle's list without the particle itself: two parts of the backend's list. */
 struct list {
     const int32_t *low, *high;
     int64_t lows, highs;
 };
 
-/* Number of a list's indices below a value. */
+/* How many of n ascending indices are below a value. */
 static int64_t below(const int32_t *index, int64_t n, int64_t value)
 {
     int64_t low = 0;
@@ -70,8 +70,7 @@ static int has(const struct force_call *c, int pipe)
     return pipe >= c->lists_first && pipe - c->lists_first < c->lists.count;
 }
 
-/* Sees to it that the list of a pipe is there: with those of all others, or with as many as there
- * is memory for. */
+/* Gets the list of a pipe, together with all others or as many as fit in memory. */
 static int fetch(struct session *s, int pipe)
 {
     const struct force_call *c = &s->call;
@@ -125,7 +124,8 @@ static void copy_lists(void *all, int64_t first, int64_t end)
     }
 }
 
-/* Lists of the pipes from one on that the backend gives together; *end is the pipe after them. */
+/* Copies the lists that the backend returns together from `pipe` on; *end is the pipe after
+ * them. */
 static int give_some(struct session *s, int pipe, long long capacity, long long start[], int list[],
                      int *end)
 {
@@ -155,7 +155,7 @@ int session_force_lists(struct session *s, int ni, long long capacity, long long
                         int list[])
 {
     const struct force_call *c = &s->call;
-    int code = 0, pipe = 0, rows = ni; /* if ni is wrong: those that both have */
+    int code = 0, pipe = 0, rows = ni; /* if ni is wrong, the smaller count */
     if (!start || (!list && capacity > 0)) {
         code = error_set(&s->error, G6X_E_NULL, "g6x_get_neighbour_lists: null pointer");
     } else if (!c->made) {

@@ -1,12 +1,12 @@
-/* force_scale.c - the mode, scale and origin of a force call, from the j particles and from what
- * was set. See force.h. */
+/* force_scale.c - the mode, scale and origin of a force call, from the j particles and the caller's
+ * settings. See force.h. */
 #include "session/force.h"
 
 /* Bits are compared, not numbers: the host may trap comparisons with NaN. */
 static int is_unset(double a) { return bits_of(a) << 1 > (uint64_t)0x7ff << 53; }
 
-/* The origin that was set; sessions whose scale was set have one alike, though nobody may have set
- * it. */
+/* Takes the origin that the caller has set; components not set are 0. A set scale implies an
+ * origin, too, so that all such sessions have the same one. */
 static void take_origin(const double set[3], int scale_is_set, double origin[3])
 {
     int any = scale_is_set;
@@ -14,7 +14,7 @@ static void take_origin(const double set[3], int scale_is_set, double origin[3])
     for (int k = 0; any && k < 3; k++) origin[k] = is_unset(set[k]) ? 0.0 : set[k] + 0.0;
 }
 
-/* What is near the origin is as far from zero as that. */
+/* Moves the origin to zero: the exponent must then cover the old origin's distance from zero. */
 static void forget_origin(double origin[3], int *exponent)
 {
     for (int k = 0; k < 3; k++) {
@@ -38,7 +38,7 @@ struct scale session_force_scale_in(struct session *s, int precision)
     const struct options *o = &s->options;
     take_origin(o->origin, o->scale[0] != G6X_AUTO, scale.origin);
     take_origin(o->drift, o->scale[2] != G6X_AUTO, scale.drift);
-    if (precision == MODE_DOUBLE) { /* which resolves what the caller's numbers do, from zero */
+    if (precision == MODE_DOUBLE) { /* double resolves as much as the caller's numbers, from zero */
         forget_origin(scale.origin, &scale.length);
         forget_origin(scale.drift, &scale.velocity);
     }

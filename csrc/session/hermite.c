@@ -79,7 +79,7 @@ static struct hermite_state state_of(const struct g6x_hermite *h)
     return (struct hermite_state){h->t, h->dt, h->x, h->v, h->a, h->j, h->mass};
 }
 
-/* 0, or the error of a particle whose step has no end: no block would ever have it. */
+/* 0, or the error of a particle whose step has no end: it would never be in a block. */
 static int check_steps(struct session *s, const struct g6x_hermite *h)
 {
     const struct hermite_state state = state_of(h);
@@ -119,7 +119,7 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
                                      NULL);
 }
 
-/* The block as j particles, as it stands in xi, vi, acc and jerk. */
+/* Writes the block, as it is in xi, vi, acc and jerk, as j particles. */
 static int write(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
     session_force_before_write(s);
@@ -173,7 +173,7 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     return parts->predict(s, h, e, stream);
 }
 
-/* Forces on the next rows of the block. */
+/* Computes the forces on the next rows of the block. */
 static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                  const struct session_hermite_parts *parts, void *stream)
 {
@@ -201,7 +201,7 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
     e->ni = 0;
 }
 
-/* All forces of a pass are there. */
+/* Ends a pass, when all its forces are computed. */
 static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                     const struct session_hermite_parts *parts, void *stream)
 {
@@ -228,7 +228,7 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         e->most_blocks && e->most_blocks < LLONG_MAX - e->blocks ? e->blocks + e->most_blocks : -1;
     struct fpenv host;
     fpenv_enter(&host);
-    session_call_rows_forget(s); /* its results give way */
+    session_call_rows_forget(s); /* its results are overwritten */
     while (!code) {
         const int how = e->ni || !parts->run ? 2 : parts->run(s, h, e, stream, until, last);
         if (how != 2) {

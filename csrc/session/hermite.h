@@ -1,5 +1,5 @@
-/* hermite.h - Hermite integrations, block after block: of particles of the host, and the loop of
- * those of a device (hermite_device.h). Sessions are locked. */
+/* hermite.h - Hermite integration with block steps: for particles on the host, and the loop that
+ * hermite_device.h shares. Sessions are locked. */
 #pragma once
 
 #include "session/session.h"
@@ -7,24 +7,27 @@
 struct g6x_hermite;
 struct g6x_evolution;
 
-/* What a block is made of, where the particles are. The force on a block is summed in parts of so
- * many pairs, between which the caller may look after signals, but of some rows at least. */
+/* The operations on a block, for particles on the host or on the device. */
 struct session_hermite_parts {
+    /* Pairs per force call, but at least LEAST_ROWS rows. Between two calls the caller may handle
+     * signals. */
     int64_t pairs_at_once;
+    /* Rows per force call at most. */
     int most_rows;
-    /* Blocks in a way of its own, as many as there can be: 0, 1 if the time is over, 2 if the next
-     * one has to be made by parts, or a code. NULL: there is no such way. */
+    /* Computes as many blocks as possible in a faster way; NULL if there is none. 0 at the end, 1
+     * if the time is over, 2 if the next block needs the functions below, or a code. */
     int (*run)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                void *stream, double until, long long last);
-    /* The next block to h->address and e->next, and its number of particles, or a code. */
+    /* Writes the next block to h->address and its time to e->next. Returns its number of particles,
+     * or a code. */
     int (*next)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                 void *stream);
     int (*predict)(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                    void *stream);
     int (*sum)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                int first, int count, void *stream);
-    /* Corrects the block, moves it if `moves`, and writes it: how many want a smaller step than
-     * there is, or a code. */
+    /* Corrects the block, moves it if `moves`, and writes it as j particles. Returns how many
+     * particles need a step smaller than dtmin, or a code. */
     int (*end)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                int moves, void *stream);
 };
@@ -33,19 +36,19 @@ struct session_hermite_parts {
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                          const struct session_hermite_parts *parts, void *stream);
-/* Whether the loop is to return: after block number `last`, or as the caller's flag says. */
+/* Whether the loop must return: after block number `last`, or because the caller's flag is set. */
 int session_hermite_is_over(const struct g6x_evolution *e, long long last);
-/* A block of e->ni particles has been made. */
+/* Counts a completed block of e->ni particles. */
 void session_hermite_count(struct g6x_evolution *e, int clamped);
-/* What is wrong with an integration, also one of the device: 0 or an error code. */
+/* Checks an integration on the host or the device: 0 or an error code. */
 int session_hermite_check(struct session *s, const char *call, const struct g6x_hermite *h);
 int session_hermite_check_evolution(struct session *s, const char *call,
                                     const struct g6x_hermite *h, const struct g6x_evolution *e);
-/* The error of a particle that moves to where no j particle can be, and of one whose step has no
- * length. */
+/* The error of a particle that moves beyond what a j particle can hold. */
 #define HERMITE_UNFIT                                                                              \
     "block step: the particle in row %d of the block moves beyond what a double holds, or its "    \
     "mass "                                                                                        \
     "is NaN or Inf"
 int session_hermite_unfit(struct session *s, int row);
+/* The error of a particle whose step has no length. */
 int session_hermite_stuck(struct session *s, int particle);

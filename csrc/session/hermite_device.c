@@ -32,7 +32,7 @@ static int leave_to_caller(struct session *s, int code)
     return code;
 }
 
-/* To be called with what a call of the device has returned. */
+/* Ends a device call that returned `code`; after an error, falls back to the CPU. */
 static int leave(struct session *s, int code, const struct fpenv *host)
 {
     if (code) (void)session_force_fall_back(s, code);
@@ -88,7 +88,7 @@ int session_hermite_device_correct(struct session *s, const struct g6x_hermite *
 
 /* ---- block after block ------------------------------------------------------------------- */
 
-/* After a block that could not be made in turn, so many are made by parts. */
+/* After a block that arrays->turn cannot compute, this many blocks are computed by parts. */
 enum { BY_PARTS = 16 };
 
 static int next(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
@@ -124,7 +124,7 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return session_hermite_device_correct(s, h, e->ni, e->next, what, stream);
 }
 
-/* The block that device_turn has found is summed. */
+/* Submits the sum on the block found by arrays->turn. */
 static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
     s->time = e->next;
@@ -145,11 +145,11 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
     if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
     s->by_parts = 0;
-    session_call_rows_forget(s); /* its i particles and results give way */
+    session_call_rows_forget(s); /* its i particles and results are overwritten */
     const int bad = session_force_check_particles(s, h->n, "");
     if (bad) return bad;
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
-    double began = 0.0; /* of the sum that is launched */
+    double began = 0.0; /* start of the submitted sum */
     for (int ni = 0;;) {
         struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
         const int code = arrays->turn(s->state, &s->j, h, &turn, &s->error);
@@ -161,7 +161,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
         if (code) return leave_to_caller(s, code);
         if (!turn.incomplete && ni) session_hermite_count(e, turn.clamped);
         e->ni = 0;
-        if (turn.incomplete || !turn.next_ni) { /* close pairs, or whatever is unusual */
+        if (turn.incomplete || !turn.next_ni) { /* close pairs, or another unusual case */
             s->by_parts = BY_PARTS;
             return 2;
         }
@@ -177,7 +177,7 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
 }
 
 static const struct session_hermite_parts DEVICE = {
-    .pairs_at_once = (int64_t)1 << 37, /* part of a second */
+    .pairs_at_once = (int64_t)1 << 37, /* a fraction of a second */
     .most_rows = 1 << 20,
     .run = run,
     .next = next,

@@ -1,5 +1,5 @@
-/* hermite_device.h - Hermite integrations whose particles live on the session's device. All take a
- * locked session and return an error code, or what g6lib.h says. */
+/* hermite_device.h - Hermite integration of particles in the memory of the session's device. All
+ * functions take a locked session and return an error code, or what g6lib.h says. */
 #pragma once
 
 #include "session/session.h"

@@ -14,7 +14,7 @@ void session_output_nan(int n, double (*acc)[3], double (*jerk)[3], double *pot,
                         float *distance)
 {
     if (MUTANT(stale_outputs)) return;
-    if (!acc && !jerk && !pot && !nearest && !distance) return; /* n may be garbage, too */
+    if (!acc && !jerk && !pot && !nearest && !distance) return; /* then n may be undefined */
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < 3; k++) {
             if (acc) acc[i][k] = NAN;
@@ -37,7 +37,7 @@ int session_output_fit(double sum[NSUM], int jerk)
     return !unfit;
 }
 
-/* Rows among which something is NaN, or does not fit a double. */
+/* Writes rows of which some have a NaN or do not fit a double. */
 static void checked_rows(struct outputs *o, int first, int end)
 {
     const struct force_call *c = o->call;
@@ -59,7 +59,7 @@ static void checked_rows(struct outputs *o, int first, int end)
 static int is_plain(const struct outputs *o, int first, int count)
 {
     const struct force_call *c = o->call;
-    int invalid = !c->jerk && o->jerk; /* then NaN is given out */
+    int invalid = !c->jerk && o->jerk; /* then the jerk is NaN */
     for (int i = first; i < first + count; i++) invalid |= c->invalid[i];
     for (int k = 0; k < NSUM && !invalid; k++)
         if (c->jerk || window_of(k) != WINDOW_JERK)
@@ -113,9 +113,9 @@ void session_output_rows(struct session *s, struct outputs *o, int first, int en
     threads_run(copiers(s, end - first), task, o);
 }
 
-/* One thread waits and copies: as fast as four, where rows come one after another; few come all at
- * once. Of distances, whose particles lie anywhere in the j memory, several threads have a share.
- */
+/* One thread waits and copies: as fast as four, since rows arrive one after another. Few rows
+ * arrive all at once. Distances use several threads, since their particles are scattered in the j
+ * memory. */
 int session_output_early(struct session *s, struct outputs *o, unsigned want,
                          const struct direct_job *job)
 {

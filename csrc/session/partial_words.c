@@ -6,7 +6,8 @@
 #include "session/force.h"
 #include "simd/dispatch.h"
 
-/* Words of a row: what it is, its tops, its limbs, and who summed; docs/reproducibility.md. */
+/* Words of a row: kind, scale, invalid bits, tops, limbs, and how it was summed; see
+ * docs/reproducibility.md. */
 enum { WORD_KIND, WORD_SCALE, WORD_INVALID, WORD_TOP, WORD_LIMB = 6, WORD_SUMMED_BY = 27 };
 enum { PARTIAL_VERSION = 2 };
 static const long long LARGEST_LIMB = 1ll << 62;
@@ -48,12 +49,12 @@ static int is_row(const long long *w)
     for (int k = 0; k < NWINDOW; k++)
         if (w[WORD_TOP + k] < BIN_LOWEST || w[WORD_TOP + k] > -BIN_LOWEST) return 0;
     for (int k = WORD_LIMB; k < WORD_SUMMED_BY;
-         k++) /* more than sums of 2^22 blocks: two may overflow */
+         k++) /* larger than sums of 2^22 blocks: two may overflow */
         if (w[k] <= -LARGEST_LIMB || w[k] >= LARGEST_LIMB) return 0;
     return 1;
 }
 
-/* Three exponents, and 15 bits that tell origins apart: 0 for none. */
+/* Three exponents, and a 15-bit hash that tells origins apart: 0 for none. */
 static long long word_of(const struct scale *scale)
 {
     uint64_t mixed = 0;
@@ -74,7 +75,7 @@ int session_partial_words_get(struct session *s, int ni, long long *words)
     if (ni && !words) return error_set(&s->error, G6X_E_NULL, "g6x_get_partial: null pointer");
     const struct partial_row *rows = NULL;
     int code = c->code ? c->code : session_force_complete(s, 0);
-    jmemory_commit(&s->j); /* some rows may still lack what is done on the host */
+    jmemory_commit(&s->j); /* some rows may still need the host fallback */
     if (!code) code = s->backend->partials(s->state, &rows, &s->error);
     if (code && !c->code && !session_force_resume(s, code))
         code = s->backend->partials(s->state, &rows, &s->error);

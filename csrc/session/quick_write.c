@@ -24,10 +24,11 @@ static int barrier(int command)
 }
 #endif
 
-enum { MOST_DISTURBED = 16 }; /* then threads share the session, and each write takes the lock */
+/* Beyond this many, several threads use the session, and each write takes the lock. */
+enum { MOST_DISTURBED = 16 };
 static int possible;
 
-/* That mistake looks at each write. */
+/* That mutant observes each write. */
 void session_quick_write_prepare(void)
 {
     possible = !MUTANT(predict_in_set_ti) && barrier(REGISTER);
@@ -52,7 +53,8 @@ void session_quick_write_stop(struct session *s)
     void *thread = atomic_load_explicit(&q->thread, memory_order_relaxed);
     atomic_store(&q->thread, NULL);
     if (thread != quick_thread()) {
-        /* Once registered it does not fail; if it did, the other thread would notice in time. */
+        /* After registration it does not fail. If it did, the wait lets the other thread see the
+         * change. */
         const struct timespec moment = {0, 10000000};
         if (!barrier(BARRIER)) (void)nanosleep(&moment, NULL);
         q->disturbed++;

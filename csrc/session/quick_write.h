@@ -1,12 +1,12 @@
-/* quick_write.h - the write of a list's next particle at rest without the session's lock.
+/* quick_write.h - writes the next particle at rest of a list without the session's lock.
  *
- * An atomic exchange and what it waits for cost more than the rest of such a write. After a write
- * that was made under the lock, its thread may therefore make those of the addresses that follow
- * with plain stores (session_quick_write_allow): it says so in `writing`, and then looks again
- * whether it still may. Whoever locks the session ends that first (session_quick_write_stop):
- * another thread withdraws the permission, lets the kernel put a memory barrier into all threads
- * (membarrier), and waits while `writing`. So under the lock all is as if each of these writes had
- * been made under it.
+ * An atomic exchange and the wait for it cost more than the rest of such a write. So after a write
+ * under the lock, its thread may write the following addresses with plain stores
+ * (session_quick_write_allow): it sets `writing`, and then checks again whether it still may. A
+ * thread that locks the session first ends this (session_quick_write_stop): if it is another
+ * thread, it withdraws the permission, makes the kernel issue a memory barrier in all threads
+ * (membarrier), and waits while `writing` is set. So a thread that holds the lock sees each of
+ * these writes as if it had been made under the lock.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 #define __has_builtin(x) 0
 #endif
 
-/* Different for all threads that live. */
+/* A value that differs between all running threads. */
 static inline void *quick_thread(void)
 {
 #if __has_builtin(__builtin_thread_pointer)
@@ -30,15 +30,15 @@ static inline void *quick_thread(void)
 #endif
 }
 
-/* Whether the calling thread seems to have a quick write: other writes cost no more than this. */
+/* Whether this thread probably may write quickly. This check is all that other writes cost. */
 static inline int quick_may(void)
 {
     struct session *s = atomic_load_explicit(&session_used_last, memory_order_acquire);
     return s && atomic_load_explicit(&s->quick.thread, memory_order_relaxed) == quick_thread();
 }
 
-/* Begins a quick write to a session; 0 if this thread may make none. One that a signal interrupts
- * is not begun again: the handler waits for ever, as it would for a lock that its thread holds. */
+/* Begins a quick write to a session; 0 if this thread may not. A signal handler that interrupts a
+ * quick write and locks the session waits for ever, as for a lock that its thread holds. */
 static inline int quick_begin(struct session *s, void *self)
 {
     struct quick *q = &s->quick;
@@ -46,7 +46,7 @@ static inline int quick_begin(struct session *s, void *self)
         atomic_load_explicit(&q->writing, memory_order_relaxed))
         return 0;
     atomic_store_explicit(&q->writing, 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* for the processor membarrier sees to it */
+    atomic_signal_fence(memory_order_seq_cst); /* for the compiler; membarrier does the rest */
     if (atomic_load_explicit(&q->thread, memory_order_acquire) == self) return 1;
     atomic_store_explicit(&q->writing, 0, memory_order_release);
     return 0;
@@ -57,15 +57,15 @@ static inline void quick_end(struct session *s)
     atomic_store_explicit(&s->quick.writing, 0, memory_order_release);
 }
 
-/* Once a process, also a forked one: whether the system can do it. */
+/* Checks whether the system supports it. Call it once per process, also in a forked child. */
 void session_quick_write_prepare(void);
-/* After a write to what is at rest, under the lock: this thread may make those that follow without
+/* After a write of a particle at rest under the lock: lets this thread make the next ones without
  * it. */
 void session_quick_write_allow(struct session *s);
-/* Puts an end to that, if a thread may; for who has just locked the session. */
+/* Ends that permission, if a thread has it. Call it right after locking the session. */
 void session_quick_write_stop(struct session *s);
 
-/* Writes a particle, if that can be done so; 0 if the write has to be made under the lock. */
+/* Writes a particle without the lock; 0 if the write needs the lock. */
 static inline int quick_write(int64_t id, int address, int index, double time, double mass,
                               const double *k18, const double *j6, const double *a2,
                               const double *v, const double *x)

@@ -27,7 +27,7 @@ static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct session *chains[CHAINS], *unused;
 static _Atomic int explicitly_open;
-static int64_t sessions_open; /* by a call or by use */
+static int64_t sessions_open; /* opened by an open call or by first use */
 static struct error process_error;
 
 static void lock(struct session *s)
@@ -59,7 +59,7 @@ static void free_after_fork(struct session *s)
     atomic_store(&s->quick.writing, 0);
 }
 
-/* In a forked child no other thread lives that could hold a lock. */
+/* In a forked child no other thread exists that could release a lock. */
 static void after_fork(void)
 {
     (void)pthread_mutex_init(&registry, NULL);
@@ -178,7 +178,7 @@ int session_registry_open(int64_t id, int backend)
     return code;
 }
 
-/* Takes a session from those that are open; the registry is locked. */
+/* Removes a session from the open ones; the registry is locked. */
 static void detach(struct session *s, struct session **list)
 {
     struct session **at = chain_of(s->id);
@@ -191,7 +191,7 @@ static void detach(struct session *s, struct session **list)
     *list = s;
 }
 
-/* Waits for the call that may be in progress, which may be a long one. */
+/* Closes a session. Waits for a call in progress, which may be long. */
 static void shut(struct session *s)
 {
     lock(s);
@@ -232,8 +232,8 @@ int session_registry_close(int64_t id)
     return 0;
 }
 
-/* Most old programs close nothing. At exit no lock is waited for: the thread that holds it may
- * never go on. Nor is anything freed, as other threads may be in their calls. */
+/* Reports at exit, since most old programs close nothing. It waits for no lock: the thread that
+ * holds it may never run again. It frees nothing: other threads may be in their calls. */
 __attribute__((destructor)) static void at_exit(void)
 {
     if (pthread_mutex_trylock(&registry)) return;
@@ -243,7 +243,7 @@ __attribute__((destructor)) static void at_exit(void)
     (void)pthread_mutex_unlock(&registry);
 }
 
-/* The open session of an id, opened if need be and allowed; else NULL and the code. */
+/* The open session of an id, opened if necessary and allowed; else NULL and *code. */
 static struct session *find_or_open(int64_t id, int *code)
 {
     (void)pthread_mutex_lock(&registry);
@@ -284,7 +284,7 @@ struct session *session_registry_take(int64_t id, int *code)
     return s;
 }
 
-/* Runs on the error record of an id under its lock, or on the process's. */
+/* Calls `use` on the error record of an id, or of the process, under its lock. */
 static void with_error(int64_t id, void (*use)(struct error *err, void *argument), void *argument)
 {
     (void)pthread_mutex_lock(&registry);

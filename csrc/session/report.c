@@ -13,7 +13,7 @@
 #include "session/session.h"
 #include "simd/dispatch.h"
 
-/* File of the library; more than one may be about. */
+/* File of this library; several may be installed. */
 static const char *library(void)
 {
     Dl_info info;
@@ -24,7 +24,7 @@ static const char *library(void)
 void session_report_start(const struct session *s)
 {
     static const char *const MODES[] = {"grape", "double", "single"};
-    /* kira opens its cluster again every few hundred blocks */
+    /* kira opens its cluster again every few hundred blocks: only a new line is printed */
     static struct error_last last = {.busy = ATOMIC_FLAG_INIT};
     const struct process_options *process = options_process();
     const struct options *o = &s->options;

@@ -1,8 +1,8 @@
-/* session.h - a session is what a cluster id stands for: j memory, time, options, and the
- * force call in progress. registry.h finds it by id, or opens it.
+/* session.h - a session is the state of a cluster id: j memory, time, options, and the force call
+ * in progress. registry.h finds it by id, or opens it.
  *
- * Sessions are never freed, only reused, so that a thread that holds a pointer while
- * another closes the session finds it closed, not gone.
+ * Sessions are never freed, only reused: a thread that holds a pointer while another thread closes
+ * the session can still read that it is closed.
  */
 #pragma once
 
@@ -16,11 +16,11 @@
 #include "core/options.h"
 #include "session/ireg.h"
 
-/* Ids of callers are 32-bit ints; this one is of the cluster-less _all calls. */
+/* Callers' ids are 32-bit ints. This one is used by the _all calls, which name no cluster. */
 #define SESSION_ALL ((int64_t)1 << 40)
-/* What a null pointer for an id stands for: no session has it. */
+/* The id used for a null pointer: no session has it. */
 #define SESSION_NONE ((int64_t)1 << 41)
-/* GRAPE-5's clusters: this, plus their numbers. */
+/* GRAPE-5 cluster k has the id SESSION_GRAPE5 + k. */
 #define SESSION_GRAPE5 ((int64_t)1 << 42)
 
 /* I particles of force calls, by row. */
@@ -28,14 +28,14 @@ struct call_rows {
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
-    double *distance; /* of the nearest neighbours, once they are asked for */
+    double *distance; /* of the nearest neighbours, once requested */
 };
 
-/* From a firsthalf to the next. */
+/* A force call: from a firsthalf to the next. */
 struct force_call {
-    int made;      /* there was a firsthalf, and its results may be asked for */
+    int made;      /* there was a firsthalf, and its results can be requested */
     int code;      /* its error, or 0 */
-    unsigned done; /* WANT_* of the results that are there; DONE_SUMS if there are any */
+    unsigned done; /* WANT_* of the computed results; DONE_SUMS if there are any */
     int outdated;  /* j particles were written since firsthalf */
     int nj, ni;
     int invalid_rows;               /* some i particle has a NaN */
@@ -47,28 +47,29 @@ struct force_call {
     int first;    /* the call's first row in the backend's submission */
     int rows;     /* all rows of the submission */
     struct call_rows all;
-    /* The call's own rows, of `all` and of the backend's results. */
+    /* The call's own rows in `all`. */
     int32_t *index;
     double (*x)[3], (*v)[3], *eps2, *h2;
     unsigned char *invalid;
     double *distance;
-    int distances; /* i particles whose distance to the nearest neighbour is there */
+    int distances; /* number of i particles with a distance to the nearest neighbour */
+    /* The backend's results, from the call's first row on. */
     struct results results;
     struct neighbour_lists lists; /* of i particles from lists_first on; the backend's memory */
     int lists_first;
 };
 
-/* Which calls may be foreseen (ahead.h). Rows are i particles. */
+/* Prediction of the next calls (ahead.h). Rows are i particles. */
 struct ahead {
-    int next;               /* address with which the next call goes on, if it is in order */
+    int next;               /* address of the next call's first row, if it is in order */
     int run;                /* rows in order so far */
     int last_run;           /* rows of the last run in order */
     int64_t matched;        /* rows that were in order */
-    int64_t wasted;         /* rows that were summed and not asked for */
-    struct options options; /* of the submission that has rows left */
+    int64_t wasted;         /* rows that were summed but not requested */
+    struct options options; /* options of the submission that has rows left */
 };
 
-/* What the calls of GRAPE-5 have set, in a session of theirs. */
+/* State of a GRAPE-5 cluster, in its session. */
 struct grape5 {
     int prepared, n_given, n;
     int filled, ran, code; /* the pipes hold i particles; g5_run was called, with this code */
@@ -76,41 +77,41 @@ struct grape5 {
     double eps2;           /* of g5_set_eps_to_all; negative: none */
     double *eps2_each;     /* of g5_set_eps, for the first n_each i particles */
     int n_each, capacity_each;
-    int64_t times_set; /* calls of g5_set_eps_to_all that eps2 and n_each know of */
-    /* The j particles are here, not in the session's memory, and so are the results of a run: of
-     * `results` targets, some of which were no numbers if `invalid`. */
+    int64_t times_set; /* calls of g5_set_eps_to_all applied to eps2 and n_each */
+    /* 1: the j particles and results are kept here, not in the session's memory. */
     int here;
     struct grape5_points points;
+    /* Results of a run: number of i particles, capacity, and whether some i particle has a NaN. */
     int results, capacity_results, invalid;
     double (*acc)[3], *pot;
 };
 
 /* Which thread may write the next particles at rest without the lock, and where (quick_write.h). */
 struct quick {
-    _Atomic(void *) thread; /* or NULL */
+    _Atomic(void *) thread; /* the thread, or NULL */
     _Atomic int writing;
-    int disturbed;            /* how often another thread came between */
-    int32_t first, next, end; /* addresses first .. next - 1 were written so; below end may be */
-    uint64_t time;            /* bits of the time that all have */
-    double (*xm)[4];          /* the j memory's */
+    int disturbed;            /* how often another thread locked the session */
+    int32_t first, next, end; /* written: first .. next - 1; allowed: next .. end - 1 */
+    uint64_t time;            /* bits of their common time */
+    double (*xm)[4];          /* of the j memory, as is index */
     int32_t *index;
 };
 
 struct session {
     _Atomic int64_t id;
     _Atomic int open; /* 0 closed, 1 opened by a call, 2 by first use */
-    int process;      /* that opened it; another one is a forked child */
+    int process;      /* process id that opened it; another one is a forked child */
     _Atomic int lock;
-    _Atomic int closing;  /* a thread waits for the lock to close it: it is nobody's any more */
+    _Atomic int closing;  /* a thread waits for the lock to close it; nobody may use it any more */
     struct session *next; /* in the hash chain, or the list of unused ones */
     struct quick quick;
 
     struct options options;
     const struct backend *backend;
     void *state;
-    int undecided; /* the backend may still become the GPU's (choice.h) */
+    int undecided; /* `auto` has not chosen a backend yet (choice.h) */
     int64_t rows;  /* i particles of all force calls */
-    int by_parts;  /* blocks of an integration that are made so before the next try in turn */
+    int by_parts;  /* blocks to compute by parts before the next try of arrays->turn */
     struct jmemory j;
     double time;
     int time_bad;
@@ -118,19 +119,20 @@ struct session {
     struct ahead ahead;
     struct pipes pipes;
     struct grape5 grape5;
-    char *on_host; /* arrays of a device's call that several devices share */
+    char *on_host; /* host copies of the arrays of a device call that several devices share */
     size_t on_host_capacity;
-    /* force calls, those with npipes particles, and those that were summed ahead */
+    /* Force calls, those with npipes particles, and those summed in advance. */
     _Atomic int64_t calls, full_calls, foreseen_calls;
-    double verify_due;           /* rows to be verified, counted up to 1 */
+    double verify_due;           /* share of a row due for verification; a row is verified at 1 */
     struct pending_walks *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct error error;
 };
 
-/* Of GRAPE-5's calls. */
+/* Whether an id is a GRAPE-5 cluster's. */
 static inline int session_is_grape5(int64_t id) { return id > SESSION_NONE; }
-/* How messages call an id, in `name`. */
+/* Size of a session's name. */
 enum { SESSION_NAME = 48 };
+/* Writes the name of an id in messages to `name`, and returns it. */
 const char *session_name(int64_t id, char name[SESSION_NAME]);
 /* The session that was used last: a guess that saves the registry's lock. */
 extern _Atomic(struct session *) session_used_last __attribute__((visibility("hidden")));

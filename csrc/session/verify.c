@@ -5,15 +5,15 @@
 
 #include "cpu/exact.h"
 
-/* Differences beyond these, in units of the sum of the terms' magnitudes, are no
- * rounding: a broken memory or GPU. Single loses the separation of close pairs. */
+/* Larger differences, in units of the sum of the terms' magnitudes, are not roundoff: the memory or
+ * GPU is broken. Single loses the separation of close pairs. */
 static const double TOLERANCE[NMODE] = {
     [MODE_GRAPE] = 1e-5, [MODE_DOUBLE] = 1e-12, [MODE_SINGLE] = 1e-2};
 
-/* The same where forces are a tree's, at any setting: only what is grossly wrong shows. */
+/* The same for tree forces at any setting: only gross errors are found. */
 static const double TREE_TOLERANCE = 0.5;
 
-/* Takes every (1 / fraction)-th row, counted over calls. */
+/* Selects every (1 / fraction)-th row, counted over calls. */
 static int chosen(struct session *s)
 {
     s->verify_due += s->options.verify;
@@ -22,7 +22,7 @@ static int chosen(struct session *s)
     return 1;
 }
 
-/* A force that does not fit a double is told of elsewhere. */
+/* A force that does not fit a double is reported elsewhere. */
 static int is_nan_row(const struct force_call *c, int i)
 {
     int nan = 0;

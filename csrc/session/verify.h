@@ -5,6 +5,6 @@
 
 struct direct_job;
 
-/* Compares a fraction of the rows of the call that was just computed, others each time; `job` is
- * the call, `want` says whether jerks are there. 0 or G6X_E_VERIFY. */
+/* Compares a fraction of the rows of the last call, different ones each time. `job` is the call;
+ * `want` says whether jerks were computed. 0 or G6X_E_VERIFY. */
 int session_verify_rows(struct session *s, const struct direct_job *job, unsigned want);

@@ -14,7 +14,7 @@
 struct pending_walks {
     int used, tag;
     int code;      /* of the dispatch */
-    int on_device; /* where the results are; else here */
+    int on_device; /* the results are on the device; else here */
     int64_t count; /* of walks */
     int64_t *ni;   /* [count] */
     double (*acc)[3], *pot;
@@ -39,7 +39,7 @@ static void prepare(const struct session *s, struct walks *w)
     w->bad_target = w->bad_entry = w->bad_number = w->out_of_range = NO_WALK;
 }
 
-/* The code of sums that were made. */
+/* The error code of completed sums. */
 static int verdict(const struct walks *w, struct error *err)
 {
     if (w->bad_number != NO_WALK)
@@ -59,7 +59,7 @@ static int verdict(const struct walks *w, struct error *err)
 
 static int spoils_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
 
-/* Of `auto`: all walks of the call are as one force call of so many pairs. */
+/* For `auto`: all walks of the call count as one force call with as many pairs. */
 static void choose(struct session *s, const struct walks *w)
 {
     int64_t pairs = 0;
@@ -105,7 +105,7 @@ void session_walks_free(struct session *s)
     s->walks = NULL;
 }
 
-/* The pending walks of a tag; or an unused place, if there is one and it is requested. */
+/* The pending walks of a tag; or, if `new`, an unused entry, if there is one. */
 static struct pending_walks *pending_of(const struct session *s, int tag, int new)
 {
     struct pending_walks *unused = NULL;
@@ -121,7 +121,7 @@ static int no_memory(struct session *s, const struct walks *w)
     return error_set(&s->error, G6X_E_MEMORY, "out of memory for %lld walks", (long long)w->count);
 }
 
-/* On the CPU the sums are made at once. */
+/* On the CPU the sums are computed at once. */
 static int sum_now(struct session *s, struct walks *w, struct pending_walks *f)
 {
     f->acc = memory_zeroed((size_t)w->ni * sizeof *f->acc);
@@ -185,7 +185,7 @@ static int matches(const struct pending_walks *f, const struct walks *w)
     return 1;
 }
 
-static int take(struct session *s, struct pending_walks *f, struct walks *w)
+static int retrieve(struct session *s, struct pending_walks *f, struct walks *w)
 {
     if (f->code) return f->code;
     if (f->on_device && !s->backend->walks)
@@ -225,7 +225,7 @@ int session_walks_retrieve(struct session *s, int tag, struct walks *w)
         code = error_set(&s->error, G6X_E_MISMATCH,
                          "walks of tag %d were dispatched with other numbers of targets", tag);
     else
-        code = take(s, f, w);
+        code = retrieve(s, f, w);
     if (f && code != G6X_E_MISMATCH) forget(f);
     if (spoils_all(code)) session_walks_fill_nan(w);
     fpenv_leave(&host);

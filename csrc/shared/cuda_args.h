@@ -1,5 +1,5 @@
-/* cuda_args.h - what the kernels of a GPU (grape6py/cuda) are given: one structure
- * per launch, by value. Pointers are to the GPU's memory unless they are said to be pinned. */
+/* cuda_args.h - arguments of the GPU kernels (grape6py/cuda): one structure per launch, by value.
+ * Pointers are to device memory unless marked as pinned. */
 #ifndef GRAPE6_CUDA_ARGS_H
 #define GRAPE6_CUDA_ARGS_H
 
@@ -8,35 +8,35 @@
 #include "shared/particle.h"
 #include "shared/range.h"
 
-/* How the sum of a block of 1024 addresses is made, whatever kernel makes it: runs of 32 addresses
- * (mode double: 64) one after another in the precision of the pair terms; two runs are a group;
- * four groups, one after another, a chunk; the four chunks are added with compensation, in mode
- * double without. */
+/* The order of the sum of a block of 1024 addresses, the same in all kernels. A run of 32 addresses
+ * (mode double: 64) is summed in sequence in the precision of the pair terms. Two runs make a
+ * group, and four groups in sequence a chunk. The four chunks are added with compensation (mode
+ * double: without). */
 enum {
     CUDA_BLOCK = 1024,
     CUDA_CHUNK = 256,
     CUDA_GROUP = 64,
-    CUDA_PLACE = 16, /* where a nearest neighbour is looked for again */
+    CUDA_PLACE = 16, /* addresses searched again for a nearest neighbour */
     CUDA_CHUNKS = CUDA_BLOCK / CUDA_CHUNK,
     CUDA_GROUPS = CUDA_BLOCK / CUDA_GROUP,
-    CUDA_QUARTER = CUDA_CHUNK /* addresses that are predicted together */
+    CUDA_QUARTER = CUDA_CHUNK /* addresses predicted together */
 };
 
-/* Absolute bins (partial.h) of a row in the GPU's memory: as many as block sums can reach. */
+/* Absolute bins (partial.h) of a row in device memory: enough for all block sums. */
 enum { CUDA_BINS = 9, CUDA_BINS_DOUBLE = 15 };
-/* Block sums of mode double beyond these powers of two, in scaled units, are left to the host. */
+/* Block sums of mode double outside these powers of two, in scaled units, use the host fallback. */
 enum { CUDA_LOWEST = -280, CUDA_HIGHEST = 199 };
-/* Added to the number of a row's top bin: zeroed memory is then an empty row. */
+/* Added to the number of a row's top bin, so that zeroed memory is an empty row. */
 enum { CUDA_TOP_ZERO = 64 };
 
-/* A particle on its way to the GPU, in pinned memory. */
+/* A j particle to be sent to the GPU, in pinned memory. */
 struct cuda_sent {
     struct jparticle body;
     double k18[4];
     int32_t address, unused[7];
 };
 
-/* Origin, drift and units by which the caller's numbers become scaled ones: scale.h. */
+/* Origin, drift and units that convert the caller's numbers to scaled ones: scale.h. */
 struct cuda_frame {
     double origin[3], drift[3], x_unit, v_unit, m_unit;
 };
@@ -44,7 +44,7 @@ struct cuda_frame {
 /* An i particle, in the caller's units. */
 struct cuda_target {
     double x[3], v[3], eps2;
-    int32_t index, invalid; /* a NaN was in it; set by kernel take alone */
+    int32_t index, invalid; /* it had a NaN; set only by kernel read_targets */
 };
 
 /* Smallest and largest index of a group. */
@@ -61,7 +61,7 @@ struct cuda_store {
     int64_t slots;
 };
 
-/* Particles at rest on their way to addresses first .. first + count - 1, in pinned memory. */
+/* Particles at rest to be sent to addresses first .. first + count - 1, in pinned memory. */
 struct cuda_at_rest {
     const double (*xm)[4]; /* x, y, z, mass */
     const int32_t *index;
@@ -69,7 +69,8 @@ struct cuda_at_rest {
     int32_t first, count;
 };
 
-/* Kernel receive: writes particles to their slots. Kernel receive_at_rest: those of `rest`. */
+/* Kernel receive: writes particles to their slots. Kernel receive_at_rest: writes those of `rest`.
+ */
 struct cuda_receive_job {
     struct cuda_store store;
     const struct cuda_sent *sent; /* pinned */
@@ -77,7 +78,7 @@ struct cuda_receive_job {
     struct cuda_at_rest rest;
 };
 
-/* What sums read of the j particles, predicted. */
+/* Predicted j particles, as the sums read them. */
 struct cuda_sources {
     void *pairs;                /* sources.cuh */
     int32_t *index;             /* by address */
@@ -85,15 +86,16 @@ struct cuda_sources {
     struct block_range *ranges; /* per quarter of a block */
 };
 
-/* Particles that come with a prediction: it reads them from here, and stores them in their slots.
- */
+/* Capacity of struct cuda_arrivals. */
 enum { CUDA_FEW = 64 };
+/* Particles sent together with a prediction, which reads them from here and stores them in their
+ * slots. */
 struct cuda_arrivals {
-    const struct cuda_sent *sent; /* pinned; kernels few and some: NULL if they are in the job */
+    const struct cuda_sent *sent; /* pinned; NULL if they are in the job (kernels few, some) */
     int32_t few, address[CUDA_FEW], unused;
 };
 
-/* Kernel predict, a CUDA block per quarter of a block, from first_block on. */
+/* Kernel predict: one CUDA block per quarter of a block, starting at first_block. */
 struct cuda_predict_job {
     struct cuda_store store;
     struct cuda_sources sources;
@@ -101,66 +103,67 @@ struct cuda_predict_job {
     double time;
     int32_t nj, snap, first_block, unused;
     struct cuda_arrivals arrivals;
-    struct cuda_at_rest rest; /* particles at rest that come with it, too */
+    struct cuda_at_rest rest; /* particles at rest sent together with it */
 };
 
-/* Work for the host: a row, and runs of a block as bits, or CUDA_WHOLE_BLOCK. */
 enum { CUDA_WHOLE_BLOCK = -1 };
+/* Work for the host fallback: a row, and runs of a block as bits, or CUDA_WHOLE_BLOCK. */
 struct cuda_left {
     int32_t row, block, runs;
 };
-/* Addresses of a run: those that are left out together if one of them is close. */
+/* Addresses of a run. All are left out together if one of them is close. */
 enum { CUDA_RUN = 32, CUDA_RUN_DOUBLE = CUDA_GROUP };
 
-/* Kernels that sum all addresses on `rows` i particles. CUDA blocks with one blockIdx.y share a
- * tile of rows; the last of them to end gives out the results and sets flag[tile] to `step`. */
+/* Kernels that sum the forces of all addresses on `rows` i particles. CUDA blocks with equal
+ * blockIdx.y share a tile of rows; the last of them to end writes the results and sets flag[tile]
+ * to `step`. */
 struct cuda_sum_job {
     struct cuda_sources sources;
     struct cuda_frame frame;
-    struct cuda_store store; /* of the same j particles, for close pairs */
+    struct cuda_store store; /* the same j particles, for close pairs */
     double time;
     int32_t snap;
     int32_t nj, rows;
-    int32_t tile_rows;              /* rows of a tile */
-    int32_t step_blocks;            /* blocks of addresses that a CUDA block takes */
-    int32_t first_block, end_block; /* blocks of addresses that are summed */
-    int32_t unit[3]; /* exponents of block sums of acc, jerk, pot in the caller's units */
-    int32_t base[3]; /* number of the lowest bin of acc, jerk, pot */
-    int32_t stride;  /* rows of the arrays below */
+    int32_t tile_rows;                 /* rows of a tile */
+    int32_t step_blocks;               /* blocks of addresses per CUDA block */
+    int32_t first_block, end_block;    /* blocks of addresses to sum: first .. end - 1 */
+    int32_t unit[3];                   /* exponents of the units of block sums of acc, jerk, pot */
+    int32_t base[3];                   /* number of the lowest bin of acc, jerk, pot */
+    int32_t stride;                    /* rows of the arrays below */
     const struct cuda_target *targets; /* NULL: they are in the job */
-    /* per row, zeroed before and after */
+    /* arrays per row, zero before and after the kernel */
     long long *bin;                        /* [sum][bin][stride] */
     int32_t *top;                          /* [window][stride] */
     unsigned long long *nearest;           /* [stride] */
     int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
-    /* [3][tile]: CUDA blocks that have ended, rows and blocks left to the host, zero distances */
+    /* [3][tile]: CUDA blocks that have ended; entries for the host fallback; zero-distance pairs */
     unsigned *ended;
-    int32_t *left_count;    /* number of entries for `left`, also beyond its capacity */
+    int32_t *left_count;    /* number of entries for `left`; may exceed its capacity */
     struct cuda_left *left; /* pinned, [left_capacity] */
     int32_t left_capacity;
     /* the results, in pinned memory */
-    int32_t first;      /* first row of this launch among all */
+    int32_t first;      /* first row of this launch among all rows */
     int32_t out_stride; /* rows of the arrays below */
     int32_t unused;
     double *sum;              /* [sum][out_stride], in the caller's units */
     int32_t *nearest_address; /* -1: none */
     int32_t *nearest_index;
     double *nearest_r2; /* scaled */
-    /* rows of partial.h, if they are requested, or NULL */
+    /* rows of partial.h if requested, else NULL */
     long long *limbs; /* [sum][limb][out_stride] */
-    int32_t *tops; /* [window][out_stride] number of the top bin + CUDA_TOP_ZERO, 0: an empty row */
+    int32_t *tops;    /* [window][out_stride] number of the top bin + CUDA_TOP_ZERO; 0: empty row */
     int32_t *left_of_tile;           /* [tile]: entries of `left` */
-    int32_t *zero_distances_of_tile; /* [tile]: pairs at one place */
+    int32_t *zero_distances_of_tile; /* [tile]: zero-distance pairs */
     unsigned long long *flag;
     unsigned long long step;
 };
 
-/* Shared memory of kernels few and some, and of kernel middle. */
+/* Bytes of shared memory of kernels few and some, and of kernel middle. */
 enum { CUDA_SMALL_SHARED = 58 * 1024, CUDA_MIDDLE_SHARED = 50 * 1024 };
 
-/* A small call has its i particles in the kernel's parameters, of which there may be 4096 bytes;
- * they then have one softening. A very small one has there also the j particles that arrive. */
 enum { CUDA_IN_JOB = 64, CUDA_FEW_IN_JOB = 8, CUDA_SENT_IN_JOB = 7 };
+/* i particles of a small call, in the kernel parameters (at most 4096 bytes), with one softening
+ * for all. A very small call also has the sent j particles there. */
 struct cuda_packed_targets {
     union {
         double x[CUDA_IN_JOB][3];
@@ -175,45 +178,44 @@ struct cuda_packed_targets {
 struct cuda_small_job {
     struct cuda_sum_job sum;
     struct cuda_packed_targets targets;
-    struct cuda_arrivals arrivals; /* kernels few and some, which then predict */
+    struct cuda_arrivals arrivals; /* for kernels few and some, which then also predict */
     int32_t predicts;
 };
-/* An i particle that looks for neighbours. */
+/* An i particle of a neighbour search. */
 struct cuda_list_target {
     double x[3], eps2, h2;
 };
-/* Kernel neighbours: pairs of a row and an index with s^2 <= h2, in any order. A CUDA block takes
- * CUDA_BLOCK addresses and so many rows. */
+/* Rows of a CUDA block of kernel neighbours; it also takes CUDA_BLOCK addresses. */
 enum { CUDA_LIST_ROWS = 64 };
+/* Kernel neighbours: finds pairs of a row and an index with s^2 <= h2, in any order. */
 struct cuda_list_job {
     struct cuda_sources sources;
     struct cuda_frame frame;
     int32_t nj, rows;
     int64_t capacity;
     const struct cuda_list_target *targets; /* [rows] */
-    unsigned long long *count;              /* how many there are, also beyond the capacity */
+    unsigned long long *count;              /* number of pairs; may exceed the capacity */
     struct cuda_listed *listed;             /* pinned, [capacity] */
 };
 struct cuda_listed {
     int32_t row, index;
 };
 
-/* ---- callers' arrays on the GPU (arrays.cu), rows of three where there are vectors ---- */
+/* ---- callers' arrays on the GPU (arrays.cu); vectors are rows of three ---------------- */
 
-/* What kernels find, in pinned memory: the lowest row that is so, or CUDA_NO_ROW. */
 enum { CUDA_NO_ROW = 0x7fffffff };
+/* What kernels find, in pinned memory. */
 struct cuda_notes {
-    int32_t invalid, out_of_range;
-    int32_t clamped; /* how many want a step below the smallest */
-    int32_t count;   /* of the next block, */
-    double time;     /* and when its steps end */
-    /* of kernel turn: its sums are not all there; and the number of the launch that is through */
-    int32_t incomplete, unused;
-    unsigned long long step;
+    int32_t invalid, out_of_range; /* lowest such row, or CUDA_NO_ROW */
+    int32_t clamped;               /* number of particles that need a step below dt_min */
+    int32_t count;                 /* particles of the next block */
+    double time;                   /* end of the steps of the next block */
+    int32_t incomplete, unused;    /* kernel turn: whether sums are missing */
+    unsigned long long step;       /* kernel turn: number of the completed launch */
 };
 
-/* Kernel take: i particles. One with a NaN is noted, and computed at the origin. */
-struct cuda_take_job {
+/* Kernel read_targets: reads i particles. Records one with a NaN, and places it at the origin. */
+struct cuda_read_targets_job {
     const int32_t *index;
     const double *x, *v;
     double eps2;
@@ -222,34 +224,34 @@ struct cuda_take_job {
     int32_t rows, unused;
 };
 
-/* Kernel give: forces, from the results of the sums. */
-struct cuda_give_job {
-    struct cuda_store store; /* as predicted to `time`, for the distances */
+/* Kernel write_forces: writes forces from the results of the sums. */
+struct cuda_write_forces_job {
+    struct cuda_store store; /* predicted to `time`, for the distances */
     double time;
     const struct cuda_target *targets;
     const double *sum; /* [sum][stride] */
     const int32_t *nearest_address, *nearest_index;
     double *acc, *jerk, *pot;
-    int32_t *nearest; /* may be NULL, as */
-    float *distance;
+    int32_t *nearest; /* may be NULL */
+    float *distance;  /* may be NULL */
     struct cuda_notes *notes;
     int64_t stride;
     int32_t rows, snap;
     int32_t has_jerk;
-    int32_t spoilt; /* there are no results: NaN */
+    int32_t spoilt; /* no results: write NaN */
 };
 
-/* Kernels examine and collect: j particles. Pointers but mass and x may be NULL. */
+/* Kernels examine and collect: read j particles. All pointers except mass and x may be NULL. */
 struct cuda_collect_job {
-    struct cuda_store store; /* body NULL: not to be written */
+    struct cuda_store store; /* body NULL: do not write it */
     const int32_t *address, *index;
     const double *time, *mass, *k18, *j6, *a2, *v, *x;
     struct cuda_sent *sent;   /* pinned */
-    struct cuda_notes *notes; /* of examine */
+    struct cuda_notes *notes; /* results of examine */
     int32_t first, count;     /* rows */
 };
 
-/* Kernel predicted: x and v of addresses below n. */
+/* Kernel predicted: writes x and v of addresses below n. */
 struct cuda_predicted_job {
     struct cuda_store store;
     double time;
@@ -259,12 +261,13 @@ struct cuda_predicted_job {
 
 /* ---- the Hermite scheme (hermite.cu) ------------------------------------------------------ */
 
-/* Kernels next_time, next_count and next_list, one after another: particles whose steps end first,
- * in the order of their numbers. A CUDA block looks at `share` of them, a multiple of 32. */
 enum { CUDA_NEXT_BLOCKS = 256 };
+/* Kernels next_time, next_count and next_list, in sequence: find the particles whose steps end
+ * first, in the order of their numbers. A CUDA block examines `share` particles, a multiple of 32.
+ */
 struct cuda_next_job {
     const double *t, *dt;
-    double common; /* the step that all have, or 0 */
+    double common; /* step shared by all particles, or 0 */
     int32_t n, share;
     double *earliest; /* [CUDA block] */
     int32_t *counts;  /* [CUDA block] */
@@ -275,12 +278,12 @@ struct cuda_next_job {
 
 /* Kernels hermite_predict and hermite_correct: `rows` particles of a block. */
 struct cuda_hermite_job {
-    struct hermite_state state; /* dt NULL: the particles stay where they are */
+    struct hermite_state state; /* dt NULL: the particles are not moved */
     struct hermite_rule rule;
     double time;
     const int32_t *address;
     double (*xi)[3], (*vi)[3];
-    /* of hermite_correct */
+    /* only for hermite_correct */
     const double (*acc)[3], (*jerk)[3], *pot;
     const double *rounding, *mass;                   /* by particle; rounding may be NULL */
     double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not requested */
@@ -288,24 +291,24 @@ struct cuda_hermite_job {
     int32_t rows, unused;
 };
 
-/* Kernel turn, one CUDA block: ends a block whose sums are there, as hermite_correct and collect
- * do, finds the next one, as the three kernels above, predicts it and makes i particles of it. If
- * sums are missing, nothing is written but the notes; if a particle leaves the numbers, the block
- * has moved, and is not written as j particles. */
-enum { CUDA_TURN_MOST = 8192 }; /* particles of an integration */
+enum { CUDA_TURN_MOST = 8192 }; /* most particles of an integration */
+/* Kernel turn, one CUDA block: ends a block whose sums are complete, as hermite_correct and collect
+ * do; finds the next block, as the three kernels above do; predicts it and makes i particles of it.
+ * If sums are missing, it writes only the notes. If x or v of a particle is not finite, the block
+ * is moved but not written as j particles. */
 struct cuda_turn_job {
     struct hermite_state state;
     struct hermite_rule rule;
-    double common, time; /* as above; when the block ends */
-    int32_t n, rows;     /* of the block; 0: there is none */
+    double common, time; /* common step or 0; end of the block */
+    int32_t n, rows;     /* all particles; those of the block (0: no block) */
     const double *mass, *rounding;
     int32_t *address;
     double (*xi)[3], (*vi)[3];
     const double *sum; /* [sum][stride] */
     int64_t stride;
-    const int32_t *left_count; /* pairs that the sums have left to the host */
+    const int32_t *left_count; /* number of entries for the host fallback */
     struct cuda_store store;
-    struct cuda_sent *sent; /* pinned, [rows]: what has moved */
+    struct cuda_sent *sent; /* pinned, [rows]: moved particles */
     struct cuda_target *targets;
     double eps2;
     struct cuda_notes *notes; /* pinned */
@@ -314,21 +317,23 @@ struct cuda_turn_job {
 
 /* ---- walks (walks.cu) --------------------------------------------------------------------- */
 
-/* Threads of a CUDA block, targets of each at most, and of a tile. */
+/* Threads of a CUDA block; most targets of a thread; most targets of a tile. */
 enum { CUDA_WALK_THREADS = 64, CUDA_WALK_EACH = 4, CUDA_WALK_ROWS = 256 };
-/* Targets target.. of a launch feel entries entry.. of it. */
+/* `targets` targets from `target` on, and the `entries` entries from `entry` on that act on them.
+ */
 struct cuda_walk_tile {
     int64_t entry, entries;
     int32_t target, targets;
     double centre[3], radius; /* of the targets' box */
 };
-/* Kernel walks: a CUDA block for each tile. Results: NaN for a target with a NaN or an infinity,
- * infinite if they do not fit a double, and CUDA_WALK_BAD (its bits) if the list has a NaN. */
+/* Bits of a result if the list has a NaN. */
 #define CUDA_WALK_BAD 0x7ff80000000000ffu
+/* Kernel walks: one CUDA block per tile. Results are NaN for a target with NaN or Inf, infinite if
+ * they do not fit a double, or CUDA_WALK_BAD. */
 struct cuda_walks_job {
     const double *targets; /* [][3] */
-    const double *bodies;  /* [][4] x, y, z, m: the entries, or those that the list chooses from */
-    const int32_t *list;   /* or NULL */
+    const double *bodies;  /* [][4] x, y, z, m: the entries, or the rows that `list` refers to */
+    const int32_t *list;   /* may be NULL */
     const struct cuda_walk_tile *tiles;
     double eps2;
     double *out; /* [acc, pot][stride] */

@@ -12,15 +12,15 @@
 struct hermite_state {
     double *t, *dt;
     double (*x)[3], (*v)[3], (*a)[3], (*j)[3];
-    const double *mass; /* NULL: not looked at */
+    const double *mass; /* NULL: masses are not checked */
 };
 
-/* Limits of the steps, which are dt_max divided by powers of two, and Aarseth's eta. */
+/* Aarseth's eta, and limits of the steps. Steps are dt_max divided by powers of two. */
 struct hermite_rule {
     double eta, dt_min, dt_max;
 };
 
-/* When a step ends. Times of a common step (0: there is none) are its multiples, not sums. */
+/* End of a step. With a common step (0: none), times are its multiples, not sums. */
 HOST_DEVICE double hermite_step_end(double t, double dt, double common)
 {
     return common > 0.0 ? (rint(t / common) + 1.0) * common : t + dt;
@@ -65,12 +65,11 @@ HOST_DEVICE double hermite_criterion(const struct hermite_rule *rule, const doub
     return below > 0.0 ? sqrt(rule->eta * (a_ * s + j_ * j_) / below) : rule->dt_max;
 }
 
-/* The criterion two steps ahead: a2 and a3 are those of the step that has been made, and a step
- * that follows what has been lags behind an approaching encounter, and ahead of one that is over;
- * such steps let the energy drift. dt is the step made, of which twice is the most that comes next.
- * Not further than |a2| / |a3|: beyond, the series says nothing but that it has ended, and in a
- * million softened bodies, where steps are as long as encounters, steps would be too short.
- */
+/* The criterion, extrapolated two steps ahead. a2 and a3 belong to the completed step dt. Without
+ * extrapolation, steps react too late when an encounter approaches or ends, and the energy drifts.
+ * The next step is at most 2 dt. Extrapolates no further than |a2| / |a3|, beyond which the series
+ * is useless: otherwise steps would be too short for a million softened bodies, where steps are as
+ * long as encounters. */
 HOST_DEVICE double hermite_criterion_step(const struct hermite_rule *rule, double dt,
                                           const double a[3], const double j[3], const double a2[3],
                                           const double a3[3])
@@ -88,8 +87,8 @@ HOST_DEVICE double hermite_criterion_step(const struct hermite_rule *rule, doubl
     return hermite_criterion(rule, b, b1, b2, a3);
 }
 
-/* Halved as often as need be; doubled once, and only where the doubled step's grid has a
- * point, so that particles of equal step stay together. */
+/* Halves the step as often as needed. Doubles it at most once, and only at multiples of the doubled
+ * step, so that particles of equal step stay synchronized. */
 HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double time, double dt,
                                      double requested)
 {
@@ -101,14 +100,14 @@ HOST_DEVICE double hermite_next_step(const struct hermite_rule *rule, double tim
     return dt;
 }
 
-/* The error of an acceleration: that of its terms, `rounding` for each, whose sum without signs is
- * at least pot^2 over the mass of the others (Cauchy and Schwarz), by which `rounding` is divided.
- */
+/* Roundoff error of an acceleration: the relative error of its terms times the sum of their
+ * magnitudes. That sum is at least pot^2 divided by the mass of the other particles
+ * (Cauchy-Schwarz). `rounding` is the relative error divided by that mass. */
 HOST_DEVICE double hermite_roundoff(double rounding, double pot) { return rounding * (pot * pot); }
 
-/* Whether the differences that a2 and a3 are made of could come from errors of a0 and a1 alone.
- * A body whose forces cancel, like a star in a ring of planets, would get ever shorter steps from
- * them: errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
+/* Whether roundoff errors of a0 and a1 alone could explain a2 and a3. Without this test, a body
+ * whose forces cancel, such as a star in a ring of planets, would get shorter and shorter steps:
+ * errors grow as 1/dt^2 in a2 and 1/dt^3 in a3. */
 HOST_DEVICE int hermite_is_roundoff(double dt, double roundoff, const double a2[3],
                                     const double a3[3])
 {
@@ -116,7 +115,7 @@ HOST_DEVICE int hermite_is_roundoff(double dt, double roundoff, const double a2[
            dt * dt * dt * hermite_norm(a3) <= 24.0 * roundoff;
 }
 
-/* Whether particle p can be at x with v. */
+/* Whether x, v and the mass of particle p are finite. */
 HOST_DEVICE int hermite_fits(const struct hermite_state *s, int p, const double x[3],
                              const double v[3])
 {
@@ -125,10 +124,10 @@ HOST_DEVICE int hermite_fits(const struct hermite_state *s, int p, const double 
     return zero == 0.0;
 }
 
-/* Particle p corrected with acc and jerk at its predicted (or last corrected) place: x, v, which
- * may be acc, jerk. roundoff: the error of acc; negative if it is not known. With s->dt it is moved
- * there, and gets its next step; 1 if it wants one below dt_min, else 0. -1: it is not moved, as it
- * would be nowhere that a double holds. */
+/* Corrects particle p with acc and jerk at its predicted (or last corrected) position; writes x, v,
+ * which may be the arrays acc, jerk. roundoff: error of acc; negative if unknown. If s->dt is not
+ * NULL, also moves the particle there and sets its next step. Returns 1 if it needs a step below
+ * dt_min, else 0; -1 if it is not moved because x or v would not be finite. */
 HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struct hermite_state *s,
                                     int p, double time, const double acc[3], const double jerk[3],
                                     double roundoff, double x[3], double v[3])
@@ -137,10 +136,10 @@ HOST_DEVICE int hermite_correct_one(const struct hermite_rule *rule, const struc
     double a1[3], j1[3], a2[3], a3[3];
     for (int k = 0; k < 3; k++) a1[k] = acc[k], j1[k] = jerk[k];
     hermite_predict_one(s, p, time, x, v);
-    if (dt == 0.0) return 0; /* it is there */
+    if (dt == 0.0) return 0; /* already at this time */
     hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x, v, a2, a3);
     if (!hermite_fits(s, p, x, v)) return -1;
-    if (!s->dt) return 0; /* it stays where it is */
+    if (!s->dt) return 0; /* does not move the particle */
     const double requested = roundoff >= 0.0 && hermite_is_roundoff(dt, roundoff, a2, a3)
                                  ? 2.0 * dt
                                  : hermite_criterion_step(rule, dt, a1, j1, a2, a3);

@@ -1,4 +1,5 @@
-/* host_device.h - how functions are declared whose text C and CUDA share, and what they need. */
+/* host_device.h - the declaration specifier of functions that C and CUDA share, and their headers.
+ */
 #ifndef GRAPE6_HOST_DEVICE_H
 #define GRAPE6_HOST_DEVICE_H
 

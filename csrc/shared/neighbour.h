@@ -4,8 +4,8 @@
 
 #include "shared/host_device.h"
 
-/* Whether (r2, address) goes before what was found so far, at address -1 if that is nothing: the
- * nearer, of equally near ones the lower address. */
+/* Whether (r2, address) is nearer than the neighbour found so far (found < 0: none). At equal
+ * distances the lower address is preferred. */
 HOST_DEVICE int neighbour_is_nearer(double r2, int64_t address, double found_r2, int64_t found)
 {
     return found < 0 || r2 < found_r2 || (r2 == found_r2 && address < found);

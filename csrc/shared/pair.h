@@ -24,7 +24,7 @@ struct pair_sum {
     vec ax, ay, az, jx, jy, jz, pot;
 };
 
-/* Separation x_i - x_j, j being the operand that may come from memory in all lanes. The
+/* Separation x_i - x_j; j is the operand that may be broadcast from memory to all lanes. The
  * difference of the high halves is exact on the grid, so the sum rounds once. */
 HOST_DEVICE struct pair_sep pair_separation(const int split, const struct pair_i *i,
                                             const struct pair_j *j)
@@ -48,8 +48,8 @@ HOST_DEVICE vec pair_distance2(const struct pair_sep *r, vec eps2)
     return v_fma(r->z, r->z, v_fma(r->y, r->y, v_fma(r->x, r->x, eps2)));
 }
 
-/* Adds one pair, y being 1/s. m is given apart from j so that a caller can mask it:
- * m = 0 with any finite y adds exact zeros. */
+/* Adds one pair; y = 1/s. m is separate from j so that a caller can mask it: m = 0 with any finite
+ * y adds exact zeros. */
 HOST_DEVICE void pair_add(const int jerk, const struct pair_i *i, const struct pair_j *j, vec m,
                           vec y, const struct pair_sep *r, struct pair_sum *sum)
 {

@@ -7,10 +7,10 @@
 #include "shared/host_device.h"
 
 #ifndef MUTANT
-#define MUTANT(name) 0 /* see core/mutants.h, which those who make mistakes include before */
+#define MUTANT(name) 0 /* files with mutants include core/mutants.h first */
 #endif
 
-/* Component by component; cpu/direct_pack.h takes the same fused steps, four components at once. */
+/* Predicts one component. cpu/direct_pack.h does the same fused steps on four at once. */
 HOST_DEVICE void predict_component(double dt, double k18, double j6, double a2, double v, double x,
                                    double *xp, double *vp)
 {

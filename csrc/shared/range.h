@@ -1,4 +1,4 @@
-/* range.h - where the kernels' arithmetic is enough. Also compiled for GPUs. */
+/* range.h - the range in which the kernels' arithmetic is sufficient. Also compiled for GPUs. */
 #ifndef GRAPE6_RANGE_H
 #define GRAPE6_RANGE_H
 
@@ -7,10 +7,11 @@
 enum { MODE_GRAPE, MODE_DOUBLE, MODE_SINGLE, NMODE };
 enum { SCALED_MASS_EXPONENT = 60 };
 
-/* r^2, in scaled units, below which a pair is close: it is done in double or better. Mode double
- * resolves what the caller's numbers do, and only keeps terms in range. The others resolve a
- * separation of one to single precision near the origin; beyond 2^23 their places grow coarser, and
- * so do the places of what is close there. x is the exponent of the i particle's coordinates. */
+/* Exponent of the r^2, in scaled units, below which a pair is close and is computed in double or
+ * better. Mode double resolves all that the caller's numbers do; the limit only keeps terms in
+ * range. The other modes resolve a separation of one to single precision near the origin. Beyond
+ * 2^23 their positions are coarser, so the limit is larger. x is the exponent of the i particle's
+ * coordinates. */
 enum { CLOSE_EXPONENT_DOUBLE = -80 };
 HOST_DEVICE int close_exponent(int mode, int x)
 {
@@ -18,11 +19,11 @@ HOST_DEVICE int close_exponent(int mode, int x)
     return x <= 23 ? 1 : 1 + 2 * ((x > 60 ? 60 : x) - 23);
 }
 
-/* Where empty slots stand, in scaled units, and the square of it, beyond any s^2 of a
- * pair that the fast kernels take. */
+/* Coordinate of empty slots, in scaled units. */
 #define FAR_AWAY 0x1p62
+/* Its square: larger than any s^2 of a pair that the fast kernels compute. */
 #define FAR_S2 0x1p124
-/* Beyond any r^2 of a pair, below those with empty slots. */
+/* Larger than any r^2 of a pair, smaller than that of an empty slot. */
 #define NO_NEIGHBOUR 0x1p122
 
 /* Exponents (as in frexp) of the largest |coordinate|, of the largest |velocity
@@ -39,13 +40,12 @@ enum { EXPONENT_NONE = -20000, EXPONENT_HUGE = 20000 };
 HOST_DEVICE int range_larger(int a, int b) { return a > b ? a : b; }
 
 /* Whether every term of body i with the block stays in the normal range of the kernels'
- * arithmetic; otherwise that row of that block is summed exactly. Larger x and eps2 only make
- * it harder, but velocities may be too large, too small, or zero, which is fine.
+ * arithmetic; otherwise that row of that block is summed exactly. Larger x and eps2 are
+ * always worse. Velocities may be too large or too small; zero is fine.
  *
- * The bounds are on exponents. r: |separation| < 2^r, with the softening; v: relative
- * velocity, `moving` that of what has mass. A term of acc is m / s^2 or less, of jerk
- * 4 m v / s^3 or less, s^2 not being close. Below, 24 bits of a term must stay above the smallest
- * normal number. */
+ * The bounds are on exponents. r: |separation| < 2^r, including softening. v: relative velocity;
+ * moving: the same of particles with mass. If s^2 is not close, a term of acc is at most m / s^2
+ * and one of jerk at most 4 m v / s^3. Of the smallest term, 24 bits must be normal numbers. */
 HOST_DEVICE int in_range(int mode, const struct body_range *i, const struct block_range *block)
 {
     const int tiny = mode == MODE_DOUBLE ? -1000 : -126, huge = mode == MODE_DOUBLE ? 1000 : 120;

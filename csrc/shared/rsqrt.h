@@ -1,11 +1,11 @@
 /* rsqrt.h - 1/sqrt from a low-precision seed y, by the series in h = 1 - x y^2:
  *   1/sqrt(x) = y (1 + h/2 + 3/8 h^2 + 5/16 h^3 + 35/128 h^4 + ...)
  *
- * A Newton step (first order) always errs to the same side and so rescales G. Single
- * takes the second order after 11 bits or more, double the second after 20 bits, the third
- * after 14 and the fourth after 11. The last operation adds a small correction to y, so the result
- * is rounded without bias. (For single, y ((h + 2/3)^2 + 20/9) saves one operation, but its
- * roundings fall into step with each other: G was off by 3e-8.)
+ * A Newton step (first order) always errs in the same direction, which changes the effective G.
+ * Single uses second order for seeds of 11 bits or more. Double uses second order for 20 bits,
+ * third for 14 and fourth for 11. The last operation adds a small correction to y, so the result is
+ * rounded without bias. (For single, y ((h + 2/3)^2 + 20/9) saves one operation, but its rounding
+ * errors are correlated: G was off by 3e-8.)
  */
 #ifndef GRAPE6_RSQRT_H
 #define GRAPE6_RSQRT_H

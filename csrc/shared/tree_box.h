@@ -1,18 +1,18 @@
-/* tree_box.h - the cube that holds all particles, and its units: coordinates between -1 and 1,
- * masses that add up to less than 1, by powers of two. Also compiled for GPUs. */
+/* tree_box.h - the cube that contains all particles, and its units, which are powers of two:
+ * coordinates are between -1 and 1, the sum of masses is below 1. Also compiled for GPUs. */
 #ifndef GRAPE6_TREE_BOX_H
 #define GRAPE6_TREE_BOX_H
 
 #include "shared/host_device.h"
 
-/* Exponent of the unit of velocity where nothing moves: below that of any velocity. */
+/* Exponent of the velocity unit if nothing moves: below that of any velocity. */
 #define TREE_AT_REST -1100
 
-/* The caller's lengths are 2^length of the box's, its masses 2^mass, its velocities 2^velocity. */
+/* The units of the box are 2^length, 2^mass and 2^velocity, in the caller's units. */
 struct tree_box {
     double centre[3], low[3], side, per_side; /* low and side in units of the box */
-    double scale[2], mass_scale[2];           /* to its units, in two factors that are in range */
-    double frame[3]; /* mean velocity of the particles, in its units, if velocities are known */
+    double scale[2], mass_scale[2];           /* to units of the box, as two factors in range */
+    double frame[3]; /* mean velocity of the particles, in units of the box, if known */
     int length, mass, velocity;
 };
 
@@ -22,7 +22,7 @@ HOST_DEVICE void tree_halves(double factor[2], int exponent)
     factor[1] = ldexp(1.0, exponent - exponent / 2);
 }
 
-/* a 2^exponent, in two steps: the power alone could overflow. */
+/* a 2^exponent, as two factors, since the power alone could overflow. */
 HOST_DEVICE double tree_scaled(double a, int exponent)
 {
     double factor[2];
@@ -30,7 +30,7 @@ HOST_DEVICE double tree_scaled(double a, int exponent)
     return a * factor[0] * factor[1];
 }
 
-/* Of n particles whose coordinates lie from low to high and masses between -mass and mass. */
+/* Box of n particles with coordinates from low to high and masses between -mass and mass. */
 HOST_DEVICE void tree_box_of(struct tree_box *box, const double low[3], const double high[3],
                              double mass, double n)
 {
@@ -58,7 +58,7 @@ HOST_DEVICE double tree_in_box(const struct tree_box *box, int c, double x)
     return (x - box->centre[c]) * box->scale[0] * box->scale[1];
 }
 
-/* The same in two parts of single precision: what the tree works with. */
+/* Splits such a coordinate into two single precision parts, which the tree uses. */
 HOST_DEVICE void tree_split(double at, float *high, float *low)
 {
     *high = (float)at;
@@ -70,13 +70,14 @@ HOST_DEVICE double tree_mass_in_box(const struct tree_box *box, double m)
     return m * box->mass_scale[0] * box->mass_scale[1];
 }
 
-/* Of the unit that holds velocities up to the largest. */
+/* Exponent of the unit for velocities up to `largest`. */
 HOST_DEVICE int tree_speed_exponent(double largest)
 {
     return largest > 0.0 ? ilogb(largest) + 1 : TREE_AT_REST;
 }
 
-/* Lets a box's unit of velocity be 2^exponent, if that is larger; what its own comes to in it. */
+/* Raises the velocity unit of a box to 2^exponent if that is larger. Returns the old unit in units
+ * of the new one. */
 HOST_DEVICE float tree_widen(struct tree_box *box, int exponent)
 {
     const int own = box->velocity;

@@ -1,17 +1,16 @@
-/* tree_distance.h - distances of particles and cells from a place, and lists of the first few: what
- * searches are made of. Boxes and distances are rounded as those of particles are, and rounding
- * keeps the order of numbers: the distance of a box is never above that of a particle in it. Also
- * compiled for GPUs. */
+/* tree_distance.h - distances of particles and cells from a position, and lists of the nearest, for
+ * searches. Boxes are rounded like particles, and rounding is monotonic: the distance of a box is
+ * never above that of a particle in it. Also compiled for GPUs. */
 #ifndef GRAPE6_TREE_DISTANCE_H
 #define GRAPE6_TREE_DISTANCE_H
 
 #include "shared/tree_box.h"
 #include "shared/tree_moments.h"
 
-/* A place in units of the box is kept to 2^-48 of them. */
+/* Margin of cell boxes. Positions are stored to 2^-48, in units of the box. */
 #define TREE_SLACK 0x1p-46
 
-/* Around a place: unit[0] unit[1] is the length of the tree's units. */
+/* A search position, and the tree's centre and length unit, unit[0] unit[1]. */
 struct tree_around {
     double at[3], centre[3], unit[2];
 };
@@ -35,7 +34,7 @@ HOST_DEVICE double tree_distance2(const struct tree_around *a, const double x[3]
     return tree_squared(d);
 }
 
-/* No particle of a cell is nearer than the first, or farther than the second; both squared. */
+/* Bounds of the squared distances of a cell's particles. */
 HOST_DEVICE void tree_distances2(const struct tree_around *a, const struct tree_moments *c,
                                  double *nearest, double *farthest)
 {
@@ -51,9 +50,9 @@ HOST_DEVICE void tree_distances2(const struct tree_around *a, const struct tree_
     *farthest = tree_squared(far);
 }
 
-/* ---- heaps: the last of the kept first --------------------------------------------- */
+/* ---- heaps: the last of the kept elements is on top -------------------------------- */
 
-/* In the order of r2, then of numbers; r2 NULL: of numbers. */
+/* Ordered by r2, then by number; if r2 is NULL, by number only. */
 struct tree_heap {
     int32_t *number;
     double *r2;
@@ -90,7 +89,7 @@ HOST_DEVICE void tree_rise(struct tree_heap *h, int64_t at)
         tree_exchange(h, at, above);
 }
 
-/* Keeps the first `capacity` of all that are put in; capacity > 0. */
+/* Adds an element; keeps the first `capacity` (> 0) of all elements added. */
 HOST_DEVICE void tree_keep(struct tree_heap *h, int64_t capacity, int32_t number, double r2)
 {
     const int full = h->count == capacity;

@@ -3,7 +3,7 @@
  *
  * 1/r is harmonic, so that of the derivatives of order n only 2 n + 1 are independent: those with
  * at most one z. A set of all orders up to p is an array in which term (a, b, c), c = 0 or 1,
- * stands at TREE_TERM(a, b, c); terms with more z follow from the vanishing traces.
+ * is at TREE_TERM(a, b, c); terms with more z follow from the zero traces.
  *
  *   potential of a cell:   m D + Q_ij D_ij / 2 - O_ijk D_ijk / 6,      D_n = d^n/dx^n (1/s)
  *   local expansion:       phi(y) = sum over n of L_n y^n / n!
@@ -12,11 +12,11 @@
  * Softening makes 1/s not quite harmonic: near pairs of cells are not expanded (shared/tree_mac.h),
  * and particle-cell terms carry the trace of the second moments.
  *
- * Jerks: the gradient of phi changes as the target moves with velocity v and each cell, rigidly,
- * with its u: at the rate grad ((v - u) . grad phi). All velocities are in one frame, so that an
- * expansion psi of the sum of -u . grad phi is moved like phi's, and the rate at a target is
- * grad (psi + v . grad phi). psi has an order less; which frame is taken does not change the terms
- * that are cut off.
+ * Jerks: the target moves with velocity v and each cell, rigidly, with its velocity u, so grad phi
+ * changes at the rate grad ((v - u) . grad phi). All velocities are in one frame: the expansion psi
+ * of the sum of -u . grad phi is translated like that of phi, and the rate at a target is
+ * grad (psi + v . grad phi). psi has one order less. The choice of the frame does not change the
+ * truncated terms.
  */
 #ifndef GRAPE6_TREE_EXPANSION_H
 #define GRAPE6_TREE_EXPANSION_H
@@ -27,7 +27,7 @@ enum { TREE_ORDERS = 6, TREE_TERMS = (TREE_ORDERS + 1) * (TREE_ORDERS + 1) };
 #define TREE_TERM(a, b, c)                                                                         \
     (((a) + (b) + (c)) * ((a) + (b) + (c)) + ((c) ? (a) + (b) + (c) + 1 + (b) : (b)))
 
-/* A cell as others see it: its place and moments, traces taken out. */
+/* Multipole of a cell: its position and moments without traces. */
 struct tree_multipole {
     vec x, y, z, m;
     vec spread;                            /* -3/2 of a third of the trace of the second moments */
@@ -83,14 +83,14 @@ HOST_DEVICE void tree_derivatives(const int order, vec x, vec y, vec z, vec eps2
     }
 }
 
-/* Adds to the local expansion at distance x, y, z from a cell. */
+/* M2L: adds a cell to the local expansion at offset x, y, z from it. */
 HOST_DEVICE void tree_cell_to_local(const int order, vec x, vec y, vec z, vec eps2,
                                     const struct tree_multipole *c, vec local[TREE_TERMS])
 {
     vec d[TREE_TERMS];
     tree_derivatives(order, x, y, z, eps2, d);
     const vec half = v_set1(0.5), sixth = v_set1(-1.0 / 6.0), three = v_set1(3);
-    /* traces taken out on the side of D: coefficients of its independent terms */
+    /* coefficients of the independent terms of D, after elimination of the others */
     const vec zz = v_sub(v_sub(v_set1(0), c->xx), c->yy);
     const vec qxx = v_mul(half, v_sub(c->xx, zz)), qyy = v_mul(half, v_sub(c->yy, zz));
     const vec xzz = v_add(c->xxx, c->xyy), yzz = v_add(c->xxy, c->yyy); /* negative */
@@ -132,7 +132,7 @@ HOST_DEVICE void tree_cell_to_local(const int order, vec x, vec y, vec z, vec ep
     }
 }
 
-/* Terms of order n of (y . t_{n+1}) times f, added to those of `local`, into t. */
+/* Terms of order n: t = local + f (y . t_{n+1}). */
 HOST_DEVICE void tree_contract(const int n, vec f, const vec *local, vec x, vec y, vec z, vec *t)
 {
     const vec fx = v_mul(f, x), fy = v_mul(f, y), fz = v_mul(f, z);
@@ -149,7 +149,7 @@ HOST_DEVICE void tree_contract(const int n, vec f, const vec *local, vec x, vec 
     }
 }
 
-/* phi and its gradient at x, y, z from the centre of a local expansion. */
+/* L2P: adds phi and its gradient at offset x, y, z from the centre of a local expansion. */
 HOST_DEVICE void tree_local_to_point(const int order, const vec *local, vec x, vec y, vec z,
                                      vec *phi, vec acc[3])
 {
@@ -172,7 +172,7 @@ HOST_DEVICE void tree_local_to_point(const int order, const vec *local, vec x, v
     }
 }
 
-/* Adds an expansion to that about a centre at x, y, z from its own: exactly, but for rounding. */
+/* L2L: adds an expansion to that about a centre at offset x, y, z. Exact except for rounding. */
 HOST_DEVICE void tree_local_to_local(const int order, const vec *from, vec x, vec y, vec z, vec *to)
 {
     TREE_UNROLL
@@ -188,7 +188,7 @@ HOST_DEVICE void tree_local_to_local(const int order, const vec *from, vec x, ve
     }
 }
 
-/* Adds phi and its gradient at x, y, z from a cell. `octupole`: whether its third moments count. */
+/* M2P: adds phi and its gradient at offset x, y, z from a cell. `octupole`: use third moments. */
 HOST_DEVICE void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec eps2,
                                     const struct tree_multipole *c, vec *phi, vec acc[3])
 {
@@ -227,7 +227,7 @@ HOST_DEVICE void tree_cell_to_point(const int octupole, vec x, vec y, vec z, vec
     *phi = v_fma(c->m, s, v_fma(k5, both, *phi));
 }
 
-/* Adds the derivative of an expansion along x, y, z: of orders up to order - 1. */
+/* Adds the derivative of an expansion along the vector x, y, z, for orders up to order - 1. */
 HOST_DEVICE void tree_local_along(const int order, const vec *local, vec x, vec y, vec z,
                                   vec *along)
 {
@@ -246,8 +246,8 @@ HOST_DEVICE void tree_local_along(const int order, const vec *local, vec x, vec 
     }
 }
 
-/* Adds the rate of change of the gradient of phi at x, y, z from a cell, where this moves with
- * velocity vx, vy, vz while the moments stay. */
+/* Adds the time derivative of the gradient of phi at offset x, y, z from a cell. The offset changes
+ * with velocity vx, vy, vz; the moments are constant. */
 HOST_DEVICE void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec vx, vec vy, vec vz,
                                    vec eps2, const struct tree_multipole *c, vec jerk[3])
 {
@@ -264,13 +264,13 @@ HOST_DEVICE void tree_cell_to_jerk(const int octupole, vec x, vec y, vec z, vec 
     vec wy = v_fma(c->xy, vx, v_fma(c->yy, vy, v_mul(c->yz, vz)));
     vec wz = v_fnma(zz, vz, v_fma(c->xz, vx, v_mul(c->yz, vy)));
     const vec q = v_fma(ux, x, v_fma(uy, y, v_mul(uz, z)));
-    const vec q_rate = v_fma(ux, vx, v_fma(uy, vy, v_mul(uz, vz))); /* half of q's */
+    const vec q_rate = v_fma(ux, vx, v_fma(uy, vy, v_mul(uz, vz))); /* half the rate of q */
     vec inner = v_fma(v_set1(7.5), q, v_mul(v_mul(v_set1(5), c->spread), eps2));
     vec rate = v_fma(v_set1(-15), q_rate, v_mul(v_mul(v_set1(7), rv), inner));
     vec by_u = v_mul(v_set1(-5), rv);
     ux = v_mul(by_u, ux), uy = v_mul(by_u, uy), uz = v_mul(by_u, uz);
     if (octupole) {
-        /* n = O x, a matrix; n x and n v to the vectors, with 5/2 / s^2 and its derivative */
+        /* matrix n = O x; adds n x and n v to the vectors, times 5/2 / s^2 and its derivative */
         const vec nxx = v_fma(c->xxx, x, v_fma(c->xxy, y, v_mul(c->xxz, z)));
         const vec nxy = v_fma(c->xxy, x, v_fma(c->xyy, y, v_mul(c->xyz, z)));
         const vec nyy = v_fma(c->xyy, x, v_fma(c->yyy, y, v_mul(c->yyz, z)));

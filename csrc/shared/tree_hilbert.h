@@ -1,6 +1,6 @@
-/* tree_hilbert.h - places along a Hilbert curve (Skilling 2004, AIP Conf. Proc. 707, 381). Every
- * cube of an octree is one stretch of the curve, and its cells one stretch of digits of the key.
- * Also compiled for GPUs. */
+/* tree_hilbert.h - keys along a Hilbert curve (Skilling 2004, AIP Conf. Proc. 707, 381). Every cube
+ * of an octree is one contiguous part of the curve: its particles share the leading digits of the
+ * key. Also compiled for GPUs. */
 #ifndef GRAPE6_TREE_HILBERT_H
 #define GRAPE6_TREE_HILBERT_H
 
@@ -9,7 +9,7 @@
 
 enum { TREE_LEVELS = 21 }; /* binary digits of a coordinate; a key has three times as many */
 
-/* Bit k of v at bit 3 k. */
+/* Moves bit k of v to bit 3 k. */
 HOST_DEVICE uint64_t tree_spread(uint32_t v)
 {
     uint64_t s = v & 0x1fffff;
@@ -20,8 +20,8 @@ HOST_DEVICE uint64_t tree_spread(uint32_t v)
     return (s | s << 2) & 0x1249249249249249ULL;
 }
 
-/* Where the bit of `from` is set, inverts the bits of *x below; else exchanges those of *x and *y.
- */
+/* If the bit of `from` is set, inverts the lower bits of *x; otherwise exchanges the lower bits of
+ * *x and *y. */
 HOST_DEVICE void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y)
 {
     const uint32_t below = (1u << bit) - 1, set = 0u - (from >> bit & 1);
@@ -30,7 +30,7 @@ HOST_DEVICE void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y
     *y ^= change;
 }
 
-/* The key of the cell with these whole coordinates below 2^TREE_LEVELS. */
+/* Key of the cell with these integer coordinates, below 2^TREE_LEVELS. */
 HOST_DEVICE uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
 {
     for (uint32_t bit = TREE_LEVELS - 1; bit > 0; bit--) {
@@ -41,7 +41,7 @@ HOST_DEVICE uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
     }
     y ^= x;
     z ^= y;
-    uint32_t parity = z; /* of the bits from each on */
+    uint32_t parity = z; /* bit k becomes the parity of the bits above k */
     parity ^= parity >> 1;
     parity ^= parity >> 2;
     parity ^= parity >> 4;
@@ -51,15 +51,15 @@ HOST_DEVICE uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
     return tree_spread(x ^ parity) << 2 | tree_spread(y ^ parity) << 1 | tree_spread(z ^ parity);
 }
 
-/* A coordinate's cell: `at` in units of the box's side, its low edge being 0; what lies outside
- * counts with the cells at the edge. */
+/* Integer cell coordinate. `at` is in units of the box's side, 0 at its low edge. Positions outside
+ * belong to the cells at the edge. */
 HOST_DEVICE uint32_t tree_place(double at)
 {
     const double cells = (double)(1 << TREE_LEVELS), place = at * cells;
     return place > 0.0 ? (uint32_t)(place < cells - 1.0 ? place : cells - 1.0) : 0u;
 }
 
-/* Of a place in the box, in two parts. */
+/* Key of a position in the box, given in two parts. */
 HOST_DEVICE uint64_t tree_key_of(const struct tree_box *box, const float high[3],
                                  const float low[3])
 {

@@ -1,14 +1,14 @@
-/* tree_mac.h - which cells may stand for their particles: distances of a cell from a group of
- * targets against its size, over the named operations of pair.h. The same steps in C and CUDA, so
- * that both open the same cells. */
+/* tree_mac.h - the multipole acceptance criterion (MAC): compares the distance of a cell from a
+ * group of targets with its size, over the named operations of pair.h. C and CUDA use the same
+ * steps, so that both accept the same cells. */
 #ifndef GRAPE6_TREE_MAC_H
 #define GRAPE6_TREE_MAC_H
 
 #include "shared/tree_opening.h"
 
-/* Not below 2^-13 of the box, however small the group is: expansions take s^-13 on the way, of
- * cells from the guard's distance to the box's width, and single precision has to hold it; nor of
- * targets far outside the box below 2^-22 of their distance, for the same reason. */
+/* Length unit of the expansions of a group. At least 2^-13 of the box: expansions compute s^-13 for
+ * distances s from the guard to the width of the box, which must fit single precision. For the same
+ * reason at least 2^-22 of the distance of targets far outside the box. */
 HOST_DEVICE float tree_unit(const struct tree_opening *o, const struct tree_group *g)
 {
     const float far = 0x1p-22f * (fabsf(g->x) + fabsf(g->y) + fabsf(g->z));
@@ -36,8 +36,8 @@ HOST_DEVICE struct tree_distance tree_distance_of(const struct tree_group *g, ve
     return d;
 }
 
-/* The least squared distance at which a cell of this size may act on a point of the group's box:
- * not as near that places in single precision relative to the group's centre would not do. */
+/* Least squared distance from the group's box at which a cell of this size may act on a point
+ * (M2P). Includes the error of single precision positions relative to the group's centre. */
 HOST_DEVICE vec tree_reach_point(const struct tree_opening *o, const struct tree_group *g, vec size)
 {
     const vec guard = v_set1(o->guard + 0x1p-6f * g->radius);
@@ -45,7 +45,8 @@ HOST_DEVICE vec tree_reach_point(const struct tree_opening *o, const struct tree
     return v_mul(r, r);
 }
 
-/* The same between centres for its expansion about the group's; never where the two overlap. */
+/* Least squared distance between centres for an expansion of the cell about the group's centre
+ * (M2L). The two never overlap. */
 HOST_DEVICE vec tree_reach_local(const struct tree_opening *o, int level,
                                  const struct tree_group *g, vec size)
 {
@@ -55,15 +56,15 @@ HOST_DEVICE vec tree_reach_local(const struct tree_opening *o, int level,
     return v_mul(least, least);
 }
 
-/* Cell-cell terms are of harmonic functions: not where softening still tells. Where the targets'
- * eps differ, that of the group is taken for all. */
+/* Least squared distance of cell-cell terms because of softening, since they assume harmonic
+ * functions. If the targets' eps differ, the group's eps is used for all. */
 HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tree_group *g)
 {
     return o->least_distance2 * (g->eps2 + 100.0f * g->eps2_spread);
 }
 
-/* Whether the error of a term, m/d^2 times (size/d)^4, is below the requested share of the least
- * acceleration; distances are squared. */
+/* Whether the error of a term, m/d^2 times (size/d)^4, is below the requested fraction of the least
+ * acceleration. */
 HOST_DEVICE vmask tree_error_below(vec mass, vec size2, vec distance2, float most)
 {
     const vec d4 = v_mul(distance2, distance2);

@@ -1,34 +1,34 @@
-/* tree_moments.h - the mass, centre and moments of a cell, in double precision and in one order of
- * additions, so that cells are the same on every machine; and what is kept of them in single. Also
+/* tree_moments.h - the mass, centre and moments of a cell, in double precision with a fixed order
+ * of additions, so that cells are the same on every machine; and their single precision form. Also
  * compiled for GPUs. */
 #ifndef GRAPE6_TREE_MOMENTS_H
 #define GRAPE6_TREE_MOMENTS_H
 
 #include "shared/host_device.h"
 
-/* Particles of a leaf, at most, but for those that share a key. */
+/* Most particles of a leaf; only particles with equal keys may exceed it. */
 enum { TREE_LEAF = 32 };
-/* So many particles of one leaf must not lie within such a radius, in units of the box: that is
- * 2^22 times what coordinates keep. */
+/* If this many particles of one leaf are within TREE_UNRESOLVED, the box does not resolve them. */
 enum { TREE_CLUMP = 8 };
+/* A radius in units of the box: 2^22 times the resolution of coordinates. */
 #define TREE_UNRESOLVED 0x1p-26
 
 /* A cell: particles first..end-1 in the order of the keys, and cells child..child_end-1 of the next
- * level (child < 0: a leaf). Cells lie level by level, in the order of the keys. */
+ * level (child < 0: a leaf). Cells are stored level by level, in the order of the keys. */
 struct tree_cell {
     int32_t first, end, child, child_end;
 };
 
-/* Moments about the centre of mass, traces and all: xx xy xz yy yz zz; xxx xxy xxz xyy xyz xzz yyy
- * yyz yzz zzz. Until tree_close, x is the sum of m (x - origin). */
+/* Moments about the centre of mass, including traces: xx xy xz yy yz zz; xxx xxy xxz xyy xyz xzz
+ * yyy yyz yzz zzz. Until tree_centre, x is the sum of m (x - origin). */
 struct tree_moments {
     double m, x[3], second[6], third[10];
-    double radius; /* of a sphere about x that holds all particles */
+    double radius; /* of a sphere about x that contains all particles */
     double low[3], high[3];
     int mixed; /* masses of both signs: there is no centre to expand about */
 };
 
-/* The same in single precision: places in two parts, traces taken out (shared/tree_expansion.h). */
+/* The same in single precision: position in two parts, traces removed (shared/tree_expansion.h). */
 struct tree_far {
     float x, y, z, m;
     float xl, yl, zl, spread;
@@ -37,13 +37,13 @@ struct tree_far {
     float xyy, xyz, yyy, yyz;
 };
 
-/* Where a cell is for the opening criteria: of a mixed one the size is infinite. */
+/* Position and size of a cell for the MAC. The size of a mixed cell is infinite. */
 struct tree_place {
     float x, y, z, size;
 };
 
-/* How a cell changes: the velocity of its centre, and the rates of its moments about it. Until
- * tree_motion_centre, v is the momentum. */
+/* Time derivatives of a cell: the velocity of its centre, and the derivatives of its moments about
+ * the centre. Until tree_motion_centre, v is the momentum. */
 struct tree_rates {
     double v[3], second[6], third[10];
 };
@@ -65,7 +65,7 @@ HOST_DEVICE void tree_begin(struct tree_moments *c)
     for (int k = 0; k < 10; k++) c->third[k] = 0.0;
 }
 
-/* First pass: mass and box of a particle or a cell. */
+/* First pass: adds the mass and box of a particle or a cell. */
 HOST_DEVICE void tree_add_mass(struct tree_moments *c, double m, const double x[3],
                                const double origin[3], const double low[3], const double high[3])
 {
@@ -78,7 +78,7 @@ HOST_DEVICE void tree_add_mass(struct tree_moments *c, double m, const double x[
     }
 }
 
-/* After it: the centre of mass. */
+/* After the first pass: computes the centre of mass. */
 HOST_DEVICE void tree_centre(struct tree_moments *c, const double origin[3])
 {
     for (int k = 0; k < 3; k++)
@@ -93,7 +93,7 @@ HOST_DEVICE double tree_square(const double d[3])
     return d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
 }
 
-/* Second pass: the moments of mass m at distance d; the radius is the caller's to find. */
+/* Second pass: adds the moments of a mass m at offset d. The caller finds the radius. */
 HOST_DEVICE void tree_add_particle(struct tree_moments *c, double m, const double d[3])
 {
     const double x = m * d[0], y = m * d[1], z = m * d[2];
@@ -107,7 +107,7 @@ HOST_DEVICE void tree_add_particle(struct tree_moments *c, double m, const doubl
     c->third[9] += zz * d[2];
 }
 
-/* The same of a child cell whose centre is at distance d, and the radius. */
+/* Second pass: adds the moments of a child cell with its centre at offset d; updates the radius. */
 HOST_DEVICE void tree_add_cell(struct tree_moments *c, const struct tree_moments *child,
                                const double d[3])
 {
@@ -128,7 +128,7 @@ HOST_DEVICE void tree_add_cell(struct tree_moments *c, const struct tree_moments
     c->mixed |= child->mixed;
 }
 
-/* The radius is no larger than the distance to the box's farthest corner. */
+/* Limits the radius to the distance of the farthest corner of the box. */
 HOST_DEVICE void tree_close(struct tree_moments *c)
 {
     double r2 = 0.0;
@@ -168,14 +168,15 @@ HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_far *f, s
     p->size = c->mixed ? (float)INFINITY : tree_above(c->radius);
 }
 
-/* After all momenta are summed: the velocity of the centre of mass. */
+/* After all momenta are summed: computes the velocity of the centre of mass. */
 HOST_DEVICE void tree_motion_centre(const struct tree_moments *c, struct tree_rates *r)
 {
     for (int k = 0; k < 3; k++) r->v[k] = c->m != 0.0 && !c->mixed ? r->v[k] / c->m : 0.0;
 }
 
-/* The rates of the moments of mass m at distance d, whose velocity relative to the centre is w; of
- * a cell (NULL: it is a particle) with its own. */
+/* Adds the time derivatives of the moments of a mass m at offset d, with velocity w relative to the
+ * centre. For a child cell, `cell` and `own` are its moments and derivatives; for a particle `cell`
+ * is NULL. */
 HOST_DEVICE void tree_add_rates(struct tree_rates *r, double m, const struct tree_moments *cell,
                                 const struct tree_rates *own, const double d[3], const double w[3])
 {
@@ -204,7 +205,7 @@ HOST_DEVICE void tree_add_rates(struct tree_rates *r, double m, const struct tre
 
 HOST_DEVICE void tree_motion_single(const struct tree_rates *r, struct tree_motion *s)
 {
-    struct tree_moments c = {0}; /* traces are taken out of rates as of moments */
+    struct tree_moments c = {0}; /* removes traces of derivatives like those of moments */
     struct tree_far f;
     struct tree_place p;
     for (int k = 0; k < 6; k++) c.second[k] = r->second[k];
@@ -216,9 +217,9 @@ HOST_DEVICE void tree_motion_single(const struct tree_rates *r, struct tree_moti
     s->yyy = f.yyy, s->yyz = f.yyz;
 }
 
-/* What a cell of side l is taken for in Barnes and Hut's walk, d > l/theta + delta, delta being the
- * distance of the centre of mass from the cube's centre (Bedorf, Gaburov and Portegies Zwart 2012).
- * low: of the box. */
+/* Size of a cell of side l for the Barnes-Hut criterion d > l/theta + delta. delta is the distance
+ * of the centre of mass from the cube's centre (Bedorf, Gaburov and Portegies Zwart 2012). low: low
+ * corner of the box. */
 HOST_DEVICE float tree_barnes_hut_size(const struct tree_moments *c, const double low[3],
                                        double side, double theta)
 {

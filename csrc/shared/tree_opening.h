@@ -1,40 +1,42 @@
-/* tree_opening.h - groups of targets, and what a setting of the tree comes to for them. */
+/* tree_opening.h - groups of targets, and the parameters of the MAC. */
 #ifndef GRAPE6_TREE_OPENING_H
 #define GRAPE6_TREE_OPENING_H
 
 #include "shared/host_device.h"
 
-/* Of a group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
+/* A group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
  * the least of the targets' last accelerations. */
 struct tree_group {
     float x, y, z, radius;
     float half_x, half_y, half_z, least_acc;
     float eps2, eps2_spread;
-    float unit; /* of expansions about the centre: a power of two near the radius, since their
-                   terms go with its powers */
+    /* length unit of expansions about the centre: a power of two near the radius, since terms scale
+     * with its powers */
+    float unit;
     int32_t first, count;         /* targets */
-    int32_t self_first, self_end; /* where they are among the particles, in between */
+    int32_t self_first, self_end; /* range of particles that contains the targets */
 };
 
-/* What a setting comes to. Lengths in units of the box. */
+/* Parameters of the MAC. Lengths are in units of the box. */
 struct tree_opening {
     float by_theta_point;           /* 1/theta of particle-cell terms */
-    float by_theta_local[3];        /* of cell-cell terms of hypers, supers and groups */
-    float bound_point, bound_local; /* of a term, as a share of the last acceleration; or 0 */
-    float size_weight;              /* of a cell's size beside the group's radius */
-    float least_distance2;          /* of a cell-cell term, in units of eps^2 */
-    float passed_on; /* a cell smaller than this share of a large group's radius is left to its
-                        parts */
-    float guard;     /* error of a distance between single precision places */
-    int least_count; /* leaves of fewer particles are summed one by one */
+    float by_theta_local[3];        /* of cell-cell terms: level-2, level-1 and plain groups */
+    float bound_point, bound_local; /* error of a term over last acceleration; or 0 */
+    float size_weight;              /* of a cell's size compared with the group's radius */
+    float least_distance2;          /* of a cell-cell term, squared, in units of eps^2 */
+    /* a cell smaller than this fraction of a large group's radius is left to its subgroups */
+    float passed_on;
+    float guard;     /* error of a distance between single precision positions */
+    int least_count; /* leaves with fewer particles are summed particle by particle */
 };
 
-/* theta is that of cell-cell terms, d > (0.8 s + r)/theta between the centres, s and r being the
- * radii of cell and group: the error of a term falls faster with the cell's size than with the
- * group's, since its octupoles are there. That of particle-cell terms, d > s/theta from the group's
- * box, is chosen such that both give like errors; larger groups are kept a little stricter, since
- * all below have their terms. Barnes-Hut has particle-cell terms alone, its sizes being such that
- * s/theta is l/theta + delta. bound: see tree_error_below. (Found by trial on Plummer spheres.) */
+/* theta applies to cell-cell terms: d > (0.8 s + r)/theta between the centres; s and r are the
+ * radii of cell and group. The weight 0.8 is because the error of a term falls faster with the
+ * cell's size than with the group's, since the cell has octupoles. For particle-cell terms, d >
+ * s/theta from the group's box, theta is adjusted so that both give similar errors. Larger groups
+ * use a slightly stricter theta, since all their subgroups inherit their terms. Barnes-Hut has only
+ * particle-cell terms, with sizes such that s/theta is l/theta + delta. bound: see
+ * tree_error_below. (Numbers found by experiment on Plummer spheres.) */
 HOST_DEVICE struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
 {
     struct tree_opening o;

@@ -1,12 +1,12 @@
-/* walk_close.h - which pairs of a walk the arithmetic relative to a tile resolves too badly. Also
+/* walk_close.h - which pairs of a walk are too close for arithmetic relative to a tile. Also
  * compiled for GPUs, over the operations of pair.h. */
 #ifndef GRAPE6_WALK_CLOSE_H
 #define GRAPE6_WALK_CLOSE_H
 
-/* The s^2 below which a pair is done again, from the given places in double: closer than 1/64 of
- * the tile's radius, relative places leave its distance an error of 2^-18 in single; terms could
- * leave the range of single; and at distance zero it adds nothing. Every s^2 with such an r^2 is
- * below this, however it was rounded. */
+/* The s^2 below which a pair is computed again in double from the given positions. Closer than 1/64
+ * of the tile's radius, relative positions in single give its distance an error of 2^-18; terms
+ * could leave the range of single; and a zero-distance pair must add nothing. Includes a margin for
+ * the rounding of s^2. */
 HOST_DEVICE real walk_close(real eps2, real radius)
 {
     const real share = radius * (real)0x1p-6, least = (real)1e-24;

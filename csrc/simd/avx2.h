@@ -20,20 +20,20 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
     _mm256_storeu_pd(d, _mm256_add_pd(_mm256_loadu_pd(d), lo));
     _mm256_storeu_pd(d + 4, _mm256_add_pd(_mm256_loadu_pd(d + 4), hi));
 }
-/* Integers, and differences of them (modulo 2^32) as numbers. */
+/* Integers; and their differences (modulo 2^32) converted to real. */
 typedef __m256i vint;
 #define v_set1_int _mm256_set1_epi32
 HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
 {
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_loadu_si256((const void *)a), b));
 }
-/* Four sums of lanes, in double. */
+/* Sums of the lanes in four groups, in double. */
 HOST_DEVICE __m256d v_quarters(vec a)
 {
     return _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(a)),
                          _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1)));
 }
-/* Row k of four numbers at p[k], of several k in each. */
+/* Loads the rows of four numbers at p[0..VL-1]; r[k] holds every fourth row, from row k. */
 HOST_DEVICE void v_rows(const float *const p[VL], vec r[4])
 {
     for (int k = 0; k < 4; k++)

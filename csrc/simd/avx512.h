@@ -21,21 +21,21 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 #define v_lt(a, b) _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ)
 #define v_eq(a, b) _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ)
 #define v_select(m, a, b) _mm512_mask_blend_ps(m, b, a)
-/* Integers, and differences of them (modulo 2^32) as numbers. */
+/* Integers; and their differences (modulo 2^32) converted to real. */
 typedef __m512i vint;
 #define v_set1_int _mm512_set1_epi32
 HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
 {
     return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_loadu_si512(a), b));
 }
-/* Four sums of lanes, in double. */
+/* Sums of the lanes in four groups, in double. */
 HOST_DEVICE __m256d v_quarters(vec a)
 {
     const __m512d half = _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(a)),
                                        _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, 1)));
     return _mm256_add_pd(_mm512_castpd512_pd256(half), _mm512_extractf64x4_pd(half, 1));
 }
-/* Row k of four numbers at p[k], of several k in each. */
+/* Loads the rows of four numbers at p[0..VL-1]; r[k] holds every fourth row, from row k. */
 HOST_DEVICE void v_rows(const float *const p[VL], vec r[4])
 {
     for (int k = 0; k < 4; k++) {

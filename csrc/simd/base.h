@@ -1,5 +1,5 @@
-/* base.h - the operations of the kernels by the compiler's vector types, for every machine; with a
- * few of SSE2 on x86-64. */
+/* base.h - the operations of the kernels in the compiler's vector types, for every machine; on
+ * x86-64 with a few SSE2 instructions. */
 #include "shared/host_device.h"
 #include <math.h>
 #ifdef __SSE2__
@@ -73,7 +73,7 @@ HOST_DEVICE vmask vmask_index(const int32_t *p, int32_t j)
     return m;
 }
 
-/* 1/sqrt: an 11-bit seed to refine on x86, else the correctly rounded operations. */
+/* 1/sqrt: on x86 an 11-bit seed that is refined; otherwise correctly rounded operations. */
 #if defined(__SSE2__)
 #define RSQRT_SEED_BITS 11
 HOST_DEVICE vec v_rsqrt_seed(vec x)
@@ -102,7 +102,7 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
 }
 
 #if REAL_BITS == 32
-/* Integers, and differences of them (modulo 2^32) as numbers. */
+/* Integers; and their differences (modulo 2^32) converted to real. */
 typedef uint32_t vint __attribute__((vector_size(16)));
 HOST_DEVICE vint v_set1_int(int32_t a)
 {
@@ -115,14 +115,14 @@ HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
     memcpy(&c, a, sizeof c);
     return __builtin_convertvector((vmask)(c - b), vec);
 }
-/* The sums of the lanes of each, in double. */
+/* The sum of the lanes of each vector, in double. */
 HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
 {
     const vec v[4] = {a, b, c, d};
     for (int k = 0; k < 4; k++)
         sum[k] = ((double)v[k][0] + (double)v[k][2]) + ((double)v[k][1] + (double)v[k][3]);
 }
-/* Row k of four numbers at p[k]; the columns. */
+/* Loads rows of four numbers, row k at p[k], and gives the columns. */
 HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     for (int c = 0; c < 4; c++) column[c] = (vec){p[0][c], p[1][c], p[2][c], p[3][c]};
@@ -154,7 +154,7 @@ QUAD_OP(q_mul, a.lane[k] * b.lane[k])
 HOST_DEVICE quad q_fma(quad a, quad b, quad c)
 {
     for (int k = 0; k < 4; k++) {
-#ifdef FP_FAST_FMA /* the bits of shared/predictor.h */
+#ifdef FP_FAST_FMA /* the same bits as shared/predictor.h */
         a.lane[k] = fma(a.lane[k], b.lane[k], c.lane[k]);
 #else
         a.lane[k] = a.lane[k] * b.lane[k] + c.lane[k];
@@ -162,7 +162,7 @@ HOST_DEVICE quad q_fma(quad a, quad b, quad c)
     }
     return a;
 }
-/* Rounds by a magic number: beyond 2^51 everything is an integer. */
+/* Rounds by adding a magic number. Values beyond 2^51 are left unchanged. */
 HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
 {
     for (int k = 0; k < 4; k++) {
@@ -184,7 +184,7 @@ HOST_DEVICE void q_store_single(float *p, quad a)
 {
     for (int k = 0; k < 4; k++) p[k] = (float)a.lane[k];
 }
-/* Four points, as in simd/quad_avx.h. */
+/* Packs four points; see simd/quad_avx.h. */
 HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
                                float *low)
 {

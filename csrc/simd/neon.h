@@ -1,4 +1,5 @@
-/* neon.h - the operations of the kernels in NEON (Advanced SIMD), which every aarch64 has. */
+/* neon.h - the operations of the kernels in NEON (Advanced SIMD), which every aarch64 processor
+ * has. */
 #include <arm_neon.h>
 #define VEC_REGISTER(a) "+w"(a)
 #include "shared/host_device.h"
@@ -21,7 +22,7 @@ HOST_DEVICE void v_accumulate(double *d, vec s)
     vst1q_f64(d, vaddq_f64(vld1q_f64(d), vcvt_f64_f32(vget_low_f32(s))));
     vst1q_f64(d + 2, vaddq_f64(vld1q_f64(d + 2), vcvt_high_f64_f32(s)));
 }
-/* Integers, and differences of them (modulo 2^32) as numbers. */
+/* Integers; and their differences (modulo 2^32) converted to real. */
 typedef int32x4_t vint;
 #define v_set1_int vdupq_n_s32
 HOST_DEVICE vec v_int_difference(const int32_t *a, vint b)
@@ -56,13 +57,13 @@ HOST_DEVICE void v_accumulate(double *d, vec s) { vst1q_f64(d, vaddq_f64(vld1q_f
 #define v_lt V(vclt)
 #define v_eq V(vceq)
 #define v_select V(vbsl)
-/* vminq and vmaxq would give NaN where one of the two is NaN; these give b, as those of x86 do. */
+/* vminq and vmaxq give NaN if either operand is NaN. These give b, as on x86. */
 HOST_DEVICE vec v_min(vec a, vec b) { return v_select(v_lt(a, b), a, b); }
 HOST_DEVICE vec v_max(vec a, vec b) { return v_select(v_lt(b, a), a, b); }
 
-/* An estimate, wrong by 2^-8.2 at most, and a Newton step, which leaves 3/2 of its square. The
- * architecture defines both to the last bit. x y comes first: y^2 of a denormal x could overflow.
- */
+/* An estimate with an error of at most 2^-8.2, and a Newton step, which leaves 3/2 of the square of
+ * the error. The architecture defines the bits of both. x y is computed first, since y^2 of a
+ * denormal x could overflow. */
 #define RSQRT_SEED_BITS 15
 HOST_DEVICE vec v_rsqrt_seed(vec x)
 {
@@ -72,7 +73,7 @@ HOST_DEVICE vec v_rsqrt_seed(vec x)
 #define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x)) /* of rsqrt.h */
 
 #if REAL_BITS == 32
-/* The sums of the lanes of each, in double. */
+/* The sum of the lanes of each vector, in double. */
 HOST_DEVICE float64x2_t v_halves(vec a)
 {
     return vaddq_f64(vcvt_f64_f32(vget_low_f32(a)), vcvt_high_f64_f32(a));
@@ -82,7 +83,7 @@ HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
     vst1q_f64(sum, vpaddq_f64(v_halves(a), v_halves(b)));
     vst1q_f64(sum + 2, vpaddq_f64(v_halves(c), v_halves(d)));
 }
-/* Two rows of pairs of numbers: the first pair of each, or the second. */
+/* Combines two rows of pairs of numbers: the first pair of each row, or the second pair. */
 #define V_PAIRS(op, a, b)                                                                          \
     vreinterpretq_f32_f64(op(vreinterpretq_f64_f32(a), vreinterpretq_f64_f32(b)))
 HOST_DEVICE void v_transpose(const vec row[4], vec column[4])
@@ -92,7 +93,7 @@ HOST_DEVICE void v_transpose(const vec row[4], vec column[4])
     column[0] = V_PAIRS(vtrn1q_f64, a, c), column[1] = V_PAIRS(vtrn1q_f64, b, d);
     column[2] = V_PAIRS(vtrn2q_f64, a, c), column[3] = V_PAIRS(vtrn2q_f64, b, d);
 }
-/* Row k of four numbers at p[k]; the columns. */
+/* Loads rows of four numbers, row k at p[k], and gives the columns. */
 HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     const vec row[4] = {vld1q_f32(p[0]), vld1q_f32(p[1]), vld1q_f32(p[2]), vld1q_f32(p[3])};
@@ -140,8 +141,7 @@ HOST_DEVICE void q_store_columns(float *row, const int nrow, quad a, quad b, qua
     v_transpose(record, field);
     for (int k = 0; k < nrow; k++) vst1q_f32(row + 16 * k, field[k]);
 }
-/* Multiples of one coordinate as integers, INT32_MIN where they do not fit, and *low beside them.
- */
+/* Rounds scaled coordinates to integers (INT32_MIN if they do not fit); *low is the remainder. */
 HOST_DEVICE int32x2_t q_place(float64x2_t a, float32x2_t *low)
 {
     const uint64x2_t fits = vcltq_f64(vabsq_f64(a), vdupq_n_f64(0x1p30));
@@ -150,7 +150,7 @@ HOST_DEVICE int32x2_t q_place(float64x2_t a, float32x2_t *low)
     *low = vcvt_f32_f64(vbslq_f64(fits, beside, vdupq_n_f64(0.0)));
     return vmovn_s64(place);
 }
-/* Four points, as in simd/quad_avx.h. */
+/* Packs four points; see simd/quad_avx.h. */
 HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
                                float *low)
 {

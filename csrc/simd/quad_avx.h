@@ -1,4 +1,4 @@
-/* quad_avx.h - what AVX2 and AVX-512 have in common: operations whose names differ in V, and four
+/* quad_avx.h - code shared by AVX2 and AVX-512: operations whose names differ only in V, and four
  * doubles at once (x, y, z and one more), for the predictor. */
 #define v_set1(a) V(set1)((real)(a))
 #define v_load V(loadu)
@@ -13,7 +13,7 @@
 #define v_rsqrt(x) rsqrt_refine(x, v_rsqrt_seed(x)) /* of rsqrt.h */
 
 #if REAL_BITS == 32
-/* The sums of the lanes of each, in double. */
+/* The sum of the lanes of each vector, in double. */
 HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
 {
     const __m256d ab = _mm256_hadd_pd(v_quarters(a), v_quarters(b));
@@ -21,7 +21,7 @@ HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
     _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20),
                                         _mm256_permute2f128_pd(ab, cd, 0x31)));
 }
-/* Row k of four numbers at p[k]; the columns. */
+/* Loads rows of four numbers, row k at p[k], and gives the columns. */
 HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     vec r[4];
@@ -53,7 +53,7 @@ HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
 HOST_DEVICE void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
 #endif
 #if REAL_BITS == 32
-/* x y z x, y z x y, z x y z as rows of x, y and z, 16 apart. */
+/* Stores x y z x, y z x y, z x y z as rows of x, y and z, 16 apart. */
 HOST_DEVICE void q_store_points(float *row, const __m128 part[3])
 {
     const __m128 a = part[0], b = part[1], c = part[2];
@@ -64,9 +64,9 @@ HOST_DEVICE void q_store_points(float *row, const __m128 part[3])
                               _mm_shuffle_ps(ab, c, _MM_SHUFFLE(3, 0, 3, 1))};
     for (int k = 0; k < 3; k++) _mm_storeu_ps(row + 16 * k, column[k]);
 }
-/* Four points, three coordinates each, less an origin that comes as three quads of coordinates in
- * turn, and times a unit, as integers and what is beside them, a row of each coordinate; INT32_MIN
- * where they do not fit. */
+/* Packs four points of three coordinates: (x - origin) unit, rounded to an integer (INT32_MIN if it
+ * does not fit) in `row`, and the remainder in `low`; one row per coordinate, 16 apart. The three
+ * quads of `origin` repeat its coordinates in the order of x. */
 HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit, int32_t *row,
                                float *low)
 {

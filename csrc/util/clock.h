@@ -1,4 +1,4 @@
-/* clock.h - a clock that is never set. */
+/* clock.h - a monotonic clock. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* fpenv.h - the floating-point environment that the library computes in: no traps, round to
- * nearest. The host's is put back as it was. */
+/* fpenv.h - the floating-point environment of the library: no traps, round to nearest. On leaving,
+ * the environment of the host program is restored. */
 #pragma once
 
 #include <fenv.h>
@@ -8,7 +8,8 @@
 #include <xmmintrin.h>
 #endif
 
-/* The host's: SSE's control and flags, and x87's, or all of it where x87 is not as at start-up. */
+/* The saved environment of the host program: control and flags of SSE and flags of x87; or all of
+ * it if the x87 control word is not the default. */
 struct fpenv {
     fenv_t all;
 #if defined(__x86_64__)
@@ -19,8 +20,8 @@ struct fpenv {
 };
 
 #if defined(__x86_64__)
-/* fegetenv and fesetenv take a tenth of a microsecond each, for the sake of x87, whose control is
- * hardly ever another than this: then its flags alone can change, in sums in long double. */
+/* fegetenv and fesetenv take 0.1 microseconds each because of x87. The x87 control word is nearly
+ * always this default; then only the x87 flags can change, in long double sums. */
 enum { FPENV_X87_START = 0x37f, FPENV_X87_FLAGS = 0x3f, FPENV_MXCSR_START = 0x1f80 };
 
 static inline uint16_t fpenv_x87_control(void)
@@ -77,8 +78,8 @@ static inline void fpenv_enter(struct fpenv *host)
 static inline void fpenv_leave(const struct fpenv *host) { (void)fesetenv(&host->all); }
 #endif
 
-/* Whether denormal numbers are flushed to zero, as an octree needs it: its higher moments are
- * often that small, and would be slow. */
+/* Whether denormal numbers are flushed to zero. An octree needs this: its higher moments are often
+ * denormal, and arithmetic on them is slow. */
 #if defined(__SSE2__)
 enum { FPENV_FLUSH = 0x8040 };
 static inline int fpenv_flushes(void) { return (_mm_getcsr() & FPENV_FLUSH) != 0; }

@@ -14,9 +14,10 @@
 #include "g6lib.h"
 
 enum { LINE = 64 };
-static const size_t MAPPED = (size_t)1 << 20; /* from here on pieces are mapped, not malloc'ed */
+/* Allocations of this size or more use mmap instead of malloc. */
+static const size_t MAPPED = (size_t)1 << 20;
 
-/* In the cache line before a piece. */
+/* Stored in the cache line before an allocation. */
 struct header {
     void *base;
     size_t total; /* bytes from the base */

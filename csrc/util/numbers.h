@@ -1,4 +1,5 @@
-/* numbers.h - doubles by their bits, since a comparison with NaN may trap, and whole numbers. */
+/* numbers.h - tests of doubles by their bits, since a comparison with NaN may trap; and integers.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -30,7 +31,7 @@ static inline int all_finite(const double *a, size_t n)
     return !(any >> 63);
 }
 
-/* Below zero, or NaN with that sign. */
+/* Below zero, or NaN with the sign bit set. */
 static inline int is_negative(double a) { return bits_of(a) >> 63 && bits_of(a) << 1; }
 
 /* n / step, rounded up. */

@@ -44,7 +44,8 @@ static void scatter(void *context, int64_t first, int64_t end)
     }
 }
 
-/* Counts to starting places: by digit, then by slice. 0 if all have one digit. */
+/* Converts counts to start positions, by digit, then by slice. Returns 0 if all keys have the same
+ * digit. */
 static int places_of(struct sort *s)
 {
     int64_t place = 0;

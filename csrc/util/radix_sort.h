@@ -3,6 +3,6 @@
 
 #include <stdint.h>
 
-/* Sorts keys and the numbers with them, ascending; equal keys keep their order. 0 or G6X_E_MEMORY.
- */
+/* Sorts keys, ascending, and their numbers with them. Equal keys keep their order. Returns 0 or
+ * G6X_E_MEMORY. */
 int radix_sort(int64_t n, uint64_t *key, int32_t *number, int threads);

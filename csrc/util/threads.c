@@ -1,4 +1,4 @@
-/* threads.c - see threads.h. A worker spins for a moment before it sleeps, since the next
+/* threads.c - see threads.h. A worker spins for 50 microseconds before it sleeps, since the next
  * force call of a block-step integrator comes within tens of microseconds. */
 #include "util/threads.h"
 
@@ -36,14 +36,15 @@ static int forked;
 
 static void (*current_work)(void *);
 static void *current_argument;
-static int current_flush; /* workers compute in the environment of who asks */
+static int current_flush; /* workers use the flush-to-zero mode of the caller */
 
 static int is_asked(struct worker *w)
 {
     return atomic_load_explicit(&w->state, memory_order_acquire) == ASKED;
 }
 
-/* Returns when asked, having said so; the asker may have thought better of it meanwhile. */
+/* Waits until the state is ASKED and changes it to WORKING. wait_for may cancel the request first.
+ */
 static void wait_to_be_asked(struct worker *w)
 {
     int64_t start = clock_nanoseconds();
@@ -84,7 +85,7 @@ static void ask(struct worker *w)
     }
 }
 
-/* Waits for a worker that has begun; one that has not is told not to. */
+/* Waits for a worker that has begun; cancels the request of one that has not. */
 static void wait_for(struct worker *w)
 {
     int expected = ASKED;
@@ -95,7 +96,7 @@ static void wait_for(struct worker *w)
     }
 }
 
-/* Workers take no signals: the host's handlers run in the host's threads. */
+/* Workers block all signals: handlers of the host program run in its own threads. */
 static int add_worker(void)
 {
     pthread_t thread;
@@ -142,8 +143,8 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     (void)pthread_mutex_unlock(&in_use);
 }
 
-/* The system may let a thread sleep 50 us longer than it asks for, unless the thread minds: for the
- * while it does, and then what its owner has chosen holds again. */
+/* By default Linux may extend a sleep by 50 us (timer slack). Sets the slack to 1 ns, and restores
+ * the old value afterwards. */
 void threads_nap(int64_t nanoseconds)
 {
     const struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};

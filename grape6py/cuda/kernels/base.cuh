@@ -14,8 +14,8 @@ typedef unsigned long long uint64_t;
 #else
 #include <stdint.h>
 #endif
-/* With -DONLY and -DONLY_few=0,1 the kernel `few` alone is compiled: ONLY_few is then two
- * arguments, the second of which is 1, and every other kernel is a template that nobody uses. */
+/* -DONLY -DONLY_few=0,1 compiles kernel `few` alone: ONLY_few is then two arguments, the second of
+ * which is 1. Every other kernel becomes an unused template. */
 #define KERNEL_SECOND(a, b, ...) b
 #define KERNEL_SECOND_OF(...) KERNEL_SECOND(__VA_ARGS__)
 #define KERNEL_JOIN(a, b) a##b
@@ -30,7 +30,7 @@ typedef unsigned long long uint64_t;
 #else
 #define KERNEL(name, ...) KERNEL_1(name, __VA_ARGS__)
 #endif
-/* Shared memory whose size the launch tells, which may be more than other shared memory. */
+/* Dynamic shared memory: the launch sets its size, which may exceed the static limit. */
 #define SHARED_BY_LAUNCH(type, name)                                                               \
     extern __shared__ float4 shared_by_launch[];                                                   \
     type *const name = (type *)shared_by_launch
@@ -38,7 +38,7 @@ typedef unsigned long long uint64_t;
 
 #include "shared/host_device.h"
 #define DEVICE_FN HOST_DEVICE
-#define DEVICE_CALL __device__ __noinline__ /* what is seldom done, and must not cost registers */
+#define DEVICE_CALL __device__ __noinline__ /* rarely executed, must not cost registers */
 
 #include "shared/cuda_args.h"
 #include "shared/hermite_step.h"
@@ -62,7 +62,7 @@ enum { BINS = CUDA_BINS, LIMBS = 2 };
 #endif
 typedef real vec;
 
-/* The operations of pair.h, of either precision: close.cuh has it in double, too. */
+/* The operations of pair.h in both precisions: close.cuh always uses double. */
 DEVICE_FN float op_add(float a, float b) { return __fadd_rn(a, b); }
 DEVICE_FN float op_sub(float a, float b) { return __fsub_rn(a, b); }
 DEVICE_FN float op_mul(float a, float b) { return __fmul_rn(a, b); }
@@ -78,8 +78,8 @@ DEVICE_FN double op_fma(double a, double b, double c) { return __fma_rn(a, b, c)
 #define v_fma(a, b, c) op_fma(a, b, c)
 #define v_fnma(a, b, c) op_fma(-(a), b, c)
 
-/* The hardware's estimate; in single precision it is the result. It is too small by this fraction
- * in the mean over forces (measured: pot on Plummer spheres against double precision). */
+/* Mean fraction by which the hardware's estimate, in single precision the result, is too small in
+ * forces (measured: pot on Plummer spheres against double precision). */
 #ifdef GRAPE6_ON_CPU
 #define RSQRT_LACKS 0.0
 #else
@@ -137,7 +137,7 @@ DEVICE_FN int exponent_of(float a)
     return bits ? -117 - __clz(bits) : (int)EXPONENT_NONE;
 }
 
-/* A position as the kernels hold it: in mode grape on the grid of scale.h, and the rest. */
+/* A position as the kernels store it. Mode grape: hi is on the grid of scale.h, lo is the rest. */
 DEVICE_FN void split_position(double x, real *hi, real *lo)
 {
 #if SPLIT
@@ -159,7 +159,7 @@ DEVICE_FN real power_of_two(int exponent)
 #endif
 }
 
-/* The one of larger magnitude, Inf and NaN being the largest; never negative. */
+/* The larger magnitude, never negative; Inf and NaN count as the largest. */
 DEVICE_FN real larger_bits(real a, real b)
 {
 #if DOUBLE_MODE

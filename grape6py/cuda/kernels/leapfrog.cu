@@ -1,19 +1,19 @@
-/* leapfrog.cu - a leapfrog integration whose particles live on the GPU: the same operations as in
+/* leapfrog.cu - leapfrog integration in device memory: the same operations as in
  * integrators/leapfrog_steps.py, with the same bits. */
 #include "base.cuh"
 
-/* Particles of the integration, what forces have given for some of them, and what comes out.
+/* Particles of the integration, forces on some of them, and outputs.
  * Python reads it here (integrators/leapfrog_device.py). */
 struct leapfrog_job {
     const double (*x)[3], (*v)[3], (*a)[3]; /* of particle p at its time */
-    const double *t;                        /* that time; NULL: all are `step` before the new one */
-    const double (*acc)[3];                 /* at the new time, row by row */
-    const int *rows;                        /* the particle of each row */
-    double (*at)[3];                        /* positions at the new time */
+    const double *t;        /* that time; NULL: `step` before the new time for all */
+    const double (*acc)[3]; /* at the new time, row by row */
+    const int *rows;        /* the particle of each row */
+    double (*at)[3];        /* positions at the new time */
     double (*new_x)[3], (*new_v)[3], (*new_a)[3], *new_t, *dt;
     double time, step;        /* the new time */
     double scale;             /* 2 eta eps: a particle's step is at most sqrt(scale / |a|) */
-    double smallest, largest; /* steps */
+    double smallest, largest; /* bounds of the steps */
     int n, count;             /* particles, rows */
 };
 
@@ -39,20 +39,20 @@ KERNEL(leapfrog_kick, struct leapfrog_job, 256, 1)
     for (int k = 0; k < 3; k++) job.new_v[p][k] = job.v[p][k] + h * (job.a[p][k] + job.acc[p][k]);
 }
 
-/* The step that a particle wants (Springel 2005, MNRAS 364, 1105, equation 34). */
+/* The step by the criterion of Springel 2005, MNRAS 364, 1105, equation 34. */
 DEVICE_FN double leapfrog_criterion_step(const struct leapfrog_job &job, const double a[3])
 {
     return sqrt(job.scale / sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]));
 }
 
-/* `step` halved until it is as requested. */
+/* Halves `step` until it is at most `requested`, or job.smallest. */
 DEVICE_FN double leapfrog_halved(const struct leapfrog_job &job, double step, double requested)
 {
     while (!(step <= requested) && step > job.smallest) step /= 2.0;
     return step;
 }
 
-/* First steps, of accelerations row by row. */
+/* First steps, from accelerations row by row. */
 KERNEL(leapfrog_begin, struct leapfrog_job, 256, 1)
 {
     const int p = (int)(blockIdx.x * blockDim.x + threadIdx.x);
@@ -60,7 +60,7 @@ KERNEL(leapfrog_begin, struct leapfrog_job, 256, 1)
         job.dt[p] = leapfrog_halved(job, job.largest, leapfrog_criterion_step(job, job.acc[p]));
 }
 
-/* Particles at the end of their steps: what is new is copied beforehand from what was. */
+/* Particles at the end of their steps. The caller has copied the old state to the new arrays. */
 KERNEL(leapfrog_end_step, struct leapfrog_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);

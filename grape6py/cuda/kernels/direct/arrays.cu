@@ -1,5 +1,5 @@
-/* arrays.cu - callers' arrays on the GPU: i particles are taken from them, forces given to them, j
- * particles collected from them. A vector is a row of three doubles. */
+/* arrays.cu - callers' arrays in device memory: loads i particles, writes forces, collects j
+ * particles. A vector is a row of three doubles. */
 
 DEVICE_FN bool is_number(double a) { return (bits_of(a) >> 52 & 0x7ff) != 0x7ff; }
 DEVICE_FN bool are_numbers(const double *a)
@@ -10,7 +10,7 @@ DEVICE_FN double quiet_nan(void) { return from_bits((uint64_t)0x7ff8 << 48); }
 
 /* ---- i particles ------------------------------------------------------------------------ */
 
-KERNEL(take, struct cuda_take_job, 256, 1)
+KERNEL(read_targets, struct cuda_read_targets_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
@@ -46,14 +46,14 @@ DEVICE_FN struct pair_of_doubles times(double a, double b)
     return {p, __fma_rn(a, b, -p)};
 }
 
-/* The root of a sum of three squares of differences in twice the precision of a double, as the
- * host, which has 64 bits, rounds it to a float. */
+/* Distance of two positions, computed in twice the precision of a double: it rounds to the same
+ * float as on the host, which has 64 bits. */
 DEVICE_FN float distance_of(const double from[3], const double to[3])
 {
     double hi = 0.0, lo = 0.0;
     for (int k = 0; k < 3; k++) {
         const struct pair_of_doubles d = sum_of(to[k], -from[k]);
-        if (!(fabs(d.hi) < 0x1p200)) return __int_as_float(0x7f800000); /* as it rounds */
+        if (!(fabs(d.hi) < 0x1p200)) return __int_as_float(0x7f800000); /* too large for a float */
         const struct pair_of_doubles square = times(d.hi, d.hi), s = sum_of(hi, square.hi);
         const double rest = __fma_rn(2.0 * d.hi, d.lo, square.lo);
         const struct pair_of_doubles sum = sum_of(s.hi, __dadd_rn(__dadd_rn(s.lo, lo), rest));
@@ -79,7 +79,7 @@ DEVICE_FN void predict_slot(const struct cuda_store &store, int64_t a, double ti
                           word[k * slots], &x[k], &v[k]);
 }
 
-/* Kernel give, its vectors: NaN if one component does not fit a double. */
+/* Writes a vector; NaN if it is not requested or one component does not fit a double. */
 DEVICE_FN bool give_vector(double *to, const double *sum, int64_t stride, bool requested)
 {
     const double a[3] = {sum[0], sum[stride], sum[2 * stride]};
@@ -88,7 +88,7 @@ DEVICE_FN bool give_vector(double *to, const double *sum, int64_t stride, bool r
     return fits || !requested;
 }
 
-DEVICE_FN void give_nan(const struct cuda_give_job &job, size_t row, int nearest)
+DEVICE_FN void give_nan(const struct cuda_write_forces_job &job, size_t row, int nearest)
 {
     for (int k = 0; k < 3; k++) {
         if (job.acc) job.acc[3 * row + k] = quiet_nan();
@@ -99,8 +99,8 @@ DEVICE_FN void give_nan(const struct cuda_give_job &job, size_t row, int nearest
     if (job.distance) job.distance[row] = __int_as_float(0x7fc00000);
 }
 
-/* As csrc/session/output.c does it. */
-KERNEL(give, struct cuda_give_job, 256, 1)
+/* Writes the outputs as csrc/session/output.c does. */
+KERNEL(write_forces, struct cuda_write_forces_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
@@ -145,8 +145,8 @@ DEVICE_FN unsigned long long word_of(const double *array, size_t at)
     return array ? bits_of(array[at]) : 0;
 }
 
-/* Sixteen threads a row, one for each word of struct jparticle; the last one, whose word is unused,
- * takes k18. */
+/* Sixteen threads per row, one for each word of struct jparticle; the last one, whose word is
+ * unused, copies k18. */
 KERNEL(collect, struct cuda_collect_job, 256, 1)
 {
     const int n = (int)(blockIdx.x * blockDim.x + threadIdx.x), k = n / 16, w = n % 16;

@@ -1,8 +1,8 @@
 /* bins.cuh - block sums into the absolute bins of partial.h, and rows of bins into doubles.
  *
- * A block sum is cut at the bins' borders, which takes integer operations alone, and what
- * belongs to its two (mode double: three) highest bins is added to these in the GPU's memory.
- * Which bins count is known when all are through: those from the row's top downwards. */
+ * A block sum is cut at the bins' borders with integer operations alone. Its parts in its two (mode
+ * double: three) highest bins are added to the row's bins in the GPU's memory. The result is read
+ * after all block sums are added, from the row's top bin and those below it. */
 
 /* A block sum: hi + lo, in scaled units; mode double: hi. */
 struct block_sum {
@@ -15,8 +15,8 @@ struct block_sum {
 
 DEVICE_FN struct block_sum no_sum(void) { return {}; }
 
-/* Adds a chunk sum, in the order of addresses (Kahan's compensated sum; lo is what hi lacks); in
- * mode double that of a group. */
+/* Adds a chunk sum, in the order of addresses (Kahan's compensated sum; lo corrects hi); in mode
+ * double a group sum. */
 DEVICE_FN void add_chunk(struct block_sum *s, real chunk)
 {
 #if DOUBLE_MODE
@@ -46,9 +46,9 @@ DEVICE_FN int bin_of(float hi, int unit)
 }
 #endif
 
-/* A sum so that |lo| <= ulp(hi) / 2, and hi is 0 only if all is; without the mean error of the
- * estimated root, of which pot has the first power and acc and jerk the third (jerk in part the
- * fifth). */
+/* Normalizes a sum: |lo| <= ulp(hi) / 2, and hi is 0 only if the sum is. Corrects the mean error of
+ * the estimated root, which enters pot in the first power, acc and jerk in the third (jerk partly
+ * in the fifth). */
 DEVICE_FN struct block_sum settled(struct block_sum s, int window)
 {
 #if !DOUBLE_MODE
@@ -60,8 +60,8 @@ DEVICE_FN struct block_sum settled(struct block_sum s, int window)
     return s;
 }
 
-/* Whether the bins can hold a settled sum. Nothing (no mass, nobody moves, no jerk is requested)
- * takes no bin. */
+/* Whether the bins can hold a settled sum. A sum of 0 (no mass, no motion, no jerk requested) needs
+ * no bin. */
 DEVICE_FN bool fits_bins(real hi, int unit)
 {
     if (hi == 0) return true;
@@ -128,7 +128,7 @@ DEVICE_FN void cut(struct block_sum s, int unit, int b, int64_t q[LIMBS])
 DEVICE_FN real leading(struct block_sum s) { return s.hi; }
 DEVICE_FN double leading(double sum) { return sum; }
 
-/* Adds one of a row's settled block sums that fit, or a sum in double that has bins. */
+/* Adds to a row's bins a settled block sum that fits, or a sum in double that has bins. */
 template <class sum> DEVICE_FN void deposit(const struct cuda_sum_job &job, int row, int k, sum s)
 {
     const int w = window_of(k), unit = job.unit[w];
@@ -154,7 +154,7 @@ DEVICE_FN double rounded(int64_t high, uint64_t low, int shift)
     }
     const int zeros = h ? __clzll((int64_t)h) : 64 + (low ? __clzll((int64_t)low) : 64);
     if (zeros == 128) return 0.0;
-    /* the highest 64 bits, the lowest of them telling whether anything was cut off */
+    /* the highest 64 bits; the lowest is also set if any bit cut off is */
     uint64_t top, cut_off;
     if (zeros >= 64) {
         top = low << (zeros - 64);
@@ -188,7 +188,7 @@ DEVICE_FN double limbs_value(int64_t limb0, int64_t limb1, int64_t limb2, int to
 }
 
 /* The highest bins of a row; returns the number of its top bin + CUDA_TOP_ZERO, 0 if it is empty.
- * All bins are asked for before the top is known: a second trip to memory takes longer. */
+ * All bins are loaded before the top is known: a second memory access would take longer. */
 DEVICE_FN int row_limbs(const struct cuda_sum_job &job, int k, int row, int64_t limb[3])
 {
     const int w = window_of(k);

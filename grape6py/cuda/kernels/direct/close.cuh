@@ -1,8 +1,8 @@
-/* close.cuh - close pairs, which the pair terms' precision does not resolve (close_exponent): the
- * runs that hold one are left out of a row's sums and done here in double, from the particles as
- * the caller wrote them. A warp takes a row of a block of addresses, a lane every 32nd address of
- * its runs; the lanes are added in a tree, and the sum goes to the row's bins like that of a
- * block: so it depends on the row and the block alone. */
+/* close.cuh - close pairs, which the pair terms' precision does not resolve (close_exponent).
+ * Closed runs, those with a close pair, are left out of a row's sums and computed here in double,
+ * from the particles as the caller wrote them. A warp sums the closed runs of one row and block, a
+ * lane every 32nd address of a run. The lanes are added in a tree, and the sum goes to the row's
+ * bins like a block sum, so it depends on the row and the block alone. */
 namespace in_double
 {
 typedef double vec;
@@ -12,7 +12,7 @@ typedef double vec;
 #include "shared/rsqrt.h"
 } // namespace in_double
 
-/* Particles that are arriving with this launch: numbers of those of the block in `sent`, or -1. */
+/* Particles that arrive with this launch: number in `sent` of each address of the block, or -1. */
 struct arriving {
     const signed char *number;
     const struct cuda_sent *sent;
@@ -23,10 +23,10 @@ struct close_found {
     struct in_double::pair_sum sum;
     double r2; /* of the nearest neighbour, scaled */
     int address, zero_distances;
-    bool beyond; /* double's range */
+    bool beyond; /* a pair was outside the range of a double */
 };
 
-/* Adds the particle at an address, if it is there and another one. */
+/* Adds the particle at an address, if it is set and is not the i particle. */
 DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &arriving,
                          const struct cuda_target &i, int address, struct close_found *found)
 {
@@ -44,7 +44,7 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
         x[k] = __dmul_rn(__dsub_rn(i.x[k], xp), job.frame.x_unit);
         v[k] = __dmul_rn(__dsub_rn(i.v[k], vp), job.frame.v_unit);
     }
-    /* the differences are those of a particle at zero */
+    /* the differences, as an i particle relative to a j particle at zero */
     const struct in_double::pair_i at = {
         x[0], x[1], x[2], 0,    0,
         0,    v[0], v[1], v[2], __dmul_rn(__dmul_rn(i.eps2, job.frame.x_unit), job.frame.x_unit)};
@@ -73,7 +73,7 @@ DEVICE_FN double of_lane(double a, int by)
     return from_bits(high << 32 | (uint32_t)__shfl_xor_sync(0xffffffffu, (int)bits, by));
 }
 
-/* Gives all lanes what all have found. */
+/* Combines the results of all lanes, in every lane. */
 DEVICE_FN void gather(struct close_found *f)
 {
 #pragma unroll
@@ -94,9 +94,9 @@ DEVICE_FN void gather(struct close_found *f)
     f->beyond = __any_sync(0xffffffffu, f->beyond);
 }
 
-/* All lanes of a warp: the closed runs of a row of a block. Nearest neighbours by place, as in
- * kernels wide, or by address; or, if nobody asks for them, not at all. */
+/* Nearest neighbours: not requested, by place as in kernels wide, or by address. */
 enum near_by { NEAR_NOT, NEAR_BY_PLACE, NEAR_BY_ADDRESS };
+/* Sums the closed runs of one row and block. Called by all lanes of a warp. */
 DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_target &i,
                          const struct arriving &arriving, bool jerk, near_by near, int row,
                          int block, unsigned runs)
@@ -128,7 +128,7 @@ DEVICE_FN void close_row(const struct cuda_sum_job &job, const struct cuda_targe
                       near == NEAR_BY_PLACE ? of_address(found.address) : found.address);
 }
 
-/* All lanes of a warp: the closed runs of a block of the rows first + lane. */
+/* Sums the closed runs of the rows first + lane and one block. Called by all lanes of a warp. */
 DEVICE_CALL void close_rows(const struct cuda_sum_job &job,
                             const struct cuda_packed_targets *in_job,
                             const struct arriving &arriving, bool jerk, near_by near, int first,

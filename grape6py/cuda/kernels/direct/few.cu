@@ -1,15 +1,14 @@
-/* few.cu - sums on few i particles: a thread takes one of them through one group of addresses
- * (kernel few: one run), so that one particle already keeps a good part of the GPU busy. A CUDA
- * block holds a block of addresses in shared memory, mode double half of one at a time, which it
- * may have predicted itself. There is always a nearest neighbour and always a softening, which may
- * be zero. */
+/* few.cu - sums on few i particles. A thread sums one group of addresses (kernel few: one run) on
+ * one i particle, so that even one particle keeps much of the GPU busy. A CUDA block holds a block
+ * of addresses in shared memory (mode double: half of one at a time), which it may predict itself.
+ * Nearest neighbours and softening are always computed; the softening may be zero. */
 enum { SMALL_THREADS = 256, HELD = DOUBLE_MODE ? 2 : 4 /* chunks */ };
 enum { HELD_RUNS = HELD * CUDA_CHUNK / RUN, HELD_GROUPS = 4 * HELD };
-enum { PADDED_RUN = RUN_REALS + PAD }; /* runs do not share their banks */
+enum { PADDED_RUN = RUN_REALS + PAD }; /* padding against bank conflicts between runs */
 
-/* Which i particle (lane) and which addresses (slot) a thread has. Usually neighbouring threads
- * have one group, which they read at once; kernel few: one particle, so that only some warps have
- * work. */
+/* The i particle (lane) and the addresses (slot) of a thread. Neighbouring threads have the same
+ * group, which they read together; in kernel few they have the same i particle, so that only some
+ * warps have work. */
 template <bool FEW> struct layout {
     enum { ADDRESSES = FEW ? (int)RUN : (int)CUDA_GROUP };
     enum { SLOTS = HELD * CUDA_CHUNK / ADDRESSES, LANES = SMALL_THREADS / SLOTS };
@@ -24,7 +23,7 @@ template <bool FEW> DEVICE_FN int slot_of(void)
 }
 
 #if DOUBLE_MODE
-typedef unsigned long long r2_bits; /* of a number that is not negative: in its order */
+typedef unsigned long long r2_bits; /* bits of a non-negative number, in the same order */
 DEVICE_FN r2_bits to_bits(real r2) { return (r2_bits)__double_as_longlong(r2); }
 DEVICE_FN real to_r2(r2_bits bits) { return __longlong_as_double((long long)bits); }
 #else
@@ -54,13 +53,13 @@ struct shared_small {
 static_assert(sizeof(struct shared_small) <= CUDA_SMALL_SHARED, "what csrc/cuda/device.c asks for");
 #endif
 
-/* Particles that arrive with a prediction by the launch itself. */
+/* Particles that arrive with a launch that predicts. */
 DEVICE_FN const struct cuda_sent *sent_of(const struct cuda_small_job &job)
 {
     return job.arrivals.sent ? job.arrivals.sent : job.targets.few.sent;
 }
 
-/* Copies chunks into shared memory: all loads are under way before the first store. */
+/* Copies chunks into shared memory: issues all loads before the first store. */
 DEVICE_FN void hold(real *held, const real *pairs)
 {
     enum { QUADS = RUN_REALS * sizeof(real) / 16 };
@@ -76,7 +75,7 @@ DEVICE_FN void hold(real *held, const real *pairs)
     }
 }
 
-/* What is known of the block, as kernel predict has left it. */
+/* Loads indices, spans and range of the block, as kernel predict stored them. */
 DEVICE_FN void hold_facts(const struct cuda_sources &sources, struct shared_small *s, int block)
 {
     const int t = (int)threadIdx.x;
@@ -87,8 +86,8 @@ DEVICE_FN void hold_facts(const struct cuda_sources &sources, struct shared_smal
 }
 
 #if !DOUBLE_MODE
-/* Predicts the block instead. Which particles are just arriving is noted while the first ones that
- * were there before are on their way. */
+/* Predicts the block instead. Notes the arriving particles while the first loads from slots are
+ * pending. */
 DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_arrivals &of,
                               const struct cuda_sent *sent, struct shared_small *s, int block)
 {
@@ -132,8 +131,8 @@ DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_
     }
 }
 
-/* Keeps it for later calls; indices also for the end of this one, where each tile looks for those
- * that it has stored itself. */
+/* Stores the predicted block for later calls. Every tile stores the indices, which it reads again
+ * at its end. */
 DEVICE_FN void store_predicted(const struct cuda_sources &sources, const struct shared_small *s,
                                int block)
 {
@@ -156,8 +155,8 @@ DEVICE_FN void store_predicted(const struct cuda_sources &sources, const struct 
 }
 #endif
 
-/* Once the pairs are done, neighbouring threads have neighbouring rows (lane), and do for their row
- * what their role is: the first NSUM add up a sum each, the next one looks at the ranges. */
+/* After the pairs, neighbouring threads have neighbouring rows (lane). A thread's role for its row:
+ * below NSUM, to add up that sum; NSUM, to check the ranges. */
 template <bool FEW> DEVICE_FN int role_of(void) { return (int)threadIdx.x / layout<FEW>::LANES; }
 template <bool FEW> DEVICE_FN int row_of(void) { return (int)threadIdx.x % layout<FEW>::LANES; }
 
@@ -167,7 +166,7 @@ DEVICE_FN void add_parts(struct shared_small *s, struct pair_sum sum, int chunks
                          struct block_sum *own)
 {
     typedef layout<FEW> at;
-    enum { RUNS = FEW && !DOUBLE_MODE ? 2 : 1 }; /* of a group, still to be added */
+    enum { RUNS = FEW && !DOUBLE_MODE ? 2 : 1 }; /* of a group, not yet added */
     const int next_row = FEW ? at::SLOTS + 1 : 1, next_slot = FEW ? 1 : at::LANES;
     const int to = lane_of<FEW>() * next_row + slot_of<FEW>() * next_slot;
 #pragma unroll
@@ -184,7 +183,7 @@ DEVICE_FN void add_parts(struct shared_small *s, struct pair_sum sum, int chunks
     }
 }
 
-/* Deposits the rows, unless they are the host's business, and finds their nearest neighbours. */
+/* Deposits the rows' sums, or leaves them to the host; finds the nearest neighbours. */
 template <bool FEW, bool JERK>
 DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, int row0, int last,
                         int block, struct nearest_place nearest, unsigned closed,
@@ -234,7 +233,7 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
     }
 }
 
-/* The closed runs of the rows, a warp each. */
+/* Sums the closed runs of the rows, one warp per row. */
 template <bool FEW, bool JERK>
 DEVICE_FN void close_small(const struct cuda_small_job &job, const struct shared_small *s, int row0,
                            int last, int block)
@@ -250,12 +249,12 @@ DEVICE_FN void close_small(const struct cuda_small_job &job, const struct shared
                closed);
 }
 
-/* Sums of a thread's addresses, from the first half or second half of the block or all of it. */
+/* Sums of a thread's addresses, from one half of the block or all of it. */
 template <bool FEW, bool JERK, bool SAME>
 DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int first,
                           struct pair_sum *sum, struct nearest_place *nearest, unsigned *closed)
 {
-    enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp keeps itself busy */
+    enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp must hide its latency */
     const struct target t = s->target[lane];
     const int own = slot * layout<FEW>::ADDRESSES, a = first + own;
     const real *pairs = s->held + own / RUN * PADDED_RUN;

@@ -1,7 +1,8 @@
-/* finish.cuh - what belongs to a row besides its sums, and how a tile's results are given out. */
+/* finish.cuh - nearest neighbours and host fallback of a row, and output of a tile's results. */
 
-/* Nearest neighbours: mode double keeps r^2 with its place under a lock; else both are one number.
- * The bits are inverted, so that zeroed memory is nobody, and the nearest the largest. */
+/* Updates a row's nearest neighbour. Mode double stores r^2 and its place under a lock; the other
+ * modes pack both into one number. The bits are inverted: zeroed memory means none, and the nearest
+ * is the largest. */
 DEVICE_FN void offer_nearest(const struct cuda_sum_job &job, int row, real r2, int place)
 {
     if (!(r2 < (real)NO_NEIGHBOUR)) return;
@@ -27,7 +28,7 @@ DEVICE_FN void offer_nearest(const struct cuda_sum_job &job, int row, real r2, i
 #endif
 }
 
-/* r^2 of the nearest neighbour of a row and its place, which is -1 if there is nobody. */
+/* r^2 of the nearest neighbour of a row, and its place; -1 if there is none. */
 DEVICE_FN int best_place(const struct cuda_sum_job &job, int row, real *r2)
 {
     const unsigned long long key = __ldcg(&job.nearest[row]);
@@ -56,16 +57,16 @@ DEVICE_FN bool is_at(const struct target *t, const struct pair_j *j, real r2)
     return pair_distance2(&r, v_set1(0)) == r2;
 }
 
-/* A place that is an address. */
+/* A place may be an address instead: its sign bit is then set. */
 DEVICE_FN int of_address(int address) { return (int)(0x80000000u | (unsigned)address); }
 DEVICE_FN bool is_address(int place) { return place < -1; }
 DEVICE_FN int address_of(int place) { return place & 0x7fffffff; }
 
-/* Leaves a row and runs of a block, or all of it, to the host. */
+/* Leaves the pairs of a row and a block, or of some runs of it, to the host. */
 DEVICE_FN void leave_to_host(const struct cuda_sum_job &job, int row, int block, unsigned runs)
 {
     const int k = atomicAdd(job.left_count, 1);
-    if ((unsigned)k < (unsigned)job.left_capacity) { /* more than 2^31 look negative */
+    if ((unsigned)k < (unsigned)job.left_capacity) { /* counts above 2^31 look negative */
         job.left[k].row = job.first + row;
         job.left[k].block = block;
         job.left[k].runs = runs;
@@ -90,7 +91,7 @@ DEVICE_FN bool last_of_tile(const struct cuda_sum_job &job)
     return last;
 }
 
-/* The last one writes the sums of its tile, */
+/* Writes the sums of a tile. Called by its last CUDA block. */
 DEVICE_FN void give_sums(const struct cuda_sum_job &job, int first, int rows)
 {
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
@@ -107,7 +108,7 @@ DEVICE_FN void give_sums(const struct cuda_sum_job &job, int first, int rows)
     }
 }
 
-/* raises the flag, and clears the rows for the next launch. */
+/* Raises the tile's flag, and clears its rows for the next launch. */
 DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
 {
     const int t = (int)threadIdx.x, lanes = (int)blockDim.x / 8, k = t / lanes;
@@ -135,7 +136,7 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
     }
 }
 
-/* What a kernel ends with whose nearest neighbours are known by address. */
+/* End of a kernel that stores nearest neighbours by address. */
 DEVICE_FN void give_tile(const struct cuda_sum_job &job, int first, int rows)
 {
     if (!last_of_tile(job)) return;

@@ -1,5 +1,5 @@
-/* hermite.cu - a Hermite integration whose particles live on the GPU: which of them are next,
- * their prediction, their correction. The arithmetic is hermite_step.h's. */
+/* hermite.cu - Hermite integration in device memory: selection of the next block, prediction,
+ * correction. The arithmetic is in hermite_step.h. */
 
 /* ---- the next block --------------------------------------------------------------------- */
 
@@ -11,7 +11,7 @@ DEVICE_FN double step_end(const struct cuda_next_job &job, int p)
     return hermite_step_end(job.t[p], job.dt[p], job.common);
 }
 
-/* The least of all threads' values, to thread 0. 256 threads. */
+/* The least of the values of 256 threads, returned in all of them. */
 DEVICE_FN double least_of_block(double mine, double *shared)
 {
     const unsigned t = threadIdx.x;
@@ -46,7 +46,7 @@ KERNEL(next_count, struct cuda_next_job, 256, 1)
     if (t == 0) count = 0;
     const double time = least_of_block(t < gridDim.x ? job.earliest[t] : never(), shared);
     const int first = (int)blockIdx.x * job.share;
-    for (int k = (int)t; k < job.share; k += 256) { /* whole warps, since share is so */
+    for (int k = (int)t; k < job.share; k += 256) { /* whole warps: share is a multiple of 32 */
         const int p = first + k;
         const unsigned bits =
             __ballot_sync(0xffffffffu, p < job.n && step_end(job, p < job.n ? p : 0) == time);
@@ -61,7 +61,8 @@ KERNEL(next_count, struct cuda_next_job, 256, 1)
     if (blockIdx.x == 0) job.notes->time = time;
 }
 
-/* How much the threads before this one have, and `before`; all of them and `before` go to *end. */
+/* `before` plus the sum of `mine` over all lower threads. *end: `before` plus the sum over all
+ * threads. */
 DEVICE_FN int place_of(int mine, int before, int *shared, int *end)
 {
     const unsigned t = threadIdx.x;
@@ -99,7 +100,7 @@ KERNEL(next_list, struct cuda_next_job, 256, 1)
     }
 }
 
-/* ---- its particles ---------------------------------------------------------------------- */
+/* ---- particles of the block ------------------------------------------------------------- */
 
 KERNEL(hermite_predict, struct cuda_hermite_job, 256, 1)
 {
@@ -132,7 +133,7 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     job.time_out[row] = job.time;
 }
 
-/* ---- all of it, for few particles ------------------------------------------------------- */
+/* ---- kernel turn: a whole block step, for few particles --------------------------------- */
 
 DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], double jerk[3],
                        double *pot)
@@ -145,7 +146,7 @@ DEVICE_FN void sums_of(const struct cuda_turn_job &job, int row, double acc[3], 
     *pot = sum[SUM_POT * job.stride];
 }
 
-/* Whether all sums of the block are there, and are numbers. 256 threads. */
+/* Whether all sums of the block are complete and finite. Called by 256 threads. */
 DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
 {
     __shared__ int odd;
@@ -160,7 +161,7 @@ DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
     return !odd;
 }
 
-/* Moves the particles of the block; false if one has left the numbers. */
+/* Moves the particles of the block; false if one would become NaN or infinite. */
 DEVICE_FN bool move_block(const struct cuda_turn_job &job)
 {
     __shared__ int clamped, invalid;
@@ -185,7 +186,7 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
     return invalid == CUDA_NO_ROW;
 }
 
-/* The block as j particles: to their slots, and to the host. */
+/* Writes the block as j particles, to their slots and to the host. */
 DEVICE_FN void write_block(const struct cuda_turn_job &job)
 {
     const double none[3] = {0.0, 0.0, 0.0};
@@ -213,8 +214,8 @@ DEVICE_FN void write_block(const struct cuda_turn_job &job)
     }
 }
 
-/* The particles whose steps end first, ascending, to job.address; their number, 0 if one of these
- * steps ends when it begins, or some step has no end. */
+/* Writes the particles whose steps end first, ascending, to job.address. Returns their number; 0 if
+ * one of these steps has no length, or any step has no finite end. */
 DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
 {
     __shared__ double shared[256];
@@ -250,7 +251,7 @@ DEVICE_FN int find_next(const struct cuda_turn_job &job, double *time)
     return stuck ? 0 : count;
 }
 
-/* The next block predicted, as i particles too; false if one is no number. */
+/* Predicts the next block, and writes it as i particles; false if one is not finite. */
 DEVICE_FN bool predict_block(const struct cuda_turn_job &job, int count, double time)
 {
     __shared__ int odd;

@@ -1,10 +1,10 @@
-/* many.cu - sums on many i particles: a thread takes two of them through blocks of addresses. */
+/* many.cu - sums on many i particles: a thread sums blocks of addresses on two of them. */
 
 enum { WIDE_THREADS = 128, PER_THREAD = 2, WIDE_ROWS = WIDE_THREADS * PER_THREAD };
 
-/* Block sums of a thread's rows, in shared memory, and sums of a chunk in mode double, for which
- * registers are too few. */
+/* Block sums of a thread's rows, in shared memory. */
 typedef struct block_sum wide_sums[NSUM][PER_THREAD][WIDE_THREADS];
+/* Chunk sums in shared memory: for mode double, which has too few registers. */
 typedef real chunk_sums[NSUM][PER_THREAD][WIDE_THREADS];
 
 /* Adds groups to the sums of a chunk, one after another. */
@@ -16,7 +16,7 @@ add_groups(const struct target t[PER_THREAD], const real *pairs, const int32_t *
 {
     enum {
         UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8
-    }; /* as registers allow */
+    }; /* limited by registers */
 #pragma unroll 1
     for (int g = 0; g < groups; g++) {
         struct pair_sum group[PER_THREAD];
@@ -37,7 +37,7 @@ add_groups(const struct target t[PER_THREAD], const real *pairs, const int32_t *
         }
     }
 }
-/* The same, where indices are only compared if they may be equal. */
+/* The same, but compares indices only if they may be equal. */
 template <bool JERK, bool NEAR, bool SOFT>
 DEVICE_FN void
 add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD], const real *pairs,
@@ -73,7 +73,7 @@ DEVICE_FN real chunk_sum(struct pair_sum chunk[PER_THREAD], chunk_sums waiting, 
     return DOUBLE_MODE ? waiting[q][k][threadIdx.x] : *sum_number(&chunk[k], q);
 }
 
-/* Deposits a row's sums of a block and zeroes them, unless they are the host's business. */
+/* Deposits a row's sums of a block, or leaves them to the host; zeroes them. */
 template <bool JERK>
 DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target *t, int row,
                              int block, wide_sums sums, int k)
@@ -96,7 +96,7 @@ DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target
     return good;
 }
 
-/* The lowest address of a place at distance r2, among 16. */
+/* The lowest of the 16 addresses of a place at squared distance r2; -1 if there is none. */
 DEVICE_FN int address_at(const struct cuda_sum_job &job, const struct target *t, int place, real r2)
 {
     const real *pairs =

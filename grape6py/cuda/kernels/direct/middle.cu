@@ -1,14 +1,14 @@
-/* middle.cu - sums on some dozens of i particles: all warps of a CUDA block have the same ones, two
- * a thread, and each warp takes a chunk of the block of addresses. There is always a nearest
- * neighbour and always a softening, which may be zero. */
-enum { MIDDLE_ROWS = 32 * PER_THREAD, MIDDLE_HELD = DOUBLE_MODE ? 2 : 4 /* groups, by a warp */ };
+/* middle.cu - sums on some dozens of i particles. All warps of a CUDA block have the same ones, two
+ * per thread, and each warp sums one chunk of the block of addresses. Nearest neighbours and
+ * softening are always computed; the softening may be zero. */
+enum { MIDDLE_ROWS = 32 * PER_THREAD, MIDDLE_HELD = DOUBLE_MODE ? 2 : 4 /* groups, per warp */ };
 
 struct shared_middle {
     alignas(16) real held[CUDA_CHUNKS][MIDDLE_HELD * GROUP_REALS];
     chunk_sums sums; /* thread 32 c + l has those of chunk c on the rows l and 32 + l */
     real r2_min[PER_THREAD][WIDE_THREADS];
     int place[PER_THREAD][WIDE_THREADS];
-    unsigned closed[PER_THREAD][WIDE_THREADS]; /* of a chunk, then, below MIDDLE_ROWS, of a block */
+    unsigned closed[PER_THREAD][WIDE_THREADS]; /* of a chunk; then [0][row] of a block */
 };
 
 #ifndef GRAPE6_ON_CPU
@@ -62,8 +62,8 @@ struct nearest_place {
     int place;
 };
 
-/* Deposits a row's sums of a block, unless they are the host's business: threads 0 to 63. Returns
- * its closed runs. */
+/* Deposits a row's sums of a block, or leaves them to the host. Returns the row's closed runs.
+ * Called by threads 0 to 63. */
 template <bool JERK>
 DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, const struct shared_middle *s,
                               const struct target *t, int row, int block, int chunks,

@@ -1,7 +1,7 @@
 /* neighbours.cu - neighbour lists: pairs of a row and an index with s^2 <= h2.
  *
- * What is a neighbour is decided in double. That is done only for pairs whose r^2 in the precision
- * of MODE, from the high halves of the positions, does not rule it out. */
+ * The test is made in double, but only for pairs that a first test does not exclude: r^2 in the
+ * precision of MODE, from the high halves of the positions. */
 
 enum {
     LIST_THREADS = 256,
@@ -10,7 +10,7 @@ enum {
     LIST_BUFFER = 1024 /* pairs that are written together */
 };
 
-/* Squared distance in double, from the positions as the kernels hold them. */
+/* Squared distance in double, from the positions as the kernels store them. */
 DEVICE_FN double separation2(const struct pair_i *i, const struct pair_j *j)
 {
     const real from[6] = {i->x, i->y, i->z, i->xl, i->yl, i->zl};
@@ -24,7 +24,7 @@ DEVICE_FN double separation2(const struct pair_i *i, const struct pair_j *j)
     return s2;
 }
 
-/* The i particle of a row as the pairs see it, its place alone. */
+/* The position of a row's i particle, in the form of pair.h. */
 DEVICE_FN void split_target(const struct cuda_list_job &job, int row, struct pair_i *i)
 {
     const double *x = job.targets[row].x;
@@ -36,14 +36,14 @@ DEVICE_FN void split_target(const struct cuda_list_job &job, int row, struct pai
 
 DEVICE_FN bool is_everybody(double h2) { return h2 > 0x1.fffffffffffffp1023; }
 
-/* An i particle in shared memory: r^2 of a neighbour is no larger than `most`, which is infinite or
- * NaN if that rules out nobody. */
+/* An i particle in shared memory. A neighbour has r^2 <= most; most is infinite or NaN if no
+ * particle can be excluded. */
 struct alignas(4 * sizeof(real)) list_row {
     real x, y, z, most;
 };
 
-/* Its place, and that bound, coordinates of j particles having low halves of `low` at most. Of two
- * coordinates, both low halves may be missing, in three directions: less than twice their sum. */
+/* Its position and bound. `low` is the largest low half of the j particles' coordinates. The bound
+ * allows for the missing low halves of i and j in three directions: less than twice their sum. */
 DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, real low)
 {
     const double unit = job.frame.x_unit, h2 = job.targets[row].h2;
@@ -61,8 +61,8 @@ DEVICE_FN struct list_row prepare_row(const struct cuda_list_job &job, int row, 
     return r;
 }
 
-/* Whether the particle at an address is a neighbour of that of a row; everybody: also whom the
- * kernels' numbers cannot hold. */
+/* Whether the particle at an address is a neighbour of a row's i particle. An infinite h2 includes
+ * particles whose positions do not fit the kernels' numbers. */
 DEVICE_CALL bool is_neighbour(const struct cuda_list_job &job, int row, int address)
 {
     const double unit = job.frame.x_unit, h2 = job.targets[row].h2;
@@ -82,7 +82,7 @@ DEVICE_FN void write_listed(const struct cuda_list_job &job, unsigned long long 
     if (at < (unsigned long long)job.capacity) job.listed[at] = pair;
 }
 
-/* The largest low half of the block's particles, of which each thread knows some. */
+/* The largest low half of the block's particles; `mine`: of those of this thread. */
 DEVICE_FN real largest_of_block(real mine)
 {
 #if SPLIT
@@ -98,8 +98,8 @@ DEVICE_FN real largest_of_block(real mine)
 #endif
 }
 
-/* Threads take LIST_EACH addresses each, and all rows of the block in turn. Addresses from nj on
- * are looked at, too, and are nobody's. */
+/* Each thread tests LIST_EACH addresses against all rows of its CUDA block. Addresses from nj on
+ * are tested too, and never match. */
 KERNEL(neighbours, struct cuda_list_job, 256, 4)
 {
     __shared__ struct list_row row[CUDA_LIST_ROWS];
@@ -108,7 +108,7 @@ KERNEL(neighbours, struct cuda_list_job, 256, 4)
     __shared__ unsigned long long place;
     const int thread = (int)threadIdx.x, first_row = (int)blockIdx.y * CUDA_LIST_ROWS;
     const int rows = min((int)CUDA_LIST_ROWS, job.rows - first_row);
-    const int address = (int)blockIdx.x * CUDA_BLOCK + 2 * thread; /* and the next; twice */
+    const int address = (int)blockIdx.x * CUDA_BLOCK + 2 * thread; /* this, + 1, + 512, + 513 */
     real x[LIST_EACH], y[LIST_EACH], z[LIST_EACH], low = 0;
 #pragma unroll
     for (int k = 0; k < LIST_EACH; k += 2) {

@@ -1,11 +1,11 @@
-/* pairs.cuh - what a thread adds up by itself: pairs, runs of addresses, groups of runs. */
+/* pairs.cuh - sums within one thread: pairs, runs of addresses, groups of runs. */
 
 enum { RUN = DOUBLE_MODE ? CUDA_RUN_DOUBLE : CUDA_RUN }; /* addresses, one after another */
 enum { RUN_REALS = RUN / 2 * PAIR_REALS, GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS };
 enum { PLACES = CUDA_GROUP / CUDA_PLACE }; /* of a group */
 enum { UNROLLED = DOUBLE_MODE ? 2 : 4 };   /* pairs of addresses */
 
-/* Adds one pair and returns its r^2. Two particles of one index leave each other alone. */
+/* Adds one pair and returns its r^2. A pair of equal index adds nothing. */
 template <bool JERK, bool SOFT, bool SAME>
 DEVICE_FN real add_pair(const struct pair_i *i, const struct pair_j *j, bool same,
                         struct pair_sum *sum)
@@ -34,7 +34,7 @@ DEVICE_FN real least_of(real a, real b, real c)
 #endif
 }
 
-/* Sum number q (SUM_*), which is to be known when this is compiled, of a pair_sum. */
+/* Sum number q (SUM_*) of a pair_sum; q must be a compile-time constant. */
 template <class sums> DEVICE_FN auto sum_number(sums *s, int q)
 {
     return q == SUM_AX   ? &s->ax
@@ -58,14 +58,14 @@ template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum
         if (is_wanted(JERK, q)) *sum_number(a, q) = v_add(*sum_number(a, q), *sum_number(&b, q));
 }
 
-/* Bit of the run that begins with a place, among those of its block. */
+/* Bit, among the runs of its block, of the run that begins at a place. */
 DEVICE_FN unsigned run_bit(int place)
 {
     return 1u << place % (CUDA_BLOCK / CUDA_PLACE) / (RUN / CUDA_PLACE);
 }
 
-/* Sums of a run on PER targets. If NEAR, places that hold a nearer neighbour are noted. A run with
- * a pair that is close is left out: its bit is set in `closed`. */
+/* Sums of a run on PER targets. If NEAR, notes places that hold a nearer neighbour. A run with a
+ * close pair is left out: its bit is set in `closed`. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
 DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int32_t *index,
                        int place, struct pair_sum sum[PER], real r2_min[PER], int near_place[PER],
@@ -123,7 +123,7 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
     }
 }
 
-/* Sums of a group, whose runs lie run_reals apart. */
+/* Sums of a group, whose runs are run_reals apart. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
 DEVICE_FN void add_group(const struct target t[PER], const real *pairs, int run_reals,
                          const int32_t *index, int place, struct pair_sum sum[PER],

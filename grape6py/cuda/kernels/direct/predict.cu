@@ -1,6 +1,6 @@
-/* predict.cu - j particles come to the GPU, and are predicted to the time of a force call. */
+/* predict.cu - stores j particles on the GPU, and predicts them to the time of a force call. */
 
-/* Writes particles to their slots, a thread per word. */
+/* Writes particles to their slots, with one thread per word. */
 KERNEL(receive, struct cuda_receive_job, 256, 1)
 {
     const int n = (int)(blockIdx.x * blockDim.x + threadIdx.x), k = n / 16, w = n % 16;
@@ -44,7 +44,7 @@ DEVICE_FN bool is_among(const struct cuda_at_rest &rest, int a)
     return (unsigned)(a - rest.first) < (unsigned)rest.count;
 }
 
-/* The one that comes to an address of `rest`. */
+/* Loads the particle of `rest` that arrives at an address. */
 DEVICE_FN void load_at_rest(const struct cuda_at_rest &rest, int a, union record *r, double k18[3])
 {
     const int k = a - rest.first;
@@ -58,7 +58,7 @@ DEVICE_FN void load_at_rest(const struct cuda_at_rest &rest, int a, union record
     k18[0] = k18[1] = k18[2] = 0.0;
 }
 
-/* Writes particles at rest to their slots, a thread each. */
+/* Writes particles at rest to their slots, with one thread each. */
 KERNEL(receive_at_rest, struct cuda_receive_job, 256, 1)
 {
     const int k = (int)(blockIdx.x * blockDim.x + threadIdx.x), a = job.rest.first + k;
@@ -69,7 +69,7 @@ KERNEL(receive_at_rest, struct cuda_receive_job, 256, 1)
     store_particle(job.store, a, &r, k18);
 }
 
-/* Predicts a particle, stores it at its place in a pair, and says how large its numbers are. */
+/* Predicts a particle, stores it at its place in a pair, and returns the range of its exponents. */
 template <class JOB> /* of a prediction, or of sums that predict by themselves */
 DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struct jparticle *p,
                                               const double k18[3], real *pair)
@@ -82,7 +82,7 @@ DEVICE_FN struct block_range predict_particle(const JOB &job, int a, const struc
         const double scaled_m = p->mass * job.frame.m_unit;
         real far = 0, fast = 0;
         m = (real)scaled_m;
-#if !DOUBLE_MODE /* what would vanish sends its block to the exact sum */
+#if !DOUBLE_MODE /* a mass that would underflow sends its block to the exact sum */
         if (p->mass != 0.0 && fabs(scaled_m) < 0x1p-100) m = 0x1p-126f;
 #endif
 #pragma unroll
@@ -143,8 +143,8 @@ DEVICE_FN struct cuda_span wider_span(struct cuda_span a, struct cuda_span b)
 
 enum { WARP_REALS = 16 * PAIR_REALS, PREDICT_WARPS = CUDA_QUARTER / 32 };
 
-/* Notes in arriving[0..span-1] which of the particles from `first` on are in `sent`. The last
- * barrier is the caller's. */
+/* Sets arriving[0..span-1] to the number in `sent` of each particle from `first` on, or to -1. The
+ * caller must synchronize afterwards. */
 DEVICE_FN void note_arriving(const struct cuda_arrivals &of, int first, int span,
                              signed char *arriving)
 {
@@ -155,7 +155,7 @@ DEVICE_FN void note_arriving(const struct cuda_arrivals &of, int first, int span
         arriving[of.address[t] - first] = (signed char)t;
 }
 
-/* A thread per address. Sources go through shared memory, so that they leave in whole lines. */
+/* One thread per address. Sources go through shared memory, so that their stores coalesce. */
 KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
 {
     alignas(16) __shared__ real out[PREDICT_WARPS * WARP_REALS];

@@ -1,5 +1,5 @@
-/* sources.cuh - how the j particles of a pair of addresses lie in memory: as few loads of 16
- * bytes as hold them. Mode grape, 5 loads for two particles; single 4; double 8:
+/* sources.cuh - memory layout of the j particles at a pair of addresses, for the fewest loads of 16
+ * bytes. Mode grape, 5 loads for two particles; single 4; double 8:
  *   grape   x y z m | xl yl zl vx | vy vz vy' vz' | x' y' z' m' | xl' yl' zl' vx'
  *   single  x y z m | vx vy vz 0 | the same of the other
  *   double  x y | z m | vx vy | vz 0 | the same of the other
@@ -11,7 +11,7 @@ enum { PAIR_REALS = 16 };
 #endif
 enum { CHUNK_REALS = CUDA_CHUNK / 2 * PAIR_REALS, PAD = 16 / sizeof(real) };
 
-/* A particle to its place in its pair, whether that is odd or even. */
+/* Stores a particle at its odd or even place in a pair. */
 DEVICE_FN void store_source(real *p, int odd, const real x[3], const real lo[3], real m,
                             const real v[3])
 {
@@ -60,7 +60,7 @@ DEVICE_FN void load_sources(const real *pair, struct pair_j *a, struct pair_j *b
 #endif
 }
 
-/* The one at an address. */
+/* The source at an address. */
 DEVICE_FN struct pair_j load_source(const real *sources, int address)
 {
     struct pair_j both[2];
@@ -68,7 +68,7 @@ DEVICE_FN struct pair_j load_source(const real *sources, int address)
     return address & 1 ? both[1] : both[0];
 }
 
-/* An i particle as the pairs see it. */
+/* An i particle in the form of pair.h. */
 struct target {
     struct pair_i i;
     int32_t label;
@@ -126,7 +126,7 @@ DEVICE_FN int chunks_of(int nj, int block)
     return min((int)CUDA_CHUNKS, (nj - block * CUDA_BLOCK + CUDA_CHUNK - 1) / CUDA_CHUNK);
 }
 
-/* The wider of two ranges of particles. */
+/* The range that includes two ranges of particles. */
 DEVICE_FN struct block_range wider(struct block_range a, struct block_range b)
 {
     a.x = max(a.x, b.x);

@@ -1,6 +1,6 @@
-/* walks.cu - the lists of walks: a CUDA block sums one on a tile of targets, of which each thread
- * has up to four. Places are relative to the tile's box, in units of a power of two that the tile
- * and its list decide. */
+/* walks.cu - sums of the lists of walks. A CUDA block sums one list on a tile of targets, up to
+ * four per thread. Positions are relative to the centre of the tile's box, in units of a power of
+ * two that depends on the tile and its list. */
 #include "shared/pair_double.h"
 #include "shared/walk_close.h"
 
@@ -11,7 +11,7 @@ struct walk_frame {
     int length, mass;
     double unit, mass_unit, eps2;
     real close;
-    real watched; /* squared distance from the centre: what is farther, a target resolves well */
+    real watched; /* squared distance from the centre; entries beyond it have no close pair */
 };
 
 struct alignas(16) walk_source {
@@ -22,11 +22,11 @@ typedef real walk_totals[4][CUDA_WALK_EACH][WALK_THREADS];
 DEVICE_FN float smaller(float a, float b) { return fminf(a, b); }
 DEVICE_FN double smaller(double a, double b) { return fmin(a, b); }
 
-/* High words of |a| are in the order of these numbers; 0x7ff00000 and above are Inf and NaN. */
+/* High word of |a|, in the same order as |a|; 0x7ff00000 and above are Inf and NaN. */
 DEVICE_FN int high_word(double a) { return (int)(bits_of(a) >> 32 & 0x7fffffff); }
 enum { HIGH_OF_INFINITY = 0x7ff00000 };
 
-/* frexp's exponent by a high word, kept where powers of two and their inverses are normal. */
+/* frexp's exponent e from a high word, clamped so that 2^e and 2^-e are normal. */
 DEVICE_FN int moderate_exponent(int high) { return max(-1000, min(1000, (high >> 20) - 1022)); }
 
 DEVICE_FN int most_of_block(int mine, int shared[2])
@@ -45,7 +45,7 @@ DEVICE_FN const double2 *walk_body(const struct cuda_walks_job &job,
     return (const double2 *)job.bodies + 2 * (job.list ? (int64_t)job.list[at] : at);
 }
 
-/* The frame, in shared memory, for registers are few; whether all entries are finite. */
+/* Sets the frame, in shared memory to save registers; returns whether all entries are finite. */
 DEVICE_FN bool find_frame(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                           struct walk_frame *f)
 {
@@ -114,7 +114,7 @@ DEVICE_CALL void careful_pair(const struct cuda_walks_job &job, const struct cud
     for (int c = 0; c < 3; c++) out[c * job.stride] = acc[c];
 }
 
-/* A chunk on a target that is close to some of it. */
+/* Sums a chunk on a target that has close pairs with it. */
 DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
                                         const struct cuda_walk_tile &tile,
                                         const struct walk_frame &f, const struct pair_i &i,
@@ -134,7 +134,7 @@ DEVICE_FN struct pair_sum careful_chunk(const struct cuda_walks_job &job,
     return sum;
 }
 
-/* A chunk on all targets of a thread; watched: some of it may be close to some. */
+/* Sums a chunk on all targets of a thread. WATCHED: some pairs may be close. */
 template <int N, bool WATCHED>
 DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                             const struct walk_frame &f, const struct pair_i i[N],
@@ -148,7 +148,7 @@ DEVICE_FN void add_chunk_of(const struct cuda_walks_job &job, const struct cuda_
         sum[n] = no_walk_pairs();
         near[n] = v_set1(64); /* farther than anything */
     }
-#pragma unroll 4 /* more would not stay in the cache of instructions, of all N */
+#pragma unroll 4 /* more, for all N, would overflow the instruction cache */
     for (int k = 0; k < WALK_CHUNK; k++) {
         const struct pair_j j = walk_pair_source(source[k]);
 #pragma unroll
@@ -183,7 +183,7 @@ DEVICE_FN void add_chunk(const struct cuda_walks_job &job, const struct cuda_wal
         add_chunk_of<N, false>(job, tile, f, i, source, first, total);
 }
 
-/* Whether a target is finite, and where it is. */
+/* Sets the position of a target; returns whether it is finite. */
 DEVICE_FN bool walk_target(const struct cuda_walks_job &job, const struct cuda_walk_tile &tile,
                            const struct walk_frame &f, int row, struct pair_i *i)
 {
@@ -234,9 +234,9 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
     }
     double2 xy = {0.0, 0.0}, zm = {0.0, 0.0};
     for (int64_t first = -WALK_CHUNK; fine && first < tile.entries; first += WALK_CHUNK) {
-        const int64_t next = first + WALK_CHUNK + thread; /* fetched while this one is summed */
+        const int64_t next = first + WALK_CHUNK + thread; /* loaded while this chunk is summed */
         struct walk_source mine = walk_source_of(tile, f, xy, zm);
-        if (first + thread >= tile.entries) mine.x = (real)0x1p30, mine.m = 0; /* beyond any */
+        if (first + thread >= tile.entries) mine.x = (real)0x1p30, mine.m = 0; /* far padding */
         const real r2 = v_fma(mine.z, mine.z, v_fma(mine.y, mine.y, v_mul(mine.x, mine.x)));
         const bool near = __any_sync(0xffffffffu, r2 < f.watched);
         __syncthreads();
@@ -261,13 +261,13 @@ DEVICE_FN void walk_on(const struct cuda_walks_job &job, const struct cuda_walk_
     }
 }
 
-/* As many CUDA blocks as leave the registers that a thread needs. */
+/* CUDA blocks per multiprocessor: as many as leave enough registers per thread. */
 KERNEL(walks, struct cuda_walks_job, WALK_THREADS, DOUBLE_MODE ? 4 : 10)
 {
     __shared__ struct walk_source source[WALK_CHUNK];
     __shared__ walk_totals total;
     __shared__ struct walk_frame frame;
-    const struct cuda_walk_tile &tile = job.tiles[blockIdx.x]; /* kept in no registers */
+    const struct cuda_walk_tile &tile = job.tiles[blockIdx.x]; /* a reference, to save registers */
     switch ((tile.targets + WALK_THREADS - 1) / WALK_THREADS) {
     case 1: walk_on<1>(job, tile, source, total, frame); break;
     case 2: walk_on<2>(job, tile, source, total, frame); break;
