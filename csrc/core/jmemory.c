@@ -14,7 +14,9 @@ enum { SMALLEST_CAPACITY = BLOCK, MOST_SLOTS = 0x7ffffc00 };
 #define BY_SLOT(j, slots)                                                                          \
     MEMORY_ARRAY((j)->body, slots), MEMORY_ARRAY((j)->note, slots),                                \
         MEMORY_ARRAY((j)->next, slots), MEMORY_ARRAY((j)->previous, slots),                        \
-        MEMORY_ARRAY((j)->changed, (slots) / 64), MEMORY_ARRAY((j)->stale, (slots) / BLOCK)
+        MEMORY_ARRAY((j)->changed, (slots) / 64),                                                  \
+        MEMORY_ARRAY((j)->changed_words, (slots) / (64 * 64) + 1),                                 \
+        MEMORY_ARRAY((j)->stale, (slots) / BLOCK)
 #define AT_REST(r, slots) MEMORY_ARRAY((r)->xm, slots), MEMORY_ARRAY((r)->index, slots)
 
 void jmemory_free(struct jmemory *j)
@@ -79,11 +81,12 @@ static inline uint64_t not_zero3(const double *a)
 
 static inline void mark_changed(struct jmemory *j, int32_t address)
 {
-    const int64_t word = address / 64;
-    j->changed[word] |= (uint64_t)1 << (address % 64);
-    if (j->changed_low == j->changed_high) j->changed_low = j->changed_high = word;
-    if (word < j->changed_low) j->changed_low = word;
-    if (word >= j->changed_high) j->changed_high = word + 1;
+    const int32_t word = address / 64;
+    const uint64_t old = j->changed[word], bit = (uint64_t)1 << (address % 64);
+    if (old & bit) return;
+    j->changed[word] = old | bit;
+    j->changed_words[word / 64] |= (uint64_t)1 << (word % 64);
+    j->changes++;
 }
 
 static int is_unusable(const struct jparticle *p) { return p->state >= SLOT_BAD; }

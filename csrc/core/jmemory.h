@@ -68,9 +68,10 @@ struct jmemory {
     struct lost lost[MOST_LOST]; /* addresses beyond the capacity */
     int nlost;
 
-    uint64_t *changed;                 /* bit per slot: written since the last settle */
-    int64_t changed_low, changed_high; /* range of words with bits set, at most */
-    uint64_t *stale;                   /* word per block, bit per chunk: must be packed again */
+    uint64_t *changed;       /* bit per slot: written since the last settle */
+    uint64_t *changed_words; /* bit per word of `changed`: not zero */
+    int64_t changes;         /* bits set in `changed` */
+    uint64_t *stale;         /* word per block, bit per chunk: must be packed again */
 
     struct dirty_list dirty[MOST_MIRRORS];
     _Atomic int mirrors; /* highest mirror + 1; several may be added at once */

@@ -139,9 +139,8 @@ static int is_sampled(const struct jmemory *j, int64_t a)
 
 static int is_changed(const struct jmemory *j, int64_t a)
 {
-    const int64_t word = a / 64;
     if (a >= j->rest.changed_first && a < j->rest.changed_end) return 1;
-    return word >= j->changed_low && word < j->changed_high && j->changed[word] >> (a % 64) & 1;
+    return j->changed[a / 64] >> (a % 64) & 1;
 }
 
 static const double at_rest[3];
@@ -307,22 +306,28 @@ static void settle_at_rest(struct jmemory *j, int64_t nj, int new_list)
 
 /* ---- settling slots ------------------------------------------------------------ */
 
+/* Settles the changed slots of one word of `changed`. */
+static void settle_word(struct jmemory *j, int64_t w, int much)
+{
+    for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
+        const int64_t a = 64 * w + __builtin_ctzll(bits);
+        const struct slot_note now = note_of(j, &j->body[a]);
+        note_slot(j, a, &now, much);
+        tell_of(j, a);
+        j->changes--;
+    }
+    j->changed[w] = 0;
+}
+
+/* Few of many slots change in a block step: words without changes are not read. */
 static void settle_slots(struct jmemory *j)
 {
-    int64_t changes = 0;
-    for (int64_t w = j->changed_low; w < j->changed_high; w++)
-        changes += __builtin_popcountll(j->changed[w]);
-    const int much = is_much(j, changes);
-    for (int64_t w = j->changed_low; w < j->changed_high; w++) {
-        for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
-            const int64_t a = 64 * w + __builtin_ctzll(bits);
-            const struct slot_note now = note_of(j, &j->body[a]);
-            note_slot(j, a, &now, much);
-            tell_of(j, a);
-        }
-        j->changed[w] = 0;
+    const int much = is_much(j, j->changes);
+    for (int64_t s = 0; j->changes; s++) {
+        for (uint64_t bits = j->changed_words[s]; bits; bits &= bits - 1)
+            settle_word(j, 64 * s + __builtin_ctzll(bits), much);
+        j->changed_words[s] = 0;
     }
-    j->changed_low = j->changed_high = 0;
 }
 
 /* ---- all slots ---------------------------------------------------------------- */
