@@ -152,7 +152,7 @@ class Grape6:
 
     @property
     def time(self) -> float:
-        """Time to which the particles are predicted if `forces` is not told otherwise."""
+        """Time to which the particles are predicted unless `forces` gets another time."""
         return self._time
 
     def set_particles(

@@ -48,7 +48,7 @@ static int in_order(int nwalks, const long long start[])
     return k;
 }
 
-static void spoil(const struct arrays *a)
+static void fill_nan(const struct arrays *a)
 {
     const int good = in_order(a->nwalks, a->i_start);
     for (long long i = good > 0 ? a->i_start[0] : 0; good > 0 && i < a->i_start[good]; i++)
@@ -109,7 +109,7 @@ int g6x_walks(int clusterid, int nwalks, const long long i_start[], const double
     if (!code) code = softening_checked(s, eps2);
     if (!code) code = make_groups(s, nwalks, &w);
     if (code) {
-        spoil(&a);
+        fill_nan(&a);
     } else {
         fill(&a, &w);
         code = session_walks_sum(s, &w);
@@ -174,7 +174,7 @@ int g6x_walks_dispatch(int clusterid, int tag, int nwalks, const int ni[],
 }
 
 /* Fills the outputs of a failed retrieval with NaN. */
-static void spoil_each(int nwalks, const int ni[], double (*const acc[])[3], double *const pot[])
+static void fill_each_nan(int nwalks, const int ni[], double (*const acc[])[3], double *const pot[])
 {
     for (int k = 0; ni && k < nwalks; k++)
         session_output_nan(ni[k], acc ? acc[k] : NULL, NULL, pot ? pot[k] : NULL, NULL, NULL);
@@ -191,7 +191,7 @@ int g6x_walks_retrieve(int clusterid, int tag, int nwalks, const int ni[], doubl
     for (int64_t k = 0; k < w.count && !code; k++)
         if (w.group[k].ni && !(w.group[k].acc && w.group[k].pot)) code = null_pointer(s, k);
     if (code)
-        spoil_each(nwalks, ni, acc, pot);
+        fill_each_nan(nwalks, ni, acc, pot);
     else
         code = session_walks_retrieve(s, tag, &w);
     memory_free(w.group);

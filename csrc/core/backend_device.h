@@ -83,7 +83,7 @@ struct device_arrays {
     int (*write_outputs)(void *state, const struct device_forces *to, struct device_found *found,
                          struct error *f);
     /* Fills the outputs of a failed call with NaN, if the device still works. */
-    void (*spoil)(void *state, const struct device_forces *to, void *stream);
+    void (*fill_nan)(void *state, const struct device_forces *to, void *stream);
     /* Copies targets and results of a submit with on_device to the host. From then on the call is
      * as if its targets had come from `to`, which must stay valid. h2 becomes -1 if it is NULL. */
     int (*fetch)(void *state, const struct fetched_targets *to, struct error *f);

@@ -156,8 +156,8 @@ INLINE vec advance(const struct target *t, const group_of_pairs now, group_of_pa
         const vec y = flow->y, y2 = v_mul(y, y), s2 = v_load(now[k].s2);
         const vec my = v_mul(y, v_load(mass[k * VL / CHUNK].m + k * VL % CHUNK));
         if (k == DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
-        const vec fresh = separate(t, ahead, k, &other[k]);
-        least = k ? v_min(least, fresh) : fresh;
+        const vec found = separate(t, ahead, k, &other[k]);
+        least = k ? v_min(least, found) : found;
         if (k != DEPTH - 1) add_pairs(flow->f, last, flow->s2, &flow->sum);
         flow->y = v_rsqrt_seed(v_load(next->s2));
         flow->f = v_mul(v_mul(my, y2), bracket(s2, y2));

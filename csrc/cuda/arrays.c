@@ -14,7 +14,7 @@ enum { THREADS = 256 };
 /* Whether the results are in the device's memory, and not in pinned memory. */
 static int are_on_device(const struct cuda *c) { return c->targets.on_device && c->launched; }
 
-static int write_forces(struct cuda *c, const struct device_forces *to, int spoilt,
+static int write_forces(struct cuda *c, const struct device_forces *to, int failed,
                         struct error *err)
 {
     const struct cuda_results from = cuda_results_in(c, &c->device_results);
@@ -34,7 +34,7 @@ static int write_forces(struct cuda *c, const struct device_forces *to, int spoi
                                         .rows = to->ni,
                                         .snap = c->snap,
                                         .has_jerk = c->jerk,
-                                        .spoilt = spoilt};
+                                        .failed = failed};
     return to->ni > 0 ? cuda_device_launch(c, 0, KERNEL_WRITE_FORCES, ceil_div(to->ni, THREADS), 1,
                                            &job, err)
                       : 0;

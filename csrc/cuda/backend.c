@@ -110,7 +110,7 @@ static int write_outputs(void *state, const struct device_forces *to, struct dev
     return c ? leave(c, cuda_arrays_write_outputs(c, to, found, err)) : err->code;
 }
 
-static void spoil(void *state, const struct device_forces *to, void *stream)
+static void fill_nan(void *state, const struct device_forces *to, void *stream)
 {
     struct error quiet = {.quiet = 1};
     struct cuda *c = enter(state, &quiet);
@@ -192,7 +192,7 @@ static const struct device_arrays ARRAYS = {
     .receive = receive,
     .predicted = predicted,
     .write_outputs = write_outputs,
-    .spoil = spoil,
+    .fill_nan = fill_nan,
     .fetch = fetch,
     .shares = shares,
     .to_host = to_host,

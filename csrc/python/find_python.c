@@ -126,20 +126,21 @@ static int find_own_environment(struct interpreter *found)
 }
 
 /* Chooses the python executable; nothing else is known of it yet. */
-static int choose(struct interpreter *found, const char *wish)
+static int choose(struct interpreter *found, const char *requested)
 {
     char file[PLACE], path[PLACE];
-    if (*wish) {
-        const char *name = strrchr(wish, '/');
-        if (*wish == '/' &&
-            (find_executable(found, wish, "") ||
-             (!strncmp(name, "/python", 7) && !python_site_packages_exists(path, "%s/.", wish) &&
-              python_site_packages_exists(found->executable, "%s", wish))))
+    if (*requested) {
+        const char *name = strrchr(requested, '/');
+        if (*requested == '/' &&
+            (find_executable(found, requested, "") ||
+             (!strncmp(name, "/python", 7) &&
+              !python_site_packages_exists(path, "%s/.", requested) &&
+              python_site_packages_exists(found->executable, "%s", requested))))
             return 0;
         return refuse(found, G6X_E_PYTHON,
                       "GRAPE6_PYTHON=%.120s: it must be the full path of a python, or of the "
                       "folder of an environment",
-                      wish);
+                      requested);
     }
     if (find_own_environment(found)) return 0;
     if (!python_site_packages_exists(file, "%s/lib/interpreter", found->package))
@@ -199,12 +200,13 @@ static int find_libpython(struct interpreter *found, const char *base)
            python_site_packages_exists(to, "%s/lib/%s/libpython%s.so.1.0", base, triplet, v);
 }
 
-int python_find_python(struct interpreter *found, const char *wish, const char *loaded, int cuda)
+int python_find_python(struct interpreter *found, const char *requested, const char *loaded,
+                       int cuda)
 {
     char prefix[PLACE], base[PLACE], beside[PLACE], path[PLACE];
     int code;
     memset(found, 0, sizeof *found);
-    if ((code = find_bridge(found)) || (code = choose(found, wish))) return code;
+    if ((code = find_bridge(found)) || (code = choose(found, requested))) return code;
     found->version[0] = 0;
     survey(found->executable, prefix, base, found->version);
     if ((code = find_bridge(found))) return code;

@@ -14,11 +14,12 @@ struct interpreter {
 };
 
 /* Finds the Python to start: 0, or G6X_E_PYTHON or G6X_E_RUNTIME with the reason. It takes the
- * first of: `wish` (a python or an environment's folder, if not empty); the environment that the
- * library is installed in; the file `interpreter` next to the library. `loaded`: version of a
+ * first of: `requested` (a python or an environment's folder, if not empty); the environment that
+ * the library is installed in; the file `interpreter` next to the library. `loaded`: version of a
  * libpython already in the process, which must then be used, or NULL. `cuda`: the version that the
  * driver supports; if not 0, CuPy is required, too. */
-int python_find_python(struct interpreter *found, const char *wish, const char *loaded, int cuda);
+int python_find_python(struct interpreter *found, const char *requested, const char *loaded,
+                       int cuda);
 /* Finds only the bridge, for a Python of this version that already runs in this process. */
 int python_find_python_bridge(struct interpreter *found, const char *version);
 

@@ -37,7 +37,7 @@ int session_ahead_take(struct session *s, int nj, int ni, const struct i_arrays 
     c->invalid_rows = 0;
     c->lists.count = 0;
     c->distances = 0;
-    s->foreseen_calls++;
+    s->calls_ahead++;
     s->ahead.next += ni;
     s->ahead.run += ni;
     s->ahead.matched += ni;

@@ -16,15 +16,15 @@
 #include "session/verify.h"
 
 #ifdef GRAPE6_FAULT_INJECTION
-static int spoilt_row = -1;
-void session_force_spoil_row(int i) { spoilt_row = i; }
-static void spoil(struct force_call *c)
+static int mutated_row = -1;
+void session_force_mutate_row(int i) { mutated_row = i; }
+static void mutate_row(struct force_call *c)
 {
-    if (spoilt_row >= 0 && spoilt_row < c->ni)
-        ((double *)(uintptr_t)c->results.sum[SUM_AX])[spoilt_row] *= 1.5;
+    if (mutated_row >= 0 && mutated_row < c->ni)
+        ((double *)(uintptr_t)c->results.sum[SUM_AX])[mutated_row] *= 1.5;
 }
 #else
-static void spoil(struct force_call *c) { (void)c; }
+static void mutate_row(struct force_call *c) { (void)c; }
 #endif
 
 void session_force_free(struct session *s)
@@ -337,7 +337,7 @@ int session_force_complete(struct session *s, unsigned want)
         if (!code) code = finish(s, want & ~(unsigned)WANT_DISTANCE);
     }
     const int64_t zero_distances = s->backend->zero_distances(s->state);
-    spoil(c);
+    mutate_row(c);
     if (!code && want & WANT_DISTANCE) find_distances(s);
     if (!code) verified = session_force_verify(s, want);
     fpenv_leave(&host);

@@ -74,5 +74,5 @@ void session_force_free(struct session *s);
 
 #ifdef GRAPE6_FAULT_INJECTION
 /* Test builds: from now on makes the sum of particle i wrong in a high bit (-1: of none). */
-void session_force_spoil_row(int i);
+void session_force_mutate_row(int i);
 #endif

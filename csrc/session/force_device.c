@@ -191,7 +191,7 @@ int session_force_device(struct session *s, int nj, const struct targets *target
         session_force_freeze(s, nj);
         code = compute(s, nj, targets, to, &found);
     }
-    if (code && arrays) arrays->spoil(s->state, to, targets->stream);
+    if (code && arrays) arrays->fill_nan(s->state, to, targets->stream);
     if (code) (void)session_force_fall_back(s, code);
     fpenv_leave(&host);
     s->calls++;

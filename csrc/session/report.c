@@ -47,13 +47,13 @@ void session_report_calls(struct session *s)
 {
     char name[SESSION_NAME];
     const int64_t calls = atomic_exchange(&s->calls, 0), full = atomic_exchange(&s->full_calls, 0),
-                  foreseen = atomic_exchange(&s->foreseen_calls, 0);
+                  ahead = atomic_exchange(&s->calls_ahead, 0);
     const struct process_options *process = options_process();
     if (calls && s->process == getpid())
-        error_info("%s: %lld force calls, %lld of them full with %d particles, %lld foreseen%s",
+        error_info("%s: %lld force calls, %lld of them full with %d particles, %lld summed ahead%s",
                    session_name(s->id, name), (long long)calls, (long long)full, process->npipes,
-                   (long long)foreseen,
-                   full > 2 * foreseen && !process->client
+                   (long long)ahead,
+                   full > 2 * ahead && !process->client
                        ? "; larger calls are faster: GRAPE6_CLIENT sets them "
                          "for a program in the table of docs/linking.md"
                        : "");

@@ -122,7 +122,7 @@ struct session {
     char *on_host; /* host copies of the arrays of a device call that several devices share */
     size_t on_host_capacity;
     /* Force calls, those with npipes particles, and those summed in advance. */
-    _Atomic int64_t calls, full_calls, foreseen_calls;
+    _Atomic int64_t calls, full_calls, calls_ahead;
     double verify_due;           /* share of a row due for verification; a row is verified at 1 */
     struct pending_walks *walks; /* [WALK_TAGS] dispatched, or NULL */
     struct error error;

@@ -57,7 +57,7 @@ static int verdict(const struct walks *w, struct error *err)
     return w->out_of_range != NO_WALK ? G6X_E_RANGE : 0;
 }
 
-static int spoils_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
+static int fails_all(int code) { return code && code != G6X_E_I_NAN && code != G6X_E_RANGE; }
 
 /* For `auto`: all walks of the call count as one force call with as many pairs. */
 static void choose(struct session *s, const struct walks *w)
@@ -83,7 +83,7 @@ int session_walks_sum(struct session *s, struct walks *w)
         code = cpu_walks_sum(w, &s->error);
     }
     if (!code) code = verdict(w, &s->error);
-    if (spoils_all(code)) session_walks_fill_nan(w);
+    if (fails_all(code)) session_walks_fill_nan(w);
     fpenv_leave(&host);
     return code;
 }
@@ -227,7 +227,7 @@ int session_walks_retrieve(struct session *s, int tag, struct walks *w)
     else
         code = retrieve(s, f, w);
     if (f && code != G6X_E_MISMATCH) forget(f);
-    if (spoils_all(code)) session_walks_fill_nan(w);
+    if (fails_all(code)) session_walks_fill_nan(w);
     fpenv_leave(&host);
     return code;
 }

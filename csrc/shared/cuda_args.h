@@ -238,7 +238,7 @@ struct cuda_write_forces_job {
     int64_t stride;
     int32_t rows, snap;
     int32_t has_jerk;
-    int32_t spoilt; /* no results: write NaN */
+    int32_t failed; /* no results: write NaN */
 };
 
 /* Kernels examine and collect: read j particles. All pointers except mass and x may be NULL. */

@@ -165,8 +165,8 @@ class DevicePlace:
         radii = self._put(h2) if lists else None
         for rows in chunks(ni, nj):
             count, targets = rows.stop - rows.start, (index[rows], pos[rows], vel[rows])
-            wanted = (None if array is None else array[rows] for array in (radii, *out[:5]))
-            self._call(lib.g6x_forces_device, nj, count, *targets, eps2, *wanted)
+            outputs = (None if array is None else array[rows] for array in (radii, *out[:5]))
+            self._call(lib.g6x_forces_device, nj, count, *targets, eps2, *outputs)
             if lists:
                 found.append(self._board.lists(count))
         return out._replace(neighbours=joined(found).on(self._put)) if lists else out

@@ -1,7 +1,7 @@
 """Checks of what callers hand in, before any of it reaches the library.
 
 Every function returns a contiguous array of the C type and raises a typed error, an ArgumentError
-if nothing else is said, that names the argument, the first bad entry and what would be right.
+if not documented otherwise, that names the argument, the first bad entry and what would be right.
 ``xp`` is the module that makes the arrays: NumPy, or CuPy for those of a CUDA device.
 """
 
@@ -94,8 +94,8 @@ def any_floats(name: str, values: object, shape: Shape, xp: ArrayModule = np) ->
     if array.ndim != len(shape) or any(
         want not in ("n", have) for want, have in zip(requested, array.shape, strict=True)
     ):
-        wish = f"({', '.join(map(str, requested))}{',' * (len(requested) == 1)})"
-        raise ArgumentError(f"{name} has shape {given.shape}, not {wish}")
+        expected = f"({', '.join(map(str, requested))}{',' * (len(requested) == 1)})"
+        raise ArgumentError(f"{name} has shape {given.shape}, not {expected}")
     return array
 
 

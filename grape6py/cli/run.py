@@ -103,11 +103,11 @@ def run(options: argparse.Namespace) -> int:
 
     if options.dt and options.dt_max:
         options.parser.error("--dt is a constant step: leave out --dt-max")
-    said = set()
+    reported = set()
 
     def say(message: object, *_: object, **__: object) -> None:
-        if str(message) not in said:  # not at every output
-            said.add(str(message))
+        if str(message) not in reported:  # not at every output
+            reported.add(str(message))
             print(f"grape6: {message}", file=sys.stderr)
 
     with warnings.catch_warnings():
@@ -117,9 +117,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _kind(
-    name: str, convert: Callable[[str], T], good: Callable[[T], bool], wish: str
+    name: str, convert: Callable[[str], T], good: Callable[[T], bool], requirement: str
 ) -> Callable[[str], T]:
-    """An argparse type: `convert`, then `good` of the value, else the wish is named."""
+    """An argparse type: `convert`, then `good` of the value, else the requirement is named."""
 
     def kind(text: str) -> T:
         try:
@@ -127,7 +127,7 @@ def _kind(
         except ValueError:
             value = None
         if value is None or not good(value):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {wish}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not {requirement}")
         return value
 
     kind.__name__ = name

@@ -172,18 +172,18 @@ class _Integration:
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
-        told = cluster.settings.items()
-        self._say(", ".join(v if isinstance(v, str) else f"{name} {v:g}" for name, v in told))
+        settings = cluster.settings.items()
+        self._say(", ".join(v if isinstance(v, str) else f"{name} {v:g}" for name, v in settings))
         start = os.path.realpath(self._options.start) if self._options.restart else None
-        fresh = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
-        for writer in fresh:
+        new_writers = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
+        for writer in new_writers:
             self._say_kept(writer.path, writer.keep())
         for path in [*self._texts, *self._plots]:
             if path.is_file():
                 self._say_kept(path, atomic_files.keep(path))
         self._say(_HEADER)
         self._profile_from = None
-        self._output(fresh)
+        self._output(new_writers)
         self._profile_from = time.perf_counter(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
         if signals.received is None:

@@ -397,8 +397,8 @@ class Integration:
         return energy
 
     def _warn_of_energy(self, error: float) -> None:
-        wanted = remedies(self._settings, self.precision)
-        text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {wanted}"
+        advice = remedies(self._settings, self.precision)
+        text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {advice}"
         warnings.warn(text, AccuracyWarning, stacklevel=3)
 
     def momentum(self) -> Floats:

@@ -1,7 +1,7 @@
 """The components of a galaxy: an exponential disk, and Hernquist's spheres for bulge and halo.
 
 Each has its mass inside spheres, and draws its bodies in the field of all. Densities, dispersions
-and their sources are told in galaxies.py.
+and galaxies.py names their sources.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ def merger(
         raise ArgumentError("both models need mass, to be on an orbit")
     one, two = (_turned(model, angle) for model, angle in zip(models, tilt, strict=True))
     if mass_ratio is not None:
-        wanted = validate.positive("mass_ratio", mass_ratio) * math.fsum(one.mass)
-        two = _scaled(two, wanted / math.fsum(two.mass))
+        target_mass = validate.positive("mass_ratio", mass_ratio) * math.fsum(one.mass)
+        two = _scaled(two, target_mass / math.fsum(two.mass))
     masses = math.fsum(one.mass), math.fsum(two.mass)
     total = sum(masses)
 

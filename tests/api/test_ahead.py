@@ -185,7 +185,7 @@ Session = capi.Session
 def foreseen(script):
     """Force calls of a script, and how many were foreseen."""
     done = capi.run_python(SCRIPT + script, GRAPE6_LOG="info", GRAPE6_BACKEND="cpu")
-    calls, count = re.search(r"(\d+) force calls.* (\d+) foreseen", done.stderr).groups()
+    calls, count = re.search(r"(\d+) force calls.* (\d+) summed ahead", done.stderr).groups()
     return int(calls), int(count)
 
 

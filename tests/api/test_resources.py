@@ -48,7 +48,7 @@ def test_row29_every_allocation_may_fail(variants, backend):
 
 
 def test_row40_a_wrong_row_is_found(variants):
-    program = variants["address"].program("spoilt_row")
+    program = variants["address"].program("mutated_row")
     done = clean([program], printed=True, GRAPE6_VERIFY="1", GRAPE6_LOG="faults")
     assert done.stdout.split() == ["0", "-40", "-40", "-40", "0"]
     assert len(done.stderr.splitlines()) == 1
@@ -56,7 +56,7 @@ def test_row40_a_wrong_row_is_found(variants):
 
 
 def test_row40_without_verification_a_wrong_row_passes(variants):
-    done = clean([variants["address"].program("spoilt_row")], printed=True, code=3)
+    done = clean([variants["address"].program("mutated_row")], printed=True, code=3)
     assert done.stdout.split() == ["0"] * 5
 
 

@@ -26,7 +26,7 @@ PROGRAMS = [
       for backend in ("cpu", "cpu-tree")),
     ("tree_memory", ["ordinary"], {}),
     ("tree_memory", ["parts"], {}),
-    ("spoilt_row", [], {"GRAPE6_VERIFY": "1"}),
+    ("mutated_row", [], {"GRAPE6_VERIFY": "1"}),
 ]  # fmt: skip
 TESTS = """api/test_configuration api/test_contract_g6x api/test_contract_pointers
     api/test_faults_codes api/test_faults_host api/test_g5_clusters api/test_g5_faults

@@ -88,7 +88,7 @@ DEVICE_FN bool give_vector(double *to, const double *sum, int64_t stride, bool r
     return fits || !requested;
 }
 
-DEVICE_FN void give_nan(const struct cuda_write_forces_job &job, size_t row, int nearest)
+DEVICE_FN void fill_nan(const struct cuda_write_forces_job &job, size_t row, int nearest)
 {
     for (int k = 0; k < 3; k++) {
         if (job.acc) job.acc[3 * row + k] = quiet_nan();
@@ -105,8 +105,8 @@ KERNEL(write_forces, struct cuda_write_forces_job, 256, 1)
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
     const struct cuda_target *target = &job.targets[row];
-    if (job.spoilt || target->invalid) {
-        give_nan(job, (size_t)row, job.spoilt ? -1 : target->index);
+    if (job.failed || target->invalid) {
+        fill_nan(job, (size_t)row, job.failed ? -1 : target->index);
         return;
     }
     const size_t at = 3 * (size_t)row;

@@ -2,7 +2,7 @@
  * GRAPE6_VERIFY=1. Prints the codes: of a good call, of three bad ones, of a good one again. */
 #include "board.h"
 
-void session_force_spoil_row(int i);
+void session_force_mutate_row(int i);
 
 int main(void)
 {
@@ -10,7 +10,7 @@ int main(void)
     Board *b = board_new();
     int bad = g6_open(0) != 0 || board_fill(b, 0) != 0;
     for (int k = -1; k <= 3; k++) {
-        session_force_spoil_row(k == 3 ? -1 : k * 149);
+        session_force_mutate_row(k == 3 ? -1 : k * 149);
         const int code = board_first(b, 0, N, NI, 1e-4);
         printf("%d\n", code ? code : board_last2(b, 0, NI));
         if (k >= 0 && k < 3)
