@@ -292,20 +292,6 @@ int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state)
     return first < nj ? first : -1;
 }
 
-int jmemory_look(const struct jmemory *j, int64_t address, struct jmemory_seen *seen)
-{
-    static const double none[3];
-    const struct at_rest *r = &j->rest;
-    if (address >= r->first && address < r->end) {
-        *seen = (struct jmemory_seen){r->xm[address], none, r->time, r->index[address]};
-        return 1;
-    }
-    if (address >= j->capacity) return 0;
-    const struct jparticle *p = &j->body[address];
-    *seen = (struct jmemory_seen){p->x, p->v, p->time, p->index};
-    return p->state == SLOT_SET;
-}
-
 static inline __attribute__((always_inline)) void
 predict(const struct jparticle *p, const double k18[3], double time, double x[3], double v[3])
 {

@@ -89,6 +89,7 @@ struct jmemory {
     int inner;                  /* half of the sample is within 2^inner of the origin */
     int32_t sample[ORIGIN_SAMPLE];
     int samples, sample_moved;
+    struct origin_hint origin_hint, drift_hint;
     int64_t sampled; /* the sample is of addresses below this */
 };
 
@@ -149,7 +150,19 @@ struct jmemory_seen {
     int32_t index;
 };
 /* Finds the particle at an address; returns 0 if there is none or it has a NaN or Inf. */
-int jmemory_look(const struct jmemory *j, int64_t address, struct jmemory_seen *seen);
+static inline int jmemory_look(const struct jmemory *j, int64_t address, struct jmemory_seen *seen)
+{
+    static const double none[3];
+    const struct at_rest *r = &j->rest;
+    if (address >= r->first && address < r->end) {
+        *seen = (struct jmemory_seen){r->xm[address], none, r->time, r->index[address]};
+        return 1;
+    }
+    if (address >= j->capacity) return 0;
+    const struct jparticle *p = &j->body[address];
+    *seen = (struct jmemory_seen){p->x, p->v, p->time, p->index};
+    return p->state == SLOT_SET;
+}
 /* Predicts x and v of a slot to a time (3 doubles each), as the kernels do. */
 void jmemory_predict(const struct jmemory *j, int64_t address, double time, int snap, double x[3],
                      double v[3]);

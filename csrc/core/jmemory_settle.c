@@ -181,22 +181,25 @@ static int64_t end_of_written(const struct jmemory *j, int64_t end)
 static void settle_origin(struct jmemory *j, int64_t nj)
 {
     const int64_t end = end_of_written(j, nj);
-    double x[ORIGIN_SAMPLE][3], v[ORIGIN_SAMPLE][3], origin[3], drift[3];
+    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN], origin[3], drift[3];
     int n = 0, moved = j->sample_moved || end != j->sampled;
-    for (int k = 0; k < j->samples; k++) moved |= is_changed(j, j->sample[k]);
+    for (int k = 0; k < j->samples && !moved; k++) moved = is_changed(j, j->sample[k]);
     if (!moved) return;
     j->sample_moved = 0;
-    j->sampled = end;
-    j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
+    if (end != j->sampled) {
+        j->sampled = end;
+        j->samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
+        for (int k = 0; k < j->samples; k++)
+            j->sample[k] = (int32_t)origin_address(end, j->samples, k);
+    }
     for (int k = 0; k < j->samples; k++) {
-        j->sample[k] = (int32_t)origin_address(end, j->samples, k);
         struct jmemory_seen seen;
         if (!jmemory_look(j, j->sample[k], &seen)) continue;
-        memcpy(x[n], seen.x, sizeof *x);
-        memcpy(v[n++], seen.v, sizeof *v);
+        for (int c = 0; c < 3; c++) x[c][n] = seen.x[c], v[c][n] = seen.v[c];
+        n++;
     }
-    j->inner = origin_choose((const double (*)[3])x, n, origin);
-    (void)origin_choose((const double (*)[3])v, n, drift);
+    j->inner = origin_choose(x, n, origin, &j->origin_hint);
+    (void)origin_choose(v, n, drift, &j->drift_hint);
     if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
     memcpy(j->origin, origin, sizeof origin);
     memcpy(j->drift, drift, sizeof drift);
@@ -385,11 +388,10 @@ static int exponent_of_most(const struct histogram *h)
 
 struct scale jmemory_scale(const struct jmemory *j)
 {
-    struct scale s = {
-        exponent_of_most(&j->x), exponent_of_most(&j->mass), exponent_of_most(&j->v), 0, {0}, {0}};
-    memcpy(s.origin, j->origin, sizeof s.origin);
-    memcpy(s.drift, j->drift, sizeof s.drift);
-    return s;
+    const double *o = j->origin, *d = j->drift;
+    return (struct scale){exponent_of_most(&j->x), exponent_of_most(&j->mass),
+                          exponent_of_most(&j->v), 0,
+                          {o[0], o[1], o[2]},      {d[0], d[1], d[2]}};
 }
 
 int jmemory_is_crowded(const struct jmemory *j)

@@ -9,11 +9,22 @@
 /* Beyond this there is no origin, since differences might overflow. */
 #define FARTHEST 0x1p900
 
-/* Median by quickselect (Hoare 1961, algorithm 65: find). */
-static double median(const double *numbers, int n)
+/* Columns are read in pairs; an odd one ends with an infinity. */
+typedef double pair __attribute__((vector_size(16)));
+typedef int64_t pair_count __attribute__((vector_size(16)));
+
+static pair pair_of(const double *a)
 {
-    double a[ORIGIN_SAMPLE];
-    memcpy(a, numbers, (size_t)n * sizeof *a);
+    pair p;
+    memcpy(&p, a, sizeof p);
+    return p;
+}
+
+/* Quickselect (Hoare 1961, algorithm 65: find). */
+static double select_median(const double *column, int n)
+{
+    double a[ORIGIN_COLUMN];
+    memcpy(a, column, (size_t)n * sizeof *a);
     for (int low = 0, high = n - 1; low < high;) {
         const double pivot = a[low + (high - low) / 2];
         int i = low, k = high;
@@ -31,21 +42,37 @@ static double median(const double *numbers, int n)
     return a[n / 2];
 }
 
-int origin_choose(const double (*sample)[3], int n, double origin[3])
+/* The median of n > 0 numbers; *place, a guess at its place, becomes its place. */
+static double median(const double column[ORIGIN_COLUMN], int n, int *place)
 {
-    double middle[3], distance[ORIGIN_SAMPLE] = {0};
+    const double guess = column[*place < n ? *place : 0];
+    pair_count below = {0, 0}, not_above = {0, 0};
+    for (int i = 0; i < n; i += 2) {
+        below -= pair_of(column + i) < (pair){guess, guess};
+        not_above -= pair_of(column + i) <= (pair){guess, guess};
+    }
+    if (below[0] + below[1] <= n / 2 && n / 2 < not_above[0] + not_above[1]) return guess;
+    const double middle = select_median(column, n);
+    for (*place = 0; column[*place] != middle;) ++*place;
+    return middle;
+}
+
+int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
+                  struct origin_hint *hint)
+{
+    double distance[ORIGIN_COLUMN] = {0}, middle[3];
+    memset(origin, 0, 3 * sizeof *origin);
+    if (!n) return EXPONENT_NONE;
     for (int k = 0; k < 3; k++) {
-        double a[ORIGIN_SAMPLE];
-        for (int i = 0; i < n; i++) a[i] = sample[i][k];
-        middle[k] = n ? median(a, n) : 0.0;
+        if (n % 2) sample[k][n] = INFINITY;
+        middle[k] = median(sample[k], n, &hint->median[k]);
         if (!(fabs(middle[k]) < FARTHEST)) middle[k] = 0.0;
-        for (int i = 0; i < n; i++) {
-            const double d = fabs(a[i] - middle[k]);
-            if (d > distance[i]) distance[i] = d;
+        for (int i = 0; i < n + n % 2; i++) {
+            const double d = fabs(sample[k][i] - middle[k]);
+            distance[i] = d > distance[i] ? d : distance[i];
         }
     }
-    const double size = n ? median(distance, n) : 0.0; /* of the inner half */
-    for (int k = 0; k < 3; k++) origin[k] = 0.0;
+    const double size = median(distance, n, &hint->median[3]); /* of the inner half */
     if (!(size > 0x1p-900 && size < FARTHEST)) return EXPONENT_NONE;
     const double step = scale_power_of_two(exponent_of(size) + 1);
     for (int k = 0; k < 3; k++)

@@ -12,7 +12,8 @@
 
 #include <stdint.h>
 
-enum { ORIGIN_SAMPLE = 15 };
+/* A column of the sample has one more number, which origin_choose needs. */
+enum { ORIGIN_SAMPLE = 15, ORIGIN_COLUMN = ORIGIN_SAMPLE + 1 };
 
 /* Address of sample number `sample` of `count`, from the addresses below nj. */
 static inline int64_t origin_address(int64_t nj, int count, int sample)
@@ -20,6 +21,14 @@ static inline int64_t origin_address(int64_t nj, int count, int sample)
     return (2 * (int64_t)sample + 1) * nj / (2 * count);
 }
 
-/* Chooses the origin of n sampled triples; finite if they are finite. Returns exponent e: half of
- * them are within 2^e of the median; EXPONENT_NONE if all are at one position. */
-int origin_choose(const double (*sample)[3], int n, double origin[3]);
+/* Which samples were the medians of x, y, z and of the distance. In the next sample they mostly are
+ * again, which is fast to check. */
+struct origin_hint {
+    int median[4];
+};
+
+/* Chooses the origin from the columns x, y and z of n particles; finite if they are finite. Returns
+ * exponent e: half of the particles are within 2^e of the median; EXPONENT_NONE if all are at one
+ * position. The hint, zero at first, does not change the result. */
+int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
+                  struct origin_hint *hint);

@@ -9,9 +9,11 @@ void partial_clear(struct partial_row *row)
     for (int w = 0; w < NWINDOW; w++) row->top[w] = BIN_LOWEST;
 }
 
-static void shift_down(int64_t limb[MAX_LIMBS], int by, int limbs)
+static void shift_down(int64_t limb[MAX_LIMBS], int by)
 {
-    for (int d = limbs - 1; d >= 0; d--) limb[d] = d >= by ? limb[d - by] : 0;
+    limb[2] = by == 1 ? limb[1] : by == 2 ? limb[0] : 0;
+    limb[1] = by == 1 ? limb[0] : 0;
+    limb[0] = 0;
 }
 
 void partial_raise(struct partial_row *row, const int32_t top[NWINDOW], int limbs)
@@ -20,27 +22,29 @@ void partial_raise(struct partial_row *row, const int32_t top[NWINDOW], int limb
         const int by = top[w] - row->top[w];
         if (by <= 0) continue;
         row->top[w] = top[w];
-        for (int k = 3 * w; k < NSUM && window_of(k) == w; k++) shift_down(row->limb[k], by, limbs);
+        for (int k = 3 * w; k < NSUM && window_of(k) == w; k++) {
+            shift_down(row->limb[k], by);
+            if (limbs < MAX_LIMBS) row->limb[k][2] = 0;
+        }
     }
 }
 
 void partial_add_block(struct partial_row *row, const double sum[NSUM], int limbs)
 {
     int32_t top[NWINDOW] = {BIN_LOWEST, BIN_LOWEST, BIN_LOWEST};
+    int64_t bin[NSUM];
     for (int k = 0; k < NSUM; k++) {
-        if ((bits_of(sum[k]) >> 52 & 0x7ff) == 0x7ff) {
+        bin[k] = bin_of(sum[k]);
+        if ((bits_of(sum[k]) >> 52 & 0x7ff) == 0x7ff)
             row->invalid |= 1u << window_of(k);
-            continue;
-        }
-        const int32_t b = (int32_t)bin_of(sum[k]);
-        if (b > top[window_of(k)]) top[window_of(k)] = b;
+        else if (bin[k] > top[window_of(k)])
+            top[window_of(k)] = (int32_t)bin[k];
     }
     partial_raise(row, top, limbs);
     for (int k = 0; k < NSUM; k++) {
-        const int64_t b = bin_of(sum[k]);
         if (row->invalid >> window_of(k) & 1) continue;
-        double rest = sum[k] * bin_inverse(b);
-        for (int64_t d = row->top[window_of(k)] - b; d < limbs; d++) {
+        double rest = sum[k] * bin_inverse(bin[k]);
+        for (int64_t d = row->top[window_of(k)] - bin[k]; d < limbs; d++) {
             int64_t q;
             rest = (rest - bin_round(rest, &q)) * 0x1p40;
             row->limb[k][d] += q;

@@ -202,6 +202,17 @@ static void cut(struct tasks *t, int threads)
 
 /* ---- one force call ------------------------------------------------------------- */
 
+/* Factors that convert block sums to the caller's units. */
+static void find_units(struct direct_job *job, const struct scale *s, int mode)
+{
+    const int x = length_shift(s, mode), m = mass_shift(s), v = velocity_shift(s);
+    for (int k = 0; k < 3; k++) {
+        scale_factors(2 * x - m, job->unit[SUM_AX + k]);
+        scale_factors(3 * x - m - v, job->unit[SUM_JX + k]);
+    }
+    scale_factors(x - m, job->unit[SUM_POT]);
+}
+
 static int direct_set_j(void *state, const struct upload *u, struct error *err)
 {
     struct direct *d = state;
@@ -211,10 +222,11 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     if (!code) code = direct_reserve(d, u->memory->capacity, err);
     if (code) return code;
     const int64_t nj = u->nj < u->memory->capacity ? u->nj : u->memory->capacity;
-    const int same = d->packed && d->memory == u->memory && d->packed_time == u->time &&
-                     d->packed_snap == u->options->snap &&
-                     !memcmp(&d->packed_scale, &u->scale, sizeof u->scale);
+    const int scaled = d->packed && !memcmp(&d->packed_scale, &u->scale, sizeof u->scale);
+    const int same = scaled && d->memory == u->memory && d->packed_time == u->time &&
+                     d->packed_snap == u->options->snap;
     if (!same) jmemory_stale_all(u->memory);
+    if (!scaled) find_units(job, &u->scale, d->mode);
     d->packed = 1;
     d->packed_time = u->time;
     d->packed_snap = u->options->snap;
@@ -234,14 +246,6 @@ static int direct_set_j(void *state, const struct upload *u, struct error *err)
     job->scale = u->scale;
     job->zero_distances = &d->zero_distances;
     job->lock = d->lock;
-    const int x = length_shift(&u->scale, d->mode), m = mass_shift(&u->scale);
-    const int v = velocity_shift(&u->scale);
-    for (int k = 0; k < 3; k++) {
-        scale_factors(2 * x - m, job->unit[SUM_AX + k]);
-        scale_factors(3 * x - m - v, job->unit[SUM_JX + k]);
-    }
-    scale_factors(x - m, job->unit[SUM_POT]);
-
     struct tasks t = {.d = d, .blocks = ceil_div(nj, BLOCK), .j_step = 4};
     int64_t stale = 0;
     for (int64_t b = 0; b < t.blocks; b++) stale += __builtin_popcountll(u->memory->stale[b]);

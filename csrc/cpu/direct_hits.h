@@ -23,7 +23,7 @@ struct hit_limits {
     real none, sure;
 };
 
-/* Largest error of a coordinate without its low half (q_split); x is its exponent. */
+/* Largest error of a coordinate without its low half (records_split); x is its exponent. */
 static double place_error(const struct direct_job *job, int x)
 {
     if (REAL_BITS == 64 || job->mode != MODE_GRAPE) return 0.0;

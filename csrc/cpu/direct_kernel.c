@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include OPS_HEADER
+#include "simd/records.h"
 #include "shared/rsqrt.h"
 #include "shared/pair.h"
 

@@ -4,141 +4,200 @@
 /* Prefetch distance, in particles. */
 enum { PACK_AHEAD = 24 };
 
-struct packed_quad {
-    quad x, v; /* x, y, z, m and vx, vy, vz, 0, scaled */
-};
-
 /* Origin and units of the packed numbers: (x - origin) x_unit, (v - drift) v_unit. */
-struct quad_scale {
-    quad origin, x_unit, drift, v_unit;
+struct record_scale {
+    records origin, x_unit, drift, v_unit;
 };
 
-INLINE struct quad_scale quad_scale(const struct scale *s, const int mode)
+INLINE struct record_scale record_scale(const struct scale *s, const int mode)
 {
     const double x = scale_power_of_two(length_shift(s, mode)),
                  v = scale_power_of_two(velocity_shift(s));
-    return (struct quad_scale){.origin = q_set(s->origin[0], s->origin[1], s->origin[2], 0.0),
-                               .x_unit = q_set(x, x, x, scale_power_of_two(mass_shift(s))),
-                               .drift = q_set(s->drift[0], s->drift[1], s->drift[2], 0.0),
-                               .v_unit = q_set(v, v, v, 0.0)};
+    return (struct record_scale){.origin =
+                                     records_set(s->origin[0], s->origin[1], s->origin[2], 0.0),
+                                 .x_unit = records_set(x, x, x, scale_power_of_two(mass_shift(s))),
+                                 .drift = records_set(s->drift[0], s->drift[1], s->drift[2], 0.0),
+                                 .v_unit = records_set(v, v, v, 0.0)};
 }
 
-/* The same Horner steps as predictor.h. Without FMA the last bits differ. */
-INLINE struct packed_quad predict_quad(const struct jparticle *p, const double *k18, double time,
-                                       const struct quad_scale *s)
+/* Predicts and scales the records at p (and p + RECORD_STEP): x, y, z, m and vx, vy, vz, 0. The
+ * same Horner steps as predictor.h. Without FMA the last bits differ. */
+INLINE void predict_records(const struct jparticle *p, const double (*k18)[4], double time,
+                            const struct record_scale *s, records *scaled_x, records *scaled_v)
 {
-    const double dt_ = time - p->time;
-    const quad dt = q_set(dt_, dt_, dt_, 0.0), three = q_set1(3.0);
-    const quad x0 = q_load(p->x), v0 = q_load(p->v), a2 = q_load(p->a2), j6 = q_load(p->j6);
-    quad x3 = j6, v2 = j6;
+    enum { NEXT = RECORD_STEP * sizeof *p / sizeof(double) };
+    const records dt = records_elapsed(time, &p->time, NEXT);
+    const records x0 = records_load(p->x, NEXT), v0 = records_load(p->v, NEXT);
+    const records a2 = records_load(p->a2, NEXT), j6 = records_load(p->j6, NEXT);
+    records x3 = j6, v2 = j6;
     if (k18) {
-        const quad k = q_load(k18);
-        x3 = q_fma(dt, q_mul(q_set1(0.75), k), j6);
-        v2 = q_fma(dt, k, j6);
+        const records k = records_load(k18[0], 4 * RECORD_STEP);
+        x3 = records_fma(dt, records_mul(records_set1(0.75), k), j6);
+        v2 = records_fma(dt, k, j6);
     }
-    if (MUTANT(velocity_power)) v2 = q_mul(dt, q_fma(q_set1(-1.0), j6, q_add(v2, v2)));
-    struct packed_quad out;
-    const quad x = q_fma(dt, q_fma(dt, q_fma(dt, x3, a2), v0), x0);
-    const quad v = q_fma(dt, q_fma(dt, q_mul(three, v2), q_add(a2, a2)), v0);
-    out.x = q_mul(q_sub(x, s->origin), s->x_unit);
-    out.v = q_mul(q_sub(v, s->drift), s->v_unit);
-    return out;
+    if (MUTANT(velocity_power))
+        v2 = records_mul(dt, records_fma(records_set1(-1.0), j6, records_add(v2, v2)));
+    const records v3 = records_mul(records_set1(3.0), v2);
+    const records x = records_fma(dt, records_fma(dt, records_fma(dt, x3, a2), v0), x0);
+    const records v = records_fma(dt, records_fma(dt, v3, records_add(a2, a2)), v0);
+    *scaled_x = records_mul(records_sub(x, s->origin), s->x_unit);
+    *scaled_v = records_mul(records_sub(v, s->drift), s->v_unit);
 }
 
-INLINE void pack_chunk(const struct direct_job *job, const int mode, int64_t chunk, real *row,
-                       int32_t *index)
+/* Copies the indices of a chunk, and prefetches. Returns the empty slots, a bit each. */
+INLINE unsigned pack_indices(const struct direct_job *job, int64_t chunk, int32_t *index)
 {
-    const struct quad_scale scale = quad_scale(&job->scale, mode);
-    const double ms = scale_power_of_two(mass_shift(&job->scale));
+    const struct jparticle *p = &job->memory->body[chunk * CHUNK];
+    int other = job->nj < (chunk + 1) * CHUNK;
+    unsigned empty = 0;
+    UNROLL
+    for (int l = 0; l < CHUNK; l++) {
+        __builtin_prefetch((const char *)(p + l + PACK_AHEAD), 0, 3);
+        __builtin_prefetch((const char *)(p + l + PACK_AHEAD) + 64, 0, 3);
+        index[l] = p[l].index;
+        other |= p[l].state ^ SLOT_SET;
+    }
+    for (int l = 0; other && l < CHUNK; l++)
+        empty |= (unsigned)(p[l].state != SLOT_SET || chunk * CHUNK + l >= job->nj) << l;
+    return empty;
+}
+
+/* Moves the empty slots of a chunk far away, without mass. */
+NOINLINE void pack_empty(real *row, int nrow, unsigned empty)
+{
+    int32_t filled[CHUNK];
+    for (int l = 0; l < CHUNK; l++) filled[l] = ~(int32_t)empty >> l & 1;
+    for (int l = 0; l < CHUNK; l += VL) {
+        const vmask keep = vmask_index(filled + l, 1);
+        v_store(row + l, v_select(keep, v_load(row + l), v_set1(FAR_AWAY)));
+        for (int k = 1; k < nrow; k++)
+            v_store(row + k * CHUNK + l, v_select(keep, v_load(row + k * CHUNK + l), v_set1(0)));
+    }
+}
+
+/* A mass that would underflow becomes the least normal number, so that its block is summed exactly
+ * (in_range). */
+NOINLINE void pack_tiny(const struct jparticle *p, double unit, unsigned maybe, real *mass)
+{
+    const uint64_t least = bits_of(0x1p-100 / unit) << 1;
+    for (; maybe; maybe &= maybe - 1) {
+        const int l = __builtin_ctz(maybe);
+        if ((bits_of(p[l].mass) << 1) - 1 < least - 1) mass[l] = (real)0x1p-126;
+    }
+}
+
+INLINE void pack_chunk(const struct direct_job *job, const int mode,
+                       const struct record_scale *scale, int64_t chunk, real *row, int32_t *index)
+{
+    enum { VECTORS = RECORD_GROUP / RECORDS };
     const struct jmemory *memory = job->memory;
-    const uint64_t least = bits_of(0x1p-100 / ms) << 1;
-    unsigned empty = 0, tiny = 0;
-    for (int g = 0; g < CHUNK; g += 4) {
-        struct packed_quad q[4];
-        for (int r = 0; r < 4; r++) {
-            const int64_t a = chunk * CHUNK + g + r;
-            const struct jparticle *p = &memory->body[a];
-            index[g + r] = p->index;
-            __builtin_prefetch((const char *)(p + PACK_AHEAD), 0, 3);
-            __builtin_prefetch((const char *)(p + PACK_AHEAD) + 64, 0, 3);
-            if (p->state == SLOT_SET && a < job->nj) {
-                tiny |= (unsigned)((bits_of(p->mass) << 1) - 1 < least - 1) << (g + r);
-                q[r] = predict_quad(p, memory->k18 && job->snap ? memory->k18[a] : NULL, job->time,
-                                    &scale);
-            } else {
-                q[r].x = q[r].v = q_zero();
-                empty |= 1u << (g + r);
-            }
+    const unsigned empty = pack_indices(job, chunk, index);
+    unsigned light = 0;
+    for (int g = 0; g < CHUNK; g += RECORD_GROUP) {
+        records x[VECTORS], v[VECTORS];
+        UNROLL
+        for (int n = 0; n < VECTORS; n++) {
+            const int64_t a = chunk * CHUNK + g + record_of(n);
+            predict_records(&memory->body[a], memory->k18 && job->snap ? &memory->k18[a] : NULL,
+                            job->time, scale, &x[n], &v[n]);
         }
 #if REAL_BITS == 32
         if (mode == MODE_GRAPE) {
-            quad lo[4];
-            for (int r = 0; r < 4; r++) q_split(q[r].x, &q[r].x, &lo[r]);
-            q_store_columns(row + 7 * CHUNK + g, 3, lo[0], lo[1], lo[2], lo[3]);
+            records lo[VECTORS];
+            UNROLL
+            for (int n = 0; n < VECTORS; n++) records_split(x[n], &x[n], &lo[n]);
+            records_store_columns(row + 7 * CHUNK + g, 3, lo);
         }
 #endif
-        q_store_columns(row + g, 4, q[0].x, q[1].x, q[2].x, q[3].x);
-        q_store_columns(row + 4 * CHUNK + g, 3, q[0].v, q[1].v, q[2].v, q[3].v);
+        records_store_columns(row + g, 4, x);
+        records_store_columns(row + 4 * CHUNK + g, 3, v);
     }
-    /* A mass that would underflow becomes the least normal number, so that its block is summed
-     * exactly (in_range). */
-    for (; REAL_BITS == 32 && tiny; tiny &= tiny - 1)
-        row[3 * CHUNK + __builtin_ctz(tiny)] = (real)0x1p-126;
-    for (; empty; empty &= empty - 1) row[__builtin_ctz(empty)] = (real)FAR_AWAY;
+    if (empty) pack_empty(row, rows_per_chunk(mode), empty);
+    for (int l = 0; REAL_BITS == 32 && l < CHUNK; l += VL)
+        light |= vmask_bits(v_lt(v_abs(v_load(row + 3 * CHUNK + l)), v_set1(0x1p-100))) << l;
+    if (light & ~empty)
+        pack_tiny(&memory->body[chunk * CHUNK], scale_power_of_two(mass_shift(&job->scale)),
+                  light & ~empty, row + 3 * CHUNK);
 }
 
-/* Lane-wise maximum of |a|; NaN counts as the largest number. */
-INLINE vec max_abs(vec most, vec a)
+#ifndef v_max_abs
+/* Lane-wise maximum of most and |a|; NaN counts as the largest number. */
+INLINE vec v_max_abs(vec most, vec a)
 {
     const vec limit = v_set1(REAL_BITS == 32 ? 0x1p127 : 0x1p1023), b = v_abs(a);
     return v_max(most, v_select(v_lt(b, limit), b, limit));
 }
+#endif
 
-static double largest_lane(vec a)
+/* Largest magnitudes of a block, lane by lane, and the smallest mass that is not zero. */
+struct block_extremes {
+    vec x, v, v_massive, m, m_low;
+};
+#define NO_MASS (REAL_BITS == 32 ? 0x1p127 : 0x1p1023)
+
+/* Adds a packed chunk. Empty slots are at FAR_AWAY, without mass. */
+INLINE void extremes_add(struct block_extremes *e, const real *row)
 {
-    real lane[VL];
-    double most = 0.0;
-    v_store(lane, a);
-    for (int l = 0; l < VL; l++)
-        if (lane[l] > most) most = lane[l];
-    return most;
+    const vec zero = v_set1(0), least = v_set1(REAL_BITS == 32 ? 0x1p-126 : 0x1p-1022);
+    UNROLL
+    for (int l = 0; l < CHUNK; l += VL) {
+        const vec mass = v_abs(v_load(row + 3 * CHUNK + l)), x0 = v_load(row + l);
+        const vmask massless = v_lt(mass, least);
+        const vec placed = v_select(v_eq(x0, v_set1(FAR_AWAY)), zero, x0);
+        e->x = v_max_abs(e->x, v_select(massless, placed, x0));
+        e->x = v_max_abs(v_max_abs(e->x, v_load(row + CHUNK + l)), v_load(row + 2 * CHUNK + l));
+        vec v = zero;
+        for (int k = 4; k < 7; k++) v = v_max_abs(v, v_load(row + k * CHUNK + l));
+        e->v = v_max_abs(e->v, v);
+        e->v_massive = v_max_abs(e->v_massive, v_select(massless, zero, v));
+        e->m = v_max_abs(e->m, mass);
+        e->m_low = v_min(e->m_low, v_select(massless, v_set1(NO_MASS), mass));
+    }
 }
 
-/* Exponents of a packed block. Empty slots are at FAR_AWAY, without mass. */
-static struct block_range range_of_block(const real *row, int nrow, int nc)
+/* Exponent of the largest lane. No lane is negative, so their bits are in the same order; NaN is the
+ * largest. */
+static int largest_exponent(vec a)
 {
-    const vec zero = v_set1(0), far = v_set1(FAR_AWAY);
-    const vec none = v_set1(REAL_BITS == 32 ? 0x1p-126 : 0x1p-1022);
-    vec x = zero, v = zero, v_massive = zero, m = zero;
-    vec m_low = v_set1(REAL_BITS == 32 ? 0x1p127 : 0x1p1023);
-    const vec no_mass = m_low;
-    for (int c = 0; c < nc; c++, row += nrow * CHUNK)
-        for (int l = 0; l < CHUNK; l += VL) {
-            const vec mass = v_abs(v_load(row + 3 * CHUNK + l)), x0 = v_load(row + l);
-            const vmask massless = v_lt(mass, none);
-            const vec moved = v_select(v_lt(x0, far), x0, v_select(v_lt(far, x0), x0, zero));
-            const vec placed = v_select(massless, moved, x0);
-            x = max_abs(max_abs(max_abs(x, placed), v_load(row + CHUNK + l)),
-                        v_load(row + 2 * CHUNK + l));
-            for (int k = 4; k < 7; k++) {
-                const vec moved = v_load(row + k * CHUNK + l);
-                v = max_abs(v, moved);
-                v_massive = max_abs(v_massive, v_select(massless, zero, moved));
-            }
-            m = max_abs(m, mass);
-            m_low = v_min(m_low, v_select(massless, no_mass, mass));
-        }
-    real lane[VL];
-    double low = largest_lane(no_mass);
-    v_store(lane, m_low);
+#if REAL_BITS == 32
+    uint32_t bits[VL], most = 0;
+#else
+    uint64_t bits[VL], most = 0;
+#endif
+    real largest;
+    memcpy(bits, &a, sizeof bits);
+    for (int l = 0; l < VL; l++) most = bits[l] > most ? bits[l] : most;
+    memcpy(&largest, &most, sizeof largest);
+    return exponent_of(largest);
+}
+
+static struct block_range range_of_extremes(const struct block_extremes *e)
+{
+    real lane[VL], low = (real)NO_MASS;
+    v_store(lane, e->m_low);
     for (int l = 0; l < VL; l++)
         if (lane[l] < low) low = lane[l];
-    const double high = largest_lane(m);
-    const struct block_range range = {
-        (int16_t)exponent_of(largest_lane(x)), (int16_t)exponent_of(largest_lane(v)),
-        (int16_t)exponent_of(largest_lane(v_massive)),
-        (int16_t)(high > 0.0 ? exponent_of(low) : EXPONENT_NONE), (int16_t)exponent_of(high)};
-    return range;
+    const int high = largest_exponent(e->m);
+    return (struct block_range){(int16_t)largest_exponent(e->x), (int16_t)largest_exponent(e->v),
+                                (int16_t)largest_exponent(e->v_massive),
+                                (int16_t)(high == EXPONENT_NONE ? EXPONENT_NONE : exponent_of(low)),
+                                (int16_t)high};
+}
+
+/* Packs the stale chunks of a block (the bits of todo) and finds the range of all of its chunks. */
+INLINE struct block_range pack_block(const struct direct_job *job, const int mode, int64_t block,
+                                     uint64_t todo, real *row, int32_t *index)
+{
+    const struct record_scale scale = record_scale(&job->scale, mode);
+    const vec zero = v_set1(0);
+    struct block_extremes e = {zero, zero, zero, zero, v_set1(NO_MASS)};
+    const int nc = chunks_of_block(job, block);
+    for (int c = 0; c < nc; c++, row += rows_per_chunk(mode) * CHUNK) {
+        const int64_t chunk = block * BLOCK_CHUNKS + c;
+        if (todo >> c & 1) pack_chunk(job, mode, &scale, chunk, row, index + chunk * CHUNK);
+        extremes_add(&e, row);
+    }
+    return range_of_extremes(&e);
 }
 
 static void pack_blocks(const struct direct_job *job, void *rows, int32_t *index,
@@ -150,20 +209,14 @@ static void pack_blocks(const struct direct_job *job, void *rows, int32_t *index
         const uint64_t requested = nc == BLOCK_CHUNKS ? ~(uint64_t)0 : ((uint64_t)1 << nc) - 1;
         const uint64_t todo = stale[b] & requested;
         if (!todo) continue;
-        real *block = (real *)rows + (size_t)b * BLOCK * (size_t)nrow;
-        for (uint64_t bits = todo; bits; bits &= bits - 1) {
-            const int c = __builtin_ctzll(bits);
-            const int64_t chunk = b * BLOCK_CHUNKS + c;
-            real *row = block + (size_t)(c * nrow * CHUNK);
-            if (REAL_BITS == 64)
-                pack_chunk(job, MODE_DOUBLE, chunk, row, index + chunk * CHUNK);
-            else if (job->mode == MODE_GRAPE)
-                pack_chunk(job, MODE_GRAPE, chunk, row, index + chunk * CHUNK);
-            else
-                pack_chunk(job, MODE_SINGLE, chunk, row, index + chunk * CHUNK);
-        }
+        real *row = (real *)rows + (size_t)b * BLOCK * (size_t)nrow;
+        if (REAL_BITS == 64)
+            ranges[b] = pack_block(job, MODE_DOUBLE, b, todo, row, index);
+        else if (job->mode == MODE_GRAPE)
+            ranges[b] = pack_block(job, MODE_GRAPE, b, todo, row, index);
+        else
+            ranges[b] = pack_block(job, MODE_SINGLE, b, todo, row, index);
         stale[b] &= ~todo;
-        ranges[b] = range_of_block(block, nrow, nc);
     }
 }
 

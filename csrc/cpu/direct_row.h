@@ -7,7 +7,7 @@
 enum { AHEAD = 6 };
 
 struct row_result {
-    double sum[NSUM]; /* scaled */
+    double sum[NSUM + 1]; /* scaled; and a zero */
     double r2_min;
     int nclose; /* close pairs, not in the sums; `close` has their offsets */
     int16_t close[BLOCK];
@@ -76,6 +76,17 @@ NOINLINE void row_stretch_close(int split, int jerk, const struct pair_i *body, 
  * them. */
 enum { STRETCH = 8 };
 
+#ifndef v_add_in_order
+/* Adds the lanes of each vector to a sum in double, one after another. */
+INLINE void v_add_in_order(vec a, vec b, vec c, vec d, double sum[4])
+{
+    real lane[4][VL];
+    v_store(lane[0], a), v_store(lane[1], b), v_store(lane[2], c), v_store(lane[3], d);
+    for (int l = 0; l < VL; l++)
+        for (int k = 0; k < 4; k++) sum[k] += (double)lane[k][l];
+}
+#endif
+
 /* Sums of a block on i, in the order of cpu/direct_kernel.h. `self`: the block holds i's index. */
 INLINE void row_block(const struct direct_job *job, const int split, const int jerk, const int nn,
                       const int self, int i, int64_t block, int nc, struct row_result *out)
@@ -91,7 +102,6 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
     out->nclose = 0;
     for (int h = 0; h * SUB_CHUNKS < nc; h++) {
         const int end = nc < (h + 1) * SUB_CHUNKS ? nc : (h + 1) * SUB_CHUNKS;
-        real part[NSUM][CHUNK];
         for (int v = 0; v < CHUNK; v += VL) {
             const vec zero = v_set1(0);
             struct pair_sum sum = {zero, zero, zero, zero, zero, zero, zero};
@@ -125,16 +135,9 @@ INLINE void row_block(const struct direct_job *job, const int split, const int j
                                   index + first * CHUNK + v, job->index[i], first * CHUNK + v,
                                   last - first, &sum, out);
             }
-            v_store(part[SUM_AX] + v, sum.ax);
-            v_store(part[SUM_AY] + v, sum.ay);
-            v_store(part[SUM_AZ] + v, sum.az);
-            v_store(part[SUM_JX] + v, sum.jx);
-            v_store(part[SUM_JY] + v, sum.jy);
-            v_store(part[SUM_JZ] + v, sum.jz);
-            v_store(part[SUM_POT] + v, sum.pot);
+            v_add_in_order(sum.ax, sum.ay, sum.az, sum.jx, out->sum + SUM_AX);
+            v_add_in_order(sum.jy, sum.jz, sum.pot, zero, out->sum + SUM_JY);
         }
-        for (int l = 0; l < CHUNK; l++)
-            for (int k = 0; k < NSUM; k++) out->sum[k] += (double)part[k][l];
     }
     real d2[VL];
     v_store(d2, d2_min);
@@ -177,7 +180,7 @@ NOINLINE void row_block_crowded(const struct direct_job *job, int split, int jer
     else
         row_block(job, 0, 0, 0, 1, i, block, nc, &r);
     in_units(job, r.sum);
-    memcpy(sum, r.sum, sizeof r.sum);
+    memcpy(sum, r.sum, NSUM * sizeof *sum);
     close_pairs_exactly(job, i, block, r.close, r.nclose, sum, nearest);
 }
 

@@ -175,20 +175,20 @@ static int64_t end_of_written(const struct grape5_points *p, int64_t end)
 static void find_frame(const struct grape5_points *p, int64_t n, const int given[3],
                        struct acc_frame *f, struct scale *scale)
 {
-    double x[ORIGIN_SAMPLE][3], m[ORIGIN_SAMPLE], far[ORIGIN_SAMPLE];
+    double x[3][ORIGIN_COLUMN], m[ORIGIN_SAMPLE], far[ORIGIN_SAMPLE];
     const int64_t end = end_of_written(p, n);
     const int samples = end < ORIGIN_SAMPLE ? (int)end : ORIGIN_SAMPLE;
     int count = 0;
     for (int k = 0; k < samples; k++) {
         const int64_t a = origin_address(end, samples, k);
         if (!is_finite(p->m[a])) continue;
-        memcpy(x[count], p->x[a], sizeof x[count]);
+        for (int c = 0; c < 3; c++) x[c][count] = p->x[a][c];
         m[count++] = p->m[a];
     }
-    (void)origin_choose((const double (*)[3])x, count, f->origin);
+    (void)origin_choose(x, count, f->origin, &(struct origin_hint){{0}});
     for (int k = 0; k < count; k++) {
         far[k] = 0.0;
-        for (int c = 0; c < 3; c++) far[k] = fmax(far[k], fabs(x[k][c] - f->origin[c]));
+        for (int c = 0; c < 3; c++) far[k] = fmax(far[k], fabs(x[c][k] - f->origin[c]));
     }
     *scale =
         (struct scale){.length = exponent_of_most(far, count), .mass = exponent_of_most(m, count)};

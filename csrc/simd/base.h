@@ -141,7 +141,7 @@ HOST_DEVICE quad q_load(const double *p)
 }
 HOST_DEVICE quad q_set(double a, double b, double c, double d) { return (quad){{a, b, c, d}}; }
 #define q_set1(a) q_set(a, a, a, a)
-#define q_zero() q_set(0, 0, 0, 0)
+#define q_three(a) q_set(a, a, a, 0)
 #define QUAD_OP(name, expression)                                                                  \
     HOST_DEVICE quad name(quad a, quad b)                                                          \
     {                                                                                              \
@@ -172,13 +172,11 @@ HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
         lo->lane[k] = x - hi->lane[k];
     }
 }
-HOST_DEVICE void q_store_columns(real *row, const int nrow, quad a, quad b, quad c, quad d)
+#define RECORD_GROUP 4
+HOST_DEVICE void q_store_columns(real *row, const int nrow, const quad q[RECORD_GROUP])
 {
-    for (int k = 0; k < nrow; k++) {
-        real *r = row + 16 * k;
-        r[0] = (real)a.lane[k], r[1] = (real)b.lane[k], r[2] = (real)c.lane[k];
-        r[3] = (real)d.lane[k];
-    }
+    for (int k = 0; k < nrow; k++)
+        for (int n = 0; n < RECORD_GROUP; n++) row[16 * k + n] = (real)q[n].lane[k];
 }
 HOST_DEVICE void q_store_single(float *p, quad a)
 {

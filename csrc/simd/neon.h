@@ -106,7 +106,7 @@ typedef float64x2x2_t quad;
 HOST_DEVICE quad q_load(const double *p) { return (quad){{vld1q_f64(p), vld1q_f64(p + 2)}}; }
 HOST_DEVICE quad q_set(double a, double b, double c, double d) { return (quad){{{a, b}, {c, d}}}; }
 #define q_set1(a) q_set(a, a, a, a)
-#define q_zero() q_set(0, 0, 0, 0)
+#define q_three(a) q_set(a, a, a, 0)
 #define QUAD_OP(name, op)                                                                          \
     HOST_DEVICE quad name(quad a, quad b)                                                          \
     {                                                                                              \
@@ -121,6 +121,7 @@ HOST_DEVICE quad q_fma(quad a, quad b, quad c)
         {vfmaq_f64(c.val[0], a.val[0], b.val[0]), vfmaq_f64(c.val[1], a.val[1], b.val[1])}};
 }
 
+#define RECORD_GROUP 4
 #if REAL_BITS == 32
 HOST_DEVICE vec q_single(quad a) { return vcvt_high_f32_f64(vcvt_f32_f64(a.val[0]), a.val[1]); }
 HOST_DEVICE void q_store_single(float *p, quad a) { vst1q_f32(p, q_single(a)); }
@@ -133,10 +134,9 @@ HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
     *hi = (quad){{vcvt_f64_f32(vget_low_f32(single)), vcvt_high_f64_f32(single)}};
     *lo = q_sub(a, *hi);
 }
-/* Writes the quads of four records as columns of three or four rows, each 16 apart. */
-HOST_DEVICE void q_store_columns(float *row, const int nrow, quad a, quad b, quad c, quad d)
+HOST_DEVICE void q_store_columns(float *row, const int nrow, const quad q[RECORD_GROUP])
 {
-    const vec record[4] = {q_single(a), q_single(b), q_single(c), q_single(d)};
+    const vec record[4] = {q_single(q[0]), q_single(q[1]), q_single(q[2]), q_single(q[3])};
     vec field[4];
     v_transpose(record, field);
     for (int k = 0; k < nrow; k++) vst1q_f32(row + 16 * k, field[k]);
@@ -169,14 +169,14 @@ HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit,
     }
 }
 #else
-HOST_DEVICE void q_store_columns(double *row, const int nrow, quad a, quad b, quad c, quad d)
+HOST_DEVICE void q_store_columns(double *row, const int nrow, const quad q[RECORD_GROUP])
 {
     for (int k = 0; k < nrow; k += 2, row += 32) {
-        vst1q_f64(row, vtrn1q_f64(a.val[k / 2], b.val[k / 2]));
-        vst1q_f64(row + 2, vtrn1q_f64(c.val[k / 2], d.val[k / 2]));
+        vst1q_f64(row, vtrn1q_f64(q[0].val[k / 2], q[1].val[k / 2]));
+        vst1q_f64(row + 2, vtrn1q_f64(q[2].val[k / 2], q[3].val[k / 2]));
         if (k + 1 == nrow) break;
-        vst1q_f64(row + 16, vtrn2q_f64(a.val[k / 2], b.val[k / 2]));
-        vst1q_f64(row + 18, vtrn2q_f64(c.val[k / 2], d.val[k / 2]));
+        vst1q_f64(row + 16, vtrn2q_f64(q[0].val[k / 2], q[1].val[k / 2]));
+        vst1q_f64(row + 18, vtrn2q_f64(q[2].val[k / 2], q[3].val[k / 2]));
     }
 }
 #endif

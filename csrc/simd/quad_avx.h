@@ -21,15 +21,34 @@ HOST_DEVICE void v_sum_lanes(vec a, vec b, vec c, vec d, double sum[4])
     _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_permute2f128_pd(ab, cd, 0x20),
                                         _mm256_permute2f128_pd(ab, cd, 0x31)));
 }
+/* Columns of rows of four numbers; r[k] holds every fourth row, from row k. */
+HOST_DEVICE void v_transpose(const vec r[4], vec column[4])
+{
+    const vec a = V(unpacklo)(r[0], r[1]), b = V(unpackhi)(r[0], r[1]);
+    const vec c = V(unpacklo)(r[2], r[3]), d = V(unpackhi)(r[2], r[3]);
+    column[0] = V(shuffle)(a, c, 0x44), column[1] = V(shuffle)(a, c, 0xee);
+    column[2] = V(shuffle)(b, d, 0x44), column[3] = V(shuffle)(b, d, 0xee);
+}
+/* Adds the lanes of each vector to a sum in double, one after another. */
+#define v_add_in_order v_add_in_order
+HOST_DEVICE void v_add_in_order(vec a, vec b, vec c, vec d, double sum[4])
+{
+    const vec row[4] = {a, b, c, d};
+    vec column[4];
+    float lane[4][VL];
+    __m256d total = _mm256_loadu_pd(sum);
+    v_transpose(row, column);
+    for (int k = 0; k < 4; k++) v_store(lane[k], column[k]);
+    for (int l = 0; l < VL; l++)
+        total = _mm256_add_pd(total, _mm256_cvtps_pd(_mm_loadu_ps(lane[l % 4] + l / 4 * 4)));
+    _mm256_storeu_pd(sum, total);
+}
 /* Loads rows of four numbers, row k at p[k], and gives the columns. */
 HOST_DEVICE void v_columns(const float *const p[VL], vec column[4])
 {
     vec r[4];
     v_rows(p, r);
-    const vec a = V(unpacklo)(r[0], r[1]), b = V(unpackhi)(r[0], r[1]);
-    const vec c = V(unpacklo)(r[2], r[3]), d = V(unpackhi)(r[2], r[3]);
-    column[0] = V(shuffle)(a, c, 0x44), column[1] = V(shuffle)(a, c, 0xee);
-    column[2] = V(shuffle)(b, d, 0x44), column[3] = V(shuffle)(b, d, 0xee);
+    v_transpose(r, column);
 }
 #endif
 
@@ -37,18 +56,7 @@ typedef __m256d quad;
 #define q_load(p) _mm256_loadu_pd(p)
 #define q_set1(a) _mm256_set1_pd(a)
 #define q_set(a, b, c, d) _mm256_setr_pd(a, b, c, d)
-#define q_zero() _mm256_setzero_pd()
-#define q_add _mm256_add_pd
-#define q_sub _mm256_sub_pd
 #define q_mul _mm256_mul_pd
-#define q_fma _mm256_fmadd_pd
-/* Splits x, y, z on the grid of integers; the fourth lane stays whole in hi. */
-HOST_DEVICE void q_split(quad a, quad *hi, quad *lo)
-{
-    const quad r = _mm256_round_pd(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    *hi = _mm256_cvtps_pd(_mm256_cvtpd_ps(_mm256_blend_pd(r, a, 8)));
-    *lo = _mm256_sub_pd(a, *hi);
-}
 #if REAL_BITS == 32
 HOST_DEVICE void q_store_single(float *p, quad a) { _mm_storeu_ps(p, _mm256_cvtpd_ps(a)); }
 #endif
@@ -79,28 +87,5 @@ HOST_DEVICE void q_pack_points(const double *x, const quad origin[3], quad unit,
     }
     q_store_points((float *)(void *)row, part);
     q_store_points(low, beside);
-}
-#endif
-/* Writes the quads of four records as columns of up to four rows, each 16 apart. */
-#if REAL_BITS == 32
-HOST_DEVICE void q_store_columns(float *row, const int nrow, quad a, quad b, quad c, quad d)
-{
-    __m128 r0 = _mm256_cvtpd_ps(a), r1 = _mm256_cvtpd_ps(b);
-    __m128 r2 = _mm256_cvtpd_ps(c), r3 = _mm256_cvtpd_ps(d);
-    _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
-    _mm_storeu_ps(row, r0);
-    _mm_storeu_ps(row + 16, r1);
-    _mm_storeu_ps(row + 32, r2);
-    if (nrow == 4) _mm_storeu_ps(row + 48, r3);
-}
-#else
-HOST_DEVICE void q_store_columns(double *row, const int nrow, quad a, quad b, quad c, quad d)
-{
-    const quad t0 = _mm256_unpacklo_pd(a, b), t1 = _mm256_unpackhi_pd(a, b);
-    const quad t2 = _mm256_unpacklo_pd(c, d), t3 = _mm256_unpackhi_pd(c, d);
-    _mm256_storeu_pd(row, _mm256_permute2f128_pd(t0, t2, 0x20));
-    _mm256_storeu_pd(row + 16, _mm256_permute2f128_pd(t1, t3, 0x20));
-    _mm256_storeu_pd(row + 32, _mm256_permute2f128_pd(t0, t2, 0x31));
-    if (nrow == 4) _mm256_storeu_pd(row + 48, _mm256_permute2f128_pd(t1, t3, 0x31));
 }
 #endif
