@@ -155,8 +155,8 @@ INLINE void extremes_add(struct block_extremes *e, const real *row)
     }
 }
 
-/* Exponent of the largest lane. No lane is negative, so their bits are in the same order; NaN is the
- * largest. */
+/* Exponent of the largest lane. No lane is negative, so their bits are in the same order; NaN is
+ * the largest. */
 static int largest_exponent(vec a)
 {
 #if REAL_BITS == 32
