@@ -1,12 +1,19 @@
 """Times calls of the C API, as an old program makes them.
 
-    python benchmarks/calls.py [cpu] [gpu] [--name NAME] [--rounds 3] [--largest 1048576]
+    python benchmarks/calls.py [cpu] [steps] [gpu] [--name NAME] [--rounds 3] [--largest 1048576]
+                               [--peer "NAME=PROGRAM" ...]
 
-Part cpu runs cpu_calls.c and keeps the best round of each command, since other work slows a machine
-and nothing makes it faster; part gpu runs gpu_calls.c, keeps the median round and the goals, and
-adds the errors of each mode. Rounds alternate the commands; a round is itself a median.
+Parts cpu and steps (small block steps on one thread) run cpu_calls.c and keep the best round of
+each command, since other work slows a machine and nothing makes it faster; part gpu runs
+gpu_calls.c, keeps the median round and the goals, and adds the errors of each mode. Rounds
+alternate the commands; a round is itself a median.
+
+A peer is another library, or an older build of this one: a program with the command line and the
+output of cpu_calls (parts cpu, steps) or gpu_calls (gpu), run in turn with ours. NAME says which
+version, and with what settings.
 """
 
+import argparse
 import statistics
 import tempfile
 
@@ -41,26 +48,43 @@ open
 tiny
 """.strip().splitlines()
 
+# Small steps, without the nearest neighbour but for the first: on one thread, in mode grape.
+STEP_COMMANDS = [f"{command} 1 grape best" for command in """
+force 1024 32 1
+step 2 1 0
+step 10 1 0
+step 100 1 0
+step 1000 1 0
+step 256 32 0
+step 1024 8 0
+step 1024 32 0
+""".strip().splitlines()]  # fmt: skip
+
 # Command: goal in G pairs a second, or in microseconds a step.
 GPU_GOALS = {
-    "force grape 1 1 16384": 620, "force grape 1 1 65536": 715, "force grape 1 1 262144": 715,
-    "force grape 1 1 1048576": 715, "force double 1 1 16384": None, "force double 1 1 65536": 415,
-    "force double 1 1 262144": 415, "force double 1 1 1048576": 415, "force single 1 1 16384": None,
-    "force single 1 1 65536": 880, "force single 1 1 262144": 880, "force single 1 1 1048576": 880,
-    "force single 0 0 16384": None, "force single 0 0 65536": 1800, "force single 0 0 262144": 1800,
-    "force single 0 0 1048576": 1800,
-    "step grape 1024 1": 18, "step grape 1024 64": 28, "step grape 16384 1": 18,
-    "step grape 16384 64": 28, "step grape 65536 64": 36, "step grape 262144 64": 60,
-    "step grape 1048576 64": 165, "step grape 65536 1024": 165, "step grape 1048576 1024": 1800,
-    "cut grape 65536 1024 48": 350, "scatter grape 16384 64": None, "scatter grape 65536 64": None,
-    "scatter grape 262144 64": None, "scatter grape 1048576 64": None,
-    "scatter grape 65536 1024": None, "scatter grape 1048576 1024": None, "open": None,
+    "force grape 1 1 16384": 560, "force grape 1 1 65536": None, "force grape 1 1 262144": None,
+    "force grape 1 1 1048576": 780, "force double 1 1 16384": None, "force double 1 1 65536": None,
+    "force double 1 1 1048576": 430, "force single 1 1 16384": None, "force single 1 1 65536": None,
+    "force single 1 1 1048576": 930, "force single 0 0 65536": None,
+    "force single 0 0 1048576": 1850,
+    "scatter grape 1024 1": 20, "scatter grape 1024 64": 30, "scatter grape 16384 1": 20,
+    "scatter grape 16384 64": 30, "scatter grape 65536 1": 20, "scatter grape 65536 64": 30,
+    "scatter grape 65536 1024": 230, "scatter grape 262144 1": None,
+    "scatter grape 262144 256": 190, "scatter grape 1048576 1": None,
+    "scatter grape 1048576 64": 190,
+    "scatter grape 1048576 1024": 1700, "scatter double 1024 1": None,
+    "scatter double 1024 64": None, "scatter double 65536 1": None, "scatter double 65536 64": None,
+    "scatter double 65536 1024": None, "scatter double 262144 1": None,
+    "scatter double 262144 256": None, "scatter double 1048576 1": None,
+    "scatter double 1048576 64": None, "scatter double 1048576 1024": None,
+    "cut grape 65536 1024 48": 350, "walk grape 65536 65536": None, "open": None,
 }  # fmt: skip
 
 
 def rounds(source, commands, options, **environment):
-    """Figures of the rounds by command, of those up to the largest N."""
-    found = {}
+    """Figures of the rounds by command, of those up to the largest N; and those of the peers, by
+    name and command."""
+    found, peers = {}, {name: {} for name in options.peer}
     with tempfile.TemporaryDirectory() as folder:
         program = compile_c(HERE / source, folder)
         for _ in range(options.rounds):
@@ -71,12 +95,10 @@ def rounds(source, commands, options, **environment):
                 if words[0] == "force" and words[-1] == "1048576" and command in found:
                     continue  # seconds a call: once
                 found.setdefault(command, []).extend(figures(program, *words, **environment))
-    return {command: taken for command, taken in found.items() if taken}
-
-
-def cpu(options):
-    for command, taken in rounds("cpu_calls.c", CPU_COMMANDS, options).items():
-        yield max(taken, key=speed) | {"command": f"board {command}"}
+                for name, peer in options.peer.items():
+                    made = figures(peer, *words, **environment)
+                    peers[name].setdefault(command, []).extend(made)
+    return {command: taken for command, taken in found.items() if taken}, peers
 
 
 def speed(figure):
@@ -84,13 +106,44 @@ def speed(figure):
     return figure.get("pairs_per_s") or -next(figure[k] for k in keys if k in figure)
 
 
-def gpu(options):
-    found = rounds("gpu_calls.c", GPU_GOALS, options, GRAPE6_BACKEND="cuda")
+def best(commands, options):
+    found, peers = rounds("cpu_calls.c", commands, options)
     for command, taken in found.items():
-        key = next(k for k in ("gpairs_per_s", "us", "first_s") if k in taken[0])
-        middle = statistics.median_low(figure[key] for figure in taken)
-        figure = next(figure for figure in taken if figure[key] == middle)
-        yield figure | {"command": f"card {command}", "goal": GPU_GOALS[command]}
+        figure = max(taken, key=speed) | {"command": f"board {command}"}
+        others = {
+            n: max(made[command], key=speed) for n, made in peers.items() if made.get(command)
+        }
+        if others:
+            figure["peers"] = {n: other["seconds_per_call"] for n, other in others.items()}
+        yield figure
+
+
+def cpu(options):
+    return best(CPU_COMMANDS, options)
+
+
+def steps(options):
+    return best(STEP_COMMANDS, options)
+
+
+def median_figure(taken):
+    """The figure of the median round, and the name of what it measures."""
+    key = next(k for k in ("gpairs_per_s", "us", "first_s") if k in taken[0])
+    middle = statistics.median_low(figure[key] for figure in taken)
+    return next(figure for figure in taken if figure[key] == middle), key
+
+
+def gpu(options):
+    found, peers = rounds("gpu_calls.c", GPU_GOALS, options, GRAPE6_BACKEND="cuda")
+    for command, taken in found.items():
+        figure, key = median_figure(taken)
+        others = {
+            n: median_figure(made[command])[0][key]
+            for n, made in peers.items()
+            if made.get(command)
+        }
+        figure |= {"command": f"card {command}", "goal": GPU_GOALS[command]}
+        yield figure | ({"peers": others} if others else {})
     for mode in ("grape", "double", "single"):
         yield errors(mode, min(16384, options.largest))
 
@@ -111,7 +164,17 @@ def errors(mode, n, step=8):
     return result | {"mean_along_acc": float(along.mean())}
 
 
+class Peers(argparse.Action):
+    """Collects NAME=PROGRAM."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        name, _, program = values.rpartition("=")
+        namespace.peer = {**namespace.peer, name: program}
+
+
 if __name__ == "__main__":
-    run(__doc__, {"cpu": cpu, "gpu": gpu}, gpu=lambda part, options: part == "gpu",
+    run(__doc__, {"cpu": cpu, "steps": steps, "gpu": gpu},
+        gpu=lambda part, options: part == "gpu",
         rounds={"type": int, "default": 3},
-        largest={"type": int, "default": 1 << 20, "help": "N"})  # fmt: skip
+        largest={"type": int, "default": 1 << 20, "help": "N"},
+        peer={"action": Peers, "default": {}, "metavar": "NAME=PROGRAM"})  # fmt: skip

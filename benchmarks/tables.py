@@ -48,6 +48,18 @@ def speeds(result):
     return lines
 
 
+def steps(result):
+    """Microseconds of a call beside those of the peers, and how many times as fast it is."""
+    peers = list(dict.fromkeys(n for f in result["figures"] for n in f.get("peers", {})))
+    lines = head("`board`", "us", *(text for n in peers for text in (f"{n}, us", "speed over it")))
+    for f in result["figures"]:
+        own, cells = f["seconds_per_call"], []
+        for other in (f.get("peers", {}).get(n) for n in peers):
+            cells += [f"{1e6 * other:.2f}", f"{other / own:.2f}"] if other else ["", ""]
+        lines += row([f"`{f['command'].removeprefix('board ')}`", f"{1e6 * own:.2f}", *cells])
+    return lines
+
+
 def accuracies(result):
     lines = head("mode", "instruction set", "acc", "jerk", "pot", "bias")
     table = {}
@@ -77,11 +89,17 @@ def devices(result):
     for f in result["figures"]:
         of["step" if f["what"] in ("scatter", "cut") else f["what"]].append(f)
     lines += forces_on_all(of["force"])
-    lines += "\n" + head("call", "N", "ni", "us", "first half, us", "goal, us")
+    peers = list(dict.fromkeys(n for f in result["figures"] for n in f.get("peers", {})))
+    named = [f"{n}, us" for n in peers]
+    lines += "\n" + head("step", "mode", "N", "ni", "us", "first half, us", "goal, us", *named)
     for f in of["step"]:
-        call = f"cut, {f['pipes']} pipes" if f["what"] == "cut" else f["what"]
-        lines += row([call, f["n"], f["ni"], f"{f['us']:.1f}", f"{f['firsthalf_us']:.0f}",
-                      f.get("goal")])  # fmt: skip
+        call = f"cut, {f['pipes']} pipes" if f["what"] == "cut" else "scattered"
+        others = [f.get("peers", {}).get(n) for n in peers]
+        us = f"{f['us']:.1f}", f"{f['firsthalf_us']:.0f}"
+        others = (f"{o:.1f}" if o else "" for o in others)
+        lines += row([call, f["mode"], f["n"], f["ni"], *us, f.get("goal"), *others])
+    for f in of["walk"]:
+        lines += f"\nA shared step of N = {f['n']}, all particles written: {f['ms']:.2f} ms.\n"
     lines += "\n" + head("mode", "N", "acc", "jerk", "pot", "mean along acc")
     for f in of["accuracy"]:
         errors = [f"{f[k][0]:.1e} / {f[k][1]:.1e}" for k in ("acc", "jerk", "pot")]
@@ -94,8 +112,9 @@ def forces_on_all(figures):
     sizes = sorted({f["n"] for f in figures})
     kinds = defaultdict(dict)
     for f in figures:
-        goal = f" (goal {f['goal']})" if f.get("goal") else ""
-        cell = f"{f['gpairs_per_s']:.0f}{goal}"
+        notes = [f"goal {f['goal']}"] if f.get("goal") else []
+        notes += [f"{name} {speed:.0f}" for name, speed in f.get("peers", {}).items()]
+        cell = f"{f['gpairs_per_s']:.0f}" + (f" ({', '.join(notes)})" if notes else "")
         kinds[f["mode"], f["jerk"], f["nn"]][f["n"]] = cell
     lines = head("G pairs/s of mode", "jerk", "nearest", *(f"N = {n}" for n in sizes))
     for (mode, *with_), made in kinds.items():
@@ -103,7 +122,8 @@ def forces_on_all(figures):
     return lines
 
 
-MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations}
+MAKERS = {"accuracy": accuracies, "cpu": speeds, "gpu": devices, "integration": integrations,
+          "steps": steps}  # fmt: skip
 MAKERS |= tables_merger.MAKERS | tables_programs.MAKERS | tables_runs.MAKERS
 MAKERS |= tables_thesis.MAKERS | tables_tree.MAKERS
 

@@ -123,9 +123,9 @@ void jmemory_commit_queue(struct jmemory *j);
 int jmemory_move(struct jmemory *j, int64_t address, const struct jparticle *p);
 /* Starts the dirty list of a mirror; returns 0 or G6X_E_MEMORY. */
 int jmemory_follow(struct jmemory *j, int mirror);
-/* Settles the changed slots, and updates the histograms and the origin to the slots below nj. Needs
- * the library's floating-point environment (fpenv.h). */
-void jmemory_settle(struct jmemory *j, int64_t nj);
+/* Settles the changed slots, many of them with several threads, and updates the histograms and the
+ * origin to the slots below nj. Needs the library's floating-point environment (fpenv.h). */
+void jmemory_settle(struct jmemory *j, int64_t nj, int threads);
 /* Marks all slots, or the chunks of two slots, to be packed again. */
 void jmemory_stale_all(struct jmemory *j);
 void jmemory_stale_slots(struct jmemory *j, int64_t first, int64_t last);

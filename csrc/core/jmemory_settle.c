@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/jmemory.h"
+#include "util/threads.h"
 
 /* ---- where each index is -------------------------------------------------------- */
 
@@ -322,15 +323,91 @@ static void settle_word(struct jmemory *j, int64_t w, int much)
     j->changed[w] = 0;
 }
 
+/* Loads the changed slots of word `s` of changed_words, and their notes, into the cache. */
+static void prefetch_changed(const struct jmemory *j, int64_t s)
+{
+    for (uint64_t words = j->changed_words[s]; words; words &= words - 1) {
+        const int64_t w = 64 * s + __builtin_ctzll(words);
+        for (uint64_t bits = j->changed[w]; bits; bits &= bits - 1) {
+            const int64_t a = 64 * w + __builtin_ctzll(bits);
+            __builtin_prefetch(&j->body[a]);
+            __builtin_prefetch(j->body[a].a2);
+            __builtin_prefetch(&j->note[a], 1);
+        }
+    }
+}
+
 /* Few of many slots change in a block step: words without changes are not read. */
 static void settle_slots(struct jmemory *j)
 {
     const int much = is_much(j, j->changes);
     for (int64_t s = 0; j->changes; s++) {
+        if (!much) prefetch_changed(j, s);
         for (uint64_t bits = j->changed_words[s]; bits; bits &= bits - 1)
             settle_word(j, 64 * s + __builtin_ctzll(bits), much);
         j->changed_words[s] = 0;
     }
+}
+
+/* ---- many slots ---------------------------------------------------------------- */
+
+enum { MANY = 16384, WORDS_PER_PIECE = 16 };
+
+static int first_bit(uint64_t bits) { return __builtin_ctzll(bits); }
+static int last_bit(uint64_t bits) { return 63 - __builtin_clzll(bits); }
+
+/* The first changed slot (last = 0) or the last one, of word `s` of changed_words. */
+static int64_t edge_of_word(const struct jmemory *j, int64_t s, int last)
+{
+    const uint64_t words = j->changed_words[s];
+    const int64_t w = 64 * s + (last ? last_bit(words) : first_bit(words));
+    return 64 * w + (last ? last_bit(j->changed[w]) : first_bit(j->changed[w]));
+}
+
+struct rewritten {
+    struct jmemory *j;
+    _Atomic int64_t settled;
+};
+
+/* Settles slots whose notes do not change. Several threads work on words first .. end - 1 of
+ * changed_words, each on its own. */
+static void settle_rewritten_words(void *context, int64_t first, int64_t end)
+{
+    struct rewritten *r = context;
+    struct jmemory *j = r->j;
+    int64_t settled = 0;
+    for (int64_t s = first; s < end; s++)
+        for (uint64_t words = j->changed_words[s]; words; words &= words - 1) {
+            const int64_t w = 64 * s + first_bit(words);
+            uint64_t left = j->changed[w];
+            for (uint64_t bits = left; bits; bits &= bits - 1) {
+                const int64_t a = 64 * w + first_bit(bits);
+                const struct slot_note now = note_of(j, &j->body[a]);
+                if (memcmp(&now, &j->note[a], sizeof now) != 0) continue;
+                left &= ~((uint64_t)1 << (a % 64));
+                settled++;
+            }
+            j->changed[w] = left;
+            if (!left) j->changed_words[s] &= ~((uint64_t)1 << (w % 64));
+        }
+    atomic_fetch_add(&r->settled, settled);
+}
+
+/* A shared step rewrites many particles, of which few change their index or an exponent. Those that
+ * do are left to settle_slots. */
+static void settle_rewritten(struct jmemory *j, int threads)
+{
+    const int64_t words = j->capacity / (64 * 64) + 1;
+    int64_t low = 0, high = words - 1;
+    if (j->changes < MANY) return;
+    while (!j->changed_words[low]) low++;
+    while (!j->changed_words[high]) high--;
+    const int64_t first = edge_of_word(j, low, 0), end = edge_of_word(j, high, 1) + 1;
+    if (2 * j->changes < end - first && j->changes <= DIRTY_SLOTS) return;
+    struct rewritten r = {.j = j};
+    tell_of_run(j, (int32_t)first, (int32_t)end);
+    threads_each(threads, words, WORDS_PER_PIECE, settle_rewritten_words, &r);
+    j->changes -= r.settled;
 }
 
 /* ---- all slots ---------------------------------------------------------------- */
@@ -350,7 +427,7 @@ int jmemory_move(struct jmemory *j, int64_t a, const struct jparticle *p)
     return 1;
 }
 
-void jmemory_settle(struct jmemory *j, int64_t nj)
+void jmemory_settle(struct jmemory *j, int64_t nj, int threads)
 {
     const int64_t end = nj < j->capacity ? nj : j->capacity;
     jmemory_commit_queue(j);
@@ -362,6 +439,7 @@ void jmemory_settle(struct jmemory *j, int64_t nj)
     const int new_list = is_new_list(j, end);
     if (new_list) count_nothing(j);
     settle_origin(j, end);
+    settle_rewritten(j, threads);
     settle_slots(j);
     settle_at_rest(j, end, new_list); /* after the slots: these are newer */
     for (; j->counted < end; j->counted++) {
@@ -397,7 +475,6 @@ struct scale jmemory_scale(const struct jmemory *j)
 int jmemory_is_crowded(const struct jmemory *j)
 {
     enum { STEPS_EXPONENT = 3 }; /* the grid has 2^3 steps across the inner half */
-    return j->inner != EXPONENT_NONE &&
-           jmemory_scale(j).length - length_shift(&(struct scale){0}, MODE_GRAPE) >
-               j->inner - STEPS_EXPONENT;
+    const struct scale s = {.length = exponent_of_most(&j->x)};
+    return j->inner != EXPONENT_NONE && -length_shift(&s, MODE_GRAPE) > j->inner - STEPS_EXPONENT;
 }

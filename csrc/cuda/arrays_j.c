@@ -184,14 +184,15 @@ static void lose(struct cuda *c, struct jmemory *j, const struct device_particle
  * already hold them. */
 static struct dirty_list begin_direct(const struct cuda *c, struct jmemory *j)
 {
-    jmemory_settle(j, j->counted); /* puts earlier writes on the list */
+    jmemory_settle(j, j->counted,
+                   options_threads(c->threads)); /* puts earlier writes on the list */
     return *cuda_dirty_list(c, j);
 }
 
 static void end_direct(struct cuda *c, struct jmemory *j, const struct dirty_list *before)
 {
     struct dirty_list *list = cuda_dirty_list(c, j);
-    jmemory_settle(j, j->counted);
+    jmemory_settle(j, j->counted, options_threads(c->threads));
     list->count = before->count;
     list->first = before->first;
     list->end = before->end;

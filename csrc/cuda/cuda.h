@@ -37,13 +37,14 @@
 #define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {
-    WIDE_ROWS = 256,      /* i particles of a CUDA block of the wide kernels */
-    MIDDLE_ROWS = 64,     /* i particles of a CUDA block of kernel middle */
-    MOST_ROWS = 65536,    /* i particles of a launch */
-    SMALLEST_TILE = 8,    /* fewest i particles with one completion flag */
-    MOST_SENT = 8192,     /* j particles that are sent at a time */
-    SENT_AT_REST = 32768, /* particles at rest that are sent at a time */
-    ROWS_CALLS = 64       /* calls that still compute partial sums after a call that needed them */
+    WIDE_ROWS = 256,        /* i particles of a CUDA block of the wide kernels */
+    MIDDLE_ROWS = 64,       /* i particles of a CUDA block of kernel middle */
+    MOST_ROWS = 65536,      /* i particles of a launch */
+    SMALLEST_TILE = 8,      /* fewest i particles with one completion flag */
+    MOST_SENT = 8192,       /* j particles that are sent at a time */
+    MOST_SENT_HALF = 32768, /* the same if there are more: half of the pinned memory */
+    SENT_AT_REST = 32768,   /* particles at rest that are sent at a time */
+    ROWS_CALLS = 64 /* calls that still compute partial sums after a call that needed them */
 };
 
 /* Memory of the device or pinned memory, by its address there. */
@@ -159,6 +160,8 @@ int cuda_device_launch(struct cuda *c, int stream, int kernel, int64_t grid_x, i
 /* Launches a kernel on a caller's stream. */
 int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t grid_x, void *job,
                            struct error *err);
+/* Makes a stream wait for the work launched so far on another one. */
+int cuda_device_follow(struct cuda *c, int stream, int other, struct error *err);
 /* Waits for one of the device's streams. */
 int cuda_device_wait(struct cuda *c, int stream, const char *what, struct error *err);
 /* Waits for all of its streams that may have work. */

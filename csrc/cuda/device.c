@@ -108,6 +108,15 @@ int cuda_device_launch_for(struct cuda *c, void *stream, int kernel, int64_t gri
     return launch(c, stream, kernel, grid_x, 1, job, err);
 }
 
+int cuda_device_follow(struct cuda *c, int stream, int other, struct error *err)
+{
+    const struct driver *d = &c->device.driver;
+    void *const event = c->device.event;
+    int error = d->record(event, c->device.stream[other]);
+    if (!error) error = d->follow(c->device.stream[stream], event, 0);
+    return cuda_device_check(c, error, "event", err);
+}
+
 /* Polls, because the driver's own wait keeps a CPU core busy. */
 static int wait_for(const struct cuda *c, void *stream)
 {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cuda/jparticles.h"
+#include "util/threads.h"
 
 /* Bytes of a source, per slot. */
 static uint64_t source_bytes(int mode)
@@ -34,37 +35,20 @@ int cuda_jparticles_reserve(struct cuda *c, int64_t slots, struct error *err)
     return code;
 }
 
-/* Packs one particle into pinned memory, predicted if options->predict_on_host is set. */
-static void pack(struct cuda *c, struct cuda_sent *to, int64_t a, const struct upload *u)
-{
-    const struct jmemory *j = u->memory;
-    to->body = j->body[a];
-    to->address = (int32_t)a;
-    if (u->options->predict_on_host && to->body.state == SLOT_SET) {
-        jmemory_predict(j, a, u->time, u->options->snap, to->body.x, to->body.v);
-        to->body.time = u->time;
-        memset(to->body.a2, 0, sizeof to->body.a2);
-        memset(to->body.j6, 0, sizeof to->body.j6);
-    }
-    if (c->k18.bytes) {
-        memset(to->k18, 0, sizeof to->k18);
-        if (j->k18 && !u->options->predict_on_host) memcpy(to->k18, j->k18[a], sizeof to->k18);
-    }
-}
-
 struct cuda_store cuda_jparticles_store(const struct cuda *c)
 {
     return (struct cuda_store){cuda_pointer(&c->body), c->on_host ? NULL : cuda_pointer(&c->k18),
                                c->slots};
 }
 
-/* Launches the transfer of `count` particles. `sent` is free again when c->unread is 0. */
-static int send(struct cuda *c, int count, struct error *err)
+/* Launches the transfer of `count` particles. They may be overwritten when c->unread is 0, or the
+ * stream is idle. */
+static int send(struct cuda *c, int stream, const struct cuda_sent *sent, int count,
+                struct error *err)
 {
-    struct cuda_receive_job job = {
-        .store = cuda_jparticles_store(c), .sent = cuda_pointer(&c->sent), .count = count};
+    struct cuda_receive_job job = {.store = cuda_jparticles_store(c), .sent = sent, .count = count};
     c->unread = 1;
-    return cuda_device_launch(c, 0, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job,
+    return cuda_device_launch(c, stream, KERNEL_RECEIVE, (16 * (int64_t)count + 255) / 256, 1, &job,
                               err);
 }
 
@@ -91,7 +75,7 @@ static int send_few(struct cuda *c, struct error *err)
     const int count = c->few;
     c->few = 0;
     if (c->rest.count) return send_at_rest(c, err);
-    return count ? send(c, count, err) : 0;
+    return count ? send(c, 0, cuda_pointer(&c->sent), count, err) : 0;
 }
 
 int cuda_jparticles_flush(struct cuda *c, struct error *err)
@@ -124,39 +108,96 @@ static int is_all_at_rest(const struct dirty_list *dirty, const struct at_rest *
     return !dirty->count && dirty->first >= r->first && dirty->end <= r->end;
 }
 
-/* Sends all slots in use, or the dirty ones. A last batch of few waits for the prediction. */
+/* ---- dirty particles ------------------------------------------------------------------ */
+
+/* What is packed for the device: slots first .. first + run - 1, then those of a list. */
+struct packing {
+    const struct cuda *c;
+    const struct upload *upload;
+    const int32_t *list;
+    int64_t first, run;
+    int64_t from; /* number of the particle that goes to sent[0] */
+    struct cuda_sent *sent;
+};
+
+/* Packs one particle into pinned memory, predicted if options->predict_on_host is set. */
+static void pack(const struct packing *p, struct cuda_sent *to, int64_t a)
+{
+    const struct jmemory *j = p->upload->memory;
+    const struct options *o = p->upload->options;
+    to->address = j->body[a].state == SLOT_EMPTY ? CUDA_NOT_SENT : (int32_t)a;
+    to->body = j->body[a];
+    if (o->predict_on_host && to->body.state == SLOT_SET) {
+        jmemory_predict(j, a, p->upload->time, o->snap, to->body.x, to->body.v);
+        to->body.time = p->upload->time;
+        memset(to->body.a2, 0, sizeof to->body.a2);
+        memset(to->body.j6, 0, sizeof to->body.j6);
+    }
+    if (p->c->k18.bytes) {
+        memset(to->k18, 0, sizeof to->k18);
+        if (j->k18 && !o->predict_on_host) memcpy(to->k18, j->k18[a], sizeof to->k18);
+    }
+}
+
+static void pack_piece(void *packing, int64_t first, int64_t end)
+{
+    const struct packing *p = packing;
+    for (int64_t k = first; k < end; k++) {
+        const int64_t n = p->from + k;
+        pack(p, &p->sent[k], n < p->run ? p->first + n : p->list[n - p->run]);
+    }
+}
+
+/* Packs and sends `total` particles in batches. Two halves of the pinned memory alternate, each
+ * with its stream, so that one is packed while the device reads the other. */
+static int send_all(struct cuda *c, struct packing *p, int64_t total, struct error *err)
+{
+    enum { PIECE = 256, PER_THREAD = 4096 };
+    const int64_t size = total <= MOST_SENT ? MOST_SENT : MOST_SENT_HALF;
+    const int64_t room = total <= size ? size : 2 * size;
+    const int threads = options_threads_for(total / PER_THREAD + 1, p->upload->options->threads);
+    int code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
+                                   (uint64_t)room * sizeof(struct cuda_sent), err);
+    int stream = 0;
+    for (p->from = 0; p->from < total && !code; p->from += size, stream = !stream) {
+        const int64_t n = total - p->from < size ? total - p->from : size;
+        p->sent = (struct cuda_sent *)cuda_pointer(&c->sent) + stream * size;
+        if (p->from >= 2 * size) code = cuda_device_wait(c, stream, "receive", err);
+        if (code) break;
+        threads_each(threads, n, PIECE, pack_piece, p);
+        if (total > CUDA_FEW) code = send(c, stream, p->sent, (int)n, err);
+    }
+    return code || total <= size ? code : cuda_device_follow(c, 0, 1, err);
+}
+
+/* Sends all slots in use, or the dirty ones. A few wait for the prediction. */
 static int send_dirty(struct cuda *c, const struct upload *u, int all, struct error *err)
 {
     struct jmemory *j = u->memory;
     struct dirty_list *dirty = cuda_dirty_list(c, j);
-    struct cuda_sent *sent = cuda_pointer(&c->sent);
     if (!all && !u->options->predict_on_host && is_all_at_rest(dirty, &j->rest))
         return send_dirty_at_rest(c, &j->rest, dirty, err);
     if (at_rest_any(&j->rest)) jmemory_commit(j);
-    const int64_t run = all ? j->capacity : dirty->end - dirty->first;
-    const int64_t total = all ? run : run + dirty->count, first = all ? 0 : dirty->first;
-    int n = 0, code = cuda_jparticles_flush(c, err); /* if no prediction stored those */
+    struct packing p = {.c = c,
+                        .upload = u,
+                        .list = dirty->slot,
+                        .first = all ? 0 : dirty->first,
+                        .run = all ? j->capacity : dirty->end - dirty->first};
+    const int64_t total = all ? p.run : p.run + dirty->count;
+    int code = cuda_jparticles_flush(c, err); /* if no prediction stored those */
+    if (!code) code = send_all(c, &p, total, err);
     if (code) return code;
-    for (int64_t k = 0; k < total; k++) {
-        const int64_t a = k < run ? first + k : dirty->slot[k - run];
-        if (j->body[a].state == SLOT_EMPTY) continue;
-        pack(c, &sent[n++], a, u);
-        if (n < MOST_SENT) continue;
-        code = send(c, n, err);
-        if (!code) code = wait_for_sent(c, err);
-        if (code) return code;
-        n = 0;
-    }
-    c->few = n <= CUDA_FEW ? n : 0;
+    c->few = total <= CUDA_FEW ? (int)total : 0;
     c->few_first = INT32_MAX;
     c->few_end = 0;
     for (int k = 0; k < c->few; k++) {
-        if (sent[k].address >= c->few_end) c->few_end = sent[k].address + 1;
-        if (sent[k].address < c->few_first) c->few_first = sent[k].address;
+        const int32_t a = p.sent[k].address;
+        if (a == CUDA_NOT_SENT) continue;
+        if (a >= c->few_end) c->few_end = a + 1;
+        if (a < c->few_first) c->few_first = a;
     }
-    if (n > CUDA_FEW) code = send(c, n, err);
-    if (!code) dirty->count = dirty->overflow = dirty->first = dirty->end = 0;
-    return code;
+    dirty->count = dirty->overflow = dirty->first = dirty->end = 0;
+    return 0;
 }
 
 static int settle_sources(struct cuda *c, const struct upload *u, struct error *err)

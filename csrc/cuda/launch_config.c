@@ -43,6 +43,9 @@ static int64_t even_step(int64_t blocks, int64_t tiles, int64_t at_once)
     return best;
 }
 
+/* A launch that also predicts is worth so many rounds of i particles in each tile. */
+enum { MOST_ROUNDS = 2 };
+
 /* A tile of several rounds of i particles loads its j particles once. */
 void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_job *job)
 {
@@ -57,7 +60,10 @@ void cuda_launch_config_blocks(const struct cuda *c, int rows, struct cuda_sum_j
     } else if (c->kernel == KERNEL_MIDDLE) {
         job->step_blocks = (int32_t)even_step(blocks, tiles, 4 * places);
     } else {
-        const int64_t requested = ceil_div(8 * places, blocks);
+        const int64_t at_once = places / blocks; /* tiles that may also predict (sum.c) */
+        const int predicts = !c->predicted && c->mode != MODE_DOUBLE && at_once &&
+                             tiles > at_once && tiles <= MOST_ROUNDS * at_once;
+        const int64_t requested = predicts ? at_once : ceil_div(8 * places, blocks);
         job->tile_rows =
             (int32_t)(ceil_div(tiles, requested < tiles ? requested : tiles) * rows_at_once);
     }

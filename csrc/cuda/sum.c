@@ -21,7 +21,7 @@ static int reserve_bins(struct cuda *c, int stream, int rows, struct error *err)
 {
     const uint64_t n = ((uint64_t)rows + 255) / 256 * 256;
     const uint64_t row_bytes =
-        (uint64_t)(NSUM * bins_of(c)) * 8 + NWINDOW * 4 + 8 + 4 + 4; /* see job_of */
+        (uint64_t)(NSUM * bins_of(c)) * 8 + NWINDOW * 4 + 8 + 8 + 4 + 4; /* see job_of */
     const int code = cuda_device_reserve(c, &c->bins[stream], MEMORY_DEVICE, n * row_bytes, err);
     return code ? code
                 : cuda_device_reserve(c, &c->ended[stream], MEMORY_DEVICE, n / SMALLEST_TILE * 12,
@@ -66,7 +66,8 @@ static struct cuda_sum_job job_of(const struct cuda *c, int stream, int first, i
     set_units(c, job.unit, job.base);
     job.bin = cuda_pointer(&c->bins[stream]);
     job.nearest = (unsigned long long *)(job.bin + NSUM * bins_of(c) * stride);
-    job.top = (int32_t *)(void *)(job.nearest + stride);
+    job.nearest_key = job.nearest + stride;
+    job.top = (int32_t *)(void *)(job.nearest_key + stride);
     job.nearest_place = job.top + NWINDOW * stride;
     job.nearest_lock = job.nearest_place + stride;
     job.ended = cuda_pointer(&c->ended[stream]);
@@ -80,17 +81,6 @@ static int predicts_itself(const struct cuda *c, int64_t cuda_blocks)
     return c->mode != MODE_DOUBLE && c->kernel < KERNEL_MIDDLE &&
            cuda_blocks <= c->device.multiprocessors && cuda_jparticles_few_are_within(c) &&
            !c->rest.count;
-}
-
-/* Makes a stream wait for the work launched on stream 0. */
-static int follow(struct cuda *c, int stream, struct error *err)
-{
-    const struct driver *d = &c->device.driver;
-    const int code =
-        cuda_device_check(c, d->record(c->device.event, c->device.stream[0]), "event", err);
-    return code ? code
-                : cuda_device_check(c, d->follow(c->device.stream[stream], c->device.event, 0),
-                                    "event", err);
 }
 
 static int sum(struct cuda *c, int stream, int first, int count, struct error *err)
@@ -125,7 +115,7 @@ static int sum(struct cuda *c, int stream, int first, int count, struct error *e
         c->has |= WANT_NEAREST;
     c->tile_rows = job.sum.tile_rows;
     c->unread = 1;
-    if (stream) code = follow(c, stream, err);
+    if (stream) code = cuda_device_follow(c, stream, 0, err);
     c->sum_kernel = kernel;
     if (!code) code = cuda_device_launch(c, stream, kernel, across, tiles, &job, err);
     if (!first) c->launched_at = clock_nanoseconds();

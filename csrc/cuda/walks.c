@@ -263,13 +263,9 @@ static int send_bodies(struct cuda *c, const struct walks *w, struct error *err)
                                             (size_t)n * BODY_BYTES, c->device.stream[stream]),
                                  "walks", err);
     }
-    for (int a = 0; a < WALK_PIECES && !code; a++) {
-        code = cuda_device_check(c, d->record(c->device.event, c->device.stream[a]), "walks", err);
+    for (int a = 0; a < WALK_PIECES; a++)
         for (int b = 0; b < WALK_PIECES && !code; b++)
-            if (a != b)
-                code = cuda_device_check(c, d->follow(c->device.stream[b], c->device.event, 0),
-                                         "walks", err);
-    }
+            if (a != b) code = cuda_device_follow(c, b, a, err);
     return code;
 }
 

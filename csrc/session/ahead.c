@@ -118,7 +118,7 @@ void session_ahead_fill(struct session *s, int first, int count)
     const struct call_rows *all = &c->all;
     for (int row = first; row < first + count; row++) {
         struct jmemory_seen j;
-        (void)jmemory_look(&s->j, s->ahead.next + row - c->ni, &j);
+        if (!jmemory_look(&s->j, s->ahead.next + row - c->ni, &j)) continue; /* never: count_more */
         all->index[row] = j.index;
         memcpy(all->x[row], j.x, sizeof all->x[row]);
         memcpy(all->v[row], j.v, sizeof all->v[row]);

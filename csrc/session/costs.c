@@ -178,7 +178,7 @@ static double call(struct trial *t, int ni, int nj, int moves, int takes)
         const double start = clock_seconds();
         struct results results;
         t->time += moves ? 0x1p-20 : 0.0;
-        jmemory_settle(&t->j, nj);
+        jmemory_settle(&t->j, nj, options_threads(t->options.threads));
         const struct upload upload = {&t->j, nj, t->time, jmemory_scale(&t->j), &t->options};
         int code = t->backend->reserve(t->state, t->j.capacity, &t->error);
         if (!code) code = t->backend->set_j(t->state, &upload, &t->error);

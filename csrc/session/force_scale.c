@@ -27,7 +27,7 @@ static void forget_origin(double origin[3], int *exponent)
 int session_force_precision(struct session *s, int nj)
 {
     const struct options *o = &s->options;
-    jmemory_settle(&s->j, nj);
+    jmemory_settle(&s->j, nj, options_threads(o->threads));
     const int may = o->scale[0] == G6X_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
     return may && jmemory_is_crowded(&s->j) ? MODE_DOUBLE : o->precision;
 }

@@ -16,7 +16,6 @@ enum {
     CUDA_BLOCK = 1024,
     CUDA_CHUNK = 256,
     CUDA_GROUP = 64,
-    CUDA_PLACE = 16, /* addresses searched again for a nearest neighbour */
     CUDA_CHUNKS = CUDA_BLOCK / CUDA_CHUNK,
     CUDA_GROUPS = CUDA_BLOCK / CUDA_GROUP,
     CUDA_QUARTER = CUDA_CHUNK /* addresses predicted together */
@@ -29,7 +28,8 @@ enum { CUDA_LOWEST = -280, CUDA_HIGHEST = 199 };
 /* Added to the number of a row's top bin, so that zeroed memory is an empty row. */
 enum { CUDA_TOP_ZERO = 64 };
 
-/* A j particle to be sent to the GPU, in pinned memory. */
+/* A j particle to be sent to the GPU, in pinned memory; or CUDA_NOT_SENT, an empty slot. */
+enum { CUDA_NOT_SENT = -1 };
 struct cuda_sent {
     struct jparticle body;
     double k18[4];
@@ -135,6 +135,7 @@ struct cuda_sum_job {
     long long *bin;                        /* [sum][bin][stride] */
     int32_t *top;                          /* [window][stride] */
     unsigned long long *nearest;           /* [stride] */
+    unsigned long long *nearest_key;       /* [stride], mode double: r^2 of nearest_place */
     int32_t *nearest_place, *nearest_lock; /* [stride], mode double */
     /* [3][tile]: CUDA blocks that have ended; entries for the host fallback; zero-distance pairs */
     unsigned *ended;
@@ -159,7 +160,7 @@ struct cuda_sum_job {
 };
 
 /* Bytes of shared memory of kernels few and some, and of kernel middle. */
-enum { CUDA_SMALL_SHARED = 58 * 1024, CUDA_MIDDLE_SHARED = 50 * 1024 };
+enum { CUDA_SMALL_SHARED = 58 * 1024, CUDA_MIDDLE_SHARED = 51 * 1024 };
 
 enum { CUDA_IN_JOB = 64, CUDA_FEW_IN_JOB = 8, CUDA_SENT_IN_JOB = 7 };
 /* i particles of a small call, in the kernel parameters (at most 4096 bytes), with one softening

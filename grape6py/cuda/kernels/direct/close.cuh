@@ -35,7 +35,7 @@ DEVICE_FN void add_close(const struct cuda_sum_job &job, const struct arriving &
         sent = &arriving.sent[arriving.number[address % CUDA_BLOCK]];
     union record p;
     double k18[3], x[3], v[3];
-    load_particle(job.store, sent, address, &p, k18);
+    load_particle(job.store, sent, sent ? words_of(sent) : NULL, address, &p, k18);
     if (p.body.state != SLOT_SET || p.body.index == i.index) return;
     for (int k = 0; k < 3; k++) {
         double xp, vp;

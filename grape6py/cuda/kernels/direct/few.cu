@@ -35,7 +35,10 @@ DEVICE_FN real to_r2(r2_bits bits) { return __int_as_float((int)bits); }
 enum { LANES = SMALL_THREADS / HELD_GROUPS }; /* at most */
 struct shared_small {
     alignas(16) real held[HELD_RUNS * PADDED_RUN];
-    real part[NSUM][SMALL_THREADS + (DOUBLE_MODE ? 32 : 8)];
+    union {
+        real part[NSUM][SMALL_THREADS + (DOUBLE_MODE ? 32 : 8)];
+        arriving_words sent; /* before the sums */
+    };
     struct target target[LANES];
     r2_bits least[LANES];
     int near_place[LANES], near_address[LANES];
@@ -85,12 +88,24 @@ DEVICE_FN void hold_facts(const struct cuda_sources &sources, struct shared_smal
     if (t == 32) s->range = range_of_block(&sources.ranges[4 * block]);
 }
 
-#if !DOUBLE_MODE
-/* Predicts the block instead. Notes the arriving particles while the first loads from slots are
- * pending. */
-DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_arrivals &of,
-                              const struct cuda_sent *sent, struct shared_small *s, int block)
+/* Makes the i particles from row0 on, one per lane. */
+DEVICE_FN void hold_targets(const struct cuda_small_job &job, struct shared_small *s, int row0,
+                            int last, int lanes)
 {
+    const int t = (int)threadIdx.x;
+    if (t < lanes)
+        s->target[t] =
+            load_target(job.sum, job.sum.targets ? NULL : &job.targets, min(row0 + t, last - 1));
+}
+
+#if !DOUBLE_MODE
+/* Predicts the block instead. Fetches the arriving particles and makes the first i particles while
+ * the first loads from slots are pending. */
+DEVICE_FN void hold_predicted(const struct cuda_small_job &job, struct shared_small *s, int block,
+                              int first_row, int last_row, int lanes)
+{
+    const struct cuda_arrivals &of = job.arrivals;
+    const struct cuda_sent *sent = sent_of(job);
     signed char *const arriving = s->arriving;
     enum { AT_ONCE = 2 };
     const int t = (int)threadIdx.x, first = block * CUDA_BLOCK;
@@ -100,9 +115,13 @@ DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_
         double k18[AT_ONCE][3];
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++)
-            load_particle(job.store, NULL, first + at + u * SMALL_THREADS, &r[u], k18[u]);
-        if (at == t && of.few) {
-            note_arriving(of, first, CUDA_BLOCK, arriving);
+            load_particle(job.sum.store, NULL, NULL, first + at + u * SMALL_THREADS, &r[u], k18[u]);
+        if (at == t) {
+            hold_targets(job, s, first_row, last_row, lanes);
+            if (of.few) {
+                note_arriving(of, first, CUDA_BLOCK, arriving);
+                fetch_arriving(of, sent, first, CUDA_BLOCK, s->sent);
+            }
             __syncthreads();
         }
 #pragma unroll
@@ -110,11 +129,12 @@ DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_
             const int a = at + u * SMALL_THREADS;
             real *pair = s->held + a / RUN * PADDED_RUN + a % RUN / 2 * PAIR_REALS;
             if (of.few && arriving[a] >= 0) {
-                load_particle(job.store, &sent[arriving[a]], first + a, &r[u], k18[u]);
-                if (blockIdx.y == 0) store_particle(job.store, first + a, &r[u], k18[u]);
+                load_particle(job.sum.store, &sent[arriving[a]], s->sent[arriving[a]], first + a,
+                              &r[u], k18[u]);
+                if (blockIdx.y == 0) store_particle(job.sum.store, first + a, &r[u], k18[u]);
             }
             const struct block_range e =
-                range_of_warp(predict_particle(job, first + a, &r[u].body, k18[u], pair));
+                range_of_warp(predict_particle(job.sum, first + a, &r[u].body, k18[u], pair));
             const struct cuda_span span = span_of_warp(r[u].body.index);
             s->index[a] = r[u].body.index;
             if (a % 32 == 0) {
@@ -131,17 +151,21 @@ DEVICE_FN void hold_predicted(const struct cuda_sum_job &job, const struct cuda_
     }
 }
 
-/* Stores the predicted block for later calls. Every tile stores the indices, which it reads again
- * at its end. */
+/* Stores the indices, which every tile reads again at its end. */
+DEVICE_FN void store_indices(const struct cuda_sources &sources, const struct shared_small *s,
+                             int block)
+{
+    for (int k = (int)threadIdx.x; k < CUDA_BLOCK; k += SMALL_THREADS)
+        sources.index[block * CUDA_BLOCK + k] = s->index[k];
+}
+
+/* Stores the rest of the predicted block for later calls. */
 DEVICE_FN void store_predicted(const struct cuda_sources &sources, const struct shared_small *s,
                                int block)
 {
     enum { QUADS = RUN_REALS * sizeof(real) / 16 };
     const int t = (int)threadIdx.x;
     quad *to = (quad *)((real *)sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS);
-#pragma unroll 1
-    for (int k = t; k < CUDA_BLOCK; k += SMALL_THREADS)
-        sources.index[block * CUDA_BLOCK + k] = s->index[k];
     if (blockIdx.y) return;
 #pragma unroll 2
     for (int q = t; q < HELD_RUNS * QUADS; q += SMALL_THREADS)
@@ -214,9 +238,8 @@ DEVICE_FN void end_rows(const struct cuda_sum_job &job, struct shared_small *s, 
     __syncthreads();
     const bool good = !s->bad[lane];
     if (active && adds && good) deposit(job, row, role, own);
-    for (int q = role; good && r2_min < (real)NO_NEIGHBOUR && q < CUDA_PLACE;
-         q += layout<FEW>::SLOTS) {
-        const int address = s->near_place[lane] * CUDA_PLACE + q, a = address % CUDA_BLOCK;
+    for (int q = role; good && r2_min < (real)NO_NEIGHBOUR && q < PLACE; q += layout<FEW>::SLOTS) {
+        const int address = s->near_place[lane] * PLACE + q, a = address % CUDA_BLOCK;
         const struct pair_j j = HELD == (int)CUDA_CHUNKS
                                     ? load_source(s->held + a / RUN * PADDED_RUN, a % RUN)
                                     : load_source((const real *)job.sources.pairs, address);
@@ -254,17 +277,17 @@ template <bool FEW, bool JERK, bool SAME>
 DEVICE_FN void small_sums(const struct shared_small *s, int lane, int slot, int first,
                           struct pair_sum *sum, struct nearest_place *nearest, unsigned *closed)
 {
-    enum { UNROLL = FEW && !SAME ? CUDA_PLACE / 2 : UNROLLED }; /* one warp must hide its latency */
+    enum { UNROLL = FEW && !SAME ? 8 : UNROLLED }; /* one warp must hide its latency */
     const struct target t = s->target[lane];
     const int own = slot * layout<FEW>::ADDRESSES, a = first + own;
     const real *pairs = s->held + own / RUN * PADDED_RUN;
-    const int32_t *index = &s->index[a % CUDA_BLOCK];
+    const struct labels_in_memory labels = {&s->index[a % CUDA_BLOCK]};
     if (FEW)
-        add_run<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, index, a / CUDA_PLACE, sum,
+        add_run<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, labels, 0, a / PLACE, sum,
                                                    &nearest->r2, &nearest->place, closed);
     else
-        add_group<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, PADDED_RUN, index, a / CUDA_PLACE,
-                                                     sum, &nearest->r2, &nearest->place, closed);
+        add_group<JERK, true, true, SAME, 1, UNROLL>(&t, pairs, PADDED_RUN, labels, a / PLACE, sum,
+                                                     &nearest->r2, &nearest->place, closed);
 }
 
 /* Sums of one block of addresses on the rows of a tile. */
@@ -273,29 +296,30 @@ DEVICE_FN void small_block(const struct cuda_small_job &job, struct shared_small
                            int last)
 {
     typedef layout<FEW> at;
-    const struct cuda_packed_targets *in_job = job.sum.targets ? NULL : &job.targets;
-    const int thread = (int)threadIdx.x, lane = lane_of<FEW>(), slot = slot_of<FEW>();
+    const int lane = lane_of<FEW>(), slot = slot_of<FEW>();
     const int block = job.sum.first_block + (int)blockIdx.x;
     const int chunks = chunks_of(job.sum.nj, block);
     const real *pairs =
         (const real *)job.sum.sources.pairs + (size_t)block * CUDA_CHUNKS * CHUNK_REALS;
 #if !DOUBLE_MODE
     if (job.predicts)
-        hold_predicted(job.sum, job.arrivals, sent_of(job), s, block);
+        hold_predicted(job, s, block, first, last, at::LANES);
     else
 #endif
         hold_facts(job.sum.sources, s, block);
     const bool held = HELD == (int)CUDA_CHUNKS;
     if (held && !job.predicts) hold(s->held, pairs);
+    if (!job.predicts) hold_targets(job, s, first, last, at::LANES);
 #pragma unroll 1
     for (int row0 = first; row0 < last; row0 += at::LANES) {
         const bool active = row0 + lane < last;
         struct nearest_place nearest = {v_set1(FAR_S2), 0};
         struct block_sum own = no_sum();
         unsigned closed = 0;
-        if (row0 > first) __syncthreads();
-        if (thread < at::LANES)
-            s->target[thread] = load_target(job.sum, in_job, min(row0 + thread, last - 1));
+        if (row0 > first) {
+            __syncthreads();
+            hold_targets(job, s, row0, last, at::LANES);
+        }
 #pragma unroll 1
         for (int half = 0; half < chunks; half += HELD) {
             if (!held) {
@@ -325,10 +349,14 @@ template <bool FEW, bool JERK> DEVICE_FN void small(const struct cuda_small_job 
     const int first = (int)blockIdx.y * job.sum.tile_rows;
     const int last = min(job.sum.rows, first + job.sum.tile_rows);
     small_block<FEW, JERK>(job, s, first, last);
-#if !DOUBLE_MODE
-    if (job.predicts) store_predicted(job.sum.sources, s, job.sum.first_block + (int)blockIdx.x);
-#endif
+#if DOUBLE_MODE
     give_tile(job.sum, first, last - first);
+#else
+    const int block = job.sum.first_block + (int)blockIdx.x;
+    if (job.predicts) store_indices(job.sum.sources, s, block);
+    give_tile(job.sum, first, last - first);
+    if (job.predicts) store_predicted(job.sum.sources, s, block); /* the host need not wait */
+#endif
 }
 
 #define SMALL(name, few, blocks, jerk)                                                             \

@@ -1,22 +1,23 @@
 /* finish.cuh - nearest neighbours and host fallback of a row, and output of a tile's results. */
 
-/* Updates a row's nearest neighbour. Mode double stores r^2 and its place under a lock; the other
- * modes pack both into one number. The bits are inverted: zeroed memory means none, and the nearest
- * is the largest. */
+/* Updates a row's nearest neighbour. The modes with single precision pack r^2 and the place into
+ * one number. Mode double keeps the place beside r^2, under a lock, which only the nearest so far
+ * takes. The bits are inverted: zeroed memory means none, and the nearest is the largest. */
 DEVICE_FN void offer_nearest(const struct cuda_sum_job &job, int row, real r2, int place)
 {
     if (!(r2 < (real)NO_NEIGHBOUR)) return;
 #if DOUBLE_MODE
     const unsigned long long key = ~bits_of(r2);
-    if (key < *(volatile unsigned long long *)&job.nearest[row]) return;
+    const volatile unsigned long long *best = &job.nearest[row];
+    if (atomicMax(&job.nearest[row], key) > key || *best != key) return;
     for (bool done = false; !done;) {
         if (atomicCAS(&job.nearest_lock[row], 0, 1)) continue;
         __threadfence();
-        volatile unsigned long long *best = &job.nearest[row];
-        volatile int32_t *at = &job.nearest_place[row];
-        if (key > *best || (key == *best && place < *at)) {
-            *best = key;
-            *at = place;
+        volatile unsigned long long *key_there = &job.nearest_key[row];
+        volatile int32_t *there = &job.nearest_place[row];
+        if (*best == key && (*key_there != key || place < *there)) {
+            *key_there = key;
+            *there = place;
         }
         __threadfence();
         atomicExch(&job.nearest_lock[row], 0);
@@ -131,8 +132,8 @@ DEVICE_FN void end_tile(const struct cuda_sum_job &job, int first, int rows)
     for (int n = t % lanes; k < NWINDOW && n < rows; n += lanes)
         job.top[k * job.stride + first + n] = 0;
     for (int n = t; n < rows; n += (int)blockDim.x) {
-        job.nearest[first + n] = 0;
-        if (DOUBLE_MODE) job.nearest_place[first + n] = 0; /* the next launch has other rows here */
+        job.nearest[first + n] = 0; /* the next launch may have other arrays here */
+        if (DOUBLE_MODE) job.nearest_key[first + n] = job.nearest_place[first + n] = 0;
     }
 }
 

@@ -7,55 +7,62 @@ typedef struct block_sum wide_sums[NSUM][PER_THREAD][WIDE_THREADS];
 /* Chunk sums in shared memory: for mode double, which has too few registers. */
 typedef real chunk_sums[NSUM][PER_THREAD][WIDE_THREADS];
 
-/* Adds groups to the sums of a chunk, one after another. */
+/* Adds a group to the sums of a chunk. If SAME, compares indices. */
 template <bool JERK, bool NEAR, bool SOFT, bool SAME>
-DEVICE_FN void
-add_groups(const struct target t[PER_THREAD], const real *pairs, const int32_t *index, int place,
-           int groups, struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
-           real r2_min[PER_THREAD], int near_place[PER_THREAD], unsigned closed[PER_THREAD])
+DEVICE_FN void add_group_to(const struct target t[PER_THREAD], const real *pairs,
+                            const int32_t *index, int place, struct pair_sum chunk[PER_THREAD],
+                            chunk_sums waiting, real r2_min[PER_THREAD], int near_place[PER_THREAD],
+                            unsigned closed[PER_THREAD])
 {
-    enum {
-        UNROLL = SAME || DOUBLE_MODE || (SPLIT && JERK) ? UNROLLED : 8
-    }; /* limited by registers */
-#pragma unroll 1
-    for (int g = 0; g < groups; g++) {
-        struct pair_sum group[PER_THREAD];
-        add_group<JERK, NEAR, SOFT, SAME, PER_THREAD, UNROLL>(
-            t, pairs + g * GROUP_REALS, RUN_REALS, index + g * CUDA_GROUP, place + g * PLACES,
-            group, r2_min, near_place, closed);
+    /* as many pairs as the instruction cache holds; a rare case must not evict the other loop */
+    enum { UNROLL = SAME ? 1 : JERK || DOUBLE_MODE ? UNROLLED : 8 };
+    const int lane = (int)threadIdx.x % 32;
+    const struct labels_in_warp labels = {SAME ? index[lane] : 0, SAME ? index[32 + lane] : 0};
+    struct pair_sum group[PER_THREAD];
+    add_group<JERK, NEAR, SOFT, SAME, PER_THREAD, UNROLL>(t, pairs, RUN_REALS, labels, place, group,
+                                                          r2_min, near_place, closed);
 #pragma unroll
-        for (int k = 0; k < PER_THREAD; k++) {
+    for (int k = 0; k < PER_THREAD; k++) {
 #if DOUBLE_MODE
 #pragma unroll
-            for (int q = 0; q < NSUM; q++) {
-                real *sum = &waiting[q][k][threadIdx.x];
-                if (is_wanted(JERK, q)) *sum = v_add(*sum, *sum_number(&group[k], q));
-            }
-#else
-            add_sums<JERK>(&chunk[k], group[k]);
-#endif
+        for (int q = 0; q < NSUM; q++) {
+            real *sum = &waiting[q][k][threadIdx.x];
+            if (is_wanted(JERK, q)) *sum = v_add(*sum, *sum_number(&group[k], q));
         }
+#else
+        add_sums<JERK>(&chunk[k], group[k]);
+#endif
     }
 }
-/* The same, but compares indices only if they may be equal. */
+
+/* Adds up to 32 groups, one after another. Indices are compared only in groups that may hold one of
+ * the warp's i particles. */
 template <bool JERK, bool NEAR, bool SOFT>
 DEVICE_FN void
 add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD], const real *pairs,
               int group, int groups, struct pair_sum chunk[PER_THREAD], chunk_sums waiting,
               real r2_min[PER_THREAD], int near_place[PER_THREAD], unsigned closed[PER_THREAD])
 {
-    const int32_t *index = &job.sources.index[group * CUDA_GROUP];
-    bool mine = false;
-    for (int g = group; g < group + groups; g++)
+    unsigned same = 0;
+    for (int g = 0; g < groups; g++) {
+        bool mine = false;
 #pragma unroll
         for (int k = 0; k < PER_THREAD; k++)
-            mine = mine || may_hold(job.sources.spans[g], t[k].label);
-    if (__any_sync(0xffffffffu, mine))
-        add_groups<JERK, NEAR, SOFT, true>(t, pairs, index, group * PLACES, groups, chunk, waiting,
-                                           r2_min, near_place, closed);
-    else
-        add_groups<JERK, NEAR, SOFT, false>(t, pairs, index, group * PLACES, groups, chunk, waiting,
-                                            r2_min, near_place, closed);
+            mine = mine || may_hold(job.sources.spans[group + g], t[k].label);
+        if (__any_sync(0xffffffffu, mine)) same |= 1u << g;
+    }
+#pragma unroll 1
+    for (int g = 0; g < groups; g++) {
+        const int32_t *index = &job.sources.index[(group + g) * CUDA_GROUP];
+        const real *from = pairs + g * GROUP_REALS;
+        const int place = (group + g) * PLACES;
+        if (same >> g & 1)
+            add_group_to<JERK, NEAR, SOFT, true>(t, from, index, place, chunk, waiting, r2_min,
+                                                 near_place, closed);
+        else
+            add_group_to<JERK, NEAR, SOFT, false>(t, from, index, place, chunk, waiting, r2_min,
+                                                  near_place, closed);
+    }
 }
 
 DEVICE_FN void begin_chunk(struct pair_sum chunk[PER_THREAD], chunk_sums waiting)
@@ -99,13 +106,12 @@ DEVICE_FN bool deposit_block(const struct cuda_sum_job &job, const struct target
 /* The lowest of the 16 addresses of a place at squared distance r2; -1 if there is none. */
 DEVICE_FN int address_at(const struct cuda_sum_job &job, const struct target *t, int place, real r2)
 {
-    const real *pairs =
-        (const real *)job.sources.pairs + (size_t)place * (CUDA_PLACE / 2) * PAIR_REALS;
+    const real *pairs = (const real *)job.sources.pairs + (size_t)place * (PLACE / 2) * PAIR_REALS;
     int found = -1;
 #pragma unroll 2
-    for (int p = CUDA_PLACE / 2 - 1; p >= 0; p--) {
+    for (int p = PLACE / 2 - 1; p >= 0; p--) {
         struct pair_j a, b;
-        const int address = place * CUDA_PLACE + 2 * p;
+        const int address = place * PLACE + 2 * p;
         load_sources(pairs + p * PAIR_REALS, &a, &b);
         if (is_at(t, &b, r2) && job.sources.index[address + 1] != t->label) found = address + 1;
         if (is_at(t, &a, r2) && job.sources.index[address] != t->label) found = address;

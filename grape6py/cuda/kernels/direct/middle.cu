@@ -9,6 +9,7 @@ struct shared_middle {
     real r2_min[PER_THREAD][WIDE_THREADS];
     int place[PER_THREAD][WIDE_THREADS];
     unsigned closed[PER_THREAD][WIDE_THREADS]; /* of a chunk; then [0][row] of a block */
+    bool bad[MIDDLE_ROWS]; /* the row's sums of the block are left to the host */
 };
 
 #ifndef GRAPE6_ON_CPU
@@ -62,42 +63,60 @@ struct nearest_place {
     int place;
 };
 
-/* Deposits a row's sums of a block, or leaves them to the host. Returns the row's closed runs.
- * Called by threads 0 to 63. */
-template <bool JERK>
-DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, const struct shared_middle *s,
-                              const struct target *t, int row, int block, int chunks,
-                              struct nearest_place *nearest)
+/* The closed runs of a row, from all chunks; keeps its nearest neighbour. */
+DEVICE_FN unsigned middle_nearest(const struct shared_middle *s, int k, int lane, int chunks,
+                                  struct nearest_place *nearest)
 {
-    const int k = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
-    struct nearest_place here = {v_set1(FAR_S2), 0};
-    struct block_sum sum[NSUM];
     unsigned closed = 0;
     for (int c = 0; c < chunks; c++) {
         closed |= s->closed[k][32 * c + lane];
         const real r2 = s->r2_min[k][32 * c + lane];
-        if (r2 < here.r2) {
-            here.r2 = r2;
-            here.place = s->place[k][32 * c + lane];
+        if (r2 < nearest->r2) {
+            nearest->r2 = r2;
+            nearest->place = s->place[k][32 * c + lane];
         }
     }
-    bool good = in_range(MODE, &t->range, &range);
+    return closed;
+}
+
+enum { HALF_SUMS = 4 }; /* sums of a row in the first half of the threads */
+
+/* Deposits a row's sums of a block, or leaves them to the host. Two threads take a row: the first
+ * one the sums below HALF_SUMS, the second one the others, the nearest neighbour and the closed
+ * runs, which it returns. Called by all threads. */
+template <bool JERK>
+DEVICE_FN unsigned middle_row(const struct cuda_sum_job &job, struct shared_middle *s,
+                              const struct target *t, int first, int rows, int block, int chunks,
+                              struct nearest_place *nearest)
+{
+    const int n = (int)threadIdx.x % MIDDLE_ROWS, k = n / 32, lane = n % 32, row = first + n;
+    const bool second = (int)threadIdx.x >= (int)MIDDLE_ROWS;
+    const struct block_range range = range_of_block(&job.sources.ranges[4 * block]);
+    struct nearest_place here = {v_set1(FAR_S2), 0};
+    const unsigned closed = second ? middle_nearest(s, k, lane, chunks, &here) : 0;
+    struct block_sum sum[HALF_SUMS];
+    bool good = !second || in_range(MODE, &t->range, &range);
 #pragma unroll
-    for (int q = 0; q < NSUM; q++) {
-        sum[q] = no_sum();
-        if (!is_wanted(JERK, q)) continue;
-        for (int c = 0; c < chunks; c++) add_chunk(&sum[q], s->sums[q][k][32 * c + lane]);
-        sum[q] = settled(sum[q], window_of(q));
-        good = good && fits_bins(sum[q].hi, job.unit[window_of(q)]);
+    for (int p = 0; p < HALF_SUMS; p++) {
+        const int q = second ? HALF_SUMS + p : p;
+        sum[p] = no_sum();
+        if (q >= NSUM || !is_wanted(JERK, q)) continue;
+        for (int c = 0; c < chunks; c++) add_chunk(&sum[p], s->sums[q][k][32 * c + lane]);
+        sum[p] = settled(sum[p], window_of(q));
+        good = good && fits_bins(sum[p].hi, job.unit[window_of(q)]);
     }
-    if (!good) {
-        leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
+    if (!good) s->bad[n] = true;
+    __syncthreads();
+    if (n >= rows) return 0;
+    if (s->bad[n]) {
+        if (second) leave_to_host(job, row, block, CUDA_WHOLE_BLOCK);
         return 0;
     }
 #pragma unroll
-    for (int q = 0; q < NSUM; q++)
-        if (is_wanted(JERK, q)) deposit(job, row, q, sum[q]);
+    for (int p = 0; p < HALF_SUMS; p++) {
+        const int q = second ? HALF_SUMS + p : p;
+        if (q < NSUM && is_wanted(JERK, q)) deposit(job, row, q, sum[p]);
+    }
     if (here.r2 < nearest->r2) *nearest = here;
     return closed;
 }
@@ -115,26 +134,27 @@ DEVICE_FN void middle(const struct cuda_sum_job &job, const struct cuda_packed_t
 #pragma unroll
     for (int k = 0; k < PER_THREAD; k++)
         t[k] = load_target(job, in_job, first + min(32 * k + lane, rows - 1));
-    const struct target own = warp ? t[1] : t[0]; /* of row `thread`, if there is one */
+    const int n = thread % MIDDLE_ROWS; /* this thread's row in middle_row */
+    const bool second = thread >= (int)MIDDLE_ROWS;
+    const struct target own = n / 32 ? t[1] : t[0];
 #pragma unroll 1
     for (int block = begin; block < end; block++) {
         const int chunks = chunks_of(job.nj, block);
+        if (!second) s->bad[n] = false;
         if (warp < chunks) middle_chunk<JERK>(job, s, t, block);
         __syncthreads();
         const unsigned closed =
-            thread < rows ? middle_row<JERK>(job, s, &own, first + thread, block, chunks, &nearest)
-                          : 0;
+            middle_row<JERK>(job, s, &own, first, rows, block, chunks, &nearest);
         if (!__syncthreads_or(closed != 0)) continue;
-        if (thread < (int)MIDDLE_ROWS) s->closed[0][thread] = closed;
+        if (second) s->closed[0][n] = closed;
         __syncthreads();
         enum { EACH = MIDDLE_ROWS / (WIDE_THREADS / 32) }; /* rows of a warp */
         close_rows(job, in_job, {NULL, NULL}, JERK, NEAR_BY_ADDRESS, first + warp * EACH, block,
                    lane < (int)EACH ? s->closed[0][warp * EACH + lane] : 0);
         __syncthreads();
     }
-    if (thread < rows && nearest.r2 < (real)NO_NEIGHBOUR)
-        offer_nearest(job, first + thread, nearest.r2,
-                      address_at(job, &own, nearest.place, nearest.r2));
+    if (second && n < rows && nearest.r2 < (real)NO_NEIGHBOUR)
+        offer_nearest(job, first + n, nearest.r2, address_at(job, &own, nearest.place, nearest.r2));
     give_tile(job, first, rows);
 }
 

@@ -2,8 +2,9 @@
 
 enum { RUN = DOUBLE_MODE ? CUDA_RUN_DOUBLE : CUDA_RUN }; /* addresses, one after another */
 enum { RUN_REALS = RUN / 2 * PAIR_REALS, GROUP_REALS = CUDA_GROUP / 2 * PAIR_REALS };
-enum { PLACES = CUDA_GROUP / CUDA_PLACE }; /* of a group */
-enum { UNROLLED = DOUBLE_MODE ? 2 : 4 };   /* pairs of addresses */
+enum { PLACE = SPLIT ? 16 : 32 };        /* addresses searched again for a nearest neighbour */
+enum { PLACES = CUDA_GROUP / PLACE };    /* of a group */
+enum { UNROLLED = DOUBLE_MODE ? 2 : 4 }; /* pairs of addresses */
 
 /* Adds one pair and returns its r^2. A pair of equal index adds nothing. */
 template <bool JERK, bool SOFT, bool SAME>
@@ -59,17 +60,27 @@ template <bool JERK> DEVICE_FN void add_sums(struct pair_sum *a, struct pair_sum
 }
 
 /* Bit, among the runs of its block, of the run that begins at a place. */
-DEVICE_FN unsigned run_bit(int place)
+DEVICE_FN unsigned run_bit(int place) { return 1u << place % (CUDA_BLOCK / PLACE) / (RUN / PLACE); }
+
+/* The indices of a group: in memory, or two in each lane of a warp. */
+struct labels_in_memory {
+    const int32_t *index;
+};
+struct labels_in_warp {
+    int32_t low, high;
+};
+DEVICE_FN int32_t label_of(const struct labels_in_memory &labels, int a) { return labels.index[a]; }
+DEVICE_FN int32_t label_of(const struct labels_in_warp &labels, int a)
 {
-    return 1u << place % (CUDA_BLOCK / CUDA_PLACE) / (RUN / CUDA_PLACE);
+    return __shfl_sync(0xffffffffu, a < 32 ? labels.low : labels.high, a % 32);
 }
 
-/* Sums of a run on PER targets. If NEAR, notes places that hold a nearer neighbour. A run with a
- * close pair is left out: its bit is set in `closed`. */
-template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
-DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int32_t *index,
-                       int place, struct pair_sum sum[PER], real r2_min[PER], int near_place[PER],
-                       unsigned closed[PER])
+/* Sums of a run on PER targets; its first index is label number `first`. If NEAR, notes places that
+ * hold a nearer neighbour. A run with a close pair is left out: its bit is set in `closed`. */
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL, class labels>
+DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labels &label,
+                       int first, int place, struct pair_sum sum[PER], real r2_min[PER],
+                       int near_place[PER], unsigned closed[PER])
 {
     real run_min[PER];
     int run_place[PER];
@@ -80,16 +91,17 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
         run_place[k] = place;
     }
 #pragma unroll 1
-    for (int h = 0; h < RUN / CUDA_PLACE; h++) {
+    for (int h = 0; h < RUN / PLACE; h++) {
         real least[PER];
 #pragma unroll
         for (int k = 0; k < PER; k++) least[k] = NEAR ? v_set1(FAR_S2) : run_min[k];
 #pragma unroll(UNROLL)
-        for (int p = 0; p < CUDA_PLACE / 2; p++) {
+        for (int p = 0; p < PLACE / 2; p++) {
             struct pair_j a, b;
             load_sources(pairs + p * PAIR_REALS, &a, &b);
-            const int32_t index_a = SAME ? index[2 * p] : 0;
-            const int32_t index_b = SAME ? index[2 * p + 1] : 0;
+            const int a_label = first + h * PLACE + 2 * p;
+            const int32_t index_a = SAME ? label_of(label, a_label) : 0;
+            const int32_t index_b = SAME ? label_of(label, a_label + 1) : 0;
 #pragma unroll
             for (int k = 0; k < PER; k++) {
                 const real r2_a =
@@ -108,8 +120,7 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
                 run_place[k] = place + h;
             }
         }
-        pairs += CUDA_PLACE / 2 * PAIR_REALS;
-        index += CUDA_PLACE;
+        pairs += PLACE / 2 * PAIR_REALS;
     }
 #pragma unroll
     for (int k = 0; k < PER; k++) {
@@ -124,17 +135,17 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const int3
 }
 
 /* Sums of a group, whose runs are run_reals apart. */
-template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL>
+template <bool JERK, bool NEAR, bool SOFT, bool SAME, int PER, int UNROLL, class labels>
 DEVICE_FN void add_group(const struct target t[PER], const real *pairs, int run_reals,
-                         const int32_t *index, int place, struct pair_sum sum[PER],
-                         real r2_min[PER], int near_place[PER], unsigned closed[PER])
+                         const labels &label, int place, struct pair_sum sum[PER], real r2_min[PER],
+                         int near_place[PER], unsigned closed[PER])
 {
-    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs, index, place, sum, r2_min, near_place,
+    add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(t, pairs, label, 0, place, sum, r2_min, near_place,
                                                  closed);
 #if !DOUBLE_MODE
     struct pair_sum other[PER];
     add_run<JERK, NEAR, SOFT, SAME, PER, UNROLL>(
-        t, pairs + run_reals, index + RUN, place + PLACES / 2, other, r2_min, near_place, closed);
+        t, pairs + run_reals, label, RUN, place + PLACES / 2, other, r2_min, near_place, closed);
 #pragma unroll
     for (int k = 0; k < PER; k++) add_sums<JERK>(&sum[k], other[k]);
 #endif

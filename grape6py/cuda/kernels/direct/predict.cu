@@ -7,6 +7,7 @@ KERNEL(receive, struct cuda_receive_job, 256, 1)
     if (k >= job.count) return;
     const struct cuda_sent *sent = &job.sent[k];
     const int64_t address = sent->address, slots = job.store.slots;
+    if (address == CUDA_NOT_SENT) return;
     if (w < CUDA_WORDS)
         job.store.body[w * slots + address] = ((const unsigned long long *)&sent->body)[w];
     else if (job.store.k18)
@@ -18,17 +19,22 @@ union record { /* a particle in registers */
     unsigned long long word[16];
 };
 
-/* Loads the particle at an address from its slot, or from `sent` if it is just arriving there. */
-DEVICE_FN void load_particle(const struct cuda_store &store, const struct cuda_sent *sent, int a,
-                             union record *r, double k18[3])
+/* Loads the particle at an address from its slot; or if it is just arriving there, its words from
+ * `words` and the rest from `sent`. */
+DEVICE_FN void load_particle(const struct cuda_store &store, const struct cuda_sent *sent,
+                             const unsigned long long *words, int a, union record *r, double k18[3])
 {
-    const unsigned long long *word =
-        sent ? (const unsigned long long *)&sent->body : store.body + a;
+    const unsigned long long *word = sent ? words : store.body + a;
     const double *third = sent ? sent->k18 : store.k18 + a;
     const int64_t step = sent ? 1 : store.slots;
 #pragma unroll
     for (int w = 0; w < CUDA_WORDS; w++) r->word[w] = word[w * step];
     for (int q = 0; q < 3; q++) k18[q] = store.k18 ? third[q * step] : 0.0;
+}
+
+DEVICE_FN const unsigned long long *words_of(const struct cuda_sent *sent)
+{
+    return (const unsigned long long *)&sent->body;
 }
 
 DEVICE_FN void store_particle(const struct cuda_store &store, int a, const union record *r,
@@ -155,6 +161,29 @@ DEVICE_FN void note_arriving(const struct cuda_arrivals &of, int first, int span
         arriving[of.address[t] - first] = (signed char)t;
 }
 
+/* The words of arriving particles in shared memory, by number in `sent`. */
+typedef unsigned long long arriving_words[CUDA_FEW][CUDA_WORDS];
+
+/* Fetches those that arrive from `first` on. They are in the host's memory: neighbouring threads
+ * read neighbouring words, so that each particle takes one transfer. The caller must synchronize
+ * afterwards. */
+DEVICE_FN void fetch_arriving(const struct cuda_arrivals &of, const struct cuda_sent *sent,
+                              int first, int span, arriving_words words)
+{
+    enum { THREADS = 256, ABREAST = THREADS / 16, PASSES = CUDA_FEW / ABREAST };
+    const int w = (int)threadIdx.x % 16, k0 = (int)threadIdx.x / 16;
+    unsigned long long word[PASSES];
+#pragma unroll
+    for (int p = 0; p < PASSES; p++) {
+        const int k = k0 + p * ABREAST, at = k < of.few ? of.address[k] : -1;
+        const bool mine = w < CUDA_WORDS && at >= first && at < first + span;
+        word[p] = mine ? words_of(&sent[k])[w] : 0;
+    }
+#pragma unroll
+    for (int p = 0; p < PASSES; p++)
+        if (w < CUDA_WORDS) words[k0 + p * ABREAST][w] = word[p];
+}
+
 /* One thread per address. Sources go through shared memory, so that their stores coalesce. */
 KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
 {
@@ -162,10 +191,13 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     __shared__ struct block_range ranges[PREDICT_WARPS];
     __shared__ struct cuda_span spans[PREDICT_WARPS];
     __shared__ signed char arriving[CUDA_QUARTER];
+    __shared__ arriving_words sent;
     const int t = (int)threadIdx.x, warp = t / 32, lane = t % 32;
     const int quarter = job.first_block * (CUDA_BLOCK / CUDA_QUARTER) + (int)blockIdx.x;
     const int a = quarter * CUDA_QUARTER + t;
     note_arriving(job.arrivals, quarter * CUDA_QUARTER, CUDA_QUARTER, arriving);
+    if (job.arrivals.few)
+        fetch_arriving(job.arrivals, job.arrivals.sent, quarter * CUDA_QUARTER, CUDA_QUARTER, sent);
     __syncthreads();
     union record r;
     double k18[3];
@@ -173,7 +205,8 @@ KERNEL(predict, struct cuda_predict_job, CUDA_QUARTER, 4)
     if (rests)
         load_at_rest(job.rest, a, &r, k18);
     else
-        load_particle(job.store, arrives ? &job.arrivals.sent[arriving[t]] : NULL, a, &r, k18);
+        load_particle(job.store, arrives ? &job.arrivals.sent[arriving[t]] : NULL,
+                      sent[arrives ? arriving[t] : 0], a, &r, k18);
     if (arrives) store_particle(job.store, a, &r, k18);
     real *own = out + warp * WARP_REALS;
     const struct block_range e =
