@@ -20,6 +20,20 @@ static pair pair_of(const double *a)
     return p;
 }
 
+/* Replaces distances by those along one more axis, where these are larger. */
+static void farther(double distance[ORIGIN_COLUMN], const double column[ORIGIN_COLUMN], int n,
+                    double middle)
+{
+    const pair_count sign = {INT64_MIN, INT64_MIN};
+    for (int i = 0; i < n; i += 2) {
+        const pair_count old = (pair_count)pair_of(distance + i);
+        const pair_count now = (pair_count)(pair_of(column + i) - (pair){middle, middle}) & ~sign;
+        const pair_count more = (pair)now > (pair)old;
+        const pair_count larger = (now & more) | (old & ~more);
+        memcpy(distance + i, &larger, sizeof larger);
+    }
+}
+
 /* Quickselect (Hoare 1961, algorithm 65: find). */
 static double select_median(const double *column, int n)
 {
@@ -67,15 +81,13 @@ int origin_choose(double sample[3][ORIGIN_COLUMN], int n, double origin[3],
         if (n % 2) sample[k][n] = INFINITY;
         middle[k] = median(sample[k], n, &hint->median[k]);
         if (!(fabs(middle[k]) < FARTHEST)) middle[k] = 0.0;
-        for (int i = 0; i < n + n % 2; i++) {
-            const double d = fabs(sample[k][i] - middle[k]);
-            distance[i] = d > distance[i] ? d : distance[i];
-        }
+        farther(distance, sample[k], n, middle[k]);
     }
     const double size = median(distance, n, &hint->median[3]); /* of the inner half */
     if (!(size > 0x1p-900 && size < FARTHEST)) return EXPONENT_NONE;
-    const double step = scale_power_of_two(exponent_of(size) + 1);
+    const int e = exponent_of(size);
+    const double step = scale_power_of_two(e + 1), inverse = scale_power_of_two(-1 - e);
     for (int k = 0; k < 3; k++)
-        if (fabs(middle[k]) < 0x1p52 * step) origin[k] = rint(middle[k] / step) * step + 0.0;
-    return exponent_of(size);
+        if (fabs(middle[k]) < 0x1p52 * step) origin[k] = rint(middle[k] * inverse) * step + 0.0;
+    return e;
 }

@@ -97,7 +97,10 @@ INLINE void pack_chunk(const struct direct_job *job, const int mode,
         records x[VECTORS], v[VECTORS];
         UNROLL
         for (int n = 0; n < VECTORS; n++) {
+            const unsigned used = 1u | (unsigned)(RECORDS - 1) << RECORD_STEP;
             const int64_t a = chunk * CHUNK + g + record_of(n);
+            x[n] = v[n] = records_set1(0.0);
+            if (!(~empty >> (g + record_of(n)) & used)) continue; /* few j particles */
             predict_records(&memory->body[a], memory->k18 && job->snap ? &memory->k18[a] : NULL,
                             job->time, scale, &x[n], &v[n]);
         }

@@ -1,5 +1,6 @@
 /* threads.c - see threads.h. A worker spins for 50 microseconds before it sleeps, since the next
- * force call of a block-step integrator comes within tens of microseconds. */
+ * force call of a block-step integrator comes within tens of microseconds. Short work does not wait
+ * for workers that sleep, nor again for those that another program has kept from running. */
 #include "util/threads.h"
 
 #include <limits.h>
@@ -33,6 +34,13 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct worker *workers[MOST_WORKERS];
 static int nworkers;
 static int forked;
+
+/* Of short work, under in_use. */
+enum { SHORT = 1000000, PREEMPTED = 100000 /* nanoseconds */, REST = 8 };
+enum { MOST_MISSES = 4, REST_AFTER_MISSES = 256 };
+static int64_t last_end, last_worked; /* when the last work ended; nanoseconds it took the caller */
+static int64_t rest;                  /* calls that the caller still does alone */
+static int misses; /* calls, one after another, in which no worker began in time */
 
 static void (*current_work)(void *);
 static void *current_argument;
@@ -75,25 +83,29 @@ static void *worker_main(void *argument)
     return NULL;
 }
 
-static void ask(struct worker *w)
+/* Returns 0 if the worker is asleep and is not to be woken. */
+static int ask(struct worker *w, int wake)
 {
+    if (!wake && atomic_load(&w->asleep)) return 0;
     atomic_store(&w->state, ASKED);
     if (atomic_load(&w->asleep)) {
         (void)pthread_mutex_lock(&w->mutex);
         (void)pthread_cond_signal(&w->wake);
         (void)pthread_mutex_unlock(&w->mutex);
     }
+    return 1;
 }
 
-/* Waits for a worker that has begun; cancels the request of one that has not. */
-static void wait_for(struct worker *w)
+/* Waits for a worker that has begun; cancels the request of one that has not, and returns 0. */
+static int wait_for(struct worker *w)
 {
     int expected = ASKED;
-    if (atomic_compare_exchange_strong(&w->state, &expected, IDLE)) return;
+    if (atomic_compare_exchange_strong(&w->state, &expected, IDLE)) return 0;
     for (int spins = 0; atomic_load_explicit(&w->state, memory_order_acquire) != IDLE; spins++) {
         threads_pause();
         if (spins > 10000) (void)sched_yield();
     }
+    return 1;
 }
 
 /* Workers block all signals: handlers of the host program run in its own threads. */
@@ -122,6 +134,18 @@ static int add_worker(void)
     return 1;
 }
 
+/* Notes how many workers were asked and how many began, how long the caller worked, and then waited
+ * for them. On a busy machine they do not begin, or are preempted, in the next calls, too: then the
+ * caller works alone for a while. */
+static void note(int asked, int begun, int64_t worked, int64_t waited)
+{
+    last_worked = worked;
+    if (worked >= SHORT) return;
+    misses = asked && !begun ? misses + 1 : 0;
+    if (misses >= MOST_MISSES) rest = REST_AFTER_MISSES;
+    if (waited > PREEMPTED && waited > worked) rest = REST * waited / (worked + 1);
+}
+
 static void after_fork(void) { forked = 1; }
 static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
 
@@ -132,14 +156,26 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
         work(argument);
         return;
     }
+    if (rest > 0) {
+        rest--;
+        (void)pthread_mutex_unlock(&in_use);
+        work(argument);
+        return;
+    }
     while (nworkers < n - 1 && nworkers < MOST_WORKERS && add_worker());
     const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
+    const int64_t start = clock_nanoseconds();
+    const int wake = start - last_end < SPIN_NANOSECONDS || last_worked > SPIN_NANOSECONDS;
     current_work = work;
     current_argument = argument;
     current_flush = fpenv_flushes();
-    for (int k = 0; k < helpers; k++) ask(workers[k]);
+    int asked = 0, begun = 0;
+    for (int k = 0; k < helpers; k++) asked += ask(workers[k], wake);
     work(argument);
-    for (int k = 0; k < helpers; k++) wait_for(workers[k]);
+    const int64_t done = clock_nanoseconds();
+    for (int k = 0; k < helpers; k++) begun += wait_for(workers[k]);
+    last_end = clock_nanoseconds();
+    note(asked, begun, done - start, last_end - done);
     (void)pthread_mutex_unlock(&in_use);
 }
 
