@@ -15,7 +15,7 @@ DEVICE_FN void add_group_to(const struct target t[PER_THREAD], const real *pairs
                             unsigned closed[PER_THREAD])
 {
     /* as many pairs as the instruction cache holds; a rare case must not evict the other loop */
-    enum { UNROLL = SAME ? 1 : JERK || DOUBLE_MODE ? UNROLLED : 8 };
+    enum { UNROLL = SAME ? 2 : JERK || DOUBLE_MODE ? UNROLLED : 8 };
     const int lane = (int)threadIdx.x % 32;
     const struct labels_in_warp labels = {SAME ? index[lane] : 0, SAME ? index[32 + lane] : 0};
     struct pair_sum group[PER_THREAD];
