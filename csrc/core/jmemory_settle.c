@@ -351,7 +351,7 @@ static void settle_slots(struct jmemory *j)
 
 /* ---- many slots ---------------------------------------------------------------- */
 
-enum { MANY = 16384, WORDS_PER_PIECE = 16 };
+enum { MANY = 16384, WORDS_PER_PIECE = 1 };
 
 static int first_bit(uint64_t bits) { return __builtin_ctzll(bits); }
 static int last_bit(uint64_t bits) { return 63 - __builtin_clzll(bits); }

@@ -31,6 +31,26 @@ def test_2_3_the_last_write_to_an_address_wins(session):
     assert session.force(1, ORIGIN).nearest[0] == 2
 
 
+@pytest.mark.backends("cpu cuda gpu")
+@pytest.mark.parametrize("apart", [2, 3])
+def test_many_rewritten_particles_have_the_bits_of_a_new_session(new_session, apart):
+    """Most keep their index and the exponents of their numbers; every 97th does not."""
+    source, odd = cloud(50_000, seed=5), np.arange(0, 50_000, 97)
+    rows, old = np.arange(0, 50_000, apart), new_session()
+    old.put_cloud(source)
+    old.force(50_000, source.x[:3], source.v[:3], source.index[:3])
+    source.x[rows] *= 1.0 + 2.0**-20
+    source.mass[odd] *= 1e3
+    source.x[odd] *= 0.25
+    source.index[odd] = source.index[odd][::-1].copy()
+    rows = np.union1d(rows, odd)
+    old.put_cloud(source.take(rows), rows)
+    new = new_session()
+    new.put_cloud(source)
+    targets = source.x[:5], source.v[:5], source.index[:5]
+    assert_same(old.force(50_000, *targets), new.force(50_000, *targets))
+
+
 @pytest.mark.parametrize("address", [1, 1023, 1024, 200000], ids=lambda a: f"row14-row15-{a}")
 def test_unset_slots_have_no_mass_and_are_nobodys_neighbour(session, address):
     session.put(address, 77, 1.0, (2, 0, 0))
