@@ -74,8 +74,9 @@ class Kernel:
 
     def per_pair(self):
         """Instructions per pair where no particle meets itself, and those in double precision."""
-        # A loop that looks whether i and j are the same particle loads j's indices.
-        plain = [body for body in self.pair_loops if not has(body, "LDG")]
+        # A loop that looks whether i and j are the same particle loads j's indices, or takes them
+        # from another lane.
+        plain = [body for body in self.pair_loops if not has(body, "LDG", "SHFL")]
         pairs = sum(map(roots, plain))
         return sum(map(len, plain)) / pairs, sum(len(in_double(body)) for body in plain) / pairs
 
