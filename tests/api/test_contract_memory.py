@@ -32,13 +32,12 @@ def test_2_3_the_last_write_to_an_address_wins(session):
 
 
 @pytest.mark.backends("cpu cuda gpu")
-@pytest.mark.parametrize("apart", [2, 3])
-def test_many_rewritten_particles_have_the_bits_of_a_new_session(new_session, apart):
+def test_many_rewritten_particles_have_the_bits_of_a_new_session(new_session):
     """Most keep their index and the exponents of their numbers; every 97th does not."""
-    source, odd = cloud(50_000, seed=5), np.arange(0, 50_000, 97)
-    rows, old = np.arange(0, 50_000, apart), new_session()
+    source, odd = cloud(40_000, seed=5), np.arange(0, 40_000, 97)
+    rows, old = np.arange(0, 40_000, 2), new_session()
     old.put_cloud(source)
-    old.force(50_000, source.x[:3], source.v[:3], source.index[:3])
+    old.force(40_000, source.x[:3], source.v[:3], source.index[:3])
     source.x[rows] *= 1.0 + 2.0**-20
     source.mass[odd] *= 1e3
     source.x[odd] *= 0.25
@@ -48,7 +47,7 @@ def test_many_rewritten_particles_have_the_bits_of_a_new_session(new_session, ap
     new = new_session()
     new.put_cloud(source)
     targets = source.x[:5], source.v[:5], source.index[:5]
-    assert_same(old.force(50_000, *targets), new.force(50_000, *targets))
+    assert_same(old.force(40_000, *targets), new.force(40_000, *targets))
 
 
 @pytest.mark.parametrize("address", [1, 1023, 1024, 200000], ids=lambda a: f"row14-row15-{a}")
