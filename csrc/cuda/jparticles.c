@@ -154,10 +154,10 @@ static int send_all(struct cuda *c, struct packing *p, int64_t total, struct err
 {
     enum { PIECE = 256, PER_THREAD = 4096 };
     const int64_t size = total <= MOST_SENT ? MOST_SENT : MOST_SENT_HALF;
-    const int64_t room = total <= size ? size : 2 * size;
+    const int64_t capacity = total <= size ? size : 2 * size;
     const int threads = options_threads_for(total / PER_THREAD + 1, p->upload->options->threads);
     int code = cuda_device_reserve(c, &c->sent, MEMORY_PINNED,
-                                   (uint64_t)room * sizeof(struct cuda_sent), err);
+                                   (uint64_t)capacity * sizeof(struct cuda_sent), err);
     int stream = 0;
     for (p->from = 0; p->from < total && !code; p->from += size, stream = !stream) {
         const int64_t n = total - p->from < size ? total - p->from : size;
