@@ -38,9 +38,18 @@ static int forked;
 /* Of short work, under in_use. */
 enum { SHORT = 1000000, PREEMPTED = 100000 /* nanoseconds */, REST = 8 };
 enum { MOST_MISSES = 4, REST_AFTER_MISSES = 256 };
-static int64_t last_end, last_worked; /* when the last work ended; nanoseconds it took the caller */
-static int64_t rest;                  /* calls that the caller still does alone */
-static int misses; /* calls, one after another, in which no worker began in time */
+static int64_t last_end; /* when the last work ended */
+static int64_t rest;     /* calls that the caller still does alone */
+static int misses;       /* calls, one after another, in which no worker began in time */
+
+/* Each kind of work, by its function, and the nanoseconds that all threads took for it last. */
+enum { KINDS = 16 };
+struct kind {
+    void (*work)(void);
+    int64_t worked;
+};
+static struct kind kinds[KINDS];
+static int oldest_kind;
 
 static void (*current_work)(void *);
 static void *current_argument;
@@ -134,12 +143,22 @@ static int add_worker(void)
     return 1;
 }
 
+/* A kind that is new counts as long work. */
+static struct kind *kind_of(void (*work)(void))
+{
+    for (int k = 0; k < KINDS; k++)
+        if (kinds[k].work == work) return &kinds[k];
+    struct kind *kind = &kinds[oldest_kind++ % KINDS];
+    *kind = (struct kind){work, SHORT};
+    return kind;
+}
+
 /* Notes how many workers were asked and how many began, how long the caller worked, and then waited
  * for them. On a busy machine they do not begin, or are preempted, in the next calls, too: then the
  * caller works alone for a while. */
-static void note(int asked, int begun, int64_t worked, int64_t waited)
+static void note(struct kind *kind, int asked, int begun, int64_t worked, int64_t waited)
 {
-    last_worked = worked;
+    kind->worked = worked * (begun + 1);
     if (worked >= SHORT) return;
     misses = asked && !begun ? misses + 1 : 0;
     if (misses >= MOST_MISSES) rest = REST_AFTER_MISSES;
@@ -149,7 +168,7 @@ static void note(int asked, int begun, int64_t worked, int64_t waited)
 static void after_fork(void) { forked = 1; }
 static void prepare(void) { (void)pthread_atfork(NULL, NULL, after_fork); }
 
-void threads_run(int n, void (*work)(void *argument), void *argument)
+static void run(int n, void (*work)(void *argument), void *argument, void (*kind_of_work)(void))
 {
     (void)pthread_once(&once, prepare);
     if (n <= 1 || forked || pthread_mutex_trylock(&in_use) != 0) {
@@ -164,8 +183,9 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     }
     while (nworkers < n - 1 && nworkers < MOST_WORKERS && add_worker());
     const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
+    struct kind *kind = kind_of(kind_of_work);
     const int64_t start = clock_nanoseconds();
-    const int wake = start - last_end < SPIN_NANOSECONDS || last_worked > SPIN_NANOSECONDS;
+    const int wake = start - last_end < SPIN_NANOSECONDS || kind->worked > SPIN_NANOSECONDS;
     current_work = work;
     current_argument = argument;
     current_flush = fpenv_flushes();
@@ -175,8 +195,13 @@ void threads_run(int n, void (*work)(void *argument), void *argument)
     const int64_t done = clock_nanoseconds();
     for (int k = 0; k < helpers; k++) begun += wait_for(workers[k]);
     last_end = clock_nanoseconds();
-    note(asked, begun, done - start, last_end - done);
+    note(kind, asked, begun, done - start, last_end - done);
     (void)pthread_mutex_unlock(&in_use);
+}
+
+void threads_run(int n, void (*work)(void *argument), void *argument)
+{
+    run(n, work, argument, (void (*)(void))work);
 }
 
 /* By default Linux may extend a sleep by 50 us (timer slack). Sets the slack to 1 ns, and restores
@@ -213,5 +238,6 @@ void threads_each(int threads, int64_t n, int64_t grain,
 {
     struct each e = {.n = n, .grain = grain, .work = work, .context = context};
     const int64_t pieces = ceil_div(n, grain);
-    if (n > 0) threads_run(pieces < threads ? (int)pieces : threads, take_pieces, &e);
+    if (n <= 0) return;
+    run(pieces < threads ? (int)pieces : threads, take_pieces, &e, (void (*)(void))work);
 }

@@ -51,6 +51,14 @@ add_groups_of(const struct cuda_sum_job &job, const struct target t[PER_THREAD],
             mine = mine || may_hold(job.sources.spans[group + g], t[k].label);
         if (__any_sync(0xffffffffu, mine)) same |= 1u << g;
     }
+    if (SPLIT && !same) { /* most chunks: without the choice, 1 % faster in mode grape alone */
+#pragma unroll 1
+        for (int g = 0; g < groups; g++)
+            add_group_to<JERK, NEAR, SOFT, false>(t, pairs + g * GROUP_REALS, NULL,
+                                                  (group + g) * PLACES, chunk, waiting, r2_min,
+                                                  near_place, closed);
+        return;
+    }
 #pragma unroll 1
     for (int g = 0; g < groups; g++) {
         const int32_t *index = &job.sources.index[(group + g) * CUDA_GROUP];

@@ -122,12 +122,21 @@ DEVICE_FN void add_run(const struct target t[PER], const real *pairs, const labe
         }
         pairs += PLACE / 2 * PAIR_REALS;
     }
+    bool any_close = false;
 #pragma unroll
-    for (int k = 0; k < PER; k++) {
-        if (run_min[k] < t[k].close) {
+    for (int k = 0; k < PER; k++) any_close = any_close || run_min[k] < t[k].close;
+    if (any_close) { /* seldom: a branch is faster than to select each sum */
+#pragma unroll
+        for (int k = 0; k < PER; k++) {
+            if (!(run_min[k] < t[k].close)) continue;
             sum[k] = no_pairs();
             closed[k] |= run_bit(place);
-        } else if (NEAR && run_min[k] < r2_min[k]) {
+            run_min[k] = v_set1(FAR_S2);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < PER; k++) {
+        if (NEAR && run_min[k] < r2_min[k]) {
             r2_min[k] = run_min[k];
             near_place[k] = run_place[k];
         }
