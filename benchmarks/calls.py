@@ -109,7 +109,7 @@ def speed(figure):
 def best(commands, options):
     found, peers = rounds("cpu_calls.c", commands, options, GRAPE6_BACKEND="cpu")
     for command, taken in found.items():
-        figure = max(taken, key=speed) | {"command": f"board {command}"}
+        figure = max(taken, key=speed) | {"command": command}
         others = {
             n: max(made[command], key=speed) for n, made in peers.items() if made.get(command)
         }
@@ -142,7 +142,7 @@ def gpu(options):
             for n, made in peers.items()
             if made.get(command)
         }
-        figure |= {"command": f"card {command}", "goal": GPU_GOALS[command]}
+        figure |= {"command": command, "goal": GPU_GOALS[command]}
         yield figure | ({"peers": others} if others else {})
     for mode in ("grape", "double", "single"):
         yield errors(mode, min(16384, options.largest))

@@ -33,16 +33,16 @@ def speeds(result):
     calls, others = defaultdict(dict), defaultdict(dict)
     for machine, r in zip(machines, result["results"], strict=True):
         for f in r["figures"]:
-            command = f"`{f['command'].removeprefix('board ')}`"
+            command = f"`{f['command']}`"
             if f["what"] in ("force", "step"):
                 calls[command][machine] = f"{f['pairs_per_s'] / 1e9:.2f}", f"{f['slot_share']:.2f}"
                 continue
             for name in f.keys() - {"what", "command", "n"}:
                 others[command, name][machine] = f[name]
-    lines = head("`board`", *(text for m in machines for text in (f"{m}, G pairs/s", "slot share")))
+    lines = head("`cpu_calls`", *(text for m in machines for text in (f"{m}, G pairs/s", "slot share")))
     for command, made in calls.items():
         lines += row([command, *(cell for m in machines for cell in made.get(m, ("", "")))])
-    lines += "\n" + head("`board`", "figure", *machines)
+    lines += "\n" + head("`cpu_calls`", "figure", *machines)
     for (command, name), made in sorted(others.items()):
         lines += row([command, name, *(made.get(m) for m in machines)])
     return lines
@@ -51,12 +51,14 @@ def speeds(result):
 def steps(result):
     """Microseconds of a call beside those of the peers, and how many times as fast it is."""
     peers = list(dict.fromkeys(n for f in result["figures"] for n in f.get("peers", {})))
-    lines = head("`board`", "us", *(text for n in peers for text in (f"{n}, us", "speed over it")))
-    for f in result["figures"]:
-        own, cells = f["seconds_per_call"], []
-        for other in (f.get("peers", {}).get(n) for n in peers):
-            cells += [f"{1e6 * other:.2f}", f"{other / own:.2f}"] if other else ["", ""]
-        lines += row([f"`{f['command'].removeprefix('board ')}`", f"{1e6 * own:.2f}", *cells])
+    beside = (text for n in peers for text in (f"{n}, us", "speed over it"))
+    lines = head("`cpu_calls`", "machine", "us", *beside)
+    for r in result["results"]:
+        for f in r["figures"]:
+            own, cells = f["seconds_per_call"], []
+            for other in (f.get("peers", {}).get(n) for n in peers):
+                cells += [f"{1e6 * other:.2f}", f"{other / own:.2f}"] if other else ["", ""]
+            lines += row([f"`{f['command']}`", r["machine"]["cpu"], f"{1e6 * own:.2f}", *cells])
     return lines
 
 

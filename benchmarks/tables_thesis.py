@@ -96,8 +96,8 @@ def errors(result):
 
 
 def call(command):
-    """What, N and ni of `card force MODE JERK NN N` or `card step MODE N NI`."""
-    _, what, *_, n, ni = command.split()
+    """What, N and ni of `force MODE JERK NN N` or `step MODE N NI`."""
+    what, *_, n, ni = command.split()
     return (what, ni, ni) if what == "force" else (what, n, ni)
 
 

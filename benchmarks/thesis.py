@@ -230,7 +230,7 @@ def devices(options):
                     figure = call(*command, GRAPE6_DEVICES=",".join(map(str, range(k))))
                     taken[k].append(figure.get("seconds") or 1e-6 * figure["us"])
             middle = {k: statistics.median(times) for k, times in taken.items()}
-            yield {"command": "card " + " ".join(map(str, command)), "seconds": middle,
+            yield {"command": " ".join(map(str, command)), "seconds": middle,
                    "times_one": {k: middle[1] / middle[k] for k in counts}}  # fmt: skip
 
 

@@ -50,6 +50,9 @@ struct kind {
 };
 static struct kind kinds[KINDS];
 static int oldest_kind;
+/* Nanoseconds of work for which it is worth to wake threads: the caller takes some microseconds to
+ * wake each, and they begin some ten later, on a virtual machine up to a hundred. */
+enum { WORTH_WAKING = 150000 };
 
 static void (*current_work)(void *);
 static void *current_argument;
@@ -185,7 +188,7 @@ static void run(int n, void (*work)(void *argument), void *argument, void (*kind
     const int helpers = n - 1 < nworkers ? n - 1 : nworkers;
     struct kind *kind = kind_of(kind_of_work);
     const int64_t start = clock_nanoseconds();
-    const int wake = start - last_end < SPIN_NANOSECONDS || kind->worked > SPIN_NANOSECONDS;
+    const int wake = start - last_end < SPIN_NANOSECONDS || kind->worked > WORTH_WAKING;
     current_work = work;
     current_argument = argument;
     current_flush = fpenv_flushes();
