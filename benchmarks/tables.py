@@ -39,7 +39,9 @@ def speeds(result):
                 continue
             for name in f.keys() - {"what", "command", "n"}:
                 others[command, name][machine] = f[name]
-    lines = head("`cpu_calls`", *(text for m in machines for text in (f"{m}, G pairs/s", "slot share")))
+    lines = head(
+        "`cpu_calls`", *(text for m in machines for text in (f"{m}, G pairs/s", "slot share"))
+    )
     for command, made in calls.items():
         lines += row([command, *(cell for m in machines for cell in made.get(m, ("", "")))])
     lines += "\n" + head("`cpu_calls`", "figure", *machines)

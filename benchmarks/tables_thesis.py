@@ -24,7 +24,7 @@ def all_pairs(result):
 
 
 def steps(result):
-    found = [f for f in result["figures"] if f["what"] == "step"]
+    found = [f for f in result["figures"] if f["what"] in ("step", "scatter")]
     sizes = sorted({f["ni"] for f in found})
     lines = head("N", *(f"ni = {size}" for size in sizes))
     for n in sorted({f["n"] for f in found}):
@@ -96,7 +96,7 @@ def errors(result):
 
 
 def call(command):
-    """What, N and ni of `force MODE JERK NN N` or `step MODE N NI`."""
+    """What, N and ni of `force MODE JERK NN N` or `scatter MODE N NI`."""
     what, *_, n, ni = command.split()
     return (what, ni, ni) if what == "force" else (what, n, ni)
 

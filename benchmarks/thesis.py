@@ -103,7 +103,7 @@ def block_steps(options):
                 yield copies(n)
             for size in (1, 16, 64, 256, 1024, 4096, 16384):
                 if size <= n:
-                    yield call("step", "grape", n, size)
+                    yield call("scatter", "grape", n, size)
 
 
 def copies(n, takes=9):
@@ -216,7 +216,7 @@ def integrated(model, eps, accuracy, backend):
 def devices(options):
     count = machine(gpu=options.backend == "cuda").get("gpus", 1)
     counts = [k for k in (1, 2, 4, 8) if k <= count]
-    force, step = ("force", "grape", 1, 1), ("step", "grape")
+    force, step = ("force", "grape", 1, 1), ("scatter", "grape")
     commands = [(*force, n) for n in (65536, 262144, 524288, 1048576)]
     commands += [(*step, 65536, 64), (*step, 65536, 1024), (*step, 262144, 1024)]
     commands += [(*step, 1048576, ni) for ni in (64, 256, 1024, 16384)]
