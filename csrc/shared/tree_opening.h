@@ -5,10 +5,11 @@
 #include "shared/host_device.h"
 
 /* A group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
- * the least of the targets' last accelerations. */
+ * the harmonic mean of the targets' last accelerations: the mean lets few have much larger errors,
+ * relative to their acceleration, than the others; the least would make all others too exact. */
 struct tree_group {
     float x, y, z, radius;
-    float half_x, half_y, half_z, least_acc;
+    float half_x, half_y, half_z, typical_acc;
     float eps2, eps2_spread;
     /* length unit of expansions about the centre: a power of two near the radius, since terms scale
      * with its powers */
@@ -22,6 +23,7 @@ struct tree_opening {
     float by_theta_point;           /* 1/theta of particle-cell terms */
     float by_theta_local[3];        /* of cell-cell terms: level-2, level-1 and plain groups */
     float bound_point, bound_local; /* error of a term over last acceleration; or 0 */
+    int sixth_power;                /* of size over distance, in the estimated error */
     float size_weight;              /* of a cell's size compared with the group's radius */
     float least_distance2;          /* of a cell-cell term, squared, in units of eps^2 */
     /* a cell smaller than this fraction of a large group's radius is left to its subgroups */
@@ -36,7 +38,8 @@ struct tree_opening {
  * s/theta from the group's box, theta is adjusted so that both give similar errors. Larger groups
  * use a slightly stricter theta, since all their subgroups inherit their terms. Barnes-Hut has only
  * particle-cell terms, with sizes such that s/theta is l/theta + delta. bound: see
- * tree_error_below. (Numbers found by experiment on Plummer spheres.) */
+ * tree_error_below; in particle-cell terms, which have no expansion about the targets, the error is
+ * a tenth of the estimate. (Numbers found by experiment on Plummer spheres.) */
 HOST_DEVICE struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
 {
     struct tree_opening o;
@@ -44,7 +47,9 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int barnes_hut, do
     for (int level = 0; level < 3; level++)
         o.by_theta_local[level] =
             barnes_hut ? (float)INFINITY : (float)((level < 2 ? 1.15 : 1.0) / theta);
-    o.bound_point = o.bound_local = (float)bound;
+    o.bound_point = (float)(barnes_hut ? bound : 10.0 * bound);
+    o.bound_local = (float)bound;
+    o.sixth_power = !barnes_hut;
     o.size_weight = 0.8f;
     o.least_distance2 = 64.0f;
     o.passed_on = 1.2f;

@@ -45,6 +45,30 @@ static float largest(vec v)
 
 static float least(vec v) { return -largest(v_sub(v_set1(0), v)); }
 
+/* The sum of the inverse accelerations of a group's targets, in the order of a GPU's warp. */
+static float inverse_acc_of_group(const float *last_acc, int32_t count)
+{
+    float inverse[TREE_GROUP];
+    for (int l = 0; l < TREE_GROUP; l++) inverse[l] = l < count ? 1.0f / last_acc[l] : 0.0f;
+    for (int half = TREE_GROUP / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) inverse[l] += inverse[l + half];
+    return inverse[0];
+}
+
+static float typical_acc(const float *last_acc, int32_t count)
+{
+    const int32_t in_super = TREE_GROUP * TREE_SUPER;
+    float sum = 0.0f;
+    for (int32_t super = 0; super < count; super += in_super) {
+        const int32_t end = count - super < in_super ? count : super + in_super;
+        float in_this = 0.0f;
+        for (int32_t k = super; k < end; k += TREE_GROUP)
+            in_this += inverse_acc_of_group(last_acc + k, end - k);
+        sum += in_this;
+    }
+    return (float)count / sum;
+}
+
 static void find_group(const struct tree_job *job, const struct tree_opening *o, int32_t first,
                        int32_t count, struct tree_group *g)
 {
@@ -78,14 +102,14 @@ static void find_group(const struct tree_job *job, const struct tree_opening *o,
                              .radius = sqrtf(largest(r2)),
                              .first = first,
                              .count = count,
-                             .least_acc = INFINITY};
+                             .typical_acc = INFINITY};
     float most = 0.0f;
     g->eps2 = INFINITY;
     for (int32_t k = first; k < first + count; k++) {
         g->eps2 = job->eps2[k] < g->eps2 ? job->eps2[k] : g->eps2;
         most = job->eps2[k] > most ? job->eps2[k] : most;
-        if (job->last_acc && job->last_acc[k] < g->least_acc) g->least_acc = job->last_acc[k];
     }
+    if (job->last_acc) g->typical_acc = typical_acc(job->last_acc + first, count);
     g->eps2_spread = most - g->eps2;
     g->unit = tree_unit(o, g);
     g->self_first = first, g->self_end = first + count;

@@ -17,7 +17,7 @@ DEVICE_FN float most_of_warp(float a)
 DEVICE_FN float least_of_warp(float a) { return -most_of_warp(-a); }
 
 struct tree_bounds {
-    float low[3], high[3], least_acc;
+    float low[3], high[3], inverse_acc; /* the sum over all targets */
     int self_first, self_end;
 };
 
@@ -27,7 +27,7 @@ DEVICE_FN void widen(struct tree_bounds *b, const struct tree_bounds *by)
         b->low[c] = fminf(b->low[c], by->low[c]);
         b->high[c] = fmaxf(b->high[c], by->high[c]);
     }
-    b->least_acc = fminf(b->least_acc, by->least_acc);
+    b->inverse_acc += by->inverse_acc;
     b->self_first = min(b->self_first, by->self_first);
     b->self_end = max(b->self_end, by->self_end);
 }
@@ -42,7 +42,7 @@ DEVICE_FN struct tree_group group_of(const struct tree_card_job &job, const stru
     g.half_x = fmaxf(b->high[0] - x, x - b->low[0]);
     g.half_y = fmaxf(b->high[1] - y, y - b->low[1]);
     g.half_z = fmaxf(b->high[2] - z, z - b->low[2]);
-    g.least_acc = b->least_acc;
+    g.typical_acc = (float)count / b->inverse_acc;
     g.eps2 = *job.eps2;
     g.eps2_spread = g.radius = g.unit = 0.0f;
     g.first = first, g.count = count;
@@ -62,15 +62,16 @@ DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g
     g->unit = tree_unit(job.opening, g);
 }
 
-/* Of the targets of a warp's lanes. */
-DEVICE_FN void bounds_of_warp(const struct tree_card_job &job, int target, float4 *p,
+/* Of the targets of a warp's lanes. Those that do not count are copies of others. */
+DEVICE_FN void bounds_of_warp(const struct tree_card_job &job, int target, bool counts, float4 *p,
                               struct tree_bounds *b)
 {
     *p = (job.targets ? job.target_high : job.high)[target];
     b->low[0] = least_of_warp(p->x), b->high[0] = most_of_warp(p->x);
     b->low[1] = least_of_warp(p->y), b->high[1] = most_of_warp(p->y);
     b->low[2] = least_of_warp(p->z), b->high[2] = most_of_warp(p->z);
-    b->least_acc = job.last_acc ? least_of_warp(job.last_acc[target]) : INFINITY;
+    b->inverse_acc = job.last_acc && counts ? 1.0f / job.last_acc[target] : 0.0f;
+    for (int by = 16; by; by /= 2) b->inverse_acc += __shfl_xor_sync(EVERY, b->inverse_acc, by);
     const int self = job.targets ? job.target_self[target] : target;
     b->self_first = -__reduce_max_sync(EVERY, self < 0 ? -0x7fffffff : -self);
     b->self_end = __reduce_max_sync(EVERY, self) + 1;
@@ -87,12 +88,12 @@ KERNEL(tree_groups, struct tree_card_job, 256, 1)
     const float4 *points = job.targets ? job.target_high : job.high;
     struct tree_bounds all;
     for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
-    all.least_acc = INFINITY, all.self_first = 0x7fffffff, all.self_end = 0;
+    all.inverse_acc = 0.0f, all.self_first = 0x7fffffff, all.self_end = 0;
     for (int g = 0; g < TREE_SUPER && first + g * TREE_GROUP < n; g++) {
         const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
         struct tree_bounds b;
         float4 p;
-        bounds_of_warp(job, k, &p, &b);
+        bounds_of_warp(job, k, at + lane < n, &p, &b);
         struct tree_group group = group_of(job, &b, at, min((int)TREE_GROUP, n - at));
         close_group(job, &group, most_of_warp(distance2(&group, p)));
         if (lane == 0) job.level[2].group[at / TREE_GROUP] = group;
@@ -211,7 +212,7 @@ KERNEL(tree_groups_of_kind, struct tree_card_job, 128, 1)
     const int count = min(targets_of(job.kind), job.target_count - first);
     struct tree_bounds b;
     float4 p;
-    bounds_of_warp(job, first + min(lane, count - 1), &p, &b);
+    bounds_of_warp(job, first + min(lane, count - 1), lane < count, &p, &b);
     struct tree_group group = group_of(job, &b, first, count);
     close_group(job, &group, most_of_warp(distance2(&group, p)));
     if (lane == 0) small_level(job).group[id] = group;
