@@ -28,7 +28,9 @@ _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 # The median error that an opening angle has, c theta^p: c, p and the widest angle of each method,
 # not below what was measured on Plummer spheres of 5000 and 10^5 bodies (docs/accuracy.md).
 _ERRORS_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
-_LEAST_ERROR = 1e-6
+_LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
+_LOW_ORDER = 5e-4  # errors from which on a lower order leaves fewer large errors
+_WITH_BOUND = 1.0  # theta, where a bound is given alone
 
 
 class TreeForces(NamedTuple):
@@ -163,7 +165,7 @@ class Tree:
         accuracy: float | None = None,
         method: str = "fmm",
         theta: float | None = None,
-        order: int = 5,
+        order: int | None = None,
         self_index: Numbers | None = None,
         last_acc: Numbers | None = None,
         bound: float = 0.0,
@@ -178,24 +180,27 @@ class Tree:
         eps : float
             Softening length.
         accuracy : float, optional
-            Wanted median relative error of the acceleration, as on a Plummer sphere, from 1e-6 on;
-            it stands for a `theta`. 1e-3 by default, if `theta` is not given either.
+            Wanted median relative error of the accelerations, from 1e-6 to 0.1, whatever the shape
+            of the system; 1e-3 by default, if neither `theta` nor `bound` is given. How far cells
+            stand for their particles then depends on their estimated error relative to the
+            acceleration [5]_, and the limit is found by measuring errors on a sample.
         method : {"fmm", "bh"}
             "fmm": far cells act on groups of targets through expansions [1]_ [2]_. "bh": cells
             with quadrupoles act on each target [3]_ [4]_.
         theta : float, optional
             Opening angle, above 0 and at most 1.5. Towards 0 the forces become those of the direct
-            sum, in the time of a direct sum.
-        order : int
-            Order of the expansions of "fmm", 2 to 6.
+            sum, in the time of a direct sum. Errors then depend on the shape of the system.
+        order : int, optional
+            Order of the expansions of "fmm", 2 to 6. By default 5, or 3 for an `accuracy` of 5e-4
+            and more.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one.
         last_acc : array_like, shape (ni,), optional
             Absolute values of the targets' accelerations, roughly, as from the step before.
         bound : float
-            If above 0, a cell also counts as near ("fmm") where its error could be a larger share
-            of `last_acc` than this.
+            If above 0, a cell also counts as near where its estimated error is a larger share of
+            `last_acc` than this; `theta` is then 1 by default.
 
         Returns
         -------
@@ -231,21 +236,21 @@ class Tree:
         .. [2] Warren & Salmon 1995, Comput. Phys. Commun. 87, 266.
         .. [3] Barnes & Hut 1986, Nature 324, 446.
         .. [4] Bedorf, Gaburov & Portegies Zwart 2012, J. Comput. Phys. 231, 2825.
+        .. [5] Dehnen 2014, Comput. Astrophys. 1, 1.
         """
         given = {"targets": targets, "vel": vel, "self_index": self_index, "last_acc": last_acc}
         with self._tree.using(given) as place:
             self._check_open()
             eps = validate.number("eps", eps, negative=False)
             setting: Attributes = {"eps2": validate.number("eps^2", eps * eps)}
-            setting |= walk_setting(method, theta, accuracy, order)
-            setting["bound"] = validate.number("bound", bound, negative=False)
+            setting |= _force_setting(method, theta, accuracy, order, bound)
             ni, pos, number = self._targets(place, targets, self_index)
             if vel is not None and pos is None:
                 raise ArgumentError("vel describes targets: give their positions too")
             vel = None if vel is None else place.floats("vel", vel, (ni, 3))
             if last_acc is not None:
                 last_acc = place.floats("last_acc", last_acc, (ni,))
-            elif setting["bound"] > 0:
+            elif setting["bound"] > 0 and setting["theta"] > 0:
                 raise ArgumentError("bound is a share of last_acc: give that too")
             place.check()
             *arrays, warning = self._tree.forces(ni, pos, vel, number, last_acc, **setting)
@@ -384,10 +389,41 @@ def _tree_for(given: Mapping[str, object], options: dict[int, int]) -> HostTree 
     return DeviceTree(*found)
 
 
+def _force_setting(
+    method: str, theta: float | None, accuracy: float | None, order: int | None, bound: float
+) -> Attributes:
+    """Arguments of :meth:`Tree.forces` checked. Without an opening angle, theta is 0 and bound is
+    the wanted error."""
+    bound = validate.number("bound", bound, negative=False)
+    if accuracy is not None and bound > 0:
+        raise ArgumentError("give bound or accuracy, not both")
+    if theta is None and bound > 0:
+        theta = _WITH_BOUND
+    if theta is None:
+        validate.choice("method", method, _ERRORS_BY_ANGLE)
+        bound = _wanted_error(accuracy)
+        order = (3 if bound >= _LOW_ORDER else 5) if order is None else order
+        return walk_setting(method, 1.0, None, order) | {"theta": 0.0, "bound": bound}
+    return walk_setting(method, theta, accuracy, 5 if order is None else order) | {"bound": bound}
+
+
+def _wanted_error(accuracy: float | None) -> float:
+    accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
+    if accuracy < _LEAST_ERROR:
+        raise ArgumentError(
+            f"accuracy = {accuracy}: pairs are summed in single precision, {_LEAST_ERROR} is the "
+            "best that can be asked for; Grape6 sums directly"
+        )
+    if accuracy > _LARGEST_ERROR:
+        raise ArgumentError(f"accuracy = {accuracy} is above {_LARGEST_ERROR}")
+    return accuracy
+
+
 def walk_setting(
     method: str, theta: float | None, accuracy: float | None, order: int
 ) -> Attributes:
-    """Arguments of :meth:`Tree.forces` checked: method, theta and order, by name."""
+    """Arguments of a tree's sums checked: method, theta and order, by name. An accuracy stands for
+    the theta that gives it on a Plummer sphere."""
     errors_by_angle = validate.choice("method", method, _ERRORS_BY_ANGLE)
     theta = _opening_angle(errors_by_angle, theta, accuracy)
     order = validate.integer("order", order)
@@ -406,11 +442,6 @@ def _opening_angle(
         if theta > _WIDEST:
             raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
         return theta
-    accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
-    if accuracy < _LEAST_ERROR:
-        raise ArgumentError(
-            f"accuracy = {accuracy}: pairs are summed in single precision, {_LEAST_ERROR} is the "
-            "best that can be asked for; Grape6 sums directly"
-        )
+    accuracy = _wanted_error(accuracy)
     factor, power, widest = errors_by_angle
     return float(min((accuracy / factor) ** (1 / power), widest))

@@ -424,10 +424,12 @@ int g6x_tree_set_int(int tree, int key, int value);
  *             quadrupoles on each target (Barnes and Hut 1986; Bedorf, Gaburov and Portegies Zwart
  *             2012); order is not read
  *   theta     opening angle, above 0 and at most 1.5: a cell acts as a whole if its size is less
- *             than theta times its distance. Towards 0 the forces become those of the direct sum
- *   last_acc  double[ni], or NULL if bound is 0: the approximate magnitude of each target's
- *             acceleration, for example from the previous call
- *   bound     0, or the largest error of a cell's force as a fraction of last_acc (G6X_TREE_FMM)
+ *             than theta times its distance. Towards 0 the forces become those of the direct sum.
+ *             Or 0: bound is then the median relative error of acc that is wanted, 1e-6 to 0.1,
+ *             which is had by measuring errors on a sample
+ *   last_acc  double[ni], or NULL if bound or theta is 0: the approximate magnitude of each
+ *             target's acceleration, for example from the previous call
+ *   bound     0, or the largest estimated error of a cell's force as a fraction of last_acc
  * The bits depend on the particles and on all targets of the call, which share traversals; not on
  * threads. 0, or a code; a NaN in a target affects its own row only. */
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],

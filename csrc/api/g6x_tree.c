@@ -16,6 +16,8 @@ _Static_assert((int)G6X_TREE_FMM == (int)TREE_FMM, "the names of the methods");
 _Static_assert((int)G6X_TREE_BARNES_HUT == (int)TREE_BARNES_HUT, "the names of the methods");
 
 static const double WIDEST = 1.5; /* theta; above it, a cell may act on targets next to it */
+/* Errors that may be asked for. Pairs are summed in single precision. */
+static const double LEAST_ERROR = 1e-6, LARGEST_ERROR = 0.1;
 
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code)
 {
@@ -147,7 +149,12 @@ static int setting_checked(const struct tree_setting *s, const struct request *w
                                        s->method);
     if (s->method == TREE_FMM && (s->order < 2 || s->order > 6))
         return session_registry_refuse(G6X_E_ARGUMENT, "order = %d is not from 2 to 6", s->order);
-    if (!(s->theta > 0.0 && s->theta <= WIDEST))
+    const int by_accuracy = s->theta == 0.0;
+    if (by_accuracy && !(s->bound >= LEAST_ERROR && s->bound <= LARGEST_ERROR))
+        return session_registry_refuse(
+            G6X_E_ARGUMENT, "with theta = 0, bound = %g is the wanted error: give %g to %g",
+            s->bound, LEAST_ERROR, LARGEST_ERROR);
+    if (!by_accuracy && !(s->theta > 0.0 && s->theta <= WIDEST))
         return session_registry_refuse(G6X_E_ARGUMENT, "theta = %g is not above 0 and at most %g",
                                        s->theta, WIDEST);
     if (!(w->eps2 >= 0.0 && w->eps2 < INFINITY))
@@ -156,10 +163,10 @@ static int setting_checked(const struct tree_setting *s, const struct request *w
     if (!(s->bound >= 0.0 && s->bound < INFINITY))
         return session_registry_refuse(G6X_E_ARGUMENT, "bound = %g is negative, NaN or Inf",
                                        s->bound);
-    if (s->bound > 0.0 && w->ni && !w->last_acc)
+    if (s->bound > 0.0 && !by_accuracy && w->ni && !w->last_acc)
         return session_registry_refuse(G6X_E_NULL,
                                        "a bound is a share of last_acc, which is a null pointer");
-    for (int i = 0; s->bound > 0.0 && i < w->ni; i++)
+    for (int i = 0; s->bound > 0.0 && w->last_acc && i < w->ni; i++)
         if (!(w->last_acc[i] >= 0.0 && w->last_acc[i] < INFINITY))
             return session_registry_refuse(
                 G6X_E_ARGUMENT, "last_acc[%d] = %g is negative, NaN or Inf", i, w->last_acc[i]);
@@ -321,8 +328,11 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[])
 {
     const struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2};
-    const struct tree_setting s = {
-        .method = method, .order = order, .theta = theta, .bound = bound};
+    const struct tree_setting s = {.method = method,
+                                   .order = order,
+                                   .theta = theta,
+                                   .bound = bound,
+                                   .accuracy = theta == 0.0 ? bound : 0.0};
     const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
     struct fpenv host;
     fpenv_enter(&host);

@@ -65,19 +65,19 @@ HOST_DEVICE float tree_reach_soft(const struct tree_opening *o, const struct tre
 
 /* Whether the estimated error of a term is below `most`:
  *   m/d^2 (s/d)^p / (1 - (s/d)^2)^2
- * p is 6, or 4 in Barnes-Hut; the denominator is for all orders beyond it, which a near cell has.
- * (As in Dehnen 2014, Comput. Astrophys. 1, 1, and in Gadget-4, but for powers found by experiment:
- * they give the smallest errors in a given time, and the fewest large ones.) Lengths are in the
- * group's unit, in which the powers fit single precision. */
-HOST_DEVICE vmask tree_error_below(const struct tree_opening *o, const struct tree_group *g,
-                                   vec mass, vec size, vec distance2, float most)
+ * p is 6, or 4 in Barnes-Hut and for expansions of order 2 and 3; the denominator is for all orders
+ * beyond it, which a near cell has. (As in Dehnen 2014, Comput. Astrophys. 1, 1, and in Gadget-4,
+ * but for powers found by experiment: they give the smallest errors in a given time, and the fewest
+ * large ones.) Lengths are in the group's unit, in which the powers fit single precision. */
+HOST_DEVICE vmask tree_error_below(const struct tree_group *g, int sixth_power, vec mass, vec size,
+                                   vec distance2, float most)
 {
     const vec per_unit = v_set1(1.0f / g->unit), d = v_mul(v_mul(distance2, per_unit), per_unit);
     const vec s = v_mul(size, per_unit), s2 = v_mul(s, s);
     const vec apart = v_max(v_sub(d, s2), v_set1(0)), near = v_mul(apart, apart);
     vec error = v_mul(mass, v_mul(s2, s2));
     vec bound = v_mul(v_set1(most * g->unit * g->unit), v_mul(d, near));
-    if (o->sixth_power) {
+    if (sixth_power) {
         error = v_mul(error, s2);
         bound = v_mul(bound, d);
     }
@@ -87,14 +87,16 @@ HOST_DEVICE vmask tree_error_below(const struct tree_opening *o, const struct tr
 HOST_DEVICE vmask tree_within_point(const struct tree_opening *o, const struct tree_group *g,
                                     vec mass, vec size, vec distance2)
 {
-    return tree_error_below(o, g, mass, size, distance2, o->bound_point * g->typical_acc);
+    return tree_error_below(g, o->sixth_point, mass, size, distance2,
+                            o->bound_point * g->typical_acc);
 }
 
 HOST_DEVICE vmask tree_within_local(const struct tree_opening *o, const struct tree_group *g,
                                     vec mass, vec size, vec distance2)
 {
     const vec both = v_fma(size, v_set1(o->size_weight), v_set1(g->radius));
-    return tree_error_below(o, g, mass, both, distance2, o->bound_local * g->typical_acc);
+    return tree_error_below(g, o->sixth_local, mass, both, distance2,
+                            o->bound_local * g->typical_acc);
 }
 
 #endif

@@ -4,6 +4,9 @@
 
 #include "shared/host_device.h"
 
+/* The widest opening angle: what limits it is the bound on errors (see tree_opening_of). */
+#define TREE_WIDEST 1.4
+
 /* A group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
  * the harmonic mean of the targets' last accelerations: the mean lets few have much larger errors,
  * relative to their acceleration, than the others; the least would make all others too exact. */
@@ -23,9 +26,10 @@ struct tree_opening {
     float by_theta_point;           /* 1/theta of particle-cell terms */
     float by_theta_local[3];        /* of cell-cell terms: level-2, level-1 and plain groups */
     float bound_point, bound_local; /* error of a term over last acceleration; or 0 */
-    int sixth_power;                /* of size over distance, in the estimated error */
-    float size_weight;              /* of a cell's size compared with the group's radius */
-    float least_distance2;          /* of a cell-cell term, squared, in units of eps^2 */
+    int sixth_point,
+        sixth_local;       /* powers of size over distance in the estimated error: 6, not 4 */
+    float size_weight;     /* of a cell's size compared with the group's radius */
+    float least_distance2; /* of a cell-cell term, squared, in units of eps^2 */
     /* a cell smaller than this fraction of a large group's radius is left to its subgroups */
     float passed_on;
     float guard;     /* error of a distance between single precision positions */
@@ -40,8 +44,10 @@ struct tree_opening {
  * particle-cell terms, with sizes such that s/theta is l/theta + delta. bound: see
  * tree_error_below; in particle-cell terms, which have no expansion about the targets, the error is
  * a tenth of the estimate. (Numbers found by experiment on Plummer spheres.) */
-HOST_DEVICE struct tree_opening tree_opening_of(double theta, int barnes_hut, double bound)
+/* order: of the expansions; 0: Barnes-Hut. */
+HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, double bound)
 {
+    const int barnes_hut = !order;
     struct tree_opening o;
     o.by_theta_point = (float)(barnes_hut ? 1.0 / theta : 1.0 / (0.93 * theta));
     for (int level = 0; level < 3; level++)
@@ -49,7 +55,8 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int barnes_hut, do
             barnes_hut ? (float)INFINITY : (float)((level < 2 ? 1.15 : 1.0) / theta);
     o.bound_point = (float)(barnes_hut ? bound : 10.0 * bound);
     o.bound_local = (float)bound;
-    o.sixth_power = !barnes_hut;
+    o.sixth_point = !barnes_hut;
+    o.sixth_local = order > 3;
     o.size_weight = 0.8f;
     o.least_distance2 = 64.0f;
     o.passed_on = 1.2f;

@@ -1,15 +1,13 @@
 /* sum.c - forces of a tree on targets: what a setting means, and how the work is shared out.
  */
+#include "tree/sum.h"
+
 #include <math.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "g6lib.h"
 #include "util/memory.h"
-#include "tree/tree.h"
-#include "tree/kernel.h"
 #include "tree/parts.h"
-#include "shared/tree_opening.h"
 #include "util/threads.h"
 #include "simd/dispatch.h"
 #include "util/numbers.h"
@@ -21,18 +19,7 @@ static const struct tree_kernel *const KERNELS[] = {SIMD_COMPILED(ROW)};
 
 enum { HYPER = TREE_GROUP * TREE_SUPER * TREE_HYPER };
 
-struct sum {
-    struct tree_job job;
-    struct tree_opening opening;
-    const struct tree_kernel *kernel;
-    const struct tree_forces *out;
-    /* factors, in two halves: the whole could overflow */
-    double phi_unit[2], acc_unit[2], jerk_unit[2];
-    _Atomic int missing;
-    _Atomic int64_t pairs, points, locals, zero_distances;
-};
-
-static void put(const struct sum *s, const struct tree_group *g, const struct tree_sums *sums)
+static void put(const struct tree_sum *s, const struct tree_group *g, const struct tree_sums *sums)
 {
     for (int32_t i = 0; i < g->count; i++) {
         const int32_t to = s->job.targets->order[g->first + i];
@@ -44,13 +31,13 @@ static void put(const struct sum *s, const struct tree_group *g, const struct tr
     }
 }
 
-static int32_t count_from(const struct sum *s, int64_t first, int64_t most)
+static int32_t count_from(const struct tree_sum *s, int64_t first, int64_t most)
 {
     const int64_t left = s->job.targets->n - first;
     return (int32_t)(left < most ? left : most);
 }
 
-static void sum_super(const struct sum *s, const struct tree_group *super, struct tree_work *w,
+static void sum_super(const struct tree_sum *s, const struct tree_group *super, struct tree_work *w,
                       int number)
 {
     const struct tree_kernel *k = s->kernel;
@@ -76,7 +63,7 @@ static void sum_super(const struct sum *s, const struct tree_group *super, struc
     }
 }
 
-static void sum_hyper(const struct sum *s, int64_t first, struct tree_work *w)
+static void sum_hyper(const struct tree_sum *s, int64_t first, struct tree_work *w)
 {
     const struct tree_kernel *k = s->kernel;
     struct tree_group hyper, super[TREE_HYPER];
@@ -107,9 +94,28 @@ static void free_work(struct tree_work *w)
     memory_free(w);
 }
 
-static void sum_hypers(void *context, int64_t first, int64_t end)
+/* A group whose walk begins at the root. */
+static void sum_lone_group(const struct tree_sum *s, int64_t first, struct tree_work *w)
 {
-    struct sum *s = context;
+    const struct tree_kernel *k = s->kernel;
+    struct tree_group group;
+    struct tree_sums sums;
+    w->from[2].cell[0] = 0;
+    w->from[2].count = 1;
+    k->group(&s->job, &s->opening, (int32_t)first, count_from(s, first, TREE_GROUP), &group);
+    k->walk(&s->job, &s->opening, &group, 2, w);
+    if (s->job.order) {
+        memset(w->group, 0, sizeof w->group);
+        k->expand(&s->job, &group, w, w->group, 0);
+    }
+    if (w->missing) return;
+    k->sum(&s->job, &group, w, (const float (*)[TREE_SUPER])w->group, 0, &sums);
+    put(s, &group, &sums);
+}
+
+static void sum_pieces(struct tree_sum *s, int64_t first, int64_t end, int64_t targets,
+                       void (*sum)(const struct tree_sum *, int64_t, struct tree_work *))
+{
     struct tree_work *w = memory_zeroed(sizeof *w);
     if (w) {
         for (int k = 0; k < 3; k++) {
@@ -117,7 +123,7 @@ static void sum_hypers(void *context, int64_t first, int64_t end)
             w->from[k].capacity = 64;
             w->missing |= !w->from[k].cell;
         }
-        for (int64_t h = first; h < end && !w->missing; h++) sum_hyper(s, h * HYPER, w);
+        for (int64_t k = first; k < end && !w->missing; k++) sum(s, k * targets, w);
         atomic_fetch_add(&s->pairs, w->counts.pairs);
         atomic_fetch_add(&s->points, w->counts.points);
         atomic_fetch_add(&s->locals, w->counts.locals);
@@ -125,6 +131,26 @@ static void sum_hypers(void *context, int64_t first, int64_t end)
     }
     if (!w || w->missing) s->missing = 1;
     if (w) free_work(w);
+}
+
+static void sum_hypers(void *context, int64_t first, int64_t end)
+{
+    sum_pieces(context, first, end, HYPER, sum_hyper);
+}
+
+static void sum_lone_groups(void *context, int64_t first, int64_t end)
+{
+    sum_pieces(context, first, end, TREE_GROUP, sum_lone_group);
+}
+
+int tree_sum_run(struct tree_sum *s, int lone, int threads)
+{
+    const int64_t n = s->job.targets->n;
+    if (lone)
+        threads_each(threads, ceil_div(n, TREE_GROUP), 1, sum_lone_groups, s);
+    else
+        threads_each(threads, ceil_div(n, HYPER), 1, sum_hypers, s);
+    return s->missing ? G6X_E_MEMORY : 0;
 }
 
 /* ---- settings ------------------------------------------------------------------- */
@@ -164,7 +190,8 @@ static void free_prepared(struct prepared *p)
 }
 
 static int prepare(const struct tree *t, const struct tree_input *targets, const int32_t *self,
-                   const double *eps2, const double *last_acc, struct prepared *p, struct sum *s)
+                   const double *eps2, const double *last_acc, int wants_last_acc,
+                   struct prepared *p, struct tree_sum *s)
 {
     const int64_t n = targets ? targets->n : t->points.n;
     const size_t padded = (size_t)n + 2 * TREE_GROUP;
@@ -177,9 +204,9 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
         return G6X_E_MEMORY;
     const struct tree_points *points = targets ? &p->points : &t->points;
     p->eps2 = memory_zeroed(padded * sizeof *p->eps2);
-    if (last_acc) p->last_acc = memory_zeroed(padded * sizeof *p->last_acc);
+    if (wants_last_acc) p->last_acc = memory_zeroed(padded * sizeof *p->last_acc);
     if (targets) p->self = memory_zeroed(padded * sizeof *p->self);
-    if (!p->eps2 || (last_acc && !p->last_acc) || (targets && !p->self)) return G6X_E_MEMORY;
+    if (!p->eps2 || (wants_last_acc && !p->last_acc) || (targets && !p->self)) return G6X_E_MEMORY;
     for (int64_t k = 0; k < (int64_t)padded; k++) {
         const int32_t i = points->order[k < n ? k : n - 1];
         p->eps2[k] = (float)ldexp(eps2[i], -2 * t->box.length);
@@ -193,13 +220,29 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     return 0;
 }
 
+/* The bound on errors that the setting asks for. */
+static int set_opening(struct tree_sum *s, const struct tree_setting *setting, int estimates,
+                       float *last_acc, int threads)
+{
+    double theta = setting->theta, bound = setting->bound;
+    if (setting->accuracy > 0.0) {
+        const int code =
+            tree_accuracy_find(s, setting->accuracy, threads, estimates ? last_acc : NULL, &bound);
+        if (code) return code;
+        theta = TREE_WIDEST;
+    }
+    s->opening = tree_opening_of(theta, s->job.order, bound);
+    return 0;
+}
+
 int tree_sum(const struct tree *t, const struct tree_setting *setting,
              const struct tree_input *targets, const int32_t *self, const double *eps2,
              const double *last_acc, const struct tree_forces *out, struct tree_counts *counts,
              struct error *err)
 {
     const int64_t n = targets ? targets->n : t->points.n;
-    struct sum s = {.out = out, .kernel = KERNELS[simd_dispatch(setting->isa)]};
+    const int barnes_hut = setting->method == TREE_BARNES_HUT;
+    struct tree_sum s = {.out = out, .kernel = KERNELS[simd_dispatch(setting->isa)]};
     struct prepared p = {0};
     struct tree_place *place = NULL;
     int code = 0;
@@ -208,23 +251,26 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
         return error_set(err, G6X_E_NULL, "jerks of a tree without velocities");
     if (t->parts)
         return tree_parts_sum(t, setting, targets, self, eps2, last_acc, out, counts, err);
-    s.opening = tree_opening_of(setting->theta, setting->method == TREE_BARNES_HUT, setting->bound);
     s.job.tree = t;
     s.job.place = t->place;
     s.job.jerk = out->jerk != NULL;
-    s.job.order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
+    s.job.order = barnes_hut ? 0 : setting->order;
     tree_halves(s.phi_unit, t->box.mass - t->box.length);
     tree_halves(s.acc_unit, t->box.mass - 2 * t->box.length);
-    if (setting->method == TREE_BARNES_HUT) {
-        s.job.place = place = barnes_hut_places(t, setting->theta);
+    if (barnes_hut) {
+        const double theta = setting->accuracy > 0.0 ? TREE_WIDEST : setting->theta;
+        s.job.place = place = barnes_hut_places(t, theta);
         if (!place) code = G6X_E_MEMORY;
     }
-    if (!code) code = prepare(t, targets, self, eps2, last_acc, &p, &s);
-    if (!code) threads_each(t->threads, ceil_div(n, HYPER), 1, sum_hypers, &s);
+    if (!code)
+        code =
+            prepare(t, targets, self, eps2, last_acc, last_acc || setting->accuracy > 0.0, &p, &s);
+    if (!code) code = set_opening(&s, setting, !last_acc, p.last_acc, t->threads);
+    if (!code) code = tree_sum_run(&s, 0, t->threads);
     if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.zero_distances};
     free_prepared(&p);
     memory_free(place);
-    if (code || s.missing)
+    if (code)
         return error_set(err, G6X_E_MEMORY,
                          "out of memory for the forces of a tree on %lld targets", (long long)n);
     return 0;

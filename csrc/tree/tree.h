@@ -50,7 +50,8 @@ enum tree_method { TREE_FMM, TREE_BARNES_HUT };
 struct tree_setting {
     int method, order;
     double theta;
-    double bound; /* of a term's error as a share of the last acceleration, or 0 */
+    double bound;    /* of a term's error as a share of the last acceleration, or 0 */
+    double accuracy; /* wanted median relative error, in place of theta and bound, or 0 */
     int isa;
 };
 

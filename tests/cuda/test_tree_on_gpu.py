@@ -13,7 +13,7 @@ import pytest
 
 import fake_arrays
 from fake_gpu import assert_equal_bits, relative
-from grape6py import Grape6Warning, Tree, errors, plummer
+from grape6py import Grape6Warning, Tree, errors, plummer, reference
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 
@@ -38,13 +38,27 @@ def close_to(found, expected):
 
 
 @pytest.mark.parametrize("setting", [{"theta": 0.6}, {"theta": 0.6, "method": "bh"},
-                                     {"accuracy": 1e-4, "order": 4}])  # fmt: skip
+                                     {"theta": 0.5, "order": 4}])  # fmt: skip
 def test_forces_are_the_devices_and_those_of_the_host(cupy, put, setting):
     device, host = Tree(put(POS), put(MASS)), Tree(POS, MASS)
     found, expected = (tree.forces(eps=0.01, **setting) for tree in (device, host))
     assert isinstance(found.acc, cupy.ndarray)
     assert found.jerk is None
     close_to(found, expected)
+
+
+@pytest.mark.parametrize("method", ["fmm", "bh"])
+@pytest.mark.parametrize("targets", [None, "last accelerations", "others"])
+def test_an_accuracy_asked_for_is_had(put, targets, method):
+    mass, pos, _ = plummer(3000, seed=2)
+    tree, given = Tree(put(pos), put(mass)), {}
+    exact = reference.direct_sum(mass, pos, 0 * pos)
+    if targets:
+        given = {"last_acc": put(np.linalg.norm(exact.acc, axis=1))}
+    if targets == "others":
+        given = {"targets": put(pos), "self_index": put(np.arange(3000, dtype=np.int32))}
+    acc = tree.forces(accuracy=1e-4, method=method, **given).acc.get()
+    assert 1e-4 / 2 < np.median(relative(acc, exact.acc)) < 2e-4
 
 
 @pytest.mark.parametrize(("order", "method"), [(5, "fmm"), (3, "fmm"), (0, "bh")])
@@ -257,7 +271,9 @@ def test_row11_last_accelerations_are_not_negative(put):
     for tree, given in ((Tree(POS, MASS), last), (Tree(put(POS), MASS), put(last))):
         with pytest.raises(errors.ArgumentError, match=r"last_acc\[4\] = -1"):
             tree.forces(last_acc=given, bound=0.1)
-        tree.forces(last_acc=given)  # of which nothing is asked
+        with pytest.raises(errors.ArgumentError, match=r"last_acc\[4\] = -1"):
+            tree.forces(last_acc=given)
+        tree.forces(last_acc=given, theta=0.6)  # of which nothing is asked
 
 
 def test_arrays_of_another_device_are_refused(cupy, put):

@@ -58,10 +58,10 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.memory)
 
     def __getitem__(self, key):
-        return self._like(self.memory[key.memory if isinstance(key, Array) else key])
+        return self._like(self.memory[_memory(key)])
 
     def __setitem__(self, key, values):
-        self.memory[key] = values.memory if isinstance(values, Array) else values
+        self.memory[_memory(key)] = _memory(values)
 
     def __str__(self):
         return str(self.memory)

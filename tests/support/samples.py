@@ -54,7 +54,29 @@ def far_off(n, seed):
     return mass, pos + np.array([1e6, -2e6, 5e5])
 
 
+def fractal(n, seed, dimension=1.8):
+    """Clumps of clumps (Goodwin and Whitworth 2004, A&A 413, 929)."""
+    rng = np.random.default_rng(seed)
+    corners = np.stack(np.meshgrid(*[[-1, 1]] * 3), axis=-1).reshape(-1, 3)
+    pos, size = np.zeros((1, 3)), 1.0
+    while len(pos) < 2 * n:
+        size /= 2
+        children = (pos[:, None] + size * corners).reshape(-1, 3)
+        kept = rng.random(len(children)) < 2 ** (dimension - 3)
+        if kept.any():
+            pos = children[kept] + 0.3 * size * rng.standard_normal((kept.sum(), 3))
+    return np.full(n, 1 / n), rng.permutation(pos)[:n]
+
+
+def apart(n, seed):
+    """Two spheres, a thousand radii apart."""
+    mass, pos = plummer(n, seed)
+    pos[::2, 0] += 1000.0
+    return mass, pos
+
+
 SAMPLES = {f.__name__: f for f in (plummer, lattice, clustered, disk, coincident, far_off)}
+SHAPES = SAMPLES | {f.__name__: f for f in (fractal, apart)}
 
 
 class Truth(NamedTuple):

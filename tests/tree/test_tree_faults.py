@@ -117,7 +117,7 @@ def test_row21_a_tree_that_is_not_open(handle):
     {"theta": 0.0}, {"theta": -0.5}, {"theta": 1.6}, {"theta": np.nan}, {"theta": np.inf},
     {"order": 1}, {"order": 7}, {"method": 2}, {"method": -1},
     {"eps2": -1e-9}, {"eps2": np.nan}, {"eps2": np.inf},
-    {"bound": -1.0}, {"bound": np.nan},
+    {"bound": -1.0}, {"bound": np.nan}, {"theta": 0.0, "bound": 1e-7}, {"theta": 0.0, "bound": 0.2},
     {"last": np.full(N, -1.0), "bound": 1e-3}, {"last": np.full(N, np.nan), "bound": 1e-3},
     {"ni": N - 1}, {"ni": N + 1}, {"ni": -1},
 ], ids=lambda s: ",".join(f"{k}={np.ravel(v)[0]}" for k, v in s.items()))  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from grape6py import errors
-from grape6py._arrays.kinds import CData, DeviceArray
+from grape6py._arrays.kinds import CData, CuPy, DeviceArray
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
 
@@ -69,6 +69,11 @@ class TreeCells(Job):
     def _read_status(self) -> CData:
         status = self._gpu.read(self.arrays["status"])
         return ffi.from_buffer("struct tree_status *", status)
+
+    @property
+    def xp(self) -> CuPy:
+        """CuPy, or NumPy in tests."""
+        return self._xp
 
     @property
     def order(self) -> DeviceArray:

@@ -15,10 +15,11 @@ from grape6py._arrays.device_place import DevicePlace, ThroughDevice
 from grape6py._arrays.kinds import CuPy, DeviceArray
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
+from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
-from grape6py.cuda.tree.settings import Setting
+from grape6py.cuda.tree.settings import WIDEST, Setting
 from grape6py.errors import ArgumentError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class DeviceTree:
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
         self._check_numbers(number)
-        if bound > 0 and (i := _first(last_acc < 0)) is not None:
+        if last_acc is not None and bound > 0 and (i := _first(last_acc < 0)) is not None:
             raise ArgumentError(f"last_acc[{i}] = {last_acc[i]} is negative")
         if self._tree is None:
             acc, pot = self._cupy.zeros((ni, 3)), self._cupy.zeros(ni)
@@ -94,6 +95,10 @@ class DeviceTree:
         setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
         last_acc = last_acc if bound else None
         try:
+            if theta == 0.0:  # bound is the wanted median error
+                sample = Sample(self._tree, self._copies[0], setting)
+                last_acc = sample.last_acc(pos, number) if last_acc is None else last_acc
+                setting = Setting(WIDEST, setting.order, eps2, sample.bound(bound))
             acc, pot, jerk, counts = self._tree.forces(setting, pos, number, last_acc, vel)
         except Unresolved:
             walk = {"eps2": eps2, "method": method, "theta": theta, "order": order, "bound": bound}

@@ -56,11 +56,13 @@ class Octree(TreeCells):
         self_index: DeviceArray = None,
         last_acc: DeviceArray = None,
         vel: DeviceArray = None,
+        few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
         """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
         `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
-        is that of the targets, zero by default. Raises Unresolved.
+        is that of the targets, zero by default. `few`: groups lie too far apart to share walks; by
+        default as their number says. Raises Unresolved.
         """
         job, xp = self.fields, self._xp
         if self.unresolved:
@@ -74,11 +76,11 @@ class Octree(TreeCells):
             return *self._results(), Counts(0, 0, 0, 0)
         self.set(targets=targets, self=self_index, last=last_acc, target_v=vel)
         self.set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
-        self._few = FEW * ni <= self.n
+        self._few = FEW * ni <= self.n if few is None else few
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
-        which = setting.theta, setting.order, self._few, ni.bit_length()
+        which = setting.width, setting.order, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         while True:
             try:

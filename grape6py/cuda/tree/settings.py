@@ -1,5 +1,6 @@
 """How a sum of the octree on a GPU is to be made, and what it has done."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -9,6 +10,29 @@ from typing import Self
 # lone targets have larger errors at the same theta.
 LONGEST = 8, 8, 2
 MANY = 32  # a group of so many may have a list that is too long
+
+
+WIDEST = 1.4  # theta, where a bound says how far cells stand for their particles
+
+
+def usual_bound(order: int, accuracy: float) -> float:
+    """The bound that gives a median error on a Plummer sphere of 10^5 particles."""
+    if order > 3:
+        return 1e-4 * math.pow(accuracy / 1.1e-4, 2.4)
+    if order:
+        return 1e-3 * math.pow(accuracy / 8.5e-4, 1.8)
+    return 1e-3 * math.pow(accuracy / 6.5e-5, 2.1)
+
+
+def usual_theta(order: int, bound: float) -> float:
+    """The opening angle that gives the same error as a bound, to an eighth of a factor of two."""
+    if order > 3:
+        octaves = (math.log2(bound / 1e-4) / 2.4 + math.log2(1.1e-4 / 3.2e-3)) / 4.3
+    elif order:
+        octaves = (math.log2(bound / 1e-3) / 1.8 + math.log2(8.5e-4 / 7e-3)) / 3.5
+    else:
+        octaves = (math.log2(bound / 1e-3) / 2.1 + math.log2(6.5e-5 / 1.7e-3)) / 3.7
+    return math.pow(2.0, round(8 * octaves) / 8)
 
 
 @dataclass
@@ -30,6 +54,11 @@ class Setting:
     eps2: float = 0.0
     bound: float = 0.0  # of the error of a term as a share of the last acceleration; 0 for none
 
+    @property
+    def width(self) -> float:
+        """The opening angle whose lists are about as long."""
+        return min(self.theta, usual_theta(self.order, self.bound)) if self.bound else self.theta
+
 
 @dataclass
 class Capacities:
@@ -46,8 +75,8 @@ class Capacities:
     @classmethod
     def of(cls, setting: Setting, few: bool = False) -> Self:
         """For a setting, from the lists of Plummer spheres. Those of few groups may all be long."""
-        theta = max(setting.theta, 0.2)
-        leaves = int(64 / max(setting.theta, 0.05) ** 2) + 64
+        theta = max(setting.width, 0.2)
+        leaves = int(64 / max(setting.width, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]

@@ -72,7 +72,7 @@ KERNEL(tree_begin, struct tree_card_job, 32, 1)
         high[c] = from_ordered_bits(s->high[c]);
     }
     tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
-    *job.opening = tree_opening_of(job.theta, job.order_of_expansion == 0, job.bound);
+    *job.opening = tree_opening_of(job.theta, job.order_of_expansion, job.bound);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);
 }

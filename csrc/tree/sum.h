@@ -1,0 +1,28 @@
+/* sum.h - the state of one tree_sum, for the files that make it. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "shared/tree_opening.h"
+#include "tree/kernel.h"
+
+struct tree_sum {
+    struct tree_job job;
+    struct tree_opening opening;
+    const struct tree_kernel *kernel;
+    const struct tree_forces *out;
+    /* factors, in two halves: the whole could overflow */
+    double phi_unit[2], acc_unit[2], jerk_unit[2];
+    _Atomic int missing; /* memory */
+    _Atomic int64_t pairs, points, locals, zero_distances;
+};
+
+/* Sums the job on all its targets. lone: their groups are not near each other, and each begins at
+ * the root. 0 or G6X_E_MEMORY. */
+int tree_sum_run(struct tree_sum *s, int lone, int threads);
+
+/* tree/accuracy.c: the bound with which the median relative error of the accelerations is
+ * `accuracy`; also estimates the accelerations of all targets of the job, in units of the box, if
+ * last_acc is not NULL. 0 or G6X_E_MEMORY. */
+int tree_accuracy_find(const struct tree_sum *s, double accuracy, int threads, float *last_acc,
+                       double *bound);

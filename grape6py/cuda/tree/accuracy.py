@@ -1,0 +1,122 @@
+"""The bound on the errors of terms that gives a wanted median error, for a tree on a GPU.
+
+The same as csrc/tree/accuracy.c, which says why: a coarse sum estimates the accelerations, and
+errors are measured on a sample of groups of the tree's own particles, beside sums with a far lower
+bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py._arrays.kinds import DeviceArray
+from grape6py.cuda.tree.build import numbers
+from grape6py.cuda.tree.settings import WIDEST, Setting, usual_bound
+
+if TYPE_CHECKING:
+    from grape6py.cuda.tree.octree import Octree
+
+STRIDE, SAMPLE_GROUPS, MOST_TAKES = 16, 64, 4
+LARGE, PER_HYPER, MOST_HYPERS = 262144, 131072, 8
+COARSE_THETA, COARSE_ORDER = 1.0, 2
+MORE_ACCURATE, MOST_ACCURATE, GOOD = 20.0, 1e-6, 1.08
+LEAST_SHARE, LEAST = 2.0**-20, 2.0**-100
+
+
+class Sample:
+    """Accelerations of a tree's particles on some of them, and their errors."""
+
+    def __init__(self, tree: Octree, pos: DeviceArray, setting: Setting) -> None:
+        self._tree, self._pos, self._setting = tree, pos, setting
+
+    def last_acc(self, targets: DeviceArray, self_index: DeviceArray) -> DeviceArray:
+        """Estimates of all targets' accelerations; targets None: the particles."""
+        if targets is not None:
+            return self._estimate(targets, self_index)
+        order, xp = self._tree.order, self._tree.xp
+        middles = xp.minimum(
+            xp.arange(STRIDE // 2, len(order) + STRIDE // 2, STRIDE), len(order) - 1
+        )
+        rows = order[middles].astype(np.int32)
+        by_run = self._estimate(self._pos[rows], rows)
+        found = xp.empty(len(order))
+        found[order] = xp.repeat(by_run, STRIDE)[: len(order)]
+        return found
+
+    def bound(self, accuracy: float) -> float:
+        """The bound for a median error."""
+        n, order = len(self._tree.order), self._setting.order
+        if n < LARGE:
+            places = self._runs(SAMPLE_GROUPS, numbers.TREE_GROUP)
+        else:
+            places = self._runs(min(n // PER_HYPER, MOST_HYPERS), numbers.IN_HYPER)
+        measured = self._every(len(places))
+        rows = self._tree.order[places].astype(np.int32)
+        some, last = rows[measured], self._estimate(self._pos[rows], rows)
+        better = usual_bound(order, max(accuracy / MORE_ACCURATE, MOST_ACCURATE))
+        reference = self._sum(better, some, last[measured])
+        length = self._length(reference)
+
+        def error(bound: float) -> float:
+            found = self._sum(bound, rows, last, n < LARGE)[measured]
+            off = self._length(found - reference)
+            return float(self._median(off / self._tree.xp.where(length > 0, length, np.inf)))
+
+        return _find(error, accuracy, usual_bound(order, accuracy), order)
+
+    def _sum(
+        self, bound: float, rows: DeviceArray, last: DeviceArray, alone: bool = True
+    ) -> DeviceArray:
+        setting = Setting(WIDEST, self._setting.order, self._setting.eps2, bound)
+        return self._tree.forces(setting, self._pos[rows], rows, last, few=alone)[0]
+
+    def _runs(self, most: int, size: int) -> DeviceArray:
+        """Places of runs of particles, evenly along the curve."""
+        xp, n = self._tree.xp, len(self._tree.order)
+        runs = -(-n // size)
+        count = min(runs, most)
+        first = (2 * xp.arange(count) + 1) * runs // (2 * count) * size
+        places = (first[:, None] + xp.arange(size)).ravel()
+        return places[places < n]
+
+    def _every(self, n: int) -> DeviceArray:
+        """Particles of SAMPLE_GROUPS groups among n particles of a sample."""
+        xp, size = self._tree.xp, numbers.TREE_GROUP
+        groups = -(-n // size)
+        step = max(1, groups // SAMPLE_GROUPS)
+        which = xp.arange(0, groups, step)[:SAMPLE_GROUPS]
+        places = (size * which[:, None] + xp.arange(size)).ravel()
+        return places[places < n]
+
+    def _estimate(self, pos: DeviceArray, numbers_of: DeviceArray) -> DeviceArray:
+        coarse = Setting(COARSE_THETA, COARSE_ORDER, self._setting.eps2)
+        found = self._length(self._tree.forces(coarse, pos, numbers_of)[0])
+        if not len(found):
+            return found
+        least = self._tree.xp.maximum(LEAST, LEAST_SHARE * self._median(found))
+        return self._tree.xp.maximum(least, found)
+
+    def _length(self, vectors: DeviceArray) -> DeviceArray:
+        return self._tree.xp.sqrt((vectors * vectors).sum(axis=1))
+
+    def _median(self, found: DeviceArray) -> DeviceArray:
+        return self._tree.xp.sort(found)[len(found) // 2]
+
+
+def _find(measure: Callable[[float], float], accuracy: float, bound: float, order: int) -> float:
+    power = 0.42 if order > 3 else 0.55 if order else 0.47
+    before = error_before = 0.0
+    for _ in range(MOST_TAKES):
+        error = measure(bound)
+        if not error > 0 or (error < GOOD * accuracy and accuracy < GOOD * error):
+            break
+        if before > 0 and error != error_before:
+            found = math.log(error / error_before) / math.log(bound / before)
+            power = found if 0.2 < found < 1.2 else power
+        before, error_before = bound, error
+        bound *= (accuracy / error) ** (1 / power)
+    return bound
