@@ -30,15 +30,18 @@ HOST_DEVICE void tree_turn(uint32_t from, uint32_t bit, uint32_t *x, uint32_t *y
     *y ^= change;
 }
 
-/* Key of the cell with these integer coordinates, below 2^TREE_LEVELS. */
-HOST_DEVICE uint64_t tree_key(uint32_t x, uint32_t y, uint32_t z)
+/* A key is made of integer coordinates below 2^TREE_LEVELS by turns for all bits but the last, from
+ * the highest on, */
+HOST_DEVICE void tree_key_turn(uint32_t bit, uint32_t *x, uint32_t *y, uint32_t *z)
 {
-    for (uint32_t bit = TREE_LEVELS - 1; bit > 0; bit--) {
-        uint32_t itself = x;
-        x ^= ((1u << bit) - 1) & (0u - (itself >> bit & 1));
-        tree_turn(y, bit, &x, &y);
-        tree_turn(z, bit, &x, &z);
-    }
+    *x ^= ((1u << bit) - 1) & (0u - (*x >> bit & 1));
+    tree_turn(*y, bit, x, y);
+    tree_turn(*z, bit, x, z);
+}
+
+/* and by this. */
+HOST_DEVICE uint64_t tree_key_end(uint32_t x, uint32_t y, uint32_t z)
+{
     y ^= x;
     z ^= y;
     uint32_t parity = z; /* bit k becomes the parity of the bits above k */
@@ -59,14 +62,20 @@ HOST_DEVICE uint32_t tree_place(double at)
     return place > 0.0 ? (uint32_t)(place < cells - 1.0 ? place : cells - 1.0) : 0u;
 }
 
+/* The integer coordinates of a position in the box, given in two parts. */
+HOST_DEVICE uint32_t tree_place_of(const struct tree_box *box, int c, float high, float low)
+{
+    return tree_place((((double)high + (double)low) - box->low[c]) * box->per_side);
+}
+
 /* Key of a position in the box, given in two parts. */
 HOST_DEVICE uint64_t tree_key_of(const struct tree_box *box, const float high[3],
                                  const float low[3])
 {
     uint32_t at[3];
-    for (int c = 0; c < 3; c++)
-        at[c] = tree_place((((double)high[c] + (double)low[c]) - box->low[c]) * box->per_side);
-    return tree_key(at[0], at[1], at[2]);
+    for (int c = 0; c < 3; c++) at[c] = tree_place_of(box, c, high[c], low[c]);
+    for (uint32_t bit = TREE_LEVELS - 1; bit > 0; bit--) tree_key_turn(bit, &at[0], &at[1], &at[2]);
+    return tree_key_end(at[0], at[1], at[2]);
 }
 
 #endif

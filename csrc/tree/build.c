@@ -10,10 +10,11 @@
 #include "core/scale.h"
 #include "shared/tree_hilbert.h"
 #include "tree/parts.h"
+#include "tree/sum.h"
 #include "util/threads.h"
 #include "util/radix_sort.h"
 
-enum { GRAIN = 8192 };
+enum { GRAIN = 8192, AHEAD = 16 /* particles, of which memory is asked for early */ };
 
 void tree_build_free_points(struct tree_points *p)
 {
@@ -85,6 +86,7 @@ void tree_build_box(struct tree_box *box, const struct tree_input *in, int threa
 /* ---- points in the order of their keys ---------------------------------------------- */
 
 struct taking {
+    const struct tree_kernel *kernel;
     const struct tree_box *box;
     const struct tree_input *in;
     uint64_t *key;
@@ -94,13 +96,8 @@ struct taking {
 static void key_points(void *context, int64_t first, int64_t end)
 {
     const struct taking *t = context;
-    for (int64_t k = first; k < end; k++) {
-        float high[3], low[3];
-        for (int c = 0; c < 3; c++)
-            tree_split(tree_in_box(t->box, c, t->in->x[k][c]), &high[c], &low[c]);
-        t->key[k] = tree_key_of(t->box, high, low);
-        t->p->order[k] = (int32_t)k;
-    }
+    t->kernel->keys(t->box, t->in->x + first, end - first, t->key + first);
+    for (int64_t k = first; k < end; k++) t->p->order[k] = (int32_t)k;
 }
 
 static void gather_points(void *context, int64_t first, int64_t end)
@@ -110,6 +107,7 @@ static void gather_points(void *context, int64_t first, int64_t end)
     float *hi[3] = {p->x, p->y, p->z}, *lo[3] = {p->xl, p->yl, p->zl};
     for (int64_t k = first; k < end; k++) {
         const int32_t i = p->order[k];
+        if (k + AHEAD < end) __builtin_prefetch(t->in->x[p->order[k + AHEAD]]);
         for (int c = 0; c < 3; c++)
             tree_split(tree_in_box(t->box, c, t->in->x[i][c]), &hi[c][k], &lo[c][k]);
         p->m[k] = t->in->m ? (float)tree_mass_in_box(t->box, t->in->m[i]) : 0.0f;
@@ -133,7 +131,7 @@ int tree_build_load_points(const struct tree_box *box, const struct tree_input *
         p->capacity = in->n;
     }
     p->n = in->n;
-    struct taking t = {box, in, *key, p};
+    struct taking t = {tree_sum_kernel(G6X_ISA_BEST), box, in, *key, p};
     threads_each(threads, in->n, GRAIN, key_points, &t);
     const int code = radix_sort(in->n, *key, p->order, threads);
     if (code) return code;

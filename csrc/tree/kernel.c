@@ -14,6 +14,7 @@
 
 #define TREE_UNROLL _Pragma("GCC unroll 16")
 #include "shared/tree_expansion.h"
+#include "shared/tree_hilbert.h"
 #include "shared/tree_mac.h"
 #include "shared/pair.h"
 #include "shared/pair_double.h"
@@ -30,6 +31,27 @@ static int reserve(struct tree_list *list, int64_t more, struct tree_work *w)
     list->cell = cell;
     list->capacity = (int32_t)capacity;
     return 1;
+}
+
+/* ---- keys ----------------------------------------------------------------------- */
+
+/* Turn by turn for many, which compilers make vectors of. */
+static void find_keys(const struct tree_box *box, const double (*x)[3], int64_t n, uint64_t *key)
+{
+    enum { MANY = 256 };
+    uint32_t at[3][MANY];
+    for (int64_t first = 0; first < n; first += MANY) {
+        const int count = n - first < MANY ? (int)(n - first) : MANY;
+        for (int k = 0; k < count; k++)
+            for (int c = 0; c < 3; c++) {
+                float high, low;
+                tree_split(tree_in_box(box, c, x[first + k][c]), &high, &low);
+                at[c][k] = tree_place_of(box, c, high, low);
+            }
+        for (uint32_t bit = TREE_LEVELS - 1; bit > 0; bit--)
+            for (int k = 0; k < count; k++) tree_key_turn(bit, &at[0][k], &at[1][k], &at[2][k]);
+        for (int k = 0; k < count; k++) key[first + k] = tree_key_end(at[0][k], at[1][k], at[2][k]);
+    }
 }
 
 /* ---- groups --------------------------------------------------------------------- */
@@ -358,4 +380,5 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
 #include "tree/kernel_eval.h"
 
 extern const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel);
-const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_group, walk, expand, shift, sum};
+const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_keys, find_group, walk,
+                                                          expand,    shift,      sum};

@@ -47,6 +47,8 @@ struct tree_sums {
 };
 
 struct tree_kernel {
+    /* Keys along the Hilbert curve of n positions; the same for each instruction set. */
+    void (*keys)(const struct tree_box *box, const double (*x)[3], int64_t n, uint64_t *key);
     /* The group of `count` targets from `first` on. */
     void (*group)(const struct tree_job *job, const struct tree_opening *o, int32_t first,
                   int32_t count, struct tree_group *g);

@@ -17,6 +17,8 @@ SIMD_COMPILED(DECLARE)
 #define ROW(isa, ...) &tree_kernel_##isa,
 static const struct tree_kernel *const KERNELS[] = {SIMD_COMPILED(ROW)};
 
+const struct tree_kernel *tree_sum_kernel(int isa) { return KERNELS[simd_dispatch(isa)]; }
+
 enum { HYPER = TREE_GROUP * TREE_SUPER * TREE_HYPER };
 
 static void put(const struct tree_sum *s, const struct tree_group *g, const struct tree_sums *sums)
@@ -242,7 +244,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
 {
     const int64_t n = targets ? targets->n : t->points.n;
     const int barnes_hut = setting->method == TREE_BARNES_HUT;
-    struct tree_sum s = {.out = out, .kernel = KERNELS[simd_dispatch(setting->isa)]};
+    struct tree_sum s = {.out = out, .kernel = tree_sum_kernel(setting->isa)};
     struct prepared p = {0};
     struct tree_place *place = NULL;
     int code = 0;

@@ -17,6 +17,9 @@ struct tree_sum {
     _Atomic int64_t pairs, points, locals, zero_distances;
 };
 
+/* The kernels for an instruction set (G6X_ISA_*) that the machine has. */
+const struct tree_kernel *tree_sum_kernel(int isa);
+
 /* Sums the job on all its targets. lone: their groups are not near each other, and each begins at
  * the root. 0 or G6X_E_MEMORY. */
 int tree_sum_run(struct tree_sum *s, int lone, int threads);
