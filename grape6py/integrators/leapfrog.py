@@ -45,7 +45,8 @@ class Leapfrog(Integration):
         An octree made anew for each force call, on a GPU if there is one ("tree"); or the
         direct sum of :class:`Grape6`. "auto": as GRAPE6_BACKEND says.
     theta, accuracy, method, order
-        Of a tree, as in :meth:`Tree.forces`.
+        Of a tree, as in :meth:`Tree.forces`, but that `accuracy` stands for the opening angle that
+        gives such a median error on a Plummer sphere.
     boundary : float, optional
         Open boundary: a body farther than this from the origin is taken out, for good, and
         with its energy. One looks for such bodies every 16 (largest) steps. Without, space

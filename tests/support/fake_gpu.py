@@ -23,7 +23,7 @@ DRIVER = "libcuda.so.1"
 
 # gcc 12's SLP vectoriser spoils the low parts of split doubles.
 KERNELS = capi.ROOT / "grape6py/cuda/kernels"
-FLAGS = """-std=c++17 -O2 -march=native -ffp-contract=off -fno-tree-slp-vectorize -fPIC -Wall
+FLAGS = """-std=c++17 -O1 -march=native -ffp-contract=off -fno-tree-slp-vectorize -fPIC -Wall
     -Wno-unknown-pragmas -Wno-unused-function -DGRAPE6_ON_CPU="fake_gpu.h" """.split()
 FLAGS += [f"-I{folder}" for folder in (capi.ROOT / "csrc", KERNELS, capi.TESTS / "c")]
 

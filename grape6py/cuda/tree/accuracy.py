@@ -24,7 +24,7 @@ STRIDE, SAMPLE_GROUPS, MOST_TAKES = 16, 64, 4
 LARGE, PER_HYPER, MOST_HYPERS = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
 MORE_ACCURATE, MOST_ACCURATE, GOOD = 20.0, 1e-6, 1.08
-LEAST_SHARE, LEAST = 2.0**-20, 2.0**-100
+LEAST_SHARE = 2.0**-20
 
 
 class Sample:
@@ -97,8 +97,9 @@ class Sample:
         found = self._length(self._tree.forces(coarse, pos, numbers_of)[0])
         if not len(found):
             return found
-        least = self._tree.xp.maximum(LEAST, LEAST_SHARE * self._median(found))
-        return self._tree.xp.maximum(least, found)
+        xp, usual = self._tree.xp, self._median(found)
+        usual = xp.where(usual > 0, usual, found.max())
+        return xp.maximum(xp.where(usual > 0, LEAST_SHARE * usual, 1.0), found)
 
     def _length(self, vectors: DeviceArray) -> DeviceArray:
         return self._tree.xp.sqrt((vectors * vectors).sum(axis=1))
