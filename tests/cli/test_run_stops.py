@@ -27,7 +27,8 @@ def test_a_run_stopped_twice_ends_with_the_bits_of_one_left_alone(kind, tmp_path
     start = ["plummer", *options, "--seed", "3", "--dt-out", "1000"]
     status, out, err = stopped(*start, "--t-end", "1000", "--out", "one.h5", folder=tmp_path, by=by)
     assert status == 128 + by
-    assert len(err.splitlines()) == 1
+    about_the_stop = [line for line in err.splitlines() if "energy error" not in line]
+    assert len(about_the_stop) == 1  # a fast machine comes to where block steps have an error
     assert by.name in err
     assert "Traceback" not in out + err
     time = last_group(tmp_path / "one.h5")[0]["time"]
