@@ -1,8 +1,8 @@
 /* accuracy.c - the bound on the errors of terms that gives a wanted median error. How many terms a
  * force has, and how their errors add up, depends on the shape of the system: so the error is
  * measured, on a sample of groups of the tree's own particles, beside sums with a far lower bound.
- * The first estimate of the accelerations is a coarse sum on one target in eight. All this depends
- * on particles and targets alone, not on threads. */
+ * The first estimate of the accelerations is a coarse sum on one target in sixteen. All this
+ * depends on particles and targets alone, not on threads. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,6 +23,7 @@ enum {
 static const double COARSE_THETA = 1.0;
 /* The reference is so much more accurate, but for what single precision allows. */
 static const double MORE_ACCURATE = 20.0, MOST_ACCURATE = 1e-6;
+static const double MOST_BOUND = 1e6; /* where all forces are pairs, no bound gives the error */
 static const double GOOD = 1.08; /* factor from the accuracy, at which no other bound is tried */
 /* Accelerations below this share of the median count as this: at a point of balance, all else would
  * be summed directly. */
@@ -234,13 +235,15 @@ static int find_bound(struct sample *p, double accuracy, double *bound)
     int code = 0;
     *bound = usual_bound(p->s->job.order, accuracy);
     for (int take = 0; take < MOST_TAKES && !(code = measure(p, *bound, &error)); take++) {
-        if (!(error > 0.0) || (error < GOOD * accuracy && accuracy < GOOD * error)) break;
+        if (!(error > 0.0 && error < INFINITY) ||
+            (error < GOOD * accuracy && accuracy < GOOD * error))
+            break;
         if (before > 0.0 && error != error_before) {
             const double found = log(error / error_before) / log(*bound / before);
             if (found > 0.2 && found < 1.2) power = found;
         }
         before = *bound, error_before = error;
-        *bound *= pow(accuracy / error, 1.0 / power);
+        *bound = fmin(MOST_BOUND, *bound * pow(accuracy / error, 1.0 / power));
     }
     return code;
 }

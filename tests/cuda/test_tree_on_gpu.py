@@ -14,6 +14,7 @@ import pytest
 import fake_arrays
 from fake_gpu import assert_equal_bits, relative
 from grape6py import Grape6Warning, Tree, errors, plummer, reference
+from grape6py.cuda.tree import accuracy
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
 
@@ -59,6 +60,16 @@ def test_an_accuracy_asked_for_is_had(put, targets, method):
         given = {"targets": put(pos), "self_index": put(np.arange(1500, dtype=np.int32))}
     acc = tree.forces(accuracy=1e-4, method=method, **given).acc.get()
     assert 1e-4 / 2 < np.median(relative(acc, exact.acc)) < 2e-4
+
+
+def test_the_accuracy_of_many_is_measured_on_groups_that_share_what_is_far(put, monkeypatch):
+    monkeypatch.setattr(accuracy, "LARGE", 1000)
+    monkeypatch.setattr(accuracy, "PER_HYPER", 500)
+    mass, pos, _ = plummer(5000, seed=2)
+    rows = np.arange(0, 5000, 20)
+    exact = reference.direct_sum(mass, pos, 0 * pos, rows=rows)
+    acc = Tree(put(pos), put(mass)).forces(accuracy=1e-3).acc.get()
+    assert 1e-3 / 2 < np.median(relative(acc[rows], exact.acc)) < 2e-3
 
 
 @pytest.mark.parametrize(("order", "method"), [(5, "fmm"), (3, "fmm"), (0, "bh")])

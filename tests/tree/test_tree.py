@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Tree, plummer, reference
+from grape6py import Grape6, Tree, plummer, reference
 from particles import assert_zero, relative
 from samples import SAMPLES, SHAPES, truth
 
@@ -93,6 +93,16 @@ def test_the_best_and_the_worst_accuracy_are_kept(method):
     for accuracy in (0.1, 1e-6):
         error = true.errors(Tree(pos, mass).forces(accuracy=accuracy, method=method))
         assert np.median(error) < accuracy
+
+
+def test_the_accuracy_of_many_is_measured_on_groups_that_share_what_is_far():
+    mass, pos, vel = plummer(270000, seed=4)
+    rows = np.arange(0, len(mass), 900)
+    with Grape6(backend="cpu", precision="double") as grape:
+        grape.set_particles(mass, pos, vel)
+        exact = grape.forces(pos[rows], vel[rows], rows).acc
+    error = relative(Tree(pos, mass).forces(accuracy=1e-3).acc[rows], exact)
+    assert 1e-3 / 1.7 < np.median(error) < 1.7e-3
 
 
 def test_last_accelerations_serve_in_place_of_an_estimate(method):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STRIDE, SAMPLE_GROUPS, MOST_TAKES = 16, 64, 4
 LARGE, PER_HYPER, MOST_HYPERS = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
-MORE_ACCURATE, MOST_ACCURATE, GOOD = 20.0, 1e-6, 1.08
+MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 20.0, 1e-6, 1.08, 1e6
 LEAST_SHARE = 2.0**-20
 
 
@@ -113,11 +113,11 @@ def _find(measure: Callable[[float], float], accuracy: float, bound: float, orde
     before = error_before = 0.0
     for _ in range(MOST_TAKES):
         error = measure(bound)
-        if not error > 0 or (error < GOOD * accuracy and accuracy < GOOD * error):
+        if not 0 < error < math.inf or (error < GOOD * accuracy and accuracy < GOOD * error):
             break
         if before > 0 and error != error_before:
             found = math.log(error / error_before) / math.log(bound / before)
             power = found if 0.2 < found < 1.2 else power
         before, error_before = bound, error
-        bound *= (accuracy / error) ** (1 / power)
+        bound = min(MOST_BOUND, bound * (accuracy / error) ** (1 / power))
     return bound
