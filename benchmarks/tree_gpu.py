@@ -1,7 +1,7 @@
 """Times the octree on a GPU, and measures its errors.
 
     python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active]
-                                  [--name NAME] [--largest N]
+                                  [shapes] [--name NAME] [--largest N]
 
 Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tables_tree.py`
 and `figures_tree.py` say what is made of them.
@@ -18,8 +18,9 @@ from tree_timing import EPS, PERCENTILES, Gpu, Model, measure, median_ms, summar
 
 from grape6py import Grape6
 from grape6py.cuda.tree import build
+from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import Setting
+from grape6py.cuda.tree.settings import WIDEST, Setting
 
 GROUP = build.numbers.TREE_GROUP  # targets
 M = 1 << 20
@@ -59,6 +60,8 @@ LATTICE, LATTICE_ANGLES, LATTICE_ORDERS = 10**6, (0.1, *CDF_ANGLES), (5, 0)
 FLAT, FLAT_SETTINGS = 10**8, ((0.35, 6), (0.38, 6), (0.45, 6), (0.6, 6))
 PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PLOT_ORDERS = (4, 5, 6, 0)
+SHAPES_SIZES = 10**4, 10**5, M, 4 * M, 16 * M
+ACCURACIES = (1e-2, 2), (1e-3, 3), (1e-4, 5), (1e-5, 5)  # and the order that Tree takes
 ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
 
 
@@ -137,6 +140,42 @@ def active(gpu, largest):
         yield few_targets(model)
 
 
+def shapes(gpu, largest):
+    """The error that was asked for, on systems of all shapes."""
+    for n in (n for n in SHAPES_SIZES if n <= largest):
+        for make in models.SHAPES:
+            model = Model(gpu, make, n, 81)
+            for accuracy, order in ACCURACIES:
+                yield as_asked(model, accuracy, order)
+            del model
+            gpu.xp.get_default_memory_pool().free_all_blocks()
+
+
+def as_asked(model, accuracy, order):
+    """A sum with a wanted error: the time of all, and of all but the search for the bound, as in a
+    step of a run, which knows it and the last accelerations."""
+    gpu = model.gpu
+
+    def first():
+        tree = Octree(gpu, model.pos, model.mass)
+        sample = Sample(tree, model.pos, Setting(WIDEST, order, EPS * EPS))
+        last, bound = sample.last_acc(None, None), sample.bound(accuracy, True)
+        return *tree.forces(Setting(WIDEST, order, EPS * EPS, bound), last_acc=last), bound
+
+    acc, *_, counts, bound = first()
+    errors = model.relative_errors(acc)
+    last = gpu.xp.linalg.norm(acc, axis=1)
+    del acc, _
+    return {
+        "model": model.name, "n": model.n, "accuracy": accuracy, "order": order,
+        "bound": bound, "error": summary(errors),
+        "pairs": counts.pairs / model.n, "points": counts.points / model.n,
+        "locals": counts.locals * GROUP / model.n,
+        "ms": median_ms(gpu, first, 0.1),
+        "known_ms": median_ms(gpu, lambda: model.run(WIDEST, order, bound, last), 0.1),
+    }  # fmt: skip
+
+
 def few_targets(model):
     gpu, setting = model.gpu, Setting(*ACTIVE_SETTING, EPS * EPS)
     tree = Octree(gpu, model.pos, model.mass)
@@ -186,7 +225,7 @@ def on_gpu(part):
     return lambda options: part(one_gpu(), options.largest)
 
 
-PARTS = (table, cdf, stages, lattice, flat, plot, active)
+PARTS = (table, cdf, stages, lattice, flat, plot, active, shapes)
 
 if __name__ == "__main__":
     run(__doc__, {part.__name__: on_gpu(part) for part in PARTS},

@@ -53,6 +53,50 @@ def disk(xp, n, seed):
     return pos, _equal(xp, n)
 
 
+def uniform(xp, n, seed):
+    """A sphere of one density."""
+    random = xp.random.default_rng(seed)
+    radius = random.random(n) ** (1 / 3)
+    return _directions(xp, random, n) * radius[:, None], _equal(xp, n)
+
+
+def fractal(xp, n, seed, dimension=1.8):
+    """Clumps of clumps (Goodwin and Whitworth 2004, A&A 413, 929)."""
+    random = xp.random.default_rng(seed)
+    corners = xp.stack(xp.meshgrid(*[xp.array([-1.0, 1.0])] * 3), axis=-1).reshape(-1, 3)
+    pos, size = xp.zeros((1, 3)), 1.0
+    while len(pos) < 2 * n:
+        size /= 2
+        pos = (pos[:, None] + size * corners).reshape(-1, 3)
+        pos = pos[random.random(len(pos)) < 2 ** (dimension - 3)] if size < 1 / 4 else pos
+        pos += 0.3 * size * random.standard_normal(pos.shape)
+    return pos[xp.argsort(random.random(len(pos)))[:n]], _equal(xp, n)
+
+
+def thin_disk(xp, n, seed):
+    """An exponential disk, a twentieth as thick as its scale length."""
+    pos, mass = disk(xp, n, seed)
+    pos[:, 2] = 0.05 * xp.random.default_rng((seed, 1)).standard_normal(n)
+    return pos, mass
+
+
+def apart(xp, n, seed):
+    """Two Plummer spheres, a thousand radii apart."""
+    pos, mass = plummer(xp, n, seed)
+    pos[::2, 0] += 1000.0
+    return pos, mass
+
+
+def line(xp, n, seed):
+    """Bodies on a line."""
+    pos = xp.zeros((n, 3))
+    pos[:, 0] = xp.random.default_rng(seed).random(n)
+    return pos, _equal(xp, n)
+
+
+SHAPES = plummer, uniform, clustered, fractal, thin_disk, apart, line
+
+
 def _equal(xp, n):
     return xp.full(n, 1 / n)
 

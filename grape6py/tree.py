@@ -29,7 +29,7 @@ _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 # not below what was measured on Plummer spheres of 5000 and 10^5 bodies (docs/accuracy.md).
 _ERRORS_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
-_LOW_ORDER = 5e-4  # errors from which on a lower order leaves fewer large errors
+_ORDERS = (5e-3, 2), (5e-4, 3), (0.0, 5)  # from such errors on: lower orders leave fewer large ones
 _WITH_BOUND = 1.0  # theta, where a bound is given alone
 
 
@@ -191,8 +191,8 @@ class Tree:
             Opening angle, above 0 and at most 1.5. Towards 0 the forces become those of the direct
             sum, in the time of a direct sum. Errors then depend on the shape of the system.
         order : int, optional
-            Order of the expansions of "fmm", 2 to 6. By default 5, or 3 for an `accuracy` of 5e-4
-            and more.
+            Order of the expansions of "fmm", 2 to 6. By default 5; 3 for an `accuracy` of 5e-4
+            and more, 2 from 5e-3 on.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one.
@@ -402,7 +402,8 @@ def _force_setting(
     if theta is None:
         validate.choice("method", method, _ERRORS_BY_ANGLE)
         bound = _wanted_error(accuracy)
-        order = (3 if bound >= _LOW_ORDER else 5) if order is None else order
+        usual = next(order for least, order in _ORDERS if bound >= least)
+        order = usual if order is None else order
         return walk_setting(method, 1.0, None, order) | {"theta": 0.0, "bound": bound}
     return walk_setting(method, theta, accuracy, 5 if order is None else order) | {"bound": bound}
 

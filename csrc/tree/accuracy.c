@@ -14,16 +14,20 @@ enum {
     STRIDE = 16,        /* of the targets whose accelerations are estimated */
     MANY = 4096,        /* so many of them are near each other */
     SAMPLE_GROUPS = 64, /* whose errors are measured */
-    LARGE = 262144,     /* so many targets take over much that is far from larger groups: */
-    PER_HYPER = 131072, /* then the sample is one such group in so many targets, */
+    MIDDLE = 32768,     /* so many targets take over much that is far from level-1 groups: */
+    SAMPLE_SUPERS = 8,  /* then the sample is so many of these; */
+    LARGE = 262144,     /* and so many from level-2 groups, */
+    PER_HYPER = 131072, /* of which the sample has one in so many targets, */
     MOST_HYPERS = 8,    /* at most so many */
-    COARSE_ORDER = 2,   /* of the estimate, */
-    MOST_TAKES = 4      /* of the sample with a bound */
+    COARSE_ORDER = 2,   /* of the estimate */
+    MOST_TAKES = 4,     /* of the sample with a bound, */
+    MOST_REFERENCES = 3 /* and of the reference */
 };
 static const double COARSE_THETA = 1.0;
 /* The reference is so much more accurate, but for what single precision allows. */
-static const double MORE_ACCURATE = 20.0, MOST_ACCURATE = 1e-6;
+static const double MORE_ACCURATE = 20.0, MOST_ACCURATE = 2e-7;
 static const double MOST_BOUND = 1e6; /* where all forces are pairs, no bound gives the error */
+static const double TOO_LARGE = 1.5;  /* estimated over found accelerations, in the median */
 static const double GOOD = 1.08; /* factor from the accuracy, at which no other bound is tried */
 /* Accelerations below this share of the median count as this: at a point of balance, all else would
  * be summed directly. */
@@ -133,6 +137,17 @@ static int estimate(const struct tree_sum *s, struct some *some, int threads)
     return 0;
 }
 
+/* As all targets get them: of STRIDE targets that follow, from the middle one. */
+static void share_estimates(int64_t n, float *last_acc)
+{
+    for (int64_t first = 0; first < n; first += STRIDE) {
+        const int64_t end = first + STRIDE < n ? first + STRIDE : n;
+        const int64_t middle = first + STRIDE / 2 < n ? first + STRIDE / 2 : n - 1;
+        const float found = last_acc[middle];
+        for (int64_t k = first; k < end; k++) last_acc[k] = found;
+    }
+}
+
 static int estimate_all(const struct tree_sum *s, int threads, float *last_acc)
 {
     const int64_t n = s->job.targets->n, count = (n + STRIDE - 1) / STRIDE;
@@ -162,7 +177,7 @@ static double usual_bound(int order, double accuracy)
 /* The power of the bound with which errors grow. */
 static double usual_power(int order) { return order > 3 ? 0.42 : order > 0 ? 0.55 : 0.47; }
 
-/* The sample is of groups that are summed alone or, of large systems, of such as share what is far
+/* The sample is of groups that are summed alone or, in larger systems, of such as share what is far
  * with others. Errors are measured on SAMPLE_GROUPS of them. */
 struct sample {
     const struct tree_sum *s;
@@ -175,6 +190,26 @@ static int sum_with(const struct sample *p, const struct some *some, double boun
 {
     const int order = p->s->job.order;
     return sum_some(p->s, some, order, tree_opening_of(TREE_WIDEST, order, bound), p->threads);
+}
+
+/* Where forces nearly cancel, as on a dense line, a coarse estimate of them is far too large, and a
+ * reference that depends on it too: then it is summed again with its own accelerations. */
+static int find_reference(struct sample *p, double accuracy)
+{
+    const struct some *some = &p->measured;
+    const double better = fmax(accuracy / MORE_ACCURATE, MOST_ACCURATE);
+    const double bound = usual_bound(p->s->job.order, better);
+    for (int take = 0; take < MOST_REFERENCES; take++) {
+        const int code = sum_with(p, some, bound);
+        if (code) return code;
+        for (int64_t k = 0; k < some->points.n; k++) {
+            const double found = fmax(length(some->acc[k]), LEAST);
+            some->error[k] = some->last_acc[k] / found;
+            some->last_acc[k] = (float)fmin(some->last_acc[k], found);
+        }
+        if (median(some->error, some->points.n) < TOO_LARGE) break;
+    }
+    return 0;
 }
 
 /* Compares with the reference, which is in `measured`. */
@@ -213,8 +248,10 @@ static int take_sample(struct sample *p)
 {
     const int64_t n = p->s->job.tree->points.n;
     const int64_t hypers = n / PER_HYPER < MOST_HYPERS ? n / PER_HYPER : MOST_HYPERS;
-    int code = n < LARGE ? take_runs(p, SAMPLE_GROUPS, TREE_GROUP)
-                         : take_runs(p, hypers, TREE_GROUP * TREE_SUPER * TREE_HYPER);
+    const int in_super = TREE_GROUP * TREE_SUPER;
+    int code = n < MIDDLE  ? take_runs(p, SAMPLE_GROUPS, TREE_GROUP)
+               : n < LARGE ? take_runs(p, SAMPLE_SUPERS, in_super)
+                           : take_runs(p, hypers, in_super * TREE_HYPER);
     if (code) return code;
     const int64_t groups = (p->all.points.n + TREE_GROUP - 1) / TREE_GROUP;
     p->step = groups > SAMPLE_GROUPS ? groups / SAMPLE_GROUPS : 1;
@@ -252,11 +289,11 @@ int tree_accuracy_find(const struct tree_sum *s, double accuracy, int threads, f
                        double *bound)
 {
     struct sample p = {.s = s, .threads = threads};
-    const double better = fmax(accuracy / MORE_ACCURATE, MOST_ACCURATE);
     int code = take_sample(&p);
     if (!code) code = estimate(s, &p.all, threads);
+    if (!code && last_acc) share_estimates(p.all.points.n, p.all.last_acc);
     if (!code) code = estimate(s, &p.measured, threads);
-    if (!code) code = sum_with(&p, &p.measured, usual_bound(s->job.order, better));
+    if (!code) code = find_reference(&p, accuracy);
     if (!code) code = find_bound(&p, accuracy, bound);
     free_some(&p.all);
     free_some(&p.measured);

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from grape6py.cuda.tree.octree import Octree
 
 STRIDE, SAMPLE_GROUPS, MOST_TAKES = 16, 64, 4
+MIDDLE, SAMPLE_SUPERS = 32768, 8
 LARGE, PER_HYPER, MOST_HYPERS = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
-MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 20.0, 1e-6, 1.08, 1e6
+MOST_REFERENCES, TOO_LARGE, LEAST = 3, 1.5, 2.0**-100
+MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 20.0, 2e-7, 1.08, 1e6
 LEAST_SHARE = 2.0**-20
 
 
@@ -38,35 +40,52 @@ class Sample:
         if targets is not None:
             return self._estimate(targets, self_index)
         order, xp = self._tree.order, self._tree.xp
-        middles = xp.minimum(
-            xp.arange(STRIDE // 2, len(order) + STRIDE // 2, STRIDE), len(order) - 1
-        )
-        rows = order[middles].astype(np.int32)
+        rows = order[self._middles(len(order))].astype(np.int32)
         by_run = self._estimate(self._pos[rows], rows)
         found = xp.empty(len(order))
         found[order] = xp.repeat(by_run, STRIDE)[: len(order)]
         return found
 
-    def bound(self, accuracy: float) -> float:
-        """The bound for a median error."""
+    def _middles(self, n: int) -> DeviceArray:
+        """Of STRIDE targets that follow, the one by which all are estimated."""
+        xp = self._tree.xp
+        return xp.minimum(xp.arange(STRIDE // 2, n + STRIDE // 2, STRIDE), n - 1)
+
+    def bound(self, accuracy: float, estimated: bool) -> float:
+        """The bound for a median error; `estimated`: accelerations are those of last_acc."""
         n, order = len(self._tree.order), self._setting.order
-        if n < LARGE:
+        if n < MIDDLE:
             places = self._runs(SAMPLE_GROUPS, numbers.TREE_GROUP)
+        elif n < LARGE:
+            places = self._runs(SAMPLE_SUPERS, numbers.IN_SUPER)
         else:
             places = self._runs(min(n // PER_HYPER, MOST_HYPERS), numbers.IN_HYPER)
         measured = self._every(len(places))
         rows = self._tree.order[places].astype(np.int32)
         some, last = rows[measured], self._estimate(self._pos[rows], rows)
-        better = usual_bound(order, max(accuracy / MORE_ACCURATE, MOST_ACCURATE))
-        reference = self._sum(better, some, last[measured])
+        reference = self._reference(accuracy, some, last[measured])
         length = self._length(reference)
+        if estimated:
+            by_run = last[self._middles(len(last))]
+            last = self._tree.xp.repeat(by_run, STRIDE)[: len(last)]
 
         def error(bound: float) -> float:
-            found = self._sum(bound, rows, last, n < LARGE)[measured]
+            found = self._sum(bound, rows, last, n < MIDDLE)[measured]
             off = self._length(found - reference)
             return float(self._median(off / self._tree.xp.where(length > 0, length, np.inf)))
 
         return _find(error, accuracy, usual_bound(order, accuracy), order)
+
+    def _reference(self, accuracy: float, rows: DeviceArray, last: DeviceArray) -> DeviceArray:
+        better = max(accuracy / MORE_ACCURATE, MOST_ACCURATE)
+        bound = usual_bound(self._setting.order, better)
+        for _ in range(MOST_REFERENCES):
+            found = self._sum(bound, rows, last)
+            length = self._tree.xp.maximum(self._length(found), LEAST)
+            if self._median(last / length) < TOO_LARGE:
+                break
+            last = self._tree.xp.minimum(last, length)
+        return found
 
     def _sum(
         self, bound: float, rows: DeviceArray, last: DeviceArray, alone: bool = True

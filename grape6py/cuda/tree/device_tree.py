@@ -97,8 +97,9 @@ class DeviceTree:
         try:
             if theta == 0.0:  # bound is the wanted median error
                 sample = Sample(self._tree, self._copies[0], setting)
-                last_acc = sample.last_acc(pos, number) if last_acc is None else last_acc
-                setting = Setting(WIDEST, setting.order, eps2, sample.bound(bound))
+                estimated = last_acc is None
+                last_acc = sample.last_acc(pos, number) if estimated else last_acc
+                setting = Setting(WIDEST, setting.order, eps2, sample.bound(bound, estimated))
             acc, pot, jerk, counts = self._tree.forces(setting, pos, number, last_acc, vel)
         except Unresolved:
             walk = {"eps2": eps2, "method": method, "theta": theta, "order": order, "bound": bound}
