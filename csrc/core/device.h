@@ -47,7 +47,8 @@ struct device {
     char text[DEVICE_TEXT]; /* error text of the last call */
 };
 
-/* Request for the forces of an octree of sources on targets: host arrays, the caller's units. */
+/* Request to an octree of sources for the forces on targets, or for what is near them: host arrays,
+ * the caller's units. */
 struct tree_request {
     int64_t sources, targets; /* how many */
     const double *x, *v, *m;  /* sources: [][3], [][3] or NULL, [] */
@@ -56,9 +57,13 @@ struct tree_request {
     double theta;
     const double *at, *velocity, *eps2; /* targets: [][3], [][3] if jerk is requested, [] */
     const int32_t *self;                /* the source that is the target itself, or -1 */
-    double *acc, *jerk, *pot;           /* [][3], [][3] or NULL, [] */
+    double *acc, *jerk, *pot;           /* [][3], [][3] or NULL, []; all NULL: no forces */
+    int32_t *nearest;                   /* []: the nearest source, or -1; or NULL */
+    const double *h2;                   /* []: neighbours have r^2 <= h2; or NULL */
+    int64_t *length;                    /* []: how many they are; or NULL */
+    int32_t *list;                      /* the neighbours, those of a target together; or NULL */
     int64_t zero_distances;             /* zero-distance pairs without softening, left out */
-    int32_t unresolved; /* if set, one box cannot resolve the sources: nothing was summed */
+    int32_t unresolved; /* if set, one box cannot resolve the sources: nothing was done */
 };
 
 /* Functions of the Python side. Each returns a positive number on success; minus the error's row

@@ -12,6 +12,7 @@
 enum { TARGETS_AT_ONCE = 1024 }; /* that a thread takes */
 
 struct worth;
+struct tree_request;
 
 struct octree {
     const struct backend *behind; /* the direct sum, */
@@ -37,7 +38,8 @@ struct octree {
                         sum's */
     int32_t *row, *index, *self; /* row: place among the targets. self: number of the source that
                                     has its index, or -1; */
-    int32_t *number;             /* the same by place among the targets, or NOT_SERVED */
+    int32_t *number;             /* the same by place among the targets, or NOT_SERVED; then, of
+                                    the tree's targets, the nearest source or -1 */
     double (*x)[3], (*v)[3], *eps2;
     double (*acc)[3], (*jerk)[3], *pot;
 
@@ -58,6 +60,8 @@ int tree_backend_build_here(struct octree *t, struct error *err);
 /* tree/results.c: see backend.h */
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
                         struct error *err);
+/* Has the device do it, unless that finds that the tree is in parts. */
+int tree_results_request(struct octree *t, struct tree_request *request, struct error *err);
 int tree_results_partials(void *state, const struct partial_row **rows, struct error *err);
 
 /* tree/lists.c: see backend.h */

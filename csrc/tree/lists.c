@@ -2,7 +2,9 @@
  * together where the softening has left some out. */
 #include <string.h>
 
+#include "core/device.h"
 #include "tree/backend.h"
+#include "util/memory.h"
 #include "util/threads.h"
 
 enum { ROWS_AT_ONCE = 64 };
@@ -14,6 +16,7 @@ struct seeking {
     int64_t *start;
     int64_t *length; /* of what is found */
     int32_t *index;
+    int by_device; /* `index` has them */
 };
 
 /* Radius to search: a little more than h2 - eps2 might round to. */
@@ -46,7 +49,8 @@ static void find_lists(void *seeking, int64_t first, int64_t end)
         const double *at = s->octree->targets.x[s->first + k];
         const double eps2 = s->octree->targets.eps2[s->first + k];
         int32_t *list = s->index + s->start[k];
-        const int64_t found = search(s, k, list, s->start[k + 1] - s->start[k]);
+        const int64_t most = s->start[k + 1] - s->start[k];
+        const int64_t found = s->by_device ? most : search(s, k, list, most);
         int64_t n = 0;
         for (int64_t q = 0; q < found; q++) {
             const double *x = from->x[list[q]];
@@ -73,22 +77,57 @@ static void move_together(const struct seeking *s, int count)
     s->start[count] = end;
 }
 
+/* Has the device count the neighbours of some targets, or find them. */
+static int ask_device(const struct seeking *s, int count, int64_t *length, int32_t *list,
+                      struct error *err)
+{
+    struct octree *t = s->octree;
+    double *const h2 = memory_zeroed((size_t)count * sizeof *h2);
+    if (!h2) return tree_backend_no_memory(err, "radii", count);
+    for (int k = 0; k < count; k++)
+        h2[k] = s->h2[k] >= 0.0 ? reach2(s->h2[k], t->targets.eps2[s->first + k]) : -1.0;
+    struct tree_request request = {.targets = count,
+                                   .at = &t->targets.x[s->first][0],
+                                   .h2 = h2,
+                                   .length = length,
+                                   .list = list};
+    const int code = tree_results_request(t, &request, err);
+    memory_free(h2);
+    return code;
+}
+
+/* Lengths of lists come in place of the ends. */
+static int count_all(struct seeking *s, int count, struct error *err)
+{
+    struct octree *t = s->octree;
+    s->start[0] = 0;
+    if (t->on_card && !t->in_parts) {
+        const int code = ask_device(s, count, s->start + 1, NULL, err);
+        s->by_device = !t->in_parts;
+        if (code || s->by_device) return code;
+    }
+    if (!t->searchable && tree_backend_build_here(t, err)) return err->code;
+    threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, s);
+    return 0;
+}
+
 int tree_lists_find(void *state, int first, int count, const double *h2,
                     struct neighbour_lists *lists, struct error *err)
 {
     struct octree *t = state;
     struct neighbour_memory *m = &t->lists;
     if (!t->by_tree) return t->behind->neighbours(t->direct, first, count, h2, lists, err);
-    if (!t->searchable && tree_backend_build_here(t, err)) return err->code;
     if (neighbour_lists_reserve_starts(m, 2 * (int64_t)count + 1))
         return tree_backend_no_memory(err, "neighbour lists", count);
-    struct seeking s = {t, first, h2, m->start, m->start + count + 1, NULL};
-    s.start[0] = 0;
-    threads_each(t->tree.threads, count, ROWS_AT_ONCE, count_lists, &s);
+    struct seeking s = {t, first, h2, m->start, m->start + count + 1, NULL, 0};
+    int code = count ? count_all(&s, count, err) : 0;
+    if (code) return code;
     const int fit = neighbour_lists_place(s.start, count);
     if (neighbour_lists_reserve(m, s.start[fit]))
         return tree_backend_no_memory(err, "neighbours", s.start[fit]);
     s.index = m->index;
+    if (s.by_device) code = ask_device(&s, fit, NULL, s.index, err);
+    if (code) return code;
     threads_each(t->tree.threads, fit, ROWS_AT_ONCE, find_lists, &s);
     move_together(&s, fit);
     *lists = (struct neighbour_lists){fit, m->start, m->index};

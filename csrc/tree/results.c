@@ -68,16 +68,24 @@ static int sum_here(struct octree *t, int jerk, int64_t *zero_distances, struct 
     return code;
 }
 
-static int sum_on_card(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
+int tree_results_request(struct octree *t, struct tree_request *request, struct error *err)
 {
     const struct sources *s = &t->sources;
+    request->sources = s->n;
+    request->x = &s->x[0][0];
+    request->v = s->v ? &s->v[0][0] : NULL;
+    request->m = s->m;
+    request->changed = t->fresh;
+    const int code = cuda_backend_tree(t->direct, request, err);
+    if (!code) t->fresh = 0;
+    t->in_parts = !code && request->unresolved;
+    return code;
+}
+
+static int sum_on_card(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
+{
     struct tree_request request = {
-        .sources = s->n,
         .targets = t->plain,
-        .x = &s->x[0][0],
-        .v = s->v ? &s->v[0][0] : NULL,
-        .m = s->m,
-        .changed = t->fresh,
         .order = t->options.tree_method == TREE_FMM ? t->options.tree_order : 0,
         .theta = t->options.theta,
         .at = &t->x[0][0],
@@ -87,10 +95,8 @@ static int sum_on_card(struct octree *t, int jerk, int64_t *zero_distances, stru
         .acc = &t->acc[0][0],
         .jerk = jerk ? &t->jerk[0][0] : NULL,
         .pot = t->pot};
-    const int code = cuda_backend_tree(t->direct, &request, err);
-    if (!code) t->fresh = 0;
+    const int code = tree_results_request(t, &request, err);
     *zero_distances = request.zero_distances;
-    t->in_parts = !code && request.unresolved;
     return t->in_parts ? sum_here(t, jerk, zero_distances, err) : code;
 }
 
@@ -131,19 +137,44 @@ static int sum_directly(struct octree *t, unsigned want, struct error *err)
     return code;
 }
 
-static void find_nearest(void *context, int64_t first, int64_t end)
+static void search_nearest(void *context, int64_t first, int64_t end)
+{
+    struct octree *t = context;
+    double r2;
+    for (int64_t k = first; k < end; k++)
+        if (!tree_search_nearest(&t->tree, (const double (*)[3])t->sources.x, NULL, t->self[k],
+                                 t->x[k], 1, &t->number[k], &r2))
+            t->number[k] = -1;
+}
+
+static void keep_nearest(void *context, int64_t first, int64_t end)
 {
     struct octree *t = context;
     const struct sources *s = &t->sources;
     for (int64_t k = first; k < end; k++) {
-        const int i = t->row[k];
-        int32_t number = 0;
-        double r2;
-        const int found = tree_search_nearest(&t->tree, (const double (*)[3])s->x, NULL, t->self[k],
-                                              t->x[k], 1, &number, &r2);
-        t->nearest_address[i] = found ? s->address[number] : -1;
-        t->nearest_index[i] = found ? s->index[number] : 0;
+        const int i = t->row[k], number = t->number[k];
+        t->nearest_address[i] = number < 0 ? -1 : s->address[number];
+        t->nearest_index[i] = number < 0 ? 0 : s->index[number];
     }
+}
+
+/* Numbers of the sources nearest to the targets come in place of those that the targets are. */
+static int find_nearest(struct octree *t, struct error *err)
+{
+    int code = 0;
+    if (t->on_card && !t->in_parts && t->plain) {
+        struct tree_request request = {
+            .targets = t->plain, .at = &t->x[0][0], .self = t->self, .nearest = t->number};
+        code = tree_results_request(t, &request, err);
+    }
+    if (code) return code;
+    if (!t->on_card || t->in_parts) {
+        if (!t->searchable) code = tree_backend_build_here(t, err);
+        if (code) return code;
+        threads_each(t->tree.threads, t->plain, 64, search_nearest, t);
+    }
+    threads_each(t->tree.threads, t->plain, TARGETS_AT_ONCE, keep_nearest, t);
+    return 0;
 }
 
 int tree_results_finish(void *state, unsigned want, int count, struct results *results,
@@ -156,9 +187,8 @@ int tree_results_finish(void *state, unsigned want, int count, struct results *r
     if (!t->done || missing & WANT_JERK) code = sum_by_tree(t, want, err);
     if (!code && (!t->done || missing)) code = sum_directly(t, want | t->done, err);
     if (code) return code;
-    if (missing & WANT_NEAREST && !t->searchable) code = tree_backend_build_here(t, err);
+    if (missing & WANT_NEAREST) code = find_nearest(t, err);
     if (code) return code;
-    if (missing & WANT_NEAREST) threads_each(t->tree.threads, t->plain, 64, find_nearest, t);
     t->done |= DONE_SUMS | want;
     for (int k = 0; k < NSUM; k++) results->sum[k] = t->sum[k];
     results->nearest = t->nearest_address;

@@ -122,7 +122,7 @@ class Bridge:
         return 1
 
     def tree(self, device: CData, job: CData) -> int:
-        """Forces of an octree: see struct tree_request."""
+        """What an octree is asked for: see struct tree_request."""
         self._of(device).tree(job, self._array)
         return 1
 
@@ -134,7 +134,8 @@ class Bridge:
 
         kind = self._ffi.typeof(pointer).item
         size = self._ffi.sizeof(kind) * math.prod(shape)
-        dtype = {"double": np.float64, "int32_t": np.int32}[kind.cname]
+        dtypes = {"double": np.float64, "int32_t": np.int32, "int64_t": np.int64}
+        dtype = dtypes[kind.cname]
         return np.frombuffer(self._ffi.buffer(pointer, size), dtype).reshape(shape)
 
     def close(self, device: CData, lost: int) -> int:

@@ -91,20 +91,20 @@ class Device:
             self._gpu.memory.release(address)
 
     def tree(self, job: CData, array: ArrayOf) -> None:
-        """Forces of an octree: see struct tree_request of csrc/core/device.h."""
+        """What an octree is asked for: see struct tree_request of csrc/core/device.h."""
         from grape6py.cuda.tree.request import SessionTree  # reads headers: only when needed
 
         work = tree_gpu(self.number)
         with work.xp.cuda.Device(self.number), work.xp.cuda.ExternalStream(self.streams[0]):
             tree = self._tree = self._tree or SessionTree(work)
             try:
-                tree.sum(job, array)
+                tree.answer(job, array)
             except Exception as error:
                 if not cuda_errors.is_out_of_memory(error):
                     raise
                 tree.forget()
                 free_cupys_blocks()
-                tree.sum(job, array)
+                tree.answer(job, array)
 
     def _synchronize(self) -> None:
         for stream in self.streams:

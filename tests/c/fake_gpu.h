@@ -83,24 +83,28 @@ static inline int __syncthreads_or(int mine)
     return any;
 }
 
-static inline int __reduce_max_sync(unsigned, int mine)
-{
-    const unsigned first = threadIdx.x / 32 * 32;
-    const uint64_t *given = fake_gpu_give((uint64_t)mine);
-    int most = mine;
-    for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
-        if ((int)given[first + l] > most) most = (int)given[first + l];
-    return most;
-}
+/* The largest or least number of a warp. */
+#define FAKE_GPU_REDUCE(name, type, is_better)                                                     \
+    static inline type name(unsigned, type mine)                                                   \
+    {                                                                                              \
+        const unsigned first = threadIdx.x / 32 * 32;                                              \
+        const uint64_t *given = fake_gpu_give((uint64_t)mine);                                     \
+        type best = mine;                                                                          \
+        for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)                                \
+            if ((type)given[first + l] is_better best) best = (type)given[first + l];              \
+        return best;                                                                               \
+    }
+FAKE_GPU_REDUCE(__reduce_max_sync, int, >)
+FAKE_GPU_REDUCE(__reduce_min_sync, unsigned, <)
 
-/* A number of 32 bits of the thread `from` of the block. */
+/* A number of at most 64 bits of the thread `from` of the block. */
 template <class T> static inline T fake_gpu_of_thread(T mine, unsigned from)
 {
-    static_assert(sizeof mine == 4, "");
-    uint32_t bits;
-    memcpy(&bits, &mine, sizeof bits);
-    bits = (uint32_t)fake_gpu_give(bits)[from];
-    memcpy(&mine, &bits, sizeof bits);
+    static_assert(sizeof mine <= 8, "");
+    uint64_t bits = 0;
+    memcpy(&bits, &mine, sizeof mine);
+    bits = fake_gpu_give(bits)[from];
+    memcpy(&mine, &bits, sizeof mine);
     return mine;
 }
 template <class T> static inline T __shfl_xor_sync(unsigned, T mine, int by)
@@ -154,6 +158,12 @@ static inline int __ffs(int a) { return __builtin_ffs(a); }
 static inline int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
 static inline int __clzll(int64_t a) { return a ? __builtin_clzll((uint64_t)a) : 64; }
 #define __ull2double_rn(a) ((double)(a))
+
+static inline float __double2float_rd(double a)
+{
+    const float nearest = (float)a;
+    return nearest > a ? nextafterf(nearest, -INFINITY) : nearest;
+}
 
 #define __fsqrt_rn(a) sqrtf((float)(a))
 #define __fadd_rn(a, b) ((float)(a) + (float)(b))

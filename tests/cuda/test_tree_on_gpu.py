@@ -111,6 +111,18 @@ def test_searches_are_the_devices_and_those_of_the_host(put):
             assert np.array_equal(ours.get(), theirs)
 
 
+@pytest.mark.parametrize("k", [1, 31, 32, 33, 128, 129])
+def test_any_number_of_the_nearest_is_found(put, k):
+    """Also among particles at equal distances and at one place, and fewer than k."""
+    steps = np.arange(6.0)
+    lattice = np.array(np.meshgrid(steps, steps, steps)).reshape(3, -1).T
+    for pos in np.vstack([lattice, lattice[:70]]), POS[:100]:
+        pos = np.random.default_rng(k).permutation(pos)
+        targets = pos[:40]
+        device, host = Tree(put(pos), np.ones(len(pos))), Tree(pos, np.ones(len(pos)))
+        assert_equal_bits(device.nearest(k, put(targets)), host.nearest(k, targets))
+
+
 @pytest.mark.backends("cuda gpu")
 def test_results_lie_where_the_targets_lie(cupy, put):
     device, host = Tree(put(POS), MASS), Tree(POS, MASS)

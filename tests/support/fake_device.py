@@ -89,7 +89,7 @@ class Device:
 
     def tree(self, job, array):
         """Forces of an octree."""
-        self._tree.sum(job, array)
+        self._tree.answer(job, array)
 
     def close(self, lost):
         """Forget all of it."""

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray
-from grape6py.cuda.job import Job
+from grape6py.cuda.job import Job, pieces
 from grape6py.cuda.tree.build import ffi, numbers
 
 if TYPE_CHECKING:
     from grape6py.cuda.tree.build import TreeCells
 
 _WARP = 32
+_CHUNK, _MORE = 32, 128  # of the nearest: see search.cu
 
 
 class Search(Job):
@@ -29,12 +30,15 @@ class Search(Job):
         self, tree: TreeCells, targets: DeviceArray = None, self_index: DeviceArray = None
     ) -> None:
         self._ni = ni = tree.n if targets is None else len(targets)
-        known = {name: getattr(tree.fields, name) for name in "x order box cell moments".split()}
+        known = {name: getattr(tree.fields, name) for name in ("x", "order", "n")}
         super().__init__(tree._gpu, ffi, "tree_search_job", **known, target_count=ni)
         self._tree, self._xp = tree, tree._gpu.xp
+        if not ni:
+            return
         self.set(targets=targets, self=self_index)
-        if targets is not None and ni:
+        if targets is not None:
             self.set(target_order=self._gpu.sort(self._keys()))
+        self._make_boxes()
 
     def _keys(self) -> DeviceArray:
         """Keys of the targets, as for forces."""
@@ -46,23 +50,44 @@ class Search(Job):
         job.launch("tree_target_keys", self._ni, 256)
         return keys
 
-    def _search(self, name: str, threads: int = 1) -> None:
-        """Start a kernel with as many threads a target."""
-        self.launch(name, self._ni * threads, numbers.SEARCH_THREADS)
+    def _make_boxes(self) -> None:
+        """Boxes of runs of particles, and boxes of boxes."""
+        first, count = [0], self._tree.n
+        for _ in range(numbers.BOX_LEVELS):
+            count = pieces(count, numbers.RUN)
+            first.append(first[-1] + count)
+        job = self.fields
+        job.boxes, job.first_box = first[-1], first
+        self.set(
+            at=self._xp.empty((3, self._tree.n), np.float64),
+            bounds=self._xp.empty((6, job.boxes), np.float64),
+        )
+        self.launch("tree_search_runs", _WARP * first[1])
+        for job.level in range(1, numbers.BOX_LEVELS):
+            self.launch("tree_search_boxes", _WARP * (first[job.level + 1] - first[job.level]))
+
+    def _search(self, name: str) -> None:
+        """Start a kernel with a warp for each target."""
+        self.launch(name, self._ni * _WARP, numbers.SEARCH_THREADS)
+
+    def count(self, h2: DeviceArray) -> DeviceArray:
+        """How many particles have r^2 <= h2[i]."""
+        count = self._xp.empty(self._ni, np.int32)
+        if self._ni:
+            self.set(h2=h2, count=count, start=None)
+            self._search("tree_search_within")
+        return count
 
     def within(self, h2: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the particles with r^2 <= h2[i], ascending, as start and index: row i is
         ``index[start[i]:start[i + 1]]``."""
         start = self._xp.zeros(self._ni + 1, np.int64)
-        if not self._ni:
-            return start, self._xp.empty(0, np.int32)
-        self.set(h2=h2, count=self._xp.empty(self._ni, np.int32))
-        self._search("tree_search_within")
-        start[1:] = self._xp.cumsum(self.arrays["count"], dtype=np.int64)
+        start[1:] = self._xp.cumsum(self.count(h2), dtype=np.int64)
         index = self._xp.empty(int(start[-1]), np.int32)
-        self.set(start=start, found=index)
-        self._search("tree_search_within")
-        self._search("tree_sort_rows", _WARP)
+        if self._ni:
+            self.set(start=start, found=index)
+            self._search("tree_search_within")
+            self._search("tree_sort_rows")
         return start, index
 
     def nearest(self, k: int) -> tuple[DeviceArray, DeviceArray]:
@@ -73,5 +98,6 @@ class Search(Job):
         if number.size:
             self.set(number=number, r2=r2)
             self.fields.k = k
-            self._search("tree_search_nearest")
+            most = "" if k <= _CHUNK else "_more" if k <= _MORE else "_many"
+            self._search(f"tree_search_nearest{most}")
         return number, r2
