@@ -43,9 +43,11 @@ DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree
 template <int LANES>
 DEVICE_FN void jerk_of_leaves(const struct tree_card_job &job, const struct tree_group *g,
                               const int32_t *list, int count, int direction, float4 *shared,
-                              const struct jerk_body *b, float jerk[3])
+                              const struct jerk_body *b, int target, float jerk[3])
 {
     const int lane = (int)threadIdx.x % 32;
+    struct pair_i at = target_at(job, g, target, 1);
+    at.vx = b->at.vx, at.vy = b->at.vy, at.vz = b->at.vz;
     const float speed = job.flow->speed, least = job.eps2_given > 0.0 ? 0.0f : TREE_CLOSE;
     for (int leaf = 0; leaf < count; leaf++) {
         const struct tree_cell cell = job.cell[list[direction * leaf]];
@@ -54,21 +56,19 @@ DEVICE_FN void jerk_of_leaves(const struct tree_card_job &job, const struct tree
             const int n = min(32, cell.end - first);
             __syncwarp();
             if (lane < n) {
-                const float4 high = job.high[first + lane], low = job.low[first + lane];
-                float4 p, v = job.velocity[first + lane];
-                p.x = (high.x - g->x) + low.x, p.y = (high.y - g->y) + low.y;
-                p.z = (high.z - g->z) + low.z, p.w = high.w;
+                float4 v = job.velocity[first + lane];
                 v.x *= speed, v.y *= speed, v.z *= speed;
-                shared[lane] = p, shared[32 + lane] = v;
+                shared[lane] = job.high[first + lane], shared[32 + lane] = v;
+                shared[64 + lane] = job.low[first + lane];
             }
             __syncwarp();
             for (int k = lane / LANES; k < n; k += 32 / LANES) {
-                const float4 p = shared[k], v = shared[32 + k];
-                const struct pair_j j = {p.x, p.y, p.z, p.w, v.x, v.y, v.z, 0.0f, 0.0f, 0.0f};
-                const struct pair_sep r = pair_separation(0, &b->at, &j);
-                const float s2 = pair_distance2(&r, b->at.eps2);
+                const float4 p = shared[k], v = shared[32 + k], low = shared[64 + k];
+                const struct pair_j j = {p.x, p.y, p.z, p.w, v.x, v.y, v.z, low.x, low.y, low.z};
+                const struct pair_sep r = pair_separation(1, &at, &j);
+                const float s2 = pair_distance2(&r, g->eps2);
                 const bool none = first + k == b->self || s2 < least;
-                pair_add(1, &b->at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r, &sum);
+                pair_add(1, &at, &j, none ? 0.0f : p.w, v_rsqrt(none ? 1.0f : s2), &r, &sum);
             }
         }
         jerk[0] += sum.jx, jerk[1] += sum.jy, jerk[2] += sum.jz;
@@ -96,12 +96,12 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &j
     const int32_t *points =
         in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]) + in.room[0];
     const int32_t *leaves = points + in.room[1], *count = in.count + 4 * (int64_t)slot;
-    const int target = g.first + lane % LANES;
-    const struct jerk_body b = jerk_body_of(job, &g, min(target, g.first + g.count - 1));
+    const int target = g.first + lane % LANES, k = min(target, g.first + g.count - 1);
+    const struct jerk_body b = jerk_body_of(job, &g, k);
     float jerk[3] = {0.0f, 0.0f, 0.0f};
     jerk_of_points<FMM, LANES>(job, &g, points, count[LIST_POINT], shared, &b, jerk);
-    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_LEAF], 1, shared, &b, jerk);
-    jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_LEAF], 1, shared, &b, k, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, k, jerk);
     TREE_UNROLL
     for (int by = LANES; by < 32; by *= 2) {
         TREE_UNROLL

@@ -5,7 +5,7 @@
 enum { TREE_COUNTERS = 64 };
 
 /* What is summed at once: groups; such of them as need longer lists; eights of the targets of groups
- * that need still longer ones, or are wide; single targets; such of them as need longer lists. */
+ * that need still longer ones, or are scattered; single targets; such of them as need longer lists. */
 enum { GROUPS, LONG_GROUPS, EIGHTS, SINGLES, LONG_SINGLES, KINDS };
 
 /* What the card finds out on the way, for the host. */

@@ -2,10 +2,8 @@
  * particle. A warp takes a group: as many lanes as there are pairs of targets have two of them
  * each, and a share of what acts on them. */
 
-#define TREE_CLOSE 1e-24f /* s^2 of a pair that single precision could not sum */
-#define TREE_APART                                                                                 \
-    8.0f /* s^2 of what is in no leaf: where even this is near beside the group's                  \
-            radius, an expansion about the group is poor, too */
+#define TREE_CLOSE 1e-24f     /* s^2 of a pair that single precision could not sum */
+#define TREE_SCATTERED 181.0f /* radius of a group about which an expansion is poor, in boxes */
 
 struct near_body {
     float x, y, z, phi, acc[3];
@@ -49,8 +47,25 @@ DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_grou
     }
 }
 
-/* Particles of leaves on targets. `own`: targets are among them. `bare`: eps is too small to keep
- * pairs apart. */
+/* Target k by its place: relative to the group, or in two parts of which differences are exact. */
+DEVICE_FN struct pair_i target_at(const struct tree_card_job &job, const struct tree_group *g,
+                                  int k, int split)
+{
+    const float4 high = (job.targets ? job.target_high : job.high)[k];
+    const float4 low = (job.targets ? job.target_low : job.low)[k];
+    struct pair_i at = {};
+    if (split) {
+        at.x = high.x, at.y = high.y, at.z = high.z;
+        at.xl = low.x, at.yl = low.y, at.zl = low.z;
+    } else {
+        at.x = (high.x - g->x) + low.x, at.y = (high.y - g->y) + low.y;
+        at.z = (high.z - g->z) + low.z;
+    }
+    return at;
+}
+
+/* Particles of leaves on targets. `own`: targets are among them, and perhaps pairs that are too
+ * close for places relative to the group. `bare`: eps is too small to keep pairs apart. */
 template <int OWN, int BARE, int TARGETS, int LANES>
 DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_group *g,
                          const int32_t *list, int count, int direction, float4 *shared,
@@ -62,7 +77,8 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     struct pair_sum pairs[TARGETS];
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {
-        at_i[i] = {b[i].x, b[i].y, b[i].z};
+        const int k = min(g->first + lane % LANES + LANES * i, g->first + g->count - 1);
+        at_i[i] = OWN ? target_at(job, g, k, 1) : pair_i{b[i].x, b[i].y, b[i].z};
         pairs[i] = {b[i].acc[0], b[i].acc[1], b[i].acc[2], 0.0f, 0.0f, 0.0f, b[i].phi};
     }
     for (int first = 0; first < count; first += 32) {
@@ -81,8 +97,7 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
         begin -= before;
         *sources += all;
         for (int at = 0; at < all; at += 64) {
-            float4 p[2];
-            int number[2];
+            float4 p[2], rest[2];
             TREE_UNROLL
             for (int half = 0; half < 2;
                  half++) { /* which leaf is particle number q of these in? */
@@ -93,17 +108,18 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                     if (__shfl_sync(EVERY, before, leaf + by) <= q) leaf += by;
                 const int place = __shfl_sync(EVERY, begin, leaf) + q;
                 p[half].x = p[half].y = p[half].z = 4.0f, p[half].w = 0.0f;
+                rest[half] = {};
                 if (q < all) {
                     const float4 high = job.high[place], low = job.low[place];
                     p[half].x = (high.x - g->x) + low.x, p[half].y = (high.y - g->y) + low.y;
                     p[half].z = (high.z - g->z) + low.z, p[half].w = high.w;
+                    if (OWN) p[half] = high, rest[half] = low;
                 }
-                number[half] = q < all ? place : -2;
+                rest[half].w = __int_as_float(q < all ? place : -2);
             }
             __syncwarp();
             shared[lane] = p[0], shared[32 + lane] = p[1];
-            int *const numbers = (int *)(shared + 64);
-            if (OWN) numbers[lane] = number[0], numbers[32 + lane] = number[1];
+            if (OWN) shared[64 + lane] = rest[0], shared[96 + lane] = rest[1];
             __syncwarp();
             constexpr int TURN = SHARES > 16 ? 64 / SHARES : 4; /* at once */
             const int n = min(64, all - at), rounds = (n + TURN * SHARES - 1) / (TURN * SHARES);
@@ -112,13 +128,18 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                 for (int u = 0; u < TURN; u++) {
                     const int k = (round * TURN + u) * SHARES + share;
                     const float4 p = shared[k];
-                    const struct pair_j j = {p.x, p.y, p.z, p.w};
+                    struct pair_j j = {p.x, p.y, p.z, p.w};
+                    int number = -2;
+                    if (OWN) {
+                        const float4 low = shared[64 + k];
+                        j.xl = low.x, j.yl = low.y, j.zl = low.z, number = __float_as_int(low.w);
+                    }
                     TREE_UNROLL
                     for (int i = 0; i < TARGETS; i++) {
-                        const struct pair_sep r = pair_separation(0, &at_i[i], &j);
+                        const struct pair_sep r = pair_separation(OWN, &at_i[i], &j);
                         float s2 = pair_distance2(&r, g->eps2), m = p.w;
-                        if (OWN && numbers[k] == self[i]) s2 = 1.0f, m = 0.0f;
-                        b[i].near = fminf(b[i].near, s2);
+                        if (OWN && number == self[i]) s2 = 1.0f, m = 0.0f;
+                        if (!OWN) b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
                             const bool apart = s2 > 0.0f || job.eps2_given > 0.0;
                             *coincidences += !apart && lane % LANES + LANES * i < g->count;
@@ -138,27 +159,6 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
         b[i].phi = pairs[i].pot;
     }
     return close;
-}
-
-/* The least s^2 of target k of its own and the particles of leaves that are not at its very place.
- */
-DEVICE_CALL float nearest_apart(const struct tree_card_job &job, float eps2, const int32_t *list,
-                                int count, int direction, int k)
-{
-    const float4 high = job.target_high[k], low = job.target_low[k];
-    float near = TREE_APART;
-    for (int c = 0; c < count; c++) {
-        const struct tree_cell cell = whole(&job.cell[list[direction * c]]);
-        for (int j = cell.first; j < cell.end; j++) {
-            const float4 from = job.high[j], rest = job.low[j];
-            const float x = (from.x - high.x) + (rest.x - low.x);
-            const float y = (from.y - high.y) + (rest.y - low.y);
-            const float z = (from.z - high.z) + (rest.z - low.z);
-            if (x != 0.0f || y != 0.0f || z != 0.0f)
-                near = fminf(near, v_fma(z, z, v_fma(y, y, v_fma(x, x, eps2))));
-        }
-    }
-    return near;
 }
 
 /* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves.
@@ -194,40 +194,41 @@ DEVICE_FN void near(const struct tree_card_job &job)
     const int32_t *count = in.count + 4 * (int64_t)slot;
     const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
     if (own < 0) return; /* no room: summed again */
-    /* Closer pairs, places relative to the group do not resolve. */
-    const float resolved = v_mul(0x1p-6f, g.radius);
-    struct near_body b[TARGETS];
-    bool wide = false;
-    int self[TARGETS], sources = 0, coincidences = 0;
-    TREE_UNROLL
-    for (int i = 0; i < TARGETS; i++) {
-        const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
-        const float4 high = (job.targets ? job.target_high : job.high)[k];
-        const float4 low = (job.targets ? job.target_low : job.low)[k];
-        b[i].x = (high.x - g.x) + low.x, b[i].y = (high.y - g.y) + low.y;
-        b[i].z = (high.z - g.z) + low.z;
-        b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
-        b[i].near = TREE_APART;
-        self[i] = job.targets ? job.target_self[k] : k;
-    }
-    points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
-    __syncwarp();
-    bool close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
-                                                    &sources, &coincidences);
-    close |= leaves_on<1, BARE, TARGETS, LANES>(job, &g, leaves + in.room[2] - 1, own, -1, shared,
-                                                self, b, &sources, &coincidences);
-    TREE_UNROLL
-    for (int i = 0; i < TARGETS; i++) wide |= b[i].near < v_mul(resolved, resolved);
-    if (job.targets && __any_sync(EVERY, wide)) { /* or do they lie at particles' very places? */
-        const int k = g.first + min(lane, g.count - 1);
-        const float other = nearest_apart(job, g.eps2, leaves, others, 1, k);
-        const float its_own = nearest_apart(job, g.eps2, leaves + in.room[2] - 1, own, -1, k);
-        wide = fminf(other, its_own) < v_mul(resolved, resolved);
-    }
-    if (__any_sync(EVERY, wide)) { /* to be summed again */
+    if (g.radius > TREE_SCATTERED) {
         if (lane == 0) sum_again(job, &g, max(job.kind + 1, (int)EIGHTS));
         return;
     }
+    /* Closer pairs, places relative to the group do not resolve: then other leaves are summed as
+     * precisely as those that the targets are in. */
+    const float resolved = v_mul(0x1p-6f, g.radius);
+    struct near_body b[TARGETS];
+    int self[TARGETS], sources = 0, coincidences = 0;
+    bool close = false, precise = false;
+    for (;;) {
+        TREE_UNROLL
+        for (int i = 0; i < TARGETS; i++) {
+            const int k = min(g.first + lane % LANES + LANES * i, g.first + g.count - 1);
+            const struct pair_i at = target_at(job, &g, k, 0);
+            b[i].x = at.x, b[i].y = at.y, b[i].z = at.z;
+            b[i].phi = b[i].acc[0] = b[i].acc[1] = b[i].acc[2] = 0.0f;
+            b[i].near = INFINITY;
+            self[i] = job.targets ? job.target_self[k] : k;
+        }
+        points_on<FMM, TARGETS, LANES>(job, &g, lists + in.room[0], points, shared, b);
+        __syncwarp();
+        if (precise) break;
+        close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
+                                                   &sources, &coincidences);
+        TREE_UNROLL
+        for (int i = 0; i < TARGETS; i++) precise |= b[i].near < v_mul(resolved, resolved);
+        precise = __any_sync(EVERY, precise);
+        if (!precise) break;
+        sources = coincidences = 0, close = false;
+    }
+    for (int list = precise ? 0 : 1; list < 2; list++)
+        close |= leaves_on<1, BARE, TARGETS, LANES>(
+            job, &g, list ? leaves + in.room[2] - 1 : leaves, list ? own : others, list ? -1 : 1,
+            shared, self, b, &sources, &coincidences);
     const struct tree_box box = *job.box;
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {
