@@ -83,19 +83,15 @@ static inline int __syncthreads_or(int mine)
     return any;
 }
 
-/* The largest or least number of a warp. */
-#define FAKE_GPU_REDUCE(name, type, is_better)                                                     \
-    static inline type name(unsigned, type mine)                                                   \
-    {                                                                                              \
-        const unsigned first = threadIdx.x / 32 * 32;                                              \
-        const uint64_t *given = fake_gpu_give((uint64_t)mine);                                     \
-        type best = mine;                                                                          \
-        for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)                                \
-            if ((type)given[first + l] is_better best) best = (type)given[first + l];              \
-        return best;                                                                               \
-    }
-FAKE_GPU_REDUCE(__reduce_max_sync, int, >)
-FAKE_GPU_REDUCE(__reduce_min_sync, unsigned, <)
+static inline int __reduce_max_sync(unsigned, int mine)
+{
+    const unsigned first = threadIdx.x / 32 * 32;
+    const uint64_t *given = fake_gpu_give((uint64_t)mine);
+    int most = mine;
+    for (unsigned l = 0; l < 32 && first + l < blockDim.x; l++)
+        if ((int)given[first + l] > most) most = (int)given[first + l];
+    return most;
+}
 
 /* A number of at most 64 bits of the thread `from` of the block. */
 template <class T> static inline T fake_gpu_of_thread(T mine, unsigned from)
@@ -164,6 +160,7 @@ static inline float __double2float_rd(double a)
     const float nearest = (float)a;
     return nearest > a ? nextafterf(nearest, -INFINITY) : nearest;
 }
+static inline float __double2float_ru(double a) { return -__double2float_rd(-a); }
 
 #define __fsqrt_rn(a) sqrtf((float)(a))
 #define __fadd_rn(a, b) ((float)(a) + (float)(b))

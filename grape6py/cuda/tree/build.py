@@ -62,7 +62,7 @@ class TreeCells(Job):
     def _new(self, shape: int | tuple[int, ...], dtype: DTypeLike = np.uint8) -> DeviceArray:
         return self._xp.empty(shape, dtype)
 
-    def _structures(self, name: str, count: int) -> DeviceArray:
+    def structures(self, name: str, count: int) -> DeviceArray:
         """Memory for so many structures."""
         return self._new((count, ffi.sizeof(f"struct {name}")))
 
@@ -86,9 +86,9 @@ class TreeCells(Job):
         status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
         self.set(
             status=self._xp.array(np.frombuffer(ffi.buffer(status), np.uint8)),
-            box=self._structures("tree_box", 1),
+            box=self.structures("tree_box", 1),
             eps2=self._new(1, np.float32),
-            opening=self._structures("tree_opening", 1),
+            opening=self.structures("tree_opening", 1),
             high=self._new((n, 4), np.float32),
             low=self._new((n, 4), np.float32),
         )
@@ -116,12 +116,12 @@ class TreeCells(Job):
         least = BARE_EPS * max(a - b for a, b in zip(high, low, strict=True))
         self._least_eps2 = least * least  # infinite if need be, where ** would be an error
         self.set(
-            cell=self._structures("tree_cell", self.cells),
+            cell=self.structures("tree_cell", self.cells),
             above=self._new(self.cells, np.int32),
             complete=self._xp.zeros(self.cells, np.int32),
-            moments=self._structures("tree_moments", self.cells),
-            far=self._structures("tree_far", self.cells),
-            place=self._structures("tree_place", self.cells),
+            moments=self.structures("tree_moments", self.cells),
+            far=self.structures("tree_far", self.cells),
+            place=self.structures("tree_place", self.cells),
         )
         self.launch("tree_cells", n + 1, numbers.CELL_BLOCK)
         self.unresolved = self._is_crowded(status)
@@ -158,8 +158,8 @@ class TreeCells(Job):
     def _find_rates(self) -> None:
         """How cells move and change."""
         self.set(
-            rates=self._structures("tree_rates", self.cells),
-            motion=self._structures("tree_motion", self.cells),
+            rates=self.structures("tree_rates", self.cells),
+            motion=self.structures("tree_motion", self.cells),
         )
         self.arrays["complete"][:] = 0
         self.launch("tree_leaf_rates", self.cells)

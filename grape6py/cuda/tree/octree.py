@@ -136,7 +136,7 @@ class Octree(TreeCells):
         if job.last:
             self.launch("tree_gather_last", ni, 256)
         if not job.order_of_expansion:
-            self.set(barnes_hut=self._structures("tree_place", self.cells))
+            self.set(barnes_hut=self.structures("tree_place", self.cells))
             self.launch("tree_barnes_hut", self.cells)
         if job.jerk:
             self._take_velocities()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray
-from grape6py.cuda.job import Job, pieces
+from grape6py.cuda.job import Job
 from grape6py.cuda.tree.build import ffi, numbers
 
 if TYPE_CHECKING:
@@ -30,15 +30,23 @@ class Search(Job):
         self, tree: TreeCells, targets: DeviceArray = None, self_index: DeviceArray = None
     ) -> None:
         self._ni = ni = tree.n if targets is None else len(targets)
-        known = {name: getattr(tree.fields, name) for name in ("x", "order", "n")}
-        super().__init__(tree._gpu, ffi, "tree_search_job", **known, target_count=ni)
+        known = "x order box cell moments low n".split()
+        given = {name: getattr(tree.fields, name) for name in known}
+        super().__init__(tree._gpu, ffi, "tree_search_job", **given, target_count=ni)
         self._tree, self._xp = tree, tree._gpu.xp
         if not ni:
             return
         self.set(targets=targets, self=self_index)
         if targets is not None:
-            self.set(target_order=self._gpu.sort(self._keys()))
-        self._make_boxes()
+            self.set(key=self._keys())
+            self.set(target_order=self._gpu.sort(self.arrays["key"]))
+        self.fields.cells = tree.cells
+        self.set(
+            at=self._xp.empty((3, tree.n), np.float64),
+            search=tree.structures("tree_search_cell", tree.cells),
+        )
+        self.launch("tree_search_places", tree.n)
+        self.launch("tree_search_cells", tree.cells)
 
     def _keys(self) -> DeviceArray:
         """Keys of the targets, as for forces."""
@@ -49,22 +57,6 @@ class Search(Job):
         job.set(targets=self.arrays["targets"], key=keys)
         job.launch("tree_target_keys", self._ni, 256)
         return keys
-
-    def _make_boxes(self) -> None:
-        """Boxes of runs of particles, and boxes of boxes."""
-        first, count = [0], self._tree.n
-        for _ in range(numbers.BOX_LEVELS):
-            count = pieces(count, numbers.RUN)
-            first.append(first[-1] + count)
-        job = self.fields
-        job.boxes, job.first_box = first[-1], first
-        self.set(
-            at=self._xp.empty((3, self._tree.n), np.float64),
-            bounds=self._xp.empty((6, job.boxes), np.float64),
-        )
-        self.launch("tree_search_runs", _WARP * first[1])
-        for job.level in range(1, numbers.BOX_LEVELS):
-            self.launch("tree_search_boxes", _WARP * (first[job.level + 1] - first[job.level]))
 
     def _search(self, name: str) -> None:
         """Start a kernel with a warp for each target."""

@@ -73,6 +73,33 @@ DEVICE_FN struct tree_multipole change_of(const struct tree_motion *motion, floa
     return m;
 }
 
+/* The particles of the leaves that the lanes of a warp have, one after the other. */
+struct leaf_particles {
+    int before, begin, all; /* of leaves before this lane's; its first, less these; of all leaves */
+};
+
+DEVICE_FN struct leaf_particles particles_of(int begin, int count)
+{
+    const int lane = (int)threadIdx.x % 32;
+    int sum = count;
+    TREE_UNROLL
+    for (int by = 1; by < 32; by *= 2) {
+        const int from = __shfl_up_sync(EVERY, sum, by);
+        if (lane >= by) sum += from;
+    }
+    return {sum - count, begin - (sum - count), __shfl_sync(EVERY, sum, 31)};
+}
+
+/* The place of number q of them. */
+DEVICE_FN int particles_place(const struct leaf_particles *p, int q)
+{
+    int leaf = 0;
+    TREE_UNROLL
+    for (int by = 16; by; by /= 2)
+        if (__shfl_sync(EVERY, p->before, leaf + by) <= q) leaf += by;
+    return __shfl_sync(EVERY, p->begin, leaf) + q;
+}
+
 /* ---- through expansions -------------------------------------------------------------------- */
 
 struct jerk_body {

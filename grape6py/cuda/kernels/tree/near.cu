@@ -87,26 +87,14 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
             const struct tree_cell c = whole(&job.cell[list[direction * (first + lane)]]);
             begin = c.first, mine = c.end - c.first;
         }
-        int sum = mine;
-        TREE_UNROLL
-        for (int by = 1; by < 32; by *= 2) {
-            const int from = __shfl_up_sync(EVERY, sum, by);
-            if (lane >= by) sum += from;
-        }
-        const int all = __shfl_sync(EVERY, sum, 31), before = sum - mine;
-        begin -= before;
+        const struct leaf_particles particles = particles_of(begin, mine);
+        const int all = particles.all;
         *sources += all;
         for (int at = 0; at < all; at += 64) {
             float4 p[2], rest[2];
             TREE_UNROLL
-            for (int half = 0; half < 2;
-                 half++) { /* which leaf is particle number q of these in? */
-                const int q = at + 32 * half + lane;
-                int leaf = 0;
-                TREE_UNROLL
-                for (int by = 16; by; by /= 2)
-                    if (__shfl_sync(EVERY, before, leaf + by) <= q) leaf += by;
-                const int place = __shfl_sync(EVERY, begin, leaf) + q;
+            for (int half = 0; half < 2; half++) {
+                const int q = at + 32 * half + lane, place = particles_place(&particles, q);
                 p[half].x = p[half].y = p[half].z = 4.0f, p[half].w = 0.0f;
                 rest[half] = {};
                 if (q < all) {

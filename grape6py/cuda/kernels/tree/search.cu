@@ -1,137 +1,175 @@
-/* search.cu - neighbours and nearest particles, exactly as csrc/tree/search.c finds them. In the
- * order of their keys, particles that follow each other are near each other: runs of 32 of them
- * have boxes, 32 runs have one, and so on. A warp takes a target; each lane tests one of 32 boxes
- * or particles. */
+/* search.cu - neighbours and nearest particles, exactly as csrc/tree/search.c finds them. A warp
+ * takes a target; each lane tests a cell or a particle. */
 
-enum { SEARCH_THREADS = 128, RUN = 32, BOX_LEVELS = 6 };
+enum { SEARCH_THREADS = 128, SEARCH_WARPS = SEARCH_THREADS / 32, SEARCH_STACK = 1024 };
+
+/* Bounds of a cell's particles, in units of the box, rounded outwards; the cell's children if count
+ * is negative, -count of them, else its particles. */
+struct tree_search_cell {
+    float low[3];
+    int32_t first;
+    float high[3];
+    int32_t count;
+};
 
 /* What these kernels are told; cuda/tree/search.py fills it. */
 struct tree_search_job {
-    const double *x;             /* [n][3]: the caller's */
-    const int64_t *order;        /* [n]: the caller's number by place */
-    double *at;                  /* [3][n]: x by place */
-    double *bounds;              /* [6][boxes]: least x, y, z and largest */
-    const double *targets;       /* [target_count][3], or NULL: the particles themselves */
-    const int32_t *self;         /* number of the particle that a target is, or -1; or NULL */
-    const int64_t *target_order; /* as order, of targets */
-    const double *h2;            /* squared radii */
+    const double *x;      /* [n][3]: the caller's */
+    const int64_t *order; /* [n]: the caller's number by place */
+    const struct tree_box *box;
+    const struct tree_cell *cell;
+    const struct tree_moments *moments;
+    const float4 *low;               /* [n]: as in job.h */
+    struct tree_search_cell *search; /* [cells] */
+    double *at;                      /* [3][n]: x by place */
+    const double *targets;           /* [target_count][3], or NULL: the particles themselves */
+    const int32_t *self;             /* number of the particle that a target is, or -1; or NULL */
+    const uint64_t *key;             /* of targets */
+    const int64_t *target_order;     /* as order, of targets */
+    const double *h2;                /* squared radii */
     const int64_t *start; /* [target_count + 1]: of rows of found; NULL: they are only counted */
     int32_t *count, *found;
     int32_t *number; /* [target_count][k] */
     double *r2;
-    int32_t n, target_count, k;
-    int32_t boxes, first_box[BOX_LEVELS + 1]; /* of levels, runs first */
-    int32_t level;                            /* whose boxes are made */
+    int32_t n, cells, target_count, k;
 };
 
-/* ---- boxes ----------------------------------------------------------------------------------- */
-
-/* A coordinate's bounds in a box, from those that the lanes have. */
-DEVICE_FN void put_bounds(const struct tree_search_job &job, int box, int c, double low,
-                          double high)
+/* Positions in the order of the keys. */
+KERNEL(tree_search_places, struct tree_search_job, 128, 1)
 {
-    for (int by = 16; by; by /= 2) {
-        low = fmin(low, __shfl_xor_sync(EVERY, low, by));
-        high = fmax(high, __shfl_xor_sync(EVERY, high, by));
+    const int64_t k = (int64_t)blockIdx.x * SEARCH_THREADS + threadIdx.x;
+    if (k >= job.n) return;
+    const double *x = job.x + 3 * job.order[k];
+    for (int c = 0; c < 3; c++) job.at[(int64_t)c * job.n + k] = x[c];
+}
+
+KERNEL(tree_search_cells, struct tree_search_job, 128, 1)
+{
+    const int k = (int)(blockIdx.x * SEARCH_THREADS + threadIdx.x);
+    if (k >= job.cells) return;
+    const struct tree_cell c = whole(&job.cell[k]);
+    const struct tree_moments *m = &job.moments[k];
+    struct tree_search_cell s;
+    for (int q = 0; q < 3; q++) {
+        s.low[q] = __double2float_rd(m->low[q]);
+        s.high[q] = __double2float_ru(m->high[q]);
     }
-    if (threadIdx.x % 32) return;
-    job.bounds[(int64_t)c * job.boxes + box] = low;
-    job.bounds[(int64_t)(3 + c) * job.boxes + box] = high;
+    s.first = c.child >= 0 ? c.child : c.first;
+    s.count = c.child >= 0 ? c.child - c.child_end : c.end - c.first;
+    put_whole(&job.search[k], s);
 }
 
-/* Positions in the order of the keys, and boxes of runs. */
-KERNEL(tree_search_runs, struct tree_search_job, 128, 1)
-{
-    const int run = (int)(blockIdx.x * (SEARCH_THREADS / 32) + threadIdx.x / 32);
-    if (run >= job.first_box[1]) return;
-    const int k = RUN * run + (int)threadIdx.x % 32;
-    const double *from = job.x + 3 * job.order[min(k, job.n - 1)];
-    for (int c = 0; c < 3; c++) {
-        const double x = from[c];
-        if (k < job.n) job.at[(int64_t)c * job.n + k] = x;
-        put_bounds(job, run, c, x, x);
-    }
-}
-
-/* Boxes of a level, from those of the level below. */
-KERNEL(tree_search_boxes, struct tree_search_job, 128, 1)
-{
-    const int box = (int)(blockIdx.x * (SEARCH_THREADS / 32) + threadIdx.x / 32);
-    const int below = job.first_box[job.level - 1], first = job.first_box[job.level];
-    if (first + box >= job.first_box[job.level + 1]) return;
-    const int64_t part = min(below + RUN * box + (int)threadIdx.x % 32, first - 1);
-    for (int c = 0; c < 3; c++)
-        put_bounds(job, first + box, c, job.bounds[(int64_t)c * job.boxes + part],
-                   job.bounds[(int64_t)(3 + c) * job.boxes + part]);
-}
-
-/* Never above the squared distance of a particle in the box, since rounding is monotonic. */
-DEVICE_FN double box_distance2(const struct tree_search_job &job, int64_t box, const double at[3])
-{
-    double d[3];
-    for (int c = 0; c < 3; c++) {
-        const double to_low = job.bounds[(int64_t)c * job.boxes + box] - at[c];
-        const double to_high = at[c] - job.bounds[(int64_t)(3 + c) * job.boxes + box];
-        d[c] = fmax(fmax(to_low, to_high), 0.0);
-    }
-    return tree_squared(d);
-}
-
-/* ---- searches -------------------------------------------------------------------------------- */
+/* ---- targets --------------------------------------------------------------------------------- */
 
 /* Whose neighbours are searched, and how far: the same in all lanes. */
 struct search_target {
     int64_t row;
     double at[3], limit; /* r^2 */
-    int32_t skip;        /* a particle's number, or -1 */
+    float in_box[3], margin[3],
+        limit_in_box; /* in units of the box; errors of in_box and of bounds */
+    int32_t skip;     /* a particle's number, or -1 */
+    int32_t place;    /* near which the target stands in the order of the keys, and places */
+    int32_t from, to; /* that have been looked at */
 };
+
+/* The first place whose key does not begin with less. */
+DEVICE_FN int place_of(const struct tree_search_job &job, uint64_t key)
+{
+    int first = 0, end = job.n;
+    while (first < end) {
+        const int middle = first + (end - first) / 2;
+        if ((unsigned)__float_as_int(job.low[middle].w) < (unsigned)front_of(key))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+DEVICE_FN void set_limit(const struct tree_search_job &job, struct search_target *t, double r2)
+{
+    const double *scale = job.box->scale;
+    t->limit = r2;
+    t->limit_in_box =
+        __double2float_ru(r2 * scale[0] * scale[0] * scale[1] * scale[1] * (1.0 + 0x1p-20));
+}
 
 /* Of this warp; false if there is none. */
 DEVICE_FN bool take_target(const struct tree_search_job &job, struct search_target *t)
 {
-    const int64_t k = (int64_t)blockIdx.x * (SEARCH_THREADS / 32) + threadIdx.x / 32;
+    const int64_t k = (int64_t)blockIdx.x * SEARCH_WARPS + threadIdx.x / 32;
     if (k >= job.target_count) return false;
     const int64_t i = t->row = (job.targets ? job.target_order : job.order)[k];
     t->skip = !job.targets ? (int32_t)i : job.self ? job.self[i] : -1;
-    for (int c = 0; c < 3; c++) t->at[c] = (job.targets ? job.targets : job.x)[3 * i + c];
+    for (int c = 0; c < 3; c++) {
+        t->at[c] = (job.targets ? job.targets : job.x)[3 * i + c];
+        t->in_box[c] = (float)tree_in_box(job.box, c, t->at[c]);
+        t->margin[c] = 0x1p-22f + 0x1p-22f * fabsf(t->in_box[c]);
+    }
+    t->place = job.targets ? place_of(job, job.key[i]) : (int)k;
+    t->from = t->to = 0;
     return true;
 }
 
-/* The particle of a run that a lane takes, if it is near enough. */
-DEVICE_FN bool take_particle(const struct tree_search_job &job, const struct search_target *t,
-                             int run, int32_t *number, double *r2)
+/* Whether the particle at a place is near enough and has not been looked at. */
+DEVICE_FN bool is_near(const struct tree_search_job &job, const struct search_target *t, int place,
+                       int32_t *number, double *r2)
 {
-    const int64_t k = (int64_t)RUN * run + threadIdx.x % 32;
-    if (k >= job.n) return false;
     double d[3];
-    for (int c = 0; c < 3; c++) d[c] = job.at[(int64_t)c * job.n + k] - t->at[c];
+    for (int c = 0; c < 3; c++) d[c] = job.at[(int64_t)c * job.n + place] - t->at[c];
     *r2 = tree_squared(d);
-    if (!(*r2 <= t->limit)) return false;
-    *number = (int32_t)job.order[k];
+    if (!(*r2 <= t->limit) || (place >= t->from && place < t->to)) return false;
+    *number = (int32_t)job.order[place];
     return *number != t->skip;
 }
 
-/* Has all runs of a box looked at that may be near enough, the nearest first. Distances of boxes
- * are rounded downwards. */
-template <int LEVEL, class SEARCH>
-DEVICE_FN void search_box(const struct tree_search_job &job, int box, SEARCH *search)
+/* Whether a cell may have such particles. */
+DEVICE_FN bool may_be_near(const struct search_target *t, const struct tree_search_cell *c)
 {
-    if constexpr (LEVEL == 0) {
-        look_at(job, box, search);
-    } else {
-        const unsigned NONE = 0xffffffffu;
-        const int lane = (int)threadIdx.x % 32, first = RUN * box;
-        const int at = job.first_box[LEVEL - 1] + first + lane;
-        unsigned mine = NONE;
-        if (at < job.first_box[LEVEL])
-            mine = (unsigned)__float_as_int(__double2float_rd(box_distance2(job, at, search->at)));
-        for (;;) {
-            const unsigned least = __reduce_min_sync(EVERY, mine);
-            const double distance2 = __int_as_float((int)least);
-            if (least == NONE || !(distance2 <= search->limit)) return;
-            const int nearest = __ffs((int)__ballot_sync(EVERY, mine == least)) - 1;
-            if (lane == nearest) mine = NONE;
-            search_box<LEVEL - 1>(job, first + nearest, search);
+    float near2 = 0.0f;
+    for (int k = 0; k < 3; k++) {
+        const float apart = fmaxf(c->low[k] - t->in_box[k], t->in_box[k] - c->high[k]);
+        const float near = fmaxf(apart - t->margin[k], 0.0f);
+        near2 = v_fma(near, near, near2);
+    }
+    return near2 <= t->limit_in_box;
+}
+
+/* Has all particles looked at that may be near enough: look_at(job, search, place, is_one), one for
+ * each lane. */
+template <class SEARCH> DEVICE_FN void search_tree(const struct tree_search_job &job, SEARCH *s)
+{
+    __shared__ int32_t stacks[SEARCH_WARPS][SEARCH_STACK];
+    int32_t *const stack = stacks[threadIdx.x / 32];
+    const int lane = (int)threadIdx.x % 32;
+    int top = 1;
+    if (lane == 0) stack[0] = 0;
+    __syncwarp();
+    while (top > 0) {
+        /* As in walk(): in a full stack one is taken at once, which adds 7 a level. */
+        const int left = SEARCH_STACK - 8 * TREE_LEVELS - top;
+        const int taken = min(min(32, top), max(1, left / 8));
+        struct tree_cell children = {0, 0, 0, 0};
+        int begin = 0, count = 0;
+        top -= taken;
+        const int cell = lane < taken ? stack[top + lane] : -1;
+        __syncwarp();
+        if (cell >= 0) {
+            const struct tree_search_cell c = whole(&job.search[cell]);
+            if (!may_be_near(s, &c))
+                ;
+            else if (c.count < 0)
+                children.child = c.first, children.child_end = c.first - c.count;
+            else
+                begin = c.first, count = c.count;
+        }
+        int no_tally[1];
+        if (__any_sync(EVERY, children.child_end)) push<1>(true, &children, stack, &top, no_tally);
+        if (!__any_sync(EVERY, count)) continue;
+        const struct leaf_particles particles = particles_of(begin, count);
+        for (int q = lane; q - lane < particles.all; q += 32) {
+            const int place = particles_place(&particles, q);
+            look_at(job, s, place, q < particles.all);
         }
     }
 }
@@ -142,11 +180,12 @@ struct search_within : search_target {
     int32_t *found, count; /* or NULL: they are counted */
 };
 
-DEVICE_FN void look_at(const struct tree_search_job &job, int run, struct search_within *s)
+DEVICE_FN void look_at(const struct tree_search_job &job, struct search_within *s, int place,
+                       bool is_one)
 {
     int32_t number;
     double r2;
-    const bool is_one = take_particle(job, s, run, &number, &r2);
+    is_one = is_one && is_near(job, s, place, &number, &r2);
     const unsigned who = __ballot_sync(EVERY, is_one), below = (1u << threadIdx.x % 32) - 1;
     if (s->found && is_one) s->found[s->count + __popc(who & below)] = number;
     s->count += __popc(who);
@@ -157,10 +196,10 @@ KERNEL(tree_search_within, struct tree_search_job, 128, 1)
 {
     struct search_within s;
     if (!take_target(job, &s)) return;
-    s.limit = job.h2[s.row];
+    set_limit(job, &s, job.h2[s.row]);
     s.found = job.start ? job.found + job.start[s.row] : 0;
     s.count = 0;
-    search_box<BOX_LEVELS>(job, 0, &s);
+    search_tree(job, &s);
     if (threadIdx.x % 32 == 0) job.count[s.row] = s.count;
 }
 
@@ -168,7 +207,7 @@ KERNEL(tree_search_within, struct tree_search_job, 128, 1)
  * 307) of which every step moves the larger number up, so that rows may end anywhere. */
 KERNEL(tree_sort_rows, struct tree_search_job, 128, 1)
 {
-    const int64_t i = (int64_t)blockIdx.x * (SEARCH_THREADS / 32) + threadIdx.x / 32;
+    const int64_t i = (int64_t)blockIdx.x * (SEARCH_WARPS) + threadIdx.x / 32;
     if (i >= job.target_count) return;
     int32_t *const row = job.found + job.start[i];
     const int64_t n = job.start[i + 1] - job.start[i];
@@ -241,7 +280,8 @@ template <int CHUNKS> struct search_nearest : search_target {
 };
 
 /* Keeps at most 32 of those that wait, the last. */
-template <int CHUNKS> DEVICE_FN void keep(struct search_nearest<CHUNKS> *s)
+template <int CHUNKS>
+DEVICE_FN void keep(const struct tree_search_job &job, struct search_nearest<CHUNKS> *s)
 {
     const int lane = (int)threadIdx.x % 32, taken = min(s->count, 32);
     s->count -= taken;
@@ -249,8 +289,8 @@ template <int CHUNKS> DEVICE_FN void keep(struct search_nearest<CHUNKS> *s)
     if constexpr (CHUNKS == 0) {
         for (int w = 0; w < taken && lane == 0; w++)
             tree_keep(&s->heap, s->k, from[w].number, from[w].r2);
-        if (lane == 0 && s->heap.count == s->k) s->limit = s->heap.r2[0];
-        s->limit = __shfl_sync(EVERY, s->limit, 0);
+        const double last = lane == 0 && s->heap.count == s->k ? s->heap.r2[0] : INFINITY;
+        set_limit(job, s, __shfl_sync(EVERY, last, 0));
     } else {
         struct candidate mine = {INFINITY, NOBODY};
         if (lane < taken) mine = from[lane];
@@ -266,21 +306,35 @@ template <int CHUNKS> DEVICE_FN void keep(struct search_nearest<CHUNKS> *s)
         TREE_UNROLL
         for (int c = 0; c < CHUNKS; c++)
             if (c == (s->k - 1) / 32)
-                s->limit = __shfl_sync(EVERY, s->chunk[c].r2, (s->k - 1) % 32);
+                set_limit(job, s, __shfl_sync(EVERY, s->chunk[c].r2, (s->k - 1) % 32));
     }
     __syncwarp();
 }
 
 template <int CHUNKS>
-DEVICE_FN void look_at(const struct tree_search_job &job, int run, struct search_nearest<CHUNKS> *s)
+DEVICE_FN void look_at(const struct tree_search_job &job, struct search_nearest<CHUNKS> *s,
+                       int place, bool is_one)
 {
     struct candidate mine;
-    const bool is_one = take_particle(job, s, run, &mine.number, &mine.r2);
+    is_one = is_one && is_near(job, s, place, &mine.number, &mine.r2);
     const unsigned who = __ballot_sync(EVERY, is_one), below = (1u << threadIdx.x % 32) - 1;
     if (is_one) s->waiting[s->count + __popc(who & below)] = mine;
     s->count += __popc(who);
     __syncwarp();
-    if (s->count >= s->enough) keep(s);
+    if (s->count >= s->enough) keep(job, s);
+}
+
+/* Particles that stand near the target in the order of the keys: among them are enough to know how
+ * near the others have to be. */
+template <int CHUNKS>
+DEVICE_FN void look_around(const struct tree_search_job &job, struct search_nearest<CHUNKS> *s)
+{
+    const int half = CHUNKS ? 16 * (CHUNKS + 1) : s->k, lane = (int)threadIdx.x % 32;
+    const int from = max(0, s->place - half), to = min(job.n, s->place + half);
+    for (int place = from + lane; place - lane < to; place += 32)
+        look_at(job, s, place, place < to);
+    s->from = from, s->to = to;
+    while (s->count) keep(job, s);
 }
 
 template <int CHUNKS>
@@ -305,21 +359,22 @@ DEVICE_FN void put_row(const struct tree_search_job &job, struct search_nearest<
 
 template <int CHUNKS> DEVICE_FN void find_nearest(const struct tree_search_job &job)
 {
-    __shared__ struct candidate waiting[SEARCH_THREADS / 32][64];
+    __shared__ struct candidate waiting[SEARCH_WARPS][64];
     struct search_nearest<CHUNKS> s;
     if (!take_target(job, &s)) return;
-    s.limit = INFINITY;
+    set_limit(job, &s, INFINITY);
     s.k = job.k;
     s.waiting = waiting[threadIdx.x / 32];
     s.heap = {job.number + s.row * job.k, job.r2 + s.row * job.k, 0};
     s.count = 0, s.enough = min(job.k, 32);
     for (struct candidate &c : s.chunk) c = {INFINITY, NOBODY};
-    search_box<BOX_LEVELS>(job, 0, &s);
-    while (s.count) keep(&s);
+    look_around(job, &s);
+    search_tree(job, &s);
+    while (s.count) keep(job, &s);
     put_row(job, &s);
 }
 
 /* As many as one chunk has, as four have, and any number. */
-KERNEL(tree_search_nearest, struct tree_search_job, 128, 1) { find_nearest<1>(job); }
+KERNEL(tree_search_nearest, struct tree_search_job, 128, 8) { find_nearest<1>(job); }
 KERNEL(tree_search_nearest_more, struct tree_search_job, 128, 1) { find_nearest<4>(job); }
 KERNEL(tree_search_nearest_many, struct tree_search_job, 128, 1) { find_nearest<0>(job); }
