@@ -6,18 +6,24 @@ GPU (cuda/tree/device_tree.py).
 
 from __future__ import annotations
 
+import functools
+import os
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
 
+import numpy as np
+
+from grape6py import errors
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
-from grape6py._arrays.memory_space import first_on_device
+from grape6py._arrays.memory_space import first_on_device, import_cupy, take
 from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
 from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
-from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
+from grape6py.errors import ArgumentError, BackendError, Grape6Warning, NotOpenError
+from grape6py.grape6 import Grape6
 
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
@@ -30,6 +36,10 @@ _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 _ERRORS_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
 _ORDERS = (5e-3, 2), (5e-4, 3), (0.0, 5)  # from such errors on: lower orders leave fewer large ones
+_MANY = 1 << 15  # particles, from which on a GPU is sooner done than 16 cores, copies included
+_BACKENDS = {
+    name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")
+} | {"tree": "auto"}
 _WITH_BOUND = 1.0  # theta, where a bound is given alone
 
 
@@ -75,7 +85,7 @@ class Tree:
 
     If one of its arrays lies on a CUDA device (CuPy's, or with ``__cuda_array_interface__`` or
     DLPack), so does the tree, which is made and used there on CuPy's current stream. Results are
-    CuPy arrays if one of the arguments lies on a device or, without `targets`, if the tree does;
+    CuPy arrays if one of the arguments lies on a device or, without `targets`, if the particles do;
     what lies elsewhere than the tree is copied.
 
     Parameters
@@ -86,6 +96,11 @@ class Tree:
         Of any sign.
     vel : array_like, shape (n, 3), optional
         Without, there is no jerk.
+    backend : {"auto", "cpu", "cuda"}
+        Where the tree of NumPy's arrays is; also "tree", "cpu-tree" and "cuda-tree", as in
+        :class:`Grape6`. "auto": as GRAPE6_BACKEND says; by default on a GPU, if there is one, CuPy
+        and 32768 particles or more, unless `threads` or `isa` is given. The first tree on a GPU
+        waits a few seconds for compiled kernels, which are kept for later runs.
     threads : int, optional
         0 for as many as the process may use; by default as GRAPE6_THREADS says. Results do not
         depend on it.
@@ -99,7 +114,7 @@ class Tree:
     OutOfMemoryError
         (a MemoryError).
     BackendError
-        (a RuntimeError) if the CUDA device does not work.
+        (a RuntimeError) if the CUDA device does not work, or if there is none for `backend` "cuda".
 
     Examples
     --------
@@ -121,6 +136,7 @@ class Tree:
         mass: Numbers,
         vel: Numbers | None = None,
         *,
+        backend: str = "auto",
         threads: int | None = None,
         isa: str | None = None,
     ) -> None:
@@ -130,7 +146,7 @@ class Tree:
         if isa is not None:
             options[lib.G6X_ISA] = validate.choice("isa", isa, ISAS)
         given = {"pos": pos, "mass": mass, "vel": vel}
-        self._tree, self._warned = _tree_for(given, options), False
+        self._tree, self._warned = _tree_for(given, backend, options), False
         with self._tree.using(given) as place:
             pos = place.floats("pos", pos, (None, 3))
             self._n = n = len(pos)
@@ -379,14 +395,55 @@ class Tree:
         return len(pos), pos, self_index
 
 
-def _tree_for(given: Mapping[str, object], options: dict[int, int]) -> HostTree | DeviceTree:
+def _tree_for(
+    given: Mapping[str, object], backend: str, options: dict[int, int]
+) -> HostTree | DeviceTree:
     """The tree that these arguments want, still to be built."""
+    kind = validate.choice("backend", backend, _BACKENDS)
     found = first_on_device(given)
     if found is None:
+        return _tree_of_host(given["pos"], kind, options)
+    if kind == "cpu":
+        raise ArgumentError(
+            f"{found[0]} lies on a CUDA device, but {backend} computes on the CPU: give NumPy's "
+            "arrays, or another backend"
+        )
+    from grape6py.cuda.tree.device_tree import DeviceTree
+
+    cupy = import_cupy(found[0])
+    return DeviceTree(cupy, take(cupy, *found).device.id, of_host=False)
+
+
+def _tree_of_host(pos: object, kind: str, options: dict[int, int]) -> HostTree | DeviceTree:
+    if kind == "auto" and (options or np.shape(pos)[:1] < (_MANY,)):
+        kind = "cpu"
+    where = os.environ.get("GRAPE6_BACKEND"), os.environ.get("GRAPE6_DEVICES"), os.getpid()
+    device = None if kind == "cpu" else _device_of(kind, *where)
+    if device is None:
         return HostTree(options)
     from grape6py.cuda.tree.device_tree import DeviceTree
 
-    return DeviceTree(*found)
+    return DeviceTree(import_cupy("pos"), device, of_host=True)
+
+
+@functools.cache  # by all that it may depend on: to look takes longer than many a sum
+def _device_of(kind: str, *_: object) -> int | None:
+    """The number of the device that sessions compute on; None: auto finds none."""
+    try:
+        with Grape6(backend="auto") as session:
+            if kind == "auto" and session.backend.startswith("cpu"):
+                return None
+        with Grape6(backend="cuda") as session:
+            import cupy  # noqa: F401  # which trees need
+
+            return session._board.option("DEVICE")
+    except (BackendError, ImportError) as error:
+        if kind == "auto":
+            return None
+        if isinstance(error, BackendError):
+            raise
+        text = f"a tree on a GPU needs CuPy, which cannot be imported: {error}"
+        raise errors.from_code("RUNTIME", text) from error
 
 
 def _force_setting(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from grape6py._arrays import validate
+from grape6py._arrays import transfer, validate
 from grape6py._arrays.foreign import is_on_device, take
 from grape6py._arrays.kinds import (
     AnyArray,
@@ -49,6 +49,7 @@ class DevicePlace:
         self._cupy, self.device, self._what = cupy, device, what
         self._context = cupy.cuda.Device(device)
         self._unchecked: list[tuple[str, DeviceArray, AnyArray | None]] = []
+        self._staged: list[AnyArray | None] = []  # which copies to the device may still read
 
     def __enter__(self) -> Self:
         self._context.__enter__()
@@ -73,19 +74,19 @@ class DevicePlace:
     def any_floats(self, name: str, values: Numbers, shape: Shape) -> DeviceArray:
         if is_on_device(values):
             return validate.any_floats(name, self._take(name, values), shape, self._cupy)
-        return self._cupy.asarray(validate.any_floats(name, values, shape))
+        array, staged = transfer.to_device(self._cupy, validate.any_floats(name, values, shape))
+        self._staged.append(staged)
+        return array
 
     def floats(
         self, name: str, values: Untyped, shape: Shape, labels: AnyArray | None = None
     ) -> DeviceArray:
-        """As ``validate.floats``; what comes from the device is checked later."""
-        if is_on_device(values):
-            array = self.any_floats(name, values, shape)
-            self._unchecked.append((name, array, labels))
-            return array
-        if np.ndim(values) == 0 and len(shape) == 1 and shape[0]:
+        """As ``validate.floats``; arrays are checked later, on the device."""
+        if not is_on_device(values) and np.ndim(values) == 0 and len(shape) == 1 and shape[0]:
             return self.full(shape, validate.floats(name, values, (1,), labels)[0])
-        return self._cupy.asarray(validate.floats(name, values, shape, labels))
+        array = self.any_floats(name, values, shape)
+        self._unchecked.append((name, array, labels))
+        return array
 
     def ints(self, name: str, values: Numbers, n: int) -> DeviceArray:
         if is_on_device(values):
@@ -176,7 +177,7 @@ class ThroughDevice(DevicePlace):
     """NumPy arrays where the device computes: copied there, and the results back."""
 
     def give(self, array: DeviceArray) -> DeviceArray:
-        return None if array is None else self._cupy.asnumpy(array)
+        return None if array is None else transfer.to_host(self._cupy, array)
 
 
 def cuda_pointer(array: DeviceArray) -> CData:

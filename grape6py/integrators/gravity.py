@@ -160,7 +160,7 @@ class HostTrees(_Gravity):
         self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        with Tree(pos, mass, threads=self._threads) as tree:
+        with Tree(pos, mass, backend="cpu", threads=self._threads) as tree:
             which: Attributes = {} if rows is None else {"targets": pos[rows], "self_index": rows}
             found = tree.forces(**which, **self._setting)
         return found.acc, found.pot

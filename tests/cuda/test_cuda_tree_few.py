@@ -102,7 +102,7 @@ def test_any_number_of_them(tree_gpu, count):
 def test_lists_that_are_too_long_lead_to_parts(tree_gpu, monkeypatch):
     sample, chosen = moving("clustered"), some(N, FEW)
     exact = reference.direct_sum(*sample, eps2=1e-4).acc[chosen]
-    monkeypatch.setattr("grape6py.cuda.tree.settings.LONGEST", (0.2, 0.2, 0.3))
+    monkeypatch.setattr("grape6py.cuda.tree.settings.LONGEST", (0.2, 0.2, 0.1))
     tree_gpu.capacities.clear()
     tree_gpu.launched.clear()
     acc, *_ = sums(tree_gpu, sample, 0.5, 5, 0.01, chosen)

@@ -14,9 +14,12 @@ import pytest
 import fake_arrays
 from fake_gpu import assert_equal_bits, relative
 from grape6py import Grape6Warning, Tree, errors, plummer, reference
+from grape6py._lib.tree import HostTree
 from grape6py.cuda.tree import accuracy
+from grape6py.cuda.tree.device_tree import DeviceTree
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import Setting
+from grape6py.errors import ArgumentError, NotFiniteError
 
 N = 700
 MASS, POS, VEL = plummer(N, seed=31)
@@ -109,6 +112,27 @@ def test_searches_are_the_devices_and_those_of_the_host(put):
         found = device.neighbours(radius_there, **given)
         for ours, theirs in zip(found, host.neighbours(radius, **who), strict=True):
             assert np.array_equal(ours.get(), theirs)
+
+
+def test_a_tree_of_numpy_arrays_is_where_the_backend_says(put, monkeypatch):
+    monkeypatch.setattr("grape6py.tree._device_of", lambda *_: 0)
+    monkeypatch.setattr("grape6py.tree._MANY", N)
+    monkeypatch.setattr("grape6py._arrays.transfer.LARGE", 1)  # so that all are copied in pieces
+    expected = Tree(put(POS), put(MASS)).forces(theta=0.6, eps=0.1)
+    for backend in "cuda", "auto", "tree", "cuda-tree":
+        tree = Tree(POS, MASS, backend=backend)
+        assert isinstance(tree._tree, DeviceTree)
+        found = tree.forces(theta=0.6, eps=0.1)
+        assert isinstance(found.acc, np.ndarray)
+        assert np.array_equal(found.acc, expected.acc.get())
+        assert isinstance(tree.nearest(3).index, np.ndarray)
+        assert not isinstance(tree.forces(put(POS), theta=0.6).acc, np.ndarray)
+    for few in Tree(POS, MASS, backend="cpu"), Tree(POS[1:], MASS[1:]), Tree(POS, MASS, threads=1):
+        assert isinstance(few._tree, HostTree)
+    with pytest.raises(NotFiniteError, match=r"mass\[3\] is not finite: nan"):
+        Tree(POS, with_bad(MASS, 3), backend="cuda")
+    with pytest.raises(ArgumentError, match="pos lies on a CUDA device, but cpu computes on"):
+        Tree(put(POS), MASS, backend="cpu")
 
 
 @pytest.mark.parametrize("k", [1, 31, 32, 33, 128, 129])

@@ -51,8 +51,14 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         is_array = isinstance(value, (np.ndarray, np.generic))
         return Array(np.asarray(value), self.device.id) if is_array else value
 
-    def get(self):
-        return self.memory.copy()
+    def get(self, out=None):
+        if out is None:
+            return self.memory.copy()
+        out[...] = self.memory
+        return out
+
+    def set(self, values):
+        self.memory[...] = values
 
     def __len__(self):
         return len(self.memory)
@@ -196,4 +202,5 @@ def install(monkeypatch):
     """The module, in CuPy's place."""
     module = Module()
     monkeypatch.setitem(sys.modules, "cupy", module)
+    monkeypatch.setitem(sys.modules, "cupyx", SimpleNamespace(empty_pinned=np.empty))
     return module

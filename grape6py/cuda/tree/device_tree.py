@@ -32,14 +32,13 @@ turn = threading.RLock()
 
 
 class DeviceTree:
-    """A tree on the device of an array, which is the argument of that name."""
+    """A tree on a device, which gives NumPy's arrays if it was made `of_host` arrays."""
 
-    def __init__(self, name: str, array: DeviceArray) -> None:
+    def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
         self._tree: Octree | None = None
         self._in_parts: HostTree | None = None
         self._copies: list[DeviceArray] = []
-        self._cupy = memory_space.import_cupy(name)
-        self._device = memory_space.take(self._cupy, name, array).device.id
+        self._cupy, self._device, self._of_host = cupy, device, of_host
         self.is_open = True
 
     @contextlib.contextmanager
@@ -49,7 +48,8 @@ class DeviceTree:
         When it is left the results are there, and no kernel reads the tree any more: any stream
         may go on.
         """
-        there = given.get("targets") is None or memory_space.first_on_device(given)
+        of_tree = given.get("targets") is None and not self._of_host
+        there = of_tree or memory_space.first_on_device(given)
         kind = DevicePlace if there else ThroughDevice
         place = kind(None, self._cupy, self._device, "the tree lies on")
         with turn, place, explained(self._cupy):
@@ -59,7 +59,9 @@ class DeviceTree:
     def build(self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray) -> None:
         """Make the tree. Arrays here and below are contiguous, and checked if `place` is."""
         self._n, self._moving = len(pos), vel is not None
-        self._copies = [None if array is None else array.copy() for array in (pos, mass, vel)]
+        self._copies = [
+            array if array is None or self._of_host else array.copy() for array in (pos, mass, vel)
+        ]
         try:
             if self._n:
                 self._tree = Octree(gpu_of(self._device), *self._copies)
@@ -104,11 +106,8 @@ class DeviceTree:
         except Unresolved:
             walk = {"eps2": eps2, "method": method, "theta": theta, "order": order, "bound": bound}
             return self._on_host("forces", ni, pos, vel, number, last_acc, **walk)
-        fits = self._cupy.isfinite(pot)
-        for vectors in (acc, jerk) if self._moving else (acc,):
-            fits = fits & self._cupy.isfinite(vectors).all(axis=1)
-        if (i := _first(~fits)) is not None:
-            text = f"the force on target {i} of a tree does not fit a double"
+        if counts.too_large is not None:
+            text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise errors.from_code("RANGE", text)
         warning = (
             f"{counts.coincidences} pairs of a tree at one place with eps = 0: they add nothing"

@@ -104,11 +104,13 @@ class Octree(TreeCells):
             self.launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:
                 self.launch("tree_close_jerks", 256 * status.close, 256)
+            status = self._read_status()
         done = np.frombuffer(ffi.buffer(status.done), np.uint64).reshape(-1, 4).sum(axis=0).tolist()
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
         self.arrays["singles"] = None
-        return *self._results(), Counts(done[0], done[1], done[2], status.coincidences)
+        too_large = ni - status.too_large if status.too_large else None
+        return *self._results(), Counts(done[0], done[1], done[2], status.coincidences, too_large)
 
     def _results(self) -> list[DeviceArray]:
         """Acc, pot and jerk, which are the caller's from now on."""

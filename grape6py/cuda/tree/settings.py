@@ -37,12 +37,14 @@ def usual_theta(order: int, bound: float) -> float:
 
 @dataclass
 class Counts:
-    """What a sum has done: pairs, cells on targets, cells on groups; and pairs left out."""
+    """What a sum has done: pairs, cells on targets, cells on groups; pairs left out; and the first
+    target whose force does not fit a double, if there is one."""
 
     pairs: int
     points: int
     locals: int
     coincidences: int
+    too_large: int | None = None
 
 
 @dataclass

@@ -65,7 +65,7 @@ KERNEL(tree_begin, struct tree_card_job, 32, 1)
     if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
     if (t < KINDS) s->again[t] = 0;
     if (t) return;
-    s->close = 0, s->coincidences = 0;
+    s->close = s->too_large = 0, s->coincidences = 0;
     double low[3], high[3];
     for (int c = 0; c < 3; c++) {
         low[c] = from_ordered_bits(s->low[c]);

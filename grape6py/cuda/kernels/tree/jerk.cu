@@ -81,7 +81,11 @@ DEVICE_FN void put_jerk(const struct tree_card_job &job, int k, const double jer
     const struct tree_box *box = &job.flow->wide;
     const int64_t i = (job.targets ? job.target_order : job.order)[k];
     const int exponent = box->mass + box->velocity - 3 * box->length;
-    for (int c = 0; c < 3; c++) job.jerk[3 * i + c] = tree_scaled(jerk[c], exponent);
+    for (int c = 0; c < 3; c++) {
+        const double scaled = tree_scaled(jerk[c], exponent);
+        job.jerk[3 * i + c] = scaled;
+        if (!(fabs(scaled) < INFINITY)) note_too_large(job, i);
+    }
 }
 
 /* Groups that tree/near.cu has summed again get theirs then, too. */

@@ -18,6 +18,7 @@ struct tree_status {
     int32_t need_singles[3];             /* of single targets */
     int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
     int32_t close;        /* targets with a pair too close for single precision */
+    int32_t too_large;    /* target_count less the first target whose force does not fit; or 0 */
     int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
     uint64_t coincidences;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */

@@ -149,6 +149,12 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
     return close;
 }
 
+/* The first of those targets is kept. */
+DEVICE_CALL void note_too_large(const struct tree_card_job &job, int64_t i)
+{
+    atomicMax(&job.status->too_large, job.target_count - (int)i);
+}
+
 /* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves.
  */
 DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *box, int64_t i,
@@ -156,9 +162,14 @@ DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *b
 {
     const double *l = box->scale;
     const double mass[2] = {1.0 / box->mass_scale[0], 1.0 / box->mass_scale[1]};
-    for (int c = 0; c < 3; c++)
-        job.acc[3 * i + c] = sum[c] * mass[0] * l[0] * l[0] * mass[1] * l[1] * l[1];
+    bool fits = true;
+    for (int c = 0; c < 3; c++) {
+        const double acc = sum[c] * mass[0] * l[0] * l[0] * mass[1] * l[1] * l[1];
+        fits = fits && fabs(acc) < INFINITY;
+        job.acc[3 * i + c] = acc;
+    }
     job.pot[i] = -sum[3] * mass[0] * l[0] * mass[1] * l[1];
+    if (!fits || !(fabs(job.pot[i]) < INFINITY)) note_too_large(job, i);
 }
 
 /* BY_BLOCK: the warps of a CUDA block share one group's targets. */
