@@ -16,7 +16,7 @@ import numpy as np
 
 from grape6py import errors
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
 from grape6py._arrays.memory_space import first_on_device, import_cupy, take
 from grape6py._lib.declarations import ISAS
 from grape6py._lib.library import lib
@@ -396,7 +396,7 @@ class Tree:
 
 
 def _tree_for(
-    given: Mapping[str, object], backend: str, options: dict[int, int]
+    given: Mapping[str, Untyped], backend: str, options: dict[int, int]
 ) -> HostTree | DeviceTree:
     """The tree that these arguments want, still to be built."""
     kind = validate.choice("backend", backend, _BACKENDS)
@@ -414,7 +414,7 @@ def _tree_for(
     return DeviceTree(cupy, take(cupy, *found).device.id, of_host=False)
 
 
-def _tree_of_host(pos: object, kind: str, options: dict[int, int]) -> HostTree | DeviceTree:
+def _tree_of_host(pos: Untyped, kind: str, options: dict[int, int]) -> HostTree | DeviceTree:
     if kind == "auto" and (options or np.shape(pos)[:1] < (_MANY,)):
         kind = "cpu"
     where = os.environ.get("GRAPE6_BACKEND"), os.environ.get("GRAPE6_DEVICES"), os.getpid()

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from grape6py.cuda.tree.settings import Setting
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
-LIST_BYTES, LEAST_LISTS = 32, 256 << 20  # of groups taken at once: a particle, and at least
+# Of the lists of groups that are taken at once, and of those of hypers and supers: a particle, and
+# at least.
+LIST_BYTES, LEAST_LISTS = 32, 256 << 20
 MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
 LEAST_SLOTS = 256  # which are as many at least
@@ -82,20 +84,13 @@ class Octree(TreeCells):
         job.from_root = self._few or not setting.order
         which = setting.width, setting.order, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
-        while True:
+        status = None
+        while status is None:
             try:
                 status = self._sum()
             except MemoryError:
                 self._gpu.capacities.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
-            if status.unresolved:
-                self.unresolved = True
-                raise Unresolved
-            if not self._enough_room(status):
-                continue
-            status = self._rest(status)
-            if self._enough_room(status):
-                break
         most = self._entries(LEAST_LISTS)
         self._capacities.lengthen(
             self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
@@ -154,8 +149,11 @@ class Octree(TreeCells):
             self.launch("tree_gather_target_velocities", ni, 256)
 
     def _enough_room(self, status: CData) -> bool:
-        """Whether the lists were long enough; if not, they will be."""
+        """Whether the lists were long enough; if not, they will be. Raises Unresolved."""
         job = self.fields
+        if status.unresolved:
+            self.unresolved = True
+            raise Unresolved
         enough = max(status.again) <= job.again_room and status.close <= job.close_room
         if not enough:  # else kernels to come would take them for longer than they are
             job.again_room = max(job.again_room, 2 * max(status.again))
@@ -174,20 +172,23 @@ class Octree(TreeCells):
         """Of lists that are there at once."""
         return max(LIST_BYTES * self.n, least_bytes) // 4
 
-    def _sum(self) -> CData:
+    def _sum(self) -> CData | None:
+        """The status in the end, or None if lists were too short: they are longer from now on."""
         job, ni = self.fields, self.fields.target_count
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
-        job.hypers, job.supers = pieces(large, numbers.IN_HYPER), pieces(large, numbers.IN_SUPER)
+        hypers, supers = pieces(large, numbers.IN_HYPER), pieces(large, numbers.IN_SUPER)
         wide, small, longest = (
             self._capacities.large,
             self._capacities.groups,
             self._capacities.longest,
         )
         batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
+        in_each = numbers.TREE_HYPER + 1  # lists of a hyper and its supers
+        at_once = min(hypers, self._entries(LEAST_LISTS) // (in_each * sum(wide)) + 1)
         job.slots = min(ni, max(self._entries(SLOT_LISTS) // sum(longest), LEAST_SLOTS))
         capacities = [wide, wide, small, longest]
-        counts = [job.hypers, job.supers, groups, job.slots]
-        lists = [job.hypers, job.supers, batch, job.slots]
+        counts = [hypers, supers, groups, job.slots]
+        lists = [at_once, at_once * numbers.TREE_HYPER, batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
         wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
         for level in range(4):
@@ -202,26 +203,38 @@ class Octree(TreeCells):
         job.again = [again + job.again_room * kind for kind in range(numbers.KINDS)]
         for level in range(4):
             self._point_level(level, {n: at[f"{n}_{level}"] for n in sizes}, capacities[level])
-        job.kind, job.first_slot = numbers.GROUPS, 0
+        self._done = [0] * numbers.KINDS
         self.launch("tree_begin", 1, 32)
-        if not job.from_root:
+        if job.from_root:
+            self._batches(0, groups, batch)
+            return self._parts()
+        self.launch("tree_groups", 256 * hypers, 256)
+        in_hyper = numbers.TREE_SUPER * numbers.TREE_HYPER
+        status = None
+        for first in range(0, hypers, at_once):
+            job.first_hyper, job.hypers = first, min(at_once, hypers - first)
+            job.supers = min(numbers.TREE_HYPER * job.hypers, supers - numbers.TREE_HYPER * first)
             self._large_groups()
-        for job.first_group in range(0, groups, batch):
-            job.groups = min(batch, groups - job.first_group)
+            self._batches(in_hyper * first, min(groups, in_hyper * (first + at_once)), batch)
+            status = self._parts()  # which need the lists of their supers
+            if status is None:
+                break
+        return status
+
+    def _batches(self, first: int, end: int, batch: int) -> None:
+        """Groups of 32: so many at once."""
+        job = self.fields
+        job.kind, job.first_slot = numbers.GROUPS, 0
+        for job.first_group in range(first, end, batch):
+            job.groups = min(batch, end - job.first_group)
             if job.from_root:
                 self._slots_of_kind(job.groups)
             else:
                 self._small_groups(job.groups)
-        # From the root, lists are long enough for nearly all: to ask takes less than three passes.
-        self._tried = 0 if job.from_root else job.slots
-        for job.kind in PARTS if self._tried else ():
-            self._slots_of_kind(job.slots)
-        return self._read_status()
 
     def _large_groups(self) -> None:
-        """Groups of all sizes; walk and far terms of the large ones."""
+        """Walk and far terms of the hypers and supers that the job names."""
         job, order = self.fields, self.fields.order_of_expansion
-        self.launch("tree_groups", 256 * job.hypers, 256)
         for name, count in ("hypers", job.hypers), ("supers", job.supers):
             self.launch(f"tree_walk_{name}", 32 * count)
             self.launch(f"tree_expand_{name}_{order}", 128 * count)
@@ -247,38 +260,53 @@ class Octree(TreeCells):
                 self.launch(f"tree_rate_groups_{order}", 32 * count)
             self.launch(f"tree_jerk{'' if order else '_bh'}_{size}", 32 * count)
 
+    def _slots_from(self, first: int, end: int) -> None:
+        """Groups of the job's kind, as many at once as there are slots."""
+        job, slots = self.fields, self.fields.slots
+        for job.first_slot in range(first, end, slots):
+            self._slots_of_kind(min(slots, end - job.first_slot))
+
     def _slots_of_kind(self, count: int) -> None:
         """Groups of the job's kind: at most so many."""
         self.launch("tree_groups_of_kind", 32 * count)
         self._small_groups(count)
 
-    def _rest(self, status: CData) -> CData:
-        """What there was no slot for, or no room."""
+    def _parts(self) -> CData | None:
+        """What the groups so far have left to other kinds. As _sum."""
         job = self.fields
-        done = [min(count, self._tried) for count in status.again]
+        # From the root, lists are long enough for nearly all: to ask takes less than three passes.
+        tried = 0 if job.from_root else job.slots
+        for job.kind in PARTS if tried else ():
+            job.first_slot = self._done[job.kind]
+            self._slots_of_kind(tried)
+        status = self._read_status()
         for job.kind in PARTS:
-            count = min(status.again[job.kind], job.again_room)
-            firsts = range(done[job.kind], count, job.slots)
-            for job.first_slot in firsts:
-                self._slots_of_kind(min(job.slots, count - job.first_slot))
-            if firsts:
+            if not self._enough_room(status):
+                return None
+            count, done = status.again[job.kind], self._done[job.kind] + tried
+            self._done[job.kind] = count
+            self._slots_from(done, count)
+            if count > done:
                 status = self._read_status()
-        if count := min(status.again[numbers.LONG_SINGLES], job.again_room):
+        if not self._enough_room(status):
+            return None
+        if (count := status.again[numbers.LONG_SINGLES]) > self._done[numbers.LONG_SINGLES]:
             self._long_singles(count, longer(self._capacities.longest, status.need_singles))
             status = self._read_status()
-        return status
+        return status if self._enough_room(status) else None
 
     def _long_singles(self, count: int, room: Sequence[int]) -> None:
-        """Single targets whose lists need so much room."""
+        """Single targets whose lists need so much room, up to number `count`."""
         job = self.fields
+        usual, usual_slots = ffi.new("struct tree_level_job *", job.level[3]), job.slots
         job.kind = numbers.LONG_SINGLES
-        job.slots = slots = min(job.slots, max(SLOT_LISTS // (4 * sum(room)), 32))
+        slots = job.slots = min(job.slots, max(SLOT_LISTS // (4 * sum(room)), 32))
         sizes = self._level_bytes(3, slots, slots, room)
         lists = self.arrays["singles"] = {name: self._new(size) for name, size in sizes.items()}
         self._point_level(3, {name: self._gpu.address(lists[name]) for name in sizes}, room)
-        for first in range(0, count, slots):
-            job.first_slot = first
-            self._slots_of_kind(min(slots, count - first))
+        self._slots_from(self._done[job.kind], count)
+        self._done[job.kind] = count
+        job.level[3], job.slots = usual[0], usual_slots
 
     def _point_level(self, level: int, addresses: Mapping[str, int], room: Sequence[int]) -> None:
         to = self.fields.level[level]

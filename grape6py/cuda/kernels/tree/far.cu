@@ -91,18 +91,20 @@ DEVICE_FN void expand_by_block(const struct tree_card_job &job, const struct tre
 template <int ORDER> DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
 {
     const struct tree_level_job &out = job.level[level];
-    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
+    const int t = (int)threadIdx.x, slot = (int)blockIdx.x, id = first_large(job, level) + slot;
     const struct tree_group g = out.group[id];
-    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
+    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS];
-    expand_by_block<ORDER>(job, &g, list, min(out.count[4 * id], out.room[0]), local);
+    expand_by_block<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), local);
     if (t) return;
     if (level == 1) {
         const struct tree_group from = job.level[0].group[id / TREE_HYPER];
-        shift_local<ORDER>(&from, job.level[0].local + 64 * (int64_t)(id / TREE_HYPER), &g, local);
+        const float *wide = job.level[0].local + 64 * (int64_t)(slot / TREE_HYPER);
+        shift_local<ORDER>(&from, wide, &g, local);
     }
     TREE_UNROLL
-    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) out.local[64 * (int64_t)id + k] = local[k];
+    for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++)
+        out.local[64 * (int64_t)slot + k] = local[k];
 }
 
 /* Adds what the expansion of a group or of a larger one does to a target. */
@@ -142,7 +144,7 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     local_on<ORDER>(&g, local, high, low, &sum);
     if (!job.from_root) {
         const int super = g.first / IN_SUPER;
-        const float *wide = job.level[1].local + 64 * (int64_t)super;
+        const float *wide = job.level[1].local + 64 * (int64_t)(super - first_large(job, 1));
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
         local_on<ORDER>(&job.level[1].group[super], local, high, low, &sum);

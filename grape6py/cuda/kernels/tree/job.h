@@ -34,7 +34,7 @@ struct tree_flow {
 /* Groups of one size. */
 struct tree_level_job {
     struct tree_group *group;
-    float *local;   /* [groups][64] expansions */
+    float *local;   /* [groups][64] expansions; as all that follows, of those at once */
     float *rate;    /* [groups][36]: of psi, for jerks (shared/tree_expansion.h) */
     int32_t *lists; /* of each: rest and local; of the smallest: local, point, leaf */
     int32_t *count; /* [groups][4]: of the lists, and own leaves; -1 where there was no room */
@@ -88,7 +88,8 @@ struct tree_card_job {
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
     int32_t n, target_count, blocks;
-    int32_t hypers, supers, groups, first_group;
+    int32_t hypers, supers, first_hyper; /* that are walked at once */
+    int32_t groups, first_group;
     int32_t kind, again_room;
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */

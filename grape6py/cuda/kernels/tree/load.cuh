@@ -41,6 +41,12 @@ DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
     return job.kind == GROUPS ? job.first_group + slot : slot;
 }
 
+/* The first hyper or super of those whose lists there are. */
+DEVICE_FN int first_large(const struct tree_card_job &job, int level)
+{
+    return job.first_hyper * (level ? (int)TREE_HYPER : 1);
+}
+
 /* A cell's moments in a group's units, the group's centre as seen from it. */
 DEVICE_FN struct tree_multipole multipole_of(const struct tree_far *far, const struct tree_group *g,
                                              float u)

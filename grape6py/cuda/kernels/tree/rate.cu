@@ -40,11 +40,11 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, 
 {
     __shared__ float part[4][ORDER * ORDER];
     const struct tree_level_job &out = job.level[level];
-    const int t = (int)threadIdx.x, id = (int)blockIdx.x;
+    const int t = (int)threadIdx.x, slot = (int)blockIdx.x, id = first_large(job, level) + slot;
     const struct tree_group g = out.group[id];
-    const int32_t *list = out.lists + (int64_t)id * (out.room[0] + out.room[1] + out.room[2]);
+    const int32_t *list = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     float local[TREE_TERMS], rate[TREE_TERMS];
-    rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * id], out.room[0]), t, 128, local, rate);
+    rate_cells<ORDER, 0>(job, &g, list, min(out.count[4 * slot], out.room[0]), t, 128, local, rate);
     if (t % 32 == 0) {
         TREE_UNROLL
         for (int k = 0; k < ORDER * ORDER; k++) part[t / 32][k] = rate[k];
@@ -56,11 +56,11 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, 
         rate[k] = (part[0][k] + part[1][k]) + (part[2][k] + part[3][k]);
     if (level == 1) {
         const struct tree_group from = job.level[0].group[id / TREE_HYPER];
-        const float *wide = job.level[0].rate + RATE_TERMS * (int64_t)(id / TREE_HYPER);
+        const float *wide = job.level[0].rate + RATE_TERMS * (int64_t)(slot / TREE_HYPER);
         shift_local<ORDER - 1>(&from, wide, &g, rate);
     }
     TREE_UNROLL
-    for (int k = 0; k < ORDER * ORDER; k++) out.rate[RATE_TERMS * (int64_t)id + k] = rate[k];
+    for (int k = 0; k < ORDER * ORDER; k++) out.rate[RATE_TERMS * (int64_t)slot + k] = rate[k];
 }
 
 /* Adds what the expansions of a group or of a larger one do to a target. */
@@ -93,8 +93,8 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
     if (!job.from_root) {
         const int super = g.first / IN_SUPER;
         const struct tree_level_job &wide = job.level[1];
-        const float *wide_local = wide.local + 64 * (int64_t)super;
-        const float *wide_rate = wide.rate + RATE_TERMS * (int64_t)super;
+        const int64_t at = super - first_large(job, 1);
+        const float *wide_local = wide.local + 64 * at, *wide_rate = wide.rate + RATE_TERMS * at;
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide_local[k];
         TREE_UNROLL

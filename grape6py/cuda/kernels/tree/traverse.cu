@@ -238,7 +238,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
 {
     const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
     const int LANES = 32 * WARPS, lane = (int)threadIdx.x % LANES, large = level < 2;
-    const struct tree_group g = out.group[level < 2 ? slot : small_group(job, slot)];
+    const struct tree_group g =
+        out.group[large ? first_large(job, level) + slot : small_group(job, slot)];
     const struct tree_opening o = *job.opening;
     const struct tree_place *places = job.order_of_expansion ? job.place : job.barnes_hut;
     const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
@@ -251,7 +252,8 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         top = 1;
         meet<WARPS>();
     } else {
-        const int parent = g.first / (level == 1 ? IN_HYPER : IN_SUPER);
+        const int parent =
+            g.first / (level == 1 ? IN_HYPER : IN_SUPER) - first_large(job, level - 1);
         const struct tree_level_job &above = job.level[level - 1];
         from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
                above.room[0] + above.room[1];
