@@ -18,6 +18,7 @@ ERRORS = "median", "p99", "largest"
 # on cores that issue 2 multiply-adds of 512 bits a cycle of 3.84 GHz.
 PEER = {(100_000, 1): (0.95, 0.33), (1_000_000, 2): (1.39, 0.51)}
 PEER_FMA_RATE = 7.68
+ASKED_FACTOR, ASKED_TAIL = 1.5, 30  # of medians from what was asked for, of 99.9th percentiles
 GAIN = 1.9  # of two threads: the goal
 
 
@@ -236,7 +237,61 @@ def treecode_mpi(result):
     return lines
 
 
+def shapes(result):
+    """Median and 99.9th percentile as multiples of the accuracy that was asked for, and times."""
+    found, sizes = defaultdict(dict), sorted({f["n"] for f in result["figures"]})
+    for f in result["figures"]:
+        found[f["model"], f["accuracy"]][f["n"]] = f
+    lines = head("bodies", "accuracy", *(f"N = {n}" for n in sizes), "ms", "known: ms")
+    for (model, accuracy), by_size in found.items():
+        cells = [of_accuracy(by_size[n]["error"], accuracy) for n in sizes]
+        most = by_size[sizes[-1]]
+        lines += row([model, f"{accuracy:g}", *cells, number(most["ms"]),
+                      number(most.get("known_ms"))])  # fmt: skip
+    return lines
+
+
+def of_accuracy(error, accuracy):
+    median, far = error["median"] / accuracy, error["p999"] / accuracy
+    good = 1 / ASKED_FACTOR < median < ASKED_FACTOR
+    return f"{bold(f'{median:.2f}', not good)} / {bold(f'{far:.2g}', far > ASKED_TAIL)}"
+
+
+def search(result):
+    """On a GPU; beside scipy on the CPU."""
+    if "scipy" in result["figures"][0]:
+        version = result["figures"][0]["scipy"]
+        lines = head("bodies", "N", "k", "ms", f"scipy {version}: ms", "times faster")
+        for f in result["figures"]:
+            gain = f["scipy_seconds"] / f["seconds"]
+            seconds = (number(1e3 * f[name]) for name in ("seconds", "scipy_seconds"))
+            lines += row([f["model"], f["n"], f["k"], *seconds, bold(number(gain), gain < 3)])
+        return lines
+    ks = [key.split("_")[1] for key in result["figures"][0] if key.startswith("nearest_")]
+    lines = head("bodies", "N", "build, ms", *(f"k = {k}: ms" for k in ks), "neighbours",
+                 "within a radius: ms")  # fmt: skip
+    for f in result["figures"]:
+        nearest = (number(f[f"nearest_{k}_ms"]) for k in ks)
+        lines += row([f["model"], f["n"], number(f["build_ms"]), *nearest,
+                      number(f["neighbours"]), number(f["neighbours_ms"])])  # fmt: skip
+    return lines
+
+
+def close(result):
+    found = defaultdict(dict)
+    for f in result["figures"]:
+        found[f["model"]][f["eps"]] = f["ms"]
+    softenings = sorted({f["eps"] for f in result["figures"]}, reverse=True)
+    lines = head("bodies", *(f"eps {eps:g}: ms" for eps in softenings))
+    for model, by_eps in found.items():
+        lines += row([model, *(number(by_eps[eps]) for eps in softenings)])
+    return lines
+
+
 MAKERS = {
+    "tree-shapes": shapes,
+    "tree-search": search,
+    "tree-close": close,
     "tree-table": table,
     "tree-cdf": distributions,
     "tree-stages": stages,

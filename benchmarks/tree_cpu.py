@@ -1,14 +1,17 @@
 """Times the octree on the CPU: build and walk of Plummer spheres, configurations alternating, and
-errors; medians and best of the rounds.
+errors; medians and best of the rounds. `shapes`: the error that was asked for, on systems of all
+shapes, and the time; `search`: nearest particles, beside scipy's cKDTree, with one thread each.
 
-    python benchmarks/tree_cpu.py [--name NAME] [--rounds 5] [--largest N]
+    python benchmarks/tree_cpu.py [cpu] [shapes] [search] [--name NAME] [--rounds 5] [--largest N]
 """
 
 import ctypes
 import statistics
 import time
+from typing import NamedTuple
 
 import numpy as np
+import tree_models as models
 from harness import relative, run
 from tree_timing import EPS, summary
 
@@ -22,6 +25,13 @@ SETTINGS = (
 )  # fmt: skip
 SIZES = ((100_000, (1,)), (1_000_000, (1, 2)))  # N, threads
 TARGETS = 4000
+SHAPES_SIZES, SHAPES_TARGETS = (10**4, 10**5, 10**6), 4096
+ACCURACIES, NEAREST = (1e-2, 1e-3, 1e-4, 1e-5), (1, 8, 32)
+
+
+class Model(NamedTuple):
+    pos: np.ndarray
+    mass: np.ndarray
 
 
 def exact(model, rows):
@@ -79,7 +89,53 @@ def speeds(options):
         }  # fmt: skip
 
 
+def shapes(options):
+    for n in (n for n in SHAPES_SIZES if n <= options.largest):
+        for make in models.SHAPES:
+            model = Model(*make(np, n, 81))
+            rows = np.random.default_rng(n).choice(n, SHAPES_TARGETS, False).astype(np.int32)
+            right = exact(model, rows)
+            for accuracy in ACCURACIES:
+                yield {"model": make.__name__, "n": n} | as_asked(model, accuracy, rows, right)
+
+
+def as_asked(model, accuracy, rows, right):
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        with Tree(model.pos, model.mass, backend="cpu") as tree:
+            acc = tree.forces(eps=EPS, accuracy=accuracy).acc
+        seconds.append(time.perf_counter() - began)
+    errors = summary(np.sort(relative(acc[rows], right)))
+    return {"accuracy": accuracy, "error": errors, "ms": 1e3 * statistics.median(seconds)}
+
+
+def search(options):
+    from scipy import __version__ as version
+    from scipy.spatial import cKDTree
+
+    def ours(pos, k):
+        with Tree(pos, 1.0, threads=1) as tree:
+            return tree.nearest(k)
+
+    for n in (n for n in SHAPES_SIZES[1:] if n <= options.largest):
+        for make in models.uniform, models.clustered:
+            pos = make(np, n, 91)[0]
+            for k in NEAREST:
+                times = [[], []]
+                for _ in range(3):
+                    for kept, find in zip(times, (ours, lambda x, k: cKDTree(x).query(x, k + 1)),
+                                          strict=True):  # fmt: skip
+                        began = time.process_time()
+                        find(pos, k)
+                        kept.append(time.process_time() - began)
+                seconds, peer = map(statistics.median, times)
+                yield {"model": make.__name__, "n": n, "k": k, "seconds": seconds,
+                       "scipy_seconds": peer, "scipy": version}  # fmt: skip
+
+
 if __name__ == "__main__":
-    run(__doc__, {"cpu": speeds}, prefix="tree-", about=lambda options: {"eps": EPS},
+    parts = {"cpu": speeds, "shapes": shapes, "search": search}
+    run(__doc__, parts, prefix="tree-", about=lambda options: {"eps": EPS},
         rounds={"type": int, "default": 5},
         largest={"type": int, "default": 1_000_000, "help": "N"})  # fmt: skip

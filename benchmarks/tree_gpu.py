@@ -1,7 +1,7 @@
 """Times the octree on a GPU, and measures its errors.
 
     python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active]
-                                  [shapes] [--name NAME] [--largest N]
+                                  [shapes] [search] [close] [--name NAME] [--largest N]
 
 Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tables_tree.py`
 and `figures_tree.py` say what is made of them.
@@ -20,6 +20,7 @@ from grape6py import Grape6
 from grape6py.cuda.tree import build
 from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.octree import Octree
+from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import WIDEST, Setting
 
 GROUP = build.numbers.TREE_GROUP  # targets
@@ -62,6 +63,8 @@ PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PLOT_ORDERS = (4, 5, 6, 0)
 SHAPES_SIZES = 10**4, 10**5, M, 4 * M, 16 * M
 ACCURACIES = (1e-2, 2), (1e-3, 3), (1e-4, 5), (1e-5, 5)  # and the order that Tree takes
+SEARCH_SIZES, NEAREST = (10**6, 10**7), (1, 8, 32)
+CLOSE = 10**6
 ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
 
 
@@ -176,6 +179,46 @@ def as_asked(model, accuracy, order):
     }  # fmt: skip
 
 
+def search(gpu, largest):
+    """Nearest particles and neighbours of all particles, the tree's making included."""
+    for n in (n for n in SEARCH_SIZES if n <= largest):
+        for make in models.uniform, models.clustered:
+            pos, mass = make(gpu.xp, n, 91)
+            yield searches(gpu, make.__name__, pos, mass)
+            del pos, mass
+            gpu.xp.get_default_memory_pool().free_all_blocks()
+
+
+def searches(gpu, name, pos, mass):
+    figure = {"model": name, "n": len(mass)}
+    figure["build_ms"] = median_ms(gpu, lambda: Octree(gpu, pos, mass))
+    for k in NEAREST:
+        ms = median_ms(gpu, lambda k=k: Search(Octree(gpu, pos, mass)).nearest(k))
+        figure[f"nearest_{k}_ms"] = ms
+    radius2 = Search(Octree(gpu, pos, mass)).nearest(NEAREST[-1])[1][:, -1].copy()
+    start, _ = Search(Octree(gpu, pos, mass)).within(radius2)
+    figure["neighbours"] = float(start[-1]) / len(mass)
+    ms = median_ms(gpu, lambda: Search(Octree(gpu, pos, mass)).within(radius2))
+    return figure | {"neighbours_ms": ms}
+
+
+def close(gpu, largest):
+    """Bodies in close pairs, at the same places, and far from the origin."""
+    pos, mass = models.plummer(gpu.xp, min(CLOSE, largest), 95)
+    some, half = len(mass) // 10, len(mass) // 2
+    paired, doubled = pos.copy(), pos.copy()
+    paired[:some] = pos[some : 2 * some] + 1e-7 * gpu.xp.random.standard_normal((some, 3))
+    doubled[:half] = pos[half : 2 * half]
+    sets = {"plain": pos, "one in ten in a pair 1e-7 apart": paired,
+            "half at the places of others": doubled,
+            "a million diameters from the origin": pos + 1e6 * float(gpu.xp.ptp(pos))}  # fmt: skip
+    for eps in (1e-3, 0.0):
+        for name, at in sets.items():
+            setting = Setting(*ACTIVE_SETTING, eps * eps)
+            ms = median_ms(gpu, lambda at=at, s=setting: Octree(gpu, at, mass).forces(s))
+            yield {"n": len(mass), "model": name, "eps": eps, "ms": ms}
+
+
 def few_targets(model):
     gpu, setting = model.gpu, Setting(*ACTIVE_SETTING, EPS * EPS)
     tree = Octree(gpu, model.pos, model.mass)
@@ -225,7 +268,7 @@ def on_gpu(part):
     return lambda options: part(one_gpu(), options.largest)
 
 
-PARTS = (table, cdf, stages, lattice, flat, plot, active, shapes)
+PARTS = (table, cdf, stages, lattice, flat, plot, active, shapes, search, close)
 
 if __name__ == "__main__":
     run(__doc__, {part.__name__: on_gpu(part) for part in PARTS},

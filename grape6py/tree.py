@@ -36,7 +36,7 @@ _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 _ERRORS_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
 _ORDERS = (5e-3, 2), (5e-4, 3), (0.0, 5)  # from such errors on: lower orders leave fewer large ones
-_MANY = 1 << 15  # particles, from which on a GPU is sooner done than 16 cores, copies included
+_MANY = 1 << 14  # particles, from which on a GPU is far sooner done than 16 cores
 _BACKENDS = {
     name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")
 } | {"tree": "auto"}
@@ -99,7 +99,7 @@ class Tree:
     backend : {"auto", "cpu", "cuda"}
         Where the tree of NumPy's arrays is; also "tree", "cpu-tree" and "cuda-tree", as in
         :class:`Grape6`. "auto": as GRAPE6_BACKEND says; by default on a GPU, if there is one, CuPy
-        and 32768 particles or more, unless `threads` or `isa` is given. The first tree on a GPU
+        and 16384 particles or more, unless `threads` or `isa` is given. The first tree on a GPU
         waits a few seconds for compiled kernels, which are kept for later runs.
     threads : int, optional
         0 for as many as the process may use; by default as GRAPE6_THREADS says. Results do not
@@ -213,7 +213,8 @@ class Tree:
             Number of the particle that each target is, which does not act on it, or -1. By default
             none is one.
         last_acc : array_like, shape (ni,), optional
-            Absolute values of the targets' accelerations, roughly, as from the step before.
+            Absolute values of the targets' accelerations, roughly, as from the step before. Below
+            a millionth of their mean, they count as that.
         bound : float
             If above 0, a cell also counts as near where its estimated error is a larger share of
             `last_acc` than this; `theta` is then 1 by default.

@@ -6,6 +6,9 @@
 
 /* The widest opening angle: what limits it is the bound on errors (see tree_opening_of). */
 #define TREE_WIDEST 1.4
+/* Last accelerations below this share of the mean count as this: at a point of balance, nearly all
+ * particles would be summed one by one. */
+#define TREE_LEAST_ACC 0x1p-20
 
 /* A group of targets: centre and radius, half the sides of its box, least and largest eps^2, and
  * the harmonic mean of the targets' last accelerations: the mean lets few have much larger errors,

@@ -29,9 +29,7 @@ static const double MORE_ACCURATE = 20.0, MOST_ACCURATE = 2e-7;
 static const double MOST_BOUND = 1e6; /* where all forces are pairs, no bound gives the error */
 static const double TOO_LARGE = 1.5;  /* estimated over found accelerations, in the median */
 static const double GOOD = 1.08; /* factor from the accuracy, at which no other bound is tried */
-/* Accelerations below this share of the median count as this: at a point of balance, all else would
- * be summed directly. */
-static const double LEAST_SHARE = 0x1p-20, LEAST = 0x1p-100;
+static const double LEAST = 0x1p-100;
 
 /* Some of the targets of a job, and what is found for them. */
 struct some {
@@ -132,7 +130,7 @@ static int estimate(const struct tree_sum *s, struct some *some, int threads)
         sum_some(s, some, COARSE_ORDER, tree_opening_of(COARSE_THETA, COARSE_ORDER, 0.0), threads);
     if (code) return code;
     for (int64_t k = 0; k < n; k++) some->error[k] = length(some->acc[k]);
-    const double least = fmax(LEAST, LEAST_SHARE * median(some->error, n));
+    const double least = fmax(LEAST, TREE_LEAST_ACC * median(some->error, n));
     for (int64_t k = 0; k < n; k++) some->last_acc[k] = (float)fmax(least, length(some->acc[k]));
     return 0;
 }

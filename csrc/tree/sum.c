@@ -191,6 +191,13 @@ static void free_prepared(struct prepared *p)
     memory_free(p->last_acc);
 }
 
+static double mean(const double *a, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < n; k++) sum += a[k] / (double)n;
+    return sum;
+}
+
 static int prepare(const struct tree *t, const struct tree_input *targets, const int32_t *self,
                    const double *eps2, const double *last_acc, int wants_last_acc,
                    struct prepared *p, struct tree_sum *s)
@@ -209,10 +216,13 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     if (wants_last_acc) p->last_acc = memory_zeroed(padded * sizeof *p->last_acc);
     if (targets) p->self = memory_zeroed(padded * sizeof *p->self);
     if (!p->eps2 || (wants_last_acc && !p->last_acc) || (targets && !p->self)) return G6X_E_MEMORY;
+    const double least = last_acc ? TREE_LEAST_ACC * mean(last_acc, n) : 0.0;
     for (int64_t k = 0; k < (int64_t)padded; k++) {
         const int32_t i = points->order[k < n ? k : n - 1];
         p->eps2[k] = (float)ldexp(eps2[i], -2 * t->box.length);
-        if (last_acc) p->last_acc[k] = (float)ldexp(last_acc[i], 2 * t->box.length - t->box.mass);
+        if (last_acc)
+            p->last_acc[k] =
+                (float)ldexp(fmax(least, last_acc[i]), 2 * t->box.length - t->box.mass);
         if (targets) p->self[k] = self && self[i] >= 0 ? t->rank[self[i]] : -1;
     }
     s->job.targets = points;

@@ -143,6 +143,23 @@ def test_single_targets_whose_lists_are_long_are_summed_and_counted_once(tree_gp
 
 
 @WARPS_AND_BLOCKS
+def test_how_many_parts_of_groups_are_summed_at_once_changes_no_digit(tree_gpu, monkeypatch):
+    mass, pos = samples.SAMPLES["clustered"](5000, 9)
+    monkeypatch.setattr(fake_gpu_tree, "SLOT_LISTS", 16)
+    monkeypatch.setattr(fake_gpu_tree, "LIST_BYTES", 0)
+    found = []
+    for slots in 10**6, 100, 10:
+        monkeypatch.setattr(fake_gpu_tree, "LEAST_SLOTS", slots)
+        shortened(monkeypatch, tree_gpu, [8, 0, 8], [4, 4, 4], [120, 60, 60])
+        found.append(sums(tree_gpu, pos, mass))
+    assert tree_gpu.launched.count("tree_near_singles") > 10
+    for acc, pot, counts in found[1:]:
+        assert np.array_equal(acc, found[0][0])
+        assert np.array_equal(pot, found[0][1])
+        assert counts == found[0][2]
+
+
+@WARPS_AND_BLOCKS
 def test_how_long_lists_are_at_first_changes_no_digit(tree_gpu, monkeypatch):
     mass, pos = samples.SAMPLES["clustered"](5000, 9)
     right = sums(tree_gpu, pos, mass)

@@ -134,7 +134,12 @@ class Module:
                 getDeviceProperties=lambda number: {"name": b"stand-in"},
                 streamSynchronize=self._wait_for_stream,
             ),
-            get_current_stream=lambda: SimpleNamespace(ptr=self.stream, synchronize=lambda: None),
+            get_current_stream=lambda: SimpleNamespace(
+                ptr=self.stream,
+                synchronize=lambda: None,
+                record=lambda: self.stream,
+                wait_event=lambda stream: self.waits.append(("event", stream)),
+            ),
         )
 
     def _device(self, number):

@@ -15,7 +15,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray
 from grape6py.cuda.tree.build import numbers
-from grape6py.cuda.tree.settings import WIDEST, Setting, usual_bound
+from grape6py.cuda.tree.settings import LEAST_ACC, WIDEST, Setting, usual_bound
 
 if TYPE_CHECKING:
     from grape6py.cuda.tree.octree import Octree
@@ -26,7 +26,6 @@ LARGE, PER_HYPER, MOST_HYPERS = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
 MOST_REFERENCES, TOO_LARGE, LEAST = 3, 1.5, 2.0**-100
 MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 20.0, 2e-7, 1.08, 1e6
-LEAST_SHARE = 2.0**-20
 
 
 class Sample:
@@ -118,7 +117,7 @@ class Sample:
             return found
         xp, usual = self._tree.xp, self._median(found)
         usual = xp.where(usual > 0, usual, found.max())
-        return xp.maximum(xp.where(usual > 0, LEAST_SHARE * usual, 1.0), found)
+        return xp.maximum(xp.where(usual > 0, LEAST_ACC * usual, 1.0), found)
 
     def _length(self, vectors: DeviceArray) -> DeviceArray:
         return self._tree.xp.sqrt((vectors * vectors).sum(axis=1))

@@ -39,6 +39,7 @@ class DeviceTree:
         self._in_parts: HostTree | None = None
         self._copies: list[DeviceArray] = []
         self._cupy, self._device, self._of_host = cupy, device, of_host
+        self._made: CuPy = None  # an event
         self.is_open = True
 
     @contextlib.contextmanager
@@ -46,15 +47,23 @@ class DeviceTree:
         """The place for arguments of these names: their checks, and where results go.
 
         When it is left the results are there, and no kernel reads the tree any more: any stream
-        may go on.
+        may go on. A tree that was made of CuPy's arrays need not be there yet: later calls wait.
         """
         of_tree = given.get("targets") is None and not self._of_host
         there = of_tree or memory_space.first_on_device(given)
         kind = DevicePlace if there else ThroughDevice
         place = kind(None, self._cupy, self._device, "the tree lies on")
+        makes = not self._copies and self.is_open
         with turn, place, explained(self._cupy):
+            stream = self._cupy.cuda.get_current_stream()
+            if self._made:
+                stream.wait_event(self._made)
             yield place
-            self._cupy.cuda.get_current_stream().synchronize()
+            cupys = (self._cupy.ndarray, int, float, type(None))
+            if makes and all(isinstance(array, cupys) for array in given.values()):
+                self._made = stream.record()
+            else:
+                stream.synchronize()
 
     def build(self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray) -> None:
         """Make the tree. Arrays here and below are contiguous, and checked if `place` is."""

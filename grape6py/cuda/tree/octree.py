@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py import errors
 from grape6py._arrays.kinds import CData, DeviceArray
 from grape6py.cuda.job import pieces
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
-from grape6py.cuda.tree.settings import Capacities, Counts, longer
+from grape6py.cuda.tree.settings import LEAST_ACC, Capacities, Counts, longer
 
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
@@ -76,6 +77,8 @@ class Octree(TreeCells):
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
         if ni == 0:
             return *self._results(), Counts(0, 0, 0, 0)
+        if last_acc is not None:
+            last_acc = xp.maximum(last_acc, LEAST_ACC * last_acc.mean())
         self.set(targets=targets, self=self_index, last=last_acc, target_v=vel)
         self.set(last_acc=None if last_acc is None else xp.empty(ni, np.float32))
         self._few = FEW * ni <= self.n if few is None else few
@@ -104,6 +107,10 @@ class Octree(TreeCells):
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
         self.arrays["singles"] = None
+        if done[3] != ni:
+            raise errors.from_code(
+                "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
+            )
         too_large = ni - status.too_large if status.too_large else None
         return *self._results(), Counts(done[0], done[1], done[2], status.coincidences, too_large)
 
@@ -280,10 +287,12 @@ class Octree(TreeCells):
             job.first_slot = self._done[job.kind]
             self._slots_of_kind(tried)
         status = self._read_status()
+        for kind in PARTS:  # as many as there were when they were tried, at least
+            self._done[kind] = min(status.again[kind], self._done[kind] + tried)
         for job.kind in PARTS:
             if not self._enough_room(status):
                 return None
-            count, done = status.again[job.kind], self._done[job.kind] + tried
+            count, done = status.again[job.kind], self._done[job.kind]
             self._done[job.kind] = count
             self._slots_from(done, count)
             if count > done:

@@ -12,7 +12,9 @@ LONGEST = 8, 8, 2
 MANY = 32  # a group of so many may have a list that is too long
 
 
-WIDEST = 1.4  # theta, where a bound says how far cells stand for their particles
+# As in shared/tree_opening.h: theta, where a bound says how far cells stand for their particles; the
+# share of the mean that a last acceleration is, at least.
+WIDEST, LEAST_ACC = 1.4, 2.0**-20
 
 
 def usual_bound(order: int, accuracy: float) -> float:

@@ -21,7 +21,7 @@ struct tree_status {
     int32_t too_large;    /* target_count less the first target whose force does not fit; or 0 */
     int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
     uint64_t coincidences;
-    uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals; in parts, for fewer collisions */
+    uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals, targets; for fewer collisions in parts */
 };
 
 /* Velocities, for jerks. */

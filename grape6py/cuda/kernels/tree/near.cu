@@ -263,6 +263,7 @@ DEVICE_FN void near(const struct tree_card_job &job)
     atomicAdd(&done[0], (unsigned long long)sources * g.count);
     atomicAdd(&done[1], (unsigned long long)points * g.count);
     if (!BY_BLOCK || warp == 0) atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
+    atomicAdd(&done[3], (unsigned long long)g.count);
 }
 
 #define NEAR(name, fmm, bare)                                                                      \
