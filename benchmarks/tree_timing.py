@@ -26,7 +26,7 @@ PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.9,
 STAGES = {
     "far": "expand shift", "near": "near close", "moments": "moments barnes_hut",
     "keys": "extent begin keys", "sort": "sort gather", "cells": "count levels cells",
-    "walk": "walk groups ranks",
+    "walk": "traverse groups ranks",
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ struct tree_moments {
 };
 
 /* The same in single precision: position in two parts, traces removed (shared/tree_expansion.h). */
-struct tree_far {
+struct tree_cell_multipole {
     float x, y, z, m;
     float xl, yl, zl, spread;
     float xx, xy, xz, yy;
@@ -38,7 +38,7 @@ struct tree_far {
 };
 
 /* Position and size of a cell for the MAC. The size of a mixed cell is infinite. */
-struct tree_place {
+struct tree_cell_centre {
     float x, y, z, size;
 };
 
@@ -148,7 +148,8 @@ HOST_DEVICE float tree_above(double a)
     return (double)f < a ? f * (1.0f + 0x1p-23f) : f;
 }
 
-HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_far *f, struct tree_place *p)
+HOST_DEVICE void tree_single(const struct tree_moments *c, struct tree_cell_multipole *f,
+                             struct tree_cell_centre *p)
 {
     const double *q = c->second, *o = c->third, third = 1.0 / 3.0, fifth = 0.2;
     const double trace = (q[0] + q[3] + q[5]) * third;
@@ -206,8 +207,8 @@ HOST_DEVICE void tree_add_rates(struct tree_rates *r, double m, const struct tre
 HOST_DEVICE void tree_motion_single(const struct tree_rates *r, struct tree_motion *s)
 {
     struct tree_moments c = {0}; /* removes traces of derivatives like those of moments */
-    struct tree_far f;
-    struct tree_place p;
+    struct tree_cell_multipole f;
+    struct tree_cell_centre p;
     for (int k = 0; k < 6; k++) c.second[k] = r->second[k];
     for (int k = 0; k < 10; k++) c.third[k] = r->third[k];
     tree_single(&c, &f, &p);

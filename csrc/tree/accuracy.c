@@ -11,17 +11,17 @@
 #include "util/memory.h"
 
 enum {
-    STRIDE = 16,        /* of the targets whose accelerations are estimated */
-    MANY = 4096,        /* so many of them are near each other */
-    SAMPLE_GROUPS = 64, /* whose errors are measured */
-    MIDDLE = 32768,     /* so many targets take over much that is far from level-1 groups: */
-    SAMPLE_SUPERS = 8,  /* then the sample is so many of these; */
-    LARGE = 262144,     /* and so many from level-2 groups, */
-    PER_HYPER = 131072, /* of which the sample has one in so many targets, */
-    MOST_HYPERS = 8,    /* at most so many */
-    COARSE_ORDER = 2,   /* of the estimate */
-    MOST_TAKES = 4,     /* of the sample with a bound, */
-    MOST_REFERENCES = 3 /* and of the reference */
+    STRIDE = 16,         /* of the targets whose accelerations are estimated */
+    MANY = 4096,         /* so many of them are near each other */
+    SAMPLE_GROUPS = 64,  /* whose errors are measured */
+    MIDDLE = 32768,      /* so many targets take over much that is far from level-1 groups: */
+    SAMPLE_LEVEL1 = 8,   /* then the sample is so many of these; */
+    LARGE = 262144,      /* and so many from level-2 groups, */
+    PER_LEVEL2 = 131072, /* of which the sample has one in so many targets, */
+    MOST_LEVEL2 = 8,     /* at most so many */
+    COARSE_ORDER = 2,    /* of the estimate */
+    MOST_TAKES = 4,      /* of the sample with a bound, */
+    MOST_REFERENCES = 3  /* and of the reference */
 };
 static const double COARSE_THETA = 1.0;
 /* The reference is so much more accurate, but for what single precision allows. */
@@ -245,11 +245,11 @@ static int take_runs(struct sample *p, int64_t most, int64_t size)
 static int take_sample(struct sample *p)
 {
     const int64_t n = p->s->job.tree->points.n;
-    const int64_t hypers = n / PER_HYPER < MOST_HYPERS ? n / PER_HYPER : MOST_HYPERS;
-    const int in_super = TREE_GROUP * TREE_SUPER;
+    const int64_t level2_groups = n / PER_LEVEL2 < MOST_LEVEL2 ? n / PER_LEVEL2 : MOST_LEVEL2;
+    const int in_level1 = TREE_GROUP * TREE_LEVEL1;
     int code = n < MIDDLE  ? take_runs(p, SAMPLE_GROUPS, TREE_GROUP)
-               : n < LARGE ? take_runs(p, SAMPLE_SUPERS, in_super)
-                           : take_runs(p, hypers, in_super * TREE_HYPER);
+               : n < LARGE ? take_runs(p, SAMPLE_LEVEL1, in_level1)
+                           : take_runs(p, level2_groups, in_level1 * TREE_LEVEL2);
     if (code) return code;
     const int64_t groups = (p->all.points.n + TREE_GROUP - 1) / TREE_GROUP;
     p->step = groups > SAMPLE_GROUPS ? groups / SAMPLE_GROUPS : 1;

@@ -1,9 +1,8 @@
 /* backend.c - cpu-tree and cuda-tree: an octree behind the force calls.
  *
- * Acc, jerk and pot are the tree's; nearest neighbours and lists are exact, found in a tree on the
- * CPU. Where no tree is worth it, and for targets that it does not serve, the direct sum does the
- * work: its backend stands behind this one and is kept up to date, which costs little beside
- * building a tree.
+ * Acc, jerk and pot are the tree's; nearest neighbours and lists are exact. Where no tree is worth
+ * it, and for targets that it does not serve, the direct sum does the work: its backend stands
+ * behind this one and is kept up to date, which costs little beside building a tree.
  */
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +28,7 @@ struct worth {
     int64_t particles, pairs, targets, pairs_so_far;
 };
 static const struct worth ON_CPU = {4096, 1 << 22, 1024, 0};
-static const struct worth ON_CARD = {4096, 1 << 28, 0, (int64_t)1 << 33};
+static const struct worth ON_DEVICE = {4096, 1 << 28, 0, (int64_t)1 << 33};
 static const struct worth ALWAYS = {0}; /* for tests, which have small sets */
 
 /* Targets that a tree in single precision serves: no farther from it and with no larger softening
@@ -70,8 +69,8 @@ static int open_before(const struct backend *behind, const struct options *o, in
     struct octree *t = memory_zeroed(sizeof *t);
     if (!t) return error_set(err, G6X_E_MEMORY, "out of memory at open");
     t->behind = behind;
-    t->on_card = behind == &cuda_backend;
-    t->worth = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_card ? &ON_CARD : &ON_CPU;
+    t->on_device = behind == &cuda_backend;
+    t->worth = TEST_VARIABLE(TREE) ? &ALWAYS : t->on_device ? &ON_DEVICE : &ON_CPU;
     const int code = t->behind->open(o, choice, &t->direct, err);
     if (code)
         memory_free(t);
@@ -85,7 +84,8 @@ static int octree_open(const struct options *o, int choice, void **state, struct
     return open_before(&cpu_direct_backend, o, choice, state, err);
 }
 
-static int octree_open_on_card(const struct options *o, int choice, void **state, struct error *err)
+static int octree_open_on_device(const struct options *o, int choice, void **state,
+                                 struct error *err)
 {
     return open_before(&cuda_backend, o, choice, state, err);
 }
@@ -122,7 +122,7 @@ static int octree_set_j(void *state, const struct upload *u, struct error *err)
     t->nj = nj;
     t->time = u->time;
     t->tree.threads = options_threads(u->options->threads);
-    if (t->on_card) /* which notes by itself what has changed */
+    if (t->on_device) /* which notes by itself what has changed */
         memset(u->memory->stale, 0,
                (size_t)(u->memory->capacity / BLOCK) * sizeof *u->memory->stale);
     return t->behind->set_j(t->direct, u, err);
@@ -186,7 +186,7 @@ static int build(struct octree *t, struct error *err)
     t->current = 1;
     t->useful = t->searchable = 0;
     if (s->n <= t->worth->particles || !s->finite) return 0;
-    code = t->on_card ? prepare_on_device(t, &in, err) : tree_backend_build_here(t, err);
+    code = t->on_device ? prepare_on_device(t, &in, err) : tree_backend_build_here(t, err);
     t->current = t->fresh = t->useful = !code;
     return code;
 }
@@ -313,10 +313,10 @@ static int64_t octree_zero_distances(void *state)
 static void octree_describe(void *state, const struct options *o, char *buffer, int length)
 {
     const struct octree *t = state;
-    char text[DEVICE_TEXT + 64], card[DEVICE_TEXT + 32];
-    if (t->on_card) t->behind->describe(t->direct, o, card, sizeof card);
-    (void)snprintf(text, sizeof text, t->on_card ? "cuda-tree %s" : "cpu-tree %s",
-                   t->on_card ? card + strlen("cuda ") : simd_dispatch_name(o->isa));
+    char text[DEVICE_TEXT + 64], device[DEVICE_TEXT + 32];
+    if (t->on_device) t->behind->describe(t->direct, o, device, sizeof device);
+    (void)snprintf(text, sizeof text, t->on_device ? "cuda-tree %s" : "cpu-tree %s",
+                   t->on_device ? device + strlen("cuda ") : simd_dispatch_name(o->isa));
     error_copy(text, buffer, length);
 }
 
@@ -337,4 +337,4 @@ static void octree_describe(void *state, const struct options *o, char *buffer, 
     }
 
 const struct backend tree_backend_cpu = OCTREE("cpu-tree", octree_open);
-const struct backend tree_backend_cuda = OCTREE("cuda-tree", octree_open_on_card);
+const struct backend tree_backend_cuda = OCTREE("cuda-tree", octree_open_on_device);

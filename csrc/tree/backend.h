@@ -18,11 +18,11 @@ struct octree {
     const struct backend *behind; /* the direct sum, */
     void *direct;                 /* and its state */
     const struct worth *worth;
-    struct tree tree; /* on a card, only its box may be known: */
-    int on_card, searchable;
+    struct tree tree; /* on a device, only its box may be known: */
+    int on_device, searchable;
     int in_parts; /* the device cannot sum it */
     struct sources sources;
-    int fresh;     /* the card does not have them yet */
+    int fresh;     /* the device does not have them yet */
     int current;   /* the tree is that of the j particles as they were uploaded last */
     int useful;    /* and worth walking */
     int64_t asked; /* targets since they changed */

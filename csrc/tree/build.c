@@ -334,7 +334,8 @@ static int make_moments(struct tree *t)
         const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
         threads_each(t->threads, end - l.first, 256, find_moments, &l);
     }
-    t->far[t->cells] = (struct tree_far){.x = 4.0f}; /* far from everything, without mass */
+    t->far[t->cells] =
+        (struct tree_cell_multipole){.x = 4.0f}; /* far from everything, without mass */
     return 0;
 }
 

@@ -79,12 +79,12 @@ static float inverse_acc_of_group(const float *last_acc, int32_t count)
 
 static float typical_acc(const float *last_acc, int32_t count)
 {
-    const int32_t in_super = TREE_GROUP * TREE_SUPER;
+    const int32_t in_level1 = TREE_GROUP * TREE_LEVEL1;
     float sum = 0.0f;
-    for (int32_t super = 0; super < count; super += in_super) {
-        const int32_t end = count - super < in_super ? count : super + in_super;
+    for (int32_t level1 = 0; level1 < count; level1 += in_level1) {
+        const int32_t end = count - level1 < in_level1 ? count : level1 + in_level1;
         float in_this = 0.0f;
-        for (int32_t k = super; k < end; k += TREE_GROUP)
+        for (int32_t k = level1; k < end; k += TREE_GROUP)
             in_this += inverse_acc_of_group(last_acc + k, end - k);
         sum += in_this;
     }
@@ -242,7 +242,7 @@ HOST_DEVICE void take_moments(const struct tree_group *g, const vec q[13], struc
 }
 
 /* A vector of cells, as seen from the centre of a group, in its units. */
-HOST_DEVICE void take_cells(const struct tree_far *far, const int32_t *cell,
+HOST_DEVICE void take_cells(const struct tree_cell_multipole *far, const int32_t *cell,
                             const struct tree_group *g, struct tree_multipole *c)
 {
     const float *row[VL];
@@ -284,7 +284,7 @@ HOST_DEVICE void take_motions(const struct tree_motion *motion, const int32_t *c
     }
 
 /* Adds sums over the lanes to terms of an expansion. */
-HOST_DEVICE void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_SUPER], int at)
+HOST_DEVICE void add_terms(int terms, const vec *sum, float f, float (*local)[TREE_LEVEL1], int at)
 {
     for (int k = 0; k < terms; k++) {
         real lane[VL];
@@ -297,7 +297,7 @@ HOST_DEVICE void add_terms(int terms, const vec *sum, float f, float (*local)[TR
 
 HOST_DEVICE void expand_order(const int order, const int jerk, const struct tree_job *job,
                               const struct tree_group *g, struct tree_work *w,
-                              float (*local)[TREE_SUPER], int at)
+                              float (*local)[TREE_LEVEL1], int at)
 {
     const vec eps2 = v_set1(g->eps2 / g->unit / g->unit);
     const int terms = (order + 1) * (order + 1);
@@ -326,7 +326,7 @@ HOST_DEVICE void expand_order(const int order, const int jerk, const struct tree
 }
 
 static void expand(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                   float (*local)[TREE_SUPER], int at)
+                   float (*local)[TREE_LEVEL1], int at)
 {
     if (!w->local.count) return; /* there may be no memory for the list either */
 #define CALL(order) expand_order(order, 0, job, g, w, local, at)
@@ -341,8 +341,8 @@ static void expand(const struct tree_job *job, const struct tree_group *g, struc
 }
 
 HOST_DEVICE void shift_order(const int order, const struct tree_group *from,
-                             const float (*local)[TREE_SUPER], int at, const struct tree_group *to,
-                             int count, float (*shifted)[TREE_SUPER])
+                             const float (*local)[TREE_LEVEL1], int at, const struct tree_group *to,
+                             int count, float (*shifted)[TREE_LEVEL1])
 {
     vec all[TREE_TERMS], sum[TREE_TERMS];
     for (int k = 0; k < (order + 1) * (order + 1); k++) all[k] = v_set1(local[k][at]);
@@ -363,8 +363,8 @@ HOST_DEVICE void shift_order(const int order, const struct tree_group *from,
 }
 
 static void shift(const struct tree_job *job, const struct tree_group *from,
-                  const float (*local)[TREE_SUPER], int at, const struct tree_group *to, int count,
-                  float (*shifted)[TREE_SUPER])
+                  const float (*local)[TREE_LEVEL1], int at, const struct tree_group *to, int count,
+                  float (*shifted)[TREE_LEVEL1])
 {
 #define CALL(order) shift_order(order, from, local, at, to, count, shifted)
 #define CALL_JERK(order)                                                                           \

@@ -15,16 +15,18 @@ struct tree_list {
 enum { TREE_SOURCES = 1024 }; /* particles of leaves that are taken together */
 enum { TREE_RATE = 64, TREE_ROWS = 104 };
 
-/* Memory of one thread. Expansions: term by term, of the groups of a super or the supers of a
- * hyper; for jerks, from TREE_RATE on, those of psi (shared/tree_expansion.h). */
+/* Memory of one thread. Expansions: term by term, of the groups of a level-1 group or those of a
+ * level-2 group; for jerks, from TREE_RATE on, those of psi (shared/tree_expansion.h). */
 struct tree_work {
-    struct tree_list from[3], front[2];  /* cells left to hypers, supers, groups; and on the way */
+    struct tree_list from[3],
+        front[2]; /* cells left to level-2, level-1 and plain groups; and on the way */
     struct tree_list local, point, leaf; /* what acts on a group: as an expansion about its centre,
                                             on each target, particle by particle */
     float source[4][TREE_SOURCES + 64];  /* x, y, z relative to the group, m */
     float motion[3][TREE_SOURCES + 64];  /* their velocities, for jerks */
     int32_t source_at[TREE_SOURCES + 64];
-    float hyper[TREE_ROWS][TREE_SUPER], super[TREE_ROWS][TREE_SUPER], group[TREE_ROWS][TREE_SUPER];
+    float level2[TREE_ROWS][TREE_LEVEL1], level1[TREE_ROWS][TREE_LEVEL1],
+        group[TREE_ROWS][TREE_LEVEL1];
     int missing; /* memory */
     struct tree_counts counts;
 };
@@ -32,7 +34,7 @@ struct tree_work {
 /* What a sum needs, besides a group. */
 struct tree_job {
     const struct tree *tree;
-    const struct tree_place *place; /* as the method wants it */
+    const struct tree_cell_centre *place; /* as the method wants it */
     const struct tree_points *targets;
     const int32_t *self; /* place among the tree's points of each target, or -1; NULL: its own */
     const float *eps2, *last_acc; /* [targets], in units of the box; last_acc may be NULL */
@@ -58,12 +60,12 @@ struct tree_kernel {
                  const struct tree_group *g, int level, struct tree_work *w);
     /* Expansion about a group's centre of the cells in w->local, added to local[][at]. */
     void (*expand)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                   float (*local)[TREE_SUPER], int at);
+                   float (*local)[TREE_LEVEL1], int at);
     /* Moves an expansion local[][at] of `from` to the centres of some groups, into to[][0..]. */
     void (*shift)(const struct tree_job *job, const struct tree_group *from,
-                  const float (*local)[TREE_SUPER], int at, const struct tree_group *to, int count,
-                  float (*shifted)[TREE_SUPER]);
+                  const float (*local)[TREE_LEVEL1], int at, const struct tree_group *to, int count,
+                  float (*shifted)[TREE_LEVEL1]);
     /* Forces on a small group's targets from its expansion and its lists. */
     void (*sum)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                const float (*local)[TREE_SUPER], int at, struct tree_sums *sums);
+                const float (*local)[TREE_LEVEL1], int at, struct tree_sums *sums);
 };

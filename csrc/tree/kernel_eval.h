@@ -15,7 +15,7 @@ struct bodies {
 };
 
 HOST_DEVICE void local_on(const int order, const int jerk, const struct tree_group *g,
-                          const float (*local)[TREE_SUPER], int at, struct bodies *b)
+                          const float (*local)[TREE_LEVEL1], int at, struct bodies *b)
 {
     const vec u = v_set1(1.0f / g->unit), u2 = v_mul(u, u), zero = v_set1(0);
     vec all[TREE_TERMS], phi = zero, acc[3] = {zero, zero, zero};
@@ -57,7 +57,7 @@ HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree
                            struct bodies b[], int vectors)
 {
     for (int32_t k = 0; k < list->count; k++) {
-        const struct tree_far *f = &job->tree->far[list->cell[k]];
+        const struct tree_cell_multipole *f = &job->tree->far[list->cell[k]];
         const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
         const vec z = v_set1((f->z - g->z) + f->zl);
         const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
@@ -272,7 +272,7 @@ HOST_DEVICE void take_bodies(const int jerk, const struct tree_job *job, const s
 }
 
 HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct tree_group *g,
-                        struct tree_work *w, const float (*local)[TREE_SUPER], int at,
+                        struct tree_work *w, const float (*local)[TREE_LEVEL1], int at,
                         struct tree_sums *sums)
 {
     struct bodies b[VECTORS];
@@ -296,7 +296,7 @@ HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct
 }
 
 static void sum(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
-                const float (*local)[TREE_SUPER], int at, struct tree_sums *sums)
+                const float (*local)[TREE_LEVEL1], int at, struct tree_sums *sums)
 {
     if (job->jerk)
         sum_of(1, job, g, w, local, at, sums);

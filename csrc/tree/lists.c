@@ -101,7 +101,7 @@ static int count_all(struct seeking *s, int count, struct error *err)
 {
     struct octree *t = s->octree;
     s->start[0] = 0;
-    if (t->on_card && !t->in_parts) {
+    if (t->on_device && !t->in_parts) {
         const int code = ask_device(s, count, s->start + 1, NULL, err);
         s->by_device = !t->in_parts;
         if (code || s->by_device) return code;

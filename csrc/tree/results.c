@@ -82,7 +82,7 @@ int tree_results_request(struct octree *t, struct tree_request *request, struct 
     return code;
 }
 
-static int sum_on_card(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
+static int sum_on_device(struct octree *t, int jerk, int64_t *zero_distances, struct error *err)
 {
     struct tree_request request = {
         .targets = t->plain,
@@ -104,9 +104,9 @@ static int sum_by_tree(struct octree *t, unsigned want, struct error *err)
 {
     const int jerk = (want & WANT_JERK) != 0;
     int64_t zero_distances = 0;
-    const int on_card = t->on_card && !t->in_parts && !has_many_softenings(t);
-    const int code = on_card ? sum_on_card(t, jerk, &zero_distances, err)
-                             : sum_here(t, jerk, &zero_distances, err);
+    const int on_device = t->on_device && !t->in_parts && !has_many_softenings(t);
+    const int code = on_device ? sum_on_device(t, jerk, &zero_distances, err)
+                               : sum_here(t, jerk, &zero_distances, err);
     t->zero_distances += zero_distances;
     if (code) return code;
     t->with_jerk = jerk;
@@ -162,13 +162,13 @@ static void keep_nearest(void *context, int64_t first, int64_t end)
 static int find_nearest(struct octree *t, struct error *err)
 {
     int code = 0;
-    if (t->on_card && !t->in_parts && t->plain) {
+    if (t->on_device && !t->in_parts && t->plain) {
         struct tree_request request = {
             .targets = t->plain, .at = &t->x[0][0], .self = t->self, .nearest = t->number};
         code = tree_results_request(t, &request, err);
     }
     if (code) return code;
-    if (!t->on_card || t->in_parts) {
+    if (!t->on_device || t->in_parts) {
         if (!t->searchable) code = tree_backend_build_here(t, err);
         if (code) return code;
         threads_each(t->tree.threads, t->plain, 64, search_nearest, t);

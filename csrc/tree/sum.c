@@ -19,7 +19,7 @@ static const struct tree_kernel *const KERNELS[] = {SIMD_COMPILED(ROW)};
 
 const struct tree_kernel *tree_sum_kernel(int isa) { return KERNELS[simd_dispatch(isa)]; }
 
-enum { HYPER = TREE_GROUP * TREE_SUPER * TREE_HYPER };
+enum { IN_LEVEL2 = TREE_GROUP * TREE_LEVEL1 * TREE_LEVEL2 };
 
 static void put(const struct tree_sum *s, const struct tree_group *g, const struct tree_sums *sums)
 {
@@ -39,53 +39,54 @@ static int32_t count_from(const struct tree_sum *s, int64_t first, int64_t most)
     return (int32_t)(left < most ? left : most);
 }
 
-static void sum_super(const struct tree_sum *s, const struct tree_group *super, struct tree_work *w,
-                      int number)
+static void sum_level1_group(const struct tree_sum *s, const struct tree_group *level1,
+                             struct tree_work *w, int number)
 {
     const struct tree_kernel *k = s->kernel;
     const int fmm = s->job.order > 0;
-    struct tree_group group[TREE_SUPER];
+    struct tree_group group[TREE_LEVEL1];
     struct tree_sums sums;
     int count = 0;
     if (fmm) {
-        k->walk(&s->job, &s->opening, super, 1, w);
-        k->expand(&s->job, super, w, w->super, number);
+        k->walk(&s->job, &s->opening, level1, 1, w);
+        k->expand(&s->job, level1, w, w->level1, number);
     }
-    for (int32_t at = 0; at < super->count; at += TREE_GROUP)
-        k->group(&s->job, &s->opening, super->first + at,
-                 count_from(s, super->first + at, TREE_GROUP), &group[count++]);
+    for (int32_t at = 0; at < level1->count; at += TREE_GROUP)
+        k->group(&s->job, &s->opening, level1->first + at,
+                 count_from(s, level1->first + at, TREE_GROUP), &group[count++]);
     if (fmm)
-        k->shift(&s->job, super, (const float (*)[TREE_SUPER])w->super, number, group, count,
+        k->shift(&s->job, level1, (const float (*)[TREE_LEVEL1])w->level1, number, group, count,
                  w->group);
     for (int g = 0; g < count && !w->missing; g++) {
         k->walk(&s->job, &s->opening, &group[g], 2, w);
         if (fmm) k->expand(&s->job, &group[g], w, w->group, g);
-        k->sum(&s->job, &group[g], w, (const float (*)[TREE_SUPER])w->group, g, &sums);
+        k->sum(&s->job, &group[g], w, (const float (*)[TREE_LEVEL1])w->group, g, &sums);
         put(s, &group[g], &sums);
     }
 }
 
-static void sum_hyper(const struct tree_sum *s, int64_t first, struct tree_work *w)
+static void sum_level2_group(const struct tree_sum *s, int64_t first, struct tree_work *w)
 {
     const struct tree_kernel *k = s->kernel;
-    struct tree_group hyper, super[TREE_HYPER];
+    struct tree_group level2, level1[TREE_LEVEL2];
     int count = 0;
-    k->group(&s->job, &s->opening, (int32_t)first, count_from(s, first, HYPER), &hyper);
-    for (int32_t at = 0; at < hyper.count; at += TREE_GROUP * TREE_SUPER)
-        k->group(&s->job, &s->opening, hyper.first + at,
-                 count_from(s, hyper.first + at, TREE_GROUP * TREE_SUPER), &super[count++]);
+    k->group(&s->job, &s->opening, (int32_t)first, count_from(s, first, IN_LEVEL2), &level2);
+    for (int32_t at = 0; at < level2.count; at += TREE_GROUP * TREE_LEVEL1)
+        k->group(&s->job, &s->opening, level2.first + at,
+                 count_from(s, level2.first + at, TREE_GROUP * TREE_LEVEL1), &level1[count++]);
     if (s->job.order) {
         w->from[0].cell[0] = 0;
         w->from[0].count = 1;
-        k->walk(&s->job, &s->opening, &hyper, 0, w);
-        memset(w->hyper, 0, sizeof w->hyper);
-        k->expand(&s->job, &hyper, w, w->hyper, 0);
-        k->shift(&s->job, &hyper, (const float (*)[TREE_SUPER])w->hyper, 0, super, count, w->super);
+        k->walk(&s->job, &s->opening, &level2, 0, w);
+        memset(w->level2, 0, sizeof w->level2);
+        k->expand(&s->job, &level2, w, w->level2, 0);
+        k->shift(&s->job, &level2, (const float (*)[TREE_LEVEL1])w->level2, 0, level1, count,
+                 w->level1);
     } else {
         w->from[2].cell[0] = 0;
         w->from[2].count = 1;
     }
-    for (int n = 0; n < count && !w->missing; n++) sum_super(s, &super[n], w, n);
+    for (int n = 0; n < count && !w->missing; n++) sum_level1_group(s, &level1[n], w, n);
 }
 
 static void free_work(struct tree_work *w)
@@ -111,7 +112,7 @@ static void sum_lone_group(const struct tree_sum *s, int64_t first, struct tree_
         k->expand(&s->job, &group, w, w->group, 0);
     }
     if (w->missing) return;
-    k->sum(&s->job, &group, w, (const float (*)[TREE_SUPER])w->group, 0, &sums);
+    k->sum(&s->job, &group, w, (const float (*)[TREE_LEVEL1])w->group, 0, &sums);
     put(s, &group, &sums);
 }
 
@@ -135,9 +136,9 @@ static void sum_pieces(struct tree_sum *s, int64_t first, int64_t end, int64_t t
     if (w) free_work(w);
 }
 
-static void sum_hypers(void *context, int64_t first, int64_t end)
+static void sum_level2_groups(void *context, int64_t first, int64_t end)
 {
-    sum_pieces(context, first, end, HYPER, sum_hyper);
+    sum_pieces(context, first, end, IN_LEVEL2, sum_level2_group);
 }
 
 static void sum_lone_groups(void *context, int64_t first, int64_t end)
@@ -151,16 +152,16 @@ int tree_sum_run(struct tree_sum *s, int lone, int threads)
     if (lone)
         threads_each(threads, ceil_div(n, TREE_GROUP), 1, sum_lone_groups, s);
     else
-        threads_each(threads, ceil_div(n, HYPER), 1, sum_hypers, s);
+        threads_each(threads, ceil_div(n, IN_LEVEL2), 1, sum_level2_groups, s);
     return s->missing ? G6X_E_MEMORY : 0;
 }
 
 /* ---- settings ------------------------------------------------------------------- */
 
 /* The places of all cells as Barnes and Hut's walk takes them; NULL: no memory. */
-static struct tree_place *barnes_hut_places(const struct tree *t, double theta)
+static struct tree_cell_centre *barnes_hut_places(const struct tree *t, double theta)
 {
-    struct tree_place *place = memory_zeroed(((size_t)t->cells + 16) * sizeof *place);
+    struct tree_cell_centre *place = memory_zeroed(((size_t)t->cells + 16) * sizeof *place);
     for (int level = 0; place && level < t->levels; level++) {
         const double side = ldexp(t->box.side, -level);
         const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
@@ -256,7 +257,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     const int barnes_hut = setting->method == TREE_BARNES_HUT;
     struct tree_sum s = {.out = out, .kernel = tree_sum_kernel(setting->isa)};
     struct prepared p = {0};
-    struct tree_place *place = NULL;
+    struct tree_cell_centre *place = NULL;
     int code = 0;
     if (!n) return 0;
     if (out->jerk && (!t->points.vx || (targets && !targets->v)))

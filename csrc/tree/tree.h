@@ -2,9 +2,9 @@
  * units of the box, so that any units of the caller's do.
  *
  * Building: keys along a Hilbert curve, sort, cells level by level, moments from the leaves up.
- * Forces: targets in groups of 32 along the curve, 16 of them to a super, 8 of those to a hyper; a
- * walk per hyper, super and group decides which cells act on it as expansions, and what is left to
- * its parts; in the end leaves act particle by particle.
+ * Forces: targets in groups of 32 along the curve, 16 of them to a level-1 group, 8 of those to a
+ * level-2 group; a traversal for each group of each level decides which cells act on it as
+ * expansions, and what is left to its parts; in the end leaves act particle by particle.
  */
 #pragma once
 
@@ -14,7 +14,11 @@
 #include "shared/tree_box.h"
 #include "shared/tree_moments.h"
 
-enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* targets, groups, supers */
+enum {
+    TREE_GROUP = 32,
+    TREE_LEVEL1 = 16,
+    TREE_LEVEL2 = 8
+}; /* targets in a group, groups in a level-1 group, these in a level-2 group */
 
 /* Places and masses in the order of the keys, in units of the box; velocities in its frame. */
 struct tree_points {
@@ -32,8 +36,8 @@ struct tree {
     int32_t levels, cells, cell_capacity, level_first[24];
     struct tree_cell *cell;
     struct tree_moments *moments;
-    struct tree_far *far;
-    struct tree_place *place;
+    struct tree_cell_multipole *far;
+    struct tree_cell_centre *place;
     struct tree_motion *motion; /* of cells; NULL: velocities are not known */
     int threads;
     struct tree_parts

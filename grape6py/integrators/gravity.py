@@ -192,10 +192,10 @@ class DeviceTrees(_Gravity):
                 acc, pot, _, counts = tree.forces(self._setting, *which)
             except Unresolved:
                 return self._through_host(mass, pos, rows)
-        if counts.coincidences and not self._warned:
+        if counts.zero_distances and not self._warned:
             self._warned = True
             text = "pairs of a tree at one place with eps = 0: they add nothing"
-            warnings.warn(f"{counts.coincidences} {text}", Grape6Warning, stacklevel=2)
+            warnings.warn(f"{counts.zero_distances} {text}", Grape6Warning, stacklevel=2)
         return acc, pot
 
     def _through_host(

@@ -314,9 +314,9 @@ def test_an_exception_of_nobody_known_is_not_explained():
 
 
 def test_structures_have_the_sizes_that_python_takes(fake_gpu, tmp_path):
-    names = {"tree_cell", "tree_moments", "tree_far", "tree_place", "tree_group", "tree_box",
-             "tree_opening", "tree_rates", "tree_motion", "tree_flow", "tree_status",
-             "tree_card_job", "tree_search_job"}  # fmt: skip
+    names = {"tree_cell", "tree_moments", "tree_cell_multipole", "tree_cell_centre", "tree_group",
+             "tree_box", "tree_opening", "tree_rates", "tree_motion", "tree_flow", "tree_status",
+             "tree_device_job", "tree_search_job"}  # fmt: skip
     program = tmp_path / "sizes.cc"
     prints = "".join(f'printf("{name} %zu\\n", sizeof(struct {name}));' for name in names)
     program.write_text(f'#include "tree/tree.cu"\n#include <stdio.h>\nint main() {{ {prints} }}\n')

@@ -124,7 +124,7 @@ def test_long_groups_are_taken_in_parts_whose_lists_grow(tree_gpu, monkeypatch):
     shortened(monkeypatch, tree_gpu, [8, 0, 8], [4, 4, 4], [8, 8, 8])
     tree_gpu.launched.clear()
     acc, _, _ = sums(tree_gpu, pos, mass, theta=0.3)
-    assert tree_gpu.launched.count("tree_walk_hypers") > 1
+    assert tree_gpu.launched.count("tree_traverse_level2") > 1
     assert tree_gpu.launched.count("tree_near_singles") > 1
     assert np.median(relative(acc, right[0])) < 1e-3
     assert relative(acc, right[0]).max() < 1e-2
@@ -190,7 +190,7 @@ def test_lists_that_another_thread_lengthens_meanwhile_are_not_taken_for_long_on
 
     def meanwhile(name, *rest):
         launch(name, *rest)
-        if name == "tree_walk_supers":
+        if name == "tree_traverse_level1":
             (capacities,) = tree_gpu.capacities.values()
             capacities.large = [9000, 0, 9000]
 
@@ -262,7 +262,7 @@ def test_a_bound_in_shares_of_the_last_acceleration(tree_gpu):
 def test_only_targets_count_pairs_at_one_place(tree_gpu, n):
     pos = np.repeat([[1.0, 2, 3], [0, 0, 0]], [n, 3], axis=0)
     counts = sums(tree_gpu, pos, np.ones(n + 3), eps=0.0)[2]
-    assert counts.coincidences == n * (n - 1) + 6
+    assert counts.zero_distances == n * (n - 1) + 6
 
 
 @pytest.mark.parametrize("order", [0, 5])
@@ -274,7 +274,7 @@ def test_softening_far_below_what_single_precision_holds(tree_gpu, eps, order):
     exact = reference.direct_sum(mass, pos, np.zeros_like(pos), eps2=eps * eps)
     assert np.allclose(pot, exact.pot, rtol=1e-5)
     assert relative(acc, exact.acc).max() < 1e-4
-    assert counts.coincidences == 0
+    assert counts.zero_distances == 0
 
 
 def test_forces_do_not_depend_on_those_before(tree_gpu, monkeypatch):
@@ -395,13 +395,13 @@ def test_pairs_too_close_for_single_precision(tree_gpu, order):
     bodies = random.uniform(0.5, 1, len(pos)), pos, random.normal(size=pos.shape)
     acc, _, jerk, counts = all_sums(tree_gpu, bodies, 1e-6, order, eps=0.0)
     assert "tree_close_jerks" in tree_gpu.launched
-    assert counts.coincidences == 2
+    assert counts.zero_distances == 2
     right = direct(bodies, 0.0)
     assert relative(acc, right[0]).max() < 1e-5
     assert relative(jerk, right[2]).max() < 1e-5
     resting = sums(tree_gpu, pos, bodies[0], 1e-6, order, eps=0.0)
     assert np.array_equal(resting[0], acc)
-    assert resting[2].coincidences == 2
+    assert resting[2].zero_distances == 2
     index, fast = np.arange(len(pos), dtype=np.int32), 1e9 * bodies[2]
     found = jerks(tree_gpu, bodies, 1e-6, order, 0.0, targets=pos, vel=fast, self_index=index)
     right = direct(bodies, 0.0, target_pos=pos, target_vel=fast, target_index=index)[2]

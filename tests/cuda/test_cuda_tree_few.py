@@ -45,7 +45,7 @@ def test_errors_are_those_of_a_sum_on_all(tree_gpu, order, eps):
     all_of_them = sums(tree_gpu, sample, 0.6, order, eps)
     tree_gpu.launched.clear()
     found = sums(tree_gpu, sample, 0.6, order, eps, chosen)
-    assert "tree_walk_supers" not in tree_gpu.launched
+    assert "tree_traverse_level1" not in tree_gpu.launched
     assert "tree_ranks" not in tree_gpu.launched
     rights = exact.acc, exact.pot, exact.jerk
     for mine, usual, right in zip(found[:3], all_of_them[:3], rights, strict=True):

@@ -67,7 +67,7 @@ def test_an_accuracy_asked_for_is_had(put, targets, method):
 
 def test_the_accuracy_of_many_is_measured_on_groups_that_share_what_is_far(put, monkeypatch):
     monkeypatch.setattr(accuracy, "LARGE", 1000)
-    monkeypatch.setattr(accuracy, "PER_HYPER", 500)
+    monkeypatch.setattr(accuracy, "PER_LEVEL2", 500)
     mass, pos, _ = plummer(5000, seed=2)
     rows = np.arange(0, 5000, 20)
     exact = reference.direct_sum(mass, pos, 0 * pos, rows=rows)

@@ -105,7 +105,7 @@ def relative(found, right):
 
 
 def shortened(monkeypatch, fake_gpu, *capacities):
-    """Has lists begin with so many entries: of hypers and supers, groups, the longest."""
+    """Has lists begin with so many entries: of level-2 and level-1 groups, groups, the longest."""
     fake_gpu.capacities.clear()
     monkeypatch.setattr(
         settings.Capacities, "of", lambda *_: settings.Capacities(*([*r] for r in capacities))

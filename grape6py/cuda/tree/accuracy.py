@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from grape6py.cuda.tree.octree import Octree
 
 STRIDE, SAMPLE_GROUPS, MOST_TAKES = 16, 64, 4
-MIDDLE, SAMPLE_SUPERS = 32768, 8
-LARGE, PER_HYPER, MOST_HYPERS = 262144, 131072, 8
+MIDDLE, SAMPLE_LEVEL1 = 32768, 8
+LARGE, PER_LEVEL2, MOST_LEVEL2 = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
 MOST_REFERENCES, TOO_LARGE, LEAST = 3, 1.5, 2.0**-100
 MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 20.0, 2e-7, 1.08, 1e6
@@ -56,9 +56,9 @@ class Sample:
         if n < MIDDLE:
             places = self._runs(SAMPLE_GROUPS, numbers.TREE_GROUP)
         elif n < LARGE:
-            places = self._runs(SAMPLE_SUPERS, numbers.IN_SUPER)
+            places = self._runs(SAMPLE_LEVEL1, numbers.IN_LEVEL1)
         else:
-            places = self._runs(min(n // PER_HYPER, MOST_HYPERS), numbers.IN_HYPER)
+            places = self._runs(min(n // PER_LEVEL2, MOST_LEVEL2), numbers.IN_LEVEL2)
         measured = self._every(len(places))
         rows = self._tree.order[places].astype(np.int32)
         some, last = rows[measured], self._estimate(self._pos[rows], rows)

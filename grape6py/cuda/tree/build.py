@@ -49,7 +49,7 @@ class TreeCells(Job):
     ) -> None:
         n = len(mass)
         blocks = n // numbers.CELL_BLOCK + 1
-        super().__init__(gpu, ffi, "tree_card_job", n=n, blocks=blocks)
+        super().__init__(gpu, ffi, "tree_device_job", n=n, blocks=blocks)
         self._gpu, self._xp, self.n = gpu, gpu.xp, n
         self.unresolved = False
         self._workspace = Workspace(gpu, scratch)
@@ -120,8 +120,8 @@ class TreeCells(Job):
             above=self._new(self.cells, np.int32),
             complete=self._xp.zeros(self.cells, np.int32),
             moments=self.structures("tree_moments", self.cells),
-            far=self.structures("tree_far", self.cells),
-            place=self.structures("tree_place", self.cells),
+            far=self.structures("tree_cell_multipole", self.cells),
+            place=self.structures("tree_cell_centre", self.cells),
         )
         self.launch("tree_cells", n + 1, numbers.CELL_BLOCK)
         self.unresolved = self._is_crowded(status)

@@ -119,9 +119,9 @@ class DeviceTree:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise errors.from_code("RANGE", text)
         warning = (
-            f"{counts.coincidences} pairs of a tree at one place with eps = 0: they add nothing"
+            f"{counts.zero_distances} pairs of a tree at one place with eps = 0: they add nothing"
         )
-        return acc, pot, jerk, warning if counts.coincidences else None
+        return acc, pot, jerk, warning if counts.zero_distances else None
 
     def within(
         self, ni: int, pos: DeviceArray, number: DeviceArray, h2: DeviceArray
@@ -187,7 +187,7 @@ def explained(cupy: CuPy) -> Iterator[None]:
         raise
     except Exception as error:
         if cuda_errors.is_out_of_memory(error):
-            text = f"out of memory for a tree on a graphics card: {error}"
+            text = f"out of memory for a tree on a GPU: {error}"
             raise errors.from_code("DEVICE_MEMORY", text) from error
         known = cuda_errors.explain(error, cupy.cuda.runtime.runtimeGetVersion() // 1000)
         if known is None:

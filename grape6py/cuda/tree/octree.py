@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from grape6py.cuda.tree.settings import Setting
 
 OTHER_BYTES = 58  # a particle, that a sum needs beside the lists of groups
-# Of the lists of groups that are taken at once, and of those of hypers and supers: a particle, and
-# at least.
+# Of the lists of groups that are taken at once, and of those of level-2 and level-1 groups: a
+# particle, and at least.
 LIST_BYTES, LEAST_LISTS = 32, 256 << 20
 MOST_BYTES = 256  # a particle, of those lists, that are there to begin with
 SLOT_LISTS = 40 << 20  # at least, of long groups and parts of groups taken at once,
@@ -112,7 +112,7 @@ class Octree(TreeCells):
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = ni - status.too_large if status.too_large else None
-        return *self._results(), Counts(done[0], done[1], done[2], status.coincidences, too_large)
+        return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
 
     def _results(self) -> list[DeviceArray]:
         """Acc, pot and jerk, which are the caller's from now on."""
@@ -140,7 +140,7 @@ class Octree(TreeCells):
         if job.last:
             self.launch("tree_gather_last", ni, 256)
         if not job.order_of_expansion:
-            self.set(barnes_hut=self.structures("tree_place", self.cells))
+            self.set(barnes_hut=self.structures("tree_cell_centre", self.cells))
             self.launch("tree_barnes_hut", self.cells)
         if job.jerk:
             self._take_velocities()
@@ -183,19 +183,19 @@ class Octree(TreeCells):
         """The status in the end, or None if lists were too short: they are longer from now on."""
         job, ni = self.fields, self.fields.target_count
         groups, large = self._groups_of(ni), 0 if job.from_root else ni
-        hypers, supers = pieces(large, numbers.IN_HYPER), pieces(large, numbers.IN_SUPER)
+        level2, level1 = pieces(large, numbers.IN_LEVEL2), pieces(large, numbers.IN_LEVEL1)
         wide, small, longest = (
             self._capacities.large,
             self._capacities.groups,
             self._capacities.longest,
         )
         batch = min(groups, self._entries(LEAST_LISTS) // sum(small) + 1)
-        in_each = numbers.TREE_HYPER + 1  # lists of a hyper and its supers
-        at_once = min(hypers, self._entries(LEAST_LISTS) // (in_each * sum(wide)) + 1)
+        in_each = numbers.TREE_LEVEL2 + 1  # lists of a level-2 group and its level-1 groups
+        at_once = min(level2, self._entries(LEAST_LISTS) // (in_each * sum(wide)) + 1)
         job.slots = min(ni, max(self._entries(SLOT_LISTS) // sum(longest), LEAST_SLOTS))
         capacities = [wide, wide, small, longest]
-        counts = [hypers, supers, groups, job.slots]
-        lists = [at_once, at_once * numbers.TREE_HYPER, batch, job.slots]
+        counts = [level2, level1, groups, job.slots]
+        lists = [at_once, at_once * numbers.TREE_LEVEL2, batch, job.slots]
         wanted = {"far_sum": 16 * ni, "far_jerk": 16 * ni if job.jerk else 0}
         wanted |= {"close": 4 * job.close_room, "again": 4 * numbers.KINDS * job.again_room}
         for level in range(4):
@@ -215,15 +215,17 @@ class Octree(TreeCells):
         if job.from_root:
             self._batches(0, groups, batch)
             return self._parts()
-        self.launch("tree_groups", 256 * hypers, 256)
-        in_hyper = numbers.TREE_SUPER * numbers.TREE_HYPER
+        self.launch("tree_groups", 256 * level2, 256)
+        in_level2 = numbers.TREE_LEVEL1 * numbers.TREE_LEVEL2
         status = None
-        for first in range(0, hypers, at_once):
-            job.first_hyper, job.hypers = first, min(at_once, hypers - first)
-            job.supers = min(numbers.TREE_HYPER * job.hypers, supers - numbers.TREE_HYPER * first)
+        for first in range(0, level2, at_once):
+            job.first_level2, job.level2_groups = first, min(at_once, level2 - first)
+            job.level1_groups = min(
+                numbers.TREE_LEVEL2 * job.level2_groups, level1 - numbers.TREE_LEVEL2 * first
+            )
             self._large_groups()
-            self._batches(in_hyper * first, min(groups, in_hyper * (first + at_once)), batch)
-            status = self._parts()  # which need the lists of their supers
+            self._batches(in_level2 * first, min(groups, in_level2 * (first + at_once)), batch)
+            status = self._parts()  # which need the lists of their level-1 groups
             if status is None:
                 break
         return status
@@ -240,10 +242,10 @@ class Octree(TreeCells):
                 self._small_groups(job.groups)
 
     def _large_groups(self) -> None:
-        """Walk and far terms of the hypers and supers that the job names."""
+        """Walk and far terms of the level-2 and level-1 groups that the job names."""
         job, order = self.fields, self.fields.order_of_expansion
-        for name, count in ("hypers", job.hypers), ("supers", job.supers):
-            self.launch(f"tree_walk_{name}", 32 * count)
+        for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
+            self.launch(f"tree_traverse_{name}", 32 * count)
             self.launch(f"tree_expand_{name}_{order}", 128 * count)
             if job.jerk:
                 self.launch(f"tree_rate_{name}_{order}", 128 * count)
@@ -254,7 +256,7 @@ class Octree(TreeCells):
         parts, size = job.kind >= numbers.EIGHTS, SIZES[job.kind]
         by_block = parts or self._groups_of(job.target_count) <= BLOCKS
         which, threads = ("blocks", 128 * count) if by_block else ("groups", 32 * count)
-        self.launch(f"tree_walk_{which}", threads)
+        self.launch(f"tree_traverse_{which}", threads)
         if order:
             self.launch(f"tree_expand_{which}_{order}", threads)
         kind = ("" if order else "_bh") + ("" if job.eps2_given > self._least_eps2 else "_bare")

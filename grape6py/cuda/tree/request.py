@@ -63,7 +63,7 @@ class SessionTree:
             for to, values in zip(out, (acc, jerk, pot), strict=True):
                 if to is not None:
                     to[alike] = self._gpu.take(values)
-            job.zero_distances += counts.coincidences
+            job.zero_distances += counts.zero_distances
 
     def _search(self, tree: Octree, job: CData, array: ArrayOf) -> None:
         at, number = array(job.at, job.targets, 3), array(job.self, job.targets)

@@ -50,7 +50,7 @@ class Search(Job):
 
     def _keys(self) -> DeviceArray:
         """Keys of the targets, as for forces."""
-        job = Job(self._gpu, ffi, "tree_card_job")
+        job = Job(self._gpu, ffi, "tree_device_job")
         job.fields[0] = self._tree.fields[0]
         job.fields.target_count = self._ni
         keys = self._xp.empty(self._ni, np.uint64)

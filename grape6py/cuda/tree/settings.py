@@ -12,8 +12,8 @@ LONGEST = 8, 8, 2
 MANY = 32  # a group of so many may have a list that is too long
 
 
-# As in shared/tree_opening.h: theta, where a bound says how far cells stand for their particles; the
-# share of the mean that a last acceleration is, at least.
+# As in shared/tree_opening.h: theta, where a bound says how far cells stand for their particles;
+# the share of the mean that a last acceleration is, at least.
 WIDEST, LEAST_ACC = 1.4, 2.0**-20
 
 
@@ -45,7 +45,7 @@ class Counts:
     pairs: int
     points: int
     locals: int
-    coincidences: int
+    zero_distances: int
     too_large: int | None = None
 
 
@@ -72,7 +72,7 @@ class Capacities:
     meanwhile: no digit of a force depends on them, but on `longest`, which stays as it is.
     """
 
-    large: list[int]  # of hypers and supers
+    large: list[int]  # of level-2 and level-1 groups
     groups: list[int]
     longest: list[int]  # of a group, or a part of one, that is not taken in smaller parts
 
@@ -89,7 +89,7 @@ class Capacities:
         return cls([wide, 0, wide // 4 + 64], [*longest] if few else near, longest)
 
     def enlarge(self, need: Sequence[int]) -> None:
-        """Lists of hypers and supers, where they were too short."""
+        """Lists of level-2 and level-1 groups, where they were too short."""
         self.large = longer(self.large, need)
 
     def lengthen(self, groups: int, long_groups: int, need: Sequence[int], most: int) -> None:

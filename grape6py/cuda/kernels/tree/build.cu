@@ -13,7 +13,7 @@ DEVICE_FN double from_ordered_bits(uint64_t bits)
 }
 
 /* The least and largest coordinates and the largest mass, and who is not finite. */
-KERNEL(tree_extent, struct tree_card_job, 256, 1)
+KERNEL(tree_extent, struct tree_device_job, 256, 1)
 {
     __shared__ uint64_t column[7][256];
     const unsigned t = threadIdx.x;
@@ -56,7 +56,7 @@ KERNEL(tree_extent, struct tree_card_job, 256, 1)
 }
 
 /* Before a tree is made, and before a sum: nothing is counted yet; box, opening and eps^2. */
-KERNEL(tree_begin, struct tree_card_job, 32, 1)
+KERNEL(tree_begin, struct tree_device_job, 32, 1)
 {
     struct tree_status *s = job.status;
     const int t = (int)threadIdx.x;
@@ -65,7 +65,7 @@ KERNEL(tree_begin, struct tree_card_job, 32, 1)
     if (t < 3) s->need_large[t] = s->need_long[t] = s->need_singles[t] = 0;
     if (t < KINDS) s->again[t] = 0;
     if (t) return;
-    s->close = s->too_large = 0, s->coincidences = 0;
+    s->close = s->too_large = 0, s->zero_distances = 0;
     double low[3], high[3];
     for (int c = 0; c < 3; c++) {
         low[c] = from_ordered_bits(s->low[c]);
@@ -92,7 +92,7 @@ DEVICE_FN uint64_t key_of(const struct tree_box *box, float4 high, float4 low)
 }
 
 /* Keys, and what is gathered in their order: one stretch of memory a particle. */
-KERNEL(tree_keys, struct tree_card_job, 256, 1)
+KERNEL(tree_keys, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
@@ -107,7 +107,7 @@ KERNEL(tree_keys, struct tree_card_job, 256, 1)
     job.packed[2 * (int64_t)k + 1] = low;
 }
 
-KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
+KERNEL(tree_target_keys, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
@@ -121,7 +121,7 @@ KERNEL(tree_target_keys, struct tree_card_job, 256, 1)
 DEVICE_FN int front_of(uint64_t key) { return (int)(key >> 31); }
 
 /* Points in order; and keys, which are made again: that is faster than gathering them. */
-KERNEL(tree_gather, struct tree_card_job, 256, 1)
+KERNEL(tree_gather, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
@@ -137,7 +137,7 @@ KERNEL(tree_gather, struct tree_card_job, 256, 1)
 }
 
 /* The place of a particle, found by its key; of equal keys, by its number. */
-DEVICE_FN int place_of(const struct tree_card_job &job, const struct tree_box *box, int number)
+DEVICE_FN int place_of(const struct tree_device_job &job, const struct tree_box *box, int number)
 {
     float4 high, low;
     split_point(box, job.x + 3 * (int64_t)number, &high, &low);
@@ -157,14 +157,14 @@ DEVICE_FN int place_of(const struct tree_card_job &job, const struct tree_box *b
 }
 
 /* The place of each particle by its number. */
-KERNEL(tree_ranks, struct tree_card_job, 256, 1)
+KERNEL(tree_ranks, struct tree_device_job, 256, 1)
 {
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k < job.n) job.rank[job.order[k]] = k;
 }
 
 /* Last accelerations of the targets in units of the box. */
-KERNEL(tree_gather_last, struct tree_card_job, 256, 1)
+KERNEL(tree_gather_last, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
@@ -174,7 +174,7 @@ KERNEL(tree_gather_last, struct tree_card_job, 256, 1)
     job.last_acc[k] = (float)(job.last[i] * unit / per / per);
 }
 
-KERNEL(tree_gather_targets, struct tree_card_job, 256, 1)
+KERNEL(tree_gather_targets, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
@@ -202,14 +202,14 @@ DEVICE_FN int shared_levels(uint64_t a, uint64_t b)
 enum { CELL_BLOCK = 1024, CELL_LEVELS = TREE_LEVELS + 1 };
 
 /* The levels on which cells begin with a particle are above begin and up to leaf; -1: none. */
-DEVICE_FN void levels_at(const struct tree_card_job &job, int k, int *begin, int *leaf)
+DEVICE_FN void levels_at(const struct tree_device_job &job, int k, int *begin, int *leaf)
 {
     const int levels = k >= 0 && k < job.n ? job.levels[k] : 0;
     *leaf = (levels & 255) - 1;
     *begin = (levels >> 8) - 1;
 }
 
-KERNEL(tree_count, struct tree_card_job, 1024, 1)
+KERNEL(tree_count, struct tree_device_job, 1024, 1)
 {
     __shared__ uint64_t key[CELL_BLOCK + 2 * TREE_LEAF];
     __shared__ int common[CELL_BLOCK + TREE_LEAF], begins[CELL_LEVELS];
@@ -240,7 +240,7 @@ KERNEL(tree_count, struct tree_card_job, 1024, 1)
 }
 
 /* How many cells there are, and on which levels. */
-KERNEL(tree_levels, struct tree_card_job, 32, 1)
+KERNEL(tree_levels, struct tree_device_job, 32, 1)
 {
     const int t = (int)threadIdx.x;
     if (t >= CELL_LEVELS) return;
@@ -250,7 +250,7 @@ KERNEL(tree_levels, struct tree_card_job, 32, 1)
     job.status->level_first[CELL_LEVELS] = job.status->cells;
 }
 
-KERNEL(tree_cells, struct tree_card_job, 1024, 1)
+KERNEL(tree_cells, struct tree_device_job, 1024, 1)
 {
     __shared__ int before[CELL_LEVELS][32];
     const int t = (int)threadIdx.x, warp = t / 32, k = (int)blockIdx.x * CELL_BLOCK + t;
@@ -310,7 +310,7 @@ struct staged_points {
     int first;
 };
 
-DEVICE_FN void point_of(const struct tree_card_job &job, const struct staged_points *p, int k,
+DEVICE_FN void point_of(const struct tree_device_job &job, const struct staged_points *p, int k,
                         double x[3], double *m)
 {
     const bool near = k - p->first < LEAF_STAGED;
@@ -322,7 +322,7 @@ DEVICE_FN void point_of(const struct tree_card_job &job, const struct staged_poi
     *m = (double)high.w;
 }
 
-DEVICE_FN void leaf_moments(const struct tree_card_job &job, const struct staged_points *p,
+DEVICE_FN void leaf_moments(const struct tree_device_job &job, const struct staged_points *p,
                             int first, int end, struct tree_moments *c)
 {
     double origin[3], x[3], d[3], m, r2 = 0.0;
@@ -341,7 +341,7 @@ DEVICE_FN void leaf_moments(const struct tree_card_job &job, const struct staged
     c->radius = sqrt(r2);
 }
 
-DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end,
+DEVICE_FN void inner_moments(const struct tree_device_job &job, int first, int end,
                              struct tree_moments *c)
 {
     double origin[3], d[3];
@@ -359,10 +359,10 @@ DEVICE_FN void inner_moments(const struct tree_card_job &job, int first, int end
     }
 }
 
-DEVICE_FN void keep_moments(const struct tree_card_job &job, int id, struct tree_moments *c)
+DEVICE_FN void keep_moments(const struct tree_device_job &job, int id, struct tree_moments *c)
 {
-    struct tree_far far;
-    struct tree_place place;
+    struct tree_cell_multipole far;
+    struct tree_cell_centre place;
     tree_close(c);
     tree_single(c, &far, &place);
     put_whole(&job.moments[id], *c);
@@ -370,7 +370,7 @@ DEVICE_FN void keep_moments(const struct tree_card_job &job, int id, struct tree
     put_whole(&job.place[id], place);
 }
 
-DEVICE_FN bool stand_together(const struct tree_card_job &job, int i, int j, double *r2)
+DEVICE_FN bool stand_together(const struct tree_device_job &job, int i, int j, double *r2)
 {
     const double *a = job.x + 3 * job.order[i], *b = job.x + 3 * job.order[j];
     double d[3];
@@ -381,7 +381,7 @@ DEVICE_FN bool stand_together(const struct tree_card_job &job, int i, int j, dou
 
 /* Whether a leaf's particles are kept apart by too few digits, as in csrc/tree/parts.c: many in a
  * small leaf, or any if there is no other leaf. Those at one place may be there. */
-DEVICE_FN bool is_unresolved(const struct tree_card_job &job, int first, int end, double radius)
+DEVICE_FN bool is_unresolved(const struct tree_device_job &job, int first, int end, double radius)
 {
     const bool alone = job.status->cells == 1;
     double r2, closest = TREE_UNRESOLVED * TREE_UNRESOLVED;
@@ -393,7 +393,7 @@ DEVICE_FN bool is_unresolved(const struct tree_card_job &job, int first, int end
 }
 
 /* A CUDA block takes the leaves that begin in a stretch of particles, a thread each. */
-KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
+KERNEL(tree_leaf_moments, struct tree_device_job, 128, 1)
 {
     __shared__ struct staged_points points;
     __shared__ int leaves[LEAF_SPAN], count;
@@ -419,7 +419,7 @@ KERNEL(tree_leaf_moments, struct tree_card_job, 128, 1)
 
 /* Whether this is the last of a cell's children to be done. What the others have kept can be read
  * then. */
-DEVICE_FN bool completes(const struct tree_card_job &job, int above, const struct tree_cell *cell)
+DEVICE_FN bool completes(const struct tree_device_job &job, int above, const struct tree_cell *cell)
 {
     __threadfence();
     const int before = atomicAdd(&job.complete[above], 1);
@@ -428,7 +428,7 @@ DEVICE_FN bool completes(const struct tree_card_job &job, int above, const struc
 }
 
 /* Inner cells, from below: who completes the children of a cell goes on with that. */
-KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
+KERNEL(tree_inner_moments, struct tree_device_job, 128, 1)
 {
     const int id = (int)(blockIdx.x * 128 + threadIdx.x);
     if (id >= job.status->cells || job.cell[id].child >= 0) return;
@@ -443,13 +443,13 @@ KERNEL(tree_inner_moments, struct tree_card_job, 128, 1)
 }
 
 /* Places as Barnes and Hut's walk takes them. */
-KERNEL(tree_barnes_hut, struct tree_card_job, 128, 1)
+KERNEL(tree_barnes_hut, struct tree_device_job, 128, 1)
 {
     const int id = (int)(blockIdx.x * 128 + threadIdx.x);
     if (id >= job.status->cells) return;
     int level = 0;
     while (id >= job.status->level_first[level + 1]) level++;
-    struct tree_place place = job.place[id];
+    struct tree_cell_centre place = job.place[id];
     place.size = tree_barnes_hut_size(&job.moments[id], job.box->low, ldexp(job.box->side, -level),
                                       job.theta);
     job.barnes_hut[id] = place;

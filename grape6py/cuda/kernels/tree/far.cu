@@ -1,4 +1,4 @@
-/* far.cu - what acts through expansions: cells on hypers, supers and groups, and these on their
+/* far.cu - what acts through expansions: cells on groups of all levels, and these on their
  * targets. */
 
 /* Numbers of all lanes of a warp, added up for all of them. Through shared memory: a lane adds
@@ -32,7 +32,7 @@ template <int COUNT> DEVICE_FN void sum_up(float *numbers, float *shared)
 
 /* Every `step`-th cell of a list from `first` on, to an expansion in the group's units. */
 template <int ORDER>
-DEVICE_FN void expand_cells(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void expand_cells(const struct tree_device_job &job, const struct tree_group *g,
                             const int32_t *list, int count, int first, int step, float *local,
                             float *shared)
 {
@@ -68,7 +68,7 @@ DEVICE_FN void shift_local(const struct tree_group *from, const float *wide,
 
 /* The same, by the four warps of a CUDA block. */
 template <int ORDER>
-DEVICE_FN void expand_by_block(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void expand_by_block(const struct tree_device_job &job, const struct tree_group *g,
                                const int32_t *list, int count, float *local)
 {
     __shared__ float part[4][(ORDER + 1) * (ORDER + 1)];
@@ -87,8 +87,8 @@ DEVICE_FN void expand_by_block(const struct tree_card_job &job, const struct tre
     for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = part[0][k];
 }
 
-/* Expansions of hypers or supers: a CUDA block each. */
-template <int ORDER> DEVICE_FN void expand_large(const struct tree_card_job &job, const int level)
+/* Expansions of level-2 or level-1 groups: a CUDA block each. */
+template <int ORDER> DEVICE_FN void expand_large(const struct tree_device_job &job, const int level)
 {
     const struct tree_level_job &out = job.level[level];
     const int t = (int)threadIdx.x, slot = (int)blockIdx.x, id = first_large(job, level) + slot;
@@ -98,8 +98,8 @@ template <int ORDER> DEVICE_FN void expand_large(const struct tree_card_job &job
     expand_by_block<ORDER>(job, &g, list, min(out.count[4 * slot], out.room[0]), local);
     if (t) return;
     if (level == 1) {
-        const struct tree_group from = job.level[0].group[id / TREE_HYPER];
-        const float *wide = job.level[0].local + 64 * (int64_t)(slot / TREE_HYPER);
+        const struct tree_group from = job.level[0].group[id / TREE_LEVEL2];
+        const float *wide = job.level[0].local + 64 * (int64_t)(slot / TREE_LEVEL2);
         shift_local<ORDER>(&from, wide, &g, local);
     }
     TREE_UNROLL
@@ -121,7 +121,7 @@ DEVICE_FN void local_on(const struct tree_group *g, const float *local, float4 h
 }
 
 /* Expansions of groups, and on their targets: a warp each, or a CUDA block each. */
-template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tree_card_job &job)
+template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tree_device_job &job)
 {
     const struct tree_level_job &out = small_level(job);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
@@ -143,30 +143,30 @@ template <int ORDER, int BY_BLOCK> DEVICE_FN void expand_groups(const struct tre
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
     local_on<ORDER>(&g, local, high, low, &sum);
     if (!job.from_root) {
-        const int super = g.first / IN_SUPER;
-        const float *wide = job.level[1].local + 64 * (int64_t)(super - first_large(job, 1));
+        const int level1 = g.first / IN_LEVEL1;
+        const float *wide = job.level[1].local + 64 * (int64_t)(level1 - first_large(job, 1));
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide[k];
-        local_on<ORDER>(&job.level[1].group[super], local, high, low, &sum);
+        local_on<ORDER>(&job.level[1].group[level1], local, high, low, &sum);
     }
     job.far_sum[g.first + lane] = sum;
 }
 
 #define EXPAND(order) EXPAND_(order)
 #define EXPAND_(order)                                                                             \
-    KERNEL(tree_expand_hypers_##order, struct tree_card_job, 128, 1)                               \
+    KERNEL(tree_expand_level2_##order, struct tree_device_job, 128, 1)                             \
     {                                                                                              \
         expand_large<order>(job, 0);                                                               \
     }                                                                                              \
-    KERNEL(tree_expand_supers_##order, struct tree_card_job, 128, 1)                               \
+    KERNEL(tree_expand_level1_##order, struct tree_device_job, 128, 1)                             \
     {                                                                                              \
         expand_large<order>(job, 1);                                                               \
     }                                                                                              \
-    KERNEL(tree_expand_groups_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
+    KERNEL(tree_expand_groups_##order, struct tree_device_job, 128, (order) < 6 ? 5 : 4)           \
     {                                                                                              \
         expand_groups<order, 0>(job);                                                              \
     }                                                                                              \
-    KERNEL(tree_expand_blocks_##order, struct tree_card_job, 128, (order) < 6 ? 5 : 4)             \
+    KERNEL(tree_expand_blocks_##order, struct tree_device_job, 128, (order) < 6 ? 5 : 4)           \
     {                                                                                              \
         expand_groups<order, 1>(job);                                                              \
     }

@@ -3,7 +3,7 @@
 
 /* Cells on a target: 32 at once come to shared memory. */
 template <int OCTUPOLE, int LANES>
-DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void jerk_of_points(const struct tree_device_job &job, const struct tree_group *g,
                               const int32_t *list, int count, float4 *shared,
                               const struct jerk_body *b, float jerk[3])
 {
@@ -24,7 +24,7 @@ DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree
         for (int k = lane / LANES; k < n; k += 32 / LANES) {
             const float s = job.flow->speed;
             const struct tree_multipole c =
-                multipole_of((const struct tree_far *)&shared[9 * k], g, 1.0f);
+                multipole_of((const struct tree_cell_multipole *)&shared[9 * k], g, 1.0f);
             float v[3], unused = 0.0f, change_jerk[3] = {0.0f, 0.0f, 0.0f};
             const struct tree_multipole change =
                 change_of((const struct tree_motion *)&shared[9 * k + 5], 1.0f, v);
@@ -41,7 +41,7 @@ DEVICE_FN void jerk_of_points(const struct tree_card_job &job, const struct tree
 /* Particles of leaves on a target: as many as there are lanes come to shared memory. A target's own
  * pair is none, nor is one that single precision could not sum. */
 template <int LANES>
-DEVICE_FN void jerk_of_leaves(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void jerk_of_leaves(const struct tree_device_job &job, const struct tree_group *g,
                               const int32_t *list, int count, int direction, float4 *shared,
                               const struct jerk_body *b, int target, float jerk[3])
 {
@@ -76,7 +76,7 @@ DEVICE_FN void jerk_of_leaves(const struct tree_card_job &job, const struct tree
 }
 
 /* A target's jerk, back in the caller's units. */
-DEVICE_FN void put_jerk(const struct tree_card_job &job, int k, const double jerk[3])
+DEVICE_FN void put_jerk(const struct tree_device_job &job, int k, const double jerk[3])
 {
     const struct tree_box *box = &job.flow->wide;
     const int64_t i = (job.targets ? job.target_order : job.order)[k];
@@ -89,7 +89,7 @@ DEVICE_FN void put_jerk(const struct tree_card_job &job, int k, const double jer
 }
 
 /* Groups that tree/near.cu has summed again get theirs then, too. */
-template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &job)
+template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_device_job &job)
 {
     __shared__ float4 all_shared[4][9 * 32];
     const struct tree_level_job &in = small_level(job);
@@ -103,8 +103,8 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &j
     const int target = g.first + lane % LANES, k = min(target, g.first + g.count - 1);
     const struct jerk_body b = jerk_body_of(job, &g, k);
     float jerk[3] = {0.0f, 0.0f, 0.0f};
-    jerk_of_points<FMM, LANES>(job, &g, points, count[LIST_POINT], shared, &b, jerk);
-    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_LEAF], 1, shared, &b, k, jerk);
+    jerk_of_points<FMM, LANES>(job, &g, points, count[LIST_M2P], shared, &b, jerk);
+    jerk_of_leaves<LANES>(job, &g, leaves, count[LIST_P2P], 1, shared, &b, k, jerk);
     jerk_of_leaves<LANES>(job, &g, leaves + in.room[2] - 1, count[3], -1, shared, &b, k, jerk);
     TREE_UNROLL
     for (int by = LANES; by < 32; by *= 2) {
@@ -121,14 +121,14 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_card_job &j
 }
 
 #define JERKS(name, fmm)                                                                           \
-    KERNEL(name##_groups, struct tree_card_job, 128, 1) { jerks<fmm, 32>(job); }                   \
-    KERNEL(name##_eights, struct tree_card_job, 128, 1) { jerks<fmm, 8>(job); }                    \
-    KERNEL(name##_singles, struct tree_card_job, 128, 1) { jerks<fmm, 1>(job); }
+    KERNEL(name##_groups, struct tree_device_job, 128, 1) { jerks<fmm, 32>(job); }                 \
+    KERNEL(name##_eights, struct tree_device_job, 128, 1) { jerks<fmm, 8>(job); }                  \
+    KERNEL(name##_singles, struct tree_device_job, 128, 1) { jerks<fmm, 1>(job); }
 JERKS(tree_jerk, 1)
 JERKS(tree_jerk_bh, 0)
 
 /* As tree_close_rows. */
-KERNEL(tree_close_jerks, struct tree_card_job, 256, 1)
+KERNEL(tree_close_jerks, struct tree_device_job, 256, 1)
 {
     __shared__ double part[3][256];
     const struct tree_box box = job.flow->wide;

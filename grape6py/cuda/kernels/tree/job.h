@@ -8,19 +8,19 @@ enum { TREE_COUNTERS = 64 };
  * that need still longer ones, or are scattered; single targets; such of them as need longer lists. */
 enum { GROUPS, LONG_GROUPS, EIGHTS, SINGLES, LONG_SINGLES, KINDS };
 
-/* What the card finds out on the way, for the host. */
+/* What the device finds out on the way, for the host. */
 struct tree_status {
     uint64_t low[3], high[3], mass; /* as ordered bits; see tree/build.cu */
     int32_t bad;                    /* one more than the lowest number of a particle that is not finite */
     int32_t cells;                  /* there are, or would be */
     int32_t level_first[24];
-    int32_t need_large[3], need_long[3]; /* longest lists: of hypers and supers; of groups taken again */
+    int32_t need_large[3], need_long[3]; /* longest lists: of level-2 and level-1 groups; of groups taken again */
     int32_t need_singles[3];             /* of single targets */
     int32_t again[KINDS]; /* how many have to be summed as what; as groups, none */
     int32_t close;        /* targets with a pair too close for single precision */
     int32_t too_large;    /* target_count less the first target whose force does not fit; or 0 */
     int32_t unresolved;   /* particles stand closer together than their coordinates resolve */
-    uint64_t coincidences;
+    uint64_t zero_distances;
     uint64_t done[TREE_COUNTERS][4]; /* pairs, points, locals, targets; for fewer collisions in parts */
 };
 
@@ -42,7 +42,7 @@ struct tree_level_job {
     int32_t padding;
 };
 
-struct tree_card_job {
+struct tree_device_job {
     const double *x, *m; /* [n][3], [n]: the caller's */
     const double *targets; /* [targets][3], or NULL: the particles themselves */
     const int32_t *self;   /* number of the particle that a target is, or -1; or NULL */
@@ -62,8 +62,8 @@ struct tree_card_job {
     int32_t *above, *complete; /* of cells, while moments are summed: the one they are in (-1: none),
                                   and how many of their own are done */
     struct tree_moments *moments;
-    struct tree_far *far;
-    struct tree_place *place, *barnes_hut;
+    struct tree_cell_multipole *far;
+    struct tree_cell_centre *place, *barnes_hut;
 
     const double *v, *target_v; /* [n][3], [targets][3]: the caller's. v is NULL: no jerks; else
                                    target_v is NULL: targets are at rest */
@@ -79,7 +79,7 @@ struct tree_card_job {
     float4 *target_high, *target_low;
     int32_t *target_self, *rank;
     float *last_acc; /* by place; or NULL */
-    struct tree_level_job level[4]; /* hypers, supers, groups, other kinds */
+    struct tree_level_job level[4]; /* level-2, level-1 and plain groups, other kinds */
     int32_t *again[KINDS];          /* first targets of what has to be summed as what */
     float4 *far_sum; /* by place: acc and phi of what is far */
     int32_t *close;
@@ -88,10 +88,10 @@ struct tree_card_job {
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
     int32_t n, target_count, blocks;
-    int32_t hypers, supers, first_hyper; /* that are walked at once */
+    int32_t level2_groups, level1_groups, first_level2; /* that are traversed at once */
     int32_t groups, first_group;
     int32_t kind, again_room;
     int32_t slots, first_slot; /* of other kinds than groups, for as many at once, from there on */
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
-    int32_t from_root; /* groups walk from the root: there are no supers */
+    int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
 };

@@ -24,32 +24,32 @@ template <class T> DEVICE_FN void put_whole(T *to, const T &what)
 }
 
 /* Slots of small groups that there are: of the kind that is summed. */
-DEVICE_FN int small_slots(const struct tree_card_job &job)
+DEVICE_FN int small_slots(const struct tree_device_job &job)
 {
     if (job.kind == GROUPS) return job.groups;
     const int left = min(job.status->again[job.kind], job.again_room) - job.first_slot;
     return min(left, job.slots);
 }
 
-DEVICE_FN const struct tree_level_job &small_level(const struct tree_card_job &job)
+DEVICE_FN const struct tree_level_job &small_level(const struct tree_device_job &job)
 {
     return job.level[job.kind == GROUPS ? 2 : 3];
 }
 
-DEVICE_FN int small_group(const struct tree_card_job &job, int slot)
+DEVICE_FN int small_group(const struct tree_device_job &job, int slot)
 {
     return job.kind == GROUPS ? job.first_group + slot : slot;
 }
 
-/* The first hyper or super of those whose lists there are. */
-DEVICE_FN int first_large(const struct tree_card_job &job, int level)
+/* The first level-2 or level-1 group of those whose lists there are. */
+DEVICE_FN int first_large(const struct tree_device_job &job, int level)
 {
-    return job.first_hyper * (level ? (int)TREE_HYPER : 1);
+    return job.first_level2 * (level ? (int)TREE_LEVEL2 : 1);
 }
 
 /* A cell's moments in a group's units, the group's centre as seen from it. */
-DEVICE_FN struct tree_multipole multipole_of(const struct tree_far *far, const struct tree_group *g,
-                                             float u)
+DEVICE_FN struct tree_multipole multipole_of(const struct tree_cell_multipole *far,
+                                             const struct tree_group *g, float u)
 {
     const float4 *p = (const float4 *)far;
     const float4 a = p[0], b = p[1], c = p[2], d = p[3], e = p[4];
@@ -113,8 +113,8 @@ struct jerk_body {
     int self;
 };
 
-DEVICE_FN struct jerk_body jerk_body_of(const struct tree_card_job &job, const struct tree_group *g,
-                                        int k)
+DEVICE_FN struct jerk_body jerk_body_of(const struct tree_device_job &job,
+                                        const struct tree_group *g, int k)
 {
     const float4 high = (job.targets ? job.target_high : job.high)[k];
     const float4 low = (job.targets ? job.target_low : job.low)[k];

@@ -25,12 +25,12 @@ DEVICE_FN void find_fastest(const double *v, int n, uint64_t *fastest, int *bad)
     if (t == 0) atomicMax((unsigned long long *)fastest, (unsigned long long)column[0]);
 }
 
-KERNEL(tree_speeds, struct tree_card_job, 256, 1)
+KERNEL(tree_speeds, struct tree_device_job, 256, 1)
 {
     find_fastest(job.v, job.n, &job.flow->fastest, &job.status->bad);
 }
 
-KERNEL(tree_target_speeds, struct tree_card_job, 256, 1)
+KERNEL(tree_target_speeds, struct tree_device_job, 256, 1)
 {
     find_fastest(job.target_v, job.target_count, &job.flow->targets_fastest, 0);
 }
@@ -40,7 +40,7 @@ KERNEL(tree_target_speeds, struct tree_card_job, 256, 1)
 enum { FLOW_PIECES = 256 };
 
 /* Momentum and mass of a share of the particles. */
-KERNEL(tree_momenta, struct tree_card_job, 256, 1)
+KERNEL(tree_momenta, struct tree_device_job, 256, 1)
 {
     __shared__ double column[4][256];
     const struct tree_box box = *job.box;
@@ -61,7 +61,7 @@ KERNEL(tree_momenta, struct tree_card_job, 256, 1)
         for (int c = 0; c < 4; c++) job.momenta[4 * (int)blockIdx.x + c] = column[c][0];
 }
 
-KERNEL(tree_frame, struct tree_card_job, 32, 1)
+KERNEL(tree_frame, struct tree_device_job, 32, 1)
 {
     if (threadIdx.x) return;
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
@@ -71,7 +71,7 @@ KERNEL(tree_frame, struct tree_card_job, 32, 1)
 }
 
 /* The unit of velocity that holds those of the targets, too. */
-KERNEL(tree_widen_frame, struct tree_card_job, 32, 1)
+KERNEL(tree_widen_frame, struct tree_device_job, 32, 1)
 {
     if (threadIdx.x) return;
     struct tree_flow *flow = job.flow;
@@ -90,14 +90,14 @@ DEVICE_FN float4 velocity_in_box(const struct tree_box *box, const double *v)
     return all;
 }
 
-KERNEL(tree_gather_velocities, struct tree_card_job, 256, 1)
+KERNEL(tree_gather_velocities, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = *job.box;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
     if (k < job.n) job.velocity[k] = velocity_in_box(&box, job.v + 3 * job.order[k]);
 }
 
-KERNEL(tree_gather_target_velocities, struct tree_card_job, 256, 1)
+KERNEL(tree_gather_target_velocities, struct tree_device_job, 256, 1)
 {
     const struct tree_box box = job.flow->wide;
     const int k = (int)(blockIdx.x * 256 + threadIdx.x);
@@ -108,7 +108,7 @@ KERNEL(tree_gather_target_velocities, struct tree_card_job, 256, 1)
 
 /* ---- cells --------------------------------------------------------------------------------- */
 
-DEVICE_FN void leaf_rates(const struct tree_card_job &job, const struct tree_cell *cell,
+DEVICE_FN void leaf_rates(const struct tree_device_job &job, const struct tree_cell *cell,
                           const struct tree_moments *c, struct tree_rates *r)
 {
     double d[3], w[3], m;
@@ -130,7 +130,7 @@ DEVICE_FN void leaf_rates(const struct tree_card_job &job, const struct tree_cel
     }
 }
 
-DEVICE_FN void inner_rates(const struct tree_card_job &job, const struct tree_cell *cell,
+DEVICE_FN void inner_rates(const struct tree_device_job &job, const struct tree_cell *cell,
                            const struct tree_moments *c, struct tree_rates *r)
 {
     double d[3], w[3];
@@ -145,7 +145,7 @@ DEVICE_FN void inner_rates(const struct tree_card_job &job, const struct tree_ce
     }
 }
 
-DEVICE_FN void keep_rates(const struct tree_card_job &job, int id, const struct tree_rates *r)
+DEVICE_FN void keep_rates(const struct tree_device_job &job, int id, const struct tree_rates *r)
 {
     struct tree_motion motion;
     tree_motion_single(r, &motion);
@@ -153,7 +153,7 @@ DEVICE_FN void keep_rates(const struct tree_card_job &job, int id, const struct 
     put_whole(&job.motion[id], motion);
 }
 
-KERNEL(tree_leaf_rates, struct tree_card_job, 128, 1)
+KERNEL(tree_leaf_rates, struct tree_device_job, 128, 1)
 {
     const int id = (int)(blockIdx.x * 128 + threadIdx.x);
     if (id >= job.status->cells) return;
@@ -165,7 +165,7 @@ KERNEL(tree_leaf_rates, struct tree_card_job, 128, 1)
 }
 
 /* As tree_inner_moments. */
-KERNEL(tree_inner_rates, struct tree_card_job, 128, 1)
+KERNEL(tree_inner_rates, struct tree_device_job, 128, 1)
 {
     const int id = (int)(blockIdx.x * 128 + threadIdx.x);
     if (id >= job.status->cells || job.cell[id].child >= 0) return;

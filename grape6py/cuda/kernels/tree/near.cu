@@ -12,7 +12,7 @@ struct near_body {
 
 /* Cells on targets: 32 at once come to shared memory. */
 template <int OCTUPOLE, int TARGETS, int LANES>
-DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_group *g,
                          const int32_t *list, int count, float4 *shared, struct near_body *b)
 {
     const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
@@ -48,7 +48,7 @@ DEVICE_FN void points_on(const struct tree_card_job &job, const struct tree_grou
 }
 
 /* Target k by its place: relative to the group, or in two parts of which differences are exact. */
-DEVICE_FN struct pair_i target_at(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN struct pair_i target_at(const struct tree_device_job &job, const struct tree_group *g,
                                   int k, int split)
 {
     const float4 high = (job.targets ? job.target_high : job.high)[k];
@@ -67,9 +67,9 @@ DEVICE_FN struct pair_i target_at(const struct tree_card_job &job, const struct 
 /* Particles of leaves on targets. `own`: targets are among them, and perhaps pairs that are too
  * close for places relative to the group. `bare`: eps is too small to keep pairs apart. */
 template <int OWN, int BARE, int TARGETS, int LANES>
-DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN bool leaves_on(const struct tree_device_job &job, const struct tree_group *g,
                          const int32_t *list, int count, int direction, float4 *shared,
-                         const int *self, struct near_body *b, int *sources, int *coincidences)
+                         const int *self, struct near_body *b, int *sources, int *zero_distances)
 {
     const int lane = (int)threadIdx.x % 32, share = lane / LANES, SHARES = 32 / LANES;
     bool close = false;
@@ -130,7 +130,7 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
                         if (!OWN) b[i].near = fminf(b[i].near, s2);
                         if (BARE && s2 < TREE_CLOSE) {
                             const bool apart = s2 > 0.0f || job.eps2_given > 0.0;
-                            *coincidences += !apart && lane % LANES + LANES * i < g->count;
+                            *zero_distances += !apart && lane % LANES + LANES * i < g->count;
                             close |= apart;
                             s2 = 1.0f, m = 0.0f;
                         }
@@ -150,14 +150,14 @@ DEVICE_FN bool leaves_on(const struct tree_card_job &job, const struct tree_grou
 }
 
 /* The first of those targets is kept. */
-DEVICE_CALL void note_too_large(const struct tree_card_job &job, int64_t i)
+DEVICE_CALL void note_too_large(const struct tree_device_job &job, int64_t i)
 {
     atomicMax(&job.status->too_large, job.target_count - (int)i);
 }
 
 /* acc and phi of a target, back in the caller's units: what led to the box's, inverted, in halves.
  */
-DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *box, int64_t i,
+DEVICE_FN void put_row(const struct tree_device_job &job, const struct tree_box *box, int64_t i,
                        const double sum[4])
 {
     const double *l = box->scale;
@@ -174,7 +174,7 @@ DEVICE_FN void put_row(const struct tree_card_job &job, const struct tree_box *b
 
 /* BY_BLOCK: the warps of a CUDA block share one group's targets. */
 template <int FMM, int BARE, int TARGETS, int LANES, int BY_BLOCK>
-DEVICE_FN void near(const struct tree_card_job &job)
+DEVICE_FN void near(const struct tree_device_job &job)
 {
     __shared__ float4 all_shared[4][160];
     const struct tree_level_job &in = small_level(job);
@@ -191,7 +191,7 @@ DEVICE_FN void near(const struct tree_card_job &job)
     const int32_t *lists = in.lists + (int64_t)slot * (in.room[0] + in.room[1] + in.room[2]);
     const int32_t *leaves = lists + in.room[0] + in.room[1];
     const int32_t *count = in.count + 4 * (int64_t)slot;
-    const int points = count[LIST_POINT], others = count[LIST_LEAF], own = count[3];
+    const int points = count[LIST_M2P], others = count[LIST_P2P], own = count[3];
     if (own < 0) return; /* no room: summed again */
     if (g.radius > TREE_SCATTERED) {
         if (lane == 0) sum_again(job, &g, max(job.kind + 1, (int)EIGHTS));
@@ -201,7 +201,7 @@ DEVICE_FN void near(const struct tree_card_job &job)
      * precisely as those that the targets are in. */
     const float resolved = v_mul(0x1p-6f, g.radius);
     struct near_body b[TARGETS];
-    int self[TARGETS], sources = 0, coincidences = 0;
+    int self[TARGETS], sources = 0, zero_distances = 0;
     bool close = false, precise = false;
     for (;;) {
         TREE_UNROLL
@@ -217,17 +217,17 @@ DEVICE_FN void near(const struct tree_card_job &job)
         __syncwarp();
         if (precise) break;
         close = leaves_on<0, BARE, TARGETS, LANES>(job, &g, leaves, others, 1, shared, self, b,
-                                                   &sources, &coincidences);
+                                                   &sources, &zero_distances);
         TREE_UNROLL
         for (int i = 0; i < TARGETS; i++) precise |= b[i].near < v_mul(resolved, resolved);
         precise = __any_sync(EVERY, precise);
         if (!precise) break;
-        sources = coincidences = 0, close = false;
+        sources = zero_distances = 0, close = false;
     }
     for (int list = precise ? 0 : 1; list < 2; list++)
         close |= leaves_on<1, BARE, TARGETS, LANES>(
             job, &g, list ? leaves + in.room[2] - 1 : leaves, list ? own : others, list ? -1 : 1,
-            shared, self, b, &sources, &coincidences);
+            shared, self, b, &sources, &zero_distances);
     const struct tree_box box = *job.box;
     TREE_UNROLL
     for (int i = 0; i < TARGETS; i++) {
@@ -246,11 +246,11 @@ DEVICE_FN void near(const struct tree_card_job &job)
         }
         put_row(job, &box, (job.targets ? job.target_order : job.order)[k], sum);
     }
-    if (BARE && __any_sync(EVERY, close || coincidences)) {
-        for (int by = 16; by; by /= 2) coincidences += __shfl_xor_sync(EVERY, coincidences, by);
+    if (BARE && __any_sync(EVERY, close || zero_distances)) {
+        for (int by = 16; by; by /= 2) zero_distances += __shfl_xor_sync(EVERY, zero_distances, by);
         if (lane == 0)
-            atomicAdd((unsigned long long *)&job.status->coincidences,
-                      (unsigned long long)coincidences);
+            atomicAdd((unsigned long long *)&job.status->zero_distances,
+                      (unsigned long long)zero_distances);
         for (int i = 0; i < TARGETS && close; i++) {
             const int k = g.first + lane % LANES + LANES * i;
             const int at =
@@ -262,15 +262,15 @@ DEVICE_FN void near(const struct tree_card_job &job)
     unsigned long long *done = (unsigned long long *)job.status->done[blockIdx.x % TREE_COUNTERS];
     atomicAdd(&done[0], (unsigned long long)sources * g.count);
     atomicAdd(&done[1], (unsigned long long)points * g.count);
-    if (!BY_BLOCK || warp == 0) atomicAdd(&done[2], (unsigned long long)count[LIST_LOCAL]);
+    if (!BY_BLOCK || warp == 0) atomicAdd(&done[2], (unsigned long long)count[LIST_M2L]);
     atomicAdd(&done[3], (unsigned long long)g.count);
 }
 
 #define NEAR(name, fmm, bare)                                                                      \
-    KERNEL(name##_groups, struct tree_card_job, 128, 7) { near<fmm, bare, 2, 16, 0>(job); }        \
-    KERNEL(name##_blocks, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }         \
-    KERNEL(name##_eights, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 8, 0>(job); }         \
-    KERNEL(name##_singles, struct tree_card_job, 128, 1) { near<fmm, bare, 1, 1, 0>(job); }
+    KERNEL(name##_groups, struct tree_device_job, 128, 7) { near<fmm, bare, 2, 16, 0>(job); }      \
+    KERNEL(name##_blocks, struct tree_device_job, 128, 1) { near<fmm, bare, 1, 8, 1>(job); }       \
+    KERNEL(name##_eights, struct tree_device_job, 128, 1) { near<fmm, bare, 1, 8, 0>(job); }       \
+    KERNEL(name##_singles, struct tree_device_job, 128, 1) { near<fmm, bare, 1, 1, 0>(job); }
 NEAR(tree_near, 1, 0)
 NEAR(tree_near_bare, 1, 1)
 NEAR(tree_near_bh, 0, 0)
@@ -278,7 +278,7 @@ NEAR(tree_near_bh_bare, 0, 1)
 
 /* Targets with pairs too close for single precision: summed directly, in double, each by a CUDA
  * block. */
-KERNEL(tree_close_rows, struct tree_card_job, 256, 1)
+KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
 {
     __shared__ double part[4][256];
     const struct tree_box box = *job.box;

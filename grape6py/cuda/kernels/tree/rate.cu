@@ -4,7 +4,7 @@ enum { RATE_TERMS = 36 };
 
 /* Every `step`-th cell of a list from `first` on, to an expansion (if wanted) and its rate. */
 template <int ORDER, int BOTH>
-DEVICE_FN void rate_cells(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void rate_cells(const struct tree_device_job &job, const struct tree_group *g,
                           const int32_t *list, int count, int first, int step, float *local,
                           float *rate)
 {
@@ -35,8 +35,8 @@ DEVICE_FN void rate_cells(const struct tree_card_job &job, const struct tree_gro
     for (int k = 0; k < ORDER * ORDER; k++) rate[k] *= speed;
 }
 
-/* Of hypers or supers: a CUDA block each. */
-template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, const int level)
+/* Of level-2 or level-1 groups: a CUDA block each. */
+template <int ORDER> DEVICE_FN void rate_large(const struct tree_device_job &job, const int level)
 {
     __shared__ float part[4][ORDER * ORDER];
     const struct tree_level_job &out = job.level[level];
@@ -55,8 +55,8 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, 
     for (int k = 0; k < ORDER * ORDER; k++)
         rate[k] = (part[0][k] + part[1][k]) + (part[2][k] + part[3][k]);
     if (level == 1) {
-        const struct tree_group from = job.level[0].group[id / TREE_HYPER];
-        const float *wide = job.level[0].rate + RATE_TERMS * (int64_t)(slot / TREE_HYPER);
+        const struct tree_group from = job.level[0].group[id / TREE_LEVEL2];
+        const float *wide = job.level[0].rate + RATE_TERMS * (int64_t)(slot / TREE_LEVEL2);
         shift_local<ORDER - 1>(&from, wide, &g, rate);
     }
     TREE_UNROLL
@@ -65,7 +65,7 @@ template <int ORDER> DEVICE_FN void rate_large(const struct tree_card_job &job, 
 
 /* Adds what the expansions of a group or of a larger one do to a target. */
 template <int ORDER>
-DEVICE_FN void rate_on(const struct tree_card_job &job, const struct tree_group *g,
+DEVICE_FN void rate_on(const struct tree_device_job &job, const struct tree_group *g,
                        const float *local, float *rate, int target, float4 *sum)
 {
     const struct pair_i b = jerk_body_of(job, g, target).at;
@@ -77,7 +77,7 @@ DEVICE_FN void rate_on(const struct tree_card_job &job, const struct tree_group 
 }
 
 /* Of groups, and on their targets: a warp each. */
-template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
+template <int ORDER> DEVICE_FN void rate_groups(const struct tree_device_job &job)
 {
     const struct tree_level_job &out = small_level(job);
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
@@ -91,22 +91,28 @@ template <int ORDER> DEVICE_FN void rate_groups(const struct tree_card_job &job)
     float4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
     rate_on<ORDER>(job, &g, local, rate, g.first + lane, &sum);
     if (!job.from_root) {
-        const int super = g.first / IN_SUPER;
+        const int level1 = g.first / IN_LEVEL1;
         const struct tree_level_job &wide = job.level[1];
-        const int64_t at = super - first_large(job, 1);
+        const int64_t at = level1 - first_large(job, 1);
         const float *wide_local = wide.local + 64 * at, *wide_rate = wide.rate + RATE_TERMS * at;
         TREE_UNROLL
         for (int k = 0; k < (ORDER + 1) * (ORDER + 1); k++) local[k] = wide_local[k];
         TREE_UNROLL
         for (int k = 0; k < ORDER * ORDER; k++) rate[k] = wide_rate[k];
-        rate_on<ORDER>(job, &wide.group[super], local, rate, g.first + lane, &sum);
+        rate_on<ORDER>(job, &wide.group[level1], local, rate, g.first + lane, &sum);
     }
     job.far_jerk[g.first + lane] = sum;
 }
 
 #define RATE(order) RATE_(order)
 #define RATE_(order)                                                                               \
-    KERNEL(tree_rate_hypers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 0); }  \
-    KERNEL(tree_rate_supers_##order, struct tree_card_job, 128, 1) { rate_large<order>(job, 1); }  \
-    KERNEL(tree_rate_groups_##order, struct tree_card_job, 128, 1) { rate_groups<order>(job); }
+    KERNEL(tree_rate_level2_##order, struct tree_device_job, 128, 1)                               \
+    {                                                                                              \
+        rate_large<order>(job, 0);                                                                 \
+    }                                                                                              \
+    KERNEL(tree_rate_level1_##order, struct tree_device_job, 128, 1)                               \
+    {                                                                                              \
+        rate_large<order>(job, 1);                                                                 \
+    }                                                                                              \
+    KERNEL(tree_rate_groups_##order, struct tree_device_job, 128, 1) { rate_groups<order>(job); }
 RATE(TREE_ORDER)

@@ -32,7 +32,7 @@ DEVICE_FN void widen(struct tree_bounds *b, const struct tree_bounds *by)
     b->self_end = max(b->self_end, by->self_end);
 }
 
-DEVICE_FN struct tree_group group_of(const struct tree_card_job &job, const struct tree_bounds *b,
+DEVICE_FN struct tree_group group_of(const struct tree_device_job &job, const struct tree_bounds *b,
                                      int first, int count)
 {
     struct tree_group g;
@@ -56,14 +56,14 @@ DEVICE_FN float distance2(const struct tree_group *g, float4 p)
     return v_fma(z, z, v_fma(y, y, v_mul(x, x)));
 }
 
-DEVICE_FN void close_group(const struct tree_card_job &job, struct tree_group *g, float r2)
+DEVICE_FN void close_group(const struct tree_device_job &job, struct tree_group *g, float r2)
 {
     g->radius = __fsqrt_rn(r2);
     g->unit = tree_unit(job.opening, g);
 }
 
 /* Of the targets of a warp's lanes. Those that do not count are copies of others. */
-DEVICE_FN void bounds_of_warp(const struct tree_card_job &job, int target, bool counts, float4 *p,
+DEVICE_FN void bounds_of_warp(const struct tree_device_job &job, int target, bool counts, float4 *p,
                               struct tree_bounds *b)
 {
     *p = (job.targets ? job.target_high : job.high)[target];
@@ -77,19 +77,19 @@ DEVICE_FN void bounds_of_warp(const struct tree_card_job &job, int target, bool 
     b->self_end = __reduce_max_sync(EVERY, self) + 1;
 }
 
-/* Groups, supers and hypers: a CUDA block takes a hyper, a warp a super. */
-KERNEL(tree_groups, struct tree_card_job, 256, 1)
+/* Groups of all levels: a CUDA block takes a level-2 group, a warp a level-1 group. */
+KERNEL(tree_groups, struct tree_device_job, 256, 1)
 {
-    __shared__ struct tree_bounds bounds[TREE_HYPER];
-    __shared__ struct tree_group hyper;
-    __shared__ float farthest[TREE_HYPER];
+    __shared__ struct tree_bounds bounds[TREE_LEVEL2];
+    __shared__ struct tree_group level2;
+    __shared__ float farthest[TREE_LEVEL2];
     const int n = job.target_count, lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    const int super = (int)blockIdx.x * TREE_HYPER + warp, first = super * IN_SUPER;
+    const int level1 = (int)blockIdx.x * TREE_LEVEL2 + warp, first = level1 * IN_LEVEL1;
     const float4 *points = job.targets ? job.target_high : job.high;
     struct tree_bounds all;
     for (int c = 0; c < 3; c++) all.low[c] = INFINITY, all.high[c] = -INFINITY;
     all.inverse_acc = 0.0f, all.self_first = 0x7fffffff, all.self_end = 0;
-    for (int g = 0; g < TREE_SUPER && first + g * TREE_GROUP < n; g++) {
+    for (int g = 0; g < TREE_LEVEL1 && first + g * TREE_GROUP < n; g++) {
         const int at = first + g * TREE_GROUP, k = min(at + lane, n - 1);
         struct tree_bounds b;
         float4 p;
@@ -100,37 +100,37 @@ KERNEL(tree_groups, struct tree_card_job, 256, 1)
         widen(&all, &b);
     }
     if (lane == 0) bounds[warp] = all;
-    struct tree_group mine = group_of(job, &all, first, min((int)IN_SUPER, n - first));
+    struct tree_group mine = group_of(job, &all, first, min((int)IN_LEVEL1, n - first));
     float r2 = 0.0f;
-    for (int k = first + lane; k < first + IN_SUPER && k < n; k += 32)
+    for (int k = first + lane; k < first + IN_LEVEL1 && k < n; k += 32)
         r2 = fmaxf(r2, distance2(&mine, points[k]));
     r2 = most_of_warp(r2);
     if (lane == 0 && first < n) {
         close_group(job, &mine, r2);
-        job.level[1].group[super] = mine;
+        job.level[1].group[level1] = mine;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int w = 1; w < TREE_HYPER; w++) widen(&all, &bounds[w]);
-        hyper = group_of(job, &all, first, min((int)IN_SUPER * TREE_HYPER, n - first));
+        for (int w = 1; w < TREE_LEVEL2; w++) widen(&all, &bounds[w]);
+        level2 = group_of(job, &all, first, min((int)IN_LEVEL1 * TREE_LEVEL2, n - first));
     }
     __syncthreads();
     r2 = 0.0f;
-    for (int k = first + lane; k < first + IN_SUPER && k < n; k += 32)
-        r2 = fmaxf(r2, distance2(&hyper, points[k]));
+    for (int k = first + lane; k < first + IN_LEVEL1 && k < n; k += 32)
+        r2 = fmaxf(r2, distance2(&level2, points[k]));
     r2 = most_of_warp(r2);
     if (lane == 0) farthest[warp] = r2;
     __syncthreads();
     if (threadIdx.x) return;
-    for (int w = 1; w < TREE_HYPER; w++) r2 = fmaxf(r2, farthest[w]);
-    close_group(job, &hyper, r2);
-    job.level[0].group[blockIdx.x] = hyper;
+    for (int w = 1; w < TREE_LEVEL2; w++) r2 = fmaxf(r2, farthest[w]);
+    close_group(job, &level2, r2);
+    job.level[0].group[blockIdx.x] = level2;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------ */
 
-enum { WALK_WARPS = 4, WALK_STACK = 1024 }; /* of a CUDA block; of a warp */
-enum { LIST_LOCAL, LIST_POINT, LIST_LEAF, LISTS, LIST_REST = LIST_LEAF };
+enum { TRAVERSAL_WARPS = 4, TRAVERSAL_STACK = 1024 }; /* of a CUDA block; of a warp */
+enum { LIST_M2L, LIST_M2P, LIST_P2P, LISTS, LIST_REST = LIST_P2P };
 
 /* Waits for the warps that walk together. */
 template <int WARPS> DEVICE_FN void meet(void)
@@ -193,7 +193,7 @@ DEVICE_FN int targets_of(int kind)
 }
 
 /* Has a group summed as something else. One thread calls it. */
-DEVICE_FN void sum_again(const struct tree_card_job &job, const struct tree_group *g, int kind)
+DEVICE_FN void sum_again(const struct tree_device_job &job, const struct tree_group *g, int kind)
 {
     const int size = targets_of(kind), parts = (g->count + size - 1) / size;
     const int at = atomicAdd(&job.status->again[kind], parts);
@@ -202,7 +202,7 @@ DEVICE_FN void sum_again(const struct tree_card_job &job, const struct tree_grou
 }
 
 /* Groups of one kind, as tree_groups makes groups. */
-KERNEL(tree_groups_of_kind, struct tree_card_job, 128, 1)
+KERNEL(tree_groups_of_kind, struct tree_device_job, 128, 1)
 {
     const int lane = (int)threadIdx.x % 32, slot = (int)(blockIdx.x * 4 + threadIdx.x / 32);
     if (slot >= small_slots(job)) return;
@@ -220,28 +220,28 @@ KERNEL(tree_groups_of_kind, struct tree_card_job, 128, 1)
 
 DEVICE_FN bool has_room(const int room[LISTS], const int count[LISTS], int own_leaves)
 {
-    return count[LIST_LOCAL] <= room[LIST_LOCAL] && count[LIST_POINT] <= room[LIST_POINT] &&
-           count[LIST_LEAF] + own_leaves <= room[LIST_LEAF];
+    return count[LIST_M2L] <= room[LIST_M2L] && count[LIST_M2P] <= room[LIST_M2P] &&
+           count[LIST_P2P] + own_leaves <= room[LIST_P2P];
 }
 
 DEVICE_FN void note_need(int32_t *need, const int count[LISTS], int own_leaves)
 {
-    atomicMax(&need[LIST_LOCAL], count[LIST_LOCAL]);
-    atomicMax(&need[LIST_POINT], count[LIST_POINT]);
-    atomicMax(&need[LIST_LEAF], count[LIST_LEAF] + own_leaves);
+    atomicMax(&need[LIST_M2L], count[LIST_M2L]);
+    atomicMax(&need[LIST_M2P], count[LIST_M2P]);
+    atomicMax(&need[LIST_P2P], count[LIST_P2P] + own_leaves);
 }
 
 /* A group's lists, by a warp, or by all of a CUDA block. */
 template <int WARPS>
-DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, int32_t *stack,
-                    int tally[LISTS + 2][WARPS])
+DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int slot,
+                        int32_t *stack, int tally[LISTS + 2][WARPS])
 {
     const struct tree_level_job &out = level < 2 ? job.level[level] : small_level(job);
     const int LANES = 32 * WARPS, lane = (int)threadIdx.x % LANES, large = level < 2;
     const struct tree_group g =
         out.group[large ? first_large(job, level) + slot : small_group(job, slot)];
     const struct tree_opening o = *job.opening;
-    const struct tree_place *places = job.order_of_expansion ? job.place : job.barnes_hut;
+    const struct tree_cell_centre *places = job.order_of_expansion ? job.place : job.barnes_hut;
     const float small = v_mul(o.passed_on, g.radius), soft = tree_reach_soft(&o, &g);
     int32_t *const lists = out.lists + (int64_t)slot * (out.room[0] + out.room[1] + out.room[2]);
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
@@ -253,7 +253,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         meet<WARPS>();
     } else {
         const int parent =
-            g.first / (level == 1 ? IN_HYPER : IN_SUPER) - first_large(job, level - 1);
+            g.first / (level == 1 ? IN_LEVEL2 : IN_LEVEL1) - first_large(job, level - 1);
         const struct tree_level_job &above = job.level[level - 1];
         from = above.lists + (int64_t)parent * (above.room[0] + above.room[1] + above.room[2]) +
                above.room[0] + above.room[1];
@@ -262,7 +262,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     bool room = true;
     while (room && (top > 0 || next < end)) {
         /* Each adds 7 at most. In a full stack one is taken at once, which adds 7 a level. */
-        const int left = WARPS * WALK_STACK - 8 * TREE_LEVELS - top;
+        const int left = WARPS * TRAVERSAL_STACK - 8 * TREE_LEVELS - top;
         const int taken = min(min(LANES, top), max(1, left / 8));
         const int more = top > taken ? 0 : LANES - taken;
         int cell = -1;
@@ -276,7 +276,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
         enum { NOTHING, LOCAL, POINT, LEAF, OWN_LEAF, OPEN } what = NOTHING;
         struct tree_cell c = {0, 0, 0, 0};
         if (cell >= 0) {
-            const struct tree_place p = whole(&places[cell]);
+            const struct tree_cell_centre p = whole(&places[cell]);
             c = whole(&job.cell[cell]);
             const struct tree_distance d = tree_distance_of(&g, p.x, p.y, p.z);
             const bool own = c.first < g.self_end && c.end > g.self_first;
@@ -299,15 +299,15 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
         }
         const int *most = out.room;
-        append<WARPS>(what == LOCAL, cell, list[LIST_LOCAL], 1, most[LIST_LOCAL],
-                      &count[LIST_LOCAL], tally[LIST_LOCAL]);
-        append<WARPS>(what == LEAF, cell, list[LIST_LEAF], 1, most[LIST_LEAF], &count[LIST_LEAF],
-                      tally[LIST_LEAF]);
+        append<WARPS>(what == LOCAL, cell, list[LIST_M2L], 1, most[LIST_M2L], &count[LIST_M2L],
+                      tally[LIST_M2L]);
+        append<WARPS>(what == LEAF, cell, list[LIST_P2P], 1, most[LIST_P2P], &count[LIST_P2P],
+                      tally[LIST_P2P]);
         if (!large) { /* own leaves stand at the list's other end, downwards */
-            append<WARPS>(what == POINT, cell, list[LIST_POINT], 1, most[LIST_POINT],
-                          &count[LIST_POINT], tally[LIST_POINT]);
-            append<WARPS>(what == OWN_LEAF, cell, list[LIST_LEAF] + most[LIST_LEAF] - 1, -1,
-                          most[LIST_LEAF], &own_leaves, tally[LISTS]);
+            append<WARPS>(what == POINT, cell, list[LIST_M2P], 1, most[LIST_M2P], &count[LIST_M2P],
+                          tally[LIST_M2P]);
+            append<WARPS>(what == OWN_LEAF, cell, list[LIST_P2P] + most[LIST_P2P] - 1, -1,
+                          most[LIST_P2P], &own_leaves, tally[LISTS]);
         }
         push<WARPS>(what == OPEN, &c, stack, &top, tally[LISTS + 1]);
         /* What will be summed again is not walked to its end, unless its need has to be known. */
@@ -318,7 +318,7 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     int32_t *const counts = out.count + 4 * (int64_t)slot;
     counts[0] = count[0], counts[1] = count[1], counts[2] = count[2], counts[3] = own_leaves;
     if (large) {
-        atomicMax(&job.status->need_large[LIST_LOCAL], count[LIST_LOCAL]);
+        atomicMax(&job.status->need_large[LIST_M2L], count[LIST_M2L]);
         atomicMax(&job.status->need_large[LIST_REST], count[LIST_REST]);
         return;
     }
@@ -331,22 +331,23 @@ DEVICE_FN void walk(const struct tree_card_job &job, const int level, int slot, 
     sum_again(job, &g, kind);
 }
 
-#define WALK(name, level, number)                                                                  \
-    KERNEL(name, struct tree_card_job, 128, 9)                                                     \
+#define TRAVERSE(name, level, number)                                                              \
+    KERNEL(name, struct tree_device_job, 128, 9)                                                   \
     {                                                                                              \
-        __shared__ int32_t stack[WALK_WARPS][WALK_STACK];                                          \
-        const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * WALK_WARPS + warp;        \
+        __shared__ int32_t stack[TRAVERSAL_WARPS][TRAVERSAL_STACK];                                \
+        const int warp = (int)threadIdx.x / 32, slot = (int)blockIdx.x * TRAVERSAL_WARPS + warp;   \
         int tally[LISTS + 2][1]; /* a warp alone needs none */                                     \
-        if (slot < (number)) walk<1>(job, level, slot, stack[warp], tally);                        \
+        if (slot < (number)) traverse<1>(job, level, slot, stack[warp], tally);                    \
     }
-WALK(tree_walk_hypers, 0, job.hypers)
-WALK(tree_walk_supers, 1, job.supers)
-WALK(tree_walk_groups, 2, small_slots(job))
+TRAVERSE(tree_traverse_level2, 0, job.level2_groups)
+TRAVERSE(tree_traverse_level1, 1, job.level1_groups)
+TRAVERSE(tree_traverse_groups, 2, small_slots(job))
 
 /* A CUDA block each: of few groups, a warp alone is slow. */
-KERNEL(tree_walk_blocks, struct tree_card_job, 128, 8)
+KERNEL(tree_traverse_blocks, struct tree_device_job, 128, 8)
 {
-    __shared__ int32_t stack[WALK_WARPS * WALK_STACK];
-    __shared__ int tally[LISTS + 2][WALK_WARPS];
-    if ((int)blockIdx.x < small_slots(job)) walk<WALK_WARPS>(job, 2, (int)blockIdx.x, stack, tally);
+    __shared__ int32_t stack[TRAVERSAL_WARPS * TRAVERSAL_STACK];
+    __shared__ int tally[LISTS + 2][TRAVERSAL_WARPS];
+    if ((int)blockIdx.x < small_slots(job))
+        traverse<TRAVERSAL_WARPS>(job, 2, (int)blockIdx.x, stack, tally);
 }

@@ -17,6 +17,6 @@ typedef bool vmask;
 #include "shared/tree_distance.h"
 #include "tree/job.h"
 
-enum { TREE_GROUP = 32, TREE_SUPER = 16, TREE_HYPER = 8 }; /* as in csrc/tree/tree.h */
-enum { IN_SUPER = TREE_GROUP * TREE_SUPER, IN_HYPER = IN_SUPER * TREE_HYPER };
+enum { TREE_GROUP = 32, TREE_LEVEL1 = 16, TREE_LEVEL2 = 8 }; /* as in csrc/tree/tree.h */
+enum { IN_LEVEL1 = TREE_GROUP * TREE_LEVEL1, IN_LEVEL2 = IN_LEVEL1 * TREE_LEVEL2 };
 #define EVERY 0xffffffffu
