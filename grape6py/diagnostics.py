@@ -1,4 +1,4 @@
-"""What one asks of a star cluster: energy, momentum, virial ratio, Lagrangian radii.
+"""What one asks of a star cluster: energy, momenta, virial ratio, Lagrangian radii.
 
 All in double precision with sums rounded once (``math.fsum``), in the caller's units with
 G = 1. Arrays: mass (n,), pos and vel (n, 3).
@@ -99,6 +99,14 @@ def momentum(mass: ArrayLike, vel: ArrayLike) -> Floats:
     vel = validate.any_floats("vel", vel, (None, 3))
     mass = validate.any_floats("mass", mass, (len(vel),))
     return np.array([math.fsum(mass * component) for component in vel.T])
+
+
+def angular_momentum(mass: ArrayLike, pos: ArrayLike, vel: ArrayLike) -> Floats:
+    """Total angular momentum about the origin, the sum of m r x v; shape (3,)."""
+    pos = validate.any_floats("pos", pos, (None, 3))
+    vel = validate.any_floats("vel", vel, (len(pos), 3))
+    mass = validate.any_floats("mass", mass, (len(pos),))
+    return momentum(mass, np.cross(pos, vel))
 
 
 def centre_of_mass(mass: ArrayLike, pos: ArrayLike) -> Floats:

@@ -405,6 +405,10 @@ class Integration:
         """Total momentum; shape (3,)."""
         return diagnostics.momentum(self._blocks.mass, self._synchronised()[1])
 
+    def angular_momentum(self) -> Floats:
+        """Total angular momentum about the origin; shape (3,)."""
+        return diagnostics.angular_momentum(self._blocks.mass, *self._synchronised())
+
     def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
         return self.energy().virial_ratio

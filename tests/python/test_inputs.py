@@ -82,6 +82,7 @@ CALLS = {
     "energy.pot": (lambda mass, vel, pot: diagnostics.energy(mass, POS, vel, pot=pot),
                    {"mass": MASS, "vel": VEL, "pot": -MASS}),
     "momentum": (diagnostics.momentum, {"mass": MASS, "vel": VEL}),
+    "angular_momentum": (diagnostics.angular_momentum, BODIES),
     "centre_of_mass": (diagnostics.centre_of_mass, {"mass": MASS, "pos": POS}),
     "lagrangian_radii": (diagnostics.lagrangian_radii,
                          {"mass": MASS, "pos": POS, "fractions": np.array([0.1, 0.5]),

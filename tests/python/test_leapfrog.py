@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import capi
-from grape6py import Hermite, Leapfrog, archive, errors, plummer, reference, two_body
+from grape6py import (
+    Hermite,
+    Leapfrog,
+    archive,
+    diagnostics,
+    errors,
+    plummer,
+    reference,
+    two_body,
+)
 from grape6py.errors import ArgumentError
 from test_hermite_use import same
 
@@ -87,12 +96,18 @@ def test_a_tree_with_a_small_angle_moves_bodies_as_the_direct_sum():
     assert tree.energy().total == pytest.approx(direct.energy().total, rel=1e-6)
 
 
-def test_momentum_is_kept_by_the_direct_sum_and_nearly_by_trees():
+def test_momenta_are_kept_by_the_direct_sum_and_nearly_by_trees():
     direct, tree = sphere(300, dt=1 / 64, **DIRECT), sphere(300, dt=1 / 64, theta=0.5)
     for galaxy, limit in ((direct, 1e-14), (tree, 1e-4)):
-        start = galaxy.momentum()
+        start, turning = galaxy.momentum(), galaxy.angular_momentum()
         galaxy.evolve(1.0)
         assert np.abs(galaxy.momentum() - start).max() < limit
+        assert np.abs(galaxy.angular_momentum() - turning).max() < limit
+
+
+def test_the_angular_momentum_of_a_pair():
+    mass, pos, vel = [2.0, 3.0], [[1, 0, 0], [0, 2, 0]], [[0, 5, 0], [0, 0, 7]]
+    assert diagnostics.angular_momentum(mass, pos, vel).tolist() == [42, 0, 10]
 
 
 @pytest.mark.parametrize("options", [{}, {"method": "bh"}, DIRECT], ids=str)
