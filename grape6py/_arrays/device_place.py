@@ -56,6 +56,8 @@ class DevicePlace:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if any(memory is not None for memory in self._staged):  # else others might get it too soon
+            self._cupy.cuda.get_current_stream().synchronize()
         self._context.__exit__(*error)
 
     def _take(self, name: str, value: object) -> DeviceArray:
