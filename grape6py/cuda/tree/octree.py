@@ -242,7 +242,7 @@ class Octree(TreeCells):
                 self._small_groups(job.groups)
 
     def _large_groups(self) -> None:
-        """Walk and far terms of the level-2 and level-1 groups that the job names."""
+        """Traversal and M2L terms of the level-2 and level-1 groups that the job names."""
         job, order = self.fields, self.fields.order_of_expansion
         for name, count in ("level2", job.level2_groups), ("level1", job.level1_groups):
             self.launch(f"tree_traverse_{name}", 32 * count)
@@ -307,7 +307,7 @@ class Octree(TreeCells):
         return status if self._enough_room(status) else None
 
     def _long_singles(self, count: int, room: Sequence[int]) -> None:
-        """Single targets whose lists need so much room, up to number `count`."""
+        """Single targets whose lists need such capacities, up to number `count`."""
         job = self.fields
         usual, usual_slots = ffi.new("struct tree_level_job *", job.level[3]), job.slots
         job.kind = numbers.LONG_SINGLES

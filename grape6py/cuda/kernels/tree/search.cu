@@ -12,7 +12,7 @@ struct tree_search_cell {
     int32_t count;
 };
 
-/* What these kernels are told; cuda/tree/search.py fills it. */
+/* Arguments of these kernels; cuda/tree/search.py fills them in. */
 struct tree_search_job {
     const double *x;      /* [n][3]: the caller's */
     const int64_t *order; /* [n]: the caller's number by place */
@@ -146,7 +146,7 @@ template <class SEARCH> DEVICE_FN void search_tree(const struct tree_search_job 
     if (lane == 0) stack[0] = 0;
     __syncwarp();
     while (top > 0) {
-        /* As in walk(): in a full stack one is taken at once, which adds 7 a level. */
+        /* As in traverse(): in a full stack one is taken at once, which adds 7 a level. */
         const int left = SEARCH_STACK - 8 * TREE_LEVELS - top;
         const int taken = min(min(32, top), max(1, left / 8));
         struct tree_cell children = {0, 0, 0, 0};
