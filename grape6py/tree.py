@@ -185,6 +185,7 @@ class Tree:
         self_index: Numbers | None = None,
         last_acc: Numbers | None = None,
         bound: float = 0.0,
+        momentum: bool = False,
     ) -> TreeForces:
         """Acceleration, potential and jerk on some targets.
 
@@ -218,6 +219,11 @@ class Tree:
         bound : float
             If above 0, a cell also counts as near where its estimated error is a larger share of
             `last_acc` than this; `theta` is then 1 by default.
+        momentum : bool
+            Let forces add up to zero, and jerks, but for rounding in double precision: the momentum
+            of a closed system is then conserved where all bodies are moved at once. Every
+            acceleration is changed by the same small share of its length, 1e-5 in a usual sum of
+            10^5 bodies. Only without `targets`.
 
         Returns
         -------
@@ -269,7 +275,10 @@ class Tree:
                 last_acc = place.floats("last_acc", last_acc, (ni,))
             elif setting["bound"] > 0 and setting["theta"] > 0:
                 raise ArgumentError("bound is a share of last_acc: give that too")
+            if momentum and pos is not None:
+                raise ArgumentError("momentum is that of all particles: give no targets")
             place.check()
+            setting["momentum"] = bool(momentum)
             *arrays, warning = self._tree.forces(ni, pos, vel, number, last_acc, **setting)
             forces = TreeForces(*map(place.give, arrays))
         if warning and not self._warned:

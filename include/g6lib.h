@@ -274,7 +274,7 @@ enum {
 };
 enum { G6X_GRAPE = 0, G6X_DOUBLE = 1, G6X_SINGLE = 2 };
 enum { G6X_ISA_BEST = 0, G6X_ISA_BASE = 1, G6X_ISA_AVX2 = 2, G6X_ISA_AVX512 = 3, G6X_ISA_NEON = 4 };
-enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1 };
+enum { G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1, G6X_TREE_MOMENTUM = 16 };
 enum { G6X_AUTO = -2147483647 };
 /* Set or read an option. 0; G6X_E_ARGUMENT for an unknown key or a value out of range. */
 int g6x_set_int(int clusterid, int key, int value);
@@ -422,7 +422,10 @@ int g6x_tree_set_int(int tree, int key, int value);
  *   method    G6X_TREE_FMM: far cells act on whole groups of targets, as expansions about a centre
  *             (Dehnen 2002; Warren and Salmon 1995), of `order` 2 to 6. G6X_TREE_BARNES_HUT: with
  *             quadrupoles on each target (Barnes and Hut 1986; Bedorf, Gaburov and Portegies Zwart
- *             2012); order is not read
+ *             2012); order is not read. Plus G6X_TREE_MOMENTUM: the sums of m acc and of m jerk are
+ *             zero, but for rounding in double precision, so that momentum is conserved where all
+ *             particles are moved at once; x has to be NULL. Every row is changed by the same small
+ *             share of its length, |sum m acc| over sum |m acc|
  *   theta     opening angle, above 0 and at most 1.5: a cell acts as a whole if its size is less
  *             than theta times its distance. Towards 0 the forces become those of the direct sum.
  *             Or 0: bound is then the median relative error of acc that is wanted, 1e-6 to 0.1,

@@ -66,12 +66,16 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     int code = particles_checked(n, x, v, mass);
     if (code) return code;
     struct tree_handle *p = memory_zeroed(sizeof *p);
-    if (p) p->x = memory_zeroed((size_t)n * sizeof *p->x);
-    if (!p || !p->x) {
-        memory_free(p);
+    if (p) {
+        p->x = memory_zeroed((size_t)n * sizeof *p->x);
+        p->mass = memory_zeroed((size_t)n * sizeof *p->mass);
+    }
+    if (!p || !p->x || !p->mass) {
+        if (p) tree_handles_free(p);
         return session_registry_refuse(G6X_E_MEMORY, "out of memory for a tree of %d particles", n);
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
+    if (n) memcpy(p->mass, mass, (size_t)n * sizeof *mass);
     p->n = n, p->moving = v != NULL;
     p->threads = o.threads;
     p->isa = o.isa;
@@ -126,6 +130,7 @@ struct request {
     const int *self;
     const double *last_acc;
     double eps2;
+    int momentum; /* forces add up to zero */
 };
 
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
@@ -149,6 +154,10 @@ static int setting_checked(const struct tree_setting *s, const struct request *w
                                        s->method);
     if (s->method == TREE_FMM && (s->order < 2 || s->order > 6))
         return session_registry_refuse(G6X_E_ARGUMENT, "order = %d is not from 2 to 6", s->order);
+    if (w->momentum && w->x)
+        return session_registry_refuse(
+            G6X_E_ARGUMENT,
+            "G6X_TREE_MOMENTUM needs all particles as targets: x is no null pointer");
     const int by_accuracy = s->theta == 0.0;
     if (by_accuracy && !(s->bound >= LEAST_ERROR && s->bound <= LARGEST_ERROR))
         return session_registry_refuse(
@@ -279,8 +288,11 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     else if (tree_sum(&tree, s, w->x ? &r.in : NULL, w->self, r.eps2,
                       s->bound > 0.0 ? w->last_acc : NULL, out, &counts, &err))
         code = session_registry_refuse(err.code, "%s", err.text);
-    else
+    else {
+        if (w->momentum) tree_close_system(w->ni, p->mass, out->acc);
+        if (w->momentum && out->jerk) tree_close_system(w->ni, p->mass, out->jerk);
         code = verdict(&r, w->ni, out);
+    }
     free_prepared(&r);
     if (counts.zero_distances && !code)
         session_registry_warn("%lld pairs of a tree at one place with eps = 0: they add nothing",
@@ -327,8 +339,9 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[])
 {
-    const struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2};
-    const struct tree_setting s = {.method = method,
+    const int momentum = method >= 0 && method & G6X_TREE_MOMENTUM;
+    const struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2, momentum};
+    const struct tree_setting s = {.method = momentum ? method - G6X_TREE_MOMENTUM : method,
                                    .order = order,
                                    .theta = theta,
                                    .bound = bound,

@@ -35,6 +35,7 @@ void tree_handles_free(struct tree_handle *p)
 {
     tree_build_free(&p->tree);
     memory_free(p->x);
+    memory_free(p->mass);
     memory_free(p);
 }
 

@@ -10,7 +10,7 @@ struct tree_handle {
     int n, moving; /* moving: velocities were given */
     _Atomic int threads, isa;
     struct tree tree;
-    double (*x)[3]; /* as the caller gave them */
+    double (*x)[3], *mass; /* as the caller gave them */
     struct tree_handle *next;
 };
 

@@ -59,12 +59,14 @@ class HostTree:
         theta: float,
         order: int,
         bound: float,
+        momentum: bool,
     ) -> tuple[Floats, Floats, Floats | None, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
         acc, pot = np.empty((ni, 3)), np.empty(ni)
         jerk = np.empty((ni, 3)) if self._moving else None
         warnings_before = _warnings()
-        walk = eps2, _METHODS[method], order, theta, last_acc, bound
+        kind = _METHODS[method] + (lib.G6X_TREE_MOMENTUM if momentum else 0)
+        walk = eps2, kind, order, theta, last_acc, bound
         self._call(lib.g6x_tree_forces, ni, pos, vel, number, *walk, acc, jerk, pot)
         new = _warnings() > warnings_before
         return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None

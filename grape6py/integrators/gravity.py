@@ -3,7 +3,8 @@
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
 `is_open`, :meth:`close`; and `forces(mass, pos, rows=None)`: accelerations of and potentials at all
-bodies, or those of some rows.
+bodies, or those of some rows. A tree's forces on all bodies add up to zero, so that these do not
+drift.
 """
 
 from __future__ import annotations
@@ -162,7 +163,7 @@ class HostTrees(_Gravity):
         self._check_open()
         with Tree(pos, mass, backend="cpu", threads=self._threads) as tree:
             which: Attributes = {} if rows is None else {"targets": pos[rows], "self_index": rows}
-            found = tree.forces(**which, **self._setting)
+            found = tree.forces(**which, **self._setting, momentum=rows is None)
         return found.acc, found.pot
 
 
@@ -189,7 +190,7 @@ class DeviceTrees(_Gravity):
             tree = Octree(self.arrays.gpu, pos, mass)
             which = () if rows is None else (pos[rows], rows)
             try:
-                acc, pot, _, counts = tree.forces(self._setting, *which)
+                acc, pot, _, counts = tree.forces(self._setting, *which, momentum=rows is None)
             except Unresolved:
                 return self._through_host(mass, pos, rows)
         if counts.zero_distances and not self._warned:

@@ -236,6 +236,7 @@ static void try_forces(void)
     struct aim aim;
     const struct planted *t = any_aim(&aim);
     const int method = chance(20) ? 2 : below(2), order = chance(20) ? 7 : 2 + below(5);
+    const int momentum = chance(4) ? G6X_TREE_MOMENTUM : 0;
     const int usual = below(4), bounded = chance(6), rows = aim.ni > 0 ? aim.ni : 0;
     const double theta = THETAS[chance(15) ? below(8) : usual];
     const double eps2 = any_square();
@@ -248,16 +249,16 @@ static void try_forces(void)
     vector *const acc = chance(30) ? NULL : out.acc, *const jerk = chance(4) ? NULL : out.jerk;
     double *const pot = chance(30) ? NULL : out.pot;
     if (method == 2 || (!method && order == 7) || !(theta > 0 && theta <= 1.5) ||
-        !(seen(eps2) >= 0 && isfinite(eps2)) || bound < 0)
+        !(seen(eps2) >= 0 && isfinite(eps2)) || bound < 0 || (momentum && aim.x))
         fault |= CODE(G6X_E_ARGUMENT);
     for (int i = 0; bound > 0 && last && i < rows; i++)
         if (last[i] < 0) fault |= CODE(G6X_E_ARGUMENT);
     if (rows && (!acc || !pot || (bound > 0 && !last))) fault |= CODE(G6X_E_NULL);
     calling = "g6x_tree_forces";
     say(" method %d order %d theta %g eps2 %g bound %g", method, order, theta, eps2, bound);
-    const int code =
-        g6x_tree_forces(aim.handle, aim.ni, (const double (*)[3])aim.x, (const double (*)[3])aim.v,
-                        aim.self, eps2, method, order, theta, last, bound, acc, jerk, pot);
+    const int code = g6x_tree_forces(aim.handle, aim.ni, (const double (*)[3])aim.x,
+                                     (const double (*)[3])aim.v, aim.self, eps2, method + momentum,
+                                     order, theta, last, bound, acc, jerk, pot);
     without(acc, jerk, pot, (size_t)rows);
     check_untouched(rows);
     if (fault) {

@@ -51,6 +51,20 @@ def test_forces_are_the_devices_and_those_of_the_host(cupy, put, setting):
     close_to(found, expected)
 
 
+@pytest.mark.parametrize("size", [1e-80, 1.0, 1e80])
+def test_forces_that_add_up_to_zero(put, size):
+    mass, pos, vel = MASS * np.where(np.arange(N) % 5, 1, -2), POS * size, VEL
+    trees = Tree(put(pos), put(mass), put(vel)), Tree(pos, mass, vel)
+    found, expected = (tree.forces(theta=0.6, momentum=True) for tree in trees)
+    for here, there in ((found.acc, expected.acc), (found.jerk, expected.jerk)):
+        unit = np.abs(there).max()
+        here, there = here.get() / unit, there / unit
+        assert np.abs(mass @ here).max() < 1e-14 * (np.abs(mass) @ np.abs(here)).max()
+        assert np.median(relative(here, there)) < 1e-5
+    with pytest.raises(ArgumentError, match="give no targets"):
+        trees[0].forces(put(pos), momentum=True)
+
+
 @pytest.mark.parametrize(("method", "targets"), [("fmm", None), ("fmm", "others"),
                                                  ("bh", "last accelerations")])  # fmt: skip
 def test_an_accuracy_asked_for_is_had(put, targets, method):

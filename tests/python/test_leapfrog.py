@@ -96,13 +96,13 @@ def test_a_tree_with_a_small_angle_moves_bodies_as_the_direct_sum():
     assert tree.energy().total == pytest.approx(direct.energy().total, rel=1e-6)
 
 
-def test_momenta_are_kept_by_the_direct_sum_and_nearly_by_trees():
-    direct, tree = sphere(300, dt=1 / 64, **DIRECT), sphere(300, dt=1 / 64, theta=0.5)
-    for galaxy, limit in ((direct, 1e-14), (tree, 1e-4)):
-        start, turning = galaxy.momentum(), galaxy.angular_momentum()
-        galaxy.evolve(1.0)
-        assert np.abs(galaxy.momentum() - start).max() < limit
-        assert np.abs(galaxy.angular_momentum() - turning).max() < limit
+@pytest.mark.parametrize(("options", "limit"), [(DIRECT, 1e-14), ({"theta": 0.7}, 1e-4)])
+def test_momenta_are_kept_that_of_rotation_nearly_by_trees(options, limit):
+    galaxy = sphere(300, dt=1 / 64, **options)
+    start, turning = galaxy.momentum(), galaxy.angular_momentum()
+    galaxy.evolve(1.0)
+    assert np.abs(galaxy.momentum() - start).max() < 1e-14
+    assert np.abs(galaxy.angular_momentum() - turning).max() < limit
 
 
 def test_the_angular_momentum_of_a_pair():

@@ -95,6 +95,7 @@ class DeviceTree:
         theta: float,
         order: int,
         bound: float,
+        momentum: bool,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
         self._check_numbers(number)
@@ -111,9 +112,12 @@ class DeviceTree:
                 estimated = last_acc is None
                 last_acc = sample.last_acc(pos, number) if estimated else last_acc
                 setting = Setting(WIDEST, setting.order, eps2, sample.bound(bound, estimated))
-            acc, pot, jerk, counts = self._tree.forces(setting, pos, number, last_acc, vel)
+            acc, pot, jerk, counts = self._tree.forces(
+                setting, pos, number, last_acc, vel, momentum=momentum
+            )
         except Unresolved:
             walk = {"eps2": eps2, "method": method, "theta": theta, "order": order, "bound": bound}
+            walk["momentum"] = momentum
             return self._on_host("forces", ni, pos, vel, number, last_acc, **walk)
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"

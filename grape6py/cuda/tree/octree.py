@@ -60,12 +60,14 @@ class Octree(TreeCells):
         last_acc: DeviceArray = None,
         vel: DeviceArray = None,
         few: bool | None = None,
+        momentum: bool = False,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
         """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
         `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
         is that of the targets, zero by default. `few`: groups lie too far apart to share walks; by
-        default as their number says. Raises Unresolved.
+        default as their number says. `momentum`: forces on the particles add up to zero. Raises
+        Unresolved.
         """
         job, xp = self.fields, self._xp
         if self.unresolved:
@@ -112,7 +114,18 @@ class Octree(TreeCells):
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = ni - status.too_large if status.too_large else None
+        if momentum and too_large is None:
+            self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
+
+    def _remove_net_force(self) -> None:
+        """From accelerations and jerks."""
+        self.set(momenta=self._new((numbers.FLOW_PIECES, 4), np.float64))
+        for name in ("acc", "jerk") if self.fields.jerk else ("acc",):
+            self.fields.vectors = getattr(self.fields, name)
+            self.launch("tree_net_force", 256 * numbers.FLOW_PIECES, 256)
+            self.launch("tree_close_system", self.n, 256)
+        self.drop("momenta")
 
     def _results(self) -> list[DeviceArray]:
         """Acc, pot and jerk, which are the caller's from now on."""

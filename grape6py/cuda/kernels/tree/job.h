@@ -68,7 +68,8 @@ struct tree_device_job {
     const double *v, *target_v; /* [n][3], [targets][3]: the caller's. v is NULL: no jerks; else
                                    target_v is NULL: targets are at rest */
     struct tree_flow *flow;
-    double *momenta;                    /* [256][4]: and mass, of pieces of the particles */
+    double *momenta;                    /* [256][4]: and mass, of pieces of the particles; or forces
+                                           and their sizes (shared/tree_net_force.h) */
     float4 *velocity, *target_velocity; /* by place */
     struct tree_rates *rates;
     struct tree_motion *motion;
@@ -85,6 +86,7 @@ struct tree_device_job {
     int32_t *close;
 
     double *acc, *pot; /* results */
+    double *vectors;   /* acc or jerk, whose net force is taken out */
     const double *last; /* the caller's last accelerations; or NULL */
     double eps2_given, theta, bound;
     int32_t n, target_count, blocks;

@@ -39,10 +39,23 @@ KERNEL(tree_target_speeds, struct tree_device_job, 256, 1)
 
 enum { FLOW_PIECES = 256 };
 
+/* Four sums of the threads of a CUDA block become those of all, for the first thread. */
+DEVICE_FN void sum_of_block(double sum[4])
+{
+    __shared__ double column[4][256];
+    const int t = (int)threadIdx.x;
+    for (int c = 0; c < 4; c++) column[c][t] = sum[c];
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        for (int c = 0; c < 4 && t < half; c++) column[c][t] += column[c][t + half];
+    }
+    __syncthreads();
+    for (int c = 0; c < 4; c++) sum[c] = column[c][0];
+}
+
 /* Momentum and mass of a share of the particles. */
 KERNEL(tree_momenta, struct tree_device_job, 256, 1)
 {
-    __shared__ double column[4][256];
     const struct tree_box box = *job.box;
     const int t = (int)threadIdx.x;
     double sum[4] = {0.0, 0.0, 0.0, 0.0}, unit[2];
@@ -52,13 +65,9 @@ KERNEL(tree_momenta, struct tree_device_job, 256, 1)
         for (int c = 0; c < 3; c++) sum[c] += m * (job.v[3 * k + c] * unit[0] * unit[1]);
         sum[3] += m;
     }
-    for (int c = 0; c < 4; c++) column[c][t] = sum[c];
-    for (int half = 128; half; half /= 2) {
-        __syncthreads();
-        for (int c = 0; c < 4 && t < half; c++) column[c][t] += column[c][t + half];
-    }
+    sum_of_block(sum);
     if (t == 0)
-        for (int c = 0; c < 4; c++) job.momenta[4 * (int)blockIdx.x + c] = column[c][0];
+        for (int c = 0; c < 4; c++) job.momenta[4 * (int)blockIdx.x + c] = sum[c];
 }
 
 KERNEL(tree_frame, struct tree_device_job, 32, 1)

@@ -11,6 +11,7 @@
 #include "tree/traverse.cu"
 #include "tree/near.cu"
 #include "tree/motion.cu"
+#include "tree/net_force.cu"
 #include "tree/jerk.cu"
 #include "tree/search.cu"
 #endif
