@@ -188,9 +188,11 @@ class DeviceTrees(_Gravity):
             return pos, mass
         with device_tree.turn:
             tree = Octree(self.arrays.gpu, pos, mass)
-            which = () if rows is None else (pos[rows], rows)
+            targets = None if rows is None else pos[rows]
             try:
-                acc, pot, _, counts = tree.forces(self._setting, *which, momentum=rows is None)
+                acc, pot, _, counts = tree.forces(
+                    self._setting, targets, rows, momentum=rows is None
+                )
             except Unresolved:
                 return self._through_host(mass, pos, rows)
         if counts.zero_distances and not self._warned:
