@@ -6,7 +6,9 @@
 #include "core/options.h"
 #include "g6lib.h"
 #include "session/registry.h"
+#include "tree/search_kernel.h"
 #include "util/fpenv.h"
+#include "util/memory.h"
 #include "util/numbers.h"
 #include "util/threads.h"
 
@@ -21,6 +23,8 @@ struct seeking {
     /* nearest */
     int k, *number;
     double *r2;
+    struct tree_search *runs; /* of the nearest of the tree's own particles, or NULL */
+    const struct tree_search_kernel *kernel;
     _Atomic int cut, first_bad;
 };
 
@@ -59,10 +63,25 @@ static void seek(void *context, int64_t first, int64_t end)
     }
 }
 
+/* The nearest, of some particles at once where they are near each other. */
+static void seek_runs(void *context, int64_t first, int64_t end)
+{
+    struct seeking *s = context;
+    struct tree_search_work *w = memory_zeroed(sizeof *w);
+    for (int64_t k = first; k < end; k += SEARCH_TARGETS) {
+        const int64_t next = k + SEARCH_TARGETS < end ? k + SEARCH_TARGETS : end;
+        const int count = (int)(next - k);
+        if (!w || !s->kernel->nearest(s->runs, k, count, s->k, s->number, s->r2, w))
+            seek(s, k, next);
+    }
+    memory_free(w);
+}
+
 static int seek_all(int ni, struct seeking *s)
 {
+    const int threads = options_threads(s->p->threads);
     s->first_bad = ni;
-    threads_each(options_threads(s->p->threads), ni, 64, seek, s);
+    threads_each(threads, ni, s->runs ? 1024 : 64, s->runs ? seek_runs : seek, s);
     if (s->first_bad < ni)
         return session_registry_refuse(G6X_E_I_NAN, "NaN or Inf in target %d of a tree",
                                        s->first_bad);
@@ -116,7 +135,12 @@ int g6x_tree_nearest(int tree, int ni, const double (*x)[3], const int self[], i
     if (!code && ni && k && !(number && r2))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_nearest: null pointer");
     if (!code) {
+        struct tree_search runs;
+        const int by_runs = ni && !x && k && k < ni && k <= SEARCH_K && !p->tree.parts &&
+                            !tree_search_prepare(&p->tree, (const double (*)[3])p->x, &runs);
+        if (by_runs) s.runs = &runs, s.kernel = tree_search_kernel(p->isa);
         code = seek_all(ni, &s);
+        if (by_runs) tree_search_free(&runs);
     } else {
         const int64_t places = ni > 0 && k > 0 ? (int64_t)ni * k : 0;
         for (int64_t j = 0; j < places; j++) {

@@ -34,15 +34,24 @@ HOST_DEVICE double tree_distance2(const struct tree_around *a, const double x[3]
     return tree_squared(d);
 }
 
+/* Bounds of the positions of a cell's particles, in the caller's unit. */
+HOST_DEVICE void tree_cell_bounds(const struct tree_around *a, const struct tree_moments *c,
+                                  double low[3], double high[3])
+{
+    for (int k = 0; k < 3; k++) {
+        low[k] = a->centre[k] + (c->low[k] - TREE_SLACK) * a->unit[0] * a->unit[1];
+        high[k] = a->centre[k] + (c->high[k] + TREE_SLACK) * a->unit[0] * a->unit[1];
+    }
+}
+
 /* Bounds of the squared distances of a cell's particles. */
 HOST_DEVICE void tree_distances2(const struct tree_around *a, const struct tree_moments *c,
                                  double *nearest, double *farthest)
 {
-    double near[3], far[3];
+    double low[3], high[3], near[3], far[3];
+    tree_cell_bounds(a, c, low, high);
     for (int k = 0; k < 3; k++) {
-        const double low = a->centre[k] + (c->low[k] - TREE_SLACK) * a->unit[0] * a->unit[1];
-        const double high = a->centre[k] + (c->high[k] + TREE_SLACK) * a->unit[0] * a->unit[1];
-        const double to_low = a->at[k] - low, to_high = high - a->at[k];
+        const double to_low = a->at[k] - low[k], to_high = high[k] - a->at[k];
         near[k] = to_low < 0.0 ? -to_low : to_high < 0.0 ? -to_high : 0.0;
         far[k] = to_low > to_high ? to_low : to_high;
     }

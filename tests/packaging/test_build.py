@@ -33,7 +33,7 @@ ENDINGS = {"exit", "_exit", "_Exit", "quick_exit", "__assert_fail", "abort"}
 STRICT = {"-Wall", "-Wextra", "-Wconversion", "-Wstrict-prototypes"}
 CSRC = capi.ROOT / "csrc"
 KERNELS = {"direct_kernel": (32, 64), "walks_kernel": (32, 64), "grape5_kernel": (32,),
-           "kernel": (32,)}  # fmt: skip
+           "kernel": (32,), "search_kernel": (64,)}  # fmt: skip
 NO_HEADERS = ["-C", "cmake.define.Python_INCLUDE_DIR=/nowhere"]
 USER = """
 cmake_minimum_required(VERSION 3.13)
