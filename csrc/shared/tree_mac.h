@@ -52,7 +52,7 @@ HOST_DEVICE vec tree_reach_local(const struct tree_opening *o, int level,
 {
     const vec radius = v_set1(g->radius), both = v_fma(size, v_set1(o->size_weight), radius);
     const vec r = v_fma(both, v_set1(o->by_theta_local[level]), v_set1(o->guard));
-    const vec least = v_max(r, v_add(size, radius));
+    const vec least = v_max(v_max(r, v_add(size, radius)), v_mul(v_set1(o->least_radii), radius));
     return v_mul(least, least);
 }
 

@@ -32,6 +32,7 @@ struct tree_opening {
     int sixth_point,
         sixth_local;       /* powers of size over distance in the estimated error: 6, not 4 */
     float size_weight;     /* of a cell's size compared with the group's radius */
+    float least_radii;     /* of the group, that the centres of a cell-cell term are apart */
     float least_distance2; /* of a cell-cell term, squared, in units of eps^2 */
     /* a cell smaller than this fraction of a large group's radius is left to its subgroups */
     float passed_on;
@@ -46,7 +47,9 @@ struct tree_opening {
  * use a slightly stricter theta, since all their subgroups inherit their terms. Barnes-Hut has only
  * particle-cell terms, with sizes such that s/theta is l/theta + delta. bound: see
  * tree_error_below; in particle-cell terms, which have no expansion about the targets, the error is
- * a tenth of the estimate. (Numbers found by experiment on Plummer spheres.) */
+ * a tenth of the estimate; and no group expands a cell, however light, nearer than least_radii: of
+ * a wide group, the largest errors are such terms'. (Numbers found by experiment on Plummer
+ * spheres.) */
 /* order: of the expansions; 0: Barnes-Hut. */
 HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, double bound)
 {
@@ -54,13 +57,13 @@ HOST_DEVICE struct tree_opening tree_opening_of(double theta, int order, double 
     struct tree_opening o;
     o.by_theta_point = (float)(barnes_hut ? 1.0 / theta : 1.0 / (0.93 * theta));
     for (int level = 0; level < 3; level++)
-        o.by_theta_local[level] =
-            barnes_hut ? (float)INFINITY : (float)((level < 2 ? 1.15 : 1.0) / theta);
+        o.by_theta_local[level] = (float)((level < 2 ? 1.15 : 1.0) / theta);
     o.bound_point = (float)(barnes_hut ? bound : 10.0 * bound);
     o.bound_local = (float)bound;
     o.sixth_point = !barnes_hut;
     o.sixth_local = order > 3;
     o.size_weight = 0.8f;
+    o.least_radii = bound > 0.0 ? 1.8f : 0.0f;
     o.least_distance2 = 64.0f;
     o.passed_on = 1.2f;
     o.guard = 0x1p-21f;

@@ -1,8 +1,8 @@
-/* accuracy.c - the bound on the errors of terms that gives a wanted median error. How many terms a
- * force has, and how their errors add up, depends on the shape of the system: so the error is
- * measured, on a sample of groups of the tree's own particles, beside sums with a far lower bound.
- * The first estimate of the accelerations is a coarse sum on one target in sixteen. All this
- * depends on particles and targets alone, not on threads. */
+/* accuracy.c - the bound on the errors of terms that gives a wanted median error, and no long tail.
+ * How many terms a force has, and how their errors add up, depends on the shape of the system: so
+ * the error is measured, on a sample of groups of the tree's own particles, beside sums with a far
+ * lower bound. The first estimate of the accelerations is a coarse sum on one target in 32, in
+ * which leaves act as wholes. All this depends on particles and targets alone, not on threads. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "util/memory.h"
 
 enum {
-    STRIDE = 16,         /* of the targets whose accelerations are estimated */
+    STRIDE = 32,         /* of the targets whose accelerations are estimated */
     MANY = 4096,         /* so many of them are near each other */
     SAMPLE_GROUPS = 64,  /* whose errors are measured */
     MIDDLE = 32768,      /* so many targets take over much that is far from level-1 groups: */
@@ -25,9 +25,12 @@ enum {
 };
 static const double COARSE_THETA = 1.0;
 /* The reference is so much more accurate, but for what single precision allows. */
-static const double MORE_ACCURATE = 20.0, MOST_ACCURATE = 2e-7;
+static const double MORE_ACCURATE = 10.0, MOST_ACCURATE = 2e-7;
 static const double MOST_BOUND = 1e6; /* where all forces are pairs, no bound gives the error */
 static const double TOO_LARGE = 1.5;  /* estimated over found accelerations, in the median */
+/* The 99th percentile is to be below so many times the wanted error, too: for that the median may
+ * be smaller by this; not for a tail that is too long by more than the third. */
+static const double TAIL = 7.0, MOST_FOR_TAIL = 1.3, HOPELESS = 2.5;
 static const double GOOD = 1.08; /* factor from the accuracy, at which no other bound is tried */
 static const double LEAST = 0x1p-100;
 
@@ -89,8 +92,8 @@ static void pad(struct some *some)
     }
 }
 
-/* Accelerations of some targets, in units of the box. */
-static int sum_some(const struct tree_sum *s, const struct some *some, int order,
+/* Accelerations of some targets, in units of the box; `coarse`: as in struct tree_job. */
+static int sum_some(const struct tree_sum *s, const struct some *some, int order, int coarse,
                     struct tree_opening opening, int threads)
 {
     const struct tree_forces out = {some->acc, some->pot, NULL};
@@ -103,6 +106,7 @@ static int sum_some(const struct tree_sum *s, const struct some *some, int order
     t.job.order = order;
     if (order) t.job.place = s->job.tree->place;
     t.job.jerk = 0;
+    t.job.coarse = coarse;
     return tree_sum_run(&t, some->points.n < MANY, threads);
 }
 
@@ -126,8 +130,8 @@ static int estimate(const struct tree_sum *s, struct some *some, int threads)
 {
     const int64_t n = some->points.n;
     pad(some);
-    const int code =
-        sum_some(s, some, COARSE_ORDER, tree_opening_of(COARSE_THETA, COARSE_ORDER, 0.0), threads);
+    const int code = sum_some(s, some, COARSE_ORDER, 1,
+                              tree_opening_of(COARSE_THETA, COARSE_ORDER, 0.0), threads);
     if (code) return code;
     for (int64_t k = 0; k < n; k++) some->error[k] = length(some->acc[k]);
     const double least = fmax(LEAST, TREE_LEAST_ACC * median(some->error, n));
@@ -167,13 +171,14 @@ static int estimate_all(const struct tree_sum *s, int threads, float *last_acc)
  * 0: Barnes-Hut. */
 static double usual_bound(int order, double accuracy)
 {
-    return order > 3   ? 1e-4 * pow(accuracy / 1.1e-4, 2.4)
+    return order > 4   ? 1e-4 * pow(accuracy / 1.1e-4, 2.4)
+           : order > 3 ? 5e-3 * pow(accuracy / 1e-3, 2.6)
            : order > 0 ? 1e-3 * pow(accuracy / 8.5e-4, 1.8)
-                       : 1e-3 * pow(accuracy / 6.5e-5, 2.1);
+                       : 1e-2 * pow(accuracy / 3.7e-4, 2.9);
 }
 
 /* The power of the bound with which errors grow. */
-static double usual_power(int order) { return order > 3 ? 0.42 : order > 0 ? 0.55 : 0.47; }
+static double usual_power(int order) { return order > 3 ? 0.42 : order > 0 ? 0.55 : 0.34; }
 
 /* The sample is of groups that are summed alone or, in larger systems, of such as share what is far
  * with others. Errors are measured on SAMPLE_GROUPS of them. */
@@ -187,7 +192,7 @@ struct sample {
 static int sum_with(const struct sample *p, const struct some *some, double bound)
 {
     const int order = p->s->job.order;
-    return sum_some(p->s, some, order, tree_opening_of(TREE_WIDEST, order, bound), p->threads);
+    return sum_some(p->s, some, order, 0, tree_opening_of(TREE_WIDEST, order, bound), p->threads);
 }
 
 /* Where forces nearly cancel, as on a dense line, a coarse estimate of them is far too large, and a
@@ -223,7 +228,10 @@ static int measure(struct sample *p, double bound, double *error)
         const double off[3] = {a[0] - r[0], a[1] - r[1], a[2] - r[2]};
         p->measured.error[k] = all > 0.0 ? length(off) / all : 0.0;
     }
-    *error = median(p->measured.error, p->measured.points.n);
+    const int64_t n = p->measured.points.n;
+    const double middle = median(p->measured.error, n); /* which sorts them */
+    const double tail = p->measured.error[n - 1 - n / 100] / TAIL;
+    *error = tail < HOPELESS * middle ? fmax(middle, fmin(tail, MOST_FOR_TAIL * middle)) : middle;
     return 0;
 }
 
@@ -262,13 +270,26 @@ static int take_sample(struct sample *p)
     return code;
 }
 
+/* Accelerations of a sample: those that were given, if they are the own particles'. */
+static int estimate_sample(const struct sample *p, struct some *some, int given)
+{
+    const struct tree_sum *s = p->s;
+    if (!given || s->job.targets != &s->job.tree->points) return estimate(s, some, p->threads);
+    pad(some);
+    for (int64_t k = 0; k < some->points.n; k++) some->last_acc[k] = s->job.last_acc[some->self[k]];
+    return 0;
+}
+
+/* Sixteen bounds an octave, so that the rounding of errors changes none. */
+static double on_grid(double bound) { return exp2(round(16.0 * log2(bound)) / 16.0); }
+
 /* Errors are a power of the bound, nearly; a wrong guess of the power is mended by the next take.
  */
 static int find_bound(struct sample *p, double accuracy, double *bound)
 {
     double power = usual_power(p->s->job.order), before = 0.0, error_before = 0.0, error = 0.0;
     int code = 0;
-    *bound = usual_bound(p->s->job.order, accuracy);
+    *bound = on_grid(usual_bound(p->s->job.order, accuracy));
     for (int take = 0; take < MOST_TAKES && !(code = measure(p, *bound, &error)); take++) {
         if (!(error > 0.0 && error < INFINITY) ||
             (error < GOOD * accuracy && accuracy < GOOD * error))
@@ -278,7 +299,7 @@ static int find_bound(struct sample *p, double accuracy, double *bound)
             if (found > 0.2 && found < 1.2) power = found;
         }
         before = *bound, error_before = error;
-        *bound = fmin(MOST_BOUND, *bound * pow(accuracy / error, 1.0 / power));
+        *bound = on_grid(fmin(MOST_BOUND, *bound * pow(accuracy / error, 1.0 / power)));
     }
     return code;
 }
@@ -288,9 +309,9 @@ int tree_accuracy_find(const struct tree_sum *s, double accuracy, int threads, f
 {
     struct sample p = {.s = s, .threads = threads};
     int code = take_sample(&p);
-    if (!code) code = estimate(s, &p.all, threads);
+    if (!code) code = estimate_sample(&p, &p.all, !last_acc);
     if (!code && last_acc) share_estimates(p.all.points.n, p.all.last_acc);
-    if (!code) code = estimate(s, &p.measured, threads);
+    if (!code) code = estimate_sample(&p, &p.measured, !last_acc);
     if (!code) code = find_reference(&p, accuracy);
     if (!code) code = find_bound(&p, accuracy, bound);
     free_some(&p.all);

@@ -173,6 +173,7 @@ static struct allowed allow(const struct tree_job *job, const struct tree_openin
         may.point &= vmask_bits(tree_within_point(o, g, v_load(mass), size, d.box));
         may.local &= vmask_bits(tree_within_local(o, g, v_load(mass), size, d.centre));
     }
+    if (!job->order) may.local = 0;
     return may;
 }
 
@@ -214,8 +215,9 @@ static void walk(const struct tree_job *job, const struct tree_opening *o,
                     rest->cell[rest->count++] = id;
                 else if (large)
                     add_children(next, c);
-                else if (may.point & bit && !own &&
-                         (c->child >= 0 || c->end - c->first >= o->least_count))
+                else if (c->child < 0 ? job->coarse || (may.point & bit && !own &&
+                                                        c->end - c->first >= o->least_count)
+                                      : may.point & bit && !own)
                     w->point.cell[w->point.count++] = id;
                 else if (c->child < 0)
                     w->leaf.cell[w->leaf.count++] = id;

@@ -41,6 +41,7 @@ struct tree_job {
     int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
     int jerk;                     /* whether it is wanted */
     float speed;                  /* the tree's unit of velocity in the targets' */
+    int coarse; /* leaves act as wholes, softened by their sizes: an estimate of accelerations */
 };
 
 /* Forces on a small group's targets, in units of the box. */

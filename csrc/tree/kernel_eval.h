@@ -52,18 +52,21 @@ HOST_DEVICE struct tree_multipole one_cell(float m, float scale, const float *q)
                                    .yyz = v[12]};
 }
 
-HOST_DEVICE void points_on(const int octupole, const int jerk, const struct tree_job *job,
-                           const struct tree_group *g, const struct tree_list *list,
-                           struct bodies b[], int vectors)
+HOST_DEVICE void points_on(const int octupole, const int jerk, const int coarse,
+                           const struct tree_job *job, const struct tree_group *g,
+                           const struct tree_list *list, struct bodies b[], int vectors)
 {
     for (int32_t k = 0; k < list->count; k++) {
         const struct tree_cell_multipole *f = &job->tree->far[list->cell[k]];
         const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
         const vec z = v_set1((f->z - g->z) + f->zl);
         const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
-        for (int v = 0; v < vectors; v++)
-            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z),
-                               b[v].eps2, &c, &b[v].phi, b[v].acc);
+        const float size = coarse ? job->tree->place[list->cell[k]].size : 0.0f;
+        for (int v = 0; v < vectors; v++) {
+            const vec eps2 = coarse ? v_add(b[v].eps2, v_set1(size * size)) : b[v].eps2;
+            tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z), eps2,
+                               &c, &b[v].phi, b[v].acc);
+        }
         if (!jerk) continue;
         const struct tree_motion *r = &job->tree->motion[list->cell[k]];
         const float s = job->speed;
@@ -284,10 +287,12 @@ HOST_DEVICE void sum_of(const int jerk, const struct tree_job *job, const struct
 #undef CALL
         }
     }
-    if (job->order)
-        points_on(1, jerk, job, g, &w->point, b, VECTORS);
+    if (job->coarse)
+        points_on(0, 0, 1, job, g, &w->point, b, VECTORS);
+    else if (job->order)
+        points_on(1, jerk, 0, job, g, &w->point, b, VECTORS);
     else
-        points_on(0, jerk, job, g, &w->point, b, VECTORS);
+        points_on(0, jerk, 0, job, g, &w->point, b, VECTORS);
     w->counts.points += (int64_t)w->point.count * g->count;
     clear(sums, jerk);
     for (int v = 0; v < VECTORS; v++) add_up(&b[v], v, jerk, sums);

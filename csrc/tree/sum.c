@@ -270,9 +270,8 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     s.job.order = barnes_hut ? 0 : setting->order;
     tree_halves(s.phi_unit, t->box.mass - t->box.length);
     tree_halves(s.acc_unit, t->box.mass - 2 * t->box.length);
-    if (barnes_hut) {
-        const double theta = setting->accuracy > 0.0 ? TREE_WIDEST : setting->theta;
-        s.job.place = place = barnes_hut_places(t, theta);
+    if (barnes_hut && !(setting->bound > 0.0)) { /* a bound goes by radii, as in all estimates */
+        s.job.place = place = barnes_hut_places(t, setting->theta);
         if (!place) code = G6X_E_MEMORY;
     }
     if (!code)

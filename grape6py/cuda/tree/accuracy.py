@@ -20,12 +20,13 @@ from grape6py.cuda.tree.settings import LEAST_ACC, WIDEST, Setting, usual_bound
 if TYPE_CHECKING:
     from grape6py.cuda.tree.octree import Octree
 
-STRIDE, SAMPLE_GROUPS, MOST_TAKES = 16, 64, 4
+STRIDE, SAMPLE_GROUPS, MOST_TAKES = 32, 64, 4
 MIDDLE, SAMPLE_LEVEL1 = 32768, 8
 LARGE, PER_LEVEL2, MOST_LEVEL2 = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
 MOST_REFERENCES, TOO_LARGE, LEAST = 3, 1.5, 2.0**-100
-MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 20.0, 2e-7, 1.08, 1e6
+MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 10.0, 2e-7, 1.08, 1e6
+TAIL, MOST_FOR_TAIL, HOPELESS = 7.0, 1.3, 2.5
 
 
 class Sample:
@@ -50,8 +51,9 @@ class Sample:
         xp = self._tree.xp
         return xp.minimum(xp.arange(STRIDE // 2, n + STRIDE // 2, STRIDE), n - 1)
 
-    def bound(self, accuracy: float, estimated: bool) -> float:
-        """The bound for a median error; `estimated`: accelerations are those of last_acc."""
+    def bound(self, accuracy: float, estimated: bool, own: DeviceArray = None) -> float:
+        """The bound for a median error; `estimated`: accelerations are those of last_acc, else
+        `own` are the particles', if they are known."""
         n, order = len(self._tree.order), self._setting.order
         if n < MIDDLE:
             places = self._runs(SAMPLE_GROUPS, numbers.TREE_GROUP)
@@ -61,7 +63,8 @@ class Sample:
             places = self._runs(min(n // PER_LEVEL2, MOST_LEVEL2), numbers.IN_LEVEL2)
         measured = self._every(len(places))
         rows = self._tree.order[places].astype(np.int32)
-        some, last = rows[measured], self._estimate(self._pos[rows], rows)
+        some = rows[measured]
+        last = self._estimate(self._pos[rows], rows) if own is None else self._at_least(own[rows])
         reference = self._reference(accuracy, some, last[measured])
         length = self._length(reference)
         if estimated:
@@ -71,7 +74,10 @@ class Sample:
         def error(bound: float) -> float:
             found = self._sum(bound, rows, last, n < MIDDLE)[measured]
             off = self._length(found - reference)
-            return float(self._median(off / self._tree.xp.where(length > 0, length, np.inf)))
+            off = self._tree.xp.sort(off / self._tree.xp.where(length > 0, length, np.inf))
+            middle, tail = float(off[len(off) // 2]), float(off[-1 - len(off) // 100]) / TAIL
+            reachable = tail < HOPELESS * middle
+            return max(middle, min(tail, MOST_FOR_TAIL * middle)) if reachable else middle
 
         return _find(error, accuracy, usual_bound(order, accuracy), order)
 
@@ -113,6 +119,10 @@ class Sample:
     def _estimate(self, pos: DeviceArray, numbers_of: DeviceArray) -> DeviceArray:
         coarse = Setting(COARSE_THETA, COARSE_ORDER, self._setting.eps2)
         found = self._length(self._tree.forces(coarse, pos, numbers_of)[0])
+        return self._at_least(found)
+
+    def _at_least(self, found: DeviceArray) -> DeviceArray:
+        """Accelerations, none of which is zero."""
         if not len(found):
             return found
         xp, usual = self._tree.xp, self._median(found)
@@ -127,8 +137,8 @@ class Sample:
 
 
 def _find(measure: Callable[[float], float], accuracy: float, bound: float, order: int) -> float:
-    power = 0.42 if order > 3 else 0.55 if order else 0.47
-    before = error_before = 0.0
+    power = 0.42 if order > 3 else 0.55 if order else 0.34
+    before, error_before, bound = 0.0, 0.0, _on_grid(bound)
     for _ in range(MOST_TAKES):
         error = measure(bound)
         if not 0 < error < math.inf or (error < GOOD * accuracy and accuracy < GOOD * error):
@@ -137,5 +147,10 @@ def _find(measure: Callable[[float], float], accuracy: float, bound: float, orde
             found = math.log(error / error_before) / math.log(bound / before)
             power = found if 0.2 < found < 1.2 else power
         before, error_before = bound, error
-        bound = min(MOST_BOUND, bound * (accuracy / error) ** (1 / power))
+        bound = _on_grid(min(MOST_BOUND, bound * (accuracy / error) ** (1 / power)))
     return bound
+
+
+def _on_grid(bound: float) -> float:
+    """Sixteen bounds an octave, so that the rounding of errors changes none."""
+    return math.exp2(round(16 * math.log2(bound)) / 16)

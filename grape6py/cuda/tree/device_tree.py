@@ -111,7 +111,9 @@ class DeviceTree:
                 sample = Sample(self._tree, self._copies[0], setting)
                 estimated = last_acc is None
                 last_acc = sample.last_acc(pos, number) if estimated else last_acc
-                setting = Setting(WIDEST, setting.order, eps2, sample.bound(bound, estimated))
+                own = None if estimated or pos is not None else last_acc
+                bound = sample.bound(bound, estimated, own)
+                setting = Setting(WIDEST, setting.order, eps2, bound)
             acc, pot, jerk, counts = self._tree.forces(
                 setting, pos, number, last_acc, vel, momentum=momentum
             )

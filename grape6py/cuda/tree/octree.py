@@ -152,7 +152,9 @@ class Octree(TreeCells):
             self.drop("key")
         if job.last:
             self.launch("tree_gather_last", ni, 256)
-        if not job.order_of_expansion:
+        if not job.order_of_expansion and job.bound:  # which goes by radii, as in all estimates
+            self.set(barnes_hut=self.arrays["place"])
+        elif not job.order_of_expansion:
             self.set(barnes_hut=self.structures("tree_cell_centre", self.cells))
             self.launch("tree_barnes_hut", self.cells)
         if job.jerk:

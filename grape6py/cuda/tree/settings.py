@@ -19,11 +19,13 @@ WIDEST, LEAST_ACC = 1.4, 2.0**-20
 
 def usual_bound(order: int, accuracy: float) -> float:
     """The bound that gives a median error on a Plummer sphere of 10^5 particles."""
-    if order > 3:
+    if order > 4:
         return 1e-4 * math.pow(accuracy / 1.1e-4, 2.4)
+    if order > 3:
+        return 5e-3 * math.pow(accuracy / 1e-3, 2.6)
     if order:
         return 1e-3 * math.pow(accuracy / 8.5e-4, 1.8)
-    return 1e-3 * math.pow(accuracy / 6.5e-5, 2.1)
+    return 1e-2 * math.pow(accuracy / 3.7e-4, 2.9)
 
 
 def usual_theta(order: int, bound: float) -> float:
@@ -33,7 +35,7 @@ def usual_theta(order: int, bound: float) -> float:
     elif order:
         octaves = (math.log2(bound / 1e-3) / 1.8 + math.log2(8.5e-4 / 7e-3)) / 3.5
     else:
-        octaves = (math.log2(bound / 1e-3) / 2.1 + math.log2(6.5e-5 / 1.7e-3)) / 3.7
+        octaves = (math.log2(bound / 1e-2) / 2.9 + math.log2(3.7e-4 / 1.7e-3)) / 3.7
     return math.pow(2.0, round(8 * octaves) / 8)
 
 

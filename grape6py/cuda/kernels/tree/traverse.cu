@@ -282,7 +282,8 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
             const bool own = c.first < g.self_end && c.end > g.self_first;
             const float reach = tree_reach_point(&o, &g, p.size);
             bool point = reach < d.box && !own;
-            bool local = tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
+            bool local = job.order_of_expansion &&
+                         tree_reach_local(&o, level, &g, p.size) < d.centre && reach < d.centre &&
                          d.box > 0.0f && soft < d.centre && !own;
             if (o.bound_point > 0.0f) {
                 const float mass = fabsf(job.far[cell].m);
