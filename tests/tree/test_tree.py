@@ -285,8 +285,8 @@ print(hashlib.sha256(found.acc.tobytes() + found.pot.tobytes() + near.start.toby
 
 @pytest.mark.parametrize("sample", ["plummer", "clustered", "disk"])
 def test_shuffled_input_gives_the_same_bits(sample, method):
-    """As long as no two particles share a key, 2^-21 of the box. Where thousands do, their groups are
-    others, and so is the bound that gives an accuracy."""
+    """As long as no two particles share a key, 2^-21 of the box. Where thousands do, their groups
+    are others, and so is the bound that gives an accuracy."""
     mass, pos, _ = known(sample)
     order = np.random.default_rng(1).permutation(len(mass))
     setting = {"theta": 0.6} if sample == "clustered" else {}
