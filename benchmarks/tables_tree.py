@@ -4,6 +4,7 @@ A figure in bold misses its goal. Below the tables stand the pictures that figur
 the same results.
 """
 
+import itertools
 import math
 from collections import defaultdict
 
@@ -20,6 +21,18 @@ PEER = {(100_000, 1): (0.95, 0.33), (1_000_000, 2): (1.39, 0.51)}
 PEER_FMA_RATE = 7.68
 ASKED_FACTOR, ASKED_TAIL = 1.5, 30  # of medians from what was asked for, of 99.9th percentiles
 GAIN = 1.9  # of two threads: the goal
+# ms that commit a41ad6b takes for 4M particles at 99th percentiles (H100, by theta, which is all it
+# has), and how many times as long ryoanji takes, its leaf size tuned, measured on an H200.
+BEFORE_P99 = 5e-3, 2e-3, 1e-3, 5e-4
+BEFORE = {
+    ("plummer", "fmm5"): (5.84, 6.64, 7.95, 9.83), ("plummer", "bh"): (13.7, 21.4, 26.7, 35.9),
+    ("clustered", "fmm5"): (10.7, None, None, None), ("clustered", "bh"): (18.4, 26.7, None, None),
+    ("fractal", "fmm5"): (8.99, 10.7, None, None), ("fractal", "bh"): (15.4, 22.4, None, None),
+    ("thin_disk", "fmm5"): (7.41, 9.11, 11.7, None), ("thin_disk", "bh"): (11.7, 14.5, 20.1, None),
+}  # fmt: skip
+RYOANJI = {"plummer": (2.5, 4.4), "clustered": (2.4, 3.1), "fractal": (2.3, 2.5),
+           "thin_disk": (1.7, 2.2)}  # fmt: skip
+RYOANJI_BH, GOALS = (1.0, 1.6), {"plummer": 4.0, "bh": 1.5}  # times ryoanji's speed; others: 3
 
 
 def picture(title, name):
@@ -257,6 +270,38 @@ def of_accuracy(error, accuracy):
     return f"{bold(f'{median:.2f}', not good)} / {bold(f'{far:.2g}', far > ASKED_TAIL)}"
 
 
+def equal(result):
+    """Times at equal 99th percentiles, by theta and by bound, beside those of others."""
+    found = defaultdict(list)
+    for f in (f for f in result["figures"] if "failed" not in f):
+        kind = "bound" if f["bound"] else "theta"
+        found[f["model"], method_of(f["order"]), kind].append((f["error"]["p99"], f["ms"]))
+    lines = head("bodies", "method", "99 %", "by theta: ms", "by bound: ms", "a41ad6b: ms",
+                 "times faster", "times ryoanji")  # fmt: skip
+    for (model, method), before in BEFORE.items():
+        for p99, old in zip(BEFORE_P99, before, strict=True):
+            theta, bound = (interpolated(found[model, method, k], p99) for k in ("theta", "bound"))
+            best = min(filter(None, (theta, bound)), default=None)
+            gain = old / best if old and best else None
+            peer = RYOANJI[model] if method != "bh" else RYOANJI_BH
+            goal = GOALS.get(method, GOALS.get(model, 3.0))
+            cells = [model, method, f"{p99:g}", *map(number, (theta, bound, old, gain))]
+            text = gain and bold(f"{gain * peer[0]:.1f} to {gain * peer[1]:.1f}",
+                                 gain * sum(peer) / 2 < goal)  # fmt: skip
+            lines += row([*cells, text])
+    return lines
+
+
+def interpolated(points, error):
+    """The time at an error, between those of the nearest ones; None beyond all."""
+    points = sorted(points)
+    for (a, before), (b, after) in itertools.pairwise(points):
+        if a <= error <= b:
+            share = math.log(error / a) / math.log(b / a)
+            return math.exp((1 - share) * math.log(before) + share * math.log(after))
+    return None
+
+
 def search(result):
     """On a GPU; beside scipy on the CPU."""
     if "scipy" in result["figures"][0]:
@@ -290,6 +335,7 @@ def close(result):
 
 MAKERS = {
     "tree-shapes": shapes,
+    "tree-equal": equal,
     "tree-search": search,
     "tree-close": close,
     "tree-table": table,

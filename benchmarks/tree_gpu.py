@@ -1,7 +1,7 @@
 """Times the octree on a GPU, and measures its errors.
 
     python benchmarks/tree_gpu.py [table] [cdf] [stages] [lattice] [flat] [plot] [active]
-                                  [shapes] [search] [close] [--name NAME] [--largest N]
+                                  [shapes] [equal] [search] [close] [--name NAME] [--largest N]
 
 Each part writes results/tree-PART-NAME.json, in well under two minutes on an H200. `tables_tree.py`
 and `figures_tree.py` say what is made of them.
@@ -63,6 +63,15 @@ PLOT_SIZES, PLOT_ANGLES = (M, 4 * M), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 PLOT_ORDERS = (4, 5, 6, 0)
 SHAPES_SIZES = 10**4, 10**5, M, 4 * M, 16 * M
 ACCURACIES = (1e-2, 2), (1e-3, 4), (1e-4, 5), (1e-5, 5)  # and the order that Tree takes
+EQUAL_SIZE, EQUAL_MODELS = (
+    4 * M,
+    (models.plummer, models.clustered, models.fractal, models.thin_disk),
+)
+EQUAL_ANGLES = 1.0, 0.9, 0.75, 0.6, 0.5, 0.42
+EQUAL_BOUNDS = {
+    5: (0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4, 5e-5),
+    0: (1.0, 0.1, 3e-2, 1e-2, 3e-3, 1e-3, 2e-4),
+}
 SEARCH_SIZES, NEAREST = (10**6, 10**7), (1, 8, 32)
 CLOSE = 10**6
 ACTIVE_SIZES, ACTIVE_SETTING, ACTIVE_SHARE = (M, 4 * M, 16 * M, 64 * M), (0.75, 5), 0.01
@@ -179,6 +188,18 @@ def as_asked(model, accuracy, order):
     }  # fmt: skip
 
 
+def equal(gpu, largest):
+    """Time against errors on several shapes, by theta and by bounds with known accelerations."""
+    for make in EQUAL_MODELS:
+        model = Model(gpu, make, min(EQUAL_SIZE, largest), 81)
+        for order, bounds in EQUAL_BOUNDS.items():
+            settings = [(theta, order) for theta in EQUAL_ANGLES]
+            for setting in settings + [(WIDEST, order, bound) for bound in bounds]:
+                yield measure(model, setting, seconds=0.1)
+        del model
+        gpu.xp.get_default_memory_pool().free_all_blocks()
+
+
 def search(gpu, largest):
     """Nearest particles and neighbours of all particles, the tree's making included."""
     for n in (n for n in SEARCH_SIZES if n <= largest):
@@ -268,7 +289,7 @@ def on_gpu(part):
     return lambda options: part(one_gpu(), options.largest)
 
 
-PARTS = (table, cdf, stages, lattice, flat, plot, active, shapes, search, close)
+PARTS = (table, cdf, stages, lattice, flat, plot, active, shapes, equal, search, close)
 
 if __name__ == "__main__":
     run(__doc__, {part.__name__: on_gpu(part) for part in PARTS},

@@ -211,6 +211,8 @@ def _read(group: HDF5, kind: Kind) -> tuple[Floats, State, Attributes]:
         name: validate.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
         for name, shape in kind.STATE.items()
     }
+    there = [name for name in kind.NUMBERS if f"state/{name}" in group]
+    state |= {name: np.array(float(group[f"state/{name}"][()])) for name in there}
     if not (state["dt"] > 0).all():
         raise ArgumentError("a step is not above zero")
     return mass, state, {

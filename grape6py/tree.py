@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 
-# The median error that an opening angle has, c theta^p: c, p and the widest angle of each method,
-# not below what was measured on Plummer spheres of 5000 and 10^5 bodies (docs/accuracy.md).
-_ERRORS_BY_ANGLE = {"fmm": (3.2e-3, 4.3, 0.85), "bh": (1.7e-3, 3.7, 0.9)}
+_METHODS = {"fmm": "fmm", "bh": "bh"}
 _LEAST_ERROR, _LARGEST_ERROR = 1e-6, 0.1
 # From such errors on: higher orders would give less than is asked for, or larger tails.
 _ORDERS = (5e-3, 2), (2e-3, 3), (5e-4, 4), (0.0, 5)
@@ -41,7 +39,7 @@ _MANY = 1 << 14  # particles, from which on a GPU is far sooner done than 16 cor
 _BACKENDS = {
     name: name.removesuffix("-tree") for name in ("auto", "cpu", "cuda", "cpu-tree", "cuda-tree")
 } | {"tree": "auto"}
-_WITH_BOUND = 1.0  # theta, where a bound is given alone
+_WITH_BOUND = 1.4  # theta, where a bound is given alone: as shared/tree_opening.h has it
 
 
 class TreeForces(NamedTuple):
@@ -219,7 +217,7 @@ class Tree:
             a millionth of their mean, they count as that.
         bound : float
             If above 0, a cell also counts as near where its estimated error is a larger share of
-            `last_acc` than this; `theta` is then 1 by default.
+            `last_acc` than this; `theta` is then 1.4 by default. See :meth:`bound`.
         momentum : bool
             Let forces add up to zero, and jerks, but for rounding in double precision: the momentum
             of a closed system is then conserved where all bodies are moved at once. Every
@@ -286,6 +284,58 @@ class Tree:
             self._warned = True
             warnings.warn(warning, Grape6Warning, stacklevel=2)
         return forces
+
+    def bound(
+        self,
+        accuracy: float,
+        *,
+        eps: float = 0.0,
+        method: str = "fmm",
+        order: int | None = None,
+        last_acc: Numbers | None = None,
+    ) -> float:
+        """The bound of :meth:`forces` that gives a median error.
+
+        `accuracy` alone finds it in each call, on a sample. A program that moves particles may
+        keep it for many steps: the bound depends on the shape of the system.
+
+        Parameters
+        ----------
+        accuracy, eps, method, order
+            As in :meth:`forces`, where they have to be the same.
+        last_acc : array_like, shape (n,), optional
+            Absolute values of the particles' accelerations, roughly; by default they are estimated.
+
+        Returns
+        -------
+        float
+            For forces on the particles themselves with `last_acc`, and without `theta`.
+
+        Raises
+        ------
+        ArgumentError, NotFiniteError, NotOpenError, OutOfMemoryError
+            As :meth:`forces`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from grape6py import Tree, plummer
+        >>> mass, pos, vel = plummer(10000, seed=1)
+        >>> with Tree(pos, mass) as tree:
+        ...     size = np.linalg.norm(tree.forces().acc, axis=1)
+        ...     bound = tree.bound(1e-3, last_acc=size)
+        >>> with Tree(pos + vel / 1000, mass) as tree:
+        ...     acc, pot, _ = tree.forces(order=4, bound=bound, last_acc=size)
+        """
+        with self._tree.using({"last_acc": last_acc}) as place:
+            self._check_open()
+            eps = validate.number("eps", eps, negative=False)
+            setting = setting_for(method, accuracy, order)
+            setting["eps2"] = validate.number("eps^2", eps * eps)
+            if last_acc is not None:
+                last_acc = place.floats("last_acc", last_acc, (self._n,))
+            place.check()
+            return self._tree.bound(last_acc, **setting)
 
     @overload
     def neighbours(
@@ -463,20 +513,19 @@ def _force_setting(
     """Arguments of :meth:`Tree.forces` checked. Without an opening angle, theta is 0 and bound is
     the wanted error."""
     bound = validate.number("bound", bound, negative=False)
-    if accuracy is not None and bound > 0:
-        raise ArgumentError("give bound or accuracy, not both")
+    if accuracy is not None and (bound > 0 or theta is not None):
+        other = "bound" if bound > 0 else "theta"
+        raise ArgumentError(f"give {other} or accuracy, not both")
     if theta is None and bound > 0:
         theta = _WITH_BOUND
     if theta is None:
-        validate.choice("method", method, _ERRORS_BY_ANGLE)
-        bound = _wanted_error(accuracy)
-        usual = next(order for least, order in _ORDERS if bound >= least)
-        order = usual if order is None else order
-        return walk_setting(method, 1.0, None, order) | {"theta": 0.0, "bound": bound}
-    return walk_setting(method, theta, accuracy, 5 if order is None else order) | {"bound": bound}
+        setting = setting_for(method, accuracy, order)
+        return setting | {"theta": 0.0, "bound": setting.pop("accuracy")}
+    return walk_setting(method, theta, order) | {"bound": bound}
 
 
-def _wanted_error(accuracy: float | None) -> float:
+def setting_for(method: str, accuracy: float | None, order: int | None) -> Attributes:
+    """Arguments of sums with a wanted error checked: method, accuracy and order, by name."""
     accuracy = validate.positive("accuracy", 1e-3 if accuracy is None else accuracy)
     if accuracy < _LEAST_ERROR:
         raise ArgumentError(
@@ -485,32 +534,21 @@ def _wanted_error(accuracy: float | None) -> float:
         )
     if accuracy > _LARGEST_ERROR:
         raise ArgumentError(f"accuracy = {accuracy} is above {_LARGEST_ERROR}")
-    return accuracy
+    usual = next(order for least, order in _ORDERS if accuracy >= least)
+    return _walk(method, {"accuracy": accuracy}, usual if order is None else order)
 
 
-def walk_setting(
-    method: str, theta: float | None, accuracy: float | None, order: int
-) -> Attributes:
-    """Arguments of a tree's sums checked: method, theta and order, by name. An accuracy stands for
-    the theta that gives it on a Plummer sphere."""
-    errors_by_angle = validate.choice("method", method, _ERRORS_BY_ANGLE)
-    theta = _opening_angle(errors_by_angle, theta, accuracy)
+def walk_setting(method: str, theta: float, order: int | None) -> Attributes:
+    """Arguments of sums by an opening angle checked: method, theta and order, by name."""
+    theta = validate.positive("theta", theta)
+    if theta > _WIDEST:
+        raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
+    return _walk(method, {"theta": theta}, 5 if order is None else order)
+
+
+def _walk(method: str, opening: Attributes, order: int) -> Attributes:
+    method = validate.choice("method", method, _METHODS)
     order = validate.integer("order", order)
     if method == "fmm" and not 2 <= order <= 6:
         raise ArgumentError(f"order = {order} is not from 2 to 6")
-    return {"method": method, "theta": theta, "order": order}
-
-
-def _opening_angle(
-    errors_by_angle: tuple[float, float, float], theta: float | None, accuracy: float | None
-) -> float:
-    if theta is not None:
-        if accuracy is not None:
-            raise ArgumentError("give theta or accuracy, not both")
-        theta = validate.positive("theta", theta)
-        if theta > _WIDEST:
-            raise ArgumentError(f"theta = {theta} is above {_WIDEST}")
-        return theta
-    accuracy = _wanted_error(accuracy)
-    factor, power, widest = errors_by_angle
-    return float(min((accuracy / factor) ** (1 / power), widest))
+    return {"method": method} | opening | {"order": order}

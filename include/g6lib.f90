@@ -599,6 +599,16 @@ module g6lib
          real(c_double), intent(out) :: acc(3, *), pot(*)
       end function
 
+      ! May be c_null_ptr: real last_acc(number of particles).
+      integer(c_int) function g6x_tree_bound(tree, eps2, method, order, accuracy, last_acc, &
+                                             bound) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: tree, method, order
+         type(c_ptr), value :: last_acc
+         real(c_double), value :: eps2, accuracy
+         real(c_double), intent(out) :: bound
+      end function
+
       ! May be c_null_ptr: x, self as above; integer(c_long_long) start(ni + 1), which counts
       ! from 0; integer found(*).
       integer(c_int) function g6x_tree_within(tree, ni, x, self, h2, start, count, found) bind(c)

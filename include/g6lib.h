@@ -438,6 +438,12 @@ int g6x_tree_set_int(int tree, int key, int value);
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[]);
+/* The bound with which g6x_tree_forces on the tree's own particles, with theta 1.4 and their
+ * accelerations in last_acc, has a median relative error of acc of `accuracy`, 1e-6 to 0.1: for
+ * programs that keep it for many steps. It is found by measuring errors on a sample. last_acc:
+ * double[number of particles], or NULL: estimated. 0, or a code; *bound is then NaN. */
+int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy,
+                   const double last_acc[], double *bound);
 /* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above. The
  * tree's own particles are left out of their own lists. h2 negative or NaN: none; infinite: all.
  * count: int[ni], their number (-1 if the target has a NaN). start: long long[ni + 1], or NULL to

@@ -289,8 +289,8 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
                       s->bound > 0.0 ? w->last_acc : NULL, out, &counts, &err))
         code = session_registry_refuse(err.code, "%s", err.text);
     else {
-        if (w->momentum) tree_close_system(w->ni, p->mass, out->acc);
-        if (w->momentum && out->jerk) tree_close_system(w->ni, p->mass, out->jerk);
+        if (w->momentum) tree_net_force_close(w->ni, p->mass, out->acc);
+        if (w->momentum && out->jerk) tree_net_force_close(w->ni, p->mass, out->jerk);
         code = verdict(&r, w->ni, out);
     }
     free_prepared(&r);
@@ -332,6 +332,46 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     if (!code && w->ni) code = p->n ? sum(p, &s, w, &out) : no_forces(w, &out);
     if (!out.jerk) session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
     tree_handles_release(p);
+    return code;
+}
+
+/* As a sum on all particles without a target of its own. */
+static int find_bound(int handle, const struct tree_setting *setting, const double last_acc[],
+                      double eps2, double *bound)
+{
+    int code = 0;
+    struct error err = {0};
+    struct tree_handle *p = api_g6x_tree_acquire(handle, &code);
+    if (!p) return code;
+    const struct request w = {.ni = p->n, .last_acc = last_acc, .eps2 = eps2};
+    struct tree_setting s = *setting;
+    struct tree tree = p->tree;
+    struct prepared r = {0};
+    s.isa = p->isa;
+    tree.threads = options_threads(p->threads);
+    code = bound ? setting_checked(&s, &w)
+                 : session_registry_refuse(G6X_E_NULL, "g6x_tree_bound: null pointer");
+    if (!code && !p->n) *bound = s.accuracy;
+    if (!code && p->n && prepare(p, &w, 0, &r))
+        code = session_registry_refuse(G6X_E_MEMORY, "out of memory for the bound of a tree");
+    if (r.eps2 && tree_sum_bound(&tree, &s, r.eps2, last_acc, bound, &err))
+        code = session_registry_refuse(err.code, "%s", err.text);
+    free_prepared(&r);
+    tree_handles_release(p);
+    return code;
+}
+
+int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy,
+                   const double last_acc[], double *bound)
+{
+    const struct tree_setting s = {
+        .method = method, .order = order, .bound = accuracy, .accuracy = accuracy};
+    struct fpenv host;
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    const int code = find_bound(tree, &s, last_acc, eps2, bound);
+    if (code && bound) *bound = (double)NAN;
+    fpenv_leave(&host);
     return code;
 }
 

@@ -150,7 +150,7 @@ static void share_estimates(int64_t n, float *last_acc)
     }
 }
 
-static int estimate_all(const struct tree_sum *s, int threads, float *last_acc)
+int tree_accuracy_estimate(const struct tree_sum *s, int threads, float *last_acc)
 {
     const int64_t n = s->job.targets->n, count = (n + STRIDE - 1) / STRIDE;
     struct some some = {0};
@@ -304,17 +304,17 @@ static int find_bound(struct sample *p, double accuracy, double *bound)
     return code;
 }
 
-int tree_accuracy_find(const struct tree_sum *s, double accuracy, int threads, float *last_acc,
+int tree_accuracy_find(const struct tree_sum *s, double accuracy, int given, int threads,
                        double *bound)
 {
     struct sample p = {.s = s, .threads = threads};
     int code = take_sample(&p);
-    if (!code) code = estimate_sample(&p, &p.all, !last_acc);
-    if (!code && last_acc) share_estimates(p.all.points.n, p.all.last_acc);
-    if (!code) code = estimate_sample(&p, &p.measured, !last_acc);
+    if (!code) code = estimate_sample(&p, &p.all, given);
+    if (!code && !given) share_estimates(p.all.points.n, p.all.last_acc);
+    if (!code) code = estimate_sample(&p, &p.measured, given);
     if (!code) code = find_reference(&p, accuracy);
     if (!code) code = find_bound(&p, accuracy, bound);
     free_some(&p.all);
     free_some(&p.measured);
-    return !code && last_acc ? estimate_all(s, threads, last_acc) : code;
+    return code;
 }

@@ -19,7 +19,7 @@ static int exponent_of(double most)
     return exponent;
 }
 
-void tree_close_system(int64_t n, const double mass[], double (*a)[3])
+void tree_net_force_close(int64_t n, const double mass[], double (*a)[3])
 {
     if (!all_finite(a[0], 3 * (size_t)n)) return; /* an error, which is the caller's to tell */
     struct tree_net_force net = {{0.0, 0.0, 0.0}, 0.0};

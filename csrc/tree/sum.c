@@ -233,14 +233,14 @@ static int prepare(const struct tree *t, const struct tree_input *targets, const
     return 0;
 }
 
-/* The bound on errors that the setting asks for. */
-static int set_opening(struct tree_sum *s, const struct tree_setting *setting, int estimates,
+/* The bound on errors that the setting asks for; `given`: last accelerations were. */
+static int set_opening(struct tree_sum *s, const struct tree_setting *setting, int given,
                        float *last_acc, int threads)
 {
     double theta = setting->theta, bound = setting->bound;
     if (setting->accuracy > 0.0) {
-        const int code =
-            tree_accuracy_find(s, setting->accuracy, threads, estimates ? last_acc : NULL, &bound);
+        int code = tree_accuracy_find(s, setting->accuracy, given, threads, &bound);
+        if (!code && !given) code = tree_accuracy_estimate(s, threads, last_acc);
         if (code) return code;
         theta = TREE_WIDEST;
     }
@@ -277,7 +277,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     if (!code)
         code =
             prepare(t, targets, self, eps2, last_acc, last_acc || setting->accuracy > 0.0, &p, &s);
-    if (!code) code = set_opening(&s, setting, !last_acc, p.last_acc, t->threads);
+    if (!code) code = set_opening(&s, setting, last_acc != NULL, p.last_acc, t->threads);
     if (!code) code = tree_sum_run(&s, 0, t->threads);
     if (counts) *counts = (struct tree_counts){s.pairs, s.points, s.locals, s.zero_distances};
     free_prepared(&p);
@@ -285,5 +285,36 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     if (code)
         return error_set(err, G6X_E_MEMORY,
                          "out of memory for the forces of a tree on %lld targets", (long long)n);
+    return 0;
+}
+
+/* Of a tree in parts: that with the most particles; NULL: they have none. */
+static const struct tree *largest_part(const struct tree_parts *p)
+{
+    const struct tree *most = NULL;
+    for (int k = 0; k < p->count; k++) {
+        const struct tree *t = &p->part[k].tree;
+        if (t->cells && (!most || t->points.n > most->points.n)) most = t;
+    }
+    return most;
+}
+
+int tree_sum_bound(const struct tree *whole, const struct tree_setting *setting, const double *eps2,
+                   const double *last_acc, double *bound, struct error *err)
+{
+    const struct tree *t = whole->parts ? largest_part(whole->parts) : whole;
+    struct tree_sum s = {.kernel = tree_sum_kernel(setting->isa)};
+    struct prepared p = {0};
+    *bound = setting->accuracy; /* where there are only pairs, any will do */
+    if (!t || !t->points.n) return 0;
+    if (whole->parts) last_acc = NULL; /* which are numbered otherwise */
+    s.job.tree = t;
+    s.job.place = t->place;
+    s.job.order = setting->method == TREE_BARNES_HUT ? 0 : setting->order;
+    int code = prepare(t, NULL, NULL, eps2, last_acc, 1, &p, &s);
+    if (!code)
+        code = tree_accuracy_find(&s, setting->accuracy, last_acc != NULL, whole->threads, bound);
+    free_prepared(&p);
+    if (code) return error_set(err, G6X_E_MEMORY, "out of memory for the bound of a tree");
     return 0;
 }

@@ -25,7 +25,9 @@ const struct tree_kernel *tree_sum_kernel(int isa);
 int tree_sum_run(struct tree_sum *s, int lone, int threads);
 
 /* tree/accuracy.c: the bound with which the median relative error of the accelerations is
- * `accuracy`; also estimates the accelerations of all targets of the job, in units of the box, if
- * last_acc is not NULL. 0 or G6X_E_MEMORY. */
-int tree_accuracy_find(const struct tree_sum *s, double accuracy, int threads, float *last_acc,
+ * `accuracy`. given: the job has accelerations, which serve if its targets are the tree's own
+ * particles. 0 or G6X_E_MEMORY. */
+int tree_accuracy_find(const struct tree_sum *s, double accuracy, int given, int threads,
                        double *bound);
+/* Estimates the accelerations of all targets of the job, in units of the box. 0 or G6X_E_MEMORY. */
+int tree_accuracy_estimate(const struct tree_sum *s, int threads, float *last_acc);

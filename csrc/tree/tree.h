@@ -78,10 +78,14 @@ int tree_build(struct tree *t, const struct tree_input *in, int threads, struct 
 int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tree_input *targets,
              const int32_t *self, const double *eps2, const double *last_acc,
              const struct tree_forces *out, struct tree_counts *counts, struct error *err);
+/* The bound with which forces on the tree's own particles have the setting's accuracy, if the
+ * widest angle is taken. eps2: of each particle; last_acc may be NULL. */
+int tree_sum_bound(const struct tree *t, const struct tree_setting *s, const double *eps2,
+                   const double *last_acc, double *bound, struct error *err);
 /* Lets accelerations or jerks of the tree's own n particles add up to zero:
  * shared/tree_net_force.h.
  */
-void tree_close_system(int64_t n, const double mass[], double (*a)[3]);
+void tree_net_force_close(int64_t n, const double mass[], double (*a)[3]);
 
 /* Searches in double precision among the coordinates x that the tree was built of, exact whatever
  * the tree's units resolve. r^2 is ((x-at)_x^2 + (x-at)_y^2) + (x-at)_z^2, unfused. */

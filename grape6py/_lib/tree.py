@@ -71,6 +71,21 @@ class HostTree:
         new = _warnings() > warnings_before
         return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None
 
+    def bound(
+        self,
+        last_acc: Floats | None,
+        *,
+        eps2: float,
+        method: str,
+        order: int,
+        accuracy: float,
+    ) -> float:
+        """The bound that gives a median error; accelerations are those of the particles."""
+        found = ffi.new("double *")
+        walk = eps2, _METHODS[method], order, accuracy, *pointers(last_acc), found
+        check(wait_for(lib.g6x_tree_bound, self.handle, *walk, size=self._n))
+        return float(found[0])
+
     def within(
         self, ni: int, pos: Floats | None, number: Int32s | None, h2: Floats
     ) -> tuple[Int64s, Int32s]:

@@ -61,12 +61,14 @@ def limits(settings: Attributes) -> tuple[float, float]:
 class Integration:
     """Bodies on their way.
 
-    A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
+    A subclass has STATE, shapes by the names of :meth:`state`, NUMBERS, names of numbers that this
+    may have too, and `_restore`. It sets `_settings`,
     `_options` (backend and threads, for energies), `_forces`, which is closed at the end, and
     `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.HostBlocks`.
     """
 
     STATE: ClassVar[Shapes]
+    NUMBERS: ClassVar[tuple[str, ...]] = ()
     _settings: Attributes
     _options: Attributes
     _forces: Grape6 | Gravity
@@ -130,7 +132,9 @@ class Integration:
         self._settings = dict(settings)
         mass = validate.floats("mass", mass, (None,)).copy()
         n = len(mass)
+        numbers = {k: np.array(validate.number(k, state[k])) for k in cls.NUMBERS if k in state}
         state = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
+        state |= numbers
         ids = None if ids is None else validate.ints("ids", ids, n).astype(np.int64)
         options = {"backend": backend, "precision": precision, "threads": threads}
         self._restore(mass, state, steps, blocks, ids, **options)
@@ -240,7 +244,8 @@ class Integration:
         )
 
     def state(self) -> State:
-        """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`.
+        """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`,
+        and numbers, as in :attr:`NUMBERS`.
 
         Each body is given at its own time t, which differs from :attr:`pos` and :attr:`vel`
         unless all bodies are at :attr:`time`.

@@ -43,9 +43,9 @@ class EnergyCheck:
 def remedies(settings: Attributes, precision: str) -> str:
     """What makes the error of an integration with these settings smaller, in words."""
     step = "dt" if "dt" in settings else "eta"
-    found = [f"a smaller {name} than {settings[name]:g}" for name in (step, "theta")
+    found = [f"a smaller {name} than {settings[name]:g}" for name in (step, "theta", "accuracy")
              if name in settings]  # fmt: skip
     found.append(f"a larger softening length than eps = {settings['eps']:g}")
-    if precision == "single" and "theta" not in settings:  # a tree has no other
+    if precision == "single" and "method" not in settings:  # a tree has no other
         found.append("another precision than single")
     return ", ".join(found[:-1]) + f" or {found[-1]}"

@@ -2,9 +2,10 @@
 
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
-`is_open`, :meth:`close`; and `forces(mass, pos, rows=None)`: accelerations of and potentials at all
-bodies, or those of some rows. A tree's forces on all bodies add up to zero, so that these do not
-drift.
+`is_open`, :meth:`close`; and `forces(mass, pos, rows=None, known=None)`: accelerations of and
+potentials at all bodies, or those of some rows. A tree's forces on all bodies add up to zero, so
+that these do not drift. If it is to have some `accuracy`, `known` are the bodies' last
+accelerations and the bound that gives it, which `bound(mass, pos, acc)` has found.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from grape6py._arrays import memory_space
 from grape6py.cuda.tree import device_tree
+from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
-from grape6py.cuda.tree.settings import Setting
+from grape6py.cuda.tree.settings import WIDEST, Setting
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.leapfrog_device import DeviceArrays
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees"
 
+Known: TypeAlias = "tuple[DeviceArray, float]"
+
+FIRST_THETA = 0.7  # of a tree's first forces, from which those of the wanted accuracy follow
 _TREES_OF_DEVICES = ("tree", "cuda-tree")
 _TURNS = 16  # that are waited for: a rank of MPI has one device alone, and no other's turn comes
 
@@ -46,7 +53,8 @@ def find(
 ) -> Gravity:
     """Gravity of n bodies where a backend computes, or where the given arguments, by name, lie.
 
-    `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting`), None for the direct sum.
+    `walk` is the setting of a tree (:func:`grape6py.tree.walk_setting` or `setting_for`), None for
+    the direct sum.
     """
     found = memory_space.first_on_device(given)
     if found is not None and walk is not None and backend in _TREES_OF_DEVICES:
@@ -117,6 +125,11 @@ class _Gravity:
     """What all kinds share."""
 
     is_open = True
+    accuracy: float | None = None
+
+    def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
+        """Where there is an accuracy."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Make no more forces."""
@@ -139,7 +152,7 @@ class DirectGravity(_Gravity):
         self._session.close()
 
     def forces(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None, _: Known | None = None
     ) -> tuple[Floats, Floats]:
         self._check_open()
         self._session.set_particles(mass, pos)
@@ -156,15 +169,30 @@ class HostTrees(_Gravity):
     def __init__(self, backend: str, threads: int | None, eps: float, walk: Attributes) -> None:
         self.arrays, self.backend = HostArrays(), backend
         self._threads, self._setting = threads, walk | {"eps": eps}
+        self.accuracy = walk.get("accuracy")
 
     def forces(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
+        self,
+        mass: DeviceArray,
+        pos: DeviceArray,
+        rows: DeviceArray = None,
+        known: Known | None = None,
     ) -> tuple[Floats, Floats]:
         self._check_open()
+        which: Attributes = {} if rows is None else {"targets": pos[rows], "self_index": rows}
+        setting = dict(self._setting)
+        if known is not None:
+            acc, setting["bound"] = known
+            del setting["accuracy"]
+            which["last_acc"] = _lengths(np, acc if rows is None else acc[rows])
         with Tree(pos, mass, backend="cpu", threads=self._threads) as tree:
-            which: Attributes = {} if rows is None else {"targets": pos[rows], "self_index": rows}
-            found = tree.forces(**which, **self._setting, momentum=rows is None)
+            found = tree.forces(**which, **setting, momentum=rows is None)
         return found.acc, found.pot
+
+    def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
+        self._check_open()
+        with Tree(pos, mass, backend="cpu", threads=self._threads) as tree:
+            return tree.bound(**self._setting, last_acc=_lengths(np, acc))
 
 
 class DeviceTrees(_Gravity):
@@ -178,32 +206,62 @@ class DeviceTrees(_Gravity):
         self.backend = f"cuda-tree {name}"
         self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
         order = walk["order"] if walk["method"] == "fmm" else 0
-        self._setting = Setting(walk["theta"], order, eps * eps)
+        self.accuracy = walk.get("accuracy")
+        self._setting = Setting(walk.get("theta", FIRST_THETA), order, eps * eps)
 
     def forces(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None
+        self,
+        mass: DeviceArray,
+        pos: DeviceArray,
+        rows: DeviceArray = None,
+        known: Known | None = None,
     ) -> tuple[DeviceArray, DeviceArray]:
         self._check_open()
         if not len(mass):
             return pos, mass
+        setting, last_acc = self._setting, None
+        if known is not None:
+            acc, bound = known
+            setting = Setting(WIDEST, setting.order, setting.eps2, bound)
+            last_acc = _lengths(self.arrays.xp, acc if rows is None else acc[rows])
         with device_tree.turn:
             tree = Octree(self.arrays.gpu, pos, mass)
             targets = None if rows is None else pos[rows]
             try:
                 acc, pot, _, counts = tree.forces(
-                    self._setting, targets, rows, momentum=rows is None
+                    setting, targets, rows, last_acc, momentum=rows is None
                 )
             except Unresolved:
-                return self._through_host(mass, pos, rows)
+                return self._through_host(mass, pos, rows, known)
         if counts.zero_distances and not self._warned:
             self._warned = True
             text = "pairs of a tree at one place with eps = 0: they add nothing"
             warnings.warn(f"{counts.zero_distances} {text}", Grape6Warning, stacklevel=2)
         return acc, pot
 
+    def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
+        self._check_open()
+        accuracy = self.accuracy
+        if accuracy is None or not len(mass):
+            return 0.0
+        with device_tree.turn:
+            tree = Octree(self.arrays.gpu, pos, mass)
+            try:
+                last_acc = _lengths(self.arrays.xp, acc)
+                return Sample(tree, pos, self._setting).bound(accuracy, False, last_acc)
+            except Unresolved:
+                return self._host.bound(*map(self.arrays.gpu.take, (mass, pos, acc)))
+
     def _through_host(
-        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray
+        self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray, known: Known | None
     ) -> tuple[DeviceArray, DeviceArray]:
         gpu = self.arrays.gpu
-        here = [None if array is None else gpu.take(array) for array in (mass, pos, rows)]
-        return tuple(gpu.put(array) for array in self._host.forces(*here))
+        rows = None if rows is None else gpu.take(rows)
+        known = None if known is None else (gpu.take(known[0]), known[1])
+        acc, pot = self._host.forces(gpu.take(mass), gpu.take(pos), rows, known)
+        return gpu.put(acc), gpu.put(pot)
+
+
+def _lengths(xp: CuPy, acc: DeviceArray) -> DeviceArray:
+    """Absolute values of accelerations."""
+    return xp.sqrt((acc * acc).sum(axis=1))

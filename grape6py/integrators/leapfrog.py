@@ -10,7 +10,7 @@ from grape6py.errors import ArgumentError
 from grape6py.integrators import gravity
 from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
 from grape6py.integrators.leapfrog_steps import STATE, Leaps
-from grape6py.tree import walk_setting
+from grape6py.tree import setting_for, walk_setting
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats, Int64s, Numbers, State, Untyped
@@ -45,8 +45,9 @@ class Leapfrog(Integration):
         An octree made anew for each force call, on a GPU if there is one ("tree"); or the
         direct sum of :class:`Grape6`. "auto": as GRAPE6_BACKEND says.
     theta, accuracy, method, order
-        Of a tree, as in :meth:`Tree.forces`, but that `accuracy` stands for the opening angle that
-        gives such a median error on a Plummer sphere.
+        Of a tree, as in :meth:`Tree.forces`: the median error of the accelerations, 1e-3 by
+        default, or the opening angle. The bound that gives an accuracy is found at the start, and
+        again every 16 (largest) steps.
     boundary : float, optional
         Open boundary: a body farther than this from the origin is taken out, for good, and
         with its energy. One looks for such bodies every 16 (largest) steps. Without, space
@@ -66,8 +67,9 @@ class Leapfrog(Integration):
     Notes
     -----
     The predictor-corrector form of [1]_, which is that of kick, drift, kick. With shared steps it
-    can be reversed. With a tree the potential, and so the energy, is the tree's own. How often,
-    and when, one looks at the bodies does not change the bits of what is seen later.
+    can be reversed, unless a tree goes by an accuracy. With a tree the potential, and so the
+    energy, is the tree's own. How often, and when, one looks at the bodies does not change the bits
+    of what is seen later.
 
     References
     ----------
@@ -84,7 +86,7 @@ class Leapfrog(Integration):
     True
     """
 
-    STATE = STATE
+    STATE, NUMBERS = STATE, ("bound",)
     _forces: gravity.Gravity
     _blocks: Leaps
 
@@ -149,8 +151,9 @@ class Leapfrog(Integration):
         a = attributes
         settings = _steps(a.get("dt"), a.get("dt_max"), a["eps"], a.get("eta", 1.0))
         if "theta" in a:
-            method, order = str(a["method"]), int(a["order"])
-            settings |= walk_setting(method, a["theta"], None, order)
+            settings |= walk_setting(str(a["method"]), a["theta"], int(a["order"]))
+        elif "accuracy" in a:
+            settings |= setting_for(str(a["method"]), a["accuracy"], int(a["order"]))
         if "boundary" in a:
             settings["boundary"] = validate.positive("boundary", a["boundary"])
         return settings
@@ -164,7 +167,8 @@ class Leapfrog(Integration):
         threads: int | None,
     ) -> None:
         s = self._settings
-        walk = {k: s[k] for k in ("theta", "method", "order")} if self._has_tree else None
+        names = ("theta", "accuracy", "method", "order")
+        walk = {k: s[k] for k in names if k in s} if self._has_tree else None
         requested: Attributes = {"backend": backend, "precision": precision, "threads": threads}
         self._forces = gravity.find(given, n, s["eps"], walk, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
@@ -200,7 +204,7 @@ class Leapfrog(Integration):
 
     @property
     def _has_tree(self) -> bool:
-        return "theta" in self._settings
+        return "method" in self._settings
 
 
 def _length(mass: Untyped) -> int:
@@ -235,6 +239,9 @@ def _walk(backend: str, given: Attributes, precision: str | None) -> Attributes:
         return {}
     if precision is not None:
         raise ArgumentError("precision is that of direct sums: a tree has none")
-    method = given["method"] or "fmm"
-    order = 5 if given["order"] is None else given["order"]
-    return walk_setting(method, given["theta"], given["accuracy"], order)
+    method, order, theta = given["method"] or "fmm", given["order"], given["theta"]
+    if theta is None:
+        return setting_for(method, given["accuracy"], order)
+    if given["accuracy"] is not None:
+        raise ArgumentError("give theta or accuracy, not both")
+    return walk_setting(method, theta, order)

@@ -17,6 +17,7 @@ import numpy as np
 from grape6py._arrays import memory_space
 from grape6py._arrays.kinds import (
     AnyArray,
+    Attributes,
     Bools,
     DeviceArray,
     Floats,
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 # Arrays by body, in which the whole state of the integration lies.
 STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
 
-_ESCAPES_EVERY = 16  # largest steps, between two looks for who is beyond the boundary
+# Largest steps, between two looks for who is beyond the boundary, and for a tree's bound.
+_LOOKS_EVERY = 16
 
 
 class Rule(NamedTuple):
@@ -61,6 +63,7 @@ class Bodies(NamedTuple):
     t: DeviceArray = None  # own times; None with shared steps, as
     dt: DeviceArray = None
     ids: DeviceArray = None  # numbers at the start, for NumPy
+    bound: float = 0.0  # of a tree with a wanted accuracy: see gravity.py
 
 
 class HostArrays:
@@ -162,8 +165,11 @@ class Leaps:
 
     def start(self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray) -> None:
         """Take bodies over at time 0: arrays of `gravity`, which must stay as they are."""
-        acc, pot = self._force(mass, pos)
-        own = {"pot": pot, "ids": np.arange(len(mass))}
+        acc, pot = self._gravity.forces(mass, pos)
+        bound = self._bound(mass, pos, acc)
+        if bound:
+            acc, pot = self._gravity.forces(mass, pos, None, (acc, bound))
+        own: Attributes = {"pot": pot, "ids": np.arange(len(mass)), "bound": bound}
         if not self._shared:
             with self._arrays.using():
                 dt = self._arrays.first_steps(acc, self._rule)
@@ -179,8 +185,9 @@ class Leaps:
             given = mass, *(state[name] for name in STATE)
             mass, t, dt, pos, vel, acc = (self._arrays.put(array) for array in given)
         time = float(np.max(state["t"], initial=0.0))
-        own = {} if self._shared else {"t": t, "dt": dt}
+        own: Attributes = {} if self._shared else {"t": t, "dt": dt}
         own["ids"] = np.arange(len(mass)) if ids is None else ids
+        own["bound"] = float(state["bound"]) if self._gravity.accuracy else 0.0
         self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, **own)
 
     def state(self) -> State:
@@ -192,6 +199,8 @@ class Leaps:
             own = {"t": np.full(n, bodies.time), "dt": np.full(n, self.rule[2])}
         else:
             own = {"t": fetch(bodies.t), "dt": fetch(bodies.dt)}
+        if self._gravity.accuracy:
+            own["bound"] = np.array(bodies.bound)
         return own | found
 
     @property
@@ -245,27 +254,38 @@ class Leaps:
             if self._shared:
                 to, moved = self.rule[2], n
                 at = arrays.drift(bodies, to)
-                acc, pot = self._force(bodies.mass, at)
+                acc, pot = self._force(bodies, at)
                 vel = arrays.kick(bodies, to, acc)
                 new = bodies._replace(time=time, pos=at, vel=vel, acc=acc, pot=pot)
             else:
                 rows = arrays.numbers(bodies.t + bodies.dt == time)
                 moved = len(rows)
                 at = arrays.drift(bodies, time)
-                acc, _ = self._force(bodies.mass, at, rows if moved < n else None)
+                acc, _ = self._force(bodies, at, rows if moved < n else None)
                 new = arrays.end_step(bodies, time, rows, at, acc, self._rule)
         self._bodies = new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
         largest = round(time / self.rule[2])
-        if largest % _ESCAPES_EVERY == 0 and largest * self.rule[2] == time:
+        if largest % _LOOKS_EVERY == 0 and largest * self.rule[2] == time:
             self._escape()
+            bodies = self._bodies
+            bound = self._bound(bodies.mass, bodies.pos, bodies.acc)
+            self._bodies = bodies._replace(bound=bound)
+
+    def _bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
+        """Of a tree with a wanted accuracy, when all bodies are at one time; else 0."""
+        if self._gravity.accuracy is None:
+            return 0.0
+        with self._arrays.using():
+            return self._gravity.bound(mass, pos, acc)
 
     def _force(
-        self, mass: DeviceArray, at: DeviceArray, rows: DeviceArray = None
+        self, bodies: Bodies, at: DeviceArray, rows: DeviceArray = None
     ) -> tuple[DeviceArray, DeviceArray]:
-        """Acceleration of and potential at all bodies, or those of some rows."""
+        """Acceleration of and potential at all bodies, or those of some rows, that are there."""
+        known = (bodies.acc, bodies.bound) if bodies.bound else None
         began = clock.perf_counter()
         with self._arrays.using():
-            found = self._gravity.forces(mass, at, rows)
+            found = self._gravity.forces(bodies.mass, at, rows, known)
         self.force_seconds += clock.perf_counter() - began
         return found
 
@@ -300,10 +320,10 @@ class Leaps:
             if seen is bodies and not self._all_at(time):
                 to = time - bodies.time if self._shared else time
                 at = arrays.drift(bodies, to)
-                acc, found = self._force(bodies.mass, at)
+                acc, found = self._force(bodies, at)
                 seen = bodies._replace(pos=at, vel=arrays.kick(bodies, to, acc), pot=found)
             if pot and seen.pot is None:
-                seen = seen._replace(pot=self._force(seen.mass, seen.pos)[1])
+                seen = seen._replace(pot=self._force(seen, seen.pos)[1])
         self._seen = time, bodies, seen
         return seen
 

@@ -38,13 +38,15 @@ static void life(int isa)
     wrong += g6x_tree_set_int(tree, G6X_THREADS, 2) != 0;
     (void)g6x_tree_set_int(tree, G6X_ISA, isa); /* refused where the machine lacks it */
     for (int method = 0; method < 2; method++) {
-        wrong += !fits(g6x_tree_forces(tree, N, NULL, NULL, NULL, 1e-6, method, 4, 0.7, last, 1e-4,
-                                       acc, jerk, pot),
+        wrong += !fits(g6x_tree_forces(tree, N, NULL, NULL, NULL, 1e-6, method + G6X_TREE_MOMENTUM,
+                                       4, 0.7, last, 1e-4, acc, jerk, pot),
                        N);
         wrong += !fits(g6x_tree_forces(tree, NI, cx + 100, NULL, self, 0.0, method, 5, 0.5, NULL,
                                        0.0, acc, jerk, pot),
                        NI);
     }
+    double bound;
+    wrong += !fits(g6x_tree_bound(tree, 1e-6, 0, 5, 1e-3, NULL, &bound), 0);
     x[150][1] = NAN; /* the tree has its own copy */
     const int code =
         g6x_tree_forces(tree, NI, cx + 100, cv, NULL, 0.0, 0, 5, 0.5, NULL, 0.0, acc, jerk, pot);

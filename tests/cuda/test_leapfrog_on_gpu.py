@@ -12,7 +12,8 @@ import pytest
 import backends
 import fake_arrays
 import nvrtc
-from grape6py import Leapfrog, errors, plummer
+from fake_gpu import relative
+from grape6py import Leapfrog, errors, plummer, reference
 from grape6py.cuda import compiler
 from grape6py.integrators import leapfrog_steps
 from grape6py.integrators.gravity import DeviceTrees, HostTrees
@@ -29,6 +30,17 @@ def both(put, n=N, **options):
     bodies = plummer(n, 1)
     device = Leapfrog(*map(put, bodies), eps=EPS, theta=0.5, **options)
     return device, Leapfrog(*bodies, eps=EPS, theta=0.5, backend="cpu-tree", **options)
+
+
+def test_a_bound_gives_the_accuracy_asked_for(put, tmp_path):
+    mass, pos, vel = plummer(1500, seed=4)
+    galaxy = Leapfrog(put(mass), put(pos), put(vel), eps=0.01, accuracy=1e-3, dt=1 / 64)
+    galaxy.evolve(0.3)
+    galaxy.save(tmp_path / "galaxy.h5")
+    state = galaxy.state()
+    assert state["bound"] > 0
+    exact = reference.direct_sum(mass, state["pos"], vel, eps2=1e-4).acc
+    assert 1e-3 / 2 < np.median(relative(state["acc"], exact)) < 2e-3
 
 
 @pytest.mark.parametrize("options", STEPS, ids=str)

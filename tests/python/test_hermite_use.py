@@ -203,7 +203,7 @@ def test_what_is_given_out_are_copies(kind, options):
     cluster.evolve(0.1)
     for array in (cluster.pos, cluster.vel, cluster.mass, cluster.step_sizes, cluster.potential(),
                   *cluster.particles(), *cluster.state().values()):  # fmt: skip
-        array[:] = 77
+        array[...] = 77
     cluster.settings["eta"] = 5
     for each in (cluster, whole):
         each.evolve(0.4)

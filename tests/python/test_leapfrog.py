@@ -15,6 +15,7 @@ from grape6py import (
     two_body,
 )
 from grape6py.errors import ArgumentError
+from particles import relative
 from test_hermite_use import same
 
 EPS = 0.05
@@ -110,7 +111,30 @@ def test_the_angular_momentum_of_a_pair():
     assert diagnostics.angular_momentum(mass, pos, vel).tolist() == [42, 0, 10]
 
 
-@pytest.mark.parametrize("options", [{}, {"method": "bh"}, DIRECT], ids=str)
+@pytest.mark.parametrize("method", ["fmm", "bh"])
+@pytest.mark.parametrize("step", [{"dt": 1 / 64}, {"dt_max": 1 / 32, "eta": 0.01}], ids=str)
+def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, method):
+    """The bound is found again every 16 steps, here between the restart and the end."""
+    mass, pos, vel = plummer(3000, seed=8)
+    pos[:, 2] *= 0.01
+    galaxy = Leapfrog(mass, pos, vel, eps=0.01, accuracy=1e-3, method=method, **step)
+    galaxy.evolve(0.4)
+    galaxy.save(tmp_path / "galaxy.h5")
+    again = Leapfrog.load(tmp_path / "galaxy.h5")
+    for one in (galaxy, again):
+        one.evolve(0.8)
+    assert np.array_equal(again.pos, galaxy.pos)
+    assert again.settings["accuracy"] == 1e-3
+    state = galaxy.state()
+    assert again.state()["bound"] == state["bound"] > 0
+    if "dt" in step:
+        exact = reference.direct_sum(mass, state["pos"], vel, eps2=1e-4).acc
+        assert 1e-3 / 2 < np.median(relative(state["acc"], exact)) < 2e-3
+
+
+@pytest.mark.parametrize(
+    "options", [{"theta": 0.7}, {"theta": 0.7, "method": "bh"}, DIRECT], ids=str
+)
 def test_shared_steps_can_be_reversed(options):
     galaxy = sphere(300, dt=1 / 64, **options)
     pos, vel = galaxy.pos, galaxy.vel
@@ -163,10 +187,10 @@ def test_only_bodies_whose_steps_end_are_targets(monkeypatch):
     galaxy = sphere(dt_max=1 / 4, eta=0.01)
     counts, forces = [], galaxy._forces.forces
 
-    def counted(mass, pos, rows=None):
+    def counted(mass, pos, rows=None, known=None):
         assert len(pos) == galaxy.n
         counts.append(galaxy.n if rows is None else len(rows))
-        return forces(mass, pos, rows)
+        return forces(mass, pos, rows, known)
 
     monkeypatch.setattr(galaxy._forces, "forces", counted)
     ends = galaxy.state()["t"] + galaxy.step_sizes

@@ -8,6 +8,7 @@ import pytest
 
 import capi
 from grape6py import Grape6, Tree, plummer, reference
+from grape6py.errors import ArgumentError, NotOpenError
 from particles import assert_zero, relative
 from samples import SAMPLES, SHAPES, truth
 
@@ -112,6 +113,24 @@ def test_last_accelerations_serve_in_place_of_an_estimate(method):
     found = tree.forces(accuracy=1e-4, last_acc=last, method=method)
     assert 1e-4 / 1.7 < np.median(true.errors(found)) < 1.7e-4
     assert bits(found) != bits(tree.forces(accuracy=1e-4, method=method))
+
+
+@pytest.mark.parametrize("name", ["disk", "far_off"])
+def test_a_bound_gives_an_accuracy_in_later_sums(name, method):
+    mass, pos, true = known(name)
+    with Tree(pos, mass) as tree:
+        first = tree.forces(accuracy=1e-4, method=method)
+        for last in (np.linalg.norm(first.acc, axis=1), None):
+            bound = tree.bound(1e-4, method=method, last_acc=last)
+            last = np.linalg.norm(first.acc, axis=1)
+            found = tree.forces(bound=bound, last_acc=last, method=method)
+            assert 1e-4 / 2 < np.median(true.errors(found)) < 2e-4
+    assert Tree(pos, mass, threads=1).bound(1e-4, method=method) == bound
+    assert Tree(pos[:0], mass[:0]).bound(1e-4) > 0
+    with pytest.raises(ArgumentError, match="accuracy = 1e-07"):
+        Tree(pos, mass).bound(1e-7)
+    with pytest.raises(NotOpenError):
+        tree.bound(1e-3)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -321,6 +321,21 @@ assert on == traps
 """, GRAPE6_LOG="none")  # fmt: skip
 
 
+@pytest.mark.parametrize(("wrong", "code"), [
+    ({"accuracy": 1e-7}, -11), ({"accuracy": np.nan}, -11), ({"method": 2}, -11),
+    ({"order": 7}, -11), ({"eps2": -1.0}, -11), ({"last": np.full(N, -1.0)}, -11),
+    ({"last": np.full(N, np.nan)}, -11),
+    ({"bound": None}, CODE["G6X_E_NULL"]), ({"tree": -1}, CODE["G6X_E_NOT_OPEN"]),
+])  # fmt: skip
+def test_wrong_arguments_give_no_bound(tree, wrong, code):
+    bound = np.ones(1)
+    given = {"tree": tree, "eps2": 0.0, "method": 0, "order": 5, "accuracy": 1e-3, "last": None,
+             "bound": bound} | wrong  # fmt: skip
+    assert capi.call("g6x_tree_bound", *given.values()) == code
+    assert np.isnan(bound[0]) or given["bound"] is None
+    assert message()[0] == code
+
+
 # ---- Python -------------------------------------------------------------------------------
 
 

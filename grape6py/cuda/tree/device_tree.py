@@ -36,7 +36,7 @@ class DeviceTree:
 
     def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
         self._tree: Octree | None = None
-        self._in_parts: HostTree | None = None
+        self._divided: HostTree | None = None
         self._copies: list[DeviceArray] = []
         self._cupy, self._device, self._of_host = cupy, device, of_host
         self._made: CuPy = None  # an event
@@ -80,7 +80,7 @@ class DeviceTree:
 
     def close(self) -> None:
         with turn:
-            self.is_open, self._tree, self._copies, self._in_parts = False, None, [], None
+            self.is_open, self._tree, self._copies, self._divided = False, None, [], None
 
     def forces(
         self,
@@ -99,8 +99,8 @@ class DeviceTree:
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
         self._check_numbers(number)
-        if last_acc is not None and bound > 0 and (i := _first(last_acc < 0)) is not None:
-            raise ArgumentError(f"last_acc[{i}] = {last_acc[i]} is negative")
+        if bound > 0:
+            _check_last_acc(last_acc)
         if self._tree is None:
             acc, pot = self._cupy.zeros((ni, 3)), self._cupy.zeros(ni)
             return acc, pot, self._cupy.zeros((ni, 3)) if self._moving else None, None
@@ -129,6 +129,22 @@ class DeviceTree:
         )
         return acc, pot, jerk, warning if counts.zero_distances else None
 
+    def bound(
+        self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
+    ) -> float:
+        """The bound that gives a median error; accelerations are those of the particles."""
+        _check_last_acc(last_acc)
+        if self._tree is None:
+            return accuracy
+        setting = Setting(WIDEST, order if method == "fmm" else 0, eps2)
+        try:
+            sample = Sample(self._tree, self._copies[0], setting)
+            return sample.bound(accuracy, last_acc is None, last_acc)
+        except Unresolved:
+            return self._in_parts().bound(
+                self._taken(last_acc), eps2=eps2, method=method, order=order, accuracy=accuracy
+            )
+
     def within(
         self, ni: int, pos: DeviceArray, number: DeviceArray, h2: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray]:
@@ -153,12 +169,15 @@ class DeviceTree:
         number, r2 = Search(self._tree, pos, number).nearest(k)
         return number, self._cupy.sqrt(r2)
 
+    def _in_parts(self) -> HostTree:
+        """A tree of the library's, which divides particles that no one box resolves."""
+        if self._divided is None:
+            self._divided = HostTree({})
+            self._divided.build(None, *map(self._taken, self._copies))
+        return self._divided
+
     def _on_host(self, call: str, *arguments: object, **setting: object) -> tuple[DeviceArray, ...]:
-        """What a tree of the library's says, which divides particles that no one box resolves."""
-        if self._in_parts is None:
-            self._in_parts = HostTree({})
-            self._in_parts.build(None, *map(self._taken, self._copies))
-        found = getattr(self._in_parts, call)(*map(self._taken, arguments), **setting)
+        found = getattr(self._in_parts(), call)(*map(self._taken, arguments), **setting)
         return tuple(self._cupy.asarray(a) if isinstance(a, np.ndarray) else a for a in found)
 
     def _taken(self, argument: DeviceArray) -> DeviceArray:
@@ -171,6 +190,11 @@ class DeviceTree:
             return
         text = f"self[{i}] = {number[i]}: the tree has {self._n} particles"
         raise errors.from_code("ADDRESS", text)
+
+
+def _check_last_acc(last_acc: DeviceArray) -> None:
+    if last_acc is not None and (i := _first(last_acc < 0)) is not None:
+        raise ArgumentError(f"last_acc[{i}] = {last_acc[i]} is negative")
 
 
 def gpu_of(device: int) -> TreeLauncher:
