@@ -1,7 +1,7 @@
 """The merger of two galaxies of Bedorf, Gaburov & Portegies Zwart (2012), section 4.4.2.
 
     python benchmarks/merger.py [--name NAME] [--commit COMMIT] [--out DIR] [--t-end 1000]
-                                [--backend tree --theta 0.75]
+                                [--backend tree --theta 0.75 | --accuracy 1e-3]
 
 240 002 bodies with steps of 1/64 and a softening of 0.1: wall time, the energy and the black
 holes' distance against time, density profiles, and pictures of the stars. Writes
@@ -90,7 +90,9 @@ class Witness:
         self.stars = np.isin(component, STARS)
         self.times, self.distance, self.errors = [], [], []
         self.seen = {}  # pictures and profiles
+        self.momenta = []
         self.start = galaxies.energy().total
+        self.turning = galaxies.angular_momentum()
         self.look_at_all()
 
     def look_at_holes(self):
@@ -102,6 +104,10 @@ class Witness:
     def look_at_all(self, last=False):
         now = self.galaxies.time
         self.errors.append([now, self.galaxies.energy().total / self.start - 1])
+        mass, _, vel = self.galaxies.particles()
+        moving = np.linalg.norm(mass @ vel) / (mass @ np.linalg.norm(vel, axis=1))
+        turned = np.linalg.norm(self.galaxies.angular_momentum() - self.turning)
+        self.momenta.append([now, moving, turned / np.linalg.norm(self.turning)])
         if now in PICTURES or last:
             mass, pos, _ = self.galaxies.particles()
             self.seen[f"stars {now:g}"] = picture(pos[self.stars])
@@ -112,12 +118,15 @@ class Witness:
             "bodies": self.galaxies.n, "time": self.galaxies.time, "steps": self.galaxies.blocks,
             "backend": self.galaxies.backend, "settings": self.galaxies.settings,
             "largest_error": max(abs(error) for _, error in self.errors),
+            "momentum": max(moving for _, moving, _ in self.momenta),
+            "angular_momentum": max(turned for *_, turned in self.momenta),
             "pericentres": passages(self.times, self.distance),
         }  # fmt: skip
 
     def curves(self):
         return self.seen | {
-            "errors": self.errors, "times": self.times, "distance": self.distance,
+            "errors": self.errors, "momenta": self.momenta,
+            "times": self.times, "distance": self.distance,
             "radii": np.sqrt(EDGES[1:] * EDGES[:-1]),
         }  # fmt: skip
 
@@ -158,18 +167,21 @@ def main():
         t_end={"type": int, "default": 1000},
         backend={"default": "tree"},
         theta={"type": float, "default": 0.75},
-        order={"type": int, "default": 5},
+        accuracy={"type": float, "help": "in place of theta"},
+        order={"type": int},
         bodies={"type": int, "help": "of a trial: stars of a galaxy"},
     )
     few = {"n_halo": 5 * options.bodies, "n_stars": options.bodies} if options.bodies else {}
     particles, component = galaxy_merger(seed=SEED, **few)
     tree = "tree" in options.backend
-    how = {"theta": options.theta, "order": options.order} if tree else {"precision": "single"}
+    opening = "accuracy" if options.accuracy else "theta"
+    how = {opening: getattr(options, opening), "order": options.order}
+    how = how if tree else {"precision": "single"}
     particles = on_gpu(particles, options.backend)
     galaxies = Leapfrog(*particles, dt=STEP, eps=EPS, backend=options.backend, **how)
     witness = Witness(galaxies, component)
     result = origin(options, galaxies.backend.startswith("cuda"))
-    setting = f"theta{options.theta:g}" if tree else "direct"
+    setting = f"{opening}{how[opening]:g}" if tree else "direct"
     path = options.out / f"merger-{setting}-{options.name}.json"
 
     def keep(clock):

@@ -24,13 +24,14 @@ enum {
     MOST_REFERENCES = 3  /* and of the reference */
 };
 static const double COARSE_THETA = 1.0;
-/* The reference is so much more accurate, but for what single precision allows. */
-static const double MORE_ACCURATE = 10.0, MOST_ACCURATE = 2e-7;
+/* The reference is so much more accurate, but for what single precision allows; with expansions of
+ * low order, whose errors at different bounds are more alike, by the second. */
+static const double MORE_ACCURATE = 10.0, LOW_MORE_ACCURATE = 20.0, MOST_ACCURATE = 2e-7;
 static const double MOST_BOUND = 1e6; /* where all forces are pairs, no bound gives the error */
 static const double TOO_LARGE = 1.5;  /* estimated over found accelerations, in the median */
 /* The 99th percentile is to be below so many times the wanted error, too: for that the median may
  * be smaller by this; not for a tail that is too long by more than the third. */
-static const double TAIL = 7.0, MOST_FOR_TAIL = 1.3, HOPELESS = 2.5;
+static const double TAIL = 7.0, MOST_FOR_TAIL = 1.25, HOPELESS = 2.5;
 static const double GOOD = 1.08; /* factor from the accuracy, at which no other bound is tried */
 static const double LEAST = 0x1p-100;
 
@@ -200,8 +201,9 @@ static int sum_with(const struct sample *p, const struct some *some, double boun
 static int find_reference(struct sample *p, double accuracy)
 {
     const struct some *some = &p->measured;
-    const double better = fmax(accuracy / MORE_ACCURATE, MOST_ACCURATE);
-    const double bound = usual_bound(p->s->job.order, better);
+    const int order = p->s->job.order, low = order == 2 || order == 3;
+    const double more = low ? LOW_MORE_ACCURATE : MORE_ACCURATE;
+    const double bound = usual_bound(order, fmax(accuracy / more, MOST_ACCURATE));
     for (int take = 0; take < MOST_REFERENCES; take++) {
         const int code = sum_with(p, some, bound);
         if (code) return code;

@@ -215,9 +215,10 @@ static void walk(const struct tree_job *job, const struct tree_opening *o,
                     rest->cell[rest->count++] = id;
                 else if (large)
                     add_children(next, c);
-                else if (c->child < 0 ? job->coarse || (may.point & bit && !own &&
-                                                        c->end - c->first >= o->least_count)
-                                      : may.point & bit && !own)
+                else if (!own &&
+                         (c->child >= 0 ? may.point & bit
+                                        : job->coarse || (may.point & bit &&
+                                                          c->end - c->first >= o->least_count)))
                     w->point.cell[w->point.count++] = id;
                 else if (c->child < 0)
                     w->leaf.cell[w->leaf.count++] = id;

@@ -41,7 +41,8 @@ struct tree_job {
     int order;                    /* of expansions; 0: Barnes-Hut, quadrupoles */
     int jerk;                     /* whether it is wanted */
     float speed;                  /* the tree's unit of velocity in the targets' */
-    int coarse; /* leaves act as wholes, softened by their sizes: an estimate of accelerations */
+    int coarse; /* leaves of others act as wholes, softened by their sizes: to estimate
+                   accelerations */
 };
 
 /* Forces on a small group's targets, in units of the box. */

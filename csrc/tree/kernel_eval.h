@@ -61,7 +61,7 @@ HOST_DEVICE void points_on(const int octupole, const int jerk, const int coarse,
         const vec x = v_set1((f->x - g->x) + f->xl), y = v_set1((f->y - g->y) + f->yl);
         const vec z = v_set1((f->z - g->z) + f->zl);
         const struct tree_multipole c = one_cell(f->m, 1.0f, &f->spread);
-        const float size = coarse ? job->tree->place[list->cell[k]].size : 0.0f;
+        const float size = coarse ? (float)job->tree->moments[list->cell[k]].radius : 0.0f;
         for (int v = 0; v < vectors; v++) {
             const vec eps2 = coarse ? v_add(b[v].eps2, v_set1(size * size)) : b[v].eps2;
             tree_cell_to_point(octupole, v_sub(b[v].x, x), v_sub(b[v].y, y), v_sub(b[v].z, z), eps2,

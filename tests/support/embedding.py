@@ -20,6 +20,7 @@ import pytest
 import capi
 import tools
 from grape6py import paths
+from once import made_once
 from variants import BUILD
 
 SITE = f"lib/python3.{sys.version_info.minor}/site-packages"
@@ -65,28 +66,33 @@ def packages():
     return [path for path in [*found, Path(_cffi_backend.__file__)] if path.exists()]
 
 
+def gcc(out, *arguments):
+    flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()
+    paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'include'}"]
+    run(tools.need("gcc"), *flags, *paths, *arguments, "-o", out, "-lm")
+
+
+def compile_parts(folder):
+    """The library and the program. Lines that run are counted by what is compiled here, once."""
+    folder.mkdir()
+    sources = [capi.ROOT / "csrc" / f"{name}.c" for name in SOURCES]
+    calls = capi.TESTS / "c/bridge_calls.c"
+    link = ["-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete"]
+    shutil.rmtree(COUNTS, ignore_errors=True)
+    COUNTS.mkdir(parents=True)
+    counted = ["--coverage", "-fprofile-update=atomic", "-dumpdir", f"{COUNTS}/"]
+    library = folder / "libgrape6.so"
+    gcc(library, *sources, calls, *link, *counted)
+    gcc(folder / "open_device", capi.TESTS / "c/open_device.c", library, RPATH)
+
+
 class Parts:
-    """A folder with the library, the programs and the driver, compiled once."""
+    """A folder with the library, the programs and the driver."""
 
     def __init__(self, folder):
         self.folder = folder
-        sources = [capi.ROOT / "csrc" / f"{name}.c" for name in SOURCES]
-        calls = capi.TESTS / "c/bridge_calls.c"
-        link = ["-shared", "-Wl,-soname,libgrape6.so", "-Wl,-z,nodelete"]
-        shutil.rmtree(COUNTS, ignore_errors=True)
-        COUNTS.mkdir(parents=True)
-        counted = ["--coverage", "-fprofile-update=atomic", "-dumpdir", f"{COUNTS}/"]
-        self.library = self._gcc("libgrape6.so", *sources, calls, *link, *counted)
-        link = [self.library, RPATH]
-        self.program = self._gcc("open_device", capi.TESTS / "c/open_device.c", *link)
+        self.library, self.program = folder / "libgrape6.so", folder / "open_device"
         self.driver = self.fake("libcuda.so.1", FAKE_GPU)
-
-    def _gcc(self, name, *arguments):
-        flags = "-std=gnu11 -O1 -g -fPIC -Wall -Wextra -Werror -pthread".split()
-        paths = [f"-I{capi.ROOT / 'csrc'}", f"-I{capi.ROOT / 'include'}"]
-        out = self.folder / name
-        run(tools.need("gcc"), *flags, *paths, *arguments, "-o", out, "-lm")
-        return out
 
     def fortran(self, name, *flags):
         """tests/fortran/open_device.f90 with these flags."""
@@ -105,7 +111,7 @@ class Parts:
         folder = self.folder / f"fake-{name}-{len(list(self.folder.iterdir()))}"
         folder.mkdir()
         (folder / "fake.c").write_text(code)
-        self._gcc(folder.relative_to(self.folder) / name, folder / "fake.c", "-shared")
+        gcc(folder / name, folder / "fake.c", "-shared")
         return folder
 
 
@@ -154,11 +160,11 @@ def assert_quiet(done):
 
 
 @pytest.fixture(scope="session")
-def bridge_parts(tmp_path_factory):
+def bridge_parts(tmp_path_factory, shared_folder):
     """The programs of these tests. Their folder's name is not one that every tool likes."""
     tools.need_bridge()
     if not LIBPYTHON.exists():
         pytest.skip(f"SKIP: {LIBPYTHON} not found: take a Python with a shared library")
     folder = tmp_path_factory.mktemp("bridge") / "Übung 1"
-    folder.mkdir()
+    shutil.copytree(made_once(shared_folder / "bridge-parts", compile_parts), folder)
     return Parts(folder)

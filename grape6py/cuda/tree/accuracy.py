@@ -25,8 +25,8 @@ MIDDLE, SAMPLE_LEVEL1 = 32768, 8
 LARGE, PER_LEVEL2, MOST_LEVEL2 = 262144, 131072, 8
 COARSE_THETA, COARSE_ORDER = 1.0, 2
 MOST_REFERENCES, TOO_LARGE, LEAST = 3, 1.5, 2.0**-100
-MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 10.0, 2e-7, 1.08, 1e6
-TAIL, MOST_FOR_TAIL, HOPELESS = 7.0, 1.3, 2.5
+MORE_ACCURATE, LOW_MORE_ACCURATE, MOST_ACCURATE, GOOD, MOST_BOUND = 10.0, 20.0, 2e-7, 1.08, 1e6
+TAIL, MOST_FOR_TAIL, HOPELESS = 7.0, 1.25, 2.5
 
 
 class Sample:
@@ -82,7 +82,8 @@ class Sample:
         return _find(error, accuracy, usual_bound(order, accuracy), order)
 
     def _reference(self, accuracy: float, rows: DeviceArray, last: DeviceArray) -> DeviceArray:
-        better = max(accuracy / MORE_ACCURATE, MOST_ACCURATE)
+        more = MORE_ACCURATE if self._setting.order not in (2, 3) else LOW_MORE_ACCURATE
+        better = max(accuracy / more, MOST_ACCURATE)
         bound = usual_bound(self._setting.order, better)
         for _ in range(MOST_REFERENCES):
             found = self._sum(bound, rows, last)
@@ -117,7 +118,7 @@ class Sample:
         return places[places < n]
 
     def _estimate(self, pos: DeviceArray, numbers_of: DeviceArray) -> DeviceArray:
-        coarse = Setting(COARSE_THETA, COARSE_ORDER, self._setting.eps2)
+        coarse = Setting(COARSE_THETA, COARSE_ORDER, self._setting.eps2, coarse=True)
         found = self._length(self._tree.forces(coarse, pos, numbers_of)[0])
         return self._at_least(found)
 
@@ -127,7 +128,7 @@ class Sample:
             return found
         xp, usual = self._tree.xp, self._median(found)
         usual = xp.where(usual > 0, usual, found.max())
-        return xp.maximum(xp.where(usual > 0, LEAST_ACC * usual, 1.0), found)
+        return xp.fmax(xp.where(usual > 0, LEAST_ACC * usual, 1.0), found)  # of NaN, the other
 
     def _length(self, vectors: DeviceArray) -> DeviceArray:
         return self._tree.xp.sqrt((vectors * vectors).sum(axis=1))

@@ -74,6 +74,7 @@ class Octree(TreeCells):
             raise Unresolved
         job.theta, job.order_of_expansion = setting.theta, setting.order
         job.eps2_given, job.bound = setting.eps2, setting.bound if last_acc is not None else 0.0
+        job.coarse = setting.coarse
         job.target_count = ni = self.n if targets is None else len(targets)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
@@ -87,7 +88,7 @@ class Octree(TreeCells):
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
-        which = setting.width, setting.order, self._few, ni.bit_length()
+        which = setting.width, setting.order, setting.coarse, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         status = None
         while status is None:

@@ -59,6 +59,7 @@ class Setting:
     order: int = 5  # of expansions, 2 to 6; 0 for Barnes and Hut's walk
     eps2: float = 0.0
     bound: float = 0.0  # of the error of a term as a share of the last acceleration; 0 for none
+    coarse: bool = False  # leaves act as wholes: an estimate
 
     @property
     def width(self) -> float:
@@ -84,6 +85,8 @@ class Capacities:
         theta = max(setting.width, 0.2)
         leaves = int(64 / max(setting.width, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
+        if setting.coarse:
+            near[1] += leaves
         if not setting.order:
             near = [0, int(1200 / theta**2), leaves]
         wide = int(800 / theta**2) + 64

@@ -27,6 +27,8 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
             part[0].x = (part[0].x - g->x) + part[1].x, part[0].y = (part[0].y - g->y) + part[1].y;
             part[0].z = (part[0].z - g->z) + part[1].z;
             part[1].x = part[1].w;
+            const float size = job.coarse ? (float)job.moments[list[first + lane]].radius : 0.0f;
+            part[1].y = v_fma(size, size, g->eps2);
         }
         __syncwarp();
         TREE_UNROLL
@@ -36,12 +38,13 @@ DEVICE_FN void points_on(const struct tree_device_job &job, const struct tree_gr
             const float4 a = shared[k], c = shared[64 + k], d = shared[96 + k], e = shared[128 + k];
             struct tree_multipole m;
             m.m = a.w, m.spread = shared[32 + k].x;
+            const float eps2 = shared[32 + k].y;
             m.xx = c.x, m.xy = c.y, m.xz = c.z, m.yy = c.w, m.yz = d.x;
             m.xxx = d.y, m.xxy = d.z, m.xxz = d.w, m.xyy = e.x, m.xyz = e.y, m.yyy = e.z;
             m.yyz = e.w;
             TREE_UNROLL
             for (int i = 0; i < TARGETS; i++)
-                tree_cell_to_point(OCTUPOLE, b[i].x - a.x, b[i].y - a.y, b[i].z - a.z, g->eps2, &m,
+                tree_cell_to_point(OCTUPOLE, b[i].x - a.x, b[i].y - a.y, b[i].z - a.z, eps2, &m,
                                    &b[i].phi, b[i].acc);
         }
     }

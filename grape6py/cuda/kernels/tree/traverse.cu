@@ -294,7 +294,9 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
                 what = LOCAL;
             else if (large)
                 what = c.child < 0 || p.size < small ? LEAF : OPEN;
-            else if (point && (c.child >= 0 || c.end - c.first >= o.least_count))
+            else if (c.child >= 0
+                         ? point
+                         : (job.coarse && !own) || (point && c.end - c.first >= o.least_count))
                 what = POINT;
             else
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;
