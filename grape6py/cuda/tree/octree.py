@@ -88,7 +88,8 @@ class Octree(TreeCells):
         self._take_targets()
         job.again_room = max(AGAIN_ROOM, ni // 8 + 1024)
         job.from_root = self._few or not setting.order
-        which = setting.width, setting.order, setting.coarse, self._few, ni.bit_length()
+        by_bound = bool(setting.bound and setting.order)
+        which = setting.width, setting.order, setting.coarse, by_bound, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
         status = None
         while status is None:
@@ -97,10 +98,11 @@ class Octree(TreeCells):
             except MemoryError:
                 self._gpu.capacities.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
-        most = self._entries(LEAST_LISTS)
-        self._capacities.lengthen(
-            self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
-        )
+        if not by_bound:
+            most = self._entries(LEAST_LISTS)
+            self._capacities.lengthen(
+                self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
+            )
         if status.close:
             self.launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:

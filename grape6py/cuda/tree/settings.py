@@ -10,6 +10,7 @@ from typing import Self
 # lone targets have larger errors at the same theta.
 LONGEST = 8, 8, 2
 MANY = 32  # a group of so many may have a list that is too long
+BY_BOUND = 0.4  # of lists, where a bound lets parts of wide groups have larger cells than the whole
 
 
 # As in shared/tree_opening.h: theta, where a bound says how far cells stand for their particles;
@@ -85,6 +86,8 @@ class Capacities:
         theta = max(setting.width, 0.2)
         leaves = int(64 / max(setting.width, 0.05) ** 2) + 64
         near = [int(160 / theta**2.5) + 96, int(32 / theta**3) + 32, leaves]
+        if setting.bound:
+            near = [int(BY_BOUND * capacity) for capacity in near]
         if setting.coarse:
             near[1] += leaves
         if not setting.order:
