@@ -98,11 +98,10 @@ class Octree(TreeCells):
             except MemoryError:
                 self._gpu.capacities.pop(which, None)  # grown, perhaps: the next sum asks for less
                 raise
-        if not by_bound:
-            most = self._entries(LEAST_LISTS)
-            self._capacities.lengthen(
-                self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
-            )
+        most = self._entries(LEAST_LISTS)
+        self._capacities.lengthen(
+            self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
+        )
         if status.close:
             self.launch("tree_close_rows", 256 * status.close, 256)
             if job.jerk:
