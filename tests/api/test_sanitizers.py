@@ -6,7 +6,9 @@ from variants import clean
 
 
 def test_the_whole_api_under_address_and_undefined_sanitizers(variants):
-    clean([variants["address"].program("walk", "-DBOARD_N=1200")], UBSAN_OPTIONS="print_stacktrace=1")
+    clean(
+        [variants["address"].program("walk", "-DBOARD_N=1200")], UBSAN_OPTIONS="print_stacktrace=1"
+    )
 
 
 def test_row35_eight_threads_on_four_sessions_under_the_thread_sanitizer(variants):
