@@ -31,7 +31,8 @@ _ids = itertools.count(1000)
 
 
 # A process that begins these last would leave the others waiting.
-LONGEST = "test_sanitizers.py test_cuda_sums.py".split()
+LONGEST = """test_sanitizers.py test_cuda_sums.py test_tree_search.py test_tree_backend.py
+    test_amuse.py test_build.py test_cuda_kernels.py""".split()
 
 
 def pytest_configure(config):
