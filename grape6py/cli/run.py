@@ -72,9 +72,9 @@ def add_parser(commands: Commands) -> None:
     add("--passes", type=_whole, metavar="N", help="corrector passes a step (1)")
     add("--dt", type=_positive, help="constant step shared by all, instead of block steps")
     add("--dt-max", type=_positive, metavar="DT", help="largest block step")
-    add("--theta", type=_positive, help="opening angle of leapfrog's tree (from --accuracy)")
+    add("--theta", type=_positive, help="opening angle of leapfrog's tree (0.75; bh 0.85)")
     add("--accuracy", type=_positive, metavar="ERROR",
-        help="median error of the forces of leapfrog's tree (1e-3)")  # fmt: skip
+        help="median error of the forces of leapfrog's tree, in place of --theta")  # fmt: skip
     add("--method", choices=("fmm", "bh"), help="how leapfrog's tree is walked (fmm)")
     add("--order", type=_whole, metavar="P", help="of the expansions of fmm, 2 to 6 (5)")
     add("--boundary", type=_positive, metavar="R",

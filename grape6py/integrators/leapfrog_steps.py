@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 # Arrays by body, in which the whole state of the integration lies.
 STATE: Shapes = {"t": (), "dt": (), "pos": (3,), "vel": (3,), "acc": (3,)}
 
-# Largest steps, between two looks for who is beyond the boundary, and for a tree's bound.
-_LOOKS_EVERY = 16
+# Largest steps, between two looks for who is beyond the boundary, and two searches for a tree's
+# bound: these take as long as some steps.
+_ESCAPES_EVERY, _BOUND_EVERY = 16, 64
 
 
 class Rule(NamedTuple):
@@ -265,8 +266,11 @@ class Leaps:
                 new = arrays.end_step(bodies, time, rows, at, acc, self._rule)
         self._bodies = new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
         largest = round(time / self.rule[2])
-        if largest % _LOOKS_EVERY == 0 and largest * self.rule[2] == time:
+        if largest * self.rule[2] != time:
+            return
+        if largest % _ESCAPES_EVERY == 0:
             self._escape()
+        if largest % _BOUND_EVERY == 0:
             bodies = self._bodies
             bound = self._bound(bodies.mass, bodies.pos, bodies.acc)
             self._bodies = bodies._replace(bound=bound)

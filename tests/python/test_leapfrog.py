@@ -114,7 +114,7 @@ def test_the_angular_momentum_of_a_pair():
 @pytest.mark.parametrize("method", ["fmm", "bh"])
 @pytest.mark.parametrize("step", [{"dt": 1 / 64}, {"dt_max": 1 / 32, "eta": 0.01}], ids=str)
 def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, method):
-    """The bound is found again every 16 steps, here between the restart and the end."""
+    """The bound is found again every 64 steps, here between the restart and the end."""
     mass, pos, vel = plummer(3000, seed=8)
     pos[:, 2] *= 0.01
     galaxy = Leapfrog(mass, pos, vel, eps=0.01, accuracy=1e-3, method=method, **step)
@@ -122,7 +122,7 @@ def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, metho
     galaxy.save(tmp_path / "galaxy.h5")
     again = Leapfrog.load(tmp_path / "galaxy.h5")
     for one in (galaxy, again):
-        one.evolve(0.8)
+        one.evolve(1.1 if "dt" in step else 2.1)
     assert np.array_equal(again.pos, galaxy.pos)
     assert again.settings["accuracy"] == 1e-3
     state = galaxy.state()
