@@ -116,13 +116,16 @@ static int find_near(const struct tree_candidates *c, const double place[3], dou
     return 1;
 }
 
-static void leave_out(struct tree_near *near, int32_t place)
+/* The target itself; 0 if it is not among them. */
+static int leave_out(struct tree_near *near, int32_t place)
 {
     int j = 0;
-    while (near->place[j] != place) j++;
+    while (j < near->count && near->place[j] != place) j++;
+    if (j == near->count) return 0;
     near->count--;
     near->place[j] = near->place[near->count], near->r2[j] = near->r2[near->count];
     close_with_infinity(near);
+    return 1;
 }
 
 static void keep_within(struct tree_near *near, double limit)
@@ -264,7 +267,7 @@ static int nearest(const struct tree_search *s, int64_t first, int count, int k,
     for (int t = 0; t < count; t++) {
         const int64_t row = (int64_t)p->order[first + t] * k;
         if (!find_near(&w->candidates, at[t], limit[t], &w->near)) return 0;
-        leave_out(&w->near, (int32_t)first + t);
+        if (!leave_out(&w->near, (int32_t)first + t)) return 0;
         if (w->near.count > k + k / 4 + 4) keep_within(&w->near, limit_of(&w->near, k, limit[t]));
         put_in_order(&w->near, p->order, k, number + row, r2 + row);
     }

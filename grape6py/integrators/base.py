@@ -132,7 +132,11 @@ class Integration:
         self._settings = dict(settings)
         mass = validate.floats("mass", mass, (None,)).copy()
         n = len(mass)
-        numbers = {k: np.array(validate.number(k, state[k])) for k in cls.NUMBERS if k in state}
+        numbers = {
+            k: np.array(validate.number(k, state[k], negative=False))
+            for k in cls.NUMBERS
+            if k in state
+        }
         state = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
         state |= numbers
         ids = None if ids is None else validate.ints("ids", ids, n).astype(np.int64)

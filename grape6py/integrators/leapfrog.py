@@ -145,6 +145,8 @@ class Leapfrog(Integration):
                 f"backend = {backend!r}, but these bodies were integrated with "
                 f"{'a tree' if tree else 'the direct sum'}"
             )
+        if "accuracy" in self._settings and "bound" not in state:
+            raise ArgumentError("the state has no bound, by which a tree gives its accuracy")
         self._open({}, len(mass), backend, None if tree else precision, threads)
         self._blocks.put(mass, state, steps, blocks, ids)
 

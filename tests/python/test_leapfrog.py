@@ -127,6 +127,10 @@ def test_an_accuracy_is_kept_on_the_way_and_over_a_restart(tmp_path, step, metho
     assert again.settings["accuracy"] == 1e-3
     state = galaxy.state()
     assert again.state()["bound"] == state["bound"] > 0
+    given = galaxy.settings, mass, {name: state[name] for name in Leapfrog.STATE}
+    for wrong in ({}, {"bound": np.nan}, {"bound": -1.0}):
+        with pytest.raises(ArgumentError, match="bound"):
+            Leapfrog.restored(*given[:2], given[2] | wrong, time=galaxy.time, backend="cpu-tree")
     if "dt" in step:
         exact = reference.direct_sum(mass, state["pos"], vel, eps2=1e-4).acc
         assert 1e-3 / 2 < np.median(relative(state["acc"], exact)) < 2e-3
