@@ -28,6 +28,7 @@ from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.grape6 import Grape6
+from grape6py.integrators.base import EXTRA
 from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
@@ -79,15 +80,23 @@ def save(path: PathLike, cluster: Cluster, *, about: Attributes | None = None) -
 
 
 def describe(cluster: Cluster) -> Attributes:
-    """The attributes of an output: time, counters, energies and Lagrangian radii, by name."""
+    """The attributes of an output: time, counters, energies and Lagrangian radii, by name.
+
+    `external` and `change` (:attr:`Hermite.energy_change`) are there if they are not 0.
+    """
     energy = cluster.energy()
-    return {
+    found = {
         "time": cluster.time,
         "steps": cluster.steps,
         "blocks": cluster.blocks,
         "kinetic": energy.kinetic,
         "potential": energy.potential,
         "radii": cluster.lagrangian_radii(),
+    }
+    return found | {
+        name: value
+        for name, value in (("external", energy.external), ("change", cluster.energy_change))
+        if value
     }
 
 
@@ -100,8 +109,10 @@ def record(numbers: Attributes, initial_energy: float) -> Record:
         `time`, `error` (relative, of the energy; NaN if there is none), `virial_ratio`,
         `radii`, `steps`, `blocks`, as Python's own numbers.
     """
-    energy = Energy(float(numbers["kinetic"]), float(numbers["potential"]))
-    change = energy.total - initial_energy
+    energy = Energy(
+        *(float(numbers.get(name, 0.0)) for name in ("kinetic", "potential", "external"))
+    )
+    change = energy.total - float(numbers.get("change", 0.0)) - initial_energy
     return {
         "time": float(numbers["time"]),
         "error": change / abs(initial_energy) if initial_energy else math.nan,
@@ -120,8 +131,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
     path : path-like
         Of a run, or of one output.
     **options
-        backend, precision, threads, as in :class:`Hermite`; mode and backend are the file's by
-        default, the backend if it can be had and GRAPE6_BACKEND names no other.
+        backend, precision, threads, as in :class:`Hermite`, and field, if that is a function; mode
+        and backend are the file's by default, the backend if it can be had and GRAPE6_BACKEND names no other.
 
     Returns
     -------
@@ -211,8 +222,11 @@ def _read(group: HDF5, kind: Kind) -> tuple[Floats, State, Attributes]:
         name: validate.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
         for name, shape in kind.STATE.items()
     }
-    there = [name for name in kind.NUMBERS if f"state/{name}" in group]
-    state |= {name: np.array(float(group[f"state/{name}"][()])) for name in there}
+    state |= {
+        name: validate.floats(name, group[f"state/{name}"][()], shape)
+        for name, shape in EXTRA.items()
+        if f"state/{name}" in group
+    }
     if not (state["dt"] > 0).all():
         raise ArgumentError("a step is not above zero")
     return mass, state, {
@@ -356,7 +370,8 @@ class Writer:
     def _begun(self, cluster: Cluster, numbers: Attributes, about: Attributes) -> run_index.Run:
         """The run that is added to."""
         if not os.path.lexists(self._index) and not run_index.outputs_in(self._folder):
-            start = numbers["kinetic"] + numbers["potential"]
+            start = sum(numbers.get(name, 0.0) for name in ("kinetic", "potential", "external"))
+            start -= numbers.get("change", 0.0)
             mode = {"precision": cluster.precision, "backend": cluster.backend}
             about = mode | cluster.settings | {"initial_energy": start} | about
             return run_index.Run(self.path, about | {"run": cluster.run_id})

@@ -25,15 +25,18 @@ class Energy(NamedTuple):
     ----------
     kinetic, potential : float
         Sums of m v^2 / 2 and of m pot / 2, over all particles.
+    external : float
+        Sum of m pot over all particles, in a field from outside.
     """
 
     kinetic: float
     potential: float
+    external: float = 0.0
 
     @property
     def total(self) -> float:
         """Their sum."""
-        return self.kinetic + self.potential
+        return self.kinetic + self.potential + self.external
 
     @property
     def virial_ratio(self) -> float:

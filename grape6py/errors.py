@@ -36,6 +36,10 @@ class NotFiniteError(ArgumentError):
     """A particle has a NaN or an infinity in it."""
 
 
+class ReadOnlyError(Grape6Error, AttributeError):
+    """An attribute that only a call can change was set."""
+
+
 class AddressError(Grape6Error, IndexError):
     """An address or position is negative or outside what exists."""
 

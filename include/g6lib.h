@@ -345,8 +345,49 @@ int g6x_hermite_correct(int ni, const int address[], double time, double eta, do
                         double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
                         double (*vi)[3]);
 
+/* A field from outside, as that of a galaxy: a sum of terms. With G = 1; R^2 = x^2 + y^2.
+ *   kind             p                               potential
+ *   PLUMMER          mass, b                         -m / sqrt(r^2 + b^2); a point mass if b = 0
+ *   MIYAMOTO_NAGAI   mass, a, b                      -m / sqrt(R^2 + (a + sqrt(z^2 + b^2))^2)
+ *   NFW              mass, a                         -m ln(1 + r/a) / r
+ *   LOGARITHMIC      speed, core, flattening q       v^2/2 ln(R^2 + z^2/q^2 + core^2)
+ *   CUTOFF           total mass, exponent k, cutoff  of the density r^-k exp(-(r/c)^2), 0 <= k < 2
+ */
+enum {
+    G6X_FIELD_PLUMMER = 1,
+    G6X_FIELD_MIYAMOTO_NAGAI = 2,
+    G6X_FIELD_NFW = 3,
+    G6X_FIELD_LOGARITHMIC = 4,
+    G6X_FIELD_CUTOFF = 5
+};
+enum { G6X_FIELD_TERMS = 8 };
+struct g6x_field_term {
+    int kind;
+    double p[3];
+};
+struct g6x_field {
+    int terms; /* at most G6X_FIELD_TERMS */
+    struct g6x_field_term term[8];
+    double omega; /* angular speed about the z axis with which the coordinates rotate; 0: none */
+    double epoch; /* added to the times of the calls, for the orbit below */
+    int nodes;    /* 0: the coordinates do not move; else two or more */
+    /* [nodes], ascending: time, and position, velocity, acceleration and jerk of the origin of the
+     * coordinates. Between two nodes it moves on the polynomial of degree 7. */
+    const double (*orbit)[13];
+};
+/* Adds the field at `time` to acc, jerk (double[n][3], which have all other forces: those of a
+ * rotation depend on them) and pot (double[n]) of bodies at x with velocities v (double[n][3]).
+ * acc, jerk and pot may be NULL. pot of a rotation is the centrifugal potential, in a moving frame
+ * the potential is that above the origin's. 0, or a code, also for a time outside the orbit. */
+int g6x_field(const struct g6x_field *f, int n, double time, const double (*x)[3],
+              const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot);
+/* Position, velocity, acceleration and jerk of the origin of moving coordinates at `time`; 0, or a
+ * code, also for a time outside the orbit. */
+int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3]);
+
 /* An integration of n particles: j particles of a cluster at addresses and with indices 0 to n - 1.
- * g6x_hermite_evolve does its block steps, with the arrays in host memory. */
+ * g6x_hermite_evolve does its block steps, with the arrays in host memory. The last members may be
+ * zero. */
 struct g6x_hermite {
     int n;
     double eta, dtmin, dtmax; /* dtmin = dtmax: one step for all, of any length */
@@ -355,6 +396,15 @@ struct g6x_hermite {
     double *t, *dt, (*x)[3], (*v)[3], (*a)[3], (*j)[3];     /* [n] each, as above */
     int *address;                                           /* [n], of the block: its particles */
     double (*xi)[3], (*vi)[3], (*acc)[3], (*jerk)[3], *pot; /* [n], row by row of the block */
+    int massless; /* the last particles, which do not act: they are no j particles */
+    const struct g6x_field *field; /* in host memory; NULL: none */
+    int *nearest;         /* [n], of the block: indices of the nearest neighbours; NULL: none */
+    double *close, *left; /* [n], of the block, as g6x_evolution says; or NULL */
+    /* [n], of the block: the part of acc and jerk that is from outside; NULL: not requested */
+    double (*field_acc)[3], (*field_jerk)[3];
+    /* [n] or NULL (then all): work per mass that these have done since it was set to 0, and at t
+     * their power and its derivative. field_acc and field_jerk are needed. */
+    double *work, *power, *rate;
 };
 /* Limits and state of an evolution. All that the calls write must be zero at first. */
 struct g6x_evolution {
@@ -364,6 +414,11 @@ struct g6x_evolution {
     double seconds;        /* limit of wall time of a call; 0: no limit */
     long long most_blocks; /* limit of blocks of a call; 0: no limit */
     const int *stop; /* or NULL: if it is not zero, the call returns after the current block */
+    int pause;       /* not 0: return 2 when the sums of a block are complete (needs field_acc) */
+    /* Return 3 if during its step a particle of the block is closer than this to its nearest
+     * neighbour (h->nearest and h->close are needed), or farther than this from the centre
+     * (h->left); 0: do not look. */
+    double closer, farther, centre[3];
     /* written by the calls; counts and seconds are added up */
     long long blocks, steps; /* blocks, and steps of single particles */
     long long clamped;       /* of these, steps of dtmin where the criterion gives less */
@@ -372,19 +427,33 @@ struct g6x_evolution {
     double time, next;       /* end times of the last complete block and of the next one */
     int ni, pass, row;       /* of the current block; ni = 0: none. Set to 0 to abandon it: the
                               * particles are unchanged, but not the cluster's */
+    int stage;               /* of the current block, how often the call has returned 2 or 3 */
 };
 /* The j particles must have been written before. Returns 0: no block is left that ends by t_end, or
  * most_blocks or stop ended the call; 1: seconds ended it, perhaps within a block, and it is to be
  * repeated; or a code: the particles are as after the last complete block. But with G6X_E_RANGE
- * those of the next block that fit have moved, though not in the j memory. */
+ * those of the next block that fit have moved, though not in the j memory.
+ * 2 (pause): e->ni particles, h->address, are at e->next with positions h->xi and velocities h->vi:
+ * write a field of yours to h->field_acc and h->field_jerk, which are added, and repeat the call.
+ * 3: h->close and h->left have the first time in the step of each at which it was closer or
+ * farther, or infinity. Repeat the call to end the block all the same, or abandon it. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
+/* Adds h->field, or without one h->field_acc and h->field_jerk, to h->acc and h->jerk of the ni
+ * particles of a block on the host at `time`, whose forces are those at h->xi, h->vi. 0, or a code.
+ */
+int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time);
+/* h->work as it would be at `time`, for the ni particles of a block on the host whose forces, and
+ * velocities h->vi, are those of that time; they stay where they are. work: double[ni]; NULL:
+ * h->work is set to 0 instead, and h->power and h->rate to those of that time. 0, or a code. */
+int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double work[]);
 
 /* The same for an integration in the memory of the cluster's device: *h and *e are in host memory,
  * the pointers in *h are in device memory. */
 int g6x_hermite_evolve_device(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e,
                               void *stream);
-/* Its block steps one by one: next, predict, g6x_forces_device(clusterid, n, ni, address, xi, vi,
- * eps2, NULL, acc, jerk, pot, NULL, NULL, stream), correct.
+/* Its block steps one by one (h->field is added by correct): next, predict,
+ * g6x_forces_device(clusterid, n, ni, address, xi, vi, eps2, NULL, acc, jerk, pot, NULL, NULL,
+ * stream), correct.
  *
  * Writes the particles whose steps end first, ascending, to address, and the end time of these
  * steps to *time (host memory). Returns their number, or a code. */

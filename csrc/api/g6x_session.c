@@ -1,5 +1,4 @@
-/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, block steps,
- * partial sums. */
+/* g6x_session.c - the g6x_ calls: errors, version, options, bulk writing, partial sums. */
 #include <math.h>
 #include <string.h>
 
@@ -12,8 +11,6 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "core/device.h"
-#include "core/hermite.h"
-#include "session/hermite.h"
 #include "session/registry.h"
 
 #define TEXT_OF(a) #a
@@ -193,75 +190,6 @@ int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3])
     memcpy(origin, scale.origin, sizeof scale.origin);
     memcpy(drift, scale.drift, sizeof scale.drift);
     return 0;
-}
-
-/* ---- block steps ------------------------------------------------------------------- */
-
-static int step_error(int code, const char *what)
-{
-    return session_registry_refuse(code, "block step: %s", what);
-}
-
-static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
-                         const void *xi, const void *vi)
-{
-    if (ni < 0) return step_error(G6X_E_ARGUMENT, "ni is negative");
-    if (!isfinite(time)) return step_error(G6X_E_ARGUMENT, "the time is NaN or Inf");
-    if (ni && !(address && s->t && s->x && s->v && s->a && s->j && xi && vi))
-        return step_error(G6X_E_NULL, "null pointer");
-    for (int i = 0; i < ni; i++)
-        if (address[i] < 0) return step_error(G6X_E_ADDRESS, "negative address");
-    for (int i = 0; i < ni; i++) {
-        if (!all_finite(&s->t[address[i]], 1))
-            return step_error(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
-        if (s->dt && !all_finite(&s->dt[address[i]], 1))
-            return step_error(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
-    }
-    return 0;
-}
-
-int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
-                        const double (*x)[3], const double (*v)[3], const double (*a)[3],
-                        const double (*j)[3], double (*xi)[3], double (*vi)[3])
-{
-    const struct hermite_state s = {
-        (double *)t,      NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a,
-        (double (*)[3])j, NULL};
-    struct fpenv host;
-    const int code = block_checked(ni, address, time, &s, xi, vi);
-    if (code) return code;
-    fpenv_enter(&host);
-    hermite_predict(ni, address, time, &s, xi, vi);
-    fpenv_leave(&host);
-    return 0;
-}
-
-int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
-                        double dtmax, const double (*acc)[3], const double (*jerk)[3],
-                        const double roundoff[], double t[], double dt[], double (*x)[3],
-                        double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
-                        double (*vi)[3])
-{
-    const struct hermite_state s = {t, dt, x, v, a, j, NULL};
-    const struct hermite_rule rule = {eta, dtmin, dtmax};
-    const struct hermite_errors errors = {.roundoff = roundoff};
-    struct fpenv host;
-    int code = block_checked(ni, address, time, &s, xi, vi);
-    if (!code && ni && !(acc && jerk)) code = step_error(G6X_E_NULL, "null pointer");
-    if (!code && dt &&
-        !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
-        code = step_error(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
-    if (code) return code;
-    fpenv_enter(&host);
-    int unfit;
-    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, xi, vi, &unfit);
-    fpenv_leave(&host);
-    return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
-}
-
-int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e)
-{
-    return ON_SESSION(clusterid, session_hermite_evolve, h, e);
 }
 
 /* ---- bulk and partial -------------------------------------------------------------- */

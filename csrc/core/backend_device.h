@@ -45,12 +45,15 @@ struct fetched_targets {
     unsigned char *invalid;
 };
 
+struct field;
 struct g6x_hermite;
+struct g6x_evolution;
 
 struct device_turn {
-    int ni;      /* i particles of the summed block; 0: there is no block */
-    double time; /* end of that block */
-    double eps2; /* softening of the next block */
+    int ni;                    /* i particles of the summed block; 0: there is no block */
+    double time;               /* end of that block */
+    const struct field *field; /* at that time; NULL: there is no block */
+    double eps2;               /* softening of the next block */
     /* results: a row whose x or v is no longer finite, or -1; whether sums are missing, so that
      * nothing was done; number of particles that need a step below dt_min */
     int invalid, incomplete, clamped;
@@ -114,10 +117,13 @@ struct device_arrays {
     /* Predicts the block. It may still be running when the call returns. */
     int (*predict)(void *state, const struct g6x_hermite *h, int ni, double time, void *stream,
                    struct error *f);
-    /* Corrects the block, and moves its particles if `move`. If `rows` is not NULL, also gives them
-     * as j particles, in the backend's memory, valid until the next call. Finds `clamped` and
-     * `bad`. */
-    int (*correct)(void *state, const struct g6x_hermite *h, int ni, double time, int move,
-                   void *stream, struct device_particles *rows, struct device_block *found,
-                   struct error *f);
+    /* Adds the field (NULL: h->field_acc and h->field_jerk), corrects the block, and moves its
+     * particles if `move`. If `rows` is not NULL, also gives them as j particles, in the backend's
+     * memory, valid until the next call. Finds `clamped` and `bad`. */
+    int (*correct)(void *state, const struct g6x_hermite *h, const struct field *field, int ni,
+                   double time, int move, void *stream, struct device_particles *rows,
+                   struct device_block *found, struct error *f);
+    /* Sets h->close and h->left of the block of *e; *found: whether any is set. */
+    int (*watch)(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 void *stream, int *found, struct error *f);
 };

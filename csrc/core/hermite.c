@@ -49,6 +49,23 @@ INLINE void predict(int ni, const int *address, double time, const struct hermit
     for (int i = 0; i < ni; i++) hermite_predict_one(s, address[i], time, xi[i], vi[i]);
 }
 
+void hermite_add_field_to(int ni, const int *address, double time, const struct field *f,
+                          const struct hermite_state *s, const double (*xi)[3],
+                          const double (*vi)[3], double (*acc)[3], double (*jerk)[3],
+                          const struct hermite_outside *out)
+{
+    for (int i = 0; i < ni; i++) {
+        double a[3], j[3]; /* without the field */
+        for (int k = 0; k < 3; k++) a[k] = acc[i][k], j[k] = jerk[i][k];
+        if (f) hermite_add_field(f, s, address[i], time, xi[i], vi[i], acc[i], jerk[i]);
+        for (int k = 0; k < 3 && out->acc; k++) {
+            if (!f) acc[i][k] += out->acc[i][k], jerk[i][k] += out->jerk[i][k];
+            out->acc[i][k] = acc[i][k] - a[k];
+            out->jerk[i][k] = jerk[i][k] - j[k];
+        }
+    }
+}
+
 INLINE double error_of(const struct hermite_errors *e, int row, int particle)
 {
     if (e->rounding) return hermite_roundoff(e->rounding[particle], e->pot[row]);
@@ -57,17 +74,20 @@ INLINE double error_of(const struct hermite_errors *e, int row, int particle)
 
 INLINE int correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                    const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                   const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3],
-                   int *unfit)
+                   const struct hermite_errors *errors, const struct hermite_outside *out,
+                   double (*xi)[3], double (*vi)[3], int *unfit)
 {
     int clamped = 0;
     *unfit = -1;
     for (int i = 0; i < ni; i++) {
         double x[3], v[3]; /* separate copies, since acc and xi may be the same array */
+        const double dt = time - s->t[address[i]];
         const int found = hermite_correct_one(rule, s, address[i], time, acc[i], jerk[i],
                                               error_of(errors, i, address[i]), x, v);
         clamped += found > 0;
         if (found < 0 && *unfit < 0) *unfit = i;
+        if (found >= 0 && s->dt && out && out->work.work)
+            hermite_add_work(&out->work, address[i], dt, out->acc[i], out->jerk[i], v, acc[i]);
         for (int k = 0; k < 3; k++) xi[i][k] = x[k], vi[i][k] = v[k];
     }
     return clamped;
@@ -85,9 +105,10 @@ __attribute__((target("fma"))) static void predict_by_fma(int ni, const int *add
 __attribute__((target("fma"))) static int
 correct_by_fma(int ni, const int *address, double time, const struct hermite_rule *rule,
                const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-               const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3], int *unfit)
+               const struct hermite_errors *errors, const struct hermite_outside *out,
+               double (*xi)[3], double (*vi)[3], int *unfit)
 {
-    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi, unfit);
+    return correct(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit);
 }
 #define IF_FMA(call)                                                                               \
     if (__builtin_cpu_supports("fma")) return call
@@ -104,9 +125,9 @@ void hermite_predict(int ni, const int *address, double time, const struct hermi
 
 int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                     const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                    const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3],
-                    int *unfit)
+                    const struct hermite_errors *errors, const struct hermite_outside *out,
+                    double (*xi)[3], double (*vi)[3], int *unfit)
 {
-    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, xi, vi, unfit));
-    return correct(ni, address, time, rule, s, acc, jerk, errors, xi, vi, unfit);
+    IF_FMA(correct_by_fma(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit));
+    return correct(ni, address, time, rule, s, acc, jerk, errors, out, xi, vi, unfit);
 }

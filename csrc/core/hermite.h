@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shared/hermite_step.h"
+#include "shared/hermite_watch.h"
 
 /* Errors of acc: roundoff[row], or hermite_roundoff() of rounding[particle] and pot[row]. If both
  * are NULL, they are unknown. */
@@ -21,11 +22,24 @@ int hermite_endless(int n, const struct hermite_state *s, double common);
 void hermite_predict(int ni, const int *address, double time, const struct hermite_state *s,
                      double (*xi)[3], double (*vi)[3]);
 
+/* What is from outside: acceleration and jerk, row by row (NULL: not kept), and its work. */
+struct hermite_outside {
+    double (*acc)[3], (*jerk)[3];
+    struct hermite_work work;
+};
+
+/* Adds a field to acc and jerk of the same particles at xi, vi, and keeps it in `out`; f NULL: adds
+ * what is in `out`. */
+void hermite_add_field_to(int ni, const int *address, double time, const struct field *f,
+                          const struct hermite_state *s, const double (*xi)[3],
+                          const double (*vi)[3], double (*acc)[3], double (*jerk)[3],
+                          const struct hermite_outside *out);
+
 /* Corrects the same particles with acc and jerk at the predicted (or last corrected) positions;
  * writes xi, vi. If s->dt is not NULL, also moves them there and sets their next steps. Returns the
- * number of particles that need a step below dt_min. *unfit: the first row whose particle is not
- * moved because its x or v would not be finite; -1: none. */
+ * number of particles that need a step below dt_min. out: for the work of a move, or NULL. *unfit:
+ * the first row whose particle is not moved because its x or v would not be finite; -1: none. */
 int hermite_correct(int ni, const int *address, double time, const struct hermite_rule *rule,
                     const struct hermite_state *s, const double (*acc)[3], const double (*jerk)[3],
-                    const struct hermite_errors *errors, double (*xi)[3], double (*vi)[3],
-                    int *unfit);
+                    const struct hermite_errors *errors, const struct hermite_outside *out,
+                    double (*xi)[3], double (*vi)[3], int *unfit);

@@ -178,13 +178,20 @@ static int predict(void *state, const struct g6x_hermite *h, int ni, double time
     return c ? leave(c, cuda_hermite_predict(c, h, ni, time, stream, err)) : err->code;
 }
 
-static int correct(void *state, const struct g6x_hermite *h, int ni, double time, int move,
-                   void *stream, struct device_particles *rows, struct device_block *found,
-                   struct error *err)
+static int correct(void *state, const struct g6x_hermite *h, const struct field *field, int ni,
+                   double time, int move, void *stream, struct device_particles *rows,
+                   struct device_block *found, struct error *err)
 {
     struct cuda *c = enter(state, err);
-    return c ? leave(c, cuda_hermite_correct(c, h, ni, time, move, stream, rows, found, err))
+    return c ? leave(c, cuda_hermite_correct(c, h, field, ni, time, move, stream, rows, found, err))
              : err->code;
+}
+
+static int watch(void *state, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 void *stream, int *found, struct error *err)
+{
+    struct cuda *c = enter(state, err);
+    return c ? leave(c, cuda_hermite_watch(c, h, e, stream, found, err)) : err->code;
 }
 
 static const struct device_arrays ARRAYS = {
@@ -203,6 +210,7 @@ static const struct device_arrays ARRAYS = {
     .next = next,
     .predict = predict,
     .correct = correct,
+    .watch = watch,
 };
 
 /* ---- walks, trees ----------------------------------------------------------------------- */

@@ -28,12 +28,13 @@
         KERNEL(PREDICTED, predicted), KERNEL(NEXT_TIME, next_time),                                \
         KERNEL(NEXT_COUNT, next_count), KERNEL(NEXT_LIST, next_list),                              \
         KERNEL(HERMITE_PREDICT, hermite_predict), KERNEL(HERMITE_CORRECT, hermite_correct),        \
-        KERNEL(TURN, turn), KERNEL(WALKS, walks), KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk),    \
-        KERNEL(SOME, some), KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle),                  \
-        KERNEL(MIDDLE_JERK, middle_jerk), KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft),  \
-        KERNEL(WIDE_NEAR, wide_near), KERNEL(WIDE_NEAR_SOFT, wide_near_soft),                      \
-        KERNEL(WIDE_JERK, wide_jerk), KERNEL(WIDE_JERK_SOFT, wide_jerk_soft),                      \
-        KERNEL(WIDE_JERK_NEAR, wide_jerk_near), KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
+        KERNEL(HERMITE_WATCH, hermite_watch), KERNEL(TURN, turn), KERNEL(WALKS, walks),            \
+        KERNEL(FEW, few), KERNEL(FEW_JERK, few_jerk), KERNEL(SOME, some),                          \
+        KERNEL(SOME_JERK, some_jerk), KERNEL(MIDDLE, middle), KERNEL(MIDDLE_JERK, middle_jerk),    \
+        KERNEL(WIDE, wide_plain), KERNEL(WIDE_SOFT, wide_soft), KERNEL(WIDE_NEAR, wide_near),      \
+        KERNEL(WIDE_NEAR_SOFT, wide_near_soft), KERNEL(WIDE_JERK, wide_jerk),                      \
+        KERNEL(WIDE_JERK_SOFT, wide_jerk_soft), KERNEL(WIDE_JERK_NEAR, wide_jerk_near),            \
+        KERNEL(WIDE_JERK_NEAR_SOFT, wide_jerk_near_soft)
 #define CUDA_KERNEL_NUMBER(number, name) KERNEL_##number
 enum { CUDA_KERNELS(CUDA_KERNEL_NUMBER), NKERNEL };
 enum {

@@ -1,6 +1,7 @@
 /* hermite.c - Hermite integrations in device memory: all of a block step except the forces. The
  * kernels are in hermite.cu and run on the caller's stream. */
 #include "cuda/arrays.h"
+
 #include "g6lib.h"
 
 enum { THREADS = 256 };
@@ -60,6 +61,7 @@ static struct cuda_hermite_job job_of(const struct g6x_hermite *h, int ni, doubl
         .rounding = h->rounding,
         .mass = h->mass,
         .rows = ni,
+        .acting = h->n - h->massless,
     };
 }
 
@@ -84,11 +86,16 @@ static int make_rows(struct cuda *c, int ni, struct cuda_hermite_job *job, struc
     return code;
 }
 
-int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, double time, int move,
-                         void *stream, struct device_particles *rows, struct device_block *found,
-                         struct error *err)
+int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, const struct field *field,
+                         int ni, double time, int move, void *stream, struct device_particles *rows,
+                         struct device_block *found, struct error *err)
 {
     struct cuda_hermite_job job = job_of(h, ni, time);
+    if (field) job.field = *field;
+    job.given = !field;
+    job.field_acc = h->field_acc;
+    job.field_jerk = h->field_jerk;
+    if (move) job.work = (struct hermite_work){h->work, h->power, h->rate};
     if (!move) job.state.dt = NULL;
     int code = cuda_device_clear_notes(c, err);
     if (!code && rows) code = make_rows(c, ni, &job, err);
@@ -98,8 +105,8 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, do
                                       ceil_div(job.rows, THREADS), &job, err);
     if (!code) code = cuda_device_wait_for_caller(c, stream, err);
     if (rows)
-        *rows = (struct device_particles){.n = job.rows,
-                                          .below = h->n,
+        *rows = (struct device_particles){.n = cuda_notes(c)->acting,
+                                          .below = job.acting,
                                           .address = h->address,
                                           .time = job.time_out,
                                           .mass = job.mass_out,
@@ -113,4 +120,24 @@ int cuda_hermite_correct(struct cuda *c, const struct g6x_hermite *h, int ni, do
     *found = (struct device_block){
         .ni = ni, .time = time, .clamped = notes->clamped, .bad = bad_of(notes)};
     return 0;
+}
+
+int cuda_hermite_watch(struct cuda *c, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                       void *stream, int *found, struct error *err)
+{
+    struct cuda_hermite_job job = job_of(h, e->ni, e->next);
+    job.watch = (struct watch_row){.closer = e->closer,
+                                   .farther = e->farther,
+                                   .centre = {e->centre[0], e->centre[1], e->centre[2]}};
+    job.nearest = e->closer > 0.0 ? h->nearest : NULL;
+    job.close = h->close;
+    job.left = h->left;
+    int code = cuda_device_clear_notes(c, err);
+    job.notes = cuda_notes(c);
+    if (!code)
+        code = cuda_device_launch_for(c, stream, KERNEL_HERMITE_WATCH, ceil_div(job.rows, THREADS),
+                                      &job, err);
+    if (!code) code = cuda_device_wait_for_caller(c, stream, err);
+    *found = !code && cuda_notes(c)->watched;
+    return code;
 }

@@ -33,6 +33,8 @@ static struct cuda_turn_job job_of(struct cuda *c, const struct g6x_hermite *h,
         .time = turn->time,
         .n = h->n,
         .rows = turn->ni,
+        .acting = h->n - h->massless,
+        .work = {h->work, h->power, h->rate},
         .mass = h->mass,
         .rounding = h->rounding,
         .address = h->address,
@@ -55,6 +57,7 @@ int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
 {
     struct cuda_turn_job job = job_of(c, h, turn);
     const struct cuda_notes *notes = job.notes;
+    if (turn->field) job.field = *turn->field;
     int code = c->busy > 1 ? cuda_device_idle(c, "sum", err) : 0;
     c->unread = 1;
     if (!code) code = cuda_device_launch(c, 0, KERNEL_TURN, 1, 1, &job, err);
@@ -69,7 +72,7 @@ int cuda_turn_run(struct cuda *c, struct jmemory *j, const struct g6x_hermite *h
     turn->next = notes->time;
     turn->next_ni = notes->count;
     if (!turn->ni || turn->incomplete || turn->invalid >= 0) return 0;
-    return cuda_arrays_j_mirror(c, j, job.sent, turn->ni, err);
+    return cuda_arrays_j_mirror(c, j, job.sent, notes->acting, err);
 }
 
 int cuda_turn_sum(struct cuda *c, const struct upload *u, int ni, double eps2, struct error *err)

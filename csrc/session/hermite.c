@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <math.h>
 
+#include "core/field_time.h"
 #include "core/hermite.h"
 #include "g6lib.h"
 #include "session/call_rows.h"
@@ -25,6 +26,14 @@ int session_hermite_check(struct session *s, const char *call, const struct g6x_
     if (!(h->eta > 0.0 && isfinite(h->eta) && h->dtmin > 0.0 && h->dtmin <= h->dtmax &&
           isfinite(h->dtmax)))
         return argument(s, call, "eta, dtmin or dtmax is out of range");
+    if (h->massless < 0 || h->massless > h->n)
+        return argument(s, call, "massless is negative or above n");
+    if (h->n && (!h->field_acc != !h->field_jerk || !h->work != !h->power || !h->work != !h->rate ||
+                 (h->work && !h->field_acc)))
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer: field_jerk, power or rate",
+                         call);
+    const char *wrong = h->field ? field_time_wrong(h->field) : NULL;
+    if (wrong) return error_set(&s->error, G6X_E_ARGUMENT, "%s: field: %s", call, wrong);
     if (h->n && !(h->mass && h->t && h->dt && h->x && h->v && h->a && h->j && h->address && h->xi &&
                   h->vi && h->acc && h->jerk && h->pot))
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
@@ -53,17 +62,45 @@ int session_hermite_check_evolution(struct session *s, const char *call,
     const int code = session_hermite_check(s, call, e ? h : NULL);
     if (code) return code;
     if (isnan(e->t_end)) return argument(s, call, "t_end is NaN");
+    if (!(e->closer >= 0.0 && e->farther >= 0.0) || !isfinite(e->closer) || !isfinite(e->farther) ||
+        !(isfinite(e->centre[0]) && isfinite(e->centre[1]) && isfinite(e->centre[2])))
+        return argument(s, call, "closer, farther or centre is out of range");
+    if (h->n && ((e->closer > 0.0 && !h->nearest) ||
+                 (session_hermite_watches(e) && !(h->close && h->left))))
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer: nearest, close or left", call);
+    if (h->n && e->pause && !h->field_acc)
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer: field_acc", call);
     if (e->passes < 1 || e->most_blocks < 0 || !(e->seconds >= 0.0))
         return argument(s, call, "passes, most_blocks or seconds is out of range");
     if (is_no_counter(e->blocks) || is_no_counter(e->steps) || is_no_counter(e->clamped))
         return argument(s, call, "blocks, steps or clamped is negative or above 2^62");
     if (e->ni < 0 || e->ni > h->n ||
-        (e->ni && (e->row < 0 || e->row >= e->ni || e->pass < 0 || e->pass >= e->passes ||
-                   !isfinite(e->next))))
+        (e->ni && (e->row < 0 || e->row > e->ni || (e->row == e->ni && e->stage < 1) ||
+                   e->pass < 0 || e->pass >= e->passes || !isfinite(e->next))))
         return argument(s, call, "the block under way is none of this integration's");
     if (!s->options.jerk)
         return argument(s, call, "the option G6X_JERK is 0, and the scheme needs the jerk");
     return session_force_check_softening(s, 0, e->eps2);
+}
+
+int session_hermite_acting(const struct g6x_hermite *h) { return h->n - h->massless; }
+
+struct hermite_work session_hermite_work(const struct g6x_hermite *h)
+{
+    return (struct hermite_work){h->work, h->power, h->rate};
+}
+
+int session_hermite_watches(const struct g6x_evolution *e)
+{
+    return e->closer > 0.0 || e->farther > 0.0;
+}
+
+int session_hermite_field(struct session *s, const struct g6x_hermite *h, double time,
+                          struct field *f)
+{
+    if (!field_time_at(h->field, time, f)) return 0;
+    return error_set(&s->error, G6X_E_ARGUMENT,
+                     "block step: the orbit of the frame does not reach to time %g", time);
 }
 
 /* ---- particles of the host --------------------------------------------------------------- */
@@ -112,18 +149,41 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
                int count, void *stream)
 {
     const double (*x)[3] = (const double (*)[3])h->xi + k, (*v)[3] = (const double (*)[3])h->vi + k;
-    const int code = session_force_first_plain(s, h->n, count, h->address + k, x, v, e->eps2);
+    const int nj = session_hermite_acting(h);
+    const int code = session_force_first_plain(s, nj, count, h->address + k, x, v, e->eps2);
     (void)stream;
     return code ? code
-                : session_force_last(s, h->n, count, h->acc + k, h->jerk + k, h->pot + k, NULL,
-                                     NULL);
+                : session_force_last(s, nj, count, h->acc + k, h->jerk + k, h->pot + k,
+                                     e->closer > 0.0 ? h->nearest + k : NULL, NULL);
+}
+
+static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 void *stream)
+{
+    const struct hermite_state state = state_of(h);
+    int found = 0;
+    (void)s;
+    (void)stream;
+    for (int i = 0; i < e->ni; i++) {
+        const int p = h->address[i];
+        const struct watch_row row = {.closer = e->closer,
+                                      .farther = e->farther,
+                                      .centre = {e->centre[0], e->centre[1], e->centre[2]},
+                                      .x = h->xi[i],
+                                      .v = h->vi[i],
+                                      .p = p,
+                                      .nearest = e->closer > 0.0 ? h->nearest[i] : p};
+        found |= watch_step(&state, &row, e->next, INFINITY, &h->close[i], &h->left[i]);
+    }
+    return found;
 }
 
 /* Writes the block, as it is in xi, vi, acc and jerk, as j particles. */
 static int write(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
+    const int nj = session_hermite_acting(h);
     session_force_before_write(s);
-    for (int i = 0; i < e->ni; i++) {
+    for (int i = 0; i < e->ni && h->address[i] < nj; i++) { /* ascending */
         const int p = h->address[i];
         double a2[3], j6[3];
         for (int k = 0; k < 3; k++) a2[k] = h->acc[i][k] / 2.0, j6[k] = h->jerk[i][k] / 6.0;
@@ -140,12 +200,20 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
     const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
     const struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
     struct hermite_state state = state_of(h);
+    const struct hermite_outside out = {h->field_acc, h->field_jerk, session_hermite_work(h)};
+    struct field field;
     (void)stream;
+    if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
+    if (e->pause || !field_is_none(&field))
+        hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
+                             (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
+                             h->jerk, &out);
+
     if (!moves) state.dt = NULL;
     int unfit;
     const int clamped =
         hermite_correct(e->ni, h->address, e->next, &rule, &state, (const double (*)[3])h->acc,
-                        (const double (*)[3])h->jerk, &errors, h->xi, h->vi, &unfit);
+                        (const double (*)[3])h->jerk, &errors, &out, h->xi, h->vi, &unfit);
     const int code = unfit < 0 ? write(s, h, e) : session_hermite_unfit(s, unfit);
     return code ? code : clamped;
 }
@@ -156,6 +224,7 @@ static const struct session_hermite_parts HOST = {
     .next = next,
     .predict = predict,
     .sum = sum,
+    .watch = watch,
     .end = end,
 };
 
@@ -169,7 +238,7 @@ static int begin(struct session *s, const struct g6x_hermite *h, struct g6x_evol
     if (!h->n) e->next = INFINITY;
     if (ni <= 0 || e->next > e->t_end) return ni < 0 ? ni : 0;
     e->ni = ni;
-    e->row = e->pass = 0;
+    e->row = e->pass = e->stage = 0;
     return parts->predict(s, h, e, stream);
 }
 
@@ -178,10 +247,11 @@ static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evol
                  const struct session_hermite_parts *parts, void *stream)
 {
     const double began = clock_seconds();
-    const int64_t fitting = parts->pairs_at_once / h->n, rows = fitting < LEAST_ROWS ? LEAST_ROWS
-                                                                : fitting > parts->most_rows
-                                                                    ? parts->most_rows
-                                                                    : fitting;
+    const int nj = session_hermite_acting(h);
+    const int64_t fitting = parts->pairs_at_once / (nj ? nj : 1),
+                  rows = fitting < LEAST_ROWS         ? LEAST_ROWS
+                         : fitting > parts->most_rows ? parts->most_rows
+                                                      : fitting;
     const int count = (int)(e->ni - e->row < rows ? e->ni - e->row : rows);
     s->time = e->next;
     s->time_bad = 0;
@@ -201,11 +271,23 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
     e->ni = 0;
 }
 
-/* Ends a pass, when all its forces are computed. */
+enum { PAUSED = 1, WATCHED = 2 }; /* stages of a block */
+
+/* Ends a pass, when all its forces are computed; 2 or 3 if the caller is to look at them before. */
 static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                     const struct session_hermite_parts *parts, void *stream)
 {
     const int moves = e->pass + 1 == e->passes;
+    if (e->pause && e->stage < PAUSED) {
+        e->stage = PAUSED;
+        return 2;
+    }
+    if (moves && e->stage < WATCHED && session_hermite_watches(e)) {
+        e->stage = WATCHED;
+        const int found = parts->watch(s, h, e, stream);
+        if (found) return found < 0 ? found : 3;
+    }
+    e->stage = 0;
     const int clamped = parts->end(s, h, e, moves, stream);
     e->row = 0;
     e->pass++;
@@ -237,13 +319,13 @@ int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct 
         }
         if (!e->ni) code = begin(s, h, e, parts, stream);
         if (code || !e->ni) break;
-        code = go_on(s, h, e, parts, stream);
+        if (e->row < e->ni) code = go_on(s, h, e, parts, stream);
         if (!code && e->row == e->ni) code = end_pass(s, h, e, parts, stream);
         if (code || (!e->ni && session_hermite_is_over(e, last))) break;
         if (clock_seconds() > until) code = 1;
     }
     session_call_rows_forget(s);
-    if (code < 0) e->ni = 0;
+    if (code < 0) e->ni = e->stage = 0;
     fpenv_leave(&host);
     return code;
 }

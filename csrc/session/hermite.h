@@ -4,6 +4,7 @@
 
 #include "session/session.h"
 
+struct field;
 struct g6x_hermite;
 struct g6x_evolution;
 
@@ -26,6 +27,9 @@ struct session_hermite_parts {
                    void *stream);
     int (*sum)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                int first, int count, void *stream);
+    /* Sets h->close and h->left of the block. Returns whether any is set, or a code. */
+    int (*watch)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 void *stream);
     /* Corrects the block, moves it if `moves`, and writes it as j particles. Returns how many
      * particles need a step smaller than dtmin, or a code. */
     int (*end)(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -36,6 +40,15 @@ struct session_hermite_parts {
 int session_hermite_evolve(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e);
 int session_hermite_loop(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                          const struct session_hermite_parts *parts, void *stream);
+/* The particles that act: j particles 0 .. n - 1. */
+int session_hermite_acting(const struct g6x_hermite *h);
+/* Whether particles of a block are watched. */
+int session_hermite_watches(const struct g6x_evolution *e);
+/* The work of what is from outside, per particle. */
+struct hermite_work session_hermite_work(const struct g6x_hermite *h);
+/* The field at `time`, or the error of a time outside the orbit of its frame. */
+int session_hermite_field(struct session *s, const struct g6x_hermite *h, double time,
+                          struct field *f);
 /* Whether the loop must return: after block number `last`, or because the caller's flag is set. */
 int session_hermite_is_over(const struct g6x_evolution *e, long long last);
 /* Counts a completed block of e->ni particles. */

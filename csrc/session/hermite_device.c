@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/backend_device.h"
+#include "core/field_time.h"
 #include "session/choice.h"
 #include "session/call_rows.h"
 #include "session/force.h"
@@ -67,23 +68,35 @@ int session_hermite_device_predict(struct session *s, const struct g6x_hermite *
     return leave(s, s->backend->arrays->predict(s->state, h, ni, time, stream, &s->error), &host);
 }
 
-int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
-                                   double time, int what, void *stream)
+/* Besides G6X_HERMITE_MOVE and _WRITE: add h->field_acc and h->field_jerk. */
+enum { ADD_GIVEN = 4 };
+
+static int correct(struct session *s, const struct g6x_hermite *h, int ni, double time, int what,
+                   void *stream)
 {
     struct device_particles rows;
     struct device_block found = {.clamped = 0};
+    struct field field;
     int code = check(s, "g6x_hermite_correct_device", h, ni, time);
     struct fpenv host;
+    if (!code) code = session_hermite_field(s, h, time, &field);
     if (code || !ni) return code;
     fpenv_enter(&host);
     code = leave(s,
-                 s->backend->arrays->correct(s->state, h, ni, time, what & G6X_HERMITE_MOVE, stream,
+                 s->backend->arrays->correct(s->state, h, what & ADD_GIVEN ? NULL : &field, ni,
+                                             time, what & G6X_HERMITE_MOVE, stream,
                                              what & G6X_HERMITE_WRITE ? &rows : NULL, &found,
                                              &s->error),
                  &host);
     if (!code && found.bad >= 0) code = session_hermite_unfit(s, found.bad);
-    if (!code && what & G6X_HERMITE_WRITE) code = session_force_device_receive(s, &rows);
+    if (!code && what & G6X_HERMITE_WRITE && rows.n) code = session_force_device_receive(s, &rows);
     return code ? code : found.clamped;
+}
+
+int session_hermite_device_correct(struct session *s, const struct g6x_hermite *h, int ni,
+                                   double time, int what, void *stream)
+{
+    return correct(s, h, ni, time, what & (G6X_HERMITE_MOVE | G6X_HERMITE_WRITE), stream);
 }
 
 /* ---- block after block ------------------------------------------------------------------- */
@@ -113,15 +126,28 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
                                     .eps2 = &e->eps2,
                                     .on_device = 1,
                                     .stream = stream};
-    const struct device_forces to = {count, h->acc + k, h->jerk + k, h->pot + k, NULL, NULL};
-    return session_force_device(s, h->n, &targets, &to);
+    const struct device_forces to = {.ni = count,
+                                     .acc = h->acc + k,
+                                     .jerk = h->jerk + k,
+                                     .pot = h->pot + k,
+                                     .nearest = e->closer > 0.0 ? h->nearest + k : NULL};
+    return session_force_device(s, session_hermite_acting(h), &targets, &to);
+}
+
+static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
+                 void *stream)
+{
+    int found = 0;
+    const int code = s->backend->arrays->watch(s->state, h, e, stream, &found, &s->error);
+    return code ? leave_to_caller(s, code) : found;
 }
 
 static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
                int moves, void *stream)
 {
-    const int what = G6X_HERMITE_WRITE | (moves ? G6X_HERMITE_MOVE : 0);
-    return session_hermite_device_correct(s, h, e->ni, e->next, what, stream);
+    const int what =
+        G6X_HERMITE_WRITE | (moves ? G6X_HERMITE_MOVE : 0) | (e->pause ? ADD_GIVEN : 0);
+    return correct(s, h, e->ni, e->next, what, stream);
 }
 
 /* Submits the sum on the block found by arrays->turn. */
@@ -129,10 +155,11 @@ static int sum_turn(struct session *s, const struct g6x_hermite *h, const struct
 {
     s->time = e->next;
     s->time_bad = 0;
-    session_force_new(s, h->n, e->ni);
+    const int nj = session_hermite_acting(h);
+    session_force_new(s, nj, e->ni);
     session_call_rows_forget(s);
-    session_force_freeze(s, h->n);
-    const int code = session_force_upload(s, h->n);
+    session_force_freeze(s, nj);
+    const int code = session_force_upload(s, nj);
     s->calls++;
     s->rows += e->ni;
     return code ? code : s->backend->arrays->sum_turn(s->state, e->ni, e->eps2, &s->error);
@@ -143,15 +170,20 @@ static int run(struct session *s, const struct g6x_hermite *h, struct g6x_evolut
 {
     const struct device_arrays *arrays = s->backend->arrays;
     if (!arrays) return session_force_device_missing(s, "g6x_hermite_evolve_device");
-    if (e->passes > 1 || s->options.verify > 0.0 || !s->options.jerk || s->by_parts-- > 0) return 2;
+    if (e->passes > 1 || e->pause || session_hermite_watches(e) || s->options.verify > 0.0 ||
+        !s->options.jerk || s->by_parts-- > 0)
+        return 2;
     s->by_parts = 0;
     session_call_rows_forget(s); /* its i particles and results are overwritten */
-    const int bad = session_force_check_particles(s, h->n, "");
+    const int bad = session_force_check_particles(s, session_hermite_acting(h), "");
     if (bad) return bad;
     if (!arrays->can_turn(s->state, &s->j, h, stream)) return 2;
     double began = 0.0; /* start of the submitted sum */
     for (int ni = 0;;) {
         struct device_turn turn = {.ni = ni, .time = e->next, .eps2 = e->eps2};
+        struct field field;
+        if (ni && session_hermite_field(s, h, e->next, &field)) return s->error.code;
+        if (ni) turn.field = &field;
         const int code = arrays->turn(s->state, &s->j, h, &turn, &s->error);
         const int64_t zero_distances = code ? 0 : s->backend->zero_distances(s->state);
         if (zero_distances) session_force_warn(s, zero_distances);
@@ -183,6 +215,7 @@ static const struct session_hermite_parts DEVICE = {
     .next = next,
     .predict = predict,
     .sum = sum,
+    .watch = watch,
     .end = end,
 };
 

@@ -5,6 +5,7 @@
 
 #include "shared/host_device.h"
 #include "shared/hermite_step.h"
+#include "shared/hermite_watch.h"
 #include "shared/particle.h"
 #include "shared/range.h"
 
@@ -211,7 +212,9 @@ struct cuda_notes {
     int32_t clamped;               /* number of particles that need a step below dt_min */
     int32_t count;                 /* particles of the next block */
     double time;                   /* end of the steps of the next block */
-    int32_t incomplete, unused;    /* kernel turn: whether sums are missing */
+    int32_t incomplete;            /* kernel turn: whether sums are missing */
+    int32_t acting;                /* rows of the block that are j particles: the first ones */
+    int32_t watched, unused;       /* kernel hermite_watch: whether a row is close or has left */
     unsigned long long step;       /* kernel turn: number of the completed launch */
 };
 
@@ -277,7 +280,7 @@ struct cuda_next_job {
     struct cuda_notes *notes;
 };
 
-/* Kernels hermite_predict and hermite_correct: `rows` particles of a block. */
+/* Kernels hermite_predict, hermite_correct and hermite_watch: `rows` particles of a block. */
 struct cuda_hermite_job {
     struct hermite_state state; /* dt NULL: the particles are not moved */
     struct hermite_rule rule;
@@ -289,7 +292,15 @@ struct cuda_hermite_job {
     const double *rounding, *mass;                   /* by particle; rounding may be NULL */
     double *mass_out, *time_out, (*a2)[3], (*j6)[3]; /* as j particles; NULL: not requested */
     struct cuda_notes *notes;
-    int32_t rows, unused;
+    int32_t rows, acting; /* acting: particles below this are j particles */
+    struct field field;
+    double (*field_acc)[3], (*field_jerk)[3]; /* of the block; may be NULL */
+    struct hermite_work work;
+    int32_t given, unused; /* whether field_acc and field_jerk are the caller's */
+    /* only for hermite_watch */
+    struct watch_row watch;
+    const int32_t *nearest; /* may be NULL */
+    double *close, *left;
 };
 
 enum { CUDA_TURN_MOST = 8192 }; /* most particles of an integration */
@@ -300,8 +311,11 @@ enum { CUDA_TURN_MOST = 8192 }; /* most particles of an integration */
 struct cuda_turn_job {
     struct hermite_state state;
     struct hermite_rule rule;
-    double common, time; /* common step or 0; end of the block */
-    int32_t n, rows;     /* all particles; those of the block (0: no block) */
+    double common, time;    /* common step or 0; end of the block */
+    int32_t n, rows;        /* all particles; those of the block (0: no block) */
+    int32_t acting, unused; /* particles below this are j particles */
+    struct field field;
+    struct hermite_work work;
     const double *mass, *rounding;
     int32_t *address;
     double (*xi)[3], (*vi)[3];

@@ -4,6 +4,7 @@
 #ifndef GRAPE6_HERMITE_STEP_H
 #define GRAPE6_HERMITE_STEP_H
 
+#include "shared/field.h"
 #include "shared/host_device.h"
 #include "shared/predictor.h"
 
@@ -122,6 +123,59 @@ HOST_DEVICE int hermite_fits(const struct hermite_state *s, int p, const double 
     double zero = s->mass ? 0.0 * s->mass[p] : 0.0; /* NaN for NaN and Inf */
     for (int k = 0; k < 3; k++) zero += 0.0 * x[k] + 0.0 * v[k];
     return zero == 0.0;
+}
+
+/* Adds a field to acc and jerk of particle p, which are those at x, v, its predicted (or last
+ * corrected) state at `time`. The forces of a rotation depend on the velocity, which the prediction
+ * has to a lower order than the scheme: it is corrected before. */
+HOST_DEVICE void hermite_add_field(const struct field *f, const struct hermite_state *s, int p,
+                                   double time, const double x[3], const double v[3], double acc[3],
+                                   double jerk[3])
+{
+    const double dt = time - s->t[p];
+    double a1[3], j1[3], a2[3], a3[3], x1[3], v1[3];
+    if (f->omega == 0.0 || dt == 0.0) {
+        field_add(f, x, v, acc, jerk);
+        return;
+    }
+    for (int k = 0; k < 3; k++) a1[k] = acc[k], j1[k] = jerk[k];
+    field_add(f, x, v, a1, j1);
+    hermite_predict_one(s, p, time, x1, v1);
+    hermite_add_orders(dt, s->a[p], s->j[p], a1, j1, x1, v1, a2, a3);
+    field_add(f, x1, v1, acc, jerk);
+}
+
+/* Work that a field does on particles, per mass: up to now, and its power and the derivative of
+ * that at their times. All are NULL if it is not wanted. */
+struct hermite_work {
+    double *work, *power, *rate;
+};
+
+/* Power of a field with acceleration a and jerk j on a particle with velocity v and total
+ * acceleration acc, and its derivative. */
+HOST_DEVICE double hermite_power(const double a[3], const double j[3], const double v[3],
+                                 const double acc[3], double *rate)
+{
+    *rate = field_dot(j, v) + field_dot(a, acc);
+    return field_dot(a, v);
+}
+
+/* Work on particle p in a step dt, at whose end the power is that, to the order of the scheme. */
+HOST_DEVICE double hermite_step_work(const struct hermite_work *w, int p, double dt, double power,
+                                     double rate)
+{
+    return dt * ((w->power[p] + power) / 2.0 + dt * (w->rate[p] - rate) / 12.0);
+}
+
+/* Adds the work of a step that particle p has made. */
+HOST_DEVICE void hermite_add_work(const struct hermite_work *w, int p, double dt, const double a[3],
+                                  const double j[3], const double v[3], const double acc[3])
+{
+    double rate;
+    const double power = hermite_power(a, j, v, acc, &rate);
+    w->work[p] += hermite_step_work(w, p, dt, power, rate);
+    w->power[p] = power;
+    w->rate[p] = rate;
 }
 
 /* Corrects particle p with acc and jerk at its predicted (or last corrected) position; writes x, v,

@@ -29,6 +29,26 @@ def floats(name: str, values: object, shape: Shape, labels: AnyArray | None = No
     return array
 
 
+def order(call: str, first: object, second: object) -> None:
+    """Raise an ArgumentError if arguments of a call were given in another order: a vector for each
+    particle where a number is due, and a number where a vector is."""
+    shapes = [_shape(value) for value in (first, second)]
+    expected = call[call.index("(") + 1 : call.index(")")].split(", ")
+    depth = [1 if name == "mass" else 2 for name in expected[:2]]
+    if [len(shape) for shape in shapes] == depth[::-1] and depth[0] != depth[1]:
+        raise ArgumentError(
+            f"{expected[0]} has shape {shapes[0]} and {expected[1]} has {shapes[1]}: the order is "
+            f"{call}; give them by keyword, {', '.join(f'{name}=...' for name in expected)}"
+        )
+
+
+def _shape(value: Untyped) -> tuple[int, ...]:
+    try:
+        return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
+    except (TypeError, ValueError):
+        return ()
+
+
 def check_finite(
     name: str, array: AnyArray, labels: AnyArray | None = None, xp: ArrayModule = np
 ) -> None:

@@ -20,6 +20,7 @@ _FORMAT, _OLD_FORMAT = "grape6py run 2", "grape6py run 1"
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _NAME = re.compile(r"\d{6,}\.hdf5")
 _COLUMNS = ("time", "steps", "blocks", "kinetic", "potential")  # and radii: a row of `history`
+_MORE = ("external", "change")  # a row of `history_of_energy`, if any of them is not 0
 
 
 class Saved(NamedTuple):
@@ -46,7 +47,8 @@ class Run:
         old: bytes | None = None,
     ) -> None:
         self.path, self.outputs, self.kind = os.fspath(path), list(outputs), kind
-        self.about = {k: v for k, v in about.items() if k not in ("format", "history")}
+        own = "format", "history", "history_of_energy"
+        self.about = {k: v for k, v in about.items() if k not in own}
         self.id = str(self.about["run"])
         self._old = old  # the bytes of a file that has its outputs in it
 
@@ -84,6 +86,9 @@ class Run:
         def fill(file: HDF5) -> None:
             rows = [[*(o.numbers[k] for k in _COLUMNS), *o.numbers["radii"]] for o in self.outputs]
             file.attrs.update(self.about | {"format": _FORMAT, "history": np.array(rows, float)})
+            more = np.array([[o.numbers.get(k, 0.0) for k in _MORE] for o in self.outputs], float)
+            if more.any():
+                file.attrs["history_of_energy"] = more
             for output in self.outputs:
                 file[output.name] = h5py.ExternalLink(output.file, "/grape6py")
 
@@ -137,7 +142,8 @@ def _from_sealed(path: PathLike, data: bytes) -> Run:
 
 def _numbers(group: HDF5) -> Attributes:
     """What ``archive.describe`` gave, from the attributes of a group."""
-    numbers = {name: float(group.attrs[name]) for name in _COLUMNS}
+    names = (*_COLUMNS, *(name for name in _MORE if name in group.attrs))
+    numbers = {name: float(group.attrs[name]) for name in names}
     return numbers | {"radii": np.array(group.attrs["radii"], float)}
 
 

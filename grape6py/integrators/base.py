@@ -1,7 +1,7 @@
-"""What integrators of bodies share: evolving to a time, stopping, looking, files.
+"""What integrators of bodies share: evolving to a time, stopping, files, copies.
 
-The bodies, and how one step moves them, are the subclasses': see :class:`Hermite` and
-:class:`Leapfrog`.
+What one asks of the bodies is in quantities.py, how they change in changes.py. The bodies, and how
+one step moves them, are the subclasses': see :class:`Hermite` and :class:`Leapfrog`.
 """
 
 from __future__ import annotations
@@ -9,40 +9,43 @@ from __future__ import annotations
 import math
 import threading
 import uuid
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py import diagnostics
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Attributes, Floats, Int64s, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import Attributes, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
-from grape6py.errors import AccuracyWarning, ArgumentError
-from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
+from grape6py.errors import ArgumentError
+from grape6py.integrators import external
+from grape6py.integrators.changes import Changes
+from grape6py.integrators.energy_check import EnergyCheck
+from grape6py.integrators.hermite_steps import SMALLEST
 from grape6py.integrators.progress import Bar, multiples
-from grape6py.models import Particles
 
 if TYPE_CHECKING:
-    from grape6py.grape6 import Grape6
-    from grape6py.integrators.gravity import Gravity
+    from grape6py.events import Action, AnyEvent, Event, Events
     from grape6py.integrators.hermite import Hermite
-    from grape6py.integrators.hermite_device import DeviceBlocks
-    from grape6py.integrators.hermite_steps import HostBlocks
     from grape6py.integrators.leapfrog import Leapfrog
-    from grape6py.integrators.leapfrog_steps import Leaps
 
-# Smallest step, as a fraction of the largest. Times are exact in double precision up to
-# 2^53 smallest steps, which is 2^23 largest ones.
-SMALLEST = 2.0**-30
 _LONGEST = 2.0**53
 
-
-def power_of_two(step: float) -> float:
-    """The power of two that is not above a step."""
-    return 2.0 ** (math.frexp(step)[1] - 1)
+# Of a state, besides the arrays by body: shapes of what may be there.
+EXTRA: dict[str, tuple[int | None, ...]] = {
+    "bound": (),  # of a tree with an accuracy
+    "epoch": (),  # from which t counts
+    "energy_change": (),
+    "initial_energy": (),
+    "watched": (None, 3),  # pairs that are close, and who has left: Watch.as_array
+    "escape": (4,),  # radius and centre of the sphere that bodies escape from
+    "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
+    "work": (None,),  # of the field in that frame: hermite_steps.WORK
+    "power": (None,),
+    "rate": (None,),
+    "work_done": (),
+}
 
 
 def kind_of(backend: str, name: str) -> str:
@@ -58,36 +61,38 @@ def limits(settings: Attributes) -> tuple[float, float]:
     return settings["dt_max"] * SMALLEST, settings["dt_max"]
 
 
-class Integration:
+def outside_settings(attributes: Mapping[str, Untyped]) -> Attributes:
+    """Settings of units and field among the attributes of a file."""
+    found: Attributes = {name: str(attributes[name]) for name in ("field", "orbit")
+                         if name in attributes}  # fmt: skip
+    if "G" in attributes:
+        found["G"] = validate.positive("G", attributes["G"])
+    return found
+
+
+class Integration(Changes):
     """Bodies on their way.
 
-    A subclass has STATE, shapes by the names of :meth:`state`, NUMBERS, names of numbers that this
-    may have too, and `_restore`. It sets `_settings`,
+    A subclass has STATE, shapes by the names of :meth:`state`, and `_restore`. It sets `_settings`,
     `_options` (backend and threads, for energies), `_forces`, which is closed at the end, and
     `_blocks`, which moves the bodies: see :class:`grape6py.integrators.hermite_steps.HostBlocks`.
     """
 
     STATE: ClassVar[Shapes]
-    NUMBERS: ClassVar[tuple[str, ...]] = ()
-    _settings: Attributes
-    _options: Attributes
-    _forces: Grape6 | Gravity
-    _blocks: HostBlocks | DeviceBlocks | Leaps
+    SEES_ENCOUNTERS: ClassVar[bool] = True
     _restore: Callable[..., None]
 
-    _ids: Int64s | None
-    _seen: tuple[Floats, Floats] | None
-    _potential: Floats | None
-    _energy_check: EnergyCheck | None
-
-    def _begin(self, time: float = 0.0) -> None:
-        self._time = time
+    def _begin(self) -> None:
+        self._time = self._blocks.epoch
         self._run_id = uuid.uuid4().hex
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
         self._stopping = ffi.new("int *")  # read by the library, too
         self._turn = threading.RLock()  # of a thread that moves the bodies or looks at them
+        self._is_stepping = False
         self._energy_check = EnergyCheck()
+        self._energy_change, self._net_change = 0.0, 0
+        self._events: list[Event] = []
 
     @classmethod
     def restored(
@@ -101,6 +106,7 @@ class Integration:
         blocks: int = 0,
         run_id: str | None = None,
         ids: ArrayLike | None = None,
+        field: external.AnyField | None = None,
         backend: str = "auto",
         precision: str | None = None,
         threads: int | None = None,
@@ -121,6 +127,8 @@ class Integration:
             :attr:`run_id` of the run that goes on; a new one by default.
         ids : array_like of int, shape (n,), optional
             :attr:`ids`; 0 to n - 1 by default.
+        field : callable, optional
+            The field, if that is a function.
         backend, precision, threads
             As in :class:`Grape6`. A tree goes on with a tree, which "auto" then is.
 
@@ -130,22 +138,70 @@ class Integration:
         """
         self = cls.__new__(cls)
         self._settings = dict(settings)
+        self._G = float(settings.get("G", 1.0))
         mass = validate.floats("mass", mass, (None,)).copy()
         n = len(mass)
-        numbers = {
-            k: np.array(validate.number(k, state[k], negative=False))
-            for k in cls.NUMBERS
-            if k in state
-        }
-        state = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
-        state |= numbers
-        ids = None if ids is None else validate.ints("ids", ids, n).astype(np.int64)
+        extra = {k: validate.floats(k, state[k], shape) for k, shape in EXTRA.items() if k in state}
+        own = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
+        outside = external.from_settings(settings, field)
         options = {"backend": backend, "precision": precision, "threads": threads}
-        self._restore(mass, state, steps, blocks, ids, **options)
+        self._restore(mass, own | extra, outside, **options)
+        blocks_of_it: Untyped = self._blocks
+        blocks_of_it.set_counters(steps, blocks)
         self._time = validate.number("time", time)
+        if ids is not None:
+            self._set_ids(validate.ints("ids", ids, n).astype(np.int64))
         if run_id is not None:
             self._run_id = str(run_id)
+        self._take_extra(extra)
         return self
+
+    def _take_extra(self, extra: State) -> None:
+        watch, outside = self._blocks.watch, self._blocks.external
+        self._energy_change = float(extra.get("energy_change", 0.0))
+        if "initial_energy" in extra:
+            self._energy_check.start = float(extra["initial_energy"])
+        if "watched" in extra:
+            watch.take(extra["watched"])
+        if "escape" in extra:
+            watch.farther, *centre = map(float, extra["escape"])
+            watch.centre = centre[0], centre[1], centre[2]
+        if outside is not None and outside.frame is not None and "frame" in extra:
+            outside.frame.go_on(extra["frame"])
+
+    def copy(self) -> Self:
+        """Another integration of the same bodies, which goes on with the same bits.
+
+        It has a :attr:`run_id` of its own.
+        """
+        with self._turn:
+            made: Self = _restored(*self._description(run_id=None))
+        return made
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Callable[..., Integration], tuple[Untyped, ...]]:
+        with self._turn:
+            return _restored, self._description(run_id=self._run_id)
+
+    def _description(self, run_id: str | None) -> tuple[Untyped, ...]:
+        """Arguments of _restored."""
+        outside = self._blocks.external
+        more = {
+            "time": self.time,
+            "steps": self.steps,
+            "blocks": self.blocks,
+            "ids": self.ids,
+            "run_id": run_id,
+            "field": None if outside is None else outside.function,
+            "precision": None if "method" in self._settings else self.precision,
+            **self._options,
+        }
+        return type(self), self.settings, np.array(self._blocks.mass), self.state(), more
 
     def __enter__(self) -> Self:
         return self
@@ -161,101 +217,15 @@ class Integration:
         """
         self._forces.close()
 
-    def __repr__(self) -> str:
-        kind = type(self).__name__
-        return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
-
-    @property
-    def n(self) -> int:
-        """Number of bodies."""
-        return len(self._blocks.mass)
-
-    @property
-    def ids(self) -> Int64s:
-        """Numbers of the bodies in files, which stay theirs; shape (n,)."""
-        return np.arange(self.n) if self._ids is None else self._ids.copy()
-
     @property
     def run_id(self) -> str:
         """Names the run in its files, also after a restart."""
         return self._run_id
 
     @property
-    def time(self) -> float:
-        """Time of the system."""
-        return max(self._time, self._blocks.latest())
-
-    @property
-    def mass(self) -> Floats:
-        """Masses; shape (n,), a copy."""
-        return self._out("mass")
-
-    @property
-    def pos(self) -> Floats:
-        """Positions at :attr:`time`; shape (n, 3), a copy."""
-        return self._out("pos")
-
-    @property
-    def vel(self) -> Floats:
-        """Velocities at :attr:`time`; shape (n, 3), a copy."""
-        return self._out("vel")
-
-    def _out(self, name: str) -> Floats:
-        """An array of all bodies for the caller, a copy."""
-        if name == "mass":
-            return self._blocks.mass.copy()
-        return self._synchronised()[("pos", "vel").index(name)].copy()
-
-    @property
-    def step_sizes(self) -> Floats:
-        """Present steps of the bodies; shape (n,), a copy."""
-        return self.state()["dt"]
-
-    @property
-    def steps(self) -> int:
-        """Steps of single bodies done so far."""
-        return self._blocks.steps
-
-    @property
-    def blocks(self) -> int:
-        """Blocks done so far."""
-        return self._blocks.blocks
-
-    @property
-    def force_seconds(self) -> float:
-        """Wall time spent in force calls so far."""
-        return self._blocks.force_seconds
-
-    @property
-    def backend(self) -> str:
-        """Backend and its instruction set or device, as :attr:`Grape6.backend`."""
-        return self._forces.backend
-
-    @property
-    def precision(self) -> str:
-        """Arithmetic mode, as :attr:`Grape6.precision`."""
-        return self._forces.precision
-
-    @property
-    def settings(self) -> Attributes:
-        """What the numbers depend on, besides the bodies and the arithmetic: a dict."""
-        return dict(self._settings)
-
-    def particles(self) -> Particles:
-        """Masses, and positions and velocities at :attr:`time`, as :class:`Particles` of NumPy."""
-        return Particles(
-            self._blocks.mass.copy(), *(array.copy() for array in self._synchronised())
-        )
-
-    def state(self) -> State:
-        """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`,
-        and numbers, as in :attr:`NUMBERS`.
-
-        Each body is given at its own time t, which differs from :attr:`pos` and :attr:`vel`
-        unless all bodies are at :attr:`time`.
-        """
-        with self._turn:
-            return self._blocks.state()
+    def events(self) -> list[Event]:
+        """What has happened in this object's calls of :meth:`evolve`, in its order."""
+        return list(self._events)
 
     def save(self, path: PathLike) -> None:
         """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
@@ -271,14 +241,30 @@ class Integration:
 
         return archive.restore(path, **options)
 
+    def step(self) -> None:
+        """Move the next block of bodies, to the end of its steps.
+
+        Raises
+        ------
+        Grape6Error
+            As :meth:`evolve`.
+        """
+        with self._turn:
+            while self._call("advance", math.inf, None, most=1) == 0:
+                pass  # a long block
+            self._seen = self._potential = None
+            self._time = self._blocks.latest()
+        self._after_step()
+
     def evolve(
         self,
         t: float,
         callback: Callable[[Self], object] | None = None,
         *,
         every: float | None = None,
+        events: Sequence[AnyEvent] = (),
         progress: bool = False,
-    ) -> None:
+    ) -> Event | None:
         """Integrate up to a time.
 
         Parameters
@@ -286,16 +272,27 @@ class Integration:
         t : float
             The new :attr:`time`. Block steps that end later are not begun.
         callback : callable, optional
-            Called with this object after every block step, or as `every` says.
+            Called with this object after every block step, or as `every` says. It may change
+            bodies.
         every : float, optional
             Call at each multiple of this time instead, and at `t`.
+        events : sequence, optional
+            What is watched for: see :mod:`grape6py.events`.
         progress : bool
             Show a bar with the time left on stderr, if that is a terminal.
+
+        Returns
+        -------
+        Event or None
+            The event that has ended it before `t`.
 
         Raises
         ------
         ArgumentError
-            (a ValueError) if `t` lies in the past, or too far in the future for the step.
+            (a ValueError) if `t` lies in the past, or too far in the future for the step; for a
+            field that gives arrays of another shape.
+        NotFiniteError
+            (a ValueError) for a field that gives NaN.
         Grape6Error
             Whatever the library reports; the bodies are then left at the last good block.
         """
@@ -303,7 +300,7 @@ class Integration:
         if t < self.time:
             raise ArgumentError(f"t = {t} is before the present time {self.time}")
         _, smallest, largest = self._blocks.rule
-        if t > _LONGEST * smallest:
+        if t - self._blocks.epoch > _LONGEST * smallest:
             raise ArgumentError(
                 f"t = {t} is more than 2^{math.log2(_LONGEST * smallest / largest):.0f} steps of "
                 f"{largest}, beyond which times are not exact any more; give a larger "
@@ -311,16 +308,19 @@ class Integration:
             )
         if every is not None:
             every = validate.positive("every", every)
+        watched = _events(self, events)
+        self._stopped_by: Event | None = None
         try:
             with Bar(self.time, t, progress) as shown:
                 for target in [t] if every is None else multiples(self.time, t, every):
-                    self._advance(target, shown, callback if every is None else None)
+                    self._advance(target, shown, callback if every is None else None, watched)
                     if every is not None and callback is not None and self.time == target:
                         callback(self)  # also if stopped in the very block that ends there
                     if self._stopping[0]:
                         break
         finally:
             self._stopping[0] = 0
+        return self._stopped_by
 
     def stop(self) -> None:
         """Let :meth:`evolve` return after the block under way; for callbacks and signals.
@@ -336,95 +336,115 @@ class Integration:
         target: float,
         shown: Callable[[float], None],
         callback: Callable[[Self], object] | None,
+        events: Events | None,
     ) -> None:
-        one = callback is not None
         while not self._stopping[0]:
+            check = math.inf if events is None else events.next_check()
+            goal = min(target, check)
             with self._turn:
-                moved = self._call("advance", target, self._stopping, one=one)
-                if moved is None:
+                most = int(callback is not None)
+                moved = self._call("advance", goal, self._stopping, most=most)
+                if moved is None and goal == target and goal != check:
                     break
-                self._seen = self._potential = None
-                self._time = self._blocks.latest()
+                if moved is None and not self._stopping[0] and self.time < goal:
+                    self._time = goal
+                if moved or moved is None:
+                    self._seen = self._potential = None
+                    self._time = max(self._blocks.latest(), self._time)
             shown(self._time)
             if moved:
                 self._after_step()
+            if events is not None:
+                self._look_at_events(events, at_check=moved is None and goal == check)
             if moved and callback is not None:
                 callback(self)
+            if moved is None and goal == target:
+                break
         if not self._stopping[0] and self.time < target:  # a callback may have gone farther
             self._time = target
             self._seen = self._potential = None
             shown(target)
 
-    def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
-        """A call of the blocks."""
-        return getattr(self._blocks, name)(*arguments, **options)
+    def _look_at_events(self, events: Events, *, at_check: bool) -> None:
+        found = events.check() if at_check and not self._stopping[0] else []
+        if self._blocks.sighted:
+            found += self._first_news(events)
+        for action, event in [*found, *events.look_at_clock()]:
+            self._happen(action, event)
+
+    def _first_news(self, events: Events) -> list[tuple[Action, Event]]:
+        """The first event of the block under way that is news; without one, that block goes on."""
+        from grape6py.events import Event
+
+        blocks, ids = self._blocks, self.ids
+        watch = blocks.watch
+        seen = [
+            (s, (int(ids[s.body]),) if s.other is None else _pair(ids[s.body], ids[s.other]))
+            for s in blocks.sighted
+        ]
+        for sighting, who in seen:
+            if not watch.is_news(who, sighting.time):
+                continue
+            watch.note(who, sighting.time)
+            blocks.look_again()
+            self._time = max(sighting.time, self.time)
+            self._seen = self._potential = None
+            if sighting.other is None:
+                assert events.escape is not None
+                return [(events.escape.action, Event("escape", sighting.time, who, watch.farther))]
+            assert events.encounter is not None
+            action = events.encounter.action
+            return [(action, Event("encounter", sighting.time, who, watch.closer))]
+        for _, who in seen:
+            watch.note(who, blocks.block_end)
+        return []
+
+    def _happen(self, action: Action, event: Event) -> None:
+        self._events.append(event)
+        if callable(action):
+            action(self, event)
+        elif action == "merge":
+            self.merge(event.ids)
+        elif action == "remove":
+            self.remove(event.ids)
+        else:
+            self._stopping[0], self._stopped_by = 1, event
+
+    def _first_energy(self) -> None:
+        """Have the energy at the start, if it is not known."""
+        if self._energy_check.start is None:
+            self._energy_error()
+
+    def _energy_error(self) -> float:
+        energy, added = self._find_energy(), self._energy_change
+        error = self._energy_check.error(self.n - self._net_change, energy, added)
+        start = self._energy_check.start
+        return (energy.total - added - start) / abs(start) if start else error
 
     def _after_step(self) -> None:
         """What a step may have a word about."""
 
-    def _synchronised(self) -> tuple[Floats, Floats]:
-        with self._turn:
-            if self._seen is None:
-                self._seen = self._call("at", self.time)
-            return self._seen
 
-    def potential(self) -> Floats:
-        """Potential at each body at :attr:`time`, in mode double; shape (n,)."""
-        return self._known_potential().copy()
+def _pair(one: int, other: int) -> tuple[int, int]:
+    return min(int(one), int(other)), max(int(one), int(other))
 
-    def _known_potential(self) -> Floats:
-        if self._potential is None:
-            self._potential = self._find_potential()
-        return self._potential
 
-    def _find_potential(self) -> Floats:
-        """The potential, for NumPy."""
-        pos = self._synchronised()[0]
-        return diagnostics.potential(self._blocks.mass, pos, self._settings["eps"], **self._options)
+def _events(cluster: Integration, given: Sequence[AnyEvent]) -> Events | None:
+    watch = cluster._blocks.watch
+    if not given:
+        watch.closer = watch.farther = 0.0
+        return None
+    from grape6py.events import Events
 
-    def energy(self) -> diagnostics.Energy:
-        """Energy at :attr:`time`, with the potential of :meth:`potential`.
+    return Events(cluster, given)
 
-        Returns
-        -------
-        Energy
-            With `kinetic`, `potential`, `total` and `virial_ratio`.
 
-        Warns
-        -----
-        AccuracyWarning
-            Once, if it differs by more than 1e-3 from the first one computed, other than by what
-            bodies have taken with them.
-        """
-        mass, (pos, vel) = self._blocks.mass, self._synchronised()
-        energy = diagnostics.energy(mass, pos, vel, pot=self._known_potential())
-        if self._energy_check is not None:
-            error = self._energy_check.error(len(mass), energy)
-            if abs(error) > LIMIT:
-                self._energy_check = None  # once
-                self._warn_of_energy(error)
-        return energy
-
-    def _warn_of_energy(self, error: float) -> None:
-        advice = remedies(self._settings, self.precision)
-        text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {advice}"
-        warnings.warn(text, AccuracyWarning, stacklevel=3)
-
-    def momentum(self) -> Floats:
-        """Total momentum; shape (3,)."""
-        return diagnostics.momentum(self._blocks.mass, self._synchronised()[1])
-
-    def angular_momentum(self) -> Floats:
-        """Total angular momentum about the origin; shape (3,)."""
-        return diagnostics.angular_momentum(self._blocks.mass, *self._synchronised())
-
-    def virial_ratio(self) -> float:
-        """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
-        return self.energy().virial_ratio
-
-    def lagrangian_radii(
-        self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
-    ) -> Floats:
-        """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
-        pos = self._synchronised()[0]
-        return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)
+def _restored(
+    kind: type[Integration],
+    settings: Attributes,
+    mass: ArrayLike,
+    state: State,
+    more: Attributes,
+) -> Untyped:
+    """An integration from what :meth:`Integration._description` gave."""
+    return kind.restored(settings, mass, state, **more)

@@ -19,25 +19,30 @@ class EnergyCheck:
     The smallest T + |W| seen is taken: both are large for a moment where two bodies are close, and
     an error that has been made there must not be measured by that.
 
-    Energy that leaves with bodies (an open boundary) is no error: where their number changes, the
-    change from one computation to the next is left out.
+    What changes of bodies have added is no error, and is known. Energy that leaves with bodies
+    through an open boundary is none either: where their number changes by itself, the change from
+    one computation to the next is left out.
     """
 
     def __init__(self) -> None:
-        self._start: float | None = None  # without what has left since
-        self._n, self._last, self._size = 0, 0.0, 0.0
+        self.start: float | None = None  # without what has left or come since
+        self.has_warned = False
+        self._n, self._last, self._size = -1, 0.0, 0.0
 
-    def error(self, n: int, energy: Energy) -> float:
-        """Relative error of the energy of n bodies, an :class:`Energy`; 0 the first time."""
-        size = energy.kinetic + abs(energy.potential)
-        if self._start is None:
-            self._start, self._size = energy.total, size
-        elif n != self._n:
-            self._start, self._size = self._start + energy.total - self._last, size
-        self._size = min(self._size, size)
-        self._n, self._last = n, energy.total
-        scale = max(abs(self._start), self._size / 3)
-        return (energy.total - self._start) / scale if scale else 0.0
+    def error(self, n: int, energy: Energy, added: float) -> float:
+        """Relative error of the energy of n bodies, to which changes have added; 0 the first time.
+
+        n does not count who came or went by such changes.
+        """
+        size, total = energy.kinetic + abs(energy.potential), energy.total - added
+        if self.start is None:
+            self.start = total
+        elif n != self._n and self._n >= 0:
+            self.start, self._size = self.start + total - self._last, size
+        self._size = size if self._n < 0 else min(self._size, size)
+        self._n, self._last = n, total
+        scale = max(abs(self.start), self._size / 3)
+        return (total - self.start) / scale if scale else 0.0
 
 
 def remedies(settings: Attributes, precision: str) -> str:

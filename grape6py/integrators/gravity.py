@@ -155,8 +155,15 @@ class DirectGravity(_Gravity):
         self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None, _: Known | None = None
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        self._session.set_particles(mass, pos)
         which: Attributes = {} if rows is None else {"pos": pos[rows], "index": rows}
+        heavy = mass != 0
+        if heavy.all():
+            self._session.set_particles(mass, pos)
+        else:  # bodies without mass do not act
+            xp = self.arrays.xp
+            acting = xp.flatnonzero(heavy).astype(np.int32)
+            self._session.set_particles(mass[acting], pos[acting], index=acting)
+            which = which or {"pos": pos, "index": xp.arange(len(mass), dtype=np.int32)}
         found = self._session.forces(eps=self._eps, **which)
         return found.acc, found.pot
 

@@ -12,13 +12,13 @@ from grape6py import diagnostics
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
-from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
+from grape6py.integrators import external
+from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
 from grape6py.integrators.hermite_device import DeviceBlocks
-from grape6py.integrators.hermite_steps import STATE, HostBlocks
+from grape6py.integrators.hermite_steps import STATE, HostBlocks, Setup, power_of_two
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats, Int64s, Numbers, State, Untyped
-    from grape6py._lib.cluster import Board
+    from grape6py._arrays.kinds import Attributes, Bools, Floats, Int32s, Numbers, State, Untyped
 
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
@@ -31,11 +31,25 @@ class Hermite(Integration):
     the device that it computes on; what one looks at are NumPy's arrays. Arrays of any CUDA device
     (CuPy's, or with ``__cuda_array_interface__`` or DLPack) are copied at the start.
 
+    Bodies may come, go and change at any time, see :meth:`add`, :meth:`remove`, :meth:`merge`,
+    :meth:`kick` and :meth:`set_mass`. Those without mass feel the others, do not act, and cost half
+    as much as others.
+
     Parameters
     ----------
     mass : array_like, shape (n,)
     pos, vel : array_like, shape (n, 3)
-        At time 0, in any units with G = 1.
+        At time 0, in any units.
+    G : float
+        The gravitational constant in these units.
+    field : Field or callable, optional
+        A field from outside: one of :mod:`grape6py.fields`, or a function field(t, pos, vel) that
+        gives acc, jerk and pot, of shapes (n, 3), (n, 3) and (n,), in arrays of the kind that it is
+        given: NumPy's, or CuPy's on a GPU. Where forces depend on velocities, ``passes=2`` keeps the
+        fourth order.
+    orbit : array_like, six numbers, optional
+        Position and velocity at time 0 of the frame in which `pos` and `vel` are, in the field:
+        it moves on the orbit that a body would have, and does not rotate. See :attr:`origin`.
     eps : float
         Softening length.
     eta : float
@@ -85,16 +99,20 @@ class Hermite(Integration):
         pos: Numbers,
         vel: Numbers,
         *,
+        G: float = 1.0,
         eps: float = 0.0,
         eta: float = 0.02,
         eta_start: float | None = None,
         passes: int = 1,
         dt: float | None = None,
         dt_max: float | None = None,
+        field: external.AnyField | None = None,
+        orbit: Numbers | None = None,
         backend: str = "auto",
         precision: str | None = None,
         threads: int | None = None,
     ) -> None:
+        validate.order("Hermite(mass, pos, vel)", mass, pos)
         with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
             mass = place.floats("mass", mass, (None,)).copy()
             n = len(mass)
@@ -109,36 +127,31 @@ class Hermite(Integration):
             ),
             "passes": validate.integer("passes", passes),
         }
+        self._set_constant(G)
         if passes < 1:
             raise ArgumentError(f"passes = {passes} is not at least 1")
         if dt is not None and dt_max is not None:
             raise ArgumentError("dt is one step for all: there is no dt_max then")
+        outside = external.make(field, orbit, self.G, self._settings)
         self._open(n, backend, precision, threads)
         if dt is not None:
             self._settings["dt"] = validate.positive("dt", dt)
         else:
             if dt_max is None:
-                scale = _time_scale(mass, pos, eps, self._options)
+                scale = _time_scale(mass * self.G, pos, eps, self._options)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
             self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
-        self._take(mass)
+        self._take(mass, outside)
         self._blocks.put({"pos": pos, "vel": vel})
         self._blocks.start(self._settings["eta_start"])
 
     def _restore(
-        self,
-        mass: Floats,
-        state: State,
-        steps: int,
-        blocks: int,
-        ids: Int64s | None,
-        **options: Untyped,
+        self, mass: Floats, state: State, outside: external.External | None, **options: Untyped
     ) -> None:
         self._open(len(mass), **options)
-        self._take(mass)
+        self._take(mass, outside)
+        self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
         self._blocks.put(state)
-        self._blocks.steps, self._blocks.blocks = steps, blocks
-        self._ids = ids
 
     @staticmethod
     def settings_from(attributes: Mapping[str, Untyped]) -> Attributes:
@@ -146,7 +159,8 @@ class Hermite(Integration):
         a, step = attributes, "dt" if "dt" in attributes else "dt_max"
         settings = {"eps": validate.number("eps", a["eps"], negative=False)}
         settings |= {name: validate.positive(name, a[name]) for name in ("eta", "eta_start")}
-        return settings | {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
+        settings |= {"passes": int(a["passes"]), step: validate.positive(step, a[step])}
+        return settings | outside_settings(a)
 
     def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
         """A session, which decides where n bodies are integrated."""
@@ -154,13 +168,37 @@ class Hermite(Integration):
         self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
         self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
 
-    def _take(self, mass: Floats) -> None:
+    def _take(self, mass: Floats, outside: external.External | None) -> None:
         """Make the blocks, whose bodies have these masses."""
-        rule = (self._settings["eta"], *limits(self._settings))
-        passes, eps = self._settings["passes"], self._settings["eps"]
-        self._blocks = _blocks(self._forces._board, self.precision, mass, rule, passes, eps)
+        setup = Setup(
+            self._forces._board,
+            self.precision,
+            mass,
+            (self._settings["eta"], *limits(self._settings)),
+            self._settings["passes"],
+            self._settings["eps"],
+            self.G,
+            outside,
+        )
+        self._blocks = _blocks(setup)
         self._begin()
         self._warned = False
+
+    def _replaced(
+        self,
+        mass: Floats,
+        pos: Floats,
+        vel: Floats,
+        rows: Int32s,
+        changed: Bools,
+    ) -> None:
+        given = mass, pos, vel, rows, changed, self.time, self._settings["eta_start"]
+        self._blocks = self._call("replaced", *given)
+
+    @property
+    def jerk(self) -> Floats:
+        """Time derivatives of :attr:`acc`; shape (n, 3), read-only."""
+        return self._shown(self._synchronised().jerk)
 
     def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
         """A call of the blocks; on the CPU if the device fails and the session goes on there."""
@@ -187,15 +225,12 @@ class Hermite(Integration):
             )
 
 
-def _blocks(board: Board, *arguments: Untyped) -> HostBlocks | DeviceBlocks:
+def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
     """Blocks of bodies that live where the session computes."""
-    if board.option("DEVICE") >= 0:
+    if setup.board.option("DEVICE") >= 0:
         with contextlib.suppress(ImportError):
-            import cupy
-
-            arguments = *arguments, cupy
-            return DeviceBlocks(board, *arguments)
-    return HostBlocks(board, *arguments)
+            return DeviceBlocks(setup)
+    return HostBlocks(setup)
 
 
 def _time_scale(mass: Floats, pos: Floats, eps: float, options: Attributes) -> float:

@@ -15,14 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays.device_place import cuda_pointer
-from grape6py._arrays.kinds import CData, CuPy, DeviceArray, Floats, State
+from grape6py._arrays.kinds import AnyArray, Bools, CData, DeviceArray, Floats, Int32s, State
 from grape6py._lib.cluster import chunks
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
-from grape6py.integrators.hermite_steps import BLOCK, NAMES, STATE, Blocks, HostBlocks
+from grape6py.integrators.hermite_steps import (
+    KEPT,
+    NAMES,
+    Blocks,
+    HostBlocks,
+    Moment,
+    Setup,
+)
 
 if TYPE_CHECKING:
-    from grape6py._lib.cluster import Board
+    from grape6py._arrays.kinds import CuPy
 
 # A force call of the device takes part of a second at most: then Ctrl-C works.
 _CHUNK_PAIRS = 2**37
@@ -32,29 +39,29 @@ _CHUNK_ROWS = 2**20
 class DeviceBlocks(Blocks):
     """Bodies on the device of a session."""
 
-    def __init__(
-        self,
-        board: Board,
-        precision: str,
-        mass: Floats,
-        rule: tuple[float, float, float],
-        passes: int,
-        eps: float,
-        cupy: CuPy,
-    ) -> None:
-        super().__init__(board, precision, mass, rule, passes, eps)
-        self._cupy, self._device = cupy, cupy.cuda.Device(board.option("DEVICE"))
-        self._host = board, precision, mass, rule, passes, eps
-        n, (eta, smallest, largest) = len(mass), rule
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        import cupy
+
+        self._cupy: CuPy = cupy
+        self._device = cupy.cuda.Device(self._board.option("DEVICE"))
+        n, (eta, smallest, largest) = self.n, self.rule
         with self._device:
-            self._own = {name: cupy.full((n, *shape), 0.0) for name, shape in STATE.items()}
-            block = {name: cupy.full((n, *shape), 0.0) for name, shape in BLOCK.items()}
-            self._block = block | {"address": cupy.asarray(np.arange(n, dtype=np.int32))}
-            self._everybody = cupy.asarray(np.arange(n, dtype=np.int32))
-            self._given = {"mass": cupy.asarray(mass), "rounding": cupy.asarray(self._rounding)}
-        arrays = {NAMES[name]: array for name, array in self._own.items()}
+            self._own = {name: cupy.full((n, *shape), 0.0) for name, shape in self.arrays.items()}
+            block = {n_: cupy.full((n, *shape), 0.0) for n_, shape in self.block_arrays.items()}
+            numbers = [cupy.asarray(np.arange(n, dtype=np.int32)) for _ in range(3)]
+            self._block = block | {"address": numbers[0], "nearest": numbers[1]}
+            self._everybody = numbers[2]
+            self._given = {
+                "mass": cupy.asarray(self._mass),
+                "rounding": cupy.asarray(self._rounding),
+            }
+        arrays = {NAMES.get(name, name): array for name, array in self._own.items()}
         arrays |= self._given | self._block
         numbers = {"n": n, "eta": eta, "dtmin": smallest, "dtmax": largest}
+        numbers["massless"] = n - self.acting
+        if self.external is not None:
+            numbers["field"] = self.external.c
         pointers = {name: cuda_pointer(array) for name, array in arrays.items()}
         self._at = ffi.new("struct g6x_hermite *", numbers | pointers)
         pointers["address"] = cuda_pointer(self._everybody)
@@ -63,12 +70,13 @@ class DeviceBlocks(Blocks):
 
     def state(self) -> State:
         """Copies of the arrays, by name, for NumPy; a BackendError if nothing can be read."""
-        return {name: self._fetch(array) for name, array in self._own.items()}
+        found = {name: self._out(self._fetch(array)) for name, array in self._own.items()}
+        return found | ({"work_done": np.array(self.work_done)} if self.work_done else {})
 
-    def _fetch(self, array: DeviceArray) -> Floats:
+    def _fetch(self, array: DeviceArray) -> AnyArray:
         try:
             with self._device:
-                host: Floats = self._cupy.asnumpy(array)
+                host: AnyArray = self._cupy.asnumpy(array)
                 return host
         except RuntimeError as why:  # CuPy's
             raise BackendError(
@@ -79,69 +87,113 @@ class DeviceBlocks(Blocks):
     def put(self, state: Mapping[str, ArrayLike]) -> None:
         """Take NumPy's arrays over, by name."""
         with self._device:
-            for name, values in state.items():
-                self._own[name][...] = self._cupy.asarray(np.ascontiguousarray(values, float))
+            for name, own in self._own.items():
+                if name in state:
+                    array = np.ascontiguousarray(self._in(np.asarray(state[name], float)))
+                    own[...] = self._cupy.asarray(array)
+        self.work_done = float(state.get("work_done", self.work_done))
         self._sent = False
         self._latest = float(self._fetch(self._own["t"]).max(initial=0.0))
 
-    def latest(self) -> float:
-        """The latest of the bodies' times, at least 0."""
+    def _latest_of_all(self) -> float:
         return self._latest
 
     def on_host(self) -> HostBlocks:
         """The same integration in NumPy's arrays."""
-        host = HostBlocks(*self._host)
+        host = HostBlocks(self.setup)
         host.put(self.state())
-        for name in ("steps", "blocks", "clamped", "force_seconds"):
+        for name in KEPT:
             setattr(host, name, getattr(self, name))
         return host
 
-    def start(self, eta_start: float) -> None:
-        """As :meth:`HostBlocks.start`."""
+    def _restart(self, anew: Bools, before: Moment | None, eta_start: float) -> None:
         host = self.on_host()
-        host.start(eta_start)
+        host._restart(anew, before, eta_start)
+        self.force_seconds = host.force_seconds
         self.put(host.state())
 
-    def at(self, time: float) -> tuple[Floats, Floats]:
+    def _restart_rows(self, bodies: Int32s, eta_start: float) -> None:
+        host = self.on_host()
+        host._restart_rows(bodies, eta_start)
+        self.force_seconds = host.force_seconds
+        self.put(host.state())
+
+    def at(self, time: float) -> Moment:
         """As :meth:`HostBlocks.at`."""
+        if "work" in self.arrays:  # which is summed there
+            host, self._sent = self.on_host(), False
+            found = host.at(time)
+            self._work, self.force_seconds = host._work, host.force_seconds
+            return found
+        time = self._since_epoch(time)
         state = self.state()
         if (state["t"] == time).all():
-            return state["pos"], state["vel"]
+            return Moment(*(state[name] for name in Moment._fields))
         if self._evolution.ni:  # of a block that was left half way
             self._sent = False
         self._ready()
-        n, all_of_them = len(self.mass), self._at_everybody
+        n, all_of_them, block = self.n, self._at_everybody, self._block
+        if self.external is not None:
+            self.external.reach(self.epoch + time)
+            self.external.epoch = self.epoch
         self._call(lib.g6x_hermite_predict_device, all_of_them, n, time)
         self._force_all(time)
+        external = self.external
+        if external is not None and external.function is not None:
+            self._call_function(self.epoch + time, n)
+            with self._device:
+                for name in ("acc", "jerk"):
+                    block[name] += block[f"field_{name}"]
+        forces = [self._fetch(block[name]) for name in ("acc", "jerk")]
         self._call(lib.g6x_hermite_correct_device, all_of_them, n, time, 0)
-        return self._fetch(self._block["xi"]), self._fetch(self._block["vi"])
+        found = self._fetch(block["xi"]), self._fetch(block["vi"]), *forces
+        if external is not None and external.function is None:  # the corrector adds it
+            external.add(self.epoch + time, *found)
+        return Moment(*(self._out(array) for array in found))
 
     def _evolve(self, evolution: CData) -> int:
+        if self.external is not None:
+            self.external.epoch = self.epoch
         try:
             return self._call(lib.g6x_hermite_evolve_device, self._at, evolution)
         finally:
             self._latest = max(self._latest, evolution.time)
 
+    def _add_function(self) -> None:
+        self._call_function(self.block_end, self._evolution.ni)
+
+    def _call_function(self, time: float, ni: int) -> None:
+        external = self.external
+        assert external is not None
+        with self._device:
+            names = "xi", "vi", "field_acc", "field_jerk"
+            pos, vel, acc, jerk = (self._block[name][:ni] for name in names)
+            acc[...], jerk[...] = 0.0, 0.0
+            external.add(time, pos, vel, acc, jerk, self._cupy)
+
+    def _block_rows(self, name: str, ni: int) -> AnyArray:
+        return self._fetch(self._block[name][:ni])
+
     def _force_all(self, time: float) -> None:
-        began, n, at = clock.perf_counter(), len(self.mass), self._at_everybody
+        began, n, at = clock.perf_counter(), self.n, self._at_everybody
         self._board.set_time(time)
-        for rows in chunks(n, n, _CHUNK_PAIRS, _CHUNK_ROWS):
+        for rows in chunks(n, self.acting, _CHUNK_PAIRS, _CHUNK_ROWS):
             k, none = rows.start, ffi.NULL
-            targets = n, rows.stop - k, at.address + k, at.xi + k, at.vi + k
+            targets = self.acting, rows.stop - k, at.address + k, at.xi + k, at.vi + k
             sums = at.acc + k, at.jerk + k, at.pot + k
             self._call(lib.g6x_forces_device, *targets, self._eps2, none, *sums, none, none)
         self.force_seconds += clock.perf_counter() - began
 
     def _send(self) -> None:
-        own, at, n = self._own, self._at, len(self.mass)
-        self._evolution.ni = 0
+        own, at, nj = self._own, self._at, self.acting
+        self._evolution.ni = self._evolution.stage = 0
         with self._device:
             a2, j6 = own["acc"] / 2, own["jerk"] / 6
             derivatives = cuda_pointer(j6), cuda_pointer(a2)
             none = ffi.NULL
             self._call(
                 lib.g6x_set_j_particles_device,
-                *(n, none, none, at.t, at.mass, none, *derivatives, at.v, at.x),
+                *(nj, none, none, at.t, at.mass, none, *derivatives, at.v, at.x),
             )
 
     def _call(self, function: CData, *arguments: object) -> int:

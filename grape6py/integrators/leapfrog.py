@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING
 
 from grape6py._arrays import memory_space, validate
 from grape6py.errors import ArgumentError
-from grape6py.integrators import gravity
-from grape6py.integrators.base import Integration, kind_of, limits, power_of_two
+from grape6py.grape6 import Grape6
+from grape6py.integrators import external, gravity
+from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
+from grape6py.integrators.hermite_steps import power_of_two
 from grape6py.integrators.leapfrog_steps import STATE, Leaps
-from grape6py.tree import setting_for, walk_setting
+from grape6py.tree import Tree, setting_for, walk_setting
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Attributes, Floats, Int64s, Numbers, State, Untyped
+    from grape6py._arrays.kinds import (
+        Attributes,
+        Bools,
+        Floats,
+        Int32s,
+        Int64s,
+        Numbers,
+        State,
+        Untyped,
+    )
 
 
 _THETA = {"fmm": 0.75, "bh": 0.85}  # for a median error of 5e-4 to 1e-3 on spheres
@@ -35,7 +46,9 @@ class Leapfrog(Integration):
     ----------
     mass : array_like, shape (n,)
     pos, vel : array_like, shape (n, 3)
-        At time 0, in any units with G = 1.
+        At time 0, in any units.
+    G : float
+        The gravitational constant in these units.
     dt : float, optional
         Constant step shared by all bodies. Give it or `dt_max`.
     dt_max : float, optional
@@ -51,6 +64,9 @@ class Leapfrog(Integration):
         Of a tree, as in :meth:`Tree.forces`: the opening angle, by default 0.75, or 0.85 for "bh",
         or the median error of the accelerations. The bound that gives an accuracy is found at the
         start, and again every 64 (largest) steps.
+    field, orbit : optional
+        A field from outside, and the frame of the bodies in it, as in :class:`Hermite`. Fields that
+        depend on velocities get predicted ones; the scheme is then not reversible.
     boundary : float, optional
         Open boundary: a body farther than this from the origin is taken out, for good, and
         with its energy. One looks for such bodies every 16 (largest) steps. Without, space
@@ -89,7 +105,7 @@ class Leapfrog(Integration):
     True
     """
 
-    STATE, NUMBERS = STATE, ("bound",)
+    STATE, SEES_ENCOUNTERS = STATE, False
     _forces: gravity.Gravity
     _blocks: Leaps
 
@@ -99,6 +115,7 @@ class Leapfrog(Integration):
         pos: Numbers,
         vel: Numbers,
         *,
+        G: float = 1.0,
         dt: float | None = None,
         dt_max: float | None = None,
         eps: float = 0.0,
@@ -109,16 +126,21 @@ class Leapfrog(Integration):
         method: str | None = None,
         order: int | None = None,
         boundary: float | None = None,
+        field: external.AnyField | None = None,
+        orbit: Numbers | None = None,
         precision: str | None = None,
         threads: int | None = None,
     ) -> None:
+        validate.order("Leapfrog(mass, pos, vel)", mass, pos)
         self._settings = _steps(dt, dt_max, eps, eta)
         walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
         self._settings |= _walk(backend, walk, precision)
         if boundary is not None:
             self._settings["boundary"] = validate.positive("boundary", boundary)
+        self._set_constant(G)
+        outside = external.make(field, orbit, self.G, self._settings)
         given = {"mass": mass, "pos": pos, "vel": vel}
-        self._open(given, _length(mass), backend, precision, threads)
+        self._open(given, _length(mass), outside, backend, precision, threads)
         with self._forces.arrays.place() as place:
             mass = place.floats("mass", mass, (None,))
             pos, vel = (place.floats(name, given[name], (len(mass), 3)) for name in ("pos", "vel"))
@@ -130,9 +152,7 @@ class Leapfrog(Integration):
         self,
         mass: Floats,
         state: State,
-        steps: int,
-        blocks: int,
-        ids: Int64s | None,
+        outside: external.External | None,
         *,
         backend: str,
         precision: str | None,
@@ -147,8 +167,9 @@ class Leapfrog(Integration):
             )
         if "accuracy" in self._settings and "bound" not in state:
             raise ArgumentError("the state has no bound, by which a tree gives its accuracy")
-        self._open({}, len(mass), backend, None if tree else precision, threads)
-        self._blocks.put(mass, state, steps, blocks, ids)
+        self._open({}, len(mass), outside, backend, None if tree else precision, threads)
+        self._blocks.epoch = float(state["epoch"]) if "epoch" in state else 0.0
+        self._blocks.put(mass, state)
 
     @staticmethod
     def settings_from(attributes: Mapping[str, Untyped]) -> Attributes:
@@ -161,12 +182,13 @@ class Leapfrog(Integration):
             settings |= setting_for(str(a["method"]), a["accuracy"], int(a["order"]))
         if "boundary" in a:
             settings["boundary"] = validate.positive("boundary", a["boundary"])
-        return settings
+        return settings | outside_settings(a)
 
     def _open(
         self,
         given: Mapping[str, object],
         n: int,
+        outside: external.External | None,
         backend: str,
         precision: str | None,
         threads: int | None,
@@ -178,7 +200,9 @@ class Leapfrog(Integration):
         self._forces = gravity.find(given, n, s["eps"], walk, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
         rule = (s.get("eta", 0.0), *limits(s))
-        self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"))
+        self._blocks = Leaps(
+            self._forces, rule, s["eps"], s.get("boundary"), self.G, outside
+        )
         self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
 
@@ -187,25 +211,61 @@ class Leapfrog(Integration):
         """As :attr:`Hermite.ids`; a body that is taken out takes its own with it."""
         return self._blocks.ids.copy()
 
+    def _set_ids(self, ids: Int64s) -> None:
+        self._blocks.set_ids(ids)
+
+    def _replaced(
+        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, changed: Bools
+    ) -> None:
+        self._blocks = self._call("replaced", mass, pos, vel, rows, self.time)
+
     def potential(self) -> Floats:
         """Potential at each body at :attr:`time`; shape (n,).
 
         That of the tree; with the direct sum it is in mode double.
         """
-        return self._out("pot") if self._has_tree else super().potential()
+        return self._array("pot") if self._has_tree else super().potential()
 
-    def _out(self, name: str) -> Floats:
-        array: Floats = getattr(self._blocks.look(self.time, pot=name == "pot"), name)
+    def _array(self, name: str) -> Floats:
+        """An array of all bodies for the caller, where that has given them."""
+        array: Floats = getattr(self._look(pot=name == "pot"), name)
         arrays = self._forces.arrays
         if not self._given_on_device:
-            return arrays.fetch(array)
+            return self._shown(arrays.fetch(array))
         with arrays.using():
             return array.copy()
+
+    @property
+    def jerk(self) -> Floats:
+        """Time derivatives of :attr:`acc`; shape (n, 3). The scheme has none: they are summed now."""
+        seen, arrays, eps = self._look(), self._forces.arrays, self._settings["eps"]
+        with arrays.using():
+            mass, pos, vel = seen.mass * self._G, seen.pos, seen.vel
+            if self._has_tree:
+                s = self._settings
+                walk = {k: s[k] for k in ("theta", "accuracy", "method", "order") if k in s}
+                kind = "cpu" if self.backend.startswith("cpu") else "auto"
+                with Tree(pos, mass, vel, backend=kind) as tree:
+                    found = tree.forces(eps=eps, **walk)
+                acc, jerk = found.acc, found.jerk
+            else:
+                with Grape6(precision=self.precision, **self._options) as grape:
+                    grape.set_particles(mass, pos, vel)
+                    acc, jerk = grape.forces(eps=eps)[:2]
+            if self._blocks.external is not None:
+                self._blocks.external.add(self.time, pos, vel, acc, jerk, arrays.xp)
+            if not self._given_on_device:
+                return self._shown(arrays.fetch(jerk))
+            return jerk
+
+    def _look(self, pot: bool = False) -> Untyped:
+        with self._turn:
+            return self._call("look", self.time, pot=pot)
 
     def _find_potential(self) -> Floats:
         if not self._has_tree:
             return super()._find_potential()
-        return self._forces.arrays.fetch(self._blocks.look(self.time, pot=True).pot)
+        return self._forces.arrays.fetch(self._look(pot=True).pot)
 
     @property
     def _has_tree(self) -> bool:

@@ -9,8 +9,9 @@ that whatever stops it leaves the bodies as they were before it or after it.
 from __future__ import annotations
 
 import contextlib
+import math
 import time as clock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -28,7 +29,11 @@ from grape6py._arrays.kinds import (
     Untyped,
 )
 
+from grape6py.integrators.hermite_steps import Moment
+from grape6py.integrators.watch import Sighting, Watch
+
 if TYPE_CHECKING:
+    from grape6py.integrators.external import External
     from grape6py.integrators.gravity import Gravity
 
 # Arrays by body, in which the whole state of the integration lies.
@@ -153,43 +158,60 @@ class Leaps:
     """
 
     def __init__(
-        self, gravity: Gravity, rule: tuple[float, float, float], eps: float, boundary: float | None
+        self,
+        gravity: Gravity,
+        rule: tuple[float, float, float],
+        eps: float,
+        boundary: float | None,
+        G: float = 1.0,
+        external: External | None = None,
     ) -> None:
-        self.rule, self.force_seconds = rule, 0.0
+        self.rule, self.force_seconds, self.epoch = rule, 0.0, 0.0
+        self.external, self.watch = external, Watch()
+        self.sighted: list[Sighting] = []  # in the block that comes next
+        self._looked = False  # at it: it is to be moved all the same
         self._gravity, self._arrays, self._boundary = gravity, gravity.arrays, boundary
         eta, smallest, largest = rule
         self._shared = smallest == largest
         self._rule = Rule(0.0 if self._shared else 2 * eta * eps, smallest, largest)
+        self._eps, self._G = eps, G
         self._masses: tuple[DeviceArray, Floats] | None = None  # there, and for NumPy
         # Time asked for, bodies looked at, bodies seen then.
         self._seen: tuple[float, Bodies, Bodies] | None = None
 
     def start(self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray) -> None:
-        """Take bodies over at time 0: arrays of `gravity`, which must stay as they are."""
-        acc, pot = self._gravity.forces(mass, pos)
-        bound = self._bound(mass, pos, acc)
-        if bound:
-            acc, pot = self._gravity.forces(mass, pos, None, (acc, bound))
-        own: Attributes = {"pot": pot, "ids": np.arange(len(mass)), "bound": bound}
-        if not self._shared:
-            with self._arrays.using():
-                dt = self._arrays.first_steps(acc, self._rule)
-                own |= {"pot": None, "t": self._arrays.xp.zeros(len(mass)), "dt": dt}
-        self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, acc, **own)
+        """Take bodies over at the epoch: arrays of `gravity`, which must stay as they are."""
+        with self._arrays.using():
+            self._start(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=np.arange(len(mass))))
         self._escape()
 
-    def put(
-        self, mass: Floats, state: State, steps: int, blocks: int, ids: Int64s | None = None
-    ) -> None:
+    def _start(self, bodies: Bodies) -> None:
+        """Take forces on bodies at the epoch, and first steps."""
+        acc, pot = self._force(bodies._replace(bound=0.0), bodies.pos, bodies.vel)
+        bound = self._bound(bodies.mass, bodies.pos, acc)
+        if bound:
+            known = bodies._replace(acc=acc, bound=bound)
+            acc, pot = self._force(known, bodies.pos, bodies.vel)
+        own: Attributes = {"pot": pot, "bound": bound}
+        if not self._shared:
+            dt = self._arrays.first_steps(acc, self._rule)
+            own |= {"pot": None, "t": self._arrays.xp.zeros(len(bodies.mass)), "dt": dt}
+        self._bodies = bodies._replace(acc=acc, **own)
+
+    def put(self, mass: Floats, state: State) -> None:
         """Take over what :meth:`state` gave."""
         with self._arrays.using():
             given = mass, *(state[name] for name in STATE)
             mass, t, dt, pos, vel, acc = (self._arrays.put(array) for array in given)
         time = float(np.max(state["t"], initial=0.0))
         own: Attributes = {} if self._shared else {"t": t, "dt": dt}
-        own["ids"] = np.arange(len(mass)) if ids is None else ids
+        own["ids"] = np.arange(len(mass))
         own["bound"] = float(state["bound"]) if self._gravity.accuracy else 0.0
-        self._bodies = Bodies(time, steps, blocks, mass, pos, vel, acc, **own)
+        self._bodies = Bodies(time, 0, 0, mass, pos, vel, acc, **own)
+
+    def set_counters(self, steps: int, blocks: int) -> None:
+        """Go on counting from there."""
+        self._bodies = self._bodies._replace(steps=steps, blocks=blocks)
 
     def state(self) -> State:
         """Copies of the arrays, by name, for NumPy."""
@@ -203,6 +225,26 @@ class Leaps:
         if self._gravity.accuracy:
             own["bound"] = np.array(bodies.bound)
         return own | found
+
+    def replaced(
+        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, time: float
+    ) -> Self:
+        """The integration of other bodies from a time on, which becomes the epoch."""
+        bodies = self._bodies
+        new = type(self)(
+            self._gravity, self.rule, self._eps, self._boundary, self._G, self.external
+        )
+        new.epoch, new.watch, new.force_seconds = time, self.watch, self.force_seconds
+        with self._arrays.using():
+            arrays = (self._arrays.put(array) for array in (mass, pos, vel))
+            counts = bodies.steps, bodies.blocks
+            new._start(Bodies(0.0, *counts, *arrays, None, ids=np.arange(len(mass))))
+            if not self._shared and len(rows):  # no body's step is longer than it was
+                old = self._arrays.fetch(bodies.dt)
+                was = np.where(rows >= 0, old[np.maximum(rows, 0)] if len(old) else 0, np.inf)
+                dt = np.minimum(self._arrays.fetch(new._bodies.dt), was)
+                new._bodies = new._bodies._replace(dt=self._arrays.put(dt))
+        return new
 
     @property
     def mass(self) -> Floats:
@@ -225,12 +267,20 @@ class Leaps:
     def blocks(self) -> int:
         return self._bodies.blocks
 
+    def set_ids(self, ids: Int64s) -> None:
+        self._bodies = self._bodies._replace(ids=ids)
+
     def latest(self) -> float:
         """Time of the last block."""
-        return self._bodies.time
+        return self.epoch + self._bodies.time
 
-    def next_time(self) -> float:
-        """Time of the next block; infinite without bodies."""
+    @property
+    def block_end(self) -> float:
+        """End of the next block."""
+        return self.epoch + self._next()
+
+    def _next(self) -> float:
+        """The same, since the epoch; infinite without bodies."""
         bodies = self._bodies
         if not len(bodies.mass):
             return np.inf
@@ -240,31 +290,85 @@ class Leaps:
         with self._arrays.using():
             return float((bodies.t + bodies.dt).min())
 
-    def advance(self, target: float, _: object, *, one: bool) -> int | None:
-        """Move the next block, and return 1; None if it ends after `target`."""
-        time = self.next_time()
-        if time > target:
+    def grid(self, time: float) -> float:
+        """The first multiple of the largest step after a time."""
+        largest = self.rule[2]
+        return self.epoch + (math.floor((time - self.epoch) / largest) + 1) * largest
+
+    def advance(self, target: float, _: object, *, most: int = 0) -> int | None:
+        """Move the next block, and return 1; None if it ends after `target`.
+
+        Returns 0 if something that is watched for happens in it, which `sighted` has. The next call
+        moves the block all the same.
+        """
+        time, self.sighted = self._next(), []
+        if time == np.inf or self.epoch + time > target:
             return None
-        self._step(time)
+        new = self._step(time)
+        if self.watch.farther and not self._looked:
+            self.sighted = self._who_leaves(self._bodies, new)
+            if self.sighted:
+                self._looked = True
+                return 0
+        self._looked = False
+        self._bodies = new
+        self._end(time)
         return 1
 
-    def _step(self, time: float) -> None:
-        """Move the block of `next_time()`."""
+    def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:
+        """Energy of bodies in the field; where the frame moves, above that at its origin."""
+        if self.external is None:
+            return 0.0
+        return math.fsum(mass * self.external.potential(time, pos, vel))
+
+    def energy_of_work(self, _: float) -> float:
+        """The above has all."""
+        return 0.0
+
+    def look_again(self) -> None:
+        """Let the next call look at the next block once more."""
+        self._looked = False
+
+    def _who_leaves(self, old: Bodies, new: Bodies) -> list[Sighting]:
+        """Bodies that are outside the watched sphere, which they cross at a constant speed."""
+        xp, watch = self._arrays.xp, self.watch
+        with self._arrays.using():
+            centre = xp.asarray(np.array(watch.centre))
+            far = ((new.pos - centre) ** 2).sum(axis=1) > watch.farther**2
+            if not far.any():
+                return []
+            rows = self._arrays.fetch(self._arrays.numbers(far))
+            before, after = (
+                np.sqrt(((self._arrays.fetch(b.pos)[rows] - watch.centre) ** 2).sum(axis=1))
+                for b in (old, new)
+            )
+            began = np.full(len(rows), old.time) if old.t is None else self._arrays.fetch(old.t)[rows]
+        share = np.clip((watch.farther - before) / np.where(after > before, after - before, 1), 0, 1)
+        share = np.where(before > watch.farther, 0.0, share)
+        when = self.epoch + (began + share * (new.time - began))
+        return sorted(Sighting(float(t), int(k), None) for t, k in zip(when, rows, strict=True))
+
+    def _step(self, time: float) -> Bodies:
+        """The bodies after the block that ends at a time."""
         bodies, arrays, n = self._bodies, self._arrays, len(self._bodies.mass)
         with arrays.using():
             if self._shared:
                 to, moved = self.rule[2], n
                 at = arrays.drift(bodies, to)
-                acc, pot = self._force(bodies, at)
+                acc, pot = self._force(bodies, at, self._predicted(bodies, to), time)
                 vel = arrays.kick(bodies, to, acc)
                 new = bodies._replace(time=time, pos=at, vel=vel, acc=acc, pot=pot)
             else:
                 rows = arrays.numbers(bodies.t + bodies.dt == time)
                 moved = len(rows)
                 at = arrays.drift(bodies, time)
-                acc, _ = self._force(bodies, at, rows if moved < n else None)
+                which = rows if moved < n else None
+                acc, _ = self._force(bodies, at, self._predicted(bodies, time), time, which)
                 new = arrays.end_step(bodies, time, rows, at, acc, self._rule)
-        self._bodies = new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
+        return new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
+
+    def _end(self, time: float) -> None:
+        """What is due at some multiples of the largest step."""
         largest = round(time / self.rule[2])
         if largest * self.rule[2] != time:
             return
@@ -275,6 +379,12 @@ class Leaps:
             bound = self._bound(bodies.mass, bodies.pos, bodies.acc)
             self._bodies = bodies._replace(bound=bound)
 
+    def _predicted(self, bodies: Bodies, to: float) -> DeviceArray:
+        """Velocities at the end of a drift, for fields that depend on them; None without a field."""
+        if self.external is None:
+            return None
+        return self._arrays.kick(bodies, to, bodies.acc)
+
     def _bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
         """Of a tree with a wanted accuracy, when all bodies are at one time; else 0."""
         if self._gravity.accuracy is None:
@@ -283,15 +393,28 @@ class Leaps:
             return self._gravity.bound(mass, pos, acc)
 
     def _force(
-        self, bodies: Bodies, at: DeviceArray, rows: DeviceArray = None
+        self,
+        bodies: Bodies,
+        at: DeviceArray,
+        vel: DeviceArray,
+        time: float = 0.0,
+        rows: DeviceArray = None,
     ) -> tuple[DeviceArray, DeviceArray]:
-        """Acceleration of and potential at all bodies, or those of some rows, that are there."""
+        """Acceleration of and potential at all bodies, or those of some rows, that are there.
+
+        The acceleration has the field at `time` in it, the potential has not.
+        """
         known = (bodies.acc, bodies.bound) if bodies.bound else None
+        mass = bodies.mass if self._G == 1 else bodies.mass * self._G
         began = clock.perf_counter()
         with self._arrays.using():
-            found = self._gravity.forces(bodies.mass, at, rows, known)
+            acc, pot = self._gravity.forces(mass, at, rows, known)
+            if self.external is not None:
+                x, v = (at, vel) if rows is None else (at[rows], vel[rows])
+                xp = self._arrays.xp
+                self.external.add(self.epoch + time, *map(xp.ascontiguousarray, (x, v)), acc, None, xp)
         self.force_seconds += clock.perf_counter() - began
-        return found
+        return acc, pot
 
     def _escape(self) -> None:
         """Take out who is beyond the boundary, when all are at one time."""
@@ -310,12 +433,13 @@ class Leaps:
     # ---- looking ---------------------------------------------------------------------------------
 
     def look(self, time: float, pot: bool = False) -> Bodies:
-        """Bodies at a time not after the next block's, and the potential if criterion.
+        """Bodies at a time not after the next block's, and the potential if asked for.
 
         Who is not there yet is brought there by a step of the same scheme, which is then
         forgotten: when one looks does not change what will be seen later.
         """
         bodies, arrays = self._bodies, self._arrays
+        time = bodies.time if time == self.latest() else time - self.epoch
         if self._seen is not None and self._seen[0] == time and self._seen[1] is bodies:
             seen = self._seen[2]
         else:
@@ -324,10 +448,11 @@ class Leaps:
             if seen is bodies and not self._all_at(time):
                 to = time - bodies.time if self._shared else time
                 at = arrays.drift(bodies, to)
-                acc, found = self._force(bodies, at)
-                seen = bodies._replace(pos=at, vel=arrays.kick(bodies, to, acc), pot=found)
+                acc, found = self._force(bodies, at, self._predicted(bodies, to), time)
+                vel = arrays.kick(bodies, to, acc)
+                seen = bodies._replace(pos=at, vel=vel, acc=acc, pot=found)
             if pot and seen.pot is None:
-                seen = seen._replace(pot=self._force(seen, seen.pos)[1])
+                seen = seen._replace(pot=self._force(seen, seen.pos, seen.vel, time)[1])
         self._seen = time, bodies, seen
         return seen
 
@@ -335,7 +460,8 @@ class Leaps:
         bodies = self._bodies
         return bodies.time == time and (self._shared or bool((bodies.t == time).all()))
 
-    def at(self, time: float) -> tuple[Floats, Floats]:
-        """Positions and velocities of :meth:`look`, for NumPy."""
+    def at(self, time: float) -> Moment:
+        """All bodies of :meth:`look`, for NumPy; jerks are not known, and NaN."""
         seen = self.look(time)
-        return self._arrays.fetch(seen.pos), self._arrays.fetch(seen.vel)
+        arrays = (self._arrays.fetch(array) for array in (seen.pos, seen.vel, seen.acc))
+        return Moment(*arrays, np.full((len(seen.mass), 3), np.nan))

@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator
 import tqdm
 
 
+def next_multiple(now: float, every: float) -> float:
+    """The first multiple of `every` after `now`."""
+    k = math.floor(now / every) + 1
+    while k * every <= now:
+        k += 1
+    return k * every
+
+
 def multiples(now: float, end: float, every: float) -> Iterator[float]:
     """Multiples of `every` after `now` and before `end`, then `end`."""
-    k = math.floor(now / every) + 1
-    while k * every < end:
-        if k * every > now:
-            yield k * every
-        k += 1
+    while (time := next_multiple(now, every)) < end:
+        yield time
+        now = time
     yield end
 
 

@@ -109,18 +109,43 @@ KERNEL(hermite_predict, struct cuda_hermite_job, 256, 1)
         hermite_predict_one(&job.state, job.address[row], job.time, job.xi[row], job.vi[row]);
 }
 
+/* Notes how many rows are j particles: they ascend, so that one thread knows. */
+DEVICE_FN void note_acting(struct cuda_notes *notes, const int32_t *address, int row, int rows,
+                           int acting)
+{
+    if (address[row] < acting && (row + 1 == rows || address[row + 1] >= acting))
+        notes->acting = row + 1;
+}
+
 KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
 {
     const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= job.rows) return;
     const int p = job.address[row];
-    const double *acc = job.acc[row], *jerk = job.jerk[row], pot = job.pot[row];
+    const double pot = job.pot[row];
     const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
-    double x[3], v[3];
+    double x[3], v[3], acc[3], jerk[3];
+    for (int k = 0; k < 3; k++) {
+        acc[k] = job.acc[row][k], jerk[k] = job.jerk[row][k];
+        x[k] = job.xi[row][k], v[k] = job.vi[row][k];
+    }
+    const double dt = job.time - job.state.t[p];
+    if (job.given)
+        for (int k = 0; k < 3; k++)
+            acc[k] += job.field_acc[row][k], jerk[k] += job.field_jerk[row][k];
+    else if (!field_is_none(&job.field))
+        hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
+    for (int k = 0; k < 3 && job.field_acc; k++) {
+        job.field_acc[row][k] = acc[k] - job.acc[row][k];
+        job.field_jerk[row][k] = jerk[k] - job.jerk[row][k];
+    }
     const int found =
         hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
     if (found > 0) atomicAdd(&job.notes->clamped, 1);
     if (found < 0) atomicMin(&job.notes->invalid, row);
+    if (found >= 0 && job.work.work)
+        hermite_add_work(&job.work, p, dt, job.field_acc[row], job.field_jerk[row], v, acc);
+    note_acting(job.notes, job.address, row, job.rows, job.acting);
     for (int k = 0; k < 3; k++) {
         job.xi[row][k] = x[k];
         job.vi[row][k] = v[k];
@@ -131,6 +156,19 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     if (!job.a2) return;
     job.mass_out[row] = job.mass[p];
     job.time_out[row] = job.time;
+}
+
+KERNEL(hermite_watch, struct cuda_hermite_job, 256, 1)
+{
+    const int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (row >= job.rows) return;
+    struct watch_row watch = job.watch;
+    watch.x = job.xi[row];
+    watch.v = job.vi[row];
+    watch.p = job.address[row];
+    watch.nearest = job.nearest ? job.nearest[row] : watch.p;
+    if (watch_step(&job.state, &watch, job.time, never(), &job.close[row], &job.left[row]))
+        job.notes->watched = 1;
 }
 
 /* ---- kernel turn: a whole block step, for few particles --------------------------------- */
@@ -161,7 +199,7 @@ DEVICE_FN bool is_complete(const struct cuda_turn_job &job)
     return !odd;
 }
 
-/* Moves the particles of the block; false if one would become NaN or infinite. */
+/* Moves the particles of the block, in the field; false if one would become NaN or infinite. */
 DEVICE_FN bool move_block(const struct cuda_turn_job &job)
 {
     __shared__ int clamped, invalid;
@@ -169,13 +207,23 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
     __syncthreads();
     for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
         const int p = job.address[row];
-        double acc[3], jerk[3], pot, x[3], v[3];
+        double acc[3], jerk[3], pot, x[3], v[3], a[3], j[3];
         sums_of(job, row, acc, jerk, &pot);
+        const double dt = job.time - job.state.t[p];
+        if (!field_is_none(&job.field)) {
+            for (int k = 0; k < 3; k++) {
+                x[k] = job.xi[row][k], v[k] = job.vi[row][k];
+                a[k] = acc[k], j[k] = jerk[k]; /* without the field */
+            }
+            hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
+            for (int k = 0; k < 3; k++) a[k] = acc[k] - a[k], j[k] = jerk[k] - j[k];
+        }
         const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
         const int found =
             hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
         if (found > 0) atomicAdd(&clamped, 1);
         if (found < 0) atomicMin(&invalid, row);
+        if (found >= 0 && job.work.work) hermite_add_work(&job.work, p, dt, a, j, v, acc);
         for (int k = 0; k < 3; k++) {
             job.xi[row][k] = x[k];
             job.vi[row][k] = v[k];
@@ -190,17 +238,18 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
 DEVICE_FN void write_block(const struct cuda_turn_job &job)
 {
     const double none[3] = {0.0, 0.0, 0.0};
-    for (int row = (int)threadIdx.x; row < job.rows; row += 256) {
+    if (threadIdx.x == 0) job.notes->acting = 0;
+    __syncthreads();
+    for (int row = (int)threadIdx.x; row < job.rows && job.address[row] < job.acting; row += 256) {
         const int p = job.address[row];
         struct cuda_sent *sent = &job.sent[row];
-        double acc[3], jerk[3], pot;
         union record r;
-        sums_of(job, row, acc, jerk, &pot);
+        note_acting(job.notes, job.address, row, job.rows, job.acting);
         for (int k = 0; k < 3; k++) {
             r.body.x[k] = job.xi[row][k];
             r.body.v[k] = job.vi[row][k];
-            r.body.a2[k] = acc[k] / 2.0;
-            r.body.j6[k] = jerk[k] / 6.0;
+            r.body.a2[k] = job.state.a[p][k] / 2.0; /* with the field in it */
+            r.body.j6[k] = job.state.j[p][k] / 6.0;
             sent->k18[k] = 0.0;
         }
         r.body.mass = job.mass[p];

@@ -1,0 +1,179 @@
+/* g6x_hermite.c - the g6x_ calls of block steps on the host, and of fields from outside. */
+#include <math.h>
+#include <string.h>
+
+#include "api/g6_calls.h"
+#include "core/field_time.h"
+#include "core/hermite.h"
+#include "g6lib.h"
+#include "session/hermite.h"
+#include "session/output.h"
+#include "session/registry.h"
+#include "util/fpenv.h"
+#include "util/numbers.h"
+
+static int step_error(int code, const char *what)
+{
+    return session_registry_refuse(code, "block step: %s", what);
+}
+
+static int block_checked(int ni, const int *address, double time, const struct hermite_state *s,
+                         const void *xi, const void *vi)
+{
+    if (ni < 0) return step_error(G6X_E_ARGUMENT, "ni is negative");
+    if (!isfinite(time)) return step_error(G6X_E_ARGUMENT, "the time is NaN or Inf");
+    if (ni && !(address && s->t && s->x && s->v && s->a && s->j && xi && vi))
+        return step_error(G6X_E_NULL, "null pointer");
+    for (int i = 0; i < ni; i++)
+        if (address[i] < 0) return step_error(G6X_E_ADDRESS, "negative address");
+    for (int i = 0; i < ni; i++) {
+        if (!all_finite(&s->t[address[i]], 1))
+            return step_error(G6X_E_ARGUMENT, "a particle's time is NaN or Inf");
+        if (s->dt && !all_finite(&s->dt[address[i]], 1))
+            return step_error(G6X_E_ARGUMENT, "a particle's step is NaN or Inf");
+    }
+    return 0;
+}
+
+int g6x_hermite_predict(int ni, const int address[], double time, const double t[],
+                        const double (*x)[3], const double (*v)[3], const double (*a)[3],
+                        const double (*j)[3], double (*xi)[3], double (*vi)[3])
+{
+    const struct hermite_state s = {
+        (double *)t,      NULL, (double (*)[3])x, (double (*)[3])v, (double (*)[3])a,
+        (double (*)[3])j, NULL};
+    struct fpenv host;
+    const int code = block_checked(ni, address, time, &s, xi, vi);
+    if (code) return code;
+    fpenv_enter(&host);
+    hermite_predict(ni, address, time, &s, xi, vi);
+    fpenv_leave(&host);
+    return 0;
+}
+
+int g6x_hermite_correct(int ni, const int address[], double time, double eta, double dtmin,
+                        double dtmax, const double (*acc)[3], const double (*jerk)[3],
+                        const double roundoff[], double t[], double dt[], double (*x)[3],
+                        double (*v)[3], double (*a)[3], double (*j)[3], double (*xi)[3],
+                        double (*vi)[3])
+{
+    const struct hermite_state s = {t, dt, x, v, a, j, NULL};
+    const struct hermite_rule rule = {eta, dtmin, dtmax};
+    const struct hermite_errors errors = {.roundoff = roundoff};
+    struct fpenv host;
+    int code = block_checked(ni, address, time, &s, xi, vi);
+    if (!code && ni && !(acc && jerk)) code = step_error(G6X_E_NULL, "null pointer");
+    if (!code && dt &&
+        !(eta > 0.0 && isfinite(eta) && dtmin > 0.0 && dtmin <= dtmax && isfinite(dtmax)))
+        code = step_error(G6X_E_ARGUMENT, "eta, dtmin or dtmax is out of range");
+    if (code) return code;
+    fpenv_enter(&host);
+    int unfit;
+    code = hermite_correct(ni, address, time, &rule, &s, acc, jerk, &errors, NULL, xi, vi, &unfit);
+    fpenv_leave(&host);
+    return unfit < 0 ? code : session_registry_refuse(G6X_E_RANGE, HERMITE_UNFIT, unfit);
+}
+
+int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e)
+{
+    return ON_SESSION(clusterid, session_hermite_evolve, h, e);
+}
+
+/* ---- fields ------------------------------------------------------------------------ */
+
+static int field_error(int code, const char *what)
+{
+    return session_registry_refuse(code, "field: %s", what);
+}
+
+/* The field at a time; 0 or a code. */
+static int find_field(const struct g6x_field *f, double time, struct field *at)
+{
+    const char *wrong = f ? field_time_wrong(f) : NULL;
+    if (wrong) return field_error(G6X_E_ARGUMENT, wrong);
+    if (!isfinite(time)) return field_error(G6X_E_ARGUMENT, "the time is NaN or Inf");
+    if (field_time_at(f, time, at))
+        return field_error(G6X_E_ARGUMENT, "the orbit of the frame does not reach to this time");
+    return 0;
+}
+
+int g6x_field(const struct g6x_field *f, int n, double time, const double (*x)[3],
+              const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot)
+{
+    struct field at;
+    struct fpenv host;
+    if (n < 0) return field_error(G6X_E_ARGUMENT, "n is negative");
+    if (!f || (n && (!x || ((acc || jerk) && !v)))) return field_error(G6X_E_NULL, "null pointer");
+    fpenv_enter(&host);
+    const int code = find_field(f, time, &at);
+    for (int i = 0; i < n && !code; i++) {
+        double none[3] = {0.0, 0.0, 0.0}, no[3] = {0.0, 0.0, 0.0};
+        if (acc || jerk) field_add(&at, x[i], v[i], acc ? acc[i] : none, jerk ? jerk[i] : no);
+        if (pot) pot[i] += field_pot(&at, x[i]);
+    }
+    fpenv_leave(&host);
+    return code;
+}
+
+int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3])
+{
+    struct field at;
+    struct fpenv host;
+    if (!f || !origin) return field_error(G6X_E_NULL, "null pointer");
+    fpenv_enter(&host);
+    const int code = find_field(f, time, &at);
+    fpenv_leave(&host);
+    if (!code) memcpy(origin, at.origin, sizeof at.origin);
+    return code;
+}
+
+/* Checks the block of an integration on the host, and that arrays are there. */
+static int check_block(const struct g6x_hermite *h, int ni, double time, int lacks)
+{
+    if (!h || lacks) return step_error(G6X_E_NULL, "null pointer");
+    const struct hermite_state s = {h->t, NULL, h->x, h->v, h->a, h->j, NULL};
+    return block_checked(ni, h->address, time, &s, h->xi, h->vi);
+}
+
+int g6x_hermite_add_field(const struct g6x_hermite *h, int ni, double time)
+{
+    struct field at;
+    struct fpenv host;
+    int code =
+        check_block(h, ni, time, h && ni > 0 && !(h->acc && h->jerk && (h->field || h->field_acc)));
+    if (code || !ni) return code;
+    const struct hermite_state s = {h->t, h->dt, h->x, h->v, h->a, h->j, NULL};
+    const struct hermite_outside out = {h->field_acc, h->field_jerk, {NULL, NULL, NULL}};
+    fpenv_enter(&host);
+    if (h->field) code = find_field(h->field, time, &at);
+    if (!code)
+        hermite_add_field_to(ni, h->address, time, h->field ? &at : NULL, &s,
+                             (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,
+                             h->jerk, &out);
+    fpenv_leave(&host);
+    return code;
+}
+
+int g6x_hermite_work(const struct g6x_hermite *h, int ni, double time, double work[])
+{
+    struct fpenv host;
+    const int code = check_block(
+        h, ni, time,
+        h && ni > 0 &&
+            !(h->acc && h->field_acc && h->field_jerk && h->work && h->power && h->rate));
+    if (code) return code;
+    fpenv_enter(&host);
+    for (int i = 0; i < ni; i++) {
+        const struct hermite_work w = session_hermite_work(h);
+        const int p = h->address[i];
+        double rate;
+        const double power =
+            hermite_power(h->field_acc[i], h->field_jerk[i], h->vi[i], h->acc[i], &rate);
+        if (work)
+            work[i] = w.work[p] + hermite_step_work(&w, p, time - h->t[p], power, rate);
+        else
+            w.work[p] = 0.0, w.power[p] = power, w.rate[p] = rate;
+    }
+    fpenv_leave(&host);
+    return 0;
+}

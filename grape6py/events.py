@@ -1,0 +1,243 @@
+"""What :meth:`Hermite.evolve` may watch for, and do when it happens.
+
+``cluster.evolve(10, events=[Encounter(1e-3, on_encounter="merge"), Escape(20)])``
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from grape6py import diagnostics
+from grape6py._arrays import validate
+from grape6py.errors import ArgumentError
+from grape6py.integrators.progress import next_multiple
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Floats, Numbers, Untyped
+    from grape6py.integrators.base import Integration
+
+Action: TypeAlias = "str | Callable[[Untyped, Event], object]"
+AnyEvent: TypeAlias = "Encounter | Escape | EnergyError | WallTime"
+
+
+class Event(NamedTuple):
+    """Something that has happened.
+
+    Attributes
+    ----------
+    kind : {"encounter", "escape", "energy", "wall time"}
+    time : float
+        When: within the step of a body, interpolated.
+    ids : tuple of int
+        Of the bodies that it happened to.
+    value : float
+        The distance of the two; the radius that was left; the energy error; seconds.
+    """
+
+    kind: str
+    time: float
+    ids: tuple[int, ...]
+    value: float
+
+
+class Encounter:
+    """Two bodies come closer than a radius.
+
+    Each body is looked at with its nearest neighbour, which its force gives for nothing, between
+    the ends of its step: their paths are the cubics that have positions and velocities there.
+
+    Parameters
+    ----------
+    radius : float
+    on_encounter : {"stop", "merge"} or callable
+        "stop" ends :meth:`Hermite.evolve` at that time; "merge" makes one body of the two; a function
+        is called as f(cluster, event) and may change bodies. A pair that stays close is one event.
+    """
+
+    def __init__(self, radius: float, on_encounter: Action = "stop") -> None:
+        self.radius = validate.positive("radius", radius)
+        self.action = _action("on_encounter", on_encounter, ("stop", "merge"))
+
+
+class Escape:
+    """A body goes farther from the centre than a radius.
+
+    Parameters
+    ----------
+    radius : float, or "tidal"
+        "tidal" is the tidal radius of the total mass on its orbit in the field
+        (:func:`grape6py.tidal_radius`).
+    factor : float
+        Times this; 2 is usual for "tidal" (Portegies Zwart and others 2001, MNRAS 321, 199).
+    centre : "origin", "density" or array_like, shape (3,)
+        "density" is the density centre (:func:`grape6py.diagnostics.density_centre`). It and the
+        tidal radius are found at the start and at each multiple of the largest step.
+    on_escape : {"remove", "stop"} or callable
+        As in :class:`Encounter`; "remove" takes the body out, with its energy.
+    """
+
+    def __init__(
+        self,
+        radius: float | Literal["tidal"],
+        on_escape: Action = "remove",
+        *,
+        factor: float = 1.0,
+        centre: str | Numbers = "origin",
+    ) -> None:
+        self.radius: float | None = None
+        if radius != "tidal":
+            self.radius = validate.positive("radius", radius)
+        self.factor = validate.positive("factor", factor)
+        self.action = _action("on_escape", on_escape, ("remove", "stop"))
+        self._centre: Floats | None = np.zeros(3)
+        if isinstance(centre, str):
+            if validate.choice("centre", centre, {"origin": 0, "density": 1}):
+                self._centre = None
+        else:
+            self._centre = validate.floats("centre", centre, (3,))
+
+    @property
+    def changes(self) -> bool:
+        """Whether radius or centre do."""
+        return self.radius is None or self._centre is None
+
+    def sphere(self, cluster: Integration) -> tuple[float, Floats]:
+        """Radius and centre for the present bodies."""
+        centre = self._centre
+        if centre is None:
+            centre = diagnostics.density_centre(*cluster.particles()[:2])
+        if self.radius is not None:
+            return self.radius * self.factor, centre
+        external = cluster._blocks.external
+        if external is None:
+            raise ArgumentError("Escape('tidal') needs a field: give Hermite field= and orbit=")
+        from grape6py.models.tidal import tidal_radius
+
+        pos, vel = cluster.origin
+        mass = float(np.sum(cluster._blocks.mass))
+        found = tidal_radius(external.alone().values, mass, pos, vel, time=cluster.time, G=cluster.G)
+        return float(found) * self.factor, centre
+
+
+class EnergyError:
+    """The energy differs by more than a share of it from that at the start.
+
+    Looked at at each multiple of `every`, which is the largest step by default; changes of bodies
+    are accounted for.
+
+    Parameters
+    ----------
+    bound : float
+    on_error : "stop" or callable
+    every : float, optional
+    """
+
+    def __init__(self, bound: float, on_error: Action = "stop", *, every: float | None = None):
+        self.bound = validate.positive("bound", bound)
+        self.action = _action("on_error", on_error, ("stop",))
+        self.every = None if every is None else validate.positive("every", every)
+
+
+class WallTime:
+    """The call has taken so many seconds.
+
+    Parameters
+    ----------
+    seconds : float
+    on_time : "stop" or callable
+    """
+
+    def __init__(self, seconds: float, on_time: Action = "stop") -> None:
+        self.seconds = validate.number("seconds", seconds, negative=False)
+        self.action = _action("on_time", on_time, ("stop",))
+        self.began = clock.perf_counter()
+        self.has_happened = False
+
+    def begin(self) -> None:
+        self.began, self.has_happened = clock.perf_counter(), False
+
+
+def _action(name: str, value: Action, known: Sequence[str]) -> Action:
+    if callable(value):
+        return value
+    validate.choice(name, value, dict.fromkeys(known, 0))
+    return value
+
+
+class Events:
+    """The events that one call watches for: at most one of each kind."""
+
+    def __init__(self, cluster: Integration, given: Sequence[AnyEvent]) -> None:
+        self._cluster = cluster
+        found: dict[type, Untyped] = {}
+        for event in given:
+            if type(event) not in (Encounter, Escape, EnergyError, WallTime):
+                raise ArgumentError(f"events: {event!r} is none of grape6py.events")
+            if type(event) in found:
+                raise ArgumentError(f"events: {type(event).__name__} is given twice")
+            found[type(event)] = event
+        self.encounter: Encounter | None = found.get(Encounter)
+        self.escape: Escape | None = found.get(Escape)
+        self._energy: EnergyError | None = found.get(EnergyError)
+        self._wall: WallTime | None = found.get(WallTime)
+        if self.encounter is not None and not cluster.SEES_ENCOUNTERS:
+            raise ArgumentError(
+                f"{type(cluster).__name__} does not look for encounters: its bodies are softened; "
+                "Hermite does"
+            )
+        if self._wall is not None:
+            self._wall.begin()
+        self._set_watch()
+        if self._energy is not None:
+            cluster._first_energy()
+
+    def _set_watch(self) -> None:
+        watch = self._cluster._blocks.watch
+        watch.closer = 0.0 if self.encounter is None else self.encounter.radius
+        if self.escape is None:
+            watch.farther = 0.0
+        elif not self.escape.changes or not watch.farther:  # else as at the last multiple
+            self._aim()
+
+    def _aim(self) -> None:
+        """Set radius and centre for those who escape."""
+        if self.escape is not None:
+            watch = self._cluster._blocks.watch
+            watch.farther, centre = self.escape.sphere(self._cluster)
+            watch.centre = float(centre[0]), float(centre[1]), float(centre[2])
+
+    def next_check(self) -> float:
+        """Time at which :meth:`check` is to be called next."""
+        blocks, now, times = self._cluster._blocks, self._cluster.time, [np.inf]
+        if self.escape is not None and self.escape.changes:
+            times.append(blocks.grid(now))
+        if self._energy is not None:
+            every = self._energy.every
+            times.append(blocks.grid(now) if every is None else next_multiple(now, every))
+        return float(min(times))
+
+    def check(self) -> list[tuple[Action, Event]]:
+        """What has happened at a time of :meth:`next_check`, with what is to be done."""
+        cluster, energy = self._cluster, self._energy
+        if self.escape is not None and self.escape.changes:
+            self._aim()
+        if energy is None:
+            return []
+        error = cluster._energy_error()
+        if abs(error) <= energy.bound:
+            return []
+        return [(energy.action, Event("energy", cluster.time, (), error))]
+
+    def look_at_clock(self) -> list[tuple[Action, Event]]:
+        wall = self._wall
+        if wall is None or wall.has_happened:
+            return []
+        taken = clock.perf_counter() - wall.began
+        if taken < wall.seconds:
+            return []
+        wall.has_happened = True
+        return [(wall.action, Event("wall time", self._cluster.time, (), taken))]

@@ -1,0 +1,36 @@
+"""Fields from outside: what a galaxy does to the bodies of a cluster in it.
+
+A field is anything that is called as ``field(t, pos, vel)`` and gives acceleration, jerk (the time
+derivative of the acceleration along the path of a body) and potential. analytic.py has the built-in
+ones, which add up by ``+`` and are evaluated by the library, on the CPU and on a GPU; adapters.py
+takes those of galpy, gala and Agama; frame.py moves coordinates along an orbit.
+"""
+
+from grape6py.fields.adapters import from_acceleration, from_agama, from_gala, from_galpy
+from grape6py.fields.analytic import (
+    Field,
+    logarithmic,
+    miyamoto_nagai,
+    mwpotential2014,
+    nfw,
+    plummer,
+    point_mass,
+    power_law_cutoff,
+    rotation,
+)
+
+__all__ = [
+    "Field",
+    "from_acceleration",
+    "from_agama",
+    "from_gala",
+    "from_galpy",
+    "logarithmic",
+    "miyamoto_nagai",
+    "mwpotential2014",
+    "nfw",
+    "plummer",
+    "point_mass",
+    "power_law_cutoff",
+    "rotation",
+]

@@ -1,0 +1,201 @@
+"""Fields of other packages: galpy's, gala's and Agama's potentials, and functions for acceleration.
+
+These packages are optional (``pip install 'grape6py[galpy]'`` and so on). All of them compute on the
+CPU: arrays of a CUDA device go there and back. None gives the jerk, which is found by differences of
+the acceleration along the path: jerk = (a(t + h, x + h v) - a(t - h, x - h v)) / 2h, with h so small
+a part of |v| / |a| and |x| / |v| that it has nine or more digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py._arrays import validate
+from grape6py.errors import ArgumentError
+from grape6py.fields.analytic import FieldValues
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Floats, Untyped
+
+_SHARE = 1e-5  # of the time in which a path changes; an error of the square of that
+
+
+class _FromAcceleration:
+    """A field from functions of acceleration and potential."""
+
+    def __init__(
+        self,
+        acceleration: Callable[[float, Floats], Floats],
+        potential: Callable[[float, Floats], Floats] | None,
+        name: str,
+    ) -> None:
+        self._acceleration, self._potential, self._name = acceleration, potential, name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def __call__(self, t: float, pos: Untyped, vel: Untyped) -> FieldValues:
+        if hasattr(pos, "get") and not isinstance(pos, np.ndarray):  # CuPy's
+            import cupy
+
+            host = self(t, pos.get(), vel.get())
+            return FieldValues(*map(cupy.asarray, host))
+        pos, vel = validate.floats("pos", pos, (None, 3)), validate.floats("vel", vel, (None, 3))
+        acc = self._at(t, pos)
+        jerk = np.zeros_like(acc)
+        step = self._step(pos, vel, acc)
+        # By the same time step for all: potentials may depend on time.
+        for h in np.unique(step):
+            rows = step == h
+            ahead, behind = (
+                self._at(t + side, pos[rows] + side * vel[rows]) for side in (h, -h)
+            )
+            jerk[rows] = (ahead - behind) / (2 * h)
+        if self._potential is None:
+            pot = np.zeros(len(pos))
+        else:
+            pot = validate.floats("the potential", self._potential(t, pos), (len(pos),))
+        return FieldValues(acc, jerk, pot)
+
+    def _at(self, t: float, pos: Floats) -> Floats:
+        return np.array(validate.floats("the acceleration", self._acceleration(t, pos), pos.shape))
+
+    @staticmethod
+    def _step(pos: Floats, vel: Floats, acc: Floats) -> Floats:
+        """Powers of two, of which there are few."""
+        r, v, a = (np.sqrt((array**2).sum(axis=1)) for array in (pos, vel, acc))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            time = np.fmin(np.fmin(r / v, v / a), np.sqrt(r / a))
+        time = np.where(np.isfinite(time) & (time > 0), time, 1.0)
+        return np.ldexp(1.0, np.frexp(_SHARE * time)[1])
+
+
+def from_acceleration(
+    acceleration: Callable[[float, Floats], Floats],
+    potential: Callable[[float, Floats], Floats] | None = None,
+    *,
+    name: str = "from_acceleration",
+) -> Callable[[float, Untyped, Untyped], FieldValues]:
+    """A field from a function of time and place, whose jerk is found by differences.
+
+    Parameters
+    ----------
+    acceleration : callable
+        acceleration(t, pos), with pos of shape (n, 3), gives an array of that shape.
+    potential : callable, optional
+        potential(t, pos) gives one of shape (n,). Without, energies lack it.
+    name : str
+        What files of a run say of it.
+
+    Returns
+    -------
+    callable
+        ``field(t, pos, vel)``
+    """
+    return _FromAcceleration(acceleration, potential, name)
+
+
+def from_galpy(potential: Untyped, *, radius: float = 1.0, speed: float = 1.0) -> Untyped:
+    """A field from a galpy potential, or a list of them.
+
+    Parameters
+    ----------
+    potential : galpy.potential.Potential, or a list
+    radius, speed : float
+        What galpy's natural units of length and velocity are in yours: those of 8 kpc and
+        220 km/s, if nothing else was set in galpy.
+
+    Returns
+    -------
+    callable
+        ``field(t, pos, vel)``
+
+    Raises
+    ------
+    ImportError
+        Without galpy: ``pip install galpy``.
+    """
+    from galpy import potential as of_galpy
+
+    radius, speed = validate.positive("radius", radius), validate.positive("speed", speed)
+    evaluate = {
+        name: getattr(of_galpy, name)
+        for name in ("evaluateRforces", "evaluatezforces", "evaluatephitorques")
+    }
+
+    def cylindrical(pos: Floats) -> tuple[Floats, Floats, Floats]:
+        x, y, z = pos.T / radius
+        return np.hypot(x, y), z, np.arctan2(y, x)
+
+    def acceleration(t: float, pos: Floats) -> Floats:
+        r, z, phi = cylindrical(pos)
+        at = {"phi": phi, "t": t * speed / radius, "use_physical": False}
+        out, up = (evaluate[n](potential, r, z, **at) for n in ("evaluateRforces", "evaluatezforces"))
+        turn = evaluate["evaluatephitorques"](potential, r, z, **at)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            across = np.where(r > 0, turn / r, 0.0)
+        cosine, sine = np.cos(phi), np.sin(phi)
+        found = [out * cosine - across * sine, out * sine + across * cosine, up + 0 * r]
+        return np.column_stack(found) * (speed * speed / radius)
+
+    def energy(t: float, pos: Floats) -> Floats:
+        r, z, phi = cylindrical(pos)
+        found = of_galpy.evaluatePotentials(
+            potential, r, z, phi=phi, t=t * speed / radius, use_physical=False
+        )
+        return np.asarray(found * speed * speed + 0 * r)
+
+    return from_acceleration(acceleration, energy, name="galpy potential")
+
+
+def from_gala(potential: Untyped) -> Untyped:
+    """A field from a gala potential, in its unit system.
+
+    Parameters
+    ----------
+    potential : gala.potential.PotentialBase
+        With the units of the integration: for G = 1, ``DimensionlessUnitSystem()``.
+
+    Returns
+    -------
+    callable
+        ``field(t, pos, vel)``
+    """
+    units = potential.units
+
+    def quantity(pos: Floats) -> Untyped:
+        return np.ascontiguousarray(pos.T) * units["length"]
+
+    def acceleration(t: float, pos: Floats) -> Floats:
+        found = potential.acceleration(quantity(pos), t=t * units["time"])
+        return np.asarray(found.decompose(units).value.T)
+
+    def energy(t: float, pos: Floats) -> Floats:
+        found = potential.energy(quantity(pos), t=t * units["time"])
+        return np.asarray(found.decompose(units).value)
+
+    return from_acceleration(acceleration, energy, name="gala potential")
+
+
+def from_agama(potential: Untyped) -> Untyped:
+    """A field from an Agama potential, in the units that were set there.
+
+    Parameters
+    ----------
+    potential : agama.Potential
+
+    Returns
+    -------
+    callable
+        ``field(t, pos, vel)``
+    """
+    if not (hasattr(potential, "force") and hasattr(potential, "potential")):
+        raise ArgumentError(f"{potential!r} is no agama.Potential: it has no force and potential")
+    return from_acceleration(
+        lambda t, pos: potential.force(pos, t=t),
+        lambda t, pos: potential.potential(pos, t=t),
+        name="Agama potential",
+    )

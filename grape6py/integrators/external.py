@@ -1,0 +1,261 @@
+"""The field from outside that an integration is in, and the frame in which its bodies are.
+
+A built-in field (:class:`grape6py.fields.Field`) is evaluated where the bodies are moved, inside the
+library or on the device. A function of the caller's is called between the sums of a block.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from grape6py._arrays import validate
+from grape6py._lib.library import check, ffi, lib, pointer
+from grape6py.errors import ArgumentError, NotFiniteError
+from grape6py.fields import analytic
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import (
+        ArrayModule,
+        Attributes,
+        CData,
+        DeviceArray,
+        Floats,
+        Numbers,
+        Untyped,
+    )
+    from grape6py.integrators.frame import Frame
+
+AnyField: TypeAlias = "analytic.Field | Callable[[float, Untyped, Untyped], Untyped]"
+
+
+class External:
+    """A field for bodies of an integration with a gravitational constant G.
+
+    `origin` is position and velocity at time 0 of the frame's origin, if that moves.
+
+    Attributes
+    ----------
+    c : struct g6x_field *
+        What the library adds by itself; NULL if the field is a function.
+    function : callable or None
+    frame : Frame or None
+    """
+
+    def __init__(self, field: AnyField, G: float, origin: Floats | None) -> None:
+        self._field, self._G = field, G
+        is_built_in = isinstance(field, analytic.Field)
+        self.function = None if is_built_in else field
+        self._here = field.with_masses_times(G) if is_built_in else None
+        self._struct = ffi.NULL if self._here is None else self._here.c_struct()
+        self.c = self._struct
+        self.frame: Frame | None = None
+        self._epoch = 0.0
+        if origin is not None:
+            from grape6py.integrators.frame import Frame
+
+            if is_built_in and field.omega:
+                raise ArgumentError("coordinates rotate or move on an orbit: give one of the two")
+            self.frame = Frame(self, *origin)
+
+    def alone(self) -> External:
+        """The field in coordinates at rest."""
+        return External(self._field, self._G, None)
+
+    @property
+    def epoch(self) -> float:
+        """Time from which the library counts."""
+        return self._epoch
+
+    @epoch.setter
+    def epoch(self, time: float) -> None:
+        self._epoch = time
+        if self._struct != ffi.NULL:
+            self._struct.epoch = time
+
+    def reach(self, now: float, until: float = -math.inf, at_least: float = 0.0) -> float:
+        """Make the orbit known from a time on, for as long `at_least`, up to the time returned."""
+        if self.frame is None:
+            return math.inf
+        reached = self.frame.reach(now, until, at_least)
+        if self._struct != ffi.NULL:
+            self.frame.point(self._struct)
+        return reached
+
+    def origin(self, time: float) -> CData:
+        """double[4][3]: position, velocity, acceleration and jerk of the frame's origin."""
+        frame: Untyped = self.frame
+        frame.reach(time)
+        return frame.at(time)
+
+    def add(
+        self,
+        time: float,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        acc: DeviceArray,
+        jerk: DeviceArray | None,
+        xp: ArrayModule = np,
+    ) -> None:
+        """Add the field to arrays of NumPy, or of CuPy (`xp`) on the current device."""
+        if self.function is None and xp is np:
+            self.reach(time)
+            self._struct.epoch = 0.0
+            none = ffi.NULL if jerk is None else pointer(jerk)
+            arrays = pointer(pos), pointer(vel), pointer(acc), none
+            try:
+                check(lib.g6x_field(self._struct, len(pos), time, *arrays, ffi.NULL))
+            finally:
+                self._struct.epoch = self._epoch
+        elif self.function is None:
+            from grape6py.cuda.tree import device_tree
+            from grape6py.fields import device
+
+            origin = None if self.frame is None else self.origin(time)
+            gpu = device_tree.gpu_of(pos.device.id)
+            device.add(gpu, self._struct, origin, pos, vel, acc, jerk, None)
+        else:
+            found, origin = self._called(time, pos, vel, xp)
+            acc += found[0]
+            if jerk is not None:
+                jerk += found[1]
+            if origin is not None:
+                acc -= xp.asarray(origin[2])
+                if jerk is not None:
+                    jerk -= xp.asarray(origin[3])
+
+    def _called(
+        self, time: float, pos: DeviceArray, vel: DeviceArray, xp: ArrayModule
+    ) -> tuple[list[DeviceArray], Floats | None]:
+        """What the function gives, checked; and the frame's origin."""
+        origin = None
+        if self.frame is not None:
+            origin = np.array([list(row) for row in self.origin(time)])
+            pos, vel = pos + xp.asarray(origin[0]), vel + xp.asarray(origin[1])
+        else:
+            pos, vel = pos.copy(), vel.copy()
+        function: Untyped = self.function
+        found = function(time, pos, vel)
+        n, shapes = len(pos), {"acc": (3,), "jerk": (3,), "pot": ()}
+        if not isinstance(found, tuple | list) or len(found) != len(shapes):
+            raise ArgumentError(
+                f"the field {_name(function)} gave {type(found).__name__}, not the three arrays "
+                "acc, jerk, pot (fields.from_acceleration finds the jerk)"
+            )
+        arrays = []
+        for (name, shape), values in zip(shapes.items(), found, strict=True):
+            array = xp.asarray(values, dtype=np.float64)
+            if array.shape != (n, *shape):
+                raise ArgumentError(
+                    f"the field {_name(function)} gave {name} of shape {array.shape}, not "
+                    f"{(n, *shape)}, at time {time}"
+                )
+            arrays.append(array)
+            good = xp.isfinite(array)
+            if not good.all():
+                row = int(xp.argmin(good.reshape(n, -1).all(axis=1)))
+                raise NotFiniteError(
+                    f"the field {_name(function)} gave {name} = {array[row]} at time {time} for a "
+                    f"body at {pos[row]}"
+                )
+        return arrays, origin
+
+    def potential(self, time: float, pos: Floats, vel: Floats) -> Floats:
+        """Energy by mass of bodies in the field.
+
+        With a frame that moves, above that of its origin, and with the part of the kinetic energy
+        that is due to the frame's velocity: so the sum over all bodies is conserved.
+        """
+        self.reach(time)
+        if self.function is None:
+            pot = np.zeros(len(pos))
+            self._struct.epoch = 0.0
+            arrays = pointer(pos), pointer(vel), ffi.NULL, ffi.NULL, pointer(pot)
+            try:
+                check(lib.g6x_field(self._struct, len(pos), time, *arrays))
+            finally:
+                self._struct.epoch = self._epoch
+        else:
+            (_, _, pot), origin = self._called(time, pos, vel, np)
+            if origin is not None:
+                centre = np.zeros((1, 3))
+                pot = pot - self._called(time, centre, centre, np)[0][2][0]
+        if self.frame is not None:
+            velocity = np.array(list(self.origin(time)[1]))
+            pot = pot + (vel * velocity).sum(axis=1)
+        return np.asarray(pot)
+
+    def values(self, time: float, pos: Floats, vel: Floats) -> tuple[Floats, Floats, Floats]:
+        """The field at places in coordinates at rest: acc, jerk, pot."""
+        acc, jerk = np.zeros_like(pos), np.zeros_like(pos)
+        self.add(time, pos, vel, acc, jerk)
+        return acc, jerk, self.potential(time, pos, vel)
+
+    def settings(self) -> Attributes:
+        """What files say of it, by name."""
+        found: Attributes = {
+            "field": self._field.text
+            if isinstance(self._field, analytic.Field)
+            else _name(self._field)
+        }
+        if self.frame is not None:
+            found["orbit"] = json.dumps([list(row) for row in self.frame.start])
+        return found
+
+
+def _name(function: Untyped) -> str:
+    """A function's name; what an object says of itself, if that names no address."""
+    name = getattr(function, "__qualname__", None) or repr(function)
+    return type(function).__qualname__ if " at 0x" in name else name
+
+
+def make(
+    field: AnyField | None, orbit: Numbers | None, G: float, settings: Attributes
+) -> External | None:
+    """The field of an integration, from its arguments; adds what files say of it to `settings`."""
+    if field is None and orbit is not None:
+        raise ArgumentError("orbit is that of the frame in a field: give the field too")
+    if field is None:
+        return None
+    if not callable(field):
+        raise ArgumentError(
+            f"field = {field!r} is neither one of grape6py.fields nor a function (t, pos, vel)"
+        )
+    origin = None
+    if orbit is not None:
+        values = validate.reals("orbit", orbit)
+        if values.size != 6:
+            raise ArgumentError("orbit is position and velocity of the frame: six numbers")
+        origin = validate.floats("orbit", values.reshape(2, 3), (2, 3))
+    external = External(field, G, origin)
+    settings |= external.settings()
+    return external
+
+
+def from_settings(settings: Mapping[str, Untyped], field: AnyField | None) -> External | None:
+    """The field that settings name; a function has to be given again."""
+    if "field" not in settings:
+        if field is not None:
+            raise ArgumentError("field: this integration was begun without one")
+        return None
+    text = str(settings["field"])
+    if text.startswith("["):
+        built_in = analytic.Field.from_text(text)
+        if field is not None and field != built_in:
+            raise ArgumentError(f"field: this integration was begun in {built_in!r}")
+        field = built_in
+    elif field is None:
+        raise ArgumentError(
+            f"this integration was begun in the field {text}, a function, which no file has: give "
+            "it as field="
+        )
+    elif _name(field) != text:
+        raise ArgumentError(f"field is {_name(field)}, but this integration was begun in {text}")
+    origin = None
+    if "orbit" in settings:
+        origin = np.array(json.loads(str(settings["orbit"])), float)
+    return External(field, float(settings.get("G", 1.0)), origin)

@@ -1,0 +1,120 @@
+"""Coordinates that move along an orbit in a field from outside.
+
+Positions then stay small, and so do their rounding errors. The frame does not rotate. Its origin is
+a body without mass, whose path the Hermite scheme finds; every few steps are a node, between which
+the origin moves on the polynomial of degree 7 that has positions, velocities, accelerations and
+jerks of both (csrc/core/field_time.c). Bodies feel the field less the acceleration of just that
+path, so that an error of the path would not be one of theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py._arrays import validate
+from grape6py._lib.library import check, ffi, lib
+from grape6py.errors import ArgumentError
+from grape6py.grape6 import Grape6
+from grape6py.integrators.hermite_steps import SMALLEST, HostBlocks, Setup, power_of_two
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CData, Floats
+    from grape6py.integrators.external import External
+
+_ETA = 2.0**-18  # steps are a 512th of the time in which the field turns the velocity
+_BLOCKS = 8  # between two nodes
+_AHEAD = 256  # nodes that are made at once
+_COLUMNS = 14  # of a node: time, 4 x 3 derivatives, and the next step
+
+
+class Frame:
+    """The path of the origin from a place and a velocity at time 0.
+
+    Attributes
+    ----------
+    start : ndarray, shape (2, 3)
+        Those.
+    """
+
+    def __init__(self, external: External, pos: Floats, vel: Floats) -> None:
+        self.start = np.array([pos, vel])
+        self._external = external
+        self._nodes: Floats | None = None
+        self._orbit: Floats | None = None  # what the library reads
+
+    def _begin(self, node: Floats | None) -> None:
+        """Begin at the start, or at a node."""
+        field = self._external.alone()
+        self._session = Grape6(backend="cpu", precision="double", threads=1)
+        pos, vel = self.start[:1], self.start[1:]
+        acc, jerk = np.zeros((1, 3)), np.zeros((1, 3))
+        field.add(0.0, pos, vel, acc, jerk)
+        length = np.linalg.norm
+        turns = [length(v) / length(a) for v, a in ((vel, acc), (acc, jerk)) if length(a) > 0]
+        longest = power_of_two(min([t for t in turns if t > 0], default=1.0))
+        rule = _ETA, longest * SMALLEST, longest
+        setup = Setup(self._session._board, "double", np.zeros(1), rule, 2, external=field)
+        self._blocks = HostBlocks(setup)
+        if node is None:
+            self._blocks.put({"pos": pos, "vel": vel})
+            self._blocks.start(math.sqrt(_ETA))
+        else:
+            rows = node[1:13].reshape(4, 1, 3)
+            state = dict(zip(("pos", "vel", "acc", "jerk"), rows, strict=True))
+            self._blocks.put(state | {"t": node[:1], "dt": node[13:]})
+        self._nodes = self._node()[None]
+
+    def _node(self) -> Floats:
+        s = self._blocks.state()
+        parts = [s["t"], *(s[name][0] for name in ("pos", "vel", "acc", "jerk")), s["dt"]]
+        return np.concatenate(parts)
+
+    def reach(self, now: float, until: float = -math.inf, at_least: float = 0.0) -> float:
+        """Have nodes from `now` on, to the time returned: `until` if that is not far, and
+        `at_least` so much later than now."""
+        if self._nodes is None:
+            self._begin(None)
+        nodes = self._nodes
+        assert nodes is not None
+        far = now + _AHEAD * _BLOCKS * float(nodes[-1, 13])
+        until = max(now + at_least, min(until, far))
+        if nodes[-1, 0] < until or len(nodes) < 2:
+            kept = max(int(np.searchsorted(nodes[:, 0], now, "right")) - 1, 0)
+            rows = [*nodes[kept:]]
+            while rows[-1][0] < until or len(rows) < _AHEAD:
+                moved = self._blocks.advance(math.inf, None, most=_BLOCKS)
+                if moved is None:
+                    raise ArgumentError(f"the orbit of the frame ends at time {rows[-1][0]}")
+                rows.append(self._node())
+            self._nodes = np.array(rows)
+            self._orbit = np.ascontiguousarray(self._nodes[:, :13])
+        return float(self._nodes[-1, 0])
+
+    def point(self, struct: CData) -> None:
+        """Let a struct g6x_field have the nodes, which this object keeps."""
+        orbit = self._orbit
+        assert orbit is not None
+        struct.nodes = len(orbit)
+        struct.orbit = ffi.cast("const double (*)[13]", ffi.from_buffer(orbit))
+
+    def at(self, time: float) -> CData:
+        """double[4][3]: position, velocity, acceleration and jerk of the origin."""
+        struct, found = ffi.new("struct g6x_field *"), ffi.new("double[4][3]")
+        self.point(struct)
+        check(lib.g6x_field_origin(struct, time, found))
+        return found
+
+    def node_at(self, time: float) -> Floats:
+        """The node before a time, from which :meth:`go_on` has the same path; shape (14,)."""
+        self.reach(time)
+        nodes = self._nodes
+        assert nodes is not None
+        return nodes[max(int(np.searchsorted(nodes[:, 0], time, "right")) - 1, 0)].copy()
+
+    def go_on(self, node: Floats) -> None:
+        """Take the path from what :meth:`node_at` gave."""
+        self._begin(validate.floats("orbit", node, (_COLUMNS,)))
+        self._orbit = None

@@ -1,0 +1,322 @@
+"""What one asks of bodies on their way: arrays of all of them, energy, momenta, radii."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from grape6py import diagnostics
+from grape6py._arrays import validate
+from grape6py.errors import AccuracyWarning, CallOrderError, ReadOnlyError
+from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
+from grape6py.models import Particles
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from grape6py._arrays.kinds import Attributes, Floats, Int64s, State, Untyped
+    from grape6py.binaries import Binaries
+    from grape6py.grape6 import Grape6
+    from grape6py.integrators.gravity import Gravity
+    from grape6py.integrators.hermite_device import DeviceBlocks
+    from grape6py.integrators.hermite_steps import HostBlocks, Moment
+    from grape6py.integrators.leapfrog_steps import Leaps
+
+
+class Quantities:
+    """Bodies on their way, looked at; see :class:`~.base.Integration`."""
+
+    _settings: Attributes
+    _options: Attributes
+    _forces: Grape6 | Gravity
+    _blocks: HostBlocks | DeviceBlocks | Leaps
+
+    _G: float
+    _time: float
+    _ids: Int64s | None
+    _seen: Moment | None
+    _potential: Floats | None
+    _energy_check: EnergyCheck
+    _energy_change: float
+    _net_change: int
+    _turn: threading.RLock
+    _is_stepping: bool
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"<{kind}, {self.n} bodies at time {self.time:g}, {self.steps} steps>"
+
+    # ---- what it is --------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Number of bodies."""
+        return len(self._blocks.mass)
+
+    @property
+    def G(self) -> float:
+        """The gravitational constant."""
+        return self._G
+
+    @property
+    def ids(self) -> Int64s:
+        """Numbers of the bodies, which stay theirs; shape (n,)."""
+        return np.arange(self.n) if self._ids is None else self._ids.copy()
+
+    @property
+    def time(self) -> float:
+        """Time of the system."""
+        return max(self._time, self._blocks.latest())
+
+    @property
+    def settings(self) -> Attributes:
+        """What the numbers depend on, besides the bodies and the arithmetic: a dict."""
+        return dict(self._settings)
+
+    @property
+    def backend(self) -> str:
+        """Backend and its instruction set or device, as :attr:`Grape6.backend`."""
+        return self._forces.backend
+
+    @property
+    def precision(self) -> str:
+        """Arithmetic mode, as :attr:`Grape6.precision`."""
+        return self._forces.precision
+
+    @property
+    def steps(self) -> int:
+        """Steps of single bodies done so far."""
+        return self._blocks.steps
+
+    @property
+    def blocks(self) -> int:
+        """Blocks done so far."""
+        return self._blocks.blocks
+
+    @property
+    def force_seconds(self) -> float:
+        """Wall time spent in force calls so far."""
+        return self._blocks.force_seconds
+
+    # ---- arrays of all bodies ----------------------------------------------------------------
+
+    @property
+    def mass(self) -> Floats:
+        """Masses; shape (n,), read-only: :meth:`set_mass` changes them."""
+        return self._array("mass")
+
+    @mass.setter
+    def mass(self, _: object) -> NoReturn:
+        raise ReadOnlyError("mass cannot be set: call set_mass(ids, mass)")
+
+    @property
+    def pos(self) -> Floats:
+        """Positions at :attr:`time`; shape (n, 3), read-only: :meth:`kick` moves bodies."""
+        return self._array("pos")
+
+    @pos.setter
+    def pos(self, _: object) -> NoReturn:
+        raise ReadOnlyError("pos cannot be set: call kick(ids, pos=new - old)")
+
+    @property
+    def vel(self) -> Floats:
+        """Velocities at :attr:`time`; shape (n, 3), read-only: :meth:`kick` changes them."""
+        return self._array("vel")
+
+    @vel.setter
+    def vel(self, _: object) -> NoReturn:
+        raise ReadOnlyError("vel cannot be set: call kick(ids, vel=new - old)")
+
+    @property
+    def acc(self) -> Floats:
+        """Accelerations at :attr:`time`; shape (n, 3), read-only."""
+        return self._array("acc")
+
+    def _array(self, name: str) -> Floats:
+        """An array of all bodies for the caller."""
+        array = self._blocks.mass if name == "mass" else getattr(self._synchronised(), name)
+        return self._shown(array)
+
+    @staticmethod
+    def _shown(array: Floats) -> Floats:
+        """An array that others may look at."""
+        view = array.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def step_sizes(self) -> Floats:
+        """Present steps of the bodies; shape (n,), read-only."""
+        return self._shown(self.state()["dt"])
+
+    def particles(self) -> Particles:
+        """Masses, and positions and velocities at :attr:`time`, as :class:`Particles` of NumPy."""
+        pos, vel, *_ = self._synchronised()
+        return Particles(self._blocks.mass.copy(), pos.copy(), vel.copy())
+
+    def state(self) -> State:
+        """All that the integration goes on from, by name: arrays by body, as in :attr:`STATE`,
+        and others, as in :attr:`EXTRA`.
+
+        Each body is given at its own time t, which counts from `epoch`, and differs from
+        :attr:`pos` and :attr:`vel` unless all bodies are at :attr:`time`.
+        """
+        with self._turn:
+            return self._blocks.state() | self._extra()
+
+    def _extra(self) -> State:
+        """Arrays of the state that not all integrations have."""
+        blocks, found = self._blocks, {}
+        if blocks.epoch:
+            found["epoch"] = np.array(blocks.epoch)
+        if self._energy_change:
+            found["energy_change"] = np.array(self._energy_change)
+        if self._energy_check.start is not None:
+            found["initial_energy"] = np.array(self._energy_check.start)
+        if blocks.watch.until:
+            found["watched"] = blocks.watch.as_array()
+        if blocks.watch.farther:
+            found["escape"] = np.array([blocks.watch.farther, *blocks.watch.centre])
+        if blocks.external is not None and blocks.external.frame is not None:
+            found["frame"] = blocks.external.frame.node_at(self.time)
+        return found
+
+    @property
+    def origin(self) -> tuple[Floats, Floats]:
+        """Position and velocity of the frame of the bodies in the field, at :attr:`time`.
+
+        Two arrays of shape (3,), which are zero without an `orbit`.
+        """
+        external = self._blocks.external
+        if external is None or external.frame is None:
+            return np.zeros(3), np.zeros(3)
+        with self._turn:
+            pos, vel, *_ = (np.array(list(row)) for row in external.origin(self.time))
+        return pos, vel
+
+    def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
+        """A call of the blocks, which nothing may come between."""
+        if self._is_stepping:
+            raise CallOrderError(
+                "a step is under way: a field cannot look at the bodies or change them; callbacks "
+                "of evolve can"
+            )
+        self._is_stepping = True
+        try:
+            return getattr(self._blocks, name)(*arguments, **options)
+        finally:
+            self._is_stepping = False
+
+    def _synchronised(self) -> Moment:
+        with self._turn:
+            if self._seen is None:
+                self._seen = self._call("at", self.time)
+            return self._seen
+
+    # ---- sums over bodies --------------------------------------------------------------------
+
+    def potential(self) -> Floats:
+        """Potential of the bodies at each of them at :attr:`time`, in mode double; shape (n,)."""
+        return self._known_potential().copy()
+
+    def _known_potential(self) -> Floats:
+        if self._potential is None:
+            self._potential = self._find_potential()
+        return self._potential
+
+    def _find_potential(self) -> Floats:
+        """The potential, for NumPy."""
+        mass, pos = self._blocks.mass, self._synchronised().pos
+        mass = mass if self._G == 1 else mass * self._G
+        return diagnostics.potential(mass, pos, self._settings["eps"], **self._options)
+
+    def energy(self) -> diagnostics.Energy:
+        """Energy at :attr:`time`, with the potential of :meth:`potential` and that of the field.
+
+        In rotating coordinates the total is Jacobi's energy. In a frame that moves the energy in
+        the field is minus the work that it has done on the bodies since the start; of a Leapfrog,
+        what they have above a body at the origin. All of these are conserved.
+
+        Returns
+        -------
+        Energy
+            With `kinetic`, `potential`, `external`, `total` and `virial_ratio`.
+
+        Warns
+        -----
+        AccuracyWarning
+            Once, if it differs by more than 1e-3 from the first one computed, other than by
+            :attr:`energy_change` and by what bodies have taken with them.
+        """
+        energy = self._find_energy()
+        error = self._energy_check.error(self.n - self._net_change, energy, self._energy_change)
+        if abs(error) > LIMIT and not self._energy_check.has_warned:
+            self._energy_check.has_warned = True
+            self._warn_of_energy(error)
+        return energy
+
+    def _find_energy(self) -> diagnostics.Energy:
+        mass, (pos, vel, *_) = self._blocks.mass, self._synchronised()
+        energy = diagnostics.energy(mass, pos, vel, pot=self._known_potential())
+        if self._blocks.external is None:
+            return energy
+        of_places = self._blocks.external_energy(self.time, mass, pos, vel)
+        return energy._replace(external=of_places + self._call("energy_of_work", self.time))
+
+    def _warn_of_energy(self, error: float) -> None:
+        advice = remedies(self._settings, self.precision)
+        text = f"at time {self.time:g} the relative energy error is {error:.1e}: take {advice}"
+        warnings.warn(text, AccuracyWarning, stacklevel=3)
+
+    @property
+    def energy_change(self) -> float:
+        """Energy that changes of bodies have added so far.
+
+        Each of :meth:`add`, :meth:`remove`, :meth:`merge`, :meth:`kick` and :meth:`set_mass` adds
+        what it does to the total energy, in mode double: the total less this is conserved.
+        """
+        return self._energy_change
+
+    def momentum(self) -> Floats:
+        """Total momentum; shape (3,)."""
+        return diagnostics.momentum(self._blocks.mass, self._synchronised().vel)
+
+    def angular_momentum(self) -> Floats:
+        """Total angular momentum about the origin; shape (3,)."""
+        pos, vel, *_ = self._synchronised()
+        return diagnostics.angular_momentum(self._blocks.mass, pos, vel)
+
+    def centre_of_mass(self) -> Floats:
+        """Centre of mass; shape (3,). NaN without mass."""
+        return diagnostics.centre_of_mass(self._blocks.mass, self._synchronised().pos)
+
+    def virial_ratio(self) -> float:
+        """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
+        return self.energy().virial_ratio
+
+    def lagrangian_radii(
+        self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
+    ) -> Floats:
+        """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
+        pos = self._synchronised().pos
+        return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)
+
+    def binaries(self) -> Binaries:
+        """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""
+        from grape6py.binaries import binaries
+
+        pos, vel, *_ = self._synchronised()
+        eps = self._settings["eps"]
+        return binaries(self._blocks.mass, pos, vel, eps, G=self._G, ids=self.ids)
+
+    def _set_constant(self, G: float) -> None:
+        self._G = validate.positive("G", G)
+        if self._G != 1:
+            self._settings["G"] = self._G

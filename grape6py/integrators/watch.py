@@ -1,0 +1,70 @@
+"""What an integration watches for within its steps: bodies that come close, and such that leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Floats
+
+
+class Sighting(NamedTuple):
+    """The first time in its step at which a body is close to another, or (other None) has left."""
+
+    time: float
+    body: int
+    other: int | None
+
+
+class Watch:
+    """Radii that are watched, 0 for none, and what is known already.
+
+    A body is close if its nearest neighbour is nearer than `closer`, and has left if it is farther
+    than `farther` from the centre. While two bodies stay close they are seen in each of their
+    steps: `until` has the time up to which that is known, by their ids. What is seen at a later time
+    is news.
+    """
+
+    def __init__(self) -> None:
+        self.closer = self.farther = 0.0
+        self.centre = 0.0, 0.0, 0.0
+        self.until: dict[tuple[int, ...], float] = {}
+
+    def is_news(self, ids: tuple[int, ...], time: float) -> bool:
+        return time > self.until.get(ids, -np.inf)
+
+    def note(self, ids: tuple[int, ...], time: float) -> None:
+        """Make what was seen known up to a time."""
+        self.until[ids] = max(time, self.until.get(ids, -np.inf))
+
+    def renew(self, number: dict[int, int], pos: Floats, time: float) -> None:
+        """Let what lasts at a time, from which all steps begin anew, be known up to there.
+
+        `number` are those of the bodies by their ids; what is said of others is forgotten.
+        """
+        for ids in list(self.until):
+            if not all(i in number for i in ids):
+                del self.until[ids]
+                continue
+            places = pos[[number[i] for i in ids]]
+            if len(ids) == 2:
+                lasts = _length(places[0] - places[1]) <= self.closer
+            else:
+                lasts = _length(places[0] - np.array(self.centre)) > self.farther
+            if lasts:
+                self.note(ids, time)
+
+    def as_array(self) -> Floats:
+        """What is known, for a file; shape (k, 3)."""
+        rows = [[*ids, *[-1] * (2 - len(ids)), time] for ids, time in self.until.items()]
+        return np.array(rows, float).reshape(-1, 3)
+
+    def take(self, rows: Floats) -> None:
+        """What :meth:`as_array` gave."""
+        self.until = {tuple(int(i) for i in row[:2] if i >= 0): float(row[2]) for row in rows}
+
+
+def _length(vector: Floats) -> float:
+    return float(np.sqrt((vector * vector).sum()))
