@@ -58,8 +58,16 @@ class Labelled(NamedTuple):
     component: Int8s
 
 
-def generator(seed: Seed) -> np.random.Generator:
-    """Random numbers of a seed; None for others each time."""
+def generator(seed: Seed, purpose: str = "") -> np.random.Generator:
+    """Random numbers of a seed; None for others each time.
+
+    Numbers for different purposes are independent: masses drawn with the seed of a sphere must
+    not depend on the radii of its bodies.
+    """
+    if purpose:
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        key = (*root.spawn_key, *purpose.encode())
+        seed = np.random.SeedSequence(root.entropy, spawn_key=key)
     return np.random.Generator(np.random.PCG64(seed))
 
 
@@ -139,9 +147,13 @@ def sphere(pos: Floats, vel: Floats, rescale: bool, virial_ratio: float = 0.5) -
 
     If rescaled, the total energy is -1/4, of which the kinetic one is its share exactly.
     """
-    mass, pos, vel = particles = centred(np.full(len(pos), 1 / len(pos)), pos, vel)
-    if not rescale:
-        return particles
+    particles = centred(np.full(len(pos), 1 / len(pos)), pos, vel)
+    return rescaled(particles, virial_ratio) if rescale else particles
+
+
+def rescaled(particles: Particles, virial_ratio: float = 0.5) -> Particles:
+    """With lengths and velocities scaled so that E = -1/4, of which T / |W| is this."""
+    mass, pos, vel = particles
     energy = reference.energy(mass, pos, vel)
     potential = -0.25 / (1 - virial_ratio)
     faster = math.sqrt(-virial_ratio * potential / energy.kinetic) if energy.kinetic else 0.0
