@@ -52,7 +52,8 @@ def _sphere(model: Callable[..., models.Particles]) -> Callable[..., models.Part
         drawn = functools.partial(model, **shape)
         if mass_function is not None:
             masses = MASS_FUNCTIONS[mass_function](n, seed)
-            particles = models.stars(masses, drawn, seed, segregation or 0.0)
+            ratio = shape.get("virial_ratio", 0.5)
+            particles = models.stars(masses, drawn, seed, segregation or 0.0, virial_ratio=ratio)
         elif segregation is not None:
             raise ArgumentError("--segregation is of stars of several masses: give --mass-function")
         else:

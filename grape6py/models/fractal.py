@@ -9,7 +9,7 @@ import numpy as np
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
-from grape6py.models.sampling import check_size, generator, sphere
+from grape6py.models.sampling import check_size, generator, rescaled, sphere
 
 if TYPE_CHECKING:
     from grape6py.models import Particles
@@ -70,7 +70,7 @@ def fractal(
         members = _members(random, _SPARE * n, float(dimension))
     pos, vel = members
     taken = random.permutation(len(pos))[:n]
-    return sphere(pos[taken], vel[taken], True, virial_ratio)
+    return rescaled(sphere(pos[taken], vel[taken], False), virial_ratio)
 
 
 def _members(

@@ -27,6 +27,8 @@ def stars(
     model: Callable[..., Particles] = plummer,
     seed: Seed = None,
     segregation: float = 0.0,
+    *,
+    virial_ratio: float | None = None,
 ) -> Particles:
     """Give the bodies of a spherical model these masses.
 
@@ -43,19 +45,24 @@ def stars(
     segregation : float
         From 0, where masses and orbits are independent, to 1, where a heavier star has always
         less specific energy.
+    virial_ratio : float, optional
+        Rescale positions and velocities so that E = -1/4 and this virial ratio, 0 <= virial_ratio
+        < 1, hold to rounding. By default they hold as n grows, but for the noise of a few heavy
+        stars: 12 % of E with 2000 stars of :func:`kroupa` that are not segregated. Costs a direct
+        sum.
 
     Returns
     -------
     Particles
         Star k has mass[k], over the sum of all. Total mass 1, centre of mass at rest in the
-        origin. E = -1/4 and the virial ratio hold as n grows. Without segregation these are the
-        bodies of model(n, seed=seed) in another order, moved a little to the new centre of mass.
+        origin. Without segregation these are the bodies of model(n, seed=seed) in another order,
+        moved a little to the new centre of mass.
 
     Raises
     ------
     ArgumentError
-        (a ValueError) for masses that are not above zero, a `segregation` out of range, or a
-        model that does not give n equal masses.
+        (a ValueError) for masses that are not above zero, a parameter out of range, or a model
+        that does not give n equal masses.
 
     Notes
     -----
@@ -75,6 +82,11 @@ def stars(
         raise ArgumentError(f"mass[{row}] = {mass[row]} is not above zero")
     if not 0 <= validate.number("segregation", segregation) <= 1:
         raise ArgumentError(f"segregation = {segregation} is not between 0 and 1")
+    if virial_ratio is not None:
+        if not 0 <= validate.number("virial_ratio", virial_ratio) < 1:
+            raise ArgumentError(f"virial_ratio = {virial_ratio} is not in [0, 1)")
+        if n < 2:
+            raise ArgumentError("virial_ratio needs at least two stars, one has no energy")
     share = mass / math.fsum(mass)
     random = sampling.generator(seed, "stars")
     if segregation == 0:
@@ -88,7 +100,8 @@ def stars(
         ranked[_places(random, n, segregation)] = np.argsort(-share, kind="stable")
         rows = np.empty(n, np.int64)
         rows[ranked] = order[_within(random, share[ranked], each * n)]
-    return sampling.centred(share, orbits.pos[rows], orbits.vel[rows])
+    chosen = sampling.centred(share, orbits.pos[rows], orbits.vel[rows])
+    return chosen if virial_ratio is None else sampling.rescaled(chosen, virial_ratio)
 
 
 def _drawn(model: Callable[..., Particles], n: int, seed: Seed) -> Particles:

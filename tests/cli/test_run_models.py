@@ -43,10 +43,13 @@ def start_of(path):
      lambda: fractal(60, 2, 1, 0.3)),
     ("plummer --mass-function salpeter --segregation 0.5 --seed 3",
      "Plummer sphere, mass_function salpeter, segregation 0.5, ", 4 / 60,
-     lambda: stars(salpeter(60, 3), plummer, 3, 0.5)),
+     lambda: stars(salpeter(60, 3), plummer, 3, 0.5, virial_ratio=0.5)),
     ("king --w0 4 --mass-function maschberger",
      "King model, w0 4, mass_function maschberger, ", 4 / 60,
-     lambda: stars(maschberger(60, 1), partial(king, w0=4), 1)),
+     lambda: stars(maschberger(60, 1), partial(king, w0=4), 1, virial_ratio=0.5)),
+    ("uniform --virial-ratio 0 --mass-function kroupa",
+     "uniform sphere, virial_ratio 0, mass_function kroupa, ", 4 / 60,
+     lambda: stars(kroupa(60, 1), partial(uniform, virial_ratio=0), 1, virial_ratio=0)),
     ("galaxy", "disk galaxy, ", 0.05, lambda: galaxy(8, 2, 50, 1).particles),
     ("galaxy --black-hole 0.5", "disk galaxy, black_hole 0.5, ", 0.05,
      lambda: galaxy(7, 2, 50, 1, black_hole=0.5).particles),
@@ -73,7 +76,7 @@ def test_stars_and_binaries_are_those_of_python_without_softening(here, capsys):
     about = "uniform sphere, mass_function kroupa, segregation 1, binaries 0.25"
     assert report["name"] == f"{about}, N = 50, seed 1"
     assert report["settings"]["eps"] == 0
-    model = stars(kroupa(40, 1), uniform, 1, 1)
+    model = stars(kroupa(40, 1), uniform, 1, 1, virial_ratio=0.5)
     expected = with_binaries(model, 0.25, 1, separation=(0.02 / 40, 2 / 40))
     for array, other in zip(start_of("a.h5"), expected, strict=True):
         assert np.array_equal(array, other)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from grape6py import diagnostics, galaxy, king, kroupa, plummer, stars, uniform
+from grape6py import diagnostics, galaxy, king, kroupa, plummer, reference, stars, uniform
 
 SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
 N = 10000
@@ -103,6 +103,15 @@ def test_any_masses_above_zero_have_an_orbit_each(mass, segregation):
     assert all(np.array_equal(*pair) for pair in zip(model, again, strict=True))
 
 
+@pytest.mark.parametrize("segregation", [0, 1])
+@pytest.mark.parametrize("virial_ratio", [0, 0.3, 0.5])
+def test_energies_are_exact_if_asked_for(virial_ratio, segregation):
+    model = stars(kroupa(300, 1), plummer, 1, segregation, virial_ratio=virial_ratio)
+    energy = reference.energy(*model)
+    assert energy.total == pytest.approx(-0.25, rel=1e-12)
+    assert energy.kinetic == pytest.approx(-virial_ratio * energy.potential, rel=1e-12)
+
+
 def test_a_cold_sphere_stays_cold():
     assert not stars(kroupa(100, 1), partial(uniform, virial_ratio=0), 1, 1).vel.any()
 
@@ -115,6 +124,8 @@ def test_a_cold_sphere_stays_cold():
     ({"mass": 1.0}, r"mass has shape \(\)"),
     ({"segregation": 1.1}, "segregation = 1.1 is not between 0 and 1"),
     ({"segregation": math.nan}, "segregation = nan is not a finite number"),
+    ({"virial_ratio": 1}, r"virial_ratio = 1 is not in \[0, 1\)"),
+    ({"mass": [1], "virial_ratio": 0.5}, "virial_ratio needs at least two stars"),
     ({"model": lambda n, seed: galaxy(n, 0, 0, seed)}, "model gives Labelled, not Particles"),
     ({"model": lambda n, seed: plummer(7, seed)}, r"model\(n=2, seed=...\) gives 7 bodies"),
     ({"model": lambda n, seed: stars([1, 2])}, "model has bodies of several masses"),
