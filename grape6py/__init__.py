@@ -1,8 +1,10 @@
 """grape6py: the GRAPE-6 host library in software.
 
 ``Grape6`` sums gravity, ``Tree`` sums that of very many bodies and finds their neighbours, and
-``Hermite`` integrates; ``plummer``, ``king``, ``uniform``, ``two_body``, ``galaxy``, ``merger`` and
-``galaxy_merger`` make models; ``read_snapshot`` and ``write_snapshot`` keep them in text files;
+``Hermite`` integrates; ``plummer``, ``king``, ``uniform``, ``fractal``, ``limepy``, ``two_body``,
+``galaxy``, ``merger`` and ``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and
+``maschberger`` draw masses for ``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds
+them; ``read_snapshot`` and ``write_snapshot`` keep them in text files;
 ``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are imported
 when first used, so that ``import grape6py`` itself costs next to nothing.
 """
@@ -12,18 +14,20 @@ import importlib
 __version__ = "0.1.0"
 
 _NAMES = {
+    "bound_pairs": "binaries",
     "errors": "Grape6Error Grape6Warning",
     "grape6": "Forces Grape6",
     "integrators.hermite": "Hermite",
     "integrators.leapfrog": "Leapfrog",
-    "models": "Particles galaxy galaxy_merger king merger plummer two_body uniform",
+    "models": """Particles fractal galaxy galaxy_merger king kroupa limepy maschberger merger
+        plummer salpeter stars tidal_radius two_body uniform with_binaries""",
     "snapshot": "read_snapshot write_snapshot",
     "tree": "Tree",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
-    **{name: name for name in "archive diagnostics errors models paths picture".split()},
-    **{name: name for name in "reference snapshot tree".split()},
+    **{name: name for name in "archive bound_pairs diagnostics errors models".split()},
+    **{name: name for name in "paths picture reference snapshot tree".split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
     "session": "grape6",

@@ -1,6 +1,7 @@
 """The names of the package, which ``__init__.py`` imports when they are first used."""
 
 from grape6py import archive as archive
+from grape6py import bound_pairs as bound_pairs
 from grape6py import diagnostics as diagnostics
 from grape6py import errors as errors
 from grape6py import grape6 as session
@@ -10,6 +11,7 @@ from grape6py import picture as picture
 from grape6py import reference as reference
 from grape6py import snapshot as snapshot
 from grape6py import tree as tree
+from grape6py.bound_pairs import binaries as binaries
 from grape6py.errors import Grape6Error as Grape6Error
 from grape6py.errors import Grape6Warning as Grape6Warning
 from grape6py.grape6 import Forces as Forces
@@ -19,13 +21,21 @@ from grape6py.integrators import leapfrog as leapfrog
 from grape6py.integrators.hermite import Hermite as Hermite
 from grape6py.integrators.leapfrog import Leapfrog as Leapfrog
 from grape6py.models import Particles as Particles
+from grape6py.models import fractal as fractal
 from grape6py.models import galaxy as galaxy
 from grape6py.models import galaxy_merger as galaxy_merger
 from grape6py.models import king as king
+from grape6py.models import kroupa as kroupa
+from grape6py.models import limepy as limepy
+from grape6py.models import maschberger as maschberger
 from grape6py.models import merger as merger
 from grape6py.models import plummer as plummer
+from grape6py.models import salpeter as salpeter
+from grape6py.models import stars as stars
+from grape6py.models import tidal_radius as tidal_radius
 from grape6py.models import two_body as two_body
 from grape6py.models import uniform as uniform
+from grape6py.models import with_binaries as with_binaries
 from grape6py.snapshot import read_snapshot as read_snapshot
 from grape6py.snapshot import write_snapshot as write_snapshot
 from grape6py.tree import Tree as Tree
@@ -41,13 +51,19 @@ __all__ = [
     "Particles",
     "Tree",
     "archive",
+    "binaries",
+    "bound_pairs",
     "diagnostics",
     "errors",
+    "fractal",
     "galaxy",
     "galaxy_merger",
     "hermite",
     "king",
+    "kroupa",
     "leapfrog",
+    "limepy",
+    "maschberger",
     "merger",
     "models",
     "paths",
@@ -55,10 +71,14 @@ __all__ = [
     "plummer",
     "read_snapshot",
     "reference",
+    "salpeter",
     "session",
     "snapshot",
+    "stars",
+    "tidal_radius",
     "tree",
     "two_body",
     "uniform",
+    "with_binaries",
     "write_snapshot",
 ]

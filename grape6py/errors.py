@@ -72,6 +72,10 @@ class LibraryError(Grape6Error, OSError):
     """libgrape6.so is missing or cannot be opened."""
 
 
+class MissingPackageError(Grape6Error, ImportError):
+    """An optional Python package is not installed."""
+
+
 class FileInUseError(Grape6Error, OSError):
     """Another run is writing to a file."""
 

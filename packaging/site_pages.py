@@ -27,9 +27,13 @@ PYTHON = {
     "Trees": ["tree.Tree"],
     "Models": ["models.spheres.plummer", "models.spheres.uniform", "models.king.king",
                "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
-               "models.galaxies.galaxy_merger", "models.sampling.Particles"],
+               "models.galaxies.galaxy_merger", "models.fractal.fractal",
+               "models.limepy_model.limepy", "models.sampling.Particles"],
+    "Stars": ["models.mass_functions.kroupa", "models.mass_functions.salpeter",
+              "models.mass_functions.maschberger", "models.stars.stars",
+              "models.binaries.with_binaries", "models.tidal.tidal_radius"],
     "Files": ["archive", "snapshot", "picture"],
-    "Quantities": ["diagnostics"],
+    "Quantities": ["diagnostics", "bound_pairs"],
     "Errors": ["errors"],
 }  # fmt: skip
 

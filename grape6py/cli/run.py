@@ -21,10 +21,11 @@ T = TypeVar("T")
 BACKENDS = ("auto", "cpu", "cuda", "tree", "cpu-tree", "cuda-tree")
 
 _EPILOG = """
-MODEL is plummer, king (--w0), uniform (--virial-ratio), galaxy (--black-hole), or merger
-(--black-hole, --mass-ratio, --pericentre, --separation): spheres have G = M = 1 and
-E = -1/4, galaxies the units of the (first) disk's mass and scale length, and five bodies of dark
-matter to a star.
+MODEL is plummer, king (--w0), uniform (--virial-ratio), fractal (--dimension, --virial-ratio),
+galaxy (--black-hole), or merger (--black-hole, --mass-ratio, --pericentre, --separation).
+Clusters have G = M = 1 and E = -1/4, galaxies the units of the (first) disk's mass and scale
+length, and five bodies of dark matter to a star. The first three take --mass-function,
+--segregation and --binaries.
 FILE is a text snapshot (a line a body: m x y z vx vy vz; G = 1) or an HDF5 file of an
 earlier run, whose last output is taken as the start. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
@@ -54,7 +55,15 @@ def add_parser(commands: Commands) -> None:
     add("--seed", type=_seed, help="of the model (1)")
     add("--w0", type=_depth, help="central depth of king, from 1 to 12 (6)")
     add("--virial-ratio", type=_ratio, metavar="Q",
-        help="T/|W| of uniform, below 1; 0 for a cold sphere (0.5)")  # fmt: skip
+        help="T/|W| of uniform and fractal, below 1; 0 for a cold one (0.5)")  # fmt: skip
+    add("--dimension", type=_dimension, metavar="D", help="of fractal, from 1 to 3 (1.6)")
+    add("--mass-function", choices=("kroupa", "salpeter", "maschberger"),
+        help="of the stars; by default all have the same mass")  # fmt: skip
+    add("--segregation", type=_share, metavar="S",
+        help="of these masses, from 0 to 1, where a heavier star lies deeper (0)")  # fmt: skip
+    add("--binaries", type=_share, metavar="F",
+        help="this share of the N bodies become binaries with semi-major axes of 0.02/N to 2/N, "
+        "and there is no softening (0)")  # fmt: skip
     add("--black-hole", type=_not_negative, metavar="M",
         help="mass in the centre of each galaxy, over its disk's (0; 0.001 in merger)")  # fmt: skip
     add("--mass-ratio", type=_positive, metavar="Q",
@@ -63,7 +72,7 @@ def add_parser(commands: Commands) -> None:
     add("--separation", type=_positive, metavar="R", help="distance of the galaxies (30)")
     add("--t-end", type=_positive, default=1.0, metavar="T", help="time to integrate to (1)")
     add("--eps", type=_not_negative,
-        help="softening length (4/N for a sphere, 0.05 galaxy, 0.1 merger, 0 file)")  # fmt: skip
+        help="softening length (4/N for a cluster, 0.05 galaxy, 0.1 merger, 0 file)")  # fmt: skip
     add("--integrator", choices=("hermite", "leapfrog"),
         help="scheme: of fourth order (hermite), or of second, for galaxies")  # fmt: skip
     add("--eta", type=_positive, help="accuracy parameter of the steps (0.02; leapfrog: 0.025)")
@@ -141,6 +150,8 @@ _positive = _kind("positive", float, lambda v: 0 < v < math.inf, "a number above
 _not_negative = _kind("size", float, lambda v: 0 <= v < math.inf, "a number, at least zero")
 _depth = _kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 to 12")
 _ratio = _kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
+_share = _kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
+_dimension = _kind("dimension", float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
 _picture = _kind(
     "picture",
     Path,

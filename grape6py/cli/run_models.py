@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,9 +10,17 @@ from grape6py import models
 from grape6py.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Untyped
+    from grape6py._arrays.kinds import Attributes, Untyped
 
-OPTIONS = ("w0", "virial_ratio", "black_hole", "mass_ratio", "pericentre", "separation")
+_STARS = ("mass_function", "segregation", "binaries")  # of spheres
+_GALAXIES = ("black_hole", "mass_ratio", "pericentre", "separation")
+OPTIONS = ("w0", "virial_ratio", "dimension", *_STARS, *_GALAXIES)
+MASS_FUNCTIONS = {
+    "kroupa": models.kroupa,
+    "salpeter": models.salpeter,
+    "maschberger": models.maschberger,
+}
+_HARD = 0.02, 2.0  # semi-major axes of binaries in Henon units, times n: those below 2 / n are hard
 
 
 class Model(NamedTuple):
@@ -22,13 +31,47 @@ class Model(NamedTuple):
     options: tuple[str, ...] = ()
     eps: float | None = None  # by default; None: 4 / N
 
-    def softening(self, n: int) -> float:
-        """Softening length for n bodies, if none is asked for."""
+    def softening(self, n: int, options: Attributes) -> float:
+        """Softening length for n bodies, if none is asked for; none for binaries."""
+        if options.get("binaries"):
+            return 0.0
         return 4 / n if self.eps is None else self.eps
+
+
+def _sphere(model: Callable[..., models.Particles]) -> Callable[..., models.Particles]:
+    """Draw that sphere, with the options of stars."""
+
+    def draw(
+        n: int,
+        seed: int,
+        mass_function: str | None = None,
+        segregation: float | None = None,
+        binaries: float = 0.0,
+        **shape: Untyped,
+    ) -> models.Particles:
+        drawn = functools.partial(model, **shape)
+        if mass_function is not None:
+            masses = MASS_FUNCTIONS[mass_function](n, seed)
+            ratio = shape.get("virial_ratio", 0.5)
+            particles = models.stars(masses, drawn, seed, segregation or 0.0, virial_ratio=ratio)
+        elif segregation is not None:
+            raise ArgumentError("--segregation is of stars of several masses: give --mass-function")
+        else:
+            particles = drawn(n, seed=seed)
+        low, high = _HARD
+        return models.with_binaries(particles, binaries, seed, separation=(low / n, high / n))
+
+    return draw
 
 
 def _king(n: int, seed: int, w0: float = 6.0) -> models.Particles:
     return models.king(n, w0, seed)
+
+
+def _fractal(
+    n: int, seed: int, dimension: float = 1.6, virial_ratio: float = 0.5
+) -> models.Particles:
+    return models.fractal(n, dimension, seed, virial_ratio)
 
 
 def _galaxy(n: int, seed: int, black_hole: float = 0.0) -> models.Particles:
@@ -52,14 +95,15 @@ def _shares(n: int, black_hole: float) -> tuple[int, int]:
 
 
 MODELS = {
-    "plummer": Model(models.plummer, "Plummer sphere"),
-    "king": Model(_king, "King model", ("w0",)),
-    "uniform": Model(models.uniform, "uniform sphere", ("virial_ratio",)),
+    "plummer": Model(_sphere(models.plummer), "Plummer sphere", _STARS),
+    "king": Model(_sphere(_king), "King model", ("w0", *_STARS)),
+    "uniform": Model(_sphere(models.uniform), "uniform sphere", ("virial_ratio", *_STARS)),
+    "fractal": Model(_fractal, "fractal cluster", ("dimension", "virial_ratio")),
     "galaxy": Model(_galaxy, "disk galaxy", ("black_hole",), 0.05),
     "merger": Model(
         _merger,
         "merger of two galaxies",
-        ("black_hole", "mass_ratio", "pericentre", "separation"),
+        _GALAXIES,
         0.1,
     ),
 }

@@ -123,9 +123,13 @@ class _Integration:
                 o.parser.error(f"{o.start} has no {_spelt(wrong)}")
             n, seed = o.n or 1024, 1 if o.seed is None else o.seed
             particles = model.draw(n, seed, **shape)
-            about = [f"{name} {value:g}" for name, value in shape.items()]
+            n = len(particles.mass)  # a binary is two bodies
+            about = [
+                f"{name} {value if isinstance(value, str) else format(value, 'g')}"
+                for name, value in shape.items()
+            ]
             name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
-            eps = model.softening(n) if o.eps is None else o.eps
+            eps = model.softening(n, shape) if o.eps is None else o.eps
         else:
             if not Path(o.start).exists():
                 known = ", ".join(run_models.MODELS)

@@ -3,28 +3,44 @@
 Spheres and two bodies are in Henon units (G = M = 1, E = -1/4); a galaxy's units are the mass
 and the scale length of its disk (G = 1). The same seed gives the same model.
 
-spheres.py has Plummer's and the uniform sphere, king.py King's, galaxies.py the galaxy,
-components.py what it consists of, orbits.py Kepler's two bodies and the merger of two models,
-sampling.py what they share.
+spheres.py has Plummer's and the uniform sphere, king.py King's, limepy_model.py those of the
+package astro-limepy, fractal.py sub-structure. mass_functions.py draws masses, stars.py gives
+them to a model, binaries.py makes pairs of its bodies, tidal.py has a cluster's tidal radius.
+galaxies.py has the galaxy, components.py what it consists of, orbits.py Kepler's two bodies and
+the merger of two models, sampling.py what they share.
 """
 
+from grape6py.models.binaries import with_binaries
+from grape6py.models.fractal import fractal
 from grape6py.models.galaxies import galaxy, galaxy_merger
 from grape6py.models.king import KingProfile, king, king_profile
+from grape6py.models.limepy_model import limepy
+from grape6py.models.mass_functions import kroupa, maschberger, salpeter
 from grape6py.models.orbits import merger, two_body
 from grape6py.models.sampling import Component, Labelled, Particles
 from grape6py.models.spheres import plummer, uniform
+from grape6py.models.stars import stars
+from grape6py.models.tidal import tidal_radius
 
 __all__ = [
     "Component",
     "KingProfile",
     "Labelled",
     "Particles",
+    "fractal",
     "galaxy",
     "galaxy_merger",
     "king",
     "king_profile",
+    "kroupa",
+    "limepy",
+    "maschberger",
     "merger",
     "plummer",
+    "salpeter",
+    "stars",
+    "tidal_radius",
     "two_body",
     "uniform",
+    "with_binaries",
 ]

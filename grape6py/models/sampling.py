@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from grape6py import reference
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Bools, Floats, Int8s, Int64s, Seed
 from grape6py.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from grape6py import diagnostics
+
+    Energy = reference.Energy | diagnostics.Energy
 
 
 class Particles(NamedTuple):
@@ -58,8 +63,16 @@ class Labelled(NamedTuple):
     component: Int8s
 
 
-def generator(seed: Seed) -> np.random.Generator:
-    """Random numbers of a seed; None for others each time."""
+def generator(seed: Seed, purpose: str = "") -> np.random.Generator:
+    """Random numbers of a seed; None for others each time.
+
+    Numbers for different purposes are independent: masses drawn with the seed of a sphere must
+    not depend on the radii of its bodies.
+    """
+    if purpose:
+        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        key = (*root.spawn_key, *purpose.encode())
+        seed = np.random.SeedSequence(root.entropy, spawn_key=key)
     return np.random.Generator(np.random.PCG64(seed))
 
 
@@ -139,10 +152,24 @@ def sphere(pos: Floats, vel: Floats, rescale: bool, virial_ratio: float = 0.5) -
 
     If rescaled, the total energy is -1/4, of which the kinetic one is its share exactly.
     """
-    mass, pos, vel = particles = centred(np.full(len(pos), 1 / len(pos)), pos, vel)
+    particles = centred(np.full(len(pos), 1 / len(pos)), pos, vel)
     if not rescale:
         return particles
-    energy = reference.energy(mass, pos, vel)
+    return rescaled(particles, virial_ratio, reference.energy(*particles))
+
+
+def rescaled(
+    particles: Particles, virial_ratio: float = 0.5, energy: Energy | None = None
+) -> Particles:
+    """With lengths and velocities scaled so that E = -1/4, of which T / |W| is this.
+
+    The energy is summed in C, unless it is given.
+    """
+    mass, pos, vel = particles
+    if energy is None:
+        from grape6py import diagnostics  # opens the library
+
+        energy = diagnostics.energy(mass, pos, vel, backend="cpu")
     potential = -0.25 / (1 - virial_ratio)
     faster = math.sqrt(-virial_ratio * potential / energy.kinetic) if energy.kinetic else 0.0
     return Particles(mass, pos * (energy.potential / potential), vel * faster)

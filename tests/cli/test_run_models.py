@@ -1,12 +1,26 @@
 """``grape6 run`` and its models: names, options and defaults."""
 
 import json
+from functools import partial
 
 import h5py
 import numpy as np
 import pytest
 
-from grape6py import galaxy, galaxy_merger, king, read_snapshot, uniform
+from grape6py import (
+    fractal,
+    galaxy,
+    galaxy_merger,
+    king,
+    kroupa,
+    maschberger,
+    plummer,
+    read_snapshot,
+    salpeter,
+    stars,
+    uniform,
+    with_binaries,
+)
 from grape6py.cli.run_models import MODELS, OPTIONS
 from runs import last_group, process, run
 
@@ -24,6 +38,18 @@ def start_of(path):
     ("uniform", "uniform sphere, ", 4 / 60, lambda: uniform(60, 1)),
     ("uniform --virial-ratio 0", "uniform sphere, virial_ratio 0, ", 4 / 60,
      lambda: uniform(60, 1, 0)),
+    ("fractal --dimension 2 --virial-ratio 0.3",
+     "fractal cluster, virial_ratio 0.3, dimension 2, ", 4 / 60,
+     lambda: fractal(60, 2, 1, 0.3)),
+    ("plummer --mass-function salpeter --segregation 0.5 --seed 3",
+     "Plummer sphere, mass_function salpeter, segregation 0.5, ", 4 / 60,
+     lambda: stars(salpeter(60, 3), plummer, 3, 0.5, virial_ratio=0.5)),
+    ("king --w0 4 --mass-function maschberger",
+     "King model, w0 4, mass_function maschberger, ", 4 / 60,
+     lambda: stars(maschberger(60, 1), partial(king, w0=4), 1, virial_ratio=0.5)),
+    ("uniform --virial-ratio 0 --mass-function kroupa",
+     "uniform sphere, virial_ratio 0, mass_function kroupa, ", 4 / 60,
+     lambda: stars(kroupa(60, 1), partial(uniform, virial_ratio=0), 1, virial_ratio=0)),
     ("galaxy", "disk galaxy, ", 0.05, lambda: galaxy(8, 2, 50, 1).particles),
     ("galaxy --black-hole 0.5", "disk galaxy, black_hole 0.5, ", 0.05,
      lambda: galaxy(7, 2, 50, 1, black_hole=0.5).particles),
@@ -43,11 +69,36 @@ def test_a_model_by_name_is_that_of_python(here, capsys, words, title, eps, mode
         assert np.array_equal(array, expected)
 
 
+def test_stars_and_binaries_are_those_of_python_without_softening(here, capsys):
+    words = "uniform --n 40 --mass-function kroupa --segregation 1 --binaries 0.25 --json"
+    assert run(*words.split(), "--t-end", 2**-10, "--out", "a.h5") == 0
+    report = json.loads(capsys.readouterr().out)
+    about = "uniform sphere, mass_function kroupa, segregation 1, binaries 0.25"
+    assert report["name"] == f"{about}, N = 50, seed 1"
+    assert report["settings"]["eps"] == 0
+    model = stars(kroupa(40, 1), uniform, 1, 1, virial_ratio=0.5)
+    expected = with_binaries(model, 0.25, 1, separation=(0.02 / 40, 2 / 40))
+    for array, other in zip(start_of("a.h5"), expected, strict=True):
+        assert np.array_equal(array, other)
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    ("plummer --segregation 1", "give --mass-function"),
+    ("galaxy --binaries 0.5", "galaxy has no --binaries"),
+    ("fractal --mass-function kroupa", "fractal has no --mass-function"),
+    ("fractal --dimension 4", "'4' is not a number from 1 to 3"),
+    ("plummer --binaries 2", "'2' is not a number from 0 to 1"),
+])  # fmt: skip
+def test_options_of_other_models_are_refused(here, capsys, words, message):
+    assert run(*words.split(), "--n", 10, *QUICK) != 0
+    assert message in capsys.readouterr().err
+
+
 def test_the_merger_of_bonsai_has_its_bodies_for_its_number():
     assert len(MODELS["merger"].draw(240_002, 1).mass) == 240_002
 
 
-@pytest.mark.parametrize("name", ["king", "uniform", "galaxy", "merger"])
+@pytest.mark.parametrize("name", ["king", "uniform", "fractal", "galaxy", "merger"])
 def test_models_are_written_and_gone_on_with(here, name):
     assert run(name, "--n", 50, *QUICK, "--out", "a.h5", "--out", "a.txt") == 0
     mass, pos, _ = read_snapshot("a.txt")

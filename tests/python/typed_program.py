@@ -1,5 +1,6 @@
 """A user's program with every name of ``grape6py.__all__``: test_types.py checks and runs it."""
 
+import contextlib
 import sys
 import warnings
 from pathlib import Path
@@ -17,8 +18,27 @@ def all_models() -> list[Particles]:
     large = grape6py.galaxy_merger(n_halo=40, n_stars=20, seed=1)
     stars = disk.particles.mass[disk.component == models.Component.DISK]
     print(f"{len(stars)} stars, King's core {models.king_profile(6.0).core_radius:.2f}")
-    spheres = [grape6py.two_body(0.5), grape6py.uniform(20, seed=1)]
-    return [disk.particles, both.particles, large.particles, *spheres]
+    spheres = [grape6py.two_body(0.5), grape6py.uniform(20, seed=1), grape6py.fractal(20, seed=1)]
+    return [disk.particles, both.particles, large.particles, *spheres, cluster_of_stars()]
+
+
+def cluster_of_stars() -> Particles:
+    masses = [grape6py.kroupa(20, 1), grape6py.salpeter(20, 1), grape6py.maschberger(20, 1)]
+    single = grape6py.stars(np.concatenate(masses), plummer, seed=1, segregation=0.5)
+    model = grape6py.with_binaries(single, 0.5, 1, separation=(1e-6, 1e-5), eccentricity=0.3)
+    found: grape6py.bound_pairs.Binaries = grape6py.binaries(*model)
+    radius = grape6py.tidal_radius(point_mass, 1.0, [100.0, 0, 0], [0, 1.0, 0])
+    print(found.first[0], found.hardness[0], found.eccentricity.max(), radius)
+    with contextlib.suppress(grape6py.errors.MissingPackageError):
+        print(len(grape6py.limepy(20, 5.0, seed=1).mass))
+    return model
+
+
+Array = NDArray[np.float64]
+
+
+def point_mass(time: float, pos: Array, vel: Array) -> tuple[Array, None, None]:
+    return -1e4 * pos / np.linalg.norm(pos, axis=1)[:, None] ** 3, None, None
 
 
 def errors_of_sum(cluster: Particles) -> NDArray[np.float64]:

@@ -1,0 +1,135 @@
+"""Stars of several masses: the model stays what it is, with and without segregation."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from grape6py import diagnostics, galaxy, king, kroupa, plummer, reference, stars, uniform
+
+SCALE = 3 * math.pi / 16  # of Plummer's sphere in Henon units
+N = 10000
+
+
+@pytest.fixture(scope="module", params=[0, 0.5, 1])
+def sphere(request):
+    mass = kroupa(N, 1, highest=20)
+    return request.param, mass, stars(mass, plummer, 1, request.param)
+
+
+def radii(model):
+    return np.linalg.norm(model.pos, axis=1)
+
+
+def specific_energy(model):
+    """In Plummer's potential."""
+    return (model.vel**2).sum(axis=1) / 2 - 1 / np.hypot(radii(model), SCALE)
+
+
+def test_masses_keep_their_order_and_have_the_sum_one(sphere):
+    _, mass, model = sphere
+    assert np.allclose(model.mass, mass / mass.sum(), rtol=1e-13)
+    assert math.fsum(model.mass) == pytest.approx(1, rel=1e-14)
+    assert np.abs(model.mass @ model.pos).max() < 1e-15
+    assert np.abs(model.mass @ model.vel).max() < 1e-15
+    assert len(np.unique(model.pos, axis=0)) == N
+
+
+def test_the_mass_density_stays_that_of_the_model(sphere):
+    _, _, model = sphere
+    r = radii(model)
+    order = np.argsort(r)
+    inside = np.cumsum(model.mass[order]) - model.mass[order] / 2
+    expected = (1 + (SCALE / r[order]) ** 2) ** -1.5 / 0.999
+    # Kolmogorov, 1 %, of as many equal masses as have this variance; 1 % more for the centre.
+    alike = 1 / (model.mass**2).sum()
+    assert np.abs(inside - expected).max() < 1.63 / math.sqrt(alike) + 0.01
+
+
+def test_the_energy_and_the_virial_ratio_stay_those_of_the_model(sphere):
+    segregation, _, model = sphere
+    energy = diagnostics.energy(*model, backend="cpu")
+    # Without segregation as few equal masses as above would have such errors.
+    error = 0.01 if segregation else 1.5 * math.sqrt((model.mass**2).sum())
+    assert energy.virial_ratio == pytest.approx(0.5, abs=error)
+    assert energy.total == pytest.approx(-0.25, rel=0.03 if segregation else 5 * error)
+
+
+def test_heavy_stars_sit_as_deep_as_segregation_asks():
+    mass = kroupa(N, 2)
+    heavy, depth = mass > np.quantile(mass, 0.95), {}
+    for segregation in (0, 0.3, 0.6, 1):
+        model = stars(mass, plummer, 3, segregation)
+        depth[segregation] = np.median(radii(model)[heavy]) / np.median(radii(model)[~heavy])
+    assert depth[0] == pytest.approx(1, abs=0.1)
+    assert sorted(depth.values(), reverse=True) == list(depth.values())
+    assert depth[1] < 0.4
+
+
+def test_full_segregation_sorts_energies_by_mass():
+    mass = kroupa(N, 3)
+    # The potential of so many bodies is not the exact one, which all but keeps their order.
+    energy = specific_energy(stars(mass, plummer, 4, 1))
+    ranks = [np.argsort(np.argsort(values)) for values in (-mass, energy)]
+    assert np.corrcoef(ranks)[0, 1] > 0.995
+
+
+def test_partial_order_is_that_of_mcluster():
+    n, segregation = 400, 0.7
+    mass = np.linspace(2, 1, n)
+    place = []
+    for seed in range(200):
+        energy = specific_energy(stars(mass, plummer, seed, segregation))
+        place.append(np.argsort(np.argsort(energy))[0])
+    # The heaviest star takes place n (1 - X^(1 - S)), whose mean is n (1 - 1 / (2 - S)).
+    error = np.std(place) / math.sqrt(len(place))
+    assert np.mean(place) == pytest.approx(n * (1 - 1 / (2 - segregation)), abs=3 * error)
+
+
+def test_without_segregation_they_are_the_model_s_bodies():
+    model, plain = stars(np.ones(500), plummer, 5), plummer(500, 5)
+    assert np.allclose(np.sort(model.pos, axis=0), np.sort(plain.pos, axis=0), atol=1e-14)
+    assert np.allclose(np.sort(model.vel, axis=0), np.sort(plain.vel, axis=0), atol=1e-14)
+
+
+@pytest.mark.parametrize("segregation", [0, 0.5, 1])
+@pytest.mark.parametrize("mass", [[3.0], [1e-9, 1], [1, *[1e-6] * 50], [1] * 30])
+def test_any_masses_above_zero_have_an_orbit_each(mass, segregation):
+    model = stars(mass, partial(king, w0=5), 1, segregation)
+    assert np.isfinite(model.pos).all()
+    assert len(np.unique(model.pos, axis=0)) == len(mass)
+    again = stars(mass, partial(king, w0=5), 1, segregation)
+    assert all(np.array_equal(*pair) for pair in zip(model, again, strict=True))
+
+
+@pytest.mark.parametrize("segregation", [0, 1])
+@pytest.mark.parametrize("virial_ratio", [0, 0.3, 0.5])
+def test_energies_are_exact_if_asked_for(virial_ratio, segregation):
+    model = stars(kroupa(300, 1), plummer, 1, segregation, virial_ratio=virial_ratio)
+    energy = reference.energy(*model)
+    assert energy.total == pytest.approx(-0.25, rel=1e-12)
+    assert energy.kinetic == pytest.approx(-virial_ratio * energy.potential, rel=1e-12)
+
+
+def test_a_cold_sphere_stays_cold():
+    assert not stars(kroupa(100, 1), partial(uniform, virial_ratio=0), 1, 1).vel.any()
+
+
+@pytest.mark.parametrize(("wrong", "words"), [
+    ({"mass": []}, "mass is empty"),
+    ({"mass": [1, 0, 1]}, r"mass\[1\] = 0.0 is not above zero"),
+    ({"mass": [1, -2]}, r"mass\[1\] = -2.0 is not above zero"),
+    ({"mass": [1, math.nan]}, r"mass\[1\] is not finite"),
+    ({"mass": 1.0}, r"mass has shape \(\)"),
+    ({"segregation": 1.1}, "segregation = 1.1 is not between 0 and 1"),
+    ({"segregation": math.nan}, "segregation = nan is not a finite number"),
+    ({"virial_ratio": 1}, r"virial_ratio = 1 is not in \[0, 1\)"),
+    ({"mass": [1], "virial_ratio": 0.5}, "virial_ratio needs at least two stars"),
+    ({"model": lambda n, seed: galaxy(n, 0, 0, seed)}, "model gives Labelled, not Particles"),
+    ({"model": lambda n, seed: plummer(7, seed)}, r"model\(n=2, seed=...\) gives 7 bodies"),
+    ({"model": lambda n, seed: stars([1, 2])}, "model has bodies of several masses"),
+])  # fmt: skip
+def test_stars_that_cannot_be_are_refused_in_words(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        stars(**{"mass": [1, 2], "seed": 1} | wrong)
