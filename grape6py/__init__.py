@@ -22,8 +22,8 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
-    **{name: name for name in "archive diagnostics errors models paths picture".split()},
-    **{name: name for name in "reference snapshot tree".split()},
+    **{name: name for name in "archive diagnostics errors models movie paths".split()},
+    **{name: name for name in "picture reference snapshot tree".split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
     "session": "grape6",

@@ -28,7 +28,7 @@ PYTHON = {
     "Models": ["models.spheres.plummer", "models.spheres.uniform", "models.king.king",
                "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
                "models.galaxies.galaxy_merger", "models.sampling.Particles"],
-    "Files": ["archive", "snapshot", "picture"],
+    "Files": ["archive", "snapshot", "picture", "movie"],
     "Quantities": ["diagnostics"],
     "Errors": ["errors"],
 }  # fmt: skip

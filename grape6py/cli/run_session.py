@@ -95,7 +95,7 @@ class _Integration:
         self._texts = [path for path in files if path not in archives]
         self._plots = [] if options.plot is None else [options.plot]
         for path in [*files, *self._plots]:
-            _check_place(path)
+            check_place(path)
         goes_on = options.restart and not archives
         if goes_on and atomic_files.is_hdf5_name(
             options.start
@@ -344,7 +344,7 @@ def _without_nan(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _check_place(path: Path) -> None:
+def check_place(path: Path) -> None:
     """Make the folder of a file to be written, and refuse now what would fail hours later."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from grape6py import archive, diagnostics
 from grape6py._io import atomic_files, moments
 from grape6py._io.moments import Moment
-from grape6py.picture import curves
+from grape6py.picture import curves, ticks
 from grape6py.picture.bodies import Bodies
 
 if TYPE_CHECKING:
@@ -35,13 +35,16 @@ STYLE |= {
     "grid.linewidth": 0.6,
     "axes.titlelocation": "left",
 }
-STYLE |= {"svg.fonttype": "none", "axes.titlesize": 10}
+STYLE |= {"axes.titlesize": 10}
 
 _DPI = 110
 # In inches.
 _WIDTH, _HEIGHT = 9.0, 2.35  # of the figure; of the curves
-_LEFT = 0.72
-_CURVES = ((_LEFT, 3.35), (4.7, 3.2))  # from the left, and their widths; labels stand to the right
+_LEFT = 0.8
+_CURVES = (
+    (_LEFT, 3.25),
+    (4.75, 3.15),
+)  # from the left, and their widths; labels stand to the right
 _GAP = 0.12  # between the bodies at two moments
 
 
@@ -63,12 +66,23 @@ def draw_file(path: PathLike, source: PathLike) -> None:
     about, records = archive.history(source)
     which = moments.spread([record["time"] for record in records])
     shown = [moments.read(source, k) for k in which]
-    draw(path, title(about, len(shown[0].mass)), records, diagnostics.FRACTIONS, shown)
+    draw(path, title_of(about, len(shown[0].mass)), records, diagnostics.FRACTIONS, shown)
 
 
-def title(about: Attributes, n: int) -> str:
+def title_of(about: Attributes, n: int) -> str:
     """That of a run of n bodies, from the attributes of its file's root."""
     return f"{about.get('name', f'N = {n}')}, eps = {about['eps']:g}"
+
+
+def write_title(figure: Figure, text: str) -> None:
+    """Write a title at the top of a figure, as large as there is room."""
+    width, height = figure.get_size_inches()
+    room = 72 * (width - 0.24) / 0.66  # in sizes of a letter
+    size = float(np.clip(room / max(len(text), 1), 7, 11))
+    if len(text) * size > room:
+        text = text[: int(room / size) - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    at = 0.12 / width, 1 - 0.12 / height
+    figure.text(*at, text, va="top", weight="bold", size=size, parse_math=False)
 
 
 def draw(
@@ -118,7 +132,7 @@ def figure_of(
     above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
     height = 0.75 + _HEIGHT + 0.5 + above + side + 0.5
     figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
-    figure.text(0.12 / _WIDTH, 1 - 0.12 / height, title, va="top", weight="bold", size=11)
+    write_title(figure, title)
 
     def place(left: float, bottom: float, width: float, tall: float) -> Axes:
         return figure.add_axes((left / _WIDTH, bottom / height, width / _WIDTH, tall / height))
@@ -133,13 +147,12 @@ def figure_of(
     curves.radii(top[1], time, radii, fractions, sizes[1])
     for axes in top:
         curves.mark(axes, times)
-    for k, moment in enumerate(shown):
+    labels = ticks.distinct([moment.time for moment in shown])
+    for k, (moment, label) in enumerate(zip(shown, labels, strict=True)):
         axes = place(_LEFT + k * (side + _GAP), 0.5, side, side)
         bodies.prepare(axes, 72 * side, outermost=k == 0)
         bodies.draw(axes, moment, 72 * side)
-        axes.set_title(
-            f"{bodies.noun} at t = {moment.time:.5g}" if k == 0 else f"t = {moment.time:.5g}"
-        )
+        axes.set_title(f"{bodies.noun} at t = {label}" if k == 0 else f"t = {label}")
     if bodies.groups.are_told:
         bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
     return figure

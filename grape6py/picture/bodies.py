@@ -131,14 +131,15 @@ class Bodies:
         drawn = [self._image(axes, moment)] if self.are_many else self._points(axes, moment, points)
         for hole in self.groups.holes:
             x, y = moment.pos[hole.among(moment)][:, self._plane].T
-            (ring,) = axes.plot(x, y, ls="", clip_on=True, **_hole(0.045 * points))
+            size = float(np.clip(0.045 * points, 5, 9))
+            (ring,) = axes.plot(x, y, ls="", **_hole(size))
             drawn.append(ring)
         return drawn
 
     def _points(self, axes: Axes, moment: Moment, points: float) -> list[Artist]:
         drawn: list[Artist] = []
         n, shrunk = max(len(moment.mass), 1), (points / 230) ** 2
-        dot = np.clip(shrunk * 4000 / n, 0.7, 30 * shrunk)
+        dot = max(min(shrunk * 4000 / n, shrunk * 30), 0.7 * max(points / 142, 1))
         typical = np.median(moment.mass) if len(moment.mass) else 1.0
         for group in self.groups.drawn:
             rows = group.among(moment)

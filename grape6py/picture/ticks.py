@@ -18,7 +18,8 @@ SIZE = 9.0  # of the labels, in points
 _WIDTH = 0.64 * SIZE  # of a digit, with some air
 _APART = 2.2 * SIZE  # between labels
 _PLAIN = 1e-3, 1e5  # numbers in between have no power of ten
-_NARROWEST = 0.02  # range over value: what is constant but for noise is drawn as constant
+_NARROWEST = 0.2  # range over value, upwards: what hardly changes is drawn so
+_LONGEST = 8  # label to the left of a vertical axis
 
 
 class Ticks(NamedTuple):
@@ -45,7 +46,7 @@ class Ticks(NamedTuple):
 
 def across(low: float, high: float, length: float, margin: float = 0.02) -> Ticks:
     """Of a linear horizontal axis of a length in points, for values from `low` to `high`."""
-    limits = _widened(low, high, margin)
+    limits = _widened(low, high, margin, 1e-14 if high > low else 0.2)
     for count in (8, 7, 6, 5, 4, 3, 2, 1):
         places, labels = _linear(*limits, count)
         if sum(map(len, labels)) * _WIDTH + len(labels) * _APART <= length:
@@ -66,14 +67,17 @@ def upwards(values: Floats, length: float, margin: float = 0.08) -> Ticks:
         limits = low / 10**margin, min(high * 10**margin, 1e308)
         if limits[0] > 0 and (found := _logarithmic(*limits, most)):
             return found
-    limits = _widened(low, high, margin)
-    places, labels = _linear(*limits, most)
+    limits = _widened(low, high, margin, _NARROWEST)
+    for count in range(most, 0, -1):
+        places, labels = _linear(*limits, count)
+        if max(map(len, labels), default=0) <= _LONGEST:
+            break
     return Ticks(places, labels, [], limits)
 
 
-def _widened(low: float, high: float, margin: float) -> tuple[float, float]:
-    """Limits that leave a margin, a share of the range, and are not closer than noise."""
-    least = _NARROWEST * max(abs(low), abs(high)) or 1.0
+def _widened(low: float, high: float, margin: float, narrowest: float) -> tuple[float, float]:
+    """Limits that leave a margin, a share of the range, and differ by `narrowest` of the value."""
+    least = narrowest * max(abs(low), abs(high)) or 1.0
     beyond = max(high - low, least) * (0.5 if high - low < least else margin)
     return low - beyond, high + beyond
 
@@ -81,11 +85,16 @@ def _widened(low: float, high: float, margin: float) -> tuple[float, float]:
 def _linear(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
     found = MaxNLocator(count, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     places = [float(place) for place in found if low <= place <= high]
-    for digits in range(6, 17):
-        labels = [f"{place:.{digits}g}".replace("-", "\N{MINUS SIGN}") for place in places]
-        if len(set(labels)) == len(labels):
+    return places, distinct(places)
+
+
+def distinct(values: Sequence[float]) -> list[str]:
+    """Numbers with five digits, or as many as tell them apart."""
+    for digits in range(5, 18):
+        labels = [f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}") for value in values]
+        if len(set(labels)) == len(set(values)):
             break
-    return places, labels
+    return labels
 
 
 def _logarithmic(low: float, high: float, most: int) -> Ticks | None:
