@@ -126,9 +126,10 @@ def figure_of(
     shown: Sequence[Moment],
 ) -> Figure:
     """The picture as a figure of matplotlib; arguments as of :func:`draw`."""
-    count = len(shown)
-    side = min((_WIDTH - _LEFT - 0.1 - (count - 1) * _GAP) / count, 4.0)
-    bodies = Bodies(shown, title, pixels=int(side * _DPI))
+    views = ("xy",) if len(shown) > 1 else ("xy", "xz")  # one moment is seen from two sides
+    count, gap = max(len(shown), 2), _GAP if len(shown) > 1 else 0.65
+    side = (_WIDTH - _LEFT - 0.1 - (count - 1) * gap) / count
+    bodies, *aside = (Bodies(shown, title, plane=p, pixels=int(side * _DPI)) for p in views)
     above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
     height = 0.75 + _HEIGHT + 0.5 + above + side + 0.5
     figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
@@ -148,11 +149,13 @@ def figure_of(
     for axes in top:
         curves.mark(axes, times)
     labels = ticks.distinct([moment.time for moment in shown])
-    for k, (moment, label) in enumerate(zip(shown, labels, strict=True)):
-        axes = place(_LEFT + k * (side + _GAP), 0.5, side, side)
-        bodies.prepare(axes, 72 * side, outermost=k == 0)
-        bodies.draw(axes, moment, 72 * side)
-        axes.set_title(f"{bodies.noun} at t = {label}" if k == 0 else f"t = {label}")
+    seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
+    seen += [(other, shown[0], labels[0]) for other in aside]
+    for k, (view, moment, label) in enumerate(seen):
+        axes = place(_LEFT + k * (side + gap), 0.5, side, side)
+        view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
+        view.draw(axes, moment, 72 * side)
+        axes.set_title(f"{view.noun} at t = {label}" if k == 0 else f"t = {label}")
     if bodies.groups.are_told:
         bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
     return figure

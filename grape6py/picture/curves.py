@@ -32,10 +32,11 @@ def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, flo
     if some.any():
         axes.plot(time[some], shown[some], color=COLOURS[0], **_style(time))
     else:
-        words = "no error at any output" if (shown == 0).any() else "nothing to compare with"
+        words = "no error at any output" if (shown == 0).any() else "no energy to compare"
+        words = words if len(time) > 1 else "one output: no error yet"
         axes.annotate(words, (0.5, 0.5), xycoords="axes fraction", ha="center", color="#777777")
     ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
-    found = ticks.upwards(shown[some], size[1])
+    found = ticks.upwards(shown[some], size[1], decades=1)
     (found if some.any() else found._replace(places=[], labels=[])).put_on(axes.yaxis)
     axes.set_xlabel("time")
 

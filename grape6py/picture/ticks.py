@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SIZE = 9.0  # of the labels, in points
 _WIDTH = 0.64 * SIZE  # of a digit, with some air
 _APART = 2.2 * SIZE  # between labels
+_MARGIN = 0.08  # above and below, of the range
 _PLAIN = 1e-3, 1e5  # numbers in between have no power of ten
 _NARROWEST = 0.2  # range over value, upwards: what hardly changes is drawn so
 _LONGEST = 8  # label to the left of a vertical axis
@@ -46,7 +47,9 @@ class Ticks(NamedTuple):
 
 def across(low: float, high: float, length: float, margin: float = 0.02) -> Ticks:
     """Of a linear horizontal axis of a length in points, for values from `low` to `high`."""
-    limits = _widened(low, high, margin, 1e-14 if high > low else 0.2)
+    if low == high:
+        return Ticks([low], distinct([low]), [], _widened(low, high, margin, 0.2))
+    limits = _widened(low, high, margin, 1e-14)
     for count in (8, 7, 6, 5, 4, 3, 2, 1):
         places, labels = _linear(*limits, count)
         if sum(map(len, labels)) * _WIDTH + len(labels) * _APART <= length:
@@ -54,20 +57,21 @@ def across(low: float, high: float, length: float, margin: float = 0.02) -> Tick
     return Ticks(places, labels, [], limits)
 
 
-def upwards(values: Floats, length: float, margin: float = 0.08) -> Ticks:
+def upwards(values: Floats, length: float, decades: float = 0.0) -> Ticks:
     """Of a vertical axis of a length in points: logarithmic if all values are above zero.
 
-    Values that are not finite are left out.
+    Values that are not finite are left out. So many decades at least are shown of those above zero.
     """
     shown = values[np.isfinite(values)]
     low, high = (float(shown.min()), float(shown.max())) if shown.size else (0.0, 1.0)
     most = max(2, int(length / (3 * SIZE)))
-    if low > 0 and high > low * 1.25:
-        margin *= math.log10(high / low) + 0.1
-        limits = low / 10**margin, min(high * 10**margin, 1e308)
+    if low > 0 and (decades > 0 or high > low * 1.25):
+        there = math.log10(high / low)
+        beyond = max(_MARGIN * (there + 0.1), (decades - there) / 2)
+        limits = low / 10**beyond, min(high * 10**beyond, 1e308)
         if limits[0] > 0 and (found := _logarithmic(*limits, most)):
             return found
-    limits = _widened(low, high, margin, _NARROWEST)
+    limits = _widened(low, high, _MARGIN, _NARROWEST)
     for count in range(most, 0, -1):
         places, labels = _linear(*limits, count)
         if max(map(len, labels), default=0) <= _LONGEST:
