@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 BUILDERS := scikit-build-core cffi $(foreach tool,cmake ninja,$(if $(shell command -v $(tool)),,$(tool)))
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard csrc/*/* include/*)
 SNAPSHOT := legacy_examples/data/plummer1024.dat
-CLUSTER := run plummer --n 1024 --t-end 2 --out out/plummer.h5 --plot out/plummer.png
+CLUSTER := run uniform --virial-ratio 0 --n 1024 --eps 0.05 --t-end 6 --out out/collapse.h5 --plot out/collapse.png
 
 # Two processes, which take a file of tests at a time: some tests keep all cores busy by themselves.
 IN_TWO := -n 2 --dist loadfile --no-loadscope-reorder

@@ -26,8 +26,8 @@ _NAMES = {
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = {
-    **{name: name for name in "archive bound_pairs diagnostics errors models".split()},
-    **{name: name for name in "paths picture reference snapshot tree".split()},
+    **{name: name for name in "archive bound_pairs diagnostics errors events fields".split()},
+    **{name: name for name in "models movie paths picture reference snapshot tree".split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
     "session": "grape6",

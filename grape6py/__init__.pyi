@@ -6,6 +6,7 @@ from grape6py import diagnostics as diagnostics
 from grape6py import errors as errors
 from grape6py import grape6 as session
 from grape6py import models as models
+from grape6py import movie as movie
 from grape6py import paths as paths
 from grape6py import picture as picture
 from grape6py import reference as reference
@@ -66,6 +67,7 @@ __all__ = [
     "maschberger",
     "merger",
     "models",
+    "movie",
     "paths",
     "picture",
     "plummer",

@@ -13,6 +13,7 @@ again from the outputs. Files of version 0.1 have a group for each output instea
 are read as well, and changed to the new form when they are written to.
 """
 
+import contextlib
 import math
 import os
 import re
@@ -20,9 +21,10 @@ import warnings
 from typing import Self, TypeAlias, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import HDF5, Attributes, Floats, PathLike, State, Untyped
+from grape6py._arrays.kinds import HDF5, Attributes, Floats, Int8s, Int64s, PathLike, State, Untyped
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.diagnostics import Energy
@@ -50,7 +52,13 @@ class Record(TypedDict):
     blocks: int
 
 
-def save(path: PathLike, cluster: Cluster, *, about: Attributes | None = None) -> None:
+def save(
+    path: PathLike,
+    cluster: Cluster,
+    *,
+    about: Attributes | None = None,
+    component: ArrayLike | None = None,
+) -> None:
     """Add the present state of an integration to a file; make the file if there is none.
 
     A state at the time of the last output takes its place.
@@ -62,11 +70,14 @@ def save(path: PathLike, cluster: Cluster, *, about: Attributes | None = None) -
     cluster : Hermite or Leapfrog
     about : dict of str to str, int or float, optional
         Attributes of the root, if the file is made.
+    component : array_like of int, shape (n at the start,), optional
+        What each body belongs to (:class:`models.Labelled`), by its number in `ids`: pictures tell
+        bodies apart by it. By default that of the output before, if there is one.
 
     Raises
     ------
     ArgumentError
-        (a ValueError) for another ending.
+        (a ValueError) for another ending, or if `component` lacks a body.
     SnapshotError
         (a ValueError) if the file is there and is not such a file, that of another run or of
         other settings, or one that goes on to a later time.
@@ -76,7 +87,7 @@ def save(path: PathLike, cluster: Cluster, *, about: Attributes | None = None) -
         If it cannot be written. What was saved before is whole.
     """
     with Writer(path) as writer:
-        writer.save(cluster, about=about)
+        writer.save(cluster, about=about, component=component)
 
 
 def describe(cluster: Cluster) -> Attributes:
@@ -251,11 +262,48 @@ def read_particles(path: PathLike, which: int = -1) -> Particles:
     OSError
         If the file cannot be opened.
     """
+    return read_labelled(path, which)[0]
+
+
+def read_labelled(path: PathLike, which: int = -1) -> tuple[Particles, Int8s | None]:
+    """As :func:`read_particles`, and what each body belongs to, if the file says so.
+
+    Returns
+    -------
+    Particles, ndarray of int8 or None
+    """
     run = run_index.find(path)
     if not -len(run.outputs) <= which < len(run.outputs):
         raise SnapshotError(f"{run.path} has {len(run.outputs)} outputs, and not number {which}")
     with run.read(run.outputs[which]) as group:
-        return Particles(*(group[name][()] for name in Particles._fields))
+        particles = Particles(*(group[name][()] for name in Particles._fields))
+        return particles, group["component"][()] if "component" in group else None
+
+
+def read_component(path: PathLike) -> Int8s | None:
+    """What each body of a run belongs to, by its number in `ids`, or None if the file has none.
+
+    Bodies that left through a boundary have 0.
+
+    Raises
+    ------
+    SnapshotError, OSError
+        As :func:`read_particles`.
+    """
+    run = run_index.find(path)
+    for saved in reversed(run.outputs):
+        with contextlib.suppress(SnapshotError), run.read(saved) as group:
+            return _component_in(group)
+    return None
+
+
+def _component_in(group: HDF5) -> Int8s | None:
+    if "component" not in group:
+        return None
+    ids = group["ids"][()]
+    component = np.zeros(ids.max(initial=-1) + 1, np.int8)
+    component[ids] = group["component"][()]
+    return component
 
 
 def history(path: PathLike) -> tuple[Attributes, list[Record]]:
@@ -298,6 +346,7 @@ class Writer:
         folder, name = os.path.split(self._index)
         atomic_files.remove_aside(folder, re.escape(name))
         self._run: run_index.Run | None = None  # not looked for yet
+        self._component: Int8s | None = None  # by number in ids
 
     def __enter__(self) -> Self:
         return self
@@ -341,20 +390,34 @@ class Writer:
         """A new name of the index as the caller names the old one."""
         return name and self.path + name.removeprefix(self._index)
 
-    def save(self, cluster: Cluster, *, about: Attributes | None = None) -> None:
+    def save(
+        self,
+        cluster: Cluster,
+        *,
+        about: Attributes | None = None,
+        component: ArrayLike | None = None,
+    ) -> None:
         """As :func:`save`."""
         numbers = describe(cluster)
         if self._run is None:
             self._run = self._begun(cluster, numbers, about or {})
         run = self._run
         _check_same(run, cluster)
+        ids = cluster.ids
+        if component is not None:
+            self._component = _by_number(component, ids)
         before = run.outputs
         if before and before[-1].numbers["time"] == cluster.time:
             name, before = before[-1].name, before[:-1]
         else:
             name = f"{int(before[-1].name) + 1 if before else 0:06d}"
         data = output_file.written(
-            run.about, numbers, cluster.ids, cluster.particles()._asdict(), cluster.state()
+            run.about,
+            numbers,
+            ids,
+            cluster.particles()._asdict(),
+            cluster.state(),
+            None if self._component is None else self._component[ids],
         )
         self._write(name, data)
         run.outputs = [*before, self._saved(name, numbers)]
@@ -382,7 +445,8 @@ class Writer:
             return self._converted(run, cluster)
         while run.outputs:
             try:
-                with run.read(run.outputs[-1]):
+                with run.read(run.outputs[-1]) as group:
+                    self._component = _component_in(group)
                     break
             except SnapshotError:
                 damaged = run.outputs.pop().file or ""  # an index names all
@@ -404,6 +468,16 @@ class Writer:
             run.outputs.append(self._saved(saved.name, saved.numbers))
         atomic_files.keep(self._index)
         return run
+
+
+def _by_number(component: ArrayLike, ids: Int64s) -> Int8s:
+    """Checked labels: there must be one for each of the bodies."""
+    found, n = validate.ints("component", component), ids.max(initial=-1) + 1
+    if len(found) < n:
+        raise ArgumentError(f"component has {len(found)} entries, for {n} bodies")
+    if found.size and not 0 <= found.min() <= found.max() <= 127:
+        raise ArgumentError(f"component goes from {found.min()} to {found.max()}, not in 0 to 127")
+    return found.astype(np.int8)
 
 
 def _check_same(run: run_index.Run, cluster: Cluster) -> None:

@@ -24,6 +24,8 @@ ABOVE = {"index.md": "README.md", "architecture.md": "ARCHITECTURE.md",
 PYTHON = {
     "Forces of a session": ["grape6.Grape6", "_lib.cluster.Forces"],
     "Integrators": ["integrators.hermite.Hermite", "integrators.leapfrog.Leapfrog"],
+    "Fields from outside": ["fields", "fields.analytic", "fields.adapters"],
+    "Events": ["events"],
     "Trees": ["tree.Tree"],
     "Models": ["models.spheres.plummer", "models.spheres.uniform", "models.king.king",
                "models.orbits.two_body", "models.orbits.merger", "models.galaxies.galaxy",
@@ -32,7 +34,7 @@ PYTHON = {
     "Stars": ["models.mass_functions.kroupa", "models.mass_functions.salpeter",
               "models.mass_functions.maschberger", "models.stars.stars",
               "models.binaries.with_binaries", "models.tidal.tidal_radius"],
-    "Files": ["archive", "snapshot", "picture"],
+    "Files": ["archive", "snapshot", "picture", "movie"],
     "Quantities": ["diagnostics", "bound_pairs"],
     "Errors": ["errors"],
 }  # fmt: skip

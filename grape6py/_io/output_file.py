@@ -5,6 +5,7 @@ Layout, that of Gadget with its group `grape6py` more:
     Header                    attributes of Gadget: Time, NumPart_ThisFile, MassTable, ...
     PartType1/Coordinates, Velocities (n, 3), Masses, ParticleIDs (n)
     grape6py/mass, pos, vel, ids                   the same by our names
+    grape6py/component                             of models.Labelled, (n), if the run has such
     grape6py/state/t, dt (n), pos, vel, acc, jerk  each body at its own time t: Hermite.state()
                                                    (Leapfrog.state() has no jerk)
 
@@ -23,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int64s
+from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int8s, Int64s
 from grape6py.errors import SnapshotError
 
 FORMAT = "grape6py output 2"
@@ -66,6 +67,7 @@ def written(
     ids: Int64s,
     particles: dict[str, Floats],
     state: Mapping[str, AnyArray],
+    component: Int8s | None = None,
 ) -> bytes:
     """The bytes of an output: `about` is what the outputs of the run share, `numbers` this one's
     attributes, `time` among them; particles and state are arrays by name."""
@@ -81,6 +83,8 @@ def written(
         for name, array in found.items():
             bodies[theirs[name]] = array
             ours[name] = bodies[theirs[name]]  # a link
+        if component is not None:
+            ours["component"] = component
         for name, array in state.items():
             shared = name in particles and np.array_equal(particles[name], array)
             ours[f"state/{name}"] = ours[name] if shared else array

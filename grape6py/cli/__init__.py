@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from grape6py import __version__
-from grape6py.cli import bench, config, info, link, run, selftest
+from grape6py.cli import bench, config, info, link, movie, run, selftest
 from grape6py.errors import Grape6Error
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for module in (run, info, config, link, selftest, bench):
+    for module in (run, movie, info, config, link, selftest, bench):
         module.add_parser(commands)
     if argv is None:
         _prepare_streams()

@@ -26,7 +26,7 @@ _HARD = 0.02, 2.0  # semi-major axes of binaries in Henon units, times n: those 
 class Model(NamedTuple):
     """How a model is drawn, draw(n, seed, **options), its title, its options."""
 
-    draw: Callable[..., models.Particles]
+    draw: Callable[..., models.Particles | models.Labelled]
     title: str
     options: tuple[str, ...] = ()
     eps: float | None = None  # by default; None: 4 / N
@@ -74,18 +74,17 @@ def _fractal(
     return models.fractal(n, dimension, seed, virial_ratio)
 
 
-def _galaxy(n: int, seed: int, black_hole: float = 0.0) -> models.Particles:
+def _galaxy(n: int, seed: int, black_hole: float = 0.0) -> models.Labelled:
     n_halo, n_stars = _shares(n, black_hole)
     n_bulge = n_stars // 4
-    galaxy = models.galaxy(n_stars - n_bulge, n_bulge, n_halo, seed, black_hole=black_hole)
-    return galaxy.particles
+    return models.galaxy(n_stars - n_bulge, n_bulge, n_halo, seed, black_hole=black_hole)
 
 
-def _merger(n: int, seed: int, black_hole: float = 1e-3, **orbit: Untyped) -> models.Particles:
+def _merger(n: int, seed: int, black_hole: float = 1e-3, **orbit: Untyped) -> models.Labelled:
     if n % 2:
         raise ArgumentError(f"--n {n}: two galaxies of equal numbers need an even number")
     shares = _shares(n // 2, black_hole)
-    return models.galaxy_merger(*shares, seed, black_hole=black_hole, **orbit).particles
+    return models.galaxy_merger(*shares, seed, black_hole=black_hole, **orbit)
 
 
 def _shares(n: int, black_hole: float) -> tuple[int, int]:

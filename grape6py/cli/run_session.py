@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import json
 import math
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Self
 
 import tqdm
 
-from grape6py import archive, diagnostics, snapshot
-from grape6py._io import atomic_files
+from grape6py import archive, diagnostics, models, snapshot
+from grape6py._io import atomic_files, moments
 from grape6py.cli import run_models
 from grape6py.errors import ArgumentError
 from grape6py.integrators.base import power_of_two
@@ -26,8 +27,7 @@ from grape6py.integrators.base import power_of_two
 if TYPE_CHECKING:
     import argparse
 
-    from grape6py import models
-    from grape6py._arrays.kinds import Attributes, Floats, PathLike, Untyped
+    from grape6py._arrays.kinds import Attributes, Int8s, PathLike, Untyped
 
 RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
@@ -80,7 +80,8 @@ class _Integration:
     _about: Attributes
     _history: list[archive.Record]
     _seconds: list[float | None]
-    _before: tuple[float, Floats, Floats]
+    _component: Int8s | None  # by number in ids
+    _shown: moments.Nearest
     _profile_from: tuple[float, float] | None
 
     def __init__(
@@ -94,7 +95,7 @@ class _Integration:
         self._texts = [path for path in files if path not in archives]
         self._plots = [] if options.plot is None else [options.plot]
         for path in [*files, *self._plots]:
-            _check_place(path)
+            check_place(path)
         goes_on = options.restart and not archives
         if goes_on and atomic_files.is_hdf5_name(
             options.start
@@ -122,10 +123,13 @@ class _Integration:
             if wrong:
                 o.parser.error(f"{o.start} has no {_spelt(wrong)}")
             n, seed = o.n or 1024, 1 if o.seed is None else o.seed
-            particles = model.draw(n, seed, **shape)
+            drawn = model.draw(n, seed, **shape)
+            particles, self._component = (
+                drawn if isinstance(drawn, models.Labelled) else (drawn, None)
+            )
             n = len(particles.mass)  # a binary is two bodies
             about = [
-                f"{name} {value if isinstance(value, str) else format(value, 'g')}"
+                f"{name.replace('_', ' ')} {value if isinstance(value, str) else format(value, 'g')}"
                 for name, value in shape.items()
             ]
             name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
@@ -137,7 +141,7 @@ class _Integration:
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            particles = snapshot.read_snapshot(o.start)
+            particles, self._component = _read(o.start)
             name = f"{_name(o.start)}, N = {len(particles.mass)}"
             eps = o.eps or 0.0
         if not len(particles.mass):
@@ -147,7 +151,7 @@ class _Integration:
         self._about["dt_out"] = o.dt_out or power_of_two(o.t_end / 8)
         self._history = []
         self._seconds = []
-        self._before = (0.0, particles.mass, particles.pos)
+        self._shown = moments.Nearest(0.0, o.t_end)
 
     def _resume(self) -> None:
         o = self._options
@@ -158,10 +162,13 @@ class _Integration:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
         about, records = archive.history(o.start)
-        if o.plot:
-            first = archive.read_particles(o.start, 0)
-            self._before = (records[0]["time"], first.mass, first.pos)
+        self._component = archive.read_component(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
+        times = [record["time"] for record in self._history] or [self.cluster.time]
+        self._shown = moments.Nearest(times[0], o.t_end)
+        if o.plot and self._history:
+            for which in moments.nearest(times, self._shown.targets):
+                self._shown.offer(times[which], functools.partial(moments.read, o.start, which))
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{_name(o.start)}, N = {self.cluster.n}"
@@ -227,13 +234,21 @@ class _Integration:
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
         for writer in writers:
-            writer.save(cluster, about=self._about)
+            writer.save(cluster, about=self._about, component=self._component)
+        if self._plots:
+            self._shown.offer(cluster.time, self._moment)
         for path in self._texts:
             comment = f"{self._about['name']}\ntime = {cluster.time!r}"
             snapshot.write_snapshot(path, cluster.mass, cluster.pos, cluster.vel, comment=comment)
         self._say(_line(self._history[-1], time.perf_counter() - self._began))
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
+
+    def _moment(self) -> moments.Moment:
+        cluster, component = self.cluster, self._component
+        mass, pos, _ = cluster.particles()
+        component = component if component is None else component[cluster.ids]
+        return moments.Moment(cluster.time, mass, pos, component)
 
     def _finish(self) -> None:
         o, cluster = self._options, self.cluster
@@ -242,8 +257,8 @@ class _Integration:
             from grape6py import picture  # matplotlib takes its time
 
             title = f"{self._about['name']}, eps = {cluster.settings['eps']:g}"
-            after = (cluster.time, cluster.mass, cluster.pos)
-            picture.draw(o.plot, title, self._history, diagnostics.FRACTIONS, self._before, after)
+            shown = self._shown.found()
+            picture.draw(o.plot, title, self._history, diagnostics.FRACTIONS, shown)
         if o.json:
             report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
             report |= {"settings": cluster.settings, "profile": profile, "history": self._history}
@@ -274,6 +289,13 @@ class _Integration:
         if not self._options.json:
             tqdm.tqdm.write(line)  # above the bar
             sys.stdout.flush()
+
+
+def _read(path: PathLike) -> tuple[models.Particles, Int8s | None]:
+    """Bodies of a text snapshot, or of the last output of a run, and what they belong to."""
+    if atomic_files.is_hdf5_name(path):
+        return archive.read_labelled(path)
+    return snapshot.read_snapshot(path), None
 
 
 def _begun(options: argparse.Namespace, particles: models.Particles, eps: float) -> archive.Cluster:
@@ -326,7 +348,7 @@ def _without_nan(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _check_place(path: Path) -> None:
+def check_place(path: Path) -> None:
     """Make the folder of a file to be written, and refuse now what would fail hours later."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():

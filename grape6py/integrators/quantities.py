@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from grape6py._arrays.kinds import Attributes, Floats, Int64s, State, Untyped
-    from grape6py.binaries import Binaries
+    from grape6py.bound_pairs import Binaries
     from grape6py.grape6 import Grape6
     from grape6py.integrators.gravity import Gravity
     from grape6py.integrators.hermite_device import DeviceBlocks
@@ -310,7 +310,7 @@ class Quantities:
 
     def binaries(self) -> Binaries:
         """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""
-        from grape6py.binaries import binaries
+        from grape6py.bound_pairs import binaries
 
         pos, vel, *_ = self._synchronised()
         eps = self._settings["eps"]

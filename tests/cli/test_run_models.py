@@ -36,7 +36,7 @@ def start_of(path):
     ("king", "King model, ", 4 / 60, lambda: king(60, 6, 1)),
     ("king --w0 9 --seed 3", "King model, w0 9, ", 4 / 60, lambda: king(60, 9, 3)),
     ("uniform", "uniform sphere, ", 4 / 60, lambda: uniform(60, 1)),
-    ("uniform --virial-ratio 0", "uniform sphere, virial_ratio 0, ", 4 / 60,
+    ("uniform --virial-ratio 0", "uniform sphere, virial ratio 0, ", 4 / 60,
      lambda: uniform(60, 1, 0)),
     ("fractal --dimension 2 --virial-ratio 0.3",
      "fractal cluster, virial_ratio 0.3, dimension 2, ", 4 / 60,
@@ -51,11 +51,11 @@ def start_of(path):
      "uniform sphere, virial_ratio 0, mass_function kroupa, ", 4 / 60,
      lambda: stars(kroupa(60, 1), partial(uniform, virial_ratio=0), 1, virial_ratio=0)),
     ("galaxy", "disk galaxy, ", 0.05, lambda: galaxy(8, 2, 50, 1).particles),
-    ("galaxy --black-hole 0.5", "disk galaxy, black_hole 0.5, ", 0.05,
+    ("galaxy --black-hole 0.5", "disk galaxy, black hole 0.5, ", 0.05,
      lambda: galaxy(7, 2, 50, 1, black_hole=0.5).particles),
     ("merger", "merger of two galaxies, ", 0.1, lambda: galaxy_merger(25, 4, 1).particles),
     ("merger --mass-ratio 1 --pericentre 2 --separation 20 --black-hole 0 --eps 0.2",
-     "merger of two galaxies, black_hole 0, mass_ratio 1, pericentre 2, separation 20, ", 0.2,
+     "merger of two galaxies, black hole 0, mass ratio 1, pericentre 2, separation 20, ", 0.2,
      lambda: galaxy_merger(25, 5, 1, mass_ratio=1, pericentre=2, separation=20,
                            black_hole=0).particles),
 ], ids=lambda value: value if isinstance(value, str) and "," not in value else "")  # fmt: skip
@@ -95,7 +95,7 @@ def test_options_of_other_models_are_refused(here, capsys, words, message):
 
 
 def test_the_merger_of_bonsai_has_its_bodies_for_its_number():
-    assert len(MODELS["merger"].draw(240_002, 1).mass) == 240_002
+    assert len(MODELS["merger"].draw(240_002, 1).particles.mass) == 240_002
 
 
 @pytest.mark.parametrize("name", ["king", "uniform", "fractal", "galaxy", "merger"])

@@ -196,7 +196,7 @@ def test_readme_shows_what_make_run_prints(tmp_path):
                                  read("Makefile"), flags=re.DOTALL)  # fmt: skip
     printed = succeed([tmp_path / "hermite_f77", snapshot], tmp_path, {})
     printed += succeed([command, *commands[1].split()[1:]], tmp_path)
-    assert (tmp_path / "out/plummer.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "out/collapse.png").read_bytes().startswith(b"\x89PNG")
 
     def shape(line):
         """The line without what differs between processors: last digits, instruction set."""

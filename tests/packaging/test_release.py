@@ -99,7 +99,7 @@ def test_without_an_address_no_link_leads_nowhere(edit):
     found = metadata.dynamic_metadata({}, {"version": "1.2.3"})
     assert found["urls"] == {}
     assert "](" not in found["readme"]["text"]
-    assert "A star cluster over two time units" not in found["readme"]["text"]  # the picture's
+    assert "A star cluster that collapses from rest" not in found["readme"]["text"]  # the picture's
     assert "ARCHITECTURE.md" in found["readme"]["text"]
 
 

@@ -71,6 +71,7 @@ def integrate(cluster: Particles, folder: Path) -> None:
     run.evolve(0.5, progress=False)
     archive.save(folder / "run.h5", run)
     grape6py.picture.draw_file(folder / "run.png", folder / "run.h5")
+    grape6py.movie.draw(folder / "run.gif", folder / "run.h5", fps=10, plane="xz")
     about, records = archive.history(folder / "run.h5")
     print(about["eps"], records[-1]["error"], archive.restore(folder / "run.h5").ids[0])
     galaxy = Leapfrog(*cluster, eps=0.05, dt=1 / 64, backend="cpu-tree", theta=0.5)

@@ -1,0 +1,57 @@
+"""``grape6 movie``: the movie of a run, a frame for each of its outputs."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grape6py._io import atomic_files
+
+if TYPE_CHECKING:
+    from grape6py.cli import Commands
+
+_EPILOG = """
+FILE is the HDF5 file of a run (grape6 run --out FILE). More outputs make a smoother movie:
+give grape6 run a small --dt-out. Stars of galaxies are drawn in colours, dark matter faintly;
+from 50 000 bodies on, their density is drawn. What is there is never replaced: it is renamed to
+NAME.~1~, NAME.~2~, ... Ctrl-C ends with nothing written.
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser(
+        "movie", help="draw a run as GIF or MP4", description=__doc__, epilog=_EPILOG
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", type=Path, help="what grape6 run has saved")
+    add("--out", metavar="NAME", type=Path, help="the movie, .gif or .mp4 (FILE's name, .gif); "
+        "MP4 needs ffmpeg")  # fmt: skip
+    add("--fps", type=float, default=15, help="frames a second (15)")
+    add("--size", type=float, metavar="R", help="half of the width of what is seen")
+    add("--plane", choices=("xy", "xz", "yz"), default="xy", help="what is seen (xy)")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draw it, and return the exit status."""
+    from grape6py import movie  # matplotlib takes its time
+    from grape6py.cli.run_session import check_place
+
+    path = options.out or Path(f"{options.file.stem}.gif")
+    try:
+        check_place(path)
+        made = movie.film(path.suffix.lower(), options.file, fps=options.fps, size=options.size,
+                          plane=options.plane, shown=True)  # fmt: skip
+    except KeyboardInterrupt:
+        print("grape6: interrupted; no movie was written", file=sys.stderr)
+        return 128 + signal.SIGINT
+    kept = atomic_files.keep(path) if path.is_file() else None
+    if kept is not None:
+        print(f"grape6: {path} was there, and is {kept} now", file=sys.stderr)
+    atomic_files.write_whole(path, made)
+    print(f"written: {path}")
+    return 0

@@ -1,0 +1,161 @@
+"""The picture of a run: energy error, Lagrangian radii, and the bodies at some moments.
+
+curves.py draws the curves, bodies.py the bodies, ticks.py chooses ticks, and groups.py says what
+bodies are told apart by. ``movie.py`` draws bodies with the same modules.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from grape6py import archive, diagnostics
+from grape6py._io import atomic_files, moments
+from grape6py._io.moments import Moment
+from grape6py.picture import curves, ticks
+from grape6py.picture.bodies import Bodies
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from grape6py._arrays.kinds import Attributes, PathLike, Untyped
+
+__all__ = ["Moment", "draw", "draw_file"]
+
+STYLE: Untyped = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+STYLE |= {
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "axes.titlelocation": "left",
+}
+STYLE |= {"axes.titlesize": 10}
+
+_DPI = 110
+# In inches.
+_WIDTH, _HEIGHT = 9.0, 2.35  # of the figure; of the curves
+_LEFT = 0.8
+_CURVES = (
+    (_LEFT, 3.25),
+    (4.75, 3.15),
+)  # from the left, and their widths; labels stand to the right
+_GAP = 0.12  # between the bodies at two moments
+
+
+def draw_file(path: PathLike, source: PathLike) -> None:
+    """Draw the run that an HDF5 file holds (``archive.py``).
+
+    Parameters
+    ----------
+    path : path-like
+        Of the picture; its suffix decides the kind: .png, .pdf, .svg.
+    source : path-like
+        Of the file.
+
+    Raises
+    ------
+    SnapshotError, OSError
+        As :func:`archive.read_particles`.
+    """
+    about, records = archive.history(source)
+    which = moments.spread([record["time"] for record in records])
+    shown = [moments.read(source, k) for k in which]
+    draw(path, title_of(about, len(shown[0].mass)), records, diagnostics.FRACTIONS, shown)
+
+
+def title_of(about: Attributes, n: int) -> str:
+    """That of a run of n bodies, from the attributes of its file's root."""
+    return f"{about.get('name', f'N = {n}')}, eps = {about['eps']:g}"
+
+
+def write_title(figure: Figure, text: str) -> None:
+    """Write a title at the top of a figure, as large as there is room."""
+    width, height = figure.get_size_inches()
+    room = 72 * (width - 0.24) / 0.66  # in sizes of a letter
+    size = float(np.clip(room / max(len(text), 1), 7, 11))
+    if len(text) * size > room:
+        text = text[: int(room / size) - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    at = 0.12 / width, 1 - 0.12 / height
+    figure.text(*at, text, va="top", weight="bold", size=size, parse_math=False)
+
+
+def draw(
+    path: PathLike,
+    title: str,
+    history: Sequence[archive.Record],
+    fractions: Sequence[float],
+    shown: Sequence[Moment],
+) -> None:
+    """Draw a run and write the picture.
+
+    From 50 000 bodies on, their density is drawn instead of points: the mass along the line of
+    sight, on a logarithmic scale that all moments share. Stars of galaxies, dark matter and black
+    holes are told apart if the moments say what belongs to them.
+
+    Parameters
+    ----------
+    path : path-like
+        Its suffix decides the kind: .png, .pdf, .svg.
+    title : str
+        If it begins with "disk galaxy" or "merger of two galaxies", so are the bodies called.
+    history : sequence of dict
+        Of the output times, with `time`, `error` (relative, of the energy) and `radii`.
+    fractions : sequence of float
+        Of the mass, inside those radii.
+    shown : sequence of Moment
+        Bodies at one time or more, of the run in its order: tuples of time, masses (n,),
+        positions (n, 3), and of the component of each body (n,), as in `Labelled`, or None.
+    """
+    with mpl.rc_context(STYLE):
+        figure = figure_of(title, history, fractions, [Moment(*moment) for moment in shown])
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=os.path.splitext(path)[1][1:].lower() or None)
+    atomic_files.write_whole(path, drawn.getvalue())
+
+
+def figure_of(
+    title: str,
+    history: Sequence[archive.Record],
+    fractions: Sequence[float],
+    shown: Sequence[Moment],
+) -> Figure:
+    """The picture as a figure of matplotlib; arguments as of :func:`draw`."""
+    views = ("xy",) if len(shown) > 1 else ("xy", "xz")  # one moment is seen from two sides
+    count, gap = max(len(shown), 2), _GAP if len(shown) > 1 else 0.65
+    side = (_WIDTH - _LEFT - 0.1 - (count - 1) * gap) / count
+    bodies, *aside = (Bodies(shown, title, plane=p, pixels=int(side * _DPI)) for p in views)
+    above = 0.75 if bodies.groups.are_told else 0.45  # the bodies: their titles and the legend
+    height = 0.75 + _HEIGHT + 0.5 + above + side + 0.5
+    figure = Figure(figsize=(_WIDTH, height), dpi=_DPI)
+    write_title(figure, title)
+
+    def place(left: float, bottom: float, width: float, tall: float) -> Axes:
+        return figure.add_axes((left / _WIDTH, bottom / height, width / _WIDTH, tall / height))
+
+    time = np.array([record["time"] for record in history])
+    error = np.array([record["error"] for record in history])
+    radii = np.array([record["radii"] for record in history])
+    times = [moment.time for moment in shown] if len(time) > 1 else []
+    top = [place(left, height - 0.75 - _HEIGHT, width, _HEIGHT) for left, width in _CURVES]
+    sizes = [(72 * width, 72 * _HEIGHT) for _, width in _CURVES]
+    curves.energy_error(top[0], time, error, sizes[0])
+    curves.radii(top[1], time, radii, fractions, sizes[1])
+    for axes in top:
+        curves.mark(axes, times)
+    labels = ticks.distinct([moment.time for moment in shown])
+    seen = [(bodies, *moment) for moment in zip(shown, labels, strict=True)]
+    seen += [(other, shown[0], labels[0]) for other in aside]
+    for k, (view, moment, label) in enumerate(seen):
+        axes = place(_LEFT + k * (side + gap), 0.5, side, side)
+        view.prepare(axes, 72 * side, outermost=k == 0 or view is not bodies)
+        view.draw(axes, moment, 72 * side)
+        axes.set_title(f"{view.noun} at t = {label}" if k == 0 else f"t = {label}")
+    if bodies.groups.are_told:
+        bodies.legend(place(_LEFT, 0.5 + side + 0.3, _WIDTH - _LEFT - 0.1, 0.25))
+    return figure

@@ -1,0 +1,100 @@
+"""The curves of a run against time: energy error and Lagrangian radii."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py.picture import ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from grape6py._arrays.kinds import Floats, Untyped
+
+COLOURS = ("#1f4e79", "#2a9d8f", "#e07a1f", "#b23a48", "#6a4c93")
+_FEW = 40  # outputs: each of them has a marker
+_APART = 1.45 * ticks.SIZE  # between the middles of labels, in points
+
+
+def energy_error(axes: Axes, time: Floats, error: Floats, size: tuple[float, float]) -> None:
+    """Draw relative errors; shape (n,), of which the first is that of the start.
+
+    `size` is that of the axes, in points.
+    """
+    shown = np.abs(error)
+    shown[0] = np.nan  # of the start itself
+    some = np.isfinite(shown) & (shown > 0)
+    last = f": {shown[-1]:.0e} at the end" if len(error) > 1 and np.isfinite(shown[-1]) else ""
+    axes.set_title(f"Energy error |dE / E|{last}")
+    if some.any():
+        axes.plot(time[some], shown[some], color=COLOURS[0], **_style(time))
+    else:
+        words = "no error at any output" if (shown == 0).any() else "no energy to compare"
+        words = words if len(time) > 1 else "one output: no error yet"
+        axes.annotate(words, (0.5, 0.5), xycoords="axes fraction", ha="center", color="#777777")
+    ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
+    found = ticks.upwards(shown[some], size[1], decades=1)
+    (found if some.any() else found._replace(places=[], labels=[])).put_on(axes.yaxis)
+    axes.set_xlabel("time")
+
+
+def radii(
+    axes: Axes, time: Floats, found: Floats, fractions: Sequence[float], size: tuple[float, float]
+) -> None:
+    """Draw radii, shape (n, fractions), each with its label to the right of the axes."""
+    axes.set_title("Lagrangian radii")
+    ticks.across(time[0], time[-1], size[0]).put_on(axes.xaxis)
+    ticks.upwards(found, size[1]).put_on(axes.yaxis)
+    ends = []
+    for k in range(len(fractions)):
+        axes.plot(time, found[:, k], color=COLOURS[k % len(COLOURS)], **_style(time))
+        finite = found[np.isfinite(found[:, k]), k]
+        end = (time[-1], finite[-1] if len(finite) else axes.get_ylim()[0])
+        x, y = axes.transAxes.inverted().transform(axes.transData.transform(end))
+        ends.append((float(x), float(y)))
+    heights = apart([size[1] * end[1] for end in ends], _APART, size[1])
+    for k, (fraction, end, height) in enumerate(zip(fractions, ends, heights, strict=True)):
+        colour = COLOURS[k % len(COLOURS)]
+        axes.annotate(
+            f"{100 * fraction:g} % of mass", end, (1 + 12 / size[0], height / size[1]),
+            xycoords="axes fraction", textcoords="axes fraction", color=colour, va="center",
+            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.6,
+            "alpha": 0.6, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
+        )  # fmt: skip
+    axes.set_xlabel("time")
+
+
+def mark(axes: Axes, times: Sequence[float]) -> None:
+    """Show the times at which the bodies are drawn."""
+    for time in times:
+        axes.axvline(time, color="#999999", lw=0.7, ls=(0, (2, 3)), zorder=0)
+
+
+def apart(wanted: Sequence[float], least: float, height: float) -> list[float]:
+    """Places that are at least so far apart, in the order of those wanted and near to them.
+
+    They are from 0 to `height`, if there is room.
+    """
+    order = np.argsort(wanted, kind="stable")
+    places = np.asarray(wanted, float)[order]
+    steps = least * np.arange(len(places))
+    # Labels that touch are centred on the mean of what they want: pool adjacent violators.
+    blocks: list[list[float]] = []
+    for want in places - steps:
+        blocks.append([want])
+        while len(blocks) > 1 and np.mean(blocks[-2]) > np.mean(blocks[-1]):
+            blocks[-2:] = [blocks[-2] + blocks[-1]]
+    moved = np.array([np.mean(block) for block in blocks for _ in block]) + steps
+    moved += max(0.0, -moved[0]) if len(moved) else 0.0
+    moved -= max(0.0, moved[-1] - max(height, steps[-1])) if len(moved) else 0.0
+    result = np.empty_like(moved)
+    result[order] = moved
+    return [float(place) for place in result]
+
+
+def _style(time: Floats) -> Untyped:
+    few = len(time) <= _FEW
+    return {"marker": "o" if few else "", "ms": 3.5, "lw": 1.5 if few else 1.2}

@@ -1,0 +1,204 @@
+"""``grape6 movie``: what it draws, what it keeps, and what it says."""
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import termios
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import capi
+import tools
+from grape6py import Hermite, archive, galaxy_merger, movie, plummer
+from grape6py.cli import main
+from grape6py.errors import ArgumentError
+from grape6py.picture import bodies
+
+TIMES = (0.0, 0.25, 0.5)
+
+
+def film(*arguments):
+    """Exit status of a movie in this process."""
+    try:
+        return main(["movie", *map(str, arguments)])
+    except SystemExit as leaving:
+        return leaving.code
+
+
+def saved(path, times=TIMES, model=None, component=None, backend="cpu"):
+    cluster = Hermite(*(model or plummer(30, 1)), eps=0.1, backend=backend)
+    for time in times:
+        cluster.evolve(time)
+        archive.save(path, cluster, component=component)
+
+
+@pytest.fixture
+def run(here, monkeypatch):
+    """A run of three outputs, and a folder of its own for what is written on the way."""
+    saved("run.h5")
+    (here / "aside").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(here / "aside"))
+    return here
+
+
+def names(folder):
+    assert not list((folder / "aside").iterdir())
+    return sorted({path.name for path in folder.iterdir()} - {"run", "run.h5", "aside"})
+
+
+def frames(path):
+    with Image.open(path) as image:
+        found = []
+        for k in range(image.n_frames):
+            image.seek(k)
+            found.append((np.asarray(image.convert("RGB"), int), image.info["duration"]))
+    return found
+
+
+def test_a_gif_has_a_frame_for_each_output(run, capsys):
+    assert film("run.h5", "--fps", 4) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "written: run.gif\n"
+    assert printed.err == ""
+    found = frames("run.gif")
+    assert len(found) == len(TIMES)
+    assert {duration for _, duration in found} == {250}
+    assert names(run) == ["run.gif"]
+
+
+def test_frames_differ_in_bodies_and_time_alone(run):
+    """Axes are fixed: their ticks and labels, left of and below the bodies, are the same."""
+    assert film("run.h5", "--out", "a.GIF", "--plane", "xz", "--size", 2) == 0
+    (first, _), *others = frames("a.GIF")
+    for image, _ in others:
+        assert image.shape == first.shape
+        other = abs(image - first) > 64  # each frame has its own palette of a GIF
+        assert not other[:, :60].any()
+        assert not other[-45:].any()
+        assert other[:60].any()  # the time
+        assert other[100:-60].any()
+
+
+def test_what_is_seen_depends_on_plane_and_size(run):
+    for name, *more in ("a", "--plane", "xy"), ("b", "--plane", "yz"), ("c", "--size", "9"):
+        assert film("run.h5", "--out", f"{name}.gif", *more) == 0
+    a, b, c = (frames(f"{name}.gif")[0][0][100:-60, 70:-10] for name in "abc")
+    assert (a != b).any()
+    assert (c > 128).sum() < (a > 128).sum()  # bodies lie on each other, if seen from afar
+
+
+def test_galaxies_have_colours_and_many_bodies_density(run, monkeypatch):
+    model = galaxy_merger(60, 40, 1)
+    saved("pair.h5", (0.0, 0.25), model.particles, model.component)
+    for many in (10**9, 1):
+        monkeypatch.setattr(bodies, "MANY", many)
+        assert film("pair.h5", "--out", f"{many}.gif") == 0
+        image = frames(f"{many}.gif")[0][0][110:-60, 70:-10]
+        assert (image[..., 2] - image[..., 0] > 80).any()  # blue
+        assert (image[..., 0] - image[..., 2] > 80).any()  # orange
+
+
+def test_what_was_there_is_kept(run, capsys):
+    for number in 1, 2:
+        (run / "run.gif").write_text(f"old {number}")
+        assert film("run.h5") == 0
+        assert (
+            f"grape6: run.gif was there, and is run.gif.~{number}~ now" in capsys.readouterr().err
+        )
+    assert (run / "run.gif.~1~").read_text() == "old 1"
+    assert names(run) == ["run.gif", "run.gif.~1~", "run.gif.~2~"]
+
+
+def test_ctrl_c_leaves_nothing_and_keeps_what_was_there(run, capsys, monkeypatch):
+    read, calls = movie.moments.read, []
+
+    def interrupted(source, which):
+        calls.append(which)
+        if len(calls) > len(TIMES) + 1:  # after the sample, within the film
+            raise KeyboardInterrupt
+        return read(source, which)
+
+    monkeypatch.setattr(movie.moments, "read", interrupted)
+    (run / "run.gif").write_text("old")
+    assert film("run.h5") == 130
+    assert capsys.readouterr().err == "grape6: interrupted; no movie was written\n"
+    assert names(run) == ["run.gif"]
+    assert (run / "run.gif").read_text() == "old"
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["no.h5"], "no.h5"),
+    (["run.h5", "--out", "a.avi"], "'.avi': the name of a movie ends in .gif or .mp4"),
+    (["run.h5", "--out", "a"], "ends in .gif or .mp4"),
+    (["run/000001.hdf5"], "has one output, and a movie needs two: run longer"),
+    (["run.h5", "--size", "0"], "size = 0.0 is not above zero"),
+    (["run.h5", "--fps", "-1"], "fps = -1.0"),
+    (["run.h5", "--out", "aside"], "is a folder"),
+])  # fmt: skip
+def test_errors_say_what_to_do(run, capsys, arguments, words):
+    assert film(*arguments) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.startswith("grape6: ")
+    assert names(run) == []
+
+
+def test_a_damaged_output_is_named(run, capsys):
+    (run / "run" / "000001.hdf5").write_bytes(b"nothing")
+    assert film("run.h5") == 1
+    assert "000001.hdf5 is damaged" in capsys.readouterr().err
+    assert names(run) == []
+
+
+def test_mp4_without_ffmpeg_says_what_to_install(run, capsys, monkeypatch):
+    monkeypatch.setenv("PATH", str(run))
+    assert film("run.h5", "--out", "a.mp4") == 1
+    assert "apt-get install ffmpeg), or take a name that ends in .gif" in capsys.readouterr().err
+    assert names(run) == []
+
+
+def test_ffmpeg_that_fails_is_an_error_in_words(run, capsys, monkeypatch):
+    fake = run / "aside" / "bin" / "ffmpeg"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\ncat >/dev/null\necho 'no encoder h264' >&2\nexit 3\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    assert film("run.h5", "--out", "a.mp4") == 1
+    error = capsys.readouterr().err
+    shutil.rmtree(fake.parent)
+    assert "ffmpeg ended with status 3: no encoder h264" in error
+    assert names(run) == []
+
+
+def test_an_mp4_is_one(run):
+    tools.need("ffmpeg")
+    assert film("run.h5", "--out", "a.mp4") == 0
+    assert (run / "a.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+def test_from_python_a_movie_replaces(run):
+    (run / "a.gif").write_text("old")
+    movie.draw("a.gif", "run.h5", plane="yz")
+    assert len(frames("a.gif")) == len(TIMES)
+    assert names(run) == ["a.gif"]
+    with pytest.raises(ArgumentError, match="plane = 'yx'"):
+        movie.draw("b.gif", "run.h5", plane="yx")
+
+
+def test_a_terminal_shows_a_bar(run):
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    env = capi.clean_environment({"PYTHONPATH": str(capi.ROOT), "TERM": "xterm"})
+    command = [sys.executable, "-m", "grape6py", "movie", "run.h5"]
+    made = subprocess.run(command, env=env, stderr=theirs, stdout=subprocess.PIPE, check=False)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert made.returncode == 0
+    assert b" %|" in shown
+    assert b"left" in shown
