@@ -1,10 +1,11 @@
 """grape6py: the GRAPE-6 host library in software.
 
-``Grape6`` sums gravity, ``Tree`` sums that of very many bodies and finds their neighbours, and
-``Hermite`` integrates; ``plummer``, ``king``, ``uniform``, ``fractal``, ``limepy``, ``two_body``,
-``galaxy``, ``merger`` and ``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and
-``maschberger`` draw masses for ``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds
-them; ``read_snapshot`` and ``write_snapshot`` keep them in text files;
+``accelerations`` and ``Grape6`` sum gravity, ``Tree`` sums that of very many bodies and finds their
+neighbours; ``Hermite`` and ``Leapfrog`` integrate, in ``fields`` and with ``events``; ``plummer``,
+``king``, ``uniform``, ``fractal``, ``limepy``, ``two_body``, ``galaxy``, ``merger`` and
+``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and ``maschberger`` draw masses for
+``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds them; ``read_snapshot`` and
+``write_snapshot`` keep them in text files;
 ``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are imported
 when first used, so that ``import grape6py`` itself costs next to nothing.
 """
@@ -22,6 +23,7 @@ _NAMES = {
     "models": """Particles fractal galaxy galaxy_merger king kroupa limepy maschberger merger
         plummer salpeter stars tidal_radius two_body uniform with_binaries""",
     "snapshot": "read_snapshot write_snapshot",
+    "sums": "accelerations",
     "tree": "Tree",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -4,6 +4,8 @@ from grape6py import archive as archive
 from grape6py import bound_pairs as bound_pairs
 from grape6py import diagnostics as diagnostics
 from grape6py import errors as errors
+from grape6py import events as events
+from grape6py import fields as fields
 from grape6py import grape6 as session
 from grape6py import models as models
 from grape6py import movie as movie
@@ -39,6 +41,7 @@ from grape6py.models import uniform as uniform
 from grape6py.models import with_binaries as with_binaries
 from grape6py.snapshot import read_snapshot as read_snapshot
 from grape6py.snapshot import write_snapshot as write_snapshot
+from grape6py.sums import accelerations as accelerations
 from grape6py.tree import Tree as Tree
 
 __version__: str
@@ -51,11 +54,14 @@ __all__ = [
     "Leapfrog",
     "Particles",
     "Tree",
+    "accelerations",
     "archive",
     "binaries",
     "bound_pairs",
     "diagnostics",
     "errors",
+    "events",
+    "fields",
     "fractal",
     "galaxy",
     "galaxy_merger",

@@ -143,7 +143,8 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         Of a run, or of one output.
     **options
         backend, precision, threads, as in :class:`Hermite`, and field, if that is a function; mode
-        and backend are the file's by default, the backend if it can be had and GRAPE6_BACKEND names no other.
+        and backend are the file's by default, the backend if it can be had and GRAPE6_BACKEND
+        names no other.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What one asks of a star cluster: energy, momenta, virial ratio, Lagrangian radii.
+"""What one asks of a star cluster: energy, momenta, virial ratio, centres, Lagrangian radii.
 
 All in double precision with sums rounded once (``math.fsum``), in the caller's units with
 G = 1. Arrays: mass (n,), pos and vel (n, 3).
@@ -118,6 +118,30 @@ def centre_of_mass(mass: ArrayLike, pos: ArrayLike) -> Floats:
     mass = validate.any_floats("mass", mass, (len(pos),))
     total = math.fsum(mass)
     return momentum(mass, pos) / total if total else np.full(3, math.nan)
+
+
+def density_centre(mass: ArrayLike, pos: ArrayLike, neighbours: int = 6) -> Floats:
+    """Mean place of the particles, weighted with the density about each; shape (3,).
+
+    Casertano & Hut 1985, ApJ 298, 80, section II: the density is that of the mass of the nearest
+    particles but the last, in the sphere up to that one. The centre of mass if there are no more
+    particles than `neighbours`.
+    """
+    from grape6py.tree import Tree
+
+    pos = validate.floats("pos", pos, (None, 3))
+    mass = validate.floats("mass", mass, (len(pos),))
+    if validate.integer("neighbours", neighbours) < 2:
+        raise ArgumentError(f"neighbours = {neighbours} is not at least 2")
+    if len(pos) <= neighbours:
+        return centre_of_mass(mass, pos)
+    with Tree(pos, mass) as tree:
+        index, distance = tree.nearest(neighbours)
+    with np.errstate(divide="ignore"):
+        density = mass[index[:, :-1]].sum(axis=1) / distance[:, -1] ** 3
+    if not np.isfinite(density).all() or not density.any():
+        return centre_of_mass(mass, pos)
+    return centre_of_mass(density, pos)
 
 
 def lagrangian_radii(

@@ -54,8 +54,9 @@ class Encounter:
     ----------
     radius : float
     on_encounter : {"stop", "merge"} or callable
-        "stop" ends :meth:`Hermite.evolve` at that time; "merge" makes one body of the two; a function
-        is called as f(cluster, event) and may change bodies. A pair that stays close is one event.
+        "stop" ends :meth:`Hermite.evolve` at that time; "merge" makes one body of the two; a
+        function is called as f(cluster, event) and may change bodies. A pair that stays close is
+        one event.
     """
 
     def __init__(self, radius: float, on_encounter: Action = "stop") -> None:
@@ -119,7 +120,9 @@ class Escape:
 
         pos, vel = cluster.origin
         mass = float(np.sum(cluster._blocks.mass))
-        found = tidal_radius(external.alone().values, mass, pos, vel, time=cluster.time, G=cluster.G)
+        found = tidal_radius(
+            external.alone().values, mass, pos, vel, time=cluster.time, G=cluster.G
+        )
         return float(found) * self.factor, centre
 
 

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py._arrays import memory_space, validate
+from grape6py._arrays import libraries, memory_space, validate
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
@@ -98,6 +98,7 @@ class Grape6:
         self._table = AddressTable()
         self._time = 0.0
         self._device: int | None = None  # CUDA's number of that where the particles came from
+        self._library: str | None = None  # whose arrays they came in
         self._warned = False
 
     def __enter__(self) -> Self:
@@ -203,6 +204,7 @@ class Grape6:
             (a MemoryError); the old particles are intact.
         """
         self._check_open()
+        validate.order("set_particles(mass, pos)", mass, pos)
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
         given |= {"time": time, "index": index, "address": address}
         with self._lock, memory_space.choose(self._board, given) as place:
@@ -240,7 +242,7 @@ class Grape6:
                 place.check()
                 self._board.empty()
             place.write(address, index, time, mass, k18, j6, a2, vel, pos)
-            self._device = place.device
+            self._device, self._library = place.device, libraries.library_of(given.values())
             if address is None:
                 self._table.replace(index)
                 self._time = float(time.max()) if n else 0.0
@@ -284,7 +286,8 @@ class Grape6:
         -------
         Forces
             With CuPy arrays if one of the arguments lies on a CUDA device or, without `pos`,
-            if the particles came from one; these are computed on CuPy's current stream.
+            if the particles came from one; these are computed on CuPy's current stream. With
+            those of PyTorch or JAX if one of the arguments, or the particles, came as such.
 
         Raises
         ------
@@ -309,7 +312,8 @@ class Grape6:
                 self._time = validate.number("time", time)
             self._board.set_time(self._time)
             given = {"pos": pos, "vel": vel, "index": index, "h": h}
-            last = self._device if pos is None else None  # the particles themselves
+            itself = pos is None  # the particles are the targets
+            last = self._device if itself else None
             place = memory_space.choose(self._board, given, last)
             stack.enter_context(place)
             pos, vel, index = self._targets(place, pos, vel, index)
@@ -322,7 +326,10 @@ class Grape6:
             if not self._warned and (message := self._board.last_warning()):
                 self._warned = True
                 _warn(message)
-            return result if self._board.option("JERK") else result._replace(jerk=None)
+            found = result if self._board.option("JERK") else result._replace(jerk=None)
+            library = libraries.library_of(given.values()) or (self._library if itself else None)
+            forces: Forces = libraries.all_given_to(library, found)
+            return forces
 
     def walks(
         self,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
 import numpy as np
 
 from grape6py import errors
-from grape6py._arrays import validate
+from grape6py._arrays import libraries, validate
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
 from grape6py._arrays.memory_space import first_on_device, import_cupy, take
 from grape6py._lib.declarations import ISAS
@@ -145,6 +145,9 @@ class Tree:
         if isa is not None:
             options[lib.G6X_ISA] = validate.choice("isa", isa, ISAS)
         given = {"pos": pos, "mass": mass, "vel": vel}
+        validate.order("Tree(pos, mass)", pos, mass)
+        self._library = libraries.library_of(given.values())
+        self._description = backend, threads, isa
         self._tree, self._warned = _tree_for(given, backend, options), False
         with self._tree.using(given) as place:
             pos = place.floats("pos", pos, (None, 3))
@@ -280,10 +283,13 @@ class Tree:
             setting["momentum"] = bool(momentum)
             *arrays, warning = self._tree.forces(ni, pos, vel, number, last_acc, **setting)
             forces = TreeForces(*map(place.give, arrays))
+            forces_given: TreeForces = libraries.all_given_to(
+                self._library_of(given, targets), forces
+            )
         if warning and not self._warned:
             self._warned = True
             warnings.warn(warning, Grape6Warning, stacklevel=2)
-        return forces
+        return forces_given
 
     def bound(
         self,
@@ -436,7 +442,29 @@ class Tree:
                 raise ArgumentError(f"k = {k} is negative")
             ni, pos, number = self._targets(place, targets, self_index)
             place.check()
-            return Nearest(*map(place.give, self._tree.nearest(ni, pos, number, k)))
+            found = Nearest(*map(place.give, self._tree.nearest(ni, pos, number, k)))
+            given = {"targets": targets, "self_index": self_index}
+            nearest: Nearest = libraries.all_given_to(self._library_of(given, targets), found)
+            return nearest
+
+    def _library_of(self, given: Mapping[str, object], targets: object) -> str | None:
+        """Whose arrays results are to be."""
+        own = self._library if targets is None else None
+        return libraries.library_of(given.values()) or own
+
+    def copy(self) -> Tree:
+        """Another tree of the same particles, which gives the same bits."""
+        return _rebuilt(*self.__reduce__()[1])
+
+    def __copy__(self) -> Tree:
+        return self.copy()
+
+    def __deepcopy__(self, _: object) -> Tree:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Untyped, tuple[Untyped, ...]]:
+        self._check_open()
+        return _rebuilt, (*self._tree.particles(), *self._description)
 
     def _check_open(self) -> None:
         if not self._tree.is_open:
@@ -454,6 +482,17 @@ class Tree:
         if self_index is not None:
             self_index = place.ints("self_index", self_index, len(pos))
         return len(pos), pos, self_index
+
+
+def _rebuilt(
+    pos: Numbers,
+    mass: Numbers,
+    vel: Numbers | None,
+    backend: str,
+    threads: int | None,
+    isa: str | None,
+) -> Tree:
+    return Tree(pos, mass, vel, backend=backend, threads=threads, isa=isa)
 
 
 def _tree_for(

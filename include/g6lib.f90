@@ -86,11 +86,29 @@ module g6lib
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 
    ! Addresses of arrays, of the host or of the device.
+   type, bind(c) :: g6x_field_term
+      integer(c_int) :: kind
+      real(c_double) :: p(3)
+   end type
+
+   type, bind(c) :: g6x_field
+      integer(c_int) :: terms = 0
+      type(g6x_field_term) :: term(8)
+      real(c_double) :: omega = 0, epoch = 0
+      integer(c_int) :: nodes = 0
+      type(c_ptr) :: orbit = c_null_ptr
+   end type
+
    type, bind(c) :: g6x_hermite
       integer(c_int) :: n
       real(c_double) :: eta, dtmin, dtmax
       type(c_ptr) :: mass, rounding, t, dt, x, v, a, j
       type(c_ptr) :: address, xi, vi, acc, jerk, pot
+      integer(c_int) :: massless = 0
+      type(c_ptr) :: field = c_null_ptr, nearest = c_null_ptr
+      type(c_ptr) :: close = c_null_ptr, left = c_null_ptr
+      type(c_ptr) :: field_acc = c_null_ptr, field_jerk = c_null_ptr
+      type(c_ptr) :: work = c_null_ptr, power = c_null_ptr, rate = c_null_ptr
    end type
 
    type, bind(c) :: g6x_evolution
@@ -99,9 +117,11 @@ module g6lib
       real(c_double) :: seconds = 0
       integer(c_long_long) :: most_blocks = 0
       type(c_ptr) :: stop = c_null_ptr
+      integer(c_int) :: pause = 0
+      real(c_double) :: closer = 0, farther = 0, centre(3) = 0
       integer(c_long_long) :: blocks = 0, steps = 0, clamped = 0
       real(c_double) :: clamped_time = 0, force_seconds = 0, time = 0, next = 0
-      integer(c_int) :: ni = 0, pass = 0, row = 0
+      integer(c_int) :: ni = 0, pass = 0, row = 0, stage = 0
    end type
 
    interface
@@ -530,6 +550,39 @@ module g6lib
          real(c_double), intent(out) :: xi(3, *), vi(3, *)
       end function
 
+      ! May be c_null_ptr: real acc(3, n), jerk(3, n), pot(n).
+      integer(c_int) function g6x_field_at(f, n, time, x, v, acc, jerk, pot) bind(c, name='g6x_field')
+         import :: c_int, c_double, c_ptr, g6x_field
+         type(g6x_field), intent(in) :: f
+         integer(c_int), value :: n
+         real(c_double), value :: time
+         real(c_double), intent(in) :: x(3, *), v(3, *)
+         type(c_ptr), value :: acc, jerk, pot
+      end function
+
+      integer(c_int) function g6x_field_origin(f, time, origin) bind(c)
+         import :: c_int, c_double, g6x_field
+         type(g6x_field), intent(in) :: f
+         real(c_double), value :: time
+         real(c_double), intent(out) :: origin(3, 4)
+      end function
+
+      integer(c_int) function g6x_hermite_add_field(h, ni, time) bind(c)
+         import :: c_int, c_double, g6x_hermite
+         type(g6x_hermite), intent(in) :: h
+         integer(c_int), value :: ni
+         real(c_double), value :: time
+      end function
+
+      ! May be c_null_ptr: real work(ni).
+      integer(c_int) function g6x_hermite_work(h, ni, time, work) bind(c)
+         import :: c_int, c_double, c_ptr, g6x_hermite
+         type(g6x_hermite), intent(in) :: h
+         integer(c_int), value :: ni
+         real(c_double), value :: time
+         type(c_ptr), value :: work
+      end function
+
       integer(c_int) function g6x_hermite_evolve(clusterid, h, e) bind(c)
          import :: c_int, g6x_hermite, g6x_evolution
          integer(c_int), value :: clusterid
@@ -582,6 +635,12 @@ module g6lib
       integer(c_int) function g6x_tree_close(tree) bind(c)
          import :: c_int
          integer(c_int), value :: tree
+      end function
+
+      integer(c_int) function g6x_tree_particles(tree, x, mass) bind(c)
+         import :: c_int, c_double
+         integer(c_int), value :: tree
+         real(c_double), intent(out) :: x(3, *), mass(*)
       end function
 
       integer(c_int) function g6x_tree_set_int(tree, key, value) bind(c)

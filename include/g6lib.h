@@ -481,6 +481,8 @@ int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const doubl
 int g6x_tree_close(int tree);
 /* Options of a tree: G6X_THREADS, G6X_ISA, with the initial values of clusters. 0, or a code. */
 int g6x_tree_set_int(int tree, int key, int value);
+/* x, mass: the particles as they were given, double[n][3] and double[n]. Returns n, or a code. */
+int g6x_tree_particles(int tree, double (*x)[3], double mass[]);
 /* acc, jerk, pot of the tree's particles on ni targets, as g6calc_lasthalf has them; jerk may be
  * NULL, and comes back as quiet NaN if the tree has no velocities.
  *   x, v      double[ni][3]; v NULL: at rest. x NULL: the tree's own particles in the order they

@@ -102,6 +102,22 @@ int g6x_tree_close(int tree)
     return 0;
 }
 
+int g6x_tree_particles(int tree, double (*x)[3], double mass[])
+{
+    int code;
+    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    if (!p) return code;
+    code = p->n;
+    if (p->n && !(x && mass)) {
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_particles: null pointer");
+    } else if (p->n) {
+        memcpy(x, p->x, (size_t)p->n * sizeof *x);
+        memcpy(mass, p->mass, (size_t)p->n * sizeof *mass);
+    }
+    tree_handles_release(p);
+    return code;
+}
+
 int g6x_tree_set_int(int tree, int key, int value)
 {
     struct options o = {0};

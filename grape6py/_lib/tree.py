@@ -32,6 +32,7 @@ class HostTree:
     def build(self, place: object, pos: Floats, mass: Floats, vel: Floats | None) -> None:
         """Make the tree. Arrays here and below are contiguous and checked."""
         self._moving = vel is not None
+        self._vel = None if vel is None else vel.copy()  # the library keeps the others
         self._n = n = len(pos)
         given = pointers(n, pos, vel, mass)
         self.handle = check(wait_for(lib.g6x_tree_open, *given, size=n, undo=lib.g6x_tree_close))
@@ -42,6 +43,12 @@ class HostTree:
     @property
     def is_open(self) -> bool:
         return self._closing.alive
+
+    def particles(self) -> tuple[Floats, Floats, Floats | None]:
+        """Positions, masses, and velocities or None, as they were given."""
+        pos, mass = np.empty((self._n, 3)), np.empty(self._n)
+        check(lib.g6x_tree_particles(self.handle, *pointers(pos, mass)))
+        return pos, mass, self._vel
 
     def close(self) -> None:
         self._closing()

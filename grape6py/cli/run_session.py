@@ -22,7 +22,7 @@ from grape6py import archive, diagnostics, models, snapshot
 from grape6py._io import atomic_files, moments
 from grape6py.cli import run_models
 from grape6py.errors import ArgumentError
-from grape6py.integrators.base import power_of_two
+from grape6py.integrators.blocks import power_of_two
 
 if TYPE_CHECKING:
     import argparse
@@ -128,10 +128,8 @@ class _Integration:
                 drawn if isinstance(drawn, models.Labelled) else (drawn, None)
             )
             n = len(particles.mass)  # a binary is two bodies
-            about = [
-                f"{name.replace('_', ' ')} {value if isinstance(value, str) else format(value, 'g')}"
-                for name, value in shape.items()
-            ]
+            shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in shape.items()}
+            about = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
             name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
             eps = model.softening(n, shape) if o.eps is None else o.eps
         else:

@@ -1,13 +1,14 @@
 """Fields of other packages: galpy's, gala's and Agama's potentials, and functions for acceleration.
 
-These packages are optional (``pip install 'grape6py[galpy]'`` and so on). All of them compute on the
-CPU: arrays of a CUDA device go there and back. None gives the jerk, which is found by differences of
-the acceleration along the path: jerk = (a(t + h, x + h v) - a(t - h, x - h v)) / 2h, with h so small
-a part of |v| / |a| and |x| / |v| that it has nine or more digits.
+These packages are optional (``pip install 'grape6py[galpy]'`` and so on). All of them compute on
+the CPU: arrays of a CUDA device go there and back. None gives the jerk, which is found by
+differences of the acceleration along the path: jerk = (a(t + h, x + h v) - a(t - h, x - h v)) / 2h,
+with h so small a part of |v| / |a| and |x| / |v| that it has nine or more digits.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -50,9 +51,7 @@ class _FromAcceleration:
         # By the same time step for all: potentials may depend on time.
         for h in np.unique(step):
             rows = step == h
-            ahead, behind = (
-                self._at(t + side, pos[rows] + side * vel[rows]) for side in (h, -h)
-            )
+            ahead, behind = (self._at(t + side, pos[rows] + side * vel[rows]) for side in (h, -h))
             jerk[rows] = (ahead - behind) / (2 * h)
         if self._potential is None:
             pot = np.zeros(len(pos))
@@ -118,7 +117,7 @@ def from_galpy(potential: Untyped, *, radius: float = 1.0, speed: float = 1.0) -
     ImportError
         Without galpy: ``pip install galpy``.
     """
-    from galpy import potential as of_galpy
+    of_galpy: Untyped = importlib.import_module("galpy.potential")
 
     radius, speed = validate.positive("radius", radius), validate.positive("speed", speed)
     evaluate = {
@@ -133,7 +132,9 @@ def from_galpy(potential: Untyped, *, radius: float = 1.0, speed: float = 1.0) -
     def acceleration(t: float, pos: Floats) -> Floats:
         r, z, phi = cylindrical(pos)
         at = {"phi": phi, "t": t * speed / radius, "use_physical": False}
-        out, up = (evaluate[n](potential, r, z, **at) for n in ("evaluateRforces", "evaluatezforces"))
+        out, up = (
+            evaluate[n](potential, r, z, **at) for n in ("evaluateRforces", "evaluatezforces")
+        )
         turn = evaluate["evaluatephitorques"](potential, r, z, **at)
         with np.errstate(divide="ignore", invalid="ignore"):
             across = np.where(r > 0, turn / r, 0.0)

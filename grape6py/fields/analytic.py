@@ -174,7 +174,7 @@ def add_on_host(
 
 
 def _term(kind: str, *values: float) -> Term:
-    number, names = validate.choice("a field", kind, _KINDS)
+    _, names = validate.choice("a field", kind, _KINDS)
     if len(values) != len(names):
         raise ArgumentError(f"{kind} has the parameters {', '.join(names)}: not {values}")
     term = Term(kind, tuple(map(validate.number, names, values)))

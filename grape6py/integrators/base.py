@@ -20,9 +20,9 @@ from grape6py._arrays.kinds import Attributes, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.integrators import external
+from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
 from grape6py.integrators.energy_check import EnergyCheck
-from grape6py.integrators.hermite_steps import SMALLEST
 from grape6py.integrators.progress import Bar, multiples
 
 if TYPE_CHECKING:

@@ -72,9 +72,9 @@ class Changes(Quantities):
                 used = np.isin(new_ids, present)
                 if used.any() or len(np.unique(new_ids)) < k:
                     raise ArgumentError(f"ids: {new_ids[used.argmax()]} is the number of a body")
-            arrays = [np.concatenate(pair) for pair in zip(old, (mass, pos, vel), strict=True)]
+            m, x, v = (np.concatenate(pair) for pair in zip(old, (mass, pos, vel), strict=True))
             rows = np.concatenate([np.arange(n), np.full(k, -1)]).astype(np.int32)
-            self._change(*arrays, np.concatenate([present, new_ids]), rows, rows < 0)
+            self._change(m, x, v, np.concatenate([present, new_ids]), rows, rows < 0)
             return new_ids
 
     def remove(self, ids: Numbers) -> None:
@@ -92,8 +92,8 @@ class Changes(Quantities):
         with self._turn:
             which = self._numbers(ids)
             kept = np.setdiff1d(np.arange(self.n), which).astype(np.int32)
-            arrays = [array[kept] for array in self._bodies()]
-            self._change(*arrays, self.ids[kept], kept, np.zeros(len(kept), bool))
+            mass, pos, vel = (array[kept] for array in self._bodies())
+            self._change(mass, pos, vel, self.ids[kept], kept, np.zeros(len(kept), bool))
 
     def merge(self, ids: Numbers) -> int:
         """Let bodies become one, with their mass, momentum and centre of mass.
@@ -118,7 +118,7 @@ class Changes(Quantities):
         with self._turn:
             which = self._numbers(ids)
             if len(which) < 2:
-                raise ArgumentError(f"merge needs two bodies or more, not ids = {ids}")
+                raise ArgumentError(f"merge needs two bodies or more, not {len(which)}")
             mass, pos, vel = self._bodies()
             heaviest = int(which[np.argmax(mass[which])])
             total = math.fsum(mass[which])
@@ -129,13 +129,11 @@ class Changes(Quantities):
             gone = which[which != heaviest]
             kept = np.setdiff1d(np.arange(self.n), gone).astype(np.int32)
             present = self.ids
-            arrays = [array[kept] for array in (mass, pos, vel)]
-            self._change(*arrays, present[kept], kept, kept == heaviest)
+            mass, pos, vel = (array[kept] for array in (mass, pos, vel))
+            self._change(mass, pos, vel, present[kept], kept, kept == heaviest)
             return int(present[heaviest])
 
-    def kick(
-        self, ids: Numbers, vel: Numbers | None = None, *, pos: Numbers | None = None
-    ) -> None:
+    def kick(self, ids: Numbers, vel: Numbers | None = None, *, pos: Numbers | None = None) -> None:
         """Add to velocities, or to positions.
 
         Parameters
@@ -248,5 +246,3 @@ class Changes(Quantities):
             grape.set_particles(m * self._G, x)
             parts += [*(m * grape.forces(eps=eps).pot / 2)]
         return math.fsum([*parts, self._blocks.external_energy(self.time, m, x, v)])
-
-

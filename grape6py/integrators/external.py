@@ -48,17 +48,20 @@ class External:
 
     def __init__(self, field: AnyField, G: float, origin: Floats | None) -> None:
         self._field, self._G = field, G
-        is_built_in = isinstance(field, analytic.Field)
-        self.function = None if is_built_in else field
-        self._here = field.with_masses_times(G) if is_built_in else None
-        self._struct = ffi.NULL if self._here is None else self._here.c_struct()
+        self.function: Callable[[float, Untyped, Untyped], Untyped] | None = None
+        self._struct, rotates = ffi.NULL, False
+        if isinstance(field, analytic.Field):
+            self._struct = field.with_masses_times(G).c_struct()
+            rotates = field.omega != 0
+        else:
+            self.function = field
         self.c = self._struct
         self.frame: Frame | None = None
         self._epoch = 0.0
         if origin is not None:
             from grape6py.integrators.frame import Frame
 
-            if is_built_in and field.omega:
+            if rotates:
                 raise ArgumentError("coordinates rotate or move on an orbit: give one of the two")
             self.frame = Frame(self, *origin)
 

@@ -9,6 +9,7 @@ path, so that an error of the path would not be one of theirs.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from grape6py._arrays import validate
 from grape6py._lib.library import check, ffi, lib
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
-from grape6py.integrators.hermite_steps import SMALLEST, HostBlocks, Setup, power_of_two
+from grape6py.integrators.blocks import SMALLEST, Setup, power_of_two
+from grape6py.integrators.hermite_steps import HostBlocks
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CData, Floats
@@ -52,8 +54,8 @@ class Frame:
         pos, vel = self.start[:1], self.start[1:]
         acc, jerk = np.zeros((1, 3)), np.zeros((1, 3))
         field.add(0.0, pos, vel, acc, jerk)
-        length = np.linalg.norm
-        turns = [length(v) / length(a) for v, a in ((vel, acc), (acc, jerk)) if length(a) > 0]
+        sizes = [float(np.linalg.norm(array)) for array in (vel, acc, jerk)]
+        turns = [v / a for v, a in itertools.pairwise(sizes) if a > 0]
         longest = power_of_two(min([t for t in turns if t > 0], default=1.0))
         rule = _ETA, longest * SMALLEST, longest
         setup = Setup(self._session._board, "double", np.zeros(1), rule, 2, external=field)
@@ -77,8 +79,8 @@ class Frame:
         `at_least` so much later than now."""
         if self._nodes is None:
             self._begin(None)
+        assert self._nodes is not None
         nodes = self._nodes
-        assert nodes is not None
         far = now + _AHEAD * _BLOCKS * float(nodes[-1, 13])
         until = max(now + at_least, min(until, far))
         if nodes[-1, 0] < until or len(nodes) < 2:
@@ -91,7 +93,8 @@ class Frame:
                 rows.append(self._node())
             self._nodes = np.array(rows)
             self._orbit = np.ascontiguousarray(self._nodes[:, :13])
-        return float(self._nodes[-1, 0])
+            return float(rows[-1][0])
+        return float(nodes[-1, 0])
 
     def point(self, struct: CData) -> None:
         """Let a struct g6x_field have the nodes, which this object keeps."""
@@ -112,7 +115,8 @@ class Frame:
         self.reach(time)
         nodes = self._nodes
         assert nodes is not None
-        return nodes[max(int(np.searchsorted(nodes[:, 0], time, "right")) - 1, 0)].copy()
+        found: Floats = nodes[max(int(np.searchsorted(nodes[:, 0], time, "right")) - 1, 0)].copy()
+        return found
 
     def go_on(self, node: Floats) -> None:
         """Take the path from what :meth:`node_at` gave."""

@@ -14,8 +14,9 @@ from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
 from grape6py.integrators import external
 from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
+from grape6py.integrators.blocks import STATE, Setup, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
-from grape6py.integrators.hermite_steps import STATE, HostBlocks, Setup, power_of_two
+from grape6py.integrators.hermite_steps import HostBlocks
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Bools, Floats, Int32s, Numbers, State, Untyped

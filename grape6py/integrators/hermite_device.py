@@ -12,21 +12,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from grape6py._arrays.device_place import cuda_pointer
 from grape6py._arrays.kinds import AnyArray, Bools, CData, DeviceArray, Floats, Int32s, State
 from grape6py._lib.cluster import chunks
 from grape6py._lib.library import ffi, lib
 from grape6py.errors import BackendError
-from grape6py.integrators.hermite_steps import (
-    KEPT,
-    NAMES,
-    Blocks,
-    HostBlocks,
-    Moment,
-    Setup,
-)
+from grape6py.integrators.blocks import KEPT, NAMES, Blocks, Moment, Setup
+from grape6py.integrators.hermite_steps import HostBlocks
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import CuPy
@@ -58,14 +51,14 @@ class DeviceBlocks(Blocks):
             }
         arrays = {NAMES.get(name, name): array for name, array in self._own.items()}
         arrays |= self._given | self._block
-        numbers = {"n": n, "eta": eta, "dtmin": smallest, "dtmax": largest}
-        numbers["massless"] = n - self.acting
+        rule = {"n": n, "eta": eta, "dtmin": smallest, "dtmax": largest}
+        rule["massless"] = n - self.acting
         if self.external is not None:
-            numbers["field"] = self.external.c
+            rule["field"] = self.external.c
         pointers = {name: cuda_pointer(array) for name, array in arrays.items()}
-        self._at = ffi.new("struct g6x_hermite *", numbers | pointers)
+        self._at = ffi.new("struct g6x_hermite *", rule | pointers)
         pointers["address"] = cuda_pointer(self._everybody)
-        self._at_everybody = ffi.new("struct g6x_hermite *", numbers | pointers)
+        self._at_everybody = ffi.new("struct g6x_hermite *", rule | pointers)
         self._latest = 0.0
 
     def state(self) -> State:
@@ -84,7 +77,7 @@ class DeviceBlocks(Blocks):
                 "go on from the last file saved"
             ) from why
 
-    def put(self, state: Mapping[str, ArrayLike]) -> None:
+    def put(self, state: Mapping[str, Floats]) -> None:
         """Take NumPy's arrays over, by name."""
         with self._device:
             for name, own in self._own.items():
@@ -122,9 +115,9 @@ class DeviceBlocks(Blocks):
         """As :meth:`HostBlocks.at`."""
         if "work" in self.arrays:  # which is summed there
             host, self._sent = self.on_host(), False
-            found = host.at(time)
+            moment = host.at(time)
             self._work, self.force_seconds = host._work, host.force_seconds
-            return found
+            return moment
         time = self._since_epoch(time)
         state = self.state()
         if (state["t"] == time).all():

@@ -10,7 +10,7 @@ from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.integrators import external, gravity
 from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
-from grape6py.integrators.hermite_steps import power_of_two
+from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_steps import STATE, Leaps
 from grape6py.tree import Tree, setting_for, walk_setting
 
@@ -200,9 +200,7 @@ class Leapfrog(Integration):
         self._forces = gravity.find(given, n, s["eps"], walk, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
         rule = (s.get("eta", 0.0), *limits(s))
-        self._blocks = Leaps(
-            self._forces, rule, s["eps"], s.get("boundary"), self.G, outside
-        )
+        self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"), self.G, outside)
         self._given_on_device = memory_space.first_on_device(given) is not None
         self._begin()
 
@@ -238,6 +236,7 @@ class Leapfrog(Integration):
     @property
     def jerk(self) -> Floats:
         """Time derivatives of :attr:`acc`; shape (n, 3). The scheme has none: they are summed now."""
+        found: Untyped
         seen, arrays, eps = self._look(), self._forces.arrays, self._settings["eps"]
         with arrays.using():
             mass, pos, vel = seen.mass * self._G, seen.pos, seen.vel
@@ -247,11 +246,12 @@ class Leapfrog(Integration):
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
                 with Tree(pos, mass, vel, backend=kind) as tree:
                     found = tree.forces(eps=eps, **walk)
-                acc, jerk = found.acc, found.jerk
             else:
                 with Grape6(precision=self.precision, **self._options) as grape:
                     grape.set_particles(mass, pos, vel)
-                    acc, jerk = grape.forces(eps=eps)[:2]
+                    found = grape.forces(eps=eps)
+            acc: Floats = found.acc
+            jerk: Floats = found.jerk
             if self._blocks.external is not None:
                 self._blocks.external.add(self.time, pos, vel, acc, jerk, arrays.xp)
             if not self._given_on_device:

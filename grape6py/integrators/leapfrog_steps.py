@@ -28,8 +28,7 @@ from grape6py._arrays.kinds import (
     State,
     Untyped,
 )
-
-from grape6py.integrators.hermite_steps import Moment
+from grape6py.integrators.blocks import Moment
 from grape6py.integrators.watch import Sighting, Watch
 
 if TYPE_CHECKING:
@@ -226,9 +225,7 @@ class Leaps:
             own["bound"] = np.array(bodies.bound)
         return own | found
 
-    def replaced(
-        self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, time: float
-    ) -> Self:
+    def replaced(self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, time: float) -> Self:
         """The integration of other bodies from a time on, which becomes the epoch."""
         bodies = self._bodies
         new = type(self)(
@@ -236,9 +233,9 @@ class Leaps:
         )
         new.epoch, new.watch, new.force_seconds = time, self.watch, self.force_seconds
         with self._arrays.using():
-            arrays = (self._arrays.put(array) for array in (mass, pos, vel))
-            counts = bodies.steps, bodies.blocks
-            new._start(Bodies(0.0, *counts, *arrays, None, ids=np.arange(len(mass))))
+            m, x, v = (self._arrays.put(array) for array in (mass, pos, vel))
+            steps, blocks = bodies.steps, bodies.blocks
+            new._start(Bodies(0.0, steps, blocks, m, x, v, None, ids=np.arange(len(mass))))
             if not self._shared and len(rows):  # no body's step is longer than it was
                 old = self._arrays.fetch(bodies.dt)
                 was = np.where(rows >= 0, old[np.maximum(rows, 0)] if len(old) else 0, np.inf)
@@ -342,8 +339,12 @@ class Leaps:
                 np.sqrt(((self._arrays.fetch(b.pos)[rows] - watch.centre) ** 2).sum(axis=1))
                 for b in (old, new)
             )
-            began = np.full(len(rows), old.time) if old.t is None else self._arrays.fetch(old.t)[rows]
-        share = np.clip((watch.farther - before) / np.where(after > before, after - before, 1), 0, 1)
+            began = (
+                np.full(len(rows), old.time) if old.t is None else self._arrays.fetch(old.t)[rows]
+            )
+        share = np.clip(
+            (watch.farther - before) / np.where(after > before, after - before, 1), 0, 1
+        )
         share = np.where(before > watch.farther, 0.0, share)
         when = self.epoch + (began + share * (new.time - began))
         return sorted(Sighting(float(t), int(k), None) for t, k in zip(when, rows, strict=True))
@@ -412,7 +413,8 @@ class Leaps:
             if self.external is not None:
                 x, v = (at, vel) if rows is None else (at[rows], vel[rows])
                 xp = self._arrays.xp
-                self.external.add(self.epoch + time, *map(xp.ascontiguousarray, (x, v)), acc, None, xp)
+                x, v = xp.ascontiguousarray(x), xp.ascontiguousarray(v)
+                self.external.add(self.epoch + time, x, v, acc, None, xp)
         self.force_seconds += clock.perf_counter() - began
         return acc, pot
 
@@ -463,5 +465,5 @@ class Leaps:
     def at(self, time: float) -> Moment:
         """All bodies of :meth:`look`, for NumPy; jerks are not known, and NaN."""
         seen = self.look(time)
-        arrays = (self._arrays.fetch(array) for array in (seen.pos, seen.vel, seen.acc))
-        return Moment(*arrays, np.full((len(seen.mass), 3), np.nan))
+        pos, vel, acc = (self._arrays.fetch(array) for array in (seen.pos, seen.vel, seen.acc))
+        return Moment(pos, vel, acc, np.full((len(seen.mass), 3), np.nan))

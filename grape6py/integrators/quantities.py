@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
 from typing import TYPE_CHECKING, NoReturn
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Floats, Int64s, State, Untyped
     from grape6py.bound_pairs import Binaries
     from grape6py.grape6 import Grape6
+    from grape6py.integrators.blocks import Moment
     from grape6py.integrators.gravity import Gravity
     from grape6py.integrators.hermite_device import DeviceBlocks
-    from grape6py.integrators.hermite_steps import HostBlocks, Moment
+    from grape6py.integrators.hermite_steps import HostBlocks
     from grape6py.integrators.leapfrog_steps import Leaps
 
 

@@ -78,6 +78,14 @@ class DeviceTree:
             place.check()  # which has the same words for all arrays
             raise
 
+    def particles(self) -> list[DeviceArray]:
+        """Positions, masses, and velocities or None, as they were given."""
+        with turn, self._cupy.cuda.Device(self._device):
+            return [
+                self._cupy.asnumpy(array) if self._of_host and array is not None else array
+                for array in self._copies
+            ]
+
     def close(self) -> None:
         with turn:
             self.is_open, self._tree, self._copies, self._divided = False, None, [], None
