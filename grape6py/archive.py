@@ -30,7 +30,7 @@ from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.grape6 import Grape6
-from grape6py.integrators.base import EXTRA
+from grape6py.integrators.base import EXTRA, extra_of
 from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
@@ -235,8 +235,8 @@ def _read(group: HDF5, kind: Kind) -> tuple[Floats, State, Attributes]:
         for name, shape in kind.STATE.items()
     }
     state |= {
-        name: validate.floats(name, group[f"state/{name}"][()], shape)
-        for name, shape in EXTRA.items()
+        name: extra_of(name, group[f"state/{name}"][()])
+        for name in EXTRA
         if f"state/{name}" in group
     }
     if not (state["dt"] > 0).all():

@@ -196,7 +196,7 @@ class Events:
             self._wall.begin()
         self._set_watch()
         if self._energy is not None:
-            cluster._first_energy()
+            cluster._energy_error()
 
     def _set_watch(self) -> None:
         watch = self._cluster._blocks.watch

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Attributes, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import Attributes, Floats, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.integrators import external
@@ -37,7 +37,7 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "bound": (),  # of a tree with an accuracy
     "epoch": (),  # from which t counts
     "energy_change": (),
-    "initial_energy": (),
+    "initial_energy": (),  # of an EnergyError
     "watched": (None, 3),  # pairs that are close, and who has left: Watch.as_array
     "escape": (4,),  # radius and centre of the sphere that bodies escape from
     "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
@@ -46,6 +46,13 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "rate": (None,),
     "work_done": (),
 }
+
+
+def extra_of(name: str, values: Untyped) -> Floats:
+    """An array of EXTRA, checked."""
+    if EXTRA[name] == ():
+        return np.array(validate.number(name, values, negative=name != "bound"))
+    return validate.floats(name, values, EXTRA[name])
 
 
 def kind_of(backend: str, name: str) -> str:
@@ -89,9 +96,8 @@ class Integration(Changes):
         self._seen = self._potential = None
         self._stopping = ffi.new("int *")  # read by the library, too
         self._turn = threading.RLock()  # of a thread that moves the bodies or looks at them
-        self._is_stepping = False
         self._energy_check = EnergyCheck()
-        self._energy_change, self._net_change = 0.0, 0
+        self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
         self._events: list[Event] = []
 
     @classmethod
@@ -141,7 +147,7 @@ class Integration(Changes):
         self._G = float(settings.get("G", 1.0))
         mass = validate.floats("mass", mass, (None,)).copy()
         n = len(mass)
-        extra = {k: validate.floats(k, state[k], shape) for k, shape in EXTRA.items() if k in state}
+        extra = {name: extra_of(name, state[name]) for name in EXTRA if name in state}
         own = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
         outside = external.from_settings(settings, field)
         options = {"backend": backend, "precision": precision, "threads": threads}
@@ -160,7 +166,7 @@ class Integration(Changes):
         watch, outside = self._blocks.watch, self._blocks.external
         self._energy_change = float(extra.get("energy_change", 0.0))
         if "initial_energy" in extra:
-            self._energy_check.start = float(extra["initial_energy"])
+            self._first_energy = float(extra["initial_energy"])
         if "watched" in extra:
             watch.take(extra["watched"])
         if "escape" in extra:
@@ -410,16 +416,14 @@ class Integration(Changes):
         else:
             self._stopping[0], self._stopped_by = 1, event
 
-    def _first_energy(self) -> None:
-        """Have the energy at the start, if it is not known."""
-        if self._energy_check.start is None:
-            self._energy_error()
-
     def _energy_error(self) -> float:
-        energy, added = self._find_energy(), self._energy_change
-        error = self._energy_check.error(self.n - self._net_change, energy, added)
-        start = self._energy_check.start
-        return (energy.total - added - start) / abs(start) if start else error
+        """Relative error of the energy since this was called first."""
+        energy = self._find_energy()
+        total = energy.total - self._energy_change
+        if self._first_energy is None:
+            self._first_energy = total
+        scale = abs(self._first_energy) or energy.kinetic + abs(energy.potential)
+        return (total - self._first_energy) / scale if scale else 0.0
 
     def _after_step(self) -> None:
         """What a step may have a word about."""

@@ -254,10 +254,12 @@ class Blocks:
             near = self._block_rows("nearest", ni)
             near = near if self._order is None else self._order[near]
             for row in np.flatnonzero(np.isfinite(close := self._block_rows("close", ni))):
-                found.append(Sighting(self.epoch + close[row], int(number[row]), int(near[row])))
+                found.append(
+                    Sighting(self.epoch + float(close[row]), int(number[row]), int(near[row]))
+                )
         if self.watch.farther:
             for row in np.flatnonzero(np.isfinite(left := self._block_rows("left", ni))):
-                found.append(Sighting(self.epoch + left[row], int(number[row]), None))
+                found.append(Sighting(self.epoch + float(left[row]), int(number[row]), None))
         return sorted(found, key=lambda s: (s.time, s.body, -1 if s.other is None else s.other))
 
     def _take_counts(self) -> int:
@@ -333,7 +335,7 @@ class Blocks:
         return new
 
     def external_energy(self, time: float, mass: Floats, pos: Floats, vel: Floats) -> float:
-        """Energy of bodies in the field, if it depends on their places: where the frame is at rest."""
+        """Energy of bodies in the field where the frame is at rest, and that depends on places."""
         if self.external is None or self.external.frame is not None:
             return 0.0
         return math.fsum(mass * self.external.potential(time, pos, vel))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class Changes(Quantities):
     """Bodies on their way, which may change; see :class:`~.base.Integration`.
 
-    The integration goes on from :attr:`time` with the changed bodies. Who feels the change takes its
-    forces anew, and a first step if they are others; a change of bodies without mass is felt by
-    themselves alone.
+    The integration goes on from :attr:`time` with the changed bodies. Those that feel the change
+    take their forces anew, and a first step if these are others; a change of bodies without mass
+    is felt by themselves alone.
     """
 
     # Of the subclasses: go on with other bodies; see Blocks.replaced.

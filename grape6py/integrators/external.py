@@ -1,7 +1,8 @@
 """The field from outside that an integration is in, and the frame in which its bodies are.
 
-A built-in field (:class:`grape6py.fields.Field`) is evaluated where the bodies are moved, inside the
-library or on the device. A function of the caller's is called between the sums of a block.
+A built-in field (:class:`grape6py.fields.Field`) is evaluated where the bodies are moved, inside
+the library or on the device. A function of the caller's is called when the sums of a block are
+complete.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class External:
         What the library adds by itself; NULL if the field is a function.
     function : callable or None
     frame : Frame or None
+    is_calling : bool
+        Whether the function is being called.
     """
 
     def __init__(self, field: AnyField, G: float, origin: Floats | None) -> None:
@@ -56,6 +59,7 @@ class External:
         else:
             self.function = field
         self.c = self._struct
+        self.is_calling = False  # the function
         self.frame: Frame | None = None
         self._epoch = 0.0
         if origin is not None:
@@ -142,7 +146,11 @@ class External:
         else:
             pos, vel = pos.copy(), vel.copy()
         function: Untyped = self.function
-        found = function(time, pos, vel)
+        self.is_calling = True
+        try:
+            found = function(time, pos, vel)
+        finally:
+            self.is_calling = False
         n, shapes = len(pos), {"acc": (3,), "jerk": (3,), "pot": ()}
         if not isinstance(found, tuple | list) or len(found) != len(shapes):
             raise ArgumentError(

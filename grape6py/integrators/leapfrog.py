@@ -235,7 +235,7 @@ class Leapfrog(Integration):
 
     @property
     def jerk(self) -> Floats:
-        """Time derivatives of :attr:`acc`; shape (n, 3). The scheme has none: they are summed now."""
+        """Time derivatives of :attr:`acc`, which are summed when asked for; shape (n, 3)."""
         found: Untyped
         seen, arrays, eps = self._look(), self._forces.arrays, self._settings["eps"]
         with arrays.using():

@@ -381,7 +381,7 @@ class Leaps:
             self._bodies = bodies._replace(bound=bound)
 
     def _predicted(self, bodies: Bodies, to: float) -> DeviceArray:
-        """Velocities at the end of a drift, for fields that depend on them; None without a field."""
+        """Velocities at the end of a drift, for fields that depend on them; or None."""
         if self.external is None:
             return None
         return self._arrays.kick(bodies, to, bodies.acc)

@@ -41,10 +41,10 @@ class Quantities:
     _seen: Moment | None
     _potential: Floats | None
     _energy_check: EnergyCheck
+    _first_energy: float | None  # without changes; known if an event asks for it
     _energy_change: float
     _net_change: int
     _turn: threading.RLock
-    _is_stepping: bool
 
     def __len__(self) -> int:
         return self.n
@@ -178,8 +178,8 @@ class Quantities:
             found["epoch"] = np.array(blocks.epoch)
         if self._energy_change:
             found["energy_change"] = np.array(self._energy_change)
-        if self._energy_check.start is not None:
-            found["initial_energy"] = np.array(self._energy_check.start)
+        if self._first_energy is not None:
+            found["initial_energy"] = np.array(self._first_energy)
         if blocks.watch.until:
             found["watched"] = blocks.watch.as_array()
         if blocks.watch.farther:
@@ -202,17 +202,14 @@ class Quantities:
         return pos, vel
 
     def _call(self, name: str, *arguments: object, **options: object) -> Untyped:
-        """A call of the blocks, which nothing may come between."""
-        if self._is_stepping:
+        """A call of the blocks, which a field that they have called cannot make."""
+        external = self._blocks.external
+        if external is not None and external.is_calling:
             raise CallOrderError(
                 "a step is under way: a field cannot look at the bodies or change them; callbacks "
                 "of evolve can"
             )
-        self._is_stepping = True
-        try:
-            return getattr(self._blocks, name)(*arguments, **options)
-        finally:
-            self._is_stepping = False
+        return getattr(self._blocks, name)(*arguments, **options)
 
     def _synchronised(self) -> Moment:
         with self._turn:

@@ -23,8 +23,8 @@ class Watch:
 
     A body is close if its nearest neighbour is nearer than `closer`, and has left if it is farther
     than `farther` from the centre. While two bodies stay close they are seen in each of their
-    steps: `until` has the time up to which that is known, by their ids. What is seen at a later time
-    is news.
+    steps: `until` has the time up to which that is known, by their ids. What is seen at a later
+    time is news.
     """
 
     def __init__(self) -> None:

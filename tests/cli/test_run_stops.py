@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from grape6py import Hermite, Leapfrog, plummer
-from grape6py.integrators.hermite_steps import Blocks
+from grape6py.integrators.blocks import Blocks
 from runs import assert_same_end, edited, last_group, process, run, stopped, times
 
 LEAPFROG = "--integrator leapfrog --n 300 --eps 0.05"
@@ -73,7 +73,7 @@ def signal_at(monkeypatch):
 
     def arrange(when, number):
         def interrupted(self, target, stop, *, one):
-            moved = advance(self, target, stop, one=True)
+            moved = advance(self, target, stop, most=1)
             if self.latest() == when:
                 signal.raise_signal(number)
             return moved

@@ -13,7 +13,7 @@ import fake_arrays
 from fake_device import driver, fail
 from grape6py import Grape6, Hermite, archive, errors, plummer, two_body
 from grape6py._lib.library import ffi, lib
-from grape6py.integrators import hermite_steps
+from grape6py.integrators import blocks
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
 
@@ -125,7 +125,7 @@ def test_files_are_read_by_either(cupy, on_host, tmp_path):
 def test_an_interruption_between_two_calls_does_no_harm(cupy, monkeypatch, passes):
     broken, whole = (on_gpu(Hermite, *plummer(100, 6), eps=0.04, passes=passes) for _ in range(2))
     done, calls = broken._blocks.advance, []
-    monkeypatch.setattr(hermite_steps, "_SECONDS", 1e-9)
+    monkeypatch.setattr(blocks, "_SECONDS", 1e-9)
 
     def interrupted(*arguments, **options):
         calls.append(1)

@@ -120,7 +120,7 @@ def test_no_bodies_have_no_radii(make):
         assert (nobody.time, nobody.pos.shape) == (1.0, (0, 3))
         assert np.isnan(nobody.lagrangian_radii()).tolist() == [True] * 3
         assert np.isnan(nobody.lagrangian_radii((0.5,), centre=np.zeros(3))).all()
-        assert nobody.energy() == (0, 0)
+        assert nobody.energy() == (0, 0, 0)
         assert math.isnan(nobody.virial_ratio())
         assert np.array_equal(nobody.momentum(), np.zeros(3))
         assert len(nobody.potential()) == 0

@@ -106,14 +106,17 @@ def test_an_orbit_of_energy_zero_is_measured_by_its_parts():
 
 def test_the_scale_of_the_error():
     check = EnergyCheck()
-    assert check.error(10, Energy(0.25, -0.5)) == 0
-    assert check.error(10, Energy(0.26, -0.5)) == pytest.approx(0.01 / 0.25)
+    assert check.error(10, Energy(0.25, -0.5), 0.0) == 0
+    assert check.error(10, Energy(0.26, -0.5), 0.0) == pytest.approx(0.01 / 0.25)
     close = EnergyCheck()  # two bodies near their pericentre, and far from it
-    assert close.error(2, Energy(1000.0, -1000.5)) == 0
-    assert close.error(2, Energy(1000.1, -1000.5)) == pytest.approx(0.1 / (2000.5 / 3))
-    assert close.error(2, Energy(0.1, -0.5)) == pytest.approx(0.1 / 0.5)
+    assert close.error(2, Energy(1000.0, -1000.5), 0.0) == 0
+    assert close.error(2, Energy(1000.1, -1000.5), 0.0) == pytest.approx(0.1 / (2000.5 / 3))
+    assert close.error(2, Energy(0.1, -0.5), 0.0) == pytest.approx(0.1 / 0.5)
+    added = EnergyCheck()
+    added.error(10, Energy(0.25, -0.5), 0.0)
+    assert added.error(10, Energy(0.35, -0.5), 0.1) == pytest.approx(0)
     nothing = EnergyCheck()
-    assert [nothing.error(n, Energy(0.0, 0.0)) for n in (3, 3, 0)] == [0, 0, 0]
+    assert [nothing.error(n, Energy(0.0, 0.0), 0.0) for n in (3, 3, 0)] == [0, 0, 0]
 
 
 def test_the_command_line_prints_one_line(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,7 @@ import pytest
 from grape6py import Hermite, plummer, two_body
 from grape6py._lib.library import ffi, lib, pointer
 from grape6py.errors import ArgumentError
-from grape6py.integrators import hermite_steps
+from grape6py.integrators import blocks
 
 N = 1024
 EPS = 4 / N
@@ -107,7 +107,7 @@ def test_an_interrupted_block_does_no_harm(monkeypatch):
     bodies = plummer(47_000, 6)
     broken, whole = (Hermite(*bodies, eps=0.04, dt=1 / 64) for _ in range(2))
     advance, half_way = broken._blocks.advance, []
-    monkeypatch.setattr(hermite_steps, "_SECONDS", 1e-9)
+    monkeypatch.setattr(blocks, "_SECONDS", 1e-9)
 
     def interrupted(*arguments, **options):
         moved = advance(*arguments, **options)
@@ -136,7 +136,7 @@ def test_an_interrupted_block_does_no_harm(monkeypatch):
 def test_a_signal_handler_may_look_half_way_through_a_block(monkeypatch):
     looked, whole = (Hermite(*plummer(47_000, 6), eps=0.04, dt=1 / 64) for _ in range(2))
     evolve, half_way = looked._blocks._evolve, []
-    monkeypatch.setattr(hermite_steps, "_SECONDS", 1e-9)
+    monkeypatch.setattr(blocks, "_SECONDS", 1e-9)
 
     def interrupted(evolution):
         code = evolve(evolution)

@@ -198,7 +198,7 @@ def test_only_bodies_whose_steps_end_are_targets(monkeypatch):
 
     monkeypatch.setattr(galaxy._forces, "forces", counted)
     ends = galaxy.state()["t"] + galaxy.step_sizes
-    galaxy.evolve(galaxy._blocks.next_time())
+    galaxy.evolve(galaxy._blocks.block_end)
     assert counts == [np.count_nonzero(ends == ends.min())]
     assert 0 < counts[0] < galaxy.n / 2
     galaxy.evolve(0.25)
