@@ -27,6 +27,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import HDF5, Attributes, Floats, Int8s, Int64s, PathLike, State, Untyped
 from grape6py._io import atomic_files, output_file, run_index
 from grape6py._lib.declarations import BACKENDS, PRECISIONS
+from grape6py.bound_pairs import Binaries
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
 from grape6py.grape6 import Grape6
@@ -58,6 +59,7 @@ def save(
     *,
     about: Attributes | None = None,
     component: ArrayLike | None = None,
+    binaries: Binaries | None = None,
 ) -> None:
     """Add the present state of an integration to a file; make the file if there is none.
 
@@ -74,6 +76,9 @@ def save(
         What each body belongs to (:class:`models.Labelled`), by its number in `ids`: pictures tell
         bodies apart by it. By default that of the output before, if there is one.
 
+    binaries : Binaries, optional
+        What :meth:`Hermite.binaries` gave: the output's group `binaries`.
+
     Raises
     ------
     ArgumentError
@@ -87,7 +92,7 @@ def save(
         If it cannot be written. What was saved before is whole.
     """
     with Writer(path) as writer:
-        writer.save(cluster, about=about, component=component)
+        writer.save(cluster, about=about, component=component, binaries=binaries)
 
 
 def describe(cluster: Cluster) -> Attributes:
@@ -397,6 +402,7 @@ class Writer:
         *,
         about: Attributes | None = None,
         component: ArrayLike | None = None,
+        binaries: Binaries | None = None,
     ) -> None:
         """As :func:`save`."""
         numbers = describe(cluster)
@@ -418,7 +424,8 @@ class Writer:
             ids,
             cluster.particles()._asdict(),
             cluster.state(),
-            None if self._component is None else self._component[ids],
+            None if self._component is None else _component_of(self._component, ids),
+            None if binaries is None else binaries._asdict(),
         )
         self._write(name, data)
         run.outputs = [*before, self._saved(name, numbers)]
@@ -469,6 +476,13 @@ class Writer:
             run.outputs.append(self._saved(saved.name, saved.numbers))
         atomic_files.keep(self._index)
         return run
+
+
+def _component_of(component: Int8s, ids: Int64s) -> Int8s:
+    """Of bodies with some ids; 0 of those that came later."""
+    known = ids < len(component)
+    found: Int8s = np.where(known, component[np.where(known, ids, 0)], 0).astype(np.int8)
+    return found
 
 
 def _by_number(component: ArrayLike, ids: Int64s) -> Int8s:

@@ -68,9 +68,10 @@ def written(
     particles: dict[str, Floats],
     state: Mapping[str, AnyArray],
     component: Int8s | None = None,
+    binaries: Mapping[str, AnyArray] | None = None,
 ) -> bytes:
     """The bytes of an output: `about` is what the outputs of the run share, `numbers` this one's
-    attributes, `time` among them; particles and state are arrays by name."""
+    attributes, `time` among them; particles, state and binaries are arrays by name."""
 
     def fill(file: HDF5) -> None:
         file.attrs.update(about | {"format": FORMAT})
@@ -85,6 +86,8 @@ def written(
             ours[name] = bodies[theirs[name]]  # a link
         if component is not None:
             ours["component"] = component
+        for name, array in (binaries or {}).items():
+            ours[f"binaries/{name}"] = array
         for name, array in state.items():
             shared = name in particles and np.array_equal(particles[name], array)
             ours[f"state/{name}"] = ours[name] if shared else array

@@ -88,6 +88,21 @@ def add_parser(commands: Commands) -> None:
     add("--order", type=_whole, metavar="P", help="of the expansions of fmm, 2 to 6 (5)")
     add("--boundary", type=_positive, metavar="R",
         help="leapfrog takes out who is farther than R from the origin")  # fmt: skip
+    add("--G", type=_positive, metavar="G", help="the gravitational constant (1)")
+    add("--field", action="append", default=[], metavar="NAME,PARAMETER=...",
+        help="field from outside, as mwpotential2014,radius=8000,speed=33.5 or nfw,mass=1,scale=2; "
+        "may be given more than once: they add up")  # fmt: skip
+    add("--orbit", type=_orbit, metavar="X,Y,Z,VX,VY,VZ",
+        help="place and velocity of the bodies' frame in the field, in which it moves")  # fmt: skip
+    add("--encounter", type=_positive, metavar="R", help="watch for bodies closer than R")
+    add("--on-encounter", choices=("stop", "merge"), help="what then (stop)")
+    add("--escape", type=_radius, metavar="R",
+        help="take out bodies farther than R from the origin, or (tidal) than two tidal radii "
+        "from the density centre")  # fmt: skip
+    add("--max-error", type=_positive, metavar="E", help="stop at a larger energy error")
+    add("--wall-time", type=_positive, metavar="S", help="stop after so many seconds")
+    add("--list-binaries", action="store_true",
+        help="find binaries at each output, for the log and HDF5")  # fmt: skip
     add("--dt-out", type=_positive, metavar="DT",
         help="time between outputs (a power of two, about T/8)")  # fmt: skip
     add("--backend", choices=BACKENDS, default="auto", help="where forces are summed")
@@ -125,6 +140,17 @@ def run(options: argparse.Namespace) -> int:
         return integrate(options)
 
 
+def _orbit(text: str) -> list[float]:
+    words = text.replace(",", " ").split()
+    try:
+        values = [float(word) for word in words]
+    except ValueError:
+        values = []
+    if len(values) != 6:
+        raise argparse.ArgumentTypeError(f"{text!r} is not six numbers: x,y,z,vx,vy,vz")
+    return values
+
+
 def _kind(
     name: str, convert: Callable[[str], T], good: Callable[[T], bool], requirement: str
 ) -> Callable[[str], T]:
@@ -152,6 +178,12 @@ _depth = _kind("depth", float, lambda value: 1 <= value <= 12, "a number from 1 
 _ratio = _kind("ratio", float, lambda value: 0 <= value < 1, "a number from 0 to below 1")
 _share = _kind("share", float, lambda value: 0 <= value <= 1, "a number from 0 to 1")
 _dimension = _kind("dimension", float, lambda value: 1 <= value <= 3, "a number from 1 to 3")
+_radius = _kind(
+    "radius",
+    lambda text: text if text == "tidal" else float(text),
+    lambda value: value == "tidal" or 0 < float(value) < math.inf,
+    "a number above zero, or tidal",
+)
 _picture = _kind(
     "picture",
     Path,

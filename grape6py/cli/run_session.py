@@ -20,7 +20,7 @@ import tqdm
 
 from grape6py import archive, diagnostics, models, snapshot
 from grape6py._io import atomic_files, moments
-from grape6py.cli import run_models
+from grape6py.cli import run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
 
@@ -33,6 +33,7 @@ RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()
 _FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "dt_out", "integrator"]
+_FROM_OLD += ["G", "orbit"]
 _FROM_OLD += [name for name in _INTEGRATION if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
@@ -90,6 +91,7 @@ class _Integration:
         self._options, self._signals, self._open_files = options, signals, open_files
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
+        self._events_shown = 0
         files = list(dict.fromkeys(options.out))
         archives = [path for path in files if atomic_files.is_hdf5_name(path)]
         self._texts = [path for path in files if path not in archives]
@@ -154,8 +156,9 @@ class _Integration:
     def _resume(self) -> None:
         o = self._options
         given = _given(o, _FROM_OLD)
-        if given:
-            o.parser.error(f"--restart takes all settings from the file: leave out {_spelt(given)}")
+        if given or o.field:
+            names = _spelt([*given, *["field"] * bool(o.field)])
+            o.parser.error(f"--restart takes all settings from the file: leave out {names}")
         if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
@@ -181,8 +184,7 @@ class _Integration:
         cluster, signals, end = self.cluster, self._signals, self._options.t_end
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
-        settings = cluster.settings.items()
-        self._say(", ".join(v if isinstance(v, str) else f"{name} {v:g}" for name, v in settings))
+        self._say(run_outside.shown_settings(cluster.settings))
         start = os.path.realpath(self._options.start) if self._options.restart else None
         new_writers = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
         for writer in new_writers:
@@ -195,10 +197,15 @@ class _Integration:
         self._output(new_writers)
         self._profile_from = time.perf_counter(), cluster.force_seconds
         self._output_time = self._output_forces = 0.0
+        stopped_by = None
         if signals.received is None:
-            every = self._about["dt_out"]
-            cluster.evolve(end, lambda _: self._output(self._writers), every=every,
-                           progress=not self._options.json)  # fmt: skip
+            stopped_by = cluster.evolve(
+                end,
+                lambda _: self._output(self._writers),
+                every=self._about["dt_out"],
+                events=run_outside.events_of(self._options),
+                progress=not self._options.json,
+            )
         stopped = cluster.time < end
         if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
             if not self._writers:
@@ -206,16 +213,19 @@ class _Integration:
                 self._say_kept(RESTART_FILE, self._writers[0].keep())
             self._output(self._writers)
         self._finish()
-        if not stopped or signals.received is None:
+        if stopped and signals.received is not None:
+            cause, status = signal.Signals(signals.received).name, 128 + signals.received
+        elif stopped and stopped_by is not None:
+            cause, status = run_outside.shown_event(stopped_by), run_outside.STOPPED_BY_EVENT
+        else:
             return 0
         print(
-            f"grape6: stopped at time {cluster.time:g} by "
-            f"{signal.Signals(signals.received).name}; go on with: "
+            f"grape6: stopped at time {cluster.time:g} by {cause}; go on with: "
             f"grape6 run {shlex.quote(self._writers[0].path)} --restart "
             f"--t-end {repr(end).removesuffix('.0')}",  # every digit: the same end
             file=sys.stderr,
         )
-        return 128 + signals.received
+        return status
 
     def _writer(self, path: PathLike) -> archive.Writer:
         return self._open_files.enter_context(archive.Writer(path))
@@ -231,14 +241,20 @@ class _Integration:
         self._seconds.append(began - since)
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
+        binaries = cluster.binaries() if self._options.list_binaries else None
         for writer in writers:
-            writer.save(cluster, about=self._about, component=self._component)
+            writer.save(cluster, about=self._about, component=self._component, binaries=binaries)
         if self._plots:
             self._shown.offer(cluster.time, self._moment)
         for path in self._texts:
             comment = f"{self._about['name']}\ntime = {cluster.time!r}"
             snapshot.write_snapshot(path, cluster.mass, cluster.pos, cluster.vel, comment=comment)
+        for event in cluster.events[self._events_shown :]:
+            self._say("  " + run_outside.shown_event(event))
+        self._events_shown = len(cluster.events)
         self._say(_line(self._history[-1], time.perf_counter() - self._began))
+        for line in [] if binaries is None else run_outside.shown_binaries(binaries):
+            self._say(line)
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
 
@@ -261,6 +277,7 @@ class _Integration:
             report = self._about | {"backend": cluster.backend, "precision": cluster.precision}
             report |= {"settings": cluster.settings, "profile": profile, "history": self._history}
             report["seconds"] = self._seconds
+            report["events"] = [event._asdict() for event in cluster.events]
             print(json.dumps(_without_nan(report)))
             return
         if o.profile:
@@ -305,6 +322,7 @@ def _begun(options: argparse.Namespace, particles: models.Particles, eps: float)
         options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
+    given |= run_outside.settings_of(options)
     return kind(*particles, eps=eps, backend=options.backend, **given)
 
 

@@ -127,13 +127,10 @@ class External:
             device.add(gpu, self._struct, origin, pos, vel, acc, jerk, None)
         else:
             found, origin = self._called(time, pos, vel, xp)
-            acc += found[0]
-            if jerk is not None:
-                jerk += found[1]
-            if origin is not None:
-                acc -= xp.asarray(origin[2])
-                if jerk is not None:
-                    jerk -= xp.asarray(origin[3])
+            for to, values, k in ((acc, found[0], 2), (jerk, found[1], 3)):
+                if to is not None:
+                    less = 0.0 if origin is None else xp.asarray(origin[k])
+                    to[...] = to + (values - less)
 
     def _called(
         self, time: float, pos: DeviceArray, vel: DeviceArray, xp: ArrayModule
@@ -159,7 +156,7 @@ class External:
             )
         arrays = []
         for (name, shape), values in zip(shapes.items(), found, strict=True):
-            array = xp.asarray(values, dtype=np.float64)
+            array = xp.ascontiguousarray(xp.asarray(values), dtype=np.float64)
             if array.shape != (n, *shape):
                 raise ArgumentError(
                     f"the field {_name(function)} gave {name} of shape {array.shape}, not "

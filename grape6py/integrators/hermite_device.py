@@ -136,12 +136,12 @@ class DeviceBlocks(Blocks):
             self._call_function(self.epoch + time, n)
             with self._device:
                 for name in ("acc", "jerk"):
-                    block[name] += block[f"field_{name}"]
-        forces = [self._fetch(block[name]) for name in ("acc", "jerk")]
+                    block[name][...] = block[name] + block[f"field_{name}"]
+        pos, vel, acc, jerk = (self._fetch(block[name]) for name in ("xi", "vi", "acc", "jerk"))
+        if external is not None and external.function is None:  # the corrector adds it by itself
+            external.add(self.epoch + time, pos, vel, acc, jerk)
         self._call(lib.g6x_hermite_correct_device, all_of_them, n, time, 0)
-        found = self._fetch(block["xi"]), self._fetch(block["vi"]), *forces
-        if external is not None and external.function is None:  # the corrector adds it
-            external.add(self.epoch + time, *found)
+        found = self._fetch(block["xi"]), self._fetch(block["vi"]), acc, jerk
         return Moment(*(self._out(array) for array in found))
 
     def _evolve(self, evolution: CData) -> int:

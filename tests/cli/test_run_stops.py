@@ -72,7 +72,7 @@ def signal_at(monkeypatch):
     advance = Blocks.advance
 
     def arrange(when, number):
-        def interrupted(self, target, stop, *, one):
+        def interrupted(self, target, stop, *, most):
             moved = advance(self, target, stop, most=1)
             if self.latest() == when:
                 signal.raise_signal(number)

@@ -214,7 +214,7 @@ def test_a_call_of_the_host_is_over_when_an_integration_begins(cupy):
     board = cluster._blocks._board
     index, nobody = np.arange(50, dtype=np.int32), np.full(50, -1.0)
     board.forces(50, index, cluster.pos, cluster.vel, 1e-3, nobody, nn=False, lists=False)
-    cluster._blocks.advance(cluster.time, ffi.NULL, one=False)
+    cluster._blocks.advance(cluster.time, None)
     with pytest.raises(errors.Grape6Error, match="without a force call"):
         board.lists(50)
 

@@ -49,7 +49,8 @@ def build(folder):
             *([f"-DTREE_ORDER={order}"] if order else []),
         ]
         add(KERNELS / "tree/tree.cu", f"tree_{order}.o", *defines)
-    add(KERNELS / "leapfrog.cu", "leapfrog.o", "-DMODE=1", "-DFAKE_GPU_MODE=tree")
+    for name in ("leapfrog", "field"):
+        add(KERNELS / f"{name}.cu", f"{name}.o", "-DMODE=1", "-DFAKE_GPU_MODE=tree")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_with, jobs))
     link = ["-shared", f"-Wl,-soname,{DRIVER}", *(job[-1] for job in jobs)]

@@ -1,0 +1,115 @@
+"""What ``grape6 run`` is told of fields, orbits and events."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from grape6py import events, fields
+from grape6py.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import Attributes, Untyped
+    from grape6py.bound_pairs import Binaries
+
+FIELDS = """mwpotential2014 point_mass plummer miyamoto_nagai nfw logarithmic power_law_cutoff
+    rotation""".split()
+SETTINGS = "G", "field", "orbit"  # of a new run
+STOPPED_BY_EVENT = 3  # exit status
+
+_MOST_LISTED = 5  # binaries after a line of the log
+
+
+def field_of(texts: Sequence[str]) -> fields.Field | None:
+    """The sum of fields named as NAME,PARAMETER=VALUE,..."""
+    total = None
+    for text in texts:
+        name, *parameters = text.split(",")
+        name = name.strip().replace("-", "_")
+        if name not in FIELDS:
+            raise ArgumentError(f"--field {name}: there are {', '.join(FIELDS)}")
+        make: Untyped = getattr(fields, name)
+        known = [*inspect.signature(make).parameters]
+        given: dict[str, float] = {}
+        for parameter in parameters:
+            key, is_one, value = parameter.partition("=")
+            if not is_one or key.strip() not in known:
+                raise ArgumentError(f"--field {text}: {name} has {'=..., '.join(known)}=...")
+            try:
+                given[key.strip()] = float(value)
+            except ValueError:
+                raise ArgumentError(f"--field {text}: {value!r} is not a number") from None
+        try:
+            field = make(**given)
+        except TypeError:
+            raise ArgumentError(f"--field {text}: {name} needs {', '.join(known)}") from None
+        total = field if total is None else total + field
+    return total
+
+
+def settings_of(options: argparse.Namespace) -> Attributes:
+    """Arguments of an integration: G, field, orbit."""
+    found: Attributes = {}
+    if options.G is not None:
+        found["G"] = options.G
+    if options.field:
+        found["field"] = field_of(options.field)
+    if options.orbit is not None:
+        found["orbit"] = options.orbit
+    return found
+
+
+def events_of(options: argparse.Namespace) -> list[events.AnyEvent]:
+    """What is watched for."""
+    found: list[events.AnyEvent] = []
+    if options.encounter is not None:
+        found.append(events.Encounter(options.encounter, options.on_encounter or "stop"))
+    elif options.on_encounter is not None:
+        options.parser.error("--on-encounter: of --encounter R")
+    if options.escape is not None:
+        if options.escape == "tidal":
+            found.append(events.Escape("tidal", factor=2.0, centre="density"))
+        else:
+            found.append(events.Escape(options.escape))
+    if options.max_error is not None:
+        found.append(events.EnergyError(options.max_error))
+    if options.wall_time is not None:
+        found.append(events.WallTime(options.wall_time))
+    return found
+
+
+def shown_settings(settings: Attributes) -> str:
+    """The line of the log."""
+    words = []
+    for name, value in settings.items():
+        if name == "field" and str(value).startswith("["):
+            words.append(f"field {fields.Field.from_text(value)!r}")
+        elif isinstance(value, str):
+            words.append(f"orbit {value}" if name == "orbit" else value)
+        else:
+            words.append(f"{name} {value:g}")
+    return ", ".join(words)
+
+
+def shown_event(event: events.Event) -> str:
+    """A line of the log."""
+    bodies = " and ".join(map(str, event.ids))
+    return {
+        "encounter": f"encounter at time {event.time:.6g}: bodies {bodies} closer than "
+        f"{event.value:g}",
+        "escape": f"escape at time {event.time:.6g}: body {bodies} beyond {event.value:g}",
+        "energy": f"energy error {event.value:.2e} at time {event.time:.6g}",
+        "wall time": f"wall time of {event.value:.1f} s at time {event.time:.6g}",
+    }[event.kind]
+
+
+def shown_binaries(found: Binaries) -> list[str]:
+    """Lines of the log: the hardest, of those that are hard."""
+    hard = int((found.hardness >= 1).sum())
+    lines = [
+        f"  binary of {one} and {two}: a = {a:.4g}, e = {e:.4f}, hardness {h:.3g}"
+        for one, two, a, e, h in list(zip(*found, strict=True))[: min(hard, _MOST_LISTED)]
+    ]
+    return lines + [f"  and {hard - _MOST_LISTED} more hard ones"] * (hard > _MOST_LISTED)
