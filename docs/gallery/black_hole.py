@@ -1,8 +1,8 @@
 """A black hole in a cluster.
 
-It swallows each star that comes near. This is an event: a function merges the two, and the rest goes
-on. The energy of the cluster jumps with each merger; without what the mergers have added it is
-conserved.
+It swallows each star that comes near. This is an event, for which a function merges the two; the
+integration continues. The energy of the cluster jumps with each merger. Without what the mergers
+have added it is conserved.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ def look(c):
 
 look(cluster)
 events = [Encounter(0.01, on_encounter=swallow)]
-cluster.evolve(7.0, look, every=1 / 32, events=events)
+cluster.evolve(6.0, look, every=1 / 32, events=events)
 
 figure, (above, below) = plt.subplots(2, sharex=True, figsize=(6, 6), layout="tight")
 above.step(times, hole_mass, where="post")

@@ -1,7 +1,7 @@
 """Core collapse.
 
 A small cluster with a mass function and no softening. Heavy stars sink, the core collapses, and a
-binary forms in it, which becomes harder with every encounter.
+binary forms in it, which becomes harder in encounters.
 """
 
 import matplotlib.pyplot as plt
@@ -9,7 +9,8 @@ import numpy as np
 
 from grape6py import Hermite, diagnostics, plummer, salpeter, stars
 
-cluster = Hermite(*stars(salpeter(192, seed=2, lowest=1, highest=10), plummer, seed=2, virial_ratio=0.5))
+masses = salpeter(192, seed=2, lowest=1.0, highest=10.0)
+cluster = Hermite(*stars(masses, plummer, seed=2, virial_ratio=0.5))
 times, radii, hardness = [], [], []
 fractions = [0.05, 0.2, 0.5]
 
@@ -22,7 +23,7 @@ def look(c):
     hardness.append(found[0] if len(found) else np.nan)
 
 
-cluster.evolve(20.0, look, every=0.25)
+cluster.evolve(16.0, look, every=0.25)
 
 figure, (above, below) = plt.subplots(2, sharex=True, figsize=(6, 6), layout="tight")
 above.semilogy(times, radii, label=[f"{100 * f:g} %" for f in fractions])
