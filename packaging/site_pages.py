@@ -22,7 +22,7 @@ ABOVE = {"index.md": "README.md", "architecture.md": "ARCHITECTURE.md",
          "contributing.md": "CONTRIBUTING.md"}  # fmt: skip
 # The API reference: where each name of the package is defined.
 PYTHON = {
-    "Forces of a session": ["grape6.Grape6", "_lib.cluster.Forces"],
+    "Forces": ["sums.accelerations", "grape6.Grape6", "_lib.cluster.Forces"],
     "Integrators": ["integrators.hermite.Hermite", "integrators.leapfrog.Leapfrog"],
     "Fields from outside": ["fields", "fields.analytic", "fields.adapters"],
     "Events": ["events"],
