@@ -29,7 +29,6 @@ def half_massless(mass):
 CASES = {
     "plain": ({}, None, ()),
     "point mass": ({"field": fields.point_mass(1e-3)}, None, ()),
-    "mwpotential2014": ({"field": GALAXY}, None, ()),
     "mwpotential2014, frame on an orbit": ({"field": GALAXY, "orbit": ORBIT}, None, ()),
     "function": ({"field": lambda t, x, v: (-1e-9 * x, -1e-9 * v, 0 * x[:, 0])}, None, ()),
     "encounters and escapes": ({}, None, (Encounter(1e-9), Escape(FAR))),

@@ -19,24 +19,16 @@ from grape6py.errors import ArgumentError
 from grape6py.fields.analytic import FieldValues
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import Floats, Untyped
+    from grape6py._arrays.kinds import Attributes, Floats, Untyped
 
 _SHARE = 1e-5  # of the time in which a path changes; an error of the square of that
 
 
-class _FromAcceleration:
-    """A field from functions of acceleration and potential."""
+class _ByDifferences:
+    """A field whose jerk is found by differences. A subclass has acceleration and potential."""
 
-    def __init__(
-        self,
-        acceleration: Callable[[float, Floats], Floats],
-        potential: Callable[[float, Floats], Floats] | None,
-        name: str,
-    ) -> None:
-        self._acceleration, self._potential, self._name = acceleration, potential, name
-
-    def __repr__(self) -> str:
-        return self._name
+    acceleration: Callable[[float, Floats], Floats]
+    potential: Callable[[float, Floats], Floats]
 
     def __call__(self, t: float, pos: Untyped, vel: Untyped) -> FieldValues:
         if hasattr(pos, "get") and not isinstance(pos, np.ndarray):  # CuPy's
@@ -53,14 +45,11 @@ class _FromAcceleration:
             rows = step == h
             ahead, behind = (self._at(t + side, pos[rows] + side * vel[rows]) for side in (h, -h))
             jerk[rows] = (ahead - behind) / (2 * h)
-        if self._potential is None:
-            pot = np.zeros(len(pos))
-        else:
-            pot = validate.floats("the potential", self._potential(t, pos), (len(pos),))
+        pot = validate.floats("the potential", self.potential(t, pos), (len(pos),))
         return FieldValues(acc, jerk, pot)
 
     def _at(self, t: float, pos: Floats) -> Floats:
-        return np.array(validate.floats("the acceleration", self._acceleration(t, pos), pos.shape))
+        return np.array(validate.floats("the acceleration", self.acceleration(t, pos), pos.shape))
 
     @staticmethod
     def _step(pos: Floats, vel: Floats, acc: Floats) -> Floats:
@@ -70,6 +59,92 @@ class _FromAcceleration:
             time = np.fmin(np.fmin(r / v, v / a), np.sqrt(r / a))
         time = np.where(np.isfinite(time) & (time > 0), time, 1.0)
         return np.ldexp(1.0, np.frexp(_SHARE * time)[1])
+
+
+class _OfFunctions(_ByDifferences):
+    """That of a caller's functions."""
+
+    def __init__(self, acceleration: Untyped, potential: Untyped, name: str) -> None:
+        self.acceleration, self._potential, self._name = acceleration, potential, name
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def potential(self, t: float, pos: Floats) -> Floats:
+        found: Floats = np.zeros(len(pos)) if self._potential is None else self._potential(t, pos)
+        return found
+
+
+class _OfGalpy(_ByDifferences):
+    def __init__(self, potential: Untyped, radius: float, speed: float) -> None:
+        self._potential, self._radius, self._speed = potential, radius, speed
+        self._module()
+
+    def __repr__(self) -> str:
+        return f"galpy potential with radius {self._radius:g} and speed {self._speed:g}"
+
+    @staticmethod
+    def _module() -> Untyped:
+        return importlib.import_module("galpy.potential")
+
+    def _cylindrical(self, t: float, pos: Floats) -> tuple[Floats, Floats, Attributes]:
+        x, y, z = pos.T / self._radius
+        time = t * self._speed / self._radius
+        return np.hypot(x, y), z, {"phi": np.arctan2(y, x), "t": time, "use_physical": False}
+
+    def acceleration(self, t: float, pos: Floats) -> Floats:
+        r, z, at = self._cylindrical(t, pos)
+        galpy, potential = self._module(), self._potential
+        out = galpy.evaluateRforces(potential, r, z, **at)
+        up = galpy.evaluatezforces(potential, r, z, **at)
+        turn = galpy.evaluatephitorques(potential, r, z, **at)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            across = np.where(r > 0, turn / r, 0.0)
+        cosine, sine = np.cos(at["phi"]), np.sin(at["phi"])
+        found = [out * cosine - across * sine, out * sine + across * cosine, up + 0 * r]
+        acc: Floats = np.column_stack(found) * (self._speed**2 / self._radius)
+        return acc
+
+    def potential(self, t: float, pos: Floats) -> Floats:
+        r, z, at = self._cylindrical(t, pos)
+        found = self._module().evaluatePotentials(self._potential, r, z, **at)
+        return np.asarray(found * self._speed**2 + 0 * r)
+
+
+class _OfGala(_ByDifferences):
+    def __init__(self, potential: Untyped) -> None:
+        self._potential = potential
+
+    def __repr__(self) -> str:
+        return "gala potential"
+
+    def _given(self, t: float, pos: Floats) -> tuple[Untyped, Untyped]:
+        units = self._potential.units
+        return np.ascontiguousarray(pos.T) * units["length"], t * units["time"]
+
+    def acceleration(self, t: float, pos: Floats) -> Floats:
+        where, when = self._given(t, pos)
+        found = self._potential.acceleration(where, t=when)
+        return np.asarray(found.decompose(self._potential.units).value.T)
+
+    def potential(self, t: float, pos: Floats) -> Floats:
+        where, when = self._given(t, pos)
+        found = self._potential.energy(where, t=when)
+        return np.asarray(found.decompose(self._potential.units).value)
+
+
+class _OfAgama(_ByDifferences):
+    def __init__(self, potential: Untyped) -> None:
+        self._potential = potential
+
+    def __repr__(self) -> str:
+        return "Agama potential"
+
+    def acceleration(self, t: float, pos: Floats) -> Floats:
+        return np.asarray(self._potential.force(pos, t=t))
+
+    def potential(self, t: float, pos: Floats) -> Floats:
+        return np.asarray(self._potential.potential(pos, t=t))
 
 
 def from_acceleration(
@@ -94,7 +169,7 @@ def from_acceleration(
     callable
         ``field(t, pos, vel)``
     """
-    return _FromAcceleration(acceleration, potential, name)
+    return _OfFunctions(acceleration, potential, name)
 
 
 def from_galpy(potential: Untyped, *, radius: float = 1.0, speed: float = 1.0) -> Untyped:
@@ -117,39 +192,8 @@ def from_galpy(potential: Untyped, *, radius: float = 1.0, speed: float = 1.0) -
     ImportError
         Without galpy: ``pip install galpy``.
     """
-    of_galpy: Untyped = importlib.import_module("galpy.potential")
-
     radius, speed = validate.positive("radius", radius), validate.positive("speed", speed)
-    evaluate = {
-        name: getattr(of_galpy, name)
-        for name in ("evaluateRforces", "evaluatezforces", "evaluatephitorques")
-    }
-
-    def cylindrical(pos: Floats) -> tuple[Floats, Floats, Floats]:
-        x, y, z = pos.T / radius
-        return np.hypot(x, y), z, np.arctan2(y, x)
-
-    def acceleration(t: float, pos: Floats) -> Floats:
-        r, z, phi = cylindrical(pos)
-        at = {"phi": phi, "t": t * speed / radius, "use_physical": False}
-        out, up = (
-            evaluate[n](potential, r, z, **at) for n in ("evaluateRforces", "evaluatezforces")
-        )
-        turn = evaluate["evaluatephitorques"](potential, r, z, **at)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            across = np.where(r > 0, turn / r, 0.0)
-        cosine, sine = np.cos(phi), np.sin(phi)
-        found = [out * cosine - across * sine, out * sine + across * cosine, up + 0 * r]
-        return np.column_stack(found) * (speed * speed / radius)
-
-    def energy(t: float, pos: Floats) -> Floats:
-        r, z, phi = cylindrical(pos)
-        found = of_galpy.evaluatePotentials(
-            potential, r, z, phi=phi, t=t * speed / radius, use_physical=False
-        )
-        return np.asarray(found * speed * speed + 0 * r)
-
-    return from_acceleration(acceleration, energy, name="galpy potential")
+    return _OfGalpy(potential, radius, speed)
 
 
 def from_gala(potential: Untyped) -> Untyped:
@@ -165,20 +209,7 @@ def from_gala(potential: Untyped) -> Untyped:
     callable
         ``field(t, pos, vel)``
     """
-    units = potential.units
-
-    def quantity(pos: Floats) -> Untyped:
-        return np.ascontiguousarray(pos.T) * units["length"]
-
-    def acceleration(t: float, pos: Floats) -> Floats:
-        found = potential.acceleration(quantity(pos), t=t * units["time"])
-        return np.asarray(found.decompose(units).value.T)
-
-    def energy(t: float, pos: Floats) -> Floats:
-        found = potential.energy(quantity(pos), t=t * units["time"])
-        return np.asarray(found.decompose(units).value)
-
-    return from_acceleration(acceleration, energy, name="gala potential")
+    return _OfGala(potential)
 
 
 def from_agama(potential: Untyped) -> Untyped:
@@ -195,8 +226,4 @@ def from_agama(potential: Untyped) -> Untyped:
     """
     if not (hasattr(potential, "force") and hasattr(potential, "potential")):
         raise ArgumentError(f"{potential!r} is no agama.Potential: it has no force and potential")
-    return from_acceleration(
-        lambda t, pos: potential.force(pos, t=t),
-        lambda t, pos: potential.potential(pos, t=t),
-        name="Agama potential",
-    )
+    return _OfAgama(potential)

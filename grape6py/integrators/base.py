@@ -207,7 +207,8 @@ class Integration(Changes):
             "precision": None if "method" in self._settings else self.precision,
             **self._options,
         }
-        return type(self), self.settings, np.array(self._blocks.mass), self.state(), more
+        given = type(self), self.settings, np.array(self._blocks.mass), self.state(), more
+        return *given, self._library
 
     def __enter__(self) -> Self:
         return self
@@ -449,6 +450,9 @@ def _restored(
     mass: ArrayLike,
     state: State,
     more: Attributes,
+    library: str | None,
 ) -> Untyped:
     """An integration from what :meth:`Integration._description` gave."""
-    return kind.restored(settings, mass, state, **more)
+    made = kind.restored(settings, mass, state, **more)
+    made._library = library
+    return made

@@ -180,6 +180,17 @@ class Changes(Quantities):
             arrays[0][which] = validate.floats("mass", mass, (len(which),))
             self._change_some(*arrays, which)
 
+    def move_to_centre_of_mass(self) -> None:
+        """Shift places and velocities so that the centre of mass rests in the origin."""
+        with self._turn:
+            mass, pos, vel = self._bodies()
+            total = math.fsum(mass)
+            if not total:
+                raise ArgumentError("bodies without mass have no centre of mass")
+            for array in (pos, vel):
+                array -= [math.fsum(mass * column) / total for column in array.T]
+            self._change_some(mass, pos, vel, np.arange(self.n))
+
     # ---- what they share ---------------------------------------------------------------------
 
     _last_id = -1  # the largest that a body had

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from grape6py import diagnostics
-from grape6py._arrays import memory_space, validate
+from grape6py._arrays import libraries, memory_space, validate
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
 from grape6py.integrators import external
@@ -29,8 +29,9 @@ class Hermite(Integration):
 
     Every body has its own step, a power of two times the largest (block steps), or all share
     one constant step. Forces come from a session of the library in any of its modes. Bodies live on
-    the device that it computes on; what one looks at are NumPy's arrays. Arrays of any CUDA device
-    (CuPy's, or with ``__cuda_array_interface__`` or DLPack) are copied at the start.
+    the device that it computes on; what one looks at are NumPy's arrays, or tensors of PyTorch and
+    arrays of JAX if such came in. Arrays of any CUDA device (CuPy's, or with
+    ``__cuda_array_interface__`` or DLPack) are copied at the start.
 
     Bodies may come, go and change at any time, see :meth:`add`, :meth:`remove`, :meth:`merge`,
     :meth:`kick` and :meth:`set_mass`. Those without mass feel the others, do not act, and cost half
@@ -114,6 +115,7 @@ class Hermite(Integration):
         threads: int | None = None,
     ) -> None:
         validate.order("Hermite(mass, pos, vel)", mass, pos)
+        self._library = libraries.library_of((mass, pos, vel))
         with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
             mass = place.floats("mass", mass, (None,)).copy()
             n = len(mass)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from grape6py._arrays import memory_space, validate
+from grape6py._arrays import libraries, memory_space, validate
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.integrators import external, gravity
@@ -132,6 +132,7 @@ class Leapfrog(Integration):
         threads: int | None = None,
     ) -> None:
         validate.order("Leapfrog(mass, pos, vel)", mass, pos)
+        self._library = libraries.library_of((mass, pos, vel))
         self._settings = _steps(dt, dt_max, eps, eta)
         walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
         self._settings |= _walk(backend, walk, precision)
@@ -231,7 +232,8 @@ class Leapfrog(Integration):
         if not self._given_on_device:
             return self._shown(arrays.fetch(array))
         with arrays.using():
-            return array.copy()
+            copy: Floats = libraries.given_to(self._library, array.copy())
+            return copy
 
     @property
     def jerk(self) -> Floats:
@@ -256,7 +258,8 @@ class Leapfrog(Integration):
                 self._blocks.external.add(self.time, pos, vel, acc, jerk, arrays.xp)
             if not self._given_on_device:
                 return self._shown(arrays.fetch(jerk))
-            return jerk
+            given: Floats = libraries.given_to(self._library, jerk)
+            return given
 
     def _look(self, pot: bool = False) -> Untyped:
         with self._turn:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from grape6py import diagnostics
-from grape6py._arrays import validate
+from grape6py._arrays import libraries, validate
 from grape6py.errors import AccuracyWarning, CallOrderError, ReadOnlyError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
 from grape6py.models import Particles
@@ -35,6 +35,7 @@ class Quantities:
     _forces: Grape6 | Gravity
     _blocks: HostBlocks | DeviceBlocks | Leaps
 
+    _library: str | None = None  # whose arrays the bodies came in
     _G: float
     _time: float
     _ids: Int64s | None
@@ -144,12 +145,12 @@ class Quantities:
         array = self._blocks.mass if name == "mass" else getattr(self._synchronised(), name)
         return self._shown(array)
 
-    @staticmethod
-    def _shown(array: Floats) -> Floats:
-        """An array that others may look at."""
+    def _shown(self, array: Floats) -> Floats:
+        """An array that others may look at, of the kind that the bodies came in."""
         view = array.view()
         view.flags.writeable = False
-        return view
+        shown: Floats = libraries.given_to(self._library, view)
+        return shown
 
     @property
     def step_sizes(self) -> Floats:
