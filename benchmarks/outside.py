@@ -3,8 +3,8 @@
     python benchmarks/outside.py [--name NAME] [--commit COMMIT] [--out DIR] [--backend cuda]
                                  [--bodies 1024 16384] [--rounds 5]
 
-A Plummer sphere with eps = 4/N, eta = 0.02 over part of a time unit, plain and with each of these, in
-turn; medians, and the median of the ratios to the plain run of the same round. Writes
+A Plummer sphere with eps = 4/N, eta = 0.02 over part of a time unit, plain and with each of these,
+in turn; medians, and the median of the ratios to the plain run of the same round. Writes
 results/outside-NAME.json.
 """
 

@@ -160,10 +160,10 @@ def test_any_tensors_of_real_numbers():
     kinds = [(mass.float(), pos.float(), vel), (mass.half(), wide[:, 1:4], wide[:, ::3]),
              (mass > 0, pos.T.contiguous().T, vel[::2].repeat(2, 1)),
              (torch.arange(N, device="cuda"), pos, vel)]  # fmt: skip
-    with Grape6(backend="cuda") as grape, Grape6(backend="cuda") as host:
+    with Grape6(backend="cuda") as grape, Grape6(backend="cuda") as there:
         for tensors in kinds:
             grape.set_particles(*tensors)
-            host.set_particles(*(tensor.cpu().numpy() for tensor in tensors))
+            there.set_particles(*(tensor.cpu().numpy() for tensor in tensors))
             assert np.array_equal(host(grape.forces(eps=EPS).acc), there.forces(eps=EPS).acc)
 
 
