@@ -1,11 +1,11 @@
 """What fields, frames, events and bodies without mass cost a Hermite integration.
 
     python benchmarks/outside.py [--name NAME] [--commit COMMIT] [--out DIR] [--backend cuda]
-                                 [--bodies 1024 16384] [--rounds 5]
+                                 [--bodies 1024 16384] [--rounds 5] [--dt 0.015625]
 
 A Plummer sphere with eps = 4/N, eta = 0.02 over part of a time unit, plain and with each of these,
-in turn; medians, and the median of the ratios to the plain run of the same round. Writes
-results/outside-NAME.json.
+in turn, by block steps or (--dt) one step for all; medians, and the median of the ratios to the
+plain run of the same round. Writes results/outside-NAME.json.
 """
 
 import statistics
@@ -36,24 +36,24 @@ CASES = {
 }
 
 
-def seconds(n, until, options, change, events, backend):
+def seconds(n, until, options, change, events, steps, backend):
     """Wall time, and steps."""
     mass, pos, vel = plummer(n, seed=1)
     mass = mass if change is None else change(mass)
-    cluster = Hermite(mass, pos, vel, eps=4 / n, backend=backend, dt_max=1 / 64, **options)
+    cluster = Hermite(mass, pos, vel, eps=4 / n, backend=backend, **steps, **options)
     cluster.evolve(1 / 64)
-    steps, began = cluster.steps, time.perf_counter()
+    before, began = cluster.steps, time.perf_counter()
     cluster.evolve(1 / 64 + until, events=events)
-    return time.perf_counter() - began, cluster.steps - steps
+    return time.perf_counter() - began, cluster.steps - before
 
 
 def outside(options):
     for n in options.bodies:
-        until = options.until
+        until, steps = options.until, {"dt": options.dt} if options.dt else {"dt_max": 1 / 64}
         found = {name: [] for name in CASES}
         for turn in range(options.rounds + 1):
             for name, case in CASES.items():
-                measured = seconds(n, until, *case, options.backend)
+                measured = seconds(n, until, *case, steps, options.backend)
                 if turn:
                     found[name].append(measured)
         plain = [t for t, _ in found["plain"]]
@@ -72,8 +72,9 @@ def outside(options):
 if __name__ == "__main__":
     run(__doc__, {"outside": outside},
         gpu=lambda part, options: options.backend == "cuda",
-        about=lambda options: {"backend": options.backend},
+        about=lambda options: {"backend": options.backend, "dt": options.dt},
         backend={"default": "auto"},
         bodies={"type": int, "nargs": "+", "default": [1024, 16384]},
         rounds={"type": int, "default": 5},
+        dt={"type": float},
         until={"type": float, "default": 1 / 16})  # fmt: skip
