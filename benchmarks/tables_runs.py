@@ -44,4 +44,22 @@ def small(result):
     return f"{host['cpu']}, {host['cores']} cores, {result['date']}\n\n" + "\n".join(tables)
 
 
-MAKERS = {"runs-small": small}
+def outside(result):
+    """Times over those of a plain run: a row for each case, a column for each machine and N."""
+    columns, cells = {}, {}
+    for r in result["results"]:
+        steps = f"one step of {r['dt']:g}" if r["dt"] else "block steps"
+        where = r["machine"].get("gpu") if r["backend"] == "cuda" else "CPU"
+        for f in r["figures"]:
+            key = where, steps, f["n"]
+            columns[key] = f"{where}, {steps}, N = {f['n']}"
+            ratio = f["seconds"] * 1e3 if f["case"] == "plain" else f["ratio per step"]
+            text = f"{ratio:.1f} ms" if f["case"] == "plain" else f"{ratio:.2f}"
+            cells.setdefault(f["case"], {})[key] = text
+    lines = head("", *columns.values())
+    for case, made in cells.items():
+        lines += row([case, *(made.get(key) for key in columns)])
+    return lines
+
+
+MAKERS = {"outside": outside, "runs-small": small}

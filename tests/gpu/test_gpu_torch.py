@@ -150,7 +150,8 @@ def test_the_other_interface(side, named):
             expected = tree.forces(eps=EPS).acc.get()
         given = (OnlyInterface(t, side if named else None) for t in late(side, pos, mass))
         with Tree(*given) as tree:
-            assert close(tree.forces(eps=EPS).acc, expected)
+            found = tree.forces(eps=EPS).acc.get()  # of no library that is known
+        assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
 
 
 def test_any_tensors_of_real_numbers():
