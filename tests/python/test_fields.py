@@ -1,0 +1,624 @@
+"""``grape6py.fields``: built-in fields against plain formulas, other packages', functions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from grape6py import Hermite, Leapfrog, fields, plummer
+from grape6py.errors import ArgumentError, NotFiniteError
+
+FIELDS = {
+    "point": fields.point_mass(2.0),
+    "plummer": fields.plummer(3.0, 0.7),
+    "disk": fields.miyamoto_nagai(1.7, 0.9, 0.2),
+    "flat disk": fields.miyamoto_nagai(1.7, 0.0, 0.4),
+    "nfw": fields.nfw(5.0, 1.6),
+    "logarithmic": fields.logarithmic(1.3),
+    "flattened": fields.logarithmic(1.3, 0.4, 0.7),
+    "bulge": fields.power_law_cutoff(0.8, 1.8, 0.9),
+    "homogeneous": fields.power_law_cutoff(0.8, 0.0, 0.9),
+    "steep": fields.power_law_cutoff(0.8, 1.99, 1.2),
+    "galaxy": fields.mwpotential2014(),
+    "rotating": fields.plummer(3.0, 0.7) + fields.rotation(0.6),
+}
+
+
+def cutoff_potential(r, mass, exponent, cutoff):
+    gammainc = pytest.importorskip("scipy.special").gammainc
+    gamma = math.gamma
+    s, a = (r / cutoff) ** 2, 1.5 - exponent / 2
+    outside = (1 - gammainc(a - 0.5, s)) * gamma(a - 0.5) / gamma(a) / cutoff
+    return -mass * (gammainc(a, s) / r + outside)
+
+
+def potential_of(name, x):
+    """Formulas of the books, in plain NumPy."""
+    x = np.asarray(x, float)
+    r, big_r, z = np.sqrt((x * x).sum(axis=-1)), np.hypot(x[..., 0], x[..., 1]), x[..., 2]
+
+    def disk(m, a, b):
+        return -m / np.sqrt(big_r**2 + (a + np.sqrt(z**2 + b**2)) ** 2)
+
+    def log(v, core, q):
+        return v**2 / 2 * np.log(big_r**2 + (z / q) ** 2 + core**2)
+
+    return {
+        "point": lambda: -2.0 / r,
+        "plummer": lambda: -3.0 / np.sqrt(r**2 + 0.7**2),
+        "disk": lambda: disk(1.7, 0.9, 0.2),
+        "flat disk": lambda: disk(1.7, 0.0, 0.4),
+        "nfw": lambda: -5.0 * np.log(1 + r / 1.6) / r,
+        "logarithmic": lambda: log(1.3, 0.0, 1.0),
+        "flattened": lambda: log(1.3, 0.4, 0.7),
+        "bulge": lambda: cutoff_potential(r, 0.8, 1.8, 0.9),
+        "homogeneous": lambda: cutoff_potential(r, 0.8, 0.0, 0.9),
+        "steep": lambda: cutoff_potential(r, 0.8, 1.99, 1.2),
+        "rotating": lambda: -3.0 / np.sqrt(r**2 + 0.7**2) - 0.6**2 / 2 * big_r**2,
+    }[name]()
+
+
+def places(n=40, size=1.0, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)) * size, rng.normal(size=(n, 3))
+
+
+def derivative(f, h):
+    """Of sixth order, at 0."""
+    weights = 3 / 4, -3 / 20, 1 / 60
+    return sum(w * (f(k * h) - f(-k * h)) for k, w in enumerate(weights, 1)) / h
+
+
+def gradient(f, x, h=1e-3):
+    columns = [derivative(lambda s, e=e: f(x + s * e), h) for e in np.eye(3)]
+    return np.stack(columns, axis=-1)
+
+
+def close(found, wanted, error):
+    """Vectors, by their lengths."""
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if found.ndim == 1:
+        return bool((abs(found - wanted) <= error * abs(wanted)).all())
+    miss, size = (np.linalg.norm(a, axis=1) for a in (found - wanted, wanted))
+    return bool((miss <= error * size).all())
+
+
+# ---- formulas ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in FIELDS if name != "galaxy"])
+def test_potentials_are_those_of_the_books(name):
+    for size in (0.05, 1.0, 30.0):
+        x, v = places(size=size)
+        assert close(FIELDS[name](0.0, x, v).pot, potential_of(name, x), 1e-11)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_accelerations_are_minus_the_gradient_of_the_potential(name):
+    x, v = places()
+    x *= np.maximum(1, 0.4 / np.linalg.norm(x, axis=1))[:, None]  # differences need smoothness
+    field = FIELDS[name]
+    v = v if name != "rotating" else 0 * v
+    slope = gradient(lambda at: field(0.0, at, v).pot, x)
+    assert close(field(0.0, x, v).acc, -slope, 1e-8)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_jerks_are_time_derivatives_of_the_acceleration_along_the_path(name):
+    x, v = places()
+    x *= np.maximum(1, 0.4 / np.linalg.norm(x, axis=1))[:, None]
+    field = FIELDS[name]
+    found = field(0.0, x, v)
+    a = found.acc if name == "rotating" else 0 * v  # Coriolis' depends on the velocity
+    wanted = derivative(lambda s: field(0.0, x + s * v + s * s / 2 * a, v + s * a).acc, 3e-4)
+    miss = np.linalg.norm(found.jerk - wanted, axis=1)
+    scale = np.linalg.norm(found.acc, axis=1) * (1 + np.linalg.norm(v, axis=1)) * 10
+    assert (miss < 1e-8 * scale).all()
+
+
+@pytest.mark.parametrize(("mass", "exponent", "cutoff"), [(1.0, 1.8, 0.24), (2.0, 0.5, 1.0)])
+def test_the_bulge_has_the_mass_of_its_density(mass, exponent, cutoff):
+    """Force m(r) / r^2 with m by quadrature of the density."""
+    quad = pytest.importorskip("scipy.integrate").quad
+    whole = quad(lambda r: r ** (2 - exponent) * math.exp(-((r / cutoff) ** 2)), 0, 9 * cutoff,
+                 epsabs=0, epsrel=1e-12)[0]  # fmt: skip
+    field = fields.power_law_cutoff(mass, exponent, cutoff)
+    for radius in (0.01, 0.3, 1.0, 1.7, 2.4, 4.0):
+        r = radius * cutoff
+        inside = quad(lambda x: x ** (2 - exponent) * math.exp(-((x / cutoff) ** 2)), 0, r,
+                      epsabs=0, epsrel=1e-12)[0]  # fmt: skip
+        acc = field(0.0, [[0, r, 0]], [[0, 0, 0]]).acc[0]
+        assert acc[1] == pytest.approx(-mass * inside / whole / r**2, rel=1e-9)
+        assert acc[0] == acc[2] == 0
+
+
+def test_the_series_and_the_fraction_of_the_bulge_meet():
+    """No jump of force and jerk at any radius."""
+    for exponent in (0.0, 1.0, 1.8, 1.99):
+        field = fields.power_law_cutoff(1.0, exponent, 1.0)
+        r = np.sqrt(np.linspace(1.8, 4.2, 4001))
+        x = r[:, None] * [[1, 0, 0]]
+        found = field(0.0, x, np.ones((len(r), 3)))
+        for curve in (found.acc[:, 0], found.jerk[:, 0], found.pot):
+            steps = np.diff(curve)
+            assert (abs(np.diff(steps)) < 1e-2 * abs(steps).max()).all()
+            assert np.isfinite(curve).all()
+
+
+@pytest.mark.parametrize("name", [n for n in FIELDS if n not in ("point", "logarithmic")])
+def test_fields_are_finite_at_their_centre_and_next_to_it(name):
+    for r in (0.0, 1e-300, 1e-100, 1e-12, 1e-6):
+        found = FIELDS[name](0.0, [[r, 0, 0]], [[0, 0, 0]])
+        assert np.isfinite(found.pot).all(), r
+        assert np.isfinite(found.acc).all(), r
+
+
+@pytest.mark.xfail(strict=True, reason="0 / 0 where r^3 is below the smallest double")
+@pytest.mark.parametrize("name", ["nfw", "bulge", "homogeneous"])
+def test_fields_are_finite_where_the_cube_of_the_radius_underflows(name):
+    for r in (1e-110, 1e-130, 1e-160):
+        assert np.isfinite(FIELDS[name](0.0, [[r, 0, 0]], [[0, 0, 0]]).acc).all(), r
+
+
+@pytest.mark.parametrize("name", ["plummer", "disk", "nfw", "bulge", "homogeneous"])
+@pytest.mark.parametrize("r", [1e4, 1e8])
+def test_far_away_spheres_are_points(name, r):
+    """Of NFW's mass ln(1 + x) - x / (1 + x)."""
+    mass = {"plummer": 3.0, "disk": 1.7, "bulge": 0.8, "homogeneous": 0.8}.get(name)
+    if mass is None:
+        s = r / 1.6
+        mass = 5.0 * (math.log1p(s) - s / (1 + s))
+    direction = np.array([0.6, 0.0, 0.8])
+    found = FIELDS[name](0.0, [r * direction], [[0, 0, 0]])
+    assert close(found.acc, [-mass / r**2 * direction], 1e-3)
+    if name in ("bulge", "homogeneous"):
+        assert close(found.acc, [-mass / r**2 * direction], 1e-13)
+        assert close(found.pot, [-mass / r], 1e-13)
+
+
+def test_near_the_centre_of_a_halo_the_force_has_full_digits():
+    """Series of ln(1 + s) - s / (1 + s) = s^2 / 2 - 2 s^3 / 3 + 3 s^4 / 4 - ..."""
+    for s in (1e-10, 1e-6, 1e-3, 0.05, 0.0624, 0.0626):
+        mass = sum((-1) ** k * (k - 1) / k * s**k for k in range(2, 40))
+        acc = fields.nfw(1.0, 1.0)(0.0, [[s, 0, 0]], [[0, 0, 0]]).acc[0, 0]
+        assert acc == pytest.approx(-mass / s**2, rel=2e-13)
+
+
+def test_fields_are_symmetric():
+    x, v = places()
+    for name, field in FIELDS.items():
+        one = field(0.0, x, v)
+        two = field(0.0, x * [1, 1, -1], v * [1, 1, -1])
+        assert np.array_equal(one.acc, two.acc * [1, 1, -1]), name
+        assert np.array_equal(one.pot, two.pot), name
+
+
+def test_rotation_is_coriolis_and_centrifugal_force():
+    x, v = places()
+    omega = np.array([0, 0, 0.7])
+    found = fields.rotation(0.7)(0.0, x, v)
+    wanted = -2 * np.cross(omega, v) - np.cross(omega, np.cross(omega, x))
+    assert close(found.acc, wanted, 1e-14)
+    jerk = -2 * np.cross(omega, wanted) - np.cross(omega, np.cross(omega, v))
+    assert close(found.jerk, jerk, 1e-13)
+    assert close(found.pot, -0.49 / 2 * (x[:, 0] ** 2 + x[:, 1] ** 2), 1e-14)
+
+
+def test_a_body_at_rest_outside_moves_on_a_circle_in_rotating_coordinates():
+    body = Hermite([0.0], [[1.0, 0, 0]], [[0, -0.5, 0]], field=fields.rotation(0.5), dt=1 / 64,
+                   passes=3)  # fmt: skip
+    body.evolve(3.0)
+    assert np.allclose(body.pos, [[math.cos(1.5), -math.sin(1.5), 0]], atol=1e-8)
+
+
+# ---- sums and text -------------------------------------------------------------------------------
+
+
+def test_sums_of_fields_are_sums_of_what_they_do():
+    x, v = places()
+    a, b = FIELDS["disk"], FIELDS["bulge"]
+    for found, one, two in zip((a + b)(0.0, x, v), a(0.0, x, v), b(0.0, x, v), strict=True):
+        assert np.allclose(found, one + two, rtol=1e-13, atol=1e-14)
+    assert (fields.rotation(0.5) + fields.rotation(0.25)).omega == 0.75
+    assert len((a + b + a).terms) == 3
+
+
+def test_a_field_with_nothing_in_it_does_nothing():
+    x, v = places(3)
+    assert not any(np.any(array) for array in fields.Field()(0.0, x, v))
+
+
+def test_a_field_is_found_again_from_its_text():
+    x, v = places()
+    whole = fields.Field()
+    for name in ("disk", "nfw", "flattened", "bulge", "rotating"):
+        whole = whole + FIELDS[name]
+    for field in (*FIELDS.values(), whole, fields.Field()):
+        again = fields.Field.from_text(field.text)
+        assert again == field
+        assert hash(again) == hash(field)
+        for one, two in zip(field(0.0, x, v), again(0.0, x, v), strict=True):
+            assert np.array_equal(one, two)
+    assert FIELDS["disk"] != FIELDS["flat disk"]
+    assert FIELDS["disk"] != "disk"
+
+
+def test_a_field_says_what_it_is():
+    text = repr(FIELDS["disk"] + fields.rotation(0.5))
+    assert text == "miyamoto_nagai(mass=1.7, a=0.9, b=0.2) + rotation(omega=0.5)"
+    assert FIELDS["plummer"].terms[0].kind == "plummer"
+    assert FIELDS["plummer"].terms[0].values == (3.0, 0.7)
+
+
+@pytest.mark.parametrize(("make", "word"), [
+    (lambda: fields.plummer(1.0, -1.0), "scale"),
+    (lambda: fields.plummer(math.nan, 1.0), "mass"),
+    (lambda: fields.plummer("one", 1.0), "mass"),
+    (lambda: fields.point_mass(math.inf), "mass"),
+    (lambda: fields.miyamoto_nagai(1.0, 1.0, 0.0), "height|b"),
+    (lambda: fields.miyamoto_nagai(1.0, -1.0, 0.1), "a"),
+    (lambda: fields.nfw(1.0, 0.0), "scale"),
+    (lambda: fields.nfw(1.0, None), "scale"),
+    (lambda: fields.logarithmic(1.0, 0.1, 0.0), "flattening"),
+    (lambda: fields.logarithmic(1.0, -0.1), "core"),
+    (lambda: fields.power_law_cutoff(1.0, 2.0, 1.0), "exponent"),
+    (lambda: fields.power_law_cutoff(1.0, -0.5, 1.0), "exponent"),
+    (lambda: fields.power_law_cutoff(1.0, 1.0, 0.0), "cutoff"),
+    (lambda: fields.rotation(math.nan), "omega"),
+    (lambda: fields.mwpotential2014(0.0), "radius"),
+    (lambda: fields.mwpotential2014(1.0, -1.0), "speed"),
+    (lambda: fields.Field.from_text('[["planet", 1.0]]'), "planet"),
+    (lambda: fields.Field.from_text('[["plummer", 1.0]]'), "mass, scale"),
+    (lambda: sum([fields.plummer(1, 1)] * 9, fields.Field()), "terms"),
+])  # fmt: skip
+def test_wrong_parameters_are_refused_in_words(make, word):
+    with pytest.raises(ArgumentError, match=word):
+        make()
+
+
+def test_wrong_places_are_refused_in_words():
+    field = FIELDS["disk"]
+    with pytest.raises(ArgumentError, match="pos has shape"):
+        field(0.0, [1.0, 2.0], [1.0, 2.0])
+    with pytest.raises(ArgumentError, match="vel has shape"):
+        field(0.0, np.zeros((2, 3)), np.zeros((3, 3)))
+    with pytest.raises(NotFiniteError, match=r"pos\[1\]"):
+        field(0.0, [[0, 0, 1], [0, math.nan, 0]], np.zeros((2, 3)))
+    with pytest.raises(TypeError):
+        field + 1
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_fields_take_few_bodies(n):
+    found = FIELDS["galaxy"](0.0, np.ones((n, 3)), np.ones((n, 3)))
+    assert [a.shape for a in found] == [(n, 3), (n, 3), (n,)]
+
+
+def test_masses_take_the_gravitational_constant():
+    """And speeds do not."""
+    x, v = np.array([[1.0, 0.5, 0.2]]), np.array([[0.1, 0.3, 0.0]])
+    for field, factor in ((FIELDS["disk"], 3.0), (FIELDS["flattened"], 1.0)):
+        body = Hermite([0.0], x, v, field=field, G=3.0)
+        assert close(body.acc, factor * field(0.0, x, v).acc, 1e-14)
+        assert close(body.jerk, factor * field(0.0, x, v).jerk, 1e-14)
+
+
+# ---- the Milky Way -------------------------------------------------------------------------------
+
+
+def test_the_milky_way_has_its_circular_speed_in_any_units():
+    for radius, speed, G in ((1.0, 1.0, 1.0), (8000.0, 220.0, 0.004301), (8.0, 220.0, 4.3e-6)):
+        field = fields.mwpotential2014(radius, speed, G=G)
+        acc = G * field(0.0, [[0, radius, 0]], [[0, 0, 0]]).acc[0]
+        assert -acc[1] * radius == pytest.approx(speed**2, rel=1e-14)
+
+
+def own_milky_way(x):
+    """Bovy 2015, table 1, in plain formulas; x of shape (3,)."""
+    gammainc = pytest.importorskip("scipy.special").gammainc
+    r, big_r2, z = math.sqrt(x @ x), x[0] ** 2 + x[1] ** 2, x[2]
+
+    def bulge(r):
+        return gammainc(0.6, (r / (1.9 / 8)) ** 2) / r**3
+
+    def halo(r):
+        return (math.log1p(r / 2) - r / (r + 2)) / r**3
+
+    def disk(big_r2, z):
+        s = math.sqrt(z * z + 0.035**2)
+        d = (big_r2 + (0.375 + s) ** 2) ** 1.5
+        return 1 / d, (0.375 + s) / s / d
+
+    flat, up = disk(big_r2, z)
+    shares = 0.05 / bulge(1.0) * bulge(r) + 0.35 / halo(1.0) * halo(r)
+    unit = 0.6 / disk(1.0, 0.0)[0]
+    return -shares * x - unit * np.array([flat * x[0], flat * x[1], up * z])
+
+
+def test_an_orbit_in_the_milky_way_is_that_of_another_integrator():
+    solve_ivp = pytest.importorskip("scipy.integrate").solve_ivp
+    start = np.array([1.0, 0.0, 0.05, 0.1, 0.9, 0.2])
+    body = Hermite([0.0], [start[:3]], [start[3:]], field=fields.mwpotential2014(), dt=1 / 1024,
+                   passes=2)  # fmt: skip
+    body.evolve(5.0)
+    found = solve_ivp(lambda t, y: np.concatenate([y[3:], own_milky_way(y[:3])]), (0, 5), start,
+                      method="DOP853", rtol=1e-13, atol=1e-14).y[:, -1]  # fmt: skip
+    assert np.abs(body.pos[0] - found[:3]).max() < 1e-9
+    assert np.abs(body.vel[0] - found[3:]).max() < 1e-9
+
+
+def test_an_orbit_in_the_milky_way_is_that_of_galpy():
+    potential = pytest.importorskip("galpy.potential")
+    orbit = pytest.importorskip("galpy.orbit").Orbit([1.0, 0.1, 0.9, 0.05, 0.2, 0.0])
+    times = np.linspace(0, 5, 3)
+    orbit.integrate(times, potential.MWPotential2014, method="dop853_c", rtol=1e-13, atol=1e-13)
+    body = Hermite([0.0], [[1.0, 0, 0.05]], [[0.1, 0.9, 0.2]], field=fields.mwpotential2014(),
+                   dt=1 / 1024, passes=2)  # fmt: skip
+    for t in times[1:]:
+        body.evolve(t)
+        wanted = [orbit.x(t, use_physical=False), orbit.y(t, use_physical=False),
+                  orbit.z(t, use_physical=False)]  # fmt: skip
+        assert np.abs(body.pos[0] - wanted).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", [n for n in FIELDS if n not in ("rotating", "galaxy")])
+def test_bodies_go_round_on_circles(name):
+    field = FIELDS[name]
+    acc = field(0.0, [[1.0, 0, 0]], [[0, 0, 0]]).acc[0, 0]
+    speed = math.sqrt(-acc)
+    body = Hermite([0.0], [[1.0, 0, 0]], [[0, speed, 0]], field=field, dt=1 / 256, passes=2)
+    body.evolve(3.0)
+    wanted = [math.cos(3 * speed), math.sin(3 * speed), 0]
+    assert np.abs(body.pos[0] - wanted).max() < 1e-7
+
+
+@pytest.mark.parametrize(("kind", "order"), [(Hermite, 4), (Leapfrog, 2)])
+def test_the_error_of_an_orbit_in_a_field_has_the_schemes_order(kind, order):
+    extra = {} if kind is Hermite else {"backend": "cpu"}
+    errors = []
+    for dt in (1 / 64, 1 / 128):
+        body = kind([0.0], [[1.0, 0, 0]], [[0, 0.9, 0]], field=FIELDS["plummer"], dt=dt, **extra)
+        start = body.vel[0] @ body.vel[0] / 2 + potential_of("plummer", body.pos[0])
+        body.evolve(1.5)
+        errors.append(body.vel[0] @ body.vel[0] / 2 + potential_of("plummer", body.pos[0]) - start)
+    assert errors[0] / errors[1] == pytest.approx(2**order, rel=0.5)
+
+
+# ---- other packages ------------------------------------------------------------------------------
+
+
+def agrees(adapter, built_in, error=1e-12):
+    x, v = places()
+    wanted, found = built_in(0.0, x, v), adapter(0.0, x, v)
+    assert close(found.acc, wanted.acc, error)
+    assert (np.linalg.norm(found.jerk - wanted.jerk, axis=1)
+            < 1e-7 * np.linalg.norm(wanted.jerk, axis=1)).all()  # fmt: skip
+    shift = found.pot - wanted.pot  # up to a constant
+    assert np.ptp(shift) < 1e-11 * np.abs(wanted.pot).max()
+
+
+def test_potentials_of_galpy_are_fields():
+    potential = pytest.importorskip("galpy.potential")
+    agrees(fields.from_galpy(potential.MWPotential2014), fields.mwpotential2014(), 1e-11)
+    agrees(
+        fields.from_galpy(potential.MiyamotoNagaiPotential(amp=1.7, a=0.9, b=0.2)), FIELDS["disk"]
+    )
+    agrees(fields.from_galpy(potential.NFWPotential(amp=5.0, a=1.6)), FIELDS["nfw"])
+    flat = potential.LogarithmicHaloPotential(amp=1.3**2, core=0.4, q=0.7)
+    agrees(fields.from_galpy(flat), FIELDS["flattened"])
+
+
+def test_potentials_of_galpy_come_in_other_units():
+    potential = pytest.importorskip("galpy.potential")
+    x, v = places()
+    field = fields.from_galpy(potential.MWPotential2014, radius=8.0, speed=220.0)
+    wanted = fields.mwpotential2014(8.0, 220.0)(0.0, x * 8, v * 220)
+    found = field(0.0, x * 8, v * 220)
+    assert close(found.acc, wanted.acc, 1e-11)
+    assert close(found.jerk, wanted.jerk, 1e-7)
+    assert np.ptp(found.pot - wanted.pot) < 1e-9 * np.abs(wanted.pot).max()
+
+
+def test_potentials_of_galpy_may_lack_symmetry_and_depend_on_time():
+    """A bar that turns: the jerk has the time derivative."""
+    potential = pytest.importorskip("galpy.potential")
+    halo = potential.LogarithmicHaloPotential(amp=1.0, core=0.4, q=0.8, b=0.7)
+    bar = potential.SolidBodyRotationWrapperPotential(pot=halo, omega=1.2)
+    field = fields.from_galpy(bar)
+    x, v = places(5)
+
+    def acc(s):
+        return field(0.4 + s, x + s * v, v).acc
+
+    slope = gradient(lambda at: field(0.4, at, v).pot, x)
+    assert close(field(0.4, x, v).acc, -slope, 1e-7)
+    assert close(field(0.4, x, v).jerk, derivative(acc, 1e-3), 1e-6)
+
+
+def test_potentials_of_gala_are_fields():
+    gala = pytest.importorskip("gala.potential")
+    units = pytest.importorskip("gala.units").DimensionlessUnitSystem()
+    agrees(fields.from_gala(gala.PlummerPotential(m=3.0, b=0.7, units=units)), FIELDS["plummer"])
+    agrees(fields.from_gala(gala.MiyamotoNagaiPotential(m=1.7, a=0.9, b=0.2, units=units)),
+           FIELDS["disk"])  # fmt: skip
+
+
+def test_potentials_of_agama_are_fields():
+    agama = pytest.importorskip("agama")
+    agrees(fields.from_agama(agama.Potential(type="Plummer", mass=3.0, scaleRadius=0.7)),
+           FIELDS["plummer"])  # fmt: skip
+
+
+def test_what_is_no_potential_of_agama_is_refused():
+    with pytest.raises(ArgumentError, match=r"agama\.Potential"):
+        fields.from_agama(object())
+
+
+def test_a_function_of_acceleration_is_a_field():
+    def acceleration(t, x):
+        return -3.0 * x / (x**2 + 0.49 / 3).sum(axis=1, keepdims=True) ** 1.5
+
+    def potential(t, x):
+        return potential_of("plummer", x)
+
+    agrees(fields.from_acceleration(acceleration, potential), FIELDS["plummer"])
+    x, v = places(3)
+    assert not fields.from_acceleration(acceleration)(0.0, x, v).pot.any()
+    assert repr(fields.from_acceleration(acceleration, name="mine")) == "mine"
+
+
+def test_jerks_by_differences_do_not_depend_on_units():
+    """From the size of a nucleus to that of a galaxy, in metres and seconds."""
+    for length, time in ((1e-15, 1e-20), (1.0, 1.0), (1e20, 1e15)):
+        x, v = places(20)
+        unit = length**3 / time**2
+
+        def acceleration(t, x, unit=unit, core=0.49 * length**2):
+            return -3.0 * unit * x / ((x**2).sum(axis=1, keepdims=True) + core) ** 1.5
+
+        field = fields.from_acceleration(acceleration)
+        wanted = FIELDS["plummer"](0.0, x, v).jerk * (length / time**3)
+        assert close(field(0.0, x * length, v * (length / time)).jerk, wanted, 1e-7)
+
+
+def test_jerks_by_differences_hold_for_bodies_at_rest_and_at_the_centre():
+    field = fields.from_acceleration(lambda t, x: -x * np.cos(t))
+    found = field(0.3, [[0, 0, 0], [1, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 0], [0, 1, 0]])
+    assert np.allclose(found.jerk, [[0, 0, 0], [math.sin(0.3), 0, 0], [0, -math.cos(0.3), 0]],
+                       atol=1e-8)  # fmt: skip
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def as_function(field):
+    return lambda t, pos, vel: tuple(field(t, pos, vel))
+
+
+@pytest.mark.parametrize(("kind", "options"), [
+    (Hermite, {}), (Hermite, {"dt": 1 / 64, "passes": 2}),
+    (Leapfrog, {"dt": 1 / 64, "backend": "cpu"}),
+    (Leapfrog, {"dt_max": 1 / 32, "backend": "cpu-tree"}),
+])  # fmt: skip
+def test_a_function_and_the_built_in_field_give_the_same_orbits(kind, options):
+    field = FIELDS["disk"] + FIELDS["nfw"]
+    one, two = (kind(*plummer(32, 1), eps=1 / 16, field=f, **options)
+                for f in (field, as_function(field)))  # fmt: skip
+    for each in (one, two):
+        each.evolve(0.5)
+    assert np.abs(one.pos - two.pos).max() < 1e-12
+    assert np.abs(one.vel - two.vel).max() < 1e-12
+    assert one.energy().total == pytest.approx(two.energy().total, rel=1e-12)
+    assert one.energy().external == pytest.approx(two.energy().external, rel=1e-12)
+
+
+class Failing:
+    """A field that fails once, at one of its calls."""
+
+    def __init__(self, at, how):
+        self.calls, self.at, self.how = 0, at, how
+
+    def __call__(self, t, pos, vel):
+        self.calls += 1
+        found = tuple(FIELDS["disk"](t, pos, vel))
+        return self.how(*found) if self.calls == self.at else found
+
+
+def _raise(*_):
+    raise ZeroDivisionError("mine")
+
+
+def _with_nan(acc, jerk, pot):
+    acc[-1, 1] = math.nan
+    return acc, jerk, pot
+
+
+FAILURES = {
+    "two arrays": (lambda a, j, p: (a, j), ArgumentError, "three arrays acc, jerk, pot"),
+    "none": (lambda a, j, p: None, ArgumentError, "NoneType"),
+    "one array": (lambda a, j, p: a, ArgumentError, "three arrays"),
+    "shape": (lambda a, j, p: (a, j[:, :2], p), ArgumentError, "jerk of shape"),
+    "column": (lambda a, j, p: (a, j, p[:, None]), ArgumentError, "pot of shape"),
+    "nan": (_with_nan, NotFiniteError, "acc = .*nan.* at time"),
+    "infinite jerk": (lambda a, j, p: (a, j / 0.0, p), NotFiniteError, "jerk"),
+    "exception": (_raise, ZeroDivisionError, "mine"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize(("kind", "options"), [
+    (Hermite, {}), (Hermite, {"passes": 2}), (Leapfrog, {"dt": 1 / 64, "backend": "cpu"}),
+])  # fmt: skip
+def test_a_field_that_fails_once_loses_nothing(kind, options, how):
+    change, error, words = FAILURES[how]
+    made = plummer(32, 1)
+    whole = kind(*made, eps=1 / 16, field=Failing(0, None), **options)
+    whole.evolve(0.5)
+    calls = 7
+    cluster = kind(*made, eps=1 / 16, field=Failing(calls, change), **options)
+    with pytest.raises(error, match=words):
+        cluster.evolve(0.5)
+    assert cluster.time < 0.5
+    cluster.evolve(0.5)
+    assert cluster.steps == whole.steps
+    for name, array in whole.state().items():
+        assert np.array_equal(cluster.state()[name], array), name
+
+
+def test_a_field_that_fails_when_one_looks_loses_nothing():
+    made = plummer(32, 1)
+    field = Failing(0, _raise)
+    whole, cluster = (Hermite(*made, eps=1 / 16, field=f) for f in (Failing(0, None), field))
+    for each in (whole, cluster):
+        each.evolve(0.3)
+    field.at = field.calls + 1
+    with pytest.raises(ZeroDivisionError):
+        cluster.energy()
+    assert cluster.energy() == whole.energy()
+    for each in (whole, cluster):
+        each.evolve(0.5)
+    assert np.array_equal(cluster.pos, whole.pos)
+
+
+def test_a_field_that_fails_at_the_start_says_so():
+    with pytest.raises(ArgumentError, match="acc of shape"):
+        Hermite(*plummer(8, 1), field=lambda t, x, v: (x[:3], v, x[:, 0]))
+    with pytest.raises(ArgumentError, match="neither"):
+        Hermite(*plummer(8, 1), field=5)
+
+
+def test_a_field_gets_copies():
+    """What it writes into its arguments does not reach the bodies."""
+
+    def rude(t, pos, vel):
+        found = tuple(FIELDS["disk"](t, pos, vel))
+        pos[...], vel[...] = math.nan, 77.0
+        return found
+
+    one, two = (Hermite(*plummer(16, 1), eps=1 / 16, field=f)
+                for f in (rude, as_function(FIELDS["disk"])))  # fmt: skip
+    for each in (one, two):
+        each.evolve(0.25)
+    assert np.array_equal(one.pos, two.pos)
+
+
+@pytest.mark.parametrize(("kind", "options"), [
+    (Hermite, {}), (Leapfrog, {"dt": 1 / 64, "backend": "cpu"}),
+])  # fmt: skip
+def test_a_field_gets_the_time_of_the_bodies(kind, options):
+    """A homogeneous field cos(t): x = 1 - cos(t), at any look."""
+
+    def swing(t, pos, vel):
+        there = np.zeros_like(pos)
+        rate = there.copy()
+        there[:, 0], rate[:, 0] = math.cos(t), -math.sin(t)
+        return there, rate, -math.cos(t) * pos[:, 0]
+
+    body = kind([0.0], [[0.0, 0, 0]], [[0.0, 0, 0]], field=swing, dt_max=1 / 64, eps=0.01, eta=0.01,
+                **{k: v for k, v in options.items() if k != "dt"})  # fmt: skip
+    for t in (0.25, 0.3333, 0.71, 1.0):
+        body.evolve(t)
+        assert body.pos[0, 0] == pytest.approx(1 - math.cos(t), abs=3e-5)
+        assert body.acc[0, 0] == pytest.approx(math.cos(t), rel=1e-13)
+        assert body.jerk[0, 0] == pytest.approx(-math.sin(t), rel=1e-13)
