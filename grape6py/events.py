@@ -1,6 +1,10 @@
 """What :meth:`Hermite.evolve` may watch for, and do when it happens.
 
 ``cluster.evolve(10, events=[Encounter(1e-3, on_encounter="merge"), Escape(20)])``
+
+What happens in the step of a body is seen when that step ends, and then the time of the integration
+is set to that of the event, or to that of the last block if that is later, as it may be for a
+body with a long step. A step that ends after the end of one call is seen by the next.
 """
 
 from __future__ import annotations
@@ -172,7 +176,13 @@ def _action(name: str, value: Action, known: Sequence[str]) -> Action:
 
 
 class Events:
-    """The events that one call watches for: at most one of each kind."""
+    """The events that one call watches for: at most one of each kind.
+
+    Attributes
+    ----------
+    due : float
+        Time at which :meth:`check` is to be called next.
+    """
 
     def __init__(self, cluster: Integration, given: Sequence[AnyEvent]) -> None:
         self._cluster = cluster
@@ -197,6 +207,7 @@ class Events:
         self._set_watch()
         if self._energy is not None:
             cluster._energy_error()
+        self.due = self._next_check()
 
     def _set_watch(self) -> None:
         watch = self._cluster._blocks.watch
@@ -213,8 +224,7 @@ class Events:
             watch.farther, centre = self.escape.sphere(self._cluster)
             watch.centre = float(centre[0]), float(centre[1]), float(centre[2])
 
-    def next_check(self) -> float:
-        """Time at which :meth:`check` is to be called next."""
+    def _next_check(self) -> float:
         blocks, now, times = self._cluster._blocks, self._cluster.time, [np.inf]
         if self.escape is not None and self.escape.changes:
             times.append(blocks.grid(now))
@@ -224,8 +234,9 @@ class Events:
         return float(min(times))
 
     def check(self) -> list[tuple[Action, Event]]:
-        """What has happened at a time of :meth:`next_check`, with what is to be done."""
+        """What has happened at the time `due`, with what is to be done."""
         cluster, energy = self._cluster, self._energy
+        self.due = self._next_check()
         if self.escape is not None and self.escape.changes:
             self._aim()
         if energy is None:

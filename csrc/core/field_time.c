@@ -73,8 +73,11 @@ static void interpolate(double h, double s, const double a[4], const double b[4]
         (6.0 * c3 + 24.0 * s * q0 + 36.0 * s2 * q1 + 12.0 * s3 * q2 + s2 * s2 * q3) / (h * h * h);
 }
 
-/* Sets the origin at `time`; -1 if that is on no side of the orbit. */
-static int find_origin(const struct g6x_field *f, double time, double origin[4][3])
+static double largest(const double x[3]) { return fmax(fabs(x[0]), fmax(fabs(x[1]), fabs(x[2]))); }
+
+/* Sets the origin at `time`, and the roundoff of what is measured from there: that of its
+ * acceleration, and of second differences of its places. -1 if the orbit does not reach there. */
+static int find_origin(const struct g6x_field *f, double time, struct field *at)
 {
     int low = 0, high = f->nodes - 1;
     if (!(time >= f->orbit[low][0] && time <= f->orbit[high][0])) return -1;
@@ -90,8 +93,9 @@ static int find_origin(const struct g6x_field *f, double time, double origin[4][
         double a[4], b[4], out[4];
         for (int d = 0; d < 4; d++) a[d] = from[1 + 3 * d + k], b[d] = to[1 + 3 * d + k];
         interpolate(h, (time - from[0]) / h, a, b, out);
-        for (int d = 0; d < 4; d++) origin[d][k] = out[d];
+        for (int d = 0; d < 4; d++) at->origin[d][k] = out[d];
     }
+    at->roundoff = 0x1p-49 * (largest(at->origin[2]) + 8.0 * largest(at->origin[0]) / (h * h));
     return 0;
 }
 
@@ -105,6 +109,8 @@ int field_time_at(const struct g6x_field *f, double time, struct field *to)
     for (int i = 0; i < f->terms; i++) {
         to->term[i].kind = f->term[i].kind;
         memcpy(to->term[i].p, f->term[i].p, sizeof to->term[i].p);
+        if (f->term[i].kind == FIELD_CUTOFF)
+            to->term[i].norm = 1.0 / tgamma(1.5 - f->term[i].p[1] / 2.0);
     }
-    return f->nodes ? find_origin(f, time + f->epoch, to->origin) : 0;
+    return f->nodes ? find_origin(f, time + f->epoch, to) : 0;
 }

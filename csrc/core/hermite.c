@@ -68,7 +68,7 @@ void hermite_add_field_to(int ni, const int *address, double time, const struct 
 
 INLINE double error_of(const struct hermite_errors *e, int row, int particle)
 {
-    if (e->rounding) return hermite_roundoff(e->rounding[particle], e->pot[row]);
+    if (e->rounding) return hermite_roundoff(e->rounding[particle], e->pot[row]) + e->field;
     return e->roundoff ? e->roundoff[row] : -1.0;
 }
 

@@ -8,6 +8,7 @@
  * are NULL, they are unknown. */
 struct hermite_errors {
     const double *roundoff, *rounding, *pot;
+    double field; /* to be added to the second */
 };
 
 /* Finds the particles, of n, whose steps end first. Writes them to `address`, ascending, and the

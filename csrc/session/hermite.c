@@ -198,12 +198,13 @@ static int end(struct session *s, const struct g6x_hermite *h, const struct g6x_
                int moves, void *stream)
 {
     const struct hermite_rule rule = {h->eta, h->dtmin, h->dtmax};
-    const struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
+    struct hermite_errors errors = {.rounding = h->rounding, .pot = h->pot};
     struct hermite_state state = state_of(h);
     const struct hermite_outside out = {h->field_acc, h->field_jerk, session_hermite_work(h)};
     struct field field;
     (void)stream;
     if (session_hermite_field(s, h, e->next, &field)) return s->error.code;
+    errors.field = field.roundoff;
     if (e->pause || !field_is_none(&field))
         hermite_add_field_to(e->ni, h->address, e->next, e->pause ? NULL : &field, &state,
                              (const double (*)[3])h->xi, (const double (*)[3])h->vi, h->acc,

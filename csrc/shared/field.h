@@ -19,10 +19,12 @@
  * mass, scale / mass, a, b / mass, scale / speed, core, flattening / mass, exponent, cutoff. */
 enum { FIELD_PLUMMER = 1, FIELD_MIYAMOTO_NAGAI, FIELD_NFW, FIELD_LOGARITHMIC, FIELD_CUTOFF };
 enum { FIELD_TERMS = 8, FIELD_NUMBERS = 3 };
+#define FIELD_CENTRE2 1e-200 /* square of a radius below which cubes underflow */
 
 struct field_term {
     int32_t kind, unused;
     double p[FIELD_NUMBERS];
+    double norm; /* of a cutoff: 1 / Gamma(3/2 - exponent/2); 0: to be computed */
 };
 
 /* Coordinates rotate with the angular speed omega about the z axis, or (moves) are relative to an
@@ -30,6 +32,7 @@ struct field_term {
 struct field {
     struct field_term term[FIELD_TERMS];
     double omega, origin[4][3];
+    double roundoff; /* of the acceleration in a frame that moves */
     int32_t terms, moves;
 };
 
@@ -106,7 +109,7 @@ HOST_DEVICE void field_add_nfw(const double p[3], const double x[3], const doubl
                                double acc[3], double jerk[3])
 {
     const double r2 = field_dot(x, x), r = sqrt(r2), s = r / p[1];
-    if (r2 == 0.0) return; /* finite there, without a direction */
+    if (r2 < FIELD_CENTRE2) return; /* finite there, without a direction */
     const double f = p[0] * field_nfw_mass(s) / (r2 * r);
     const double density = p[0] / (p[1] * p[1] * r * (1.0 + s) * (1.0 + s)); /* times 4 pi */
     field_add_sphere(f, (density - 3.0 * f) / r2, x, v, acc, jerk);
@@ -116,11 +119,12 @@ HOST_DEVICE void field_add_nfw(const double p[3], const double x[3], const doubl
  * upper one by its continued fraction (Abramowitz & Stegun 1964, 6.5.29 and 6.5.31). */
 HOST_DEVICE int field_gamma_is_lower(double a, double s) { return s < a + 2.0; }
 
-FIELD_FN double field_gamma(double a, double s)
+/* `error`: the relative error that is allowed. */
+FIELD_FN double field_gamma(double a, double s, double error)
 {
     if (field_gamma_is_lower(a, s)) {
         double term = 1.0 / a, sum = term;
-        for (int k = 1; term > 1e-17 * sum; k++) sum += term *= s / (a + k);
+        for (int k = 1; term > 0.1 * error * sum; k++) sum += term *= s / (a + k);
         return sum;
     }
     double b = s + 1.0 - a, c = 1e300, d = 1.0 / b, product = d; /* Lentz's method */
@@ -130,29 +134,35 @@ FIELD_FN double field_gamma(double a, double s)
         d = 1.0 / (t * d + b);
         c = b + t / c;
         product *= d * c;
-        if (fabs(d * c - 1.0) < 1e-16) break;
+        if (fabs(d * c - 1.0) < error) break;
     }
     return product;
 }
 
-/* Share of the mass inside the square root of s cutoffs; *density: its derivative by s. */
-HOST_DEVICE double field_cutoff_mass(double a, double s, double *density)
+enum { FIELD_LOWER, FIELD_UPPER };
+
+/* The lower or upper incomplete gamma function of a, where norm is 1 / Gamma(a), times norm;
+ * *weight: norm s^a exp(-s). */
+HOST_DEVICE double field_gamma_share(double a, double s, double norm, int side, double *weight)
 {
-    const double weight = pow(s, a) * exp(-s) / tgamma(a), part = weight * field_gamma(a, s);
-    *density = weight / s;
-    return field_gamma_is_lower(a, s) ? part : 1.0 - part;
+    *weight = norm * pow(s, a) * exp(-s);
+    const double small = 1e-16 / (*weight > 1e-10 ? *weight : 1e-10); /* of what is added to 1 */
+    const int is_lower = field_gamma_is_lower(a, s), same = is_lower == (side == FIELD_LOWER);
+    const double error = same || small < 1e-16 ? 1e-16 : small;
+    const double part = *weight * field_gamma(a, s, error);
+    return same ? part : 1.0 - part;
 }
 
-HOST_DEVICE void field_add_cutoff(const double p[3], const double x[3], const double v[3],
-                                  double acc[3], double jerk[3])
+HOST_DEVICE void field_add_cutoff(const struct field_term *term, const double x[3],
+                                  const double v[3], double acc[3], double jerk[3])
 {
-    const double r2 = field_dot(x, x), c2 = p[2] * p[2];
-    double density;
-    if (r2 == 0.0) return;
-    const double f =
-        p[0] * field_cutoff_mass(1.5 - p[1] / 2.0, r2 / c2, &density) / (r2 * sqrt(r2));
-    density *= 2.0 * p[0] / (c2 * sqrt(r2)); /* times 4 pi */
-    field_add_sphere(f, (density - 3.0 * f) / r2, x, v, acc, jerk);
+    const double *p = term->p, r2 = field_dot(x, x), c2 = p[2] * p[2], a = 1.5 - p[1] / 2.0;
+    double weight;
+    if (r2 < FIELD_CENTRE2) return;
+    const double norm = term->norm > 0.0 ? term->norm : 1.0 / tgamma(a), s = r2 / c2;
+    const double r3 = r2 * sqrt(r2);
+    const double f = p[0] * field_gamma_share(a, s, norm, FIELD_LOWER, &weight) / r3;
+    field_add_sphere(f, (2.0 * p[0] * weight / r3 - 3.0 * f) / r2, x, v, acc, jerk);
 }
 
 /* Adds the terms at x, v. */
@@ -166,7 +176,7 @@ FIELD_FN void field_add_terms(const struct field *f, const double x[3], const do
         case FIELD_MIYAMOTO_NAGAI: field_add_miyamoto_nagai(p, x, v, acc, jerk); break;
         case FIELD_NFW: field_add_nfw(p, x, v, acc, jerk); break;
         case FIELD_LOGARITHMIC: field_add_logarithmic(p, x, v, acc, jerk); break;
-        case FIELD_CUTOFF: field_add_cutoff(p, x, v, acc, jerk); break;
+        case FIELD_CUTOFF: field_add_cutoff(&f->term[i], x, v, acc, jerk); break;
         default: break;
         }
     }
@@ -201,7 +211,7 @@ FIELD_FN double field_potential(const struct field *f, const double x[3])
     double pot = 0.0;
     for (int i = 0; i < f->terms; i++) {
         const double *p = f->term[i].p;
-        double s, a, density;
+        double s, a, norm, weight;
         switch (f->term[i].kind) {
         case FIELD_PLUMMER: pot -= p[0] / sqrt(r2 + p[1] * p[1]); break;
         case FIELD_MIYAMOTO_NAGAI:
@@ -214,12 +224,12 @@ FIELD_FN double field_potential(const struct field *f, const double x[3])
             pot += p[0] * p[0] / 2.0 * log(x[0] * x[0] + x[1] * x[1] + s * s + p[1] * p[1]);
             break;
         case FIELD_CUTOFF: /* what is inside, and shells outside */
-            s = r2 / (p[2] * p[2]), a = 1.5 - p[1] / 2.0;
-            if (r > 0.0) pot -= p[0] * field_cutoff_mass(a, s, &density) / r;
-            a -= 0.5;
-            density = pow(s, a) * exp(-s) * field_gamma(a, s);
-            if (field_gamma_is_lower(a, s)) density = tgamma(a) - density;
-            pot -= p[0] * density / (p[2] * tgamma(a + 0.5));
+            s = r2 / (p[2] * p[2]), a = 1.5 - p[1] / 2.0, norm = 1.0 / tgamma(a);
+            if (r2 > FIELD_CENTRE2)
+                pot -= p[0] * field_gamma_share(a, s, norm, FIELD_LOWER, &weight) / r;
+            a -= 0.5, norm *= tgamma(a); /* the ratio of the two */
+            pot -=
+                p[0] * norm * field_gamma_share(a, s, 1.0 / tgamma(a), FIELD_UPPER, &weight) / p[2];
             break;
         default: break;
         }

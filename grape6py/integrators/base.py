@@ -38,6 +38,7 @@ EXTRA: dict[str, tuple[int | None, ...]] = {
     "epoch": (),  # from which t counts
     "energy_change": (),
     "initial_energy": (),  # of an EnergyError
+    "last_id": (),  # the largest that a body had
     "watched": (None, 3),  # pairs that are close, and who has left: Watch.as_array
     "escape": (4,),  # radius and centre of the sphere that bodies escape from
     "frame": (14,),  # a node of the orbit of the frame: Frame.node_at
@@ -156,7 +157,7 @@ class Integration(Changes):
         blocks_of_it.set_counters(steps, blocks)
         self._time = validate.number("time", time)
         if ids is not None:
-            self._set_ids(validate.ints("ids", ids, n).astype(np.int64))
+            self._set_ids(validate.ids("ids", ids, n))
         if run_id is not None:
             self._run_id = str(run_id)
         self._take_extra(extra)
@@ -165,6 +166,7 @@ class Integration(Changes):
     def _take_extra(self, extra: State) -> None:
         watch, outside = self._blocks.watch, self._blocks.external
         self._energy_change = float(extra.get("energy_change", 0.0))
+        self._last_id = int(extra.get("last_id", -1))
         if "initial_energy" in extra:
             self._first_energy = float(extra["initial_energy"])
         if "watched" in extra:
@@ -269,7 +271,7 @@ class Integration(Changes):
         callback: Callable[[Self], object] | None = None,
         *,
         every: float | None = None,
-        events: Sequence[AnyEvent] = (),
+        events: AnyEvent | Sequence[AnyEvent] = (),
         progress: bool = False,
     ) -> Event | None:
         """Integrate up to a time.
@@ -283,7 +285,7 @@ class Integration(Changes):
             bodies.
         every : float, optional
             Call at each multiple of this time instead, and at `t`.
-        events : sequence, optional
+        events : Encounter, Escape, EnergyError, WallTime, or a sequence of them
             What is watched for: see :mod:`grape6py.events`.
         progress : bool
             Show a bar with the time left on stderr, if that is a terminal.
@@ -346,12 +348,11 @@ class Integration(Changes):
         events: Events | None,
     ) -> None:
         while not self._stopping[0]:
-            check = math.inf if events is None else events.next_check()
-            goal = min(target, check)
+            goal = target if events is None else min(target, events.due)
             with self._turn:
                 most = int(callback is not None)
                 moved = self._call("advance", goal, self._stopping, most=most)
-                if moved is None and goal == target and goal != check:
+                if moved is None and goal == target and (events is None or goal < events.due):
                     break
                 if moved is None and not self._stopping[0] and self.time < goal:
                     self._time = goal
@@ -362,7 +363,7 @@ class Integration(Changes):
             if moved:
                 self._after_step()
             if events is not None:
-                self._look_at_events(events, at_check=moved is None and goal == check)
+                self._look_at_events(events)
             if moved and callback is not None:
                 callback(self)
             if moved is None and goal == target:
@@ -372,8 +373,8 @@ class Integration(Changes):
             self._seen = self._potential = None
             shown(target)
 
-    def _look_at_events(self, events: Events, *, at_check: bool) -> None:
-        found = events.check() if at_check and not self._stopping[0] else []
+    def _look_at_events(self, events: Events) -> None:
+        found = events.check() if self.time >= events.due else []
         if self._blocks.sighted:
             found += self._first_news(events)
         for action, event in [*found, *events.look_at_clock()]:
@@ -434,8 +435,10 @@ def _pair(one: int, other: int) -> tuple[int, int]:
     return min(int(one), int(other)), max(int(one), int(other))
 
 
-def _events(cluster: Integration, given: Sequence[AnyEvent]) -> Events | None:
+def _events(cluster: Integration, given: AnyEvent | Sequence[AnyEvent]) -> Events | None:
     watch = cluster._blocks.watch
+    if not isinstance(given, Sequence):
+        given = (given,)
     if not given:
         watch.closer = watch.farther = 0.0
         return None

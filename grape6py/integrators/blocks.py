@@ -360,17 +360,23 @@ class Blocks:
 
 
 def first_steps(
-    acc: Floats, jerk: Floats, pot: Floats, eta_start: float, rule: tuple[float, float, float]
+    acc: Floats,
+    jerk: Floats,
+    pot: Floats,
+    falling: Floats,
+    eta_start: float,
+    rule: tuple[float, float, float],
 ) -> Floats:
-    """First steps of bodies.
+    """First steps of bodies; `falling` is the time in which the field changes for one that falls.
 
     A step is the largest power-of-two fraction of the largest step that is not above
     eta_start min(|a| / |da/dt|, sqrt(-pot) / |a|); the second term is for bodies at rest,
-    whose da/dt is zero, and is left out without potential.
+    whose da/dt is zero, and is left out without potential; `falling` stands beside it.
     """
     a, j = (np.sqrt((d * d).sum(axis=1)) for d in (acc, jerk))
     with np.errstate(divide="ignore", invalid="ignore"):
         of_rest = np.where(pot != 0, np.sqrt(np.abs(pot)) / a, np.inf)
+        of_rest = np.where(j == 0, np.fmin(of_rest, falling), of_rest)
         requested = eta_start * np.fmin(a / j, of_rest)
     _, smallest, largest = rule
     level = np.frexp(np.where(requested < largest, requested, largest) / largest)[1] - 1

@@ -22,8 +22,9 @@ class Changes(Quantities):
     """Bodies on their way, which may change; see :class:`~.base.Integration`.
 
     The integration goes on from :attr:`time` with the changed bodies. Those that feel the change
-    take their forces anew, and a first step if these are others; a change of bodies without mass
-    is felt by themselves alone.
+    take their forces anew, and a first step if these are others. A change of bodies without mass is
+    felt by themselves alone: with block steps of Hermite, at a time on their grid (as the end of a
+    block is), the others go on with the same bits.
     """
 
     # Of the subclasses: go on with other bodies; see Blocks.replaced.
@@ -59,7 +60,6 @@ class Changes(Quantities):
             )
             pos = place.floats("pos", pos, (None, 3))
             vel = place.floats("vel", vel, (len(pos), 3))
-            mass = np.atleast_1d(validate.reals("mass", place.on_host("mass", mass)))
             mass = place.floats("mass", mass, (len(pos),))
         with self._turn:
             old, present = self._bodies(), self.ids
@@ -68,9 +68,9 @@ class Changes(Quantities):
                 last = max(int(present.max(initial=-1)), self._last_id)
                 new_ids = np.arange(last + 1, last + 1 + k)
             else:
-                new_ids = validate.ints("ids", ids, k).astype(np.int64)
+                new_ids = validate.ids("ids", ids, k)
                 used = np.isin(new_ids, present)
-                if used.any() or len(np.unique(new_ids)) < k:
+                if used.any():
                     raise ArgumentError(f"ids: {new_ids[used.argmax()]} is the number of a body")
             m, x, v = (np.concatenate(pair) for pair in zip(old, (mass, pos, vel), strict=True))
             rows = np.concatenate([np.arange(n), np.full(k, -1)]).astype(np.int32)
@@ -193,8 +193,6 @@ class Changes(Quantities):
 
     # ---- what they share ---------------------------------------------------------------------
 
-    _last_id = -1  # the largest that a body had
-
     def _bodies(self) -> tuple[Floats, Floats, Floats]:
         """Copies of masses, positions and velocities at the present time."""
         moment = self._synchronised()
@@ -228,11 +226,11 @@ class Changes(Quantities):
             validate.check_finite(name, array)
         gone = np.setdiff1d(np.arange(self.n), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
+        self._last_id = max(self._last_id, int(self.ids.max(initial=-1)))
         self._replaced(mass, pos, vel, rows, changed)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
         self._energy_change += after - before
         self._net_change += len(mass) - len(old[0])
-        self._last_id = max(self._last_id, int(self.ids.max(initial=-1)))
         self._set_ids(ids)
         self._time, self._seen, self._potential = time, None, None
         number = {int(i): k for k, i in enumerate(ids)}

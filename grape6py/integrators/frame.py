@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _ETA = 2.0**-18  # steps are a 512th of the time in which the field turns the velocity
 _BLOCKS = 8  # between two nodes
-_AHEAD = 256  # nodes that are made at once
+_AHEAD = 64  # nodes that are made at once
 _COLUMNS = 14  # of a node: time, 4 x 3 derivatives, and the next step
 
 
@@ -56,6 +56,10 @@ class Frame:
         field.add(0.0, pos, vel, acc, jerk)
         sizes = [float(np.linalg.norm(array)) for array in (vel, acc, jerk)]
         turns = [v / a for v, a in itertools.pairwise(sizes) if a > 0]
+        if not any(turns):  # at rest: as it begins to fall
+            fall = np.zeros((1, 3))
+            field.add(0.0, pos, acc, np.zeros((1, 3)), fall)
+            turns = [math.sqrt(sizes[1] / size) for size in [float(np.linalg.norm(fall))] if size]
         longest = power_of_two(min([t for t in turns if t > 0], default=1.0))
         rule = _ETA, longest * SMALLEST, longest
         setup = Setup(self._session._board, "double", np.zeros(1), rule, 2, external=field)
@@ -83,10 +87,10 @@ class Frame:
         nodes = self._nodes
         far = now + _AHEAD * _BLOCKS * float(nodes[-1, 13])
         until = max(now + at_least, min(until, far))
-        if nodes[-1, 0] < until or len(nodes) < 2:
+        if nodes[-1, 0] <= until or len(nodes) < 2:  # a node more: the same two for all calls
             kept = max(int(np.searchsorted(nodes[:, 0], now, "right")) - 1, 0)
             rows = [*nodes[kept:]]
-            while rows[-1][0] < until or len(rows) < _AHEAD:
+            while rows[-1][0] <= until or len(rows) < _AHEAD:
                 moved = self._blocks.advance(math.inf, None, most=_BLOCKS)
                 if moved is None:
                     raise ArgumentError(f"the orbit of the frame ends at time {rows[-1][0]}")

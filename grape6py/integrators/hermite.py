@@ -47,8 +47,8 @@ class Hermite(Integration):
     field : Field or callable, optional
         A field from outside: one of :mod:`grape6py.fields`, or a function field(t, pos, vel) that
         gives acc, jerk and pot, of shapes (n, 3), (n, 3) and (n,), in arrays of the kind that it is
-        given: NumPy's, or CuPy's on a GPU. Where forces depend on velocities, ``passes=2`` keeps
-        the fourth order.
+        given: NumPy's, or CuPy's on a GPU. Where its forces depend on velocities the scheme is of
+        second order in a cluster: the function does not know what accelerates the bodies else.
     orbit : array_like, six numbers, optional
         Position and velocity at time 0 of the frame in which `pos` and `vel` are, in the field:
         it moves on the orbit that a body would have, and does not rotate. See :attr:`origin`.

@@ -98,7 +98,8 @@ class HostBlocks(Blocks):
         self._predict(self.n, 0.0)
         self._force(self.n, 0.0)
         self.acc[:], self.jerk[:] = block.acc, block.jerk
-        first = first_steps(self.acc, self.jerk, block.pot, eta_start, self.rule)
+        falling = self._falling(self.n)
+        first = first_steps(self.acc, self.jerk, block.pot, falling, eta_start, self.rule)
         takes_first = self._in(anew).copy()
         if before is not None:
             for new, old in ((self.acc, before.acc), (self.jerk, before.jerk)):
@@ -118,10 +119,24 @@ class HostBlocks(Blocks):
         self._predict(count, time)
         self._force(count, time)
         self.acc[rows], self.jerk[rows] = b.acc[:count], b.jerk[:count]
-        first = first_steps(b.acc[:count], b.jerk[:count], b.pot[:count], eta_start, self.rule)
+        forces = b.acc[:count], b.jerk[:count], b.pot[:count]
+        first = first_steps(*forces, self._falling(count), eta_start, self.rule)
         self.dt[rows] = np.minimum(first, self.dt[rows])
         self._begin_work(count, time)
         self._sent = False
+
+    def _falling(self, ni: int) -> Floats:
+        """Times in which the field changes for bodies of the block at rest that begin to fall."""
+        b, external = self._block, self.external
+        time = np.full(ni, np.inf)
+        rows = np.flatnonzero(~b.jerk[:ni].any(axis=1))
+        if external is not None and len(rows):
+            acc, jerk = np.zeros((len(rows), 3)), np.zeros((len(rows), 3))
+            external.add(self.latest(), b.xi[rows], b.acc[rows], acc, jerk)
+            a, j = (np.sqrt((array**2).sum(axis=1)) for array in (acc, jerk))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                time[rows] = np.where(j > 0, np.sqrt(a / j), np.inf)
+        return time
 
     def _begin_work(self, ni: int, time: float) -> None:
         """Of the first rows of the block, from a time on."""

@@ -180,9 +180,10 @@ class Leaps:
 
     def start(self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray) -> None:
         """Take bodies over at the epoch: arrays of `gravity`, which must stay as they are."""
-        with self._arrays.using():
-            self._start(Bodies(0.0, 0, 0, mass, pos, vel, None, ids=np.arange(len(mass))))
+        self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, None, ids=np.arange(len(mass)))
         self._escape()
+        with self._arrays.using():
+            self._start(self._bodies)
 
     def _start(self, bodies: Bodies) -> None:
         """Take forces on bodies at the epoch, and first steps."""
@@ -327,7 +328,7 @@ class Leaps:
         self._looked = False
 
     def _who_leaves(self, old: Bodies, new: Bodies) -> list[Sighting]:
-        """Bodies that are outside the watched sphere, which they cross at a constant speed."""
+        """Bodies that are outside the watched sphere, which they leave on a straight line."""
         xp, watch = self._arrays.xp, self.watch
         with self._arrays.using():
             centre = xp.asarray(np.array(watch.centre))
@@ -335,18 +336,16 @@ class Leaps:
             if not far.any():
                 return []
             rows = self._arrays.fetch(self._arrays.numbers(far))
-            before, after = (
-                np.sqrt(((self._arrays.fetch(b.pos)[rows] - watch.centre) ** 2).sum(axis=1))
-                for b in (old, new)
-            )
-            began = (
-                np.full(len(rows), old.time) if old.t is None else self._arrays.fetch(old.t)[rows]
-            )
-        share = np.clip(
-            (watch.farther - before) / np.where(after > before, after - before, 1), 0, 1
-        )
-        share = np.where(before > watch.farther, 0.0, share)
-        when = self.epoch + (began + share * (new.time - began))
+            began = np.full(len(rows), old.time)
+            if old.t is not None:
+                began = self._arrays.fetch(old.t)[rows]
+            here, there = (self._arrays.fetch(b.pos)[rows] - watch.centre for b in (old, new))
+        way = there - here
+        length, outward = (way * way).sum(axis=1), (here * way).sum(axis=1)
+        below = watch.farther**2 - (here * here).sum(axis=1)  # of the square of the radius
+        root = np.sqrt(np.maximum(outward**2 + length * below, 0.0))
+        share = np.where(below > 0, (root - outward) / np.where(length > 0, length, 1.0), 0.0)
+        when = self.epoch + (began + np.clip(share, 0, 1) * (new.time - began))
         return sorted(Sighting(float(t), int(k), None) for t, k in zip(when, rows, strict=True))
 
     def _step(self, time: float) -> Bodies:

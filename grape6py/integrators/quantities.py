@@ -42,6 +42,7 @@ class Quantities:
     _seen: Moment | None
     _potential: Floats | None
     _energy_check: EnergyCheck
+    _last_id = -1  # the largest that a body had, if it has gone
     _first_energy: float | None  # without changes; known if an event asks for it
     _energy_change: float
     _net_change: int
@@ -179,6 +180,8 @@ class Quantities:
             found["epoch"] = np.array(blocks.epoch)
         if self._energy_change:
             found["energy_change"] = np.array(self._energy_change)
+        if self._last_id > int(self.ids.max(initial=-1)):
+            found["last_id"] = np.array(float(self._last_id))
         if self._first_energy is not None:
             found["initial_energy"] = np.array(self._first_energy)
         if blocks.watch.until:

@@ -123,7 +123,8 @@ KERNEL(hermite_correct, struct cuda_hermite_job, 256, 1)
     if (row >= job.rows) return;
     const int p = job.address[row];
     const double pot = job.pot[row];
-    const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
+    const double roundoff =
+        job.rounding ? hermite_roundoff(job.rounding[p], pot) + job.field.roundoff : -1.0;
     double x[3], v[3], acc[3], jerk[3];
     for (int k = 0; k < 3; k++) {
         acc[k] = job.acc[row][k], jerk[k] = job.jerk[row][k];
@@ -218,7 +219,8 @@ DEVICE_FN bool move_block(const struct cuda_turn_job &job)
             hermite_add_field(&job.field, &job.state, p, job.time, x, v, acc, jerk);
             for (int k = 0; k < 3; k++) a[k] = acc[k] - a[k], j[k] = jerk[k] - j[k];
         }
-        const double roundoff = job.rounding ? hermite_roundoff(job.rounding[p], pot) : -1.0;
+        const double roundoff =
+            job.rounding ? hermite_roundoff(job.rounding[p], pot) + job.field.roundoff : -1.0;
         const int found =
             hermite_correct_one(&job.rule, &job.state, p, job.time, acc, jerk, roundoff, x, v);
         if (found > 0) atomicAdd(&clamped, 1);
