@@ -85,10 +85,13 @@ module g6lib
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 
-   ! Addresses of arrays, of the host or of the device.
+   integer(c_int), parameter :: G6X_FIELD_PLUMMER = 1, G6X_FIELD_MIYAMOTO_NAGAI = 2
+   integer(c_int), parameter :: G6X_FIELD_NFW = 3, G6X_FIELD_LOGARITHMIC = 4, G6X_FIELD_CUTOFF = 5
+   integer(c_int), parameter :: G6X_FIELD_TERMS = 8
+
    type, bind(c) :: g6x_field_term
-      integer(c_int) :: kind
-      real(c_double) :: p(3)
+      integer(c_int) :: kind = 0
+      real(c_double) :: p(3) = 0
    end type
 
    type, bind(c) :: g6x_field
@@ -99,6 +102,7 @@ module g6lib
       type(c_ptr) :: orbit = c_null_ptr
    end type
 
+   ! Addresses of arrays, of the host or of the device.
    type, bind(c) :: g6x_hermite
       integer(c_int) :: n
       real(c_double) :: eta, dtmin, dtmax
@@ -551,7 +555,7 @@ module g6lib
       end function
 
       ! May be c_null_ptr: real acc(3, n), jerk(3, n), pot(n).
-      integer(c_int) function g6x_field_at(f, n, time, x, v, acc, jerk, pot) bind(c, name='g6x_field')
+      integer(c_int) function g6x_field_add(f, n, time, x, v, acc, jerk, pot) bind(c)
          import :: c_int, c_double, c_ptr, g6x_field
          type(g6x_field), intent(in) :: f
          integer(c_int), value :: n

@@ -379,8 +379,8 @@ struct g6x_field {
  * rotation depend on them) and pot (double[n]) of bodies at x with velocities v (double[n][3]).
  * acc, jerk and pot may be NULL. pot of a rotation is the centrifugal potential, in a moving frame
  * the potential is that above the origin's. 0, or a code, also for a time outside the orbit. */
-int g6x_field(const struct g6x_field *f, int n, double time, const double (*x)[3],
-              const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot);
+int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*x)[3],
+                  const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot);
 /* Position, velocity, acceleration and jerk of the origin of moving coordinates at `time`; 0, or a
  * code, also for a time outside the orbit. */
 int g6x_field_origin(const struct g6x_field *f, double time, double origin[4][3]);

@@ -97,8 +97,8 @@ static int find_field(const struct g6x_field *f, double time, struct field *at)
     return 0;
 }
 
-int g6x_field(const struct g6x_field *f, int n, double time, const double (*x)[3],
-              const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot)
+int g6x_field_add(const struct g6x_field *f, int n, double time, const double (*x)[3],
+                  const double (*v)[3], double (*acc)[3], double (*jerk)[3], double *pot)
 {
     struct field at;
     struct fpenv host;

@@ -143,8 +143,9 @@ def ids(name: str, values: object, n: int) -> Int64s:
     array = ints(name, values, n).astype(np.int64)
     if n and array.min() < 0:
         raise ArgumentError(f"{name}[{array.argmin()}] = {array.min()} is negative")
-    if len(np.unique(array)) < n:
-        raise ArgumentError(f"{name} names a body twice")
+    once, first, count = np.unique(array, return_index=True, return_counts=True)
+    if len(once) < n:
+        raise ArgumentError(f"{name} has {array[first[count.argmax()]]} twice")
     return array
 
 

@@ -170,7 +170,7 @@ def add_on_host(
 ) -> None:
     """Add a field of the library to NumPy's arrays, which are contiguous."""
     arrays = (pointer(array) for array in (pos, vel, acc, jerk, pot))
-    check(lib.g6x_field(c, len(pos), time, *arrays))
+    check(lib.g6x_field_add(c, len(pos), time, *arrays))
 
 
 def _term(kind: str, *values: float) -> Term:
@@ -178,7 +178,7 @@ def _term(kind: str, *values: float) -> Term:
     if len(values) != len(names):
         raise ArgumentError(f"{kind} has the parameters {', '.join(names)}: not {values}")
     term = Term(kind, tuple(map(validate.number, names, values)))
-    check(lib.g6x_field(Field([term]).c_struct(), 0, 0.0, *[ffi.NULL] * 5))  # limits of each
+    check(lib.g6x_field_add(Field([term]).c_struct(), 0, 0.0, *[ffi.NULL] * 5))  # limits of each
     return term
 
 

@@ -115,7 +115,7 @@ class External:
             none = ffi.NULL if jerk is None else pointer(jerk)
             arrays = pointer(pos), pointer(vel), pointer(acc), none
             try:
-                check(lib.g6x_field(self._struct, len(pos), time, *arrays, ffi.NULL))
+                check(lib.g6x_field_add(self._struct, len(pos), time, *arrays, ffi.NULL))
             finally:
                 self._struct.epoch = self._epoch
         elif self.function is None:
@@ -184,7 +184,7 @@ class External:
             self._struct.epoch = 0.0
             arrays = pointer(pos), pointer(vel), ffi.NULL, ffi.NULL, pointer(pot)
             try:
-                check(lib.g6x_field(self._struct, len(pos), time, *arrays))
+                check(lib.g6x_field_add(self._struct, len(pos), time, *arrays))
             finally:
                 self._struct.epoch = self._epoch
         else:

@@ -39,16 +39,16 @@ def start_of(path):
     ("uniform --virial-ratio 0", "uniform sphere, virial ratio 0, ", 4 / 60,
      lambda: uniform(60, 1, 0)),
     ("fractal --dimension 2 --virial-ratio 0.3",
-     "fractal cluster, virial_ratio 0.3, dimension 2, ", 4 / 60,
+     "fractal cluster, virial ratio 0.3, dimension 2, ", 4 / 60,
      lambda: fractal(60, 2, 1, 0.3)),
     ("plummer --mass-function salpeter --segregation 0.5 --seed 3",
-     "Plummer sphere, mass_function salpeter, segregation 0.5, ", 4 / 60,
+     "Plummer sphere, mass function salpeter, segregation 0.5, ", 4 / 60,
      lambda: stars(salpeter(60, 3), plummer, 3, 0.5, virial_ratio=0.5)),
     ("king --w0 4 --mass-function maschberger",
-     "King model, w0 4, mass_function maschberger, ", 4 / 60,
+     "King model, w0 4, mass function maschberger, ", 4 / 60,
      lambda: stars(maschberger(60, 1), partial(king, w0=4), 1, virial_ratio=0.5)),
     ("uniform --virial-ratio 0 --mass-function kroupa",
-     "uniform sphere, virial_ratio 0, mass_function kroupa, ", 4 / 60,
+     "uniform sphere, virial ratio 0, mass function kroupa, ", 4 / 60,
      lambda: stars(kroupa(60, 1), partial(uniform, virial_ratio=0), 1, virial_ratio=0)),
     ("galaxy", "disk galaxy, ", 0.05, lambda: galaxy(8, 2, 50, 1).particles),
     ("galaxy --black-hole 0.5", "disk galaxy, black hole 0.5, ", 0.05,
@@ -73,7 +73,7 @@ def test_stars_and_binaries_are_those_of_python_without_softening(here, capsys):
     words = "uniform --n 40 --mass-function kroupa --segregation 1 --binaries 0.25 --json"
     assert run(*words.split(), "--t-end", 2**-10, "--out", "a.h5") == 0
     report = json.loads(capsys.readouterr().out)
-    about = "uniform sphere, mass_function kroupa, segregation 1, binaries 0.25"
+    about = "uniform sphere, mass function kroupa, segregation 1, binaries 0.25"
     assert report["name"] == f"{about}, N = 50, seed 1"
     assert report["settings"]["eps"] == 0
     model = stars(kroupa(40, 1), uniform, 1, 1, virial_ratio=0.5)

@@ -356,14 +356,12 @@ def test_what_has_changed_goes_on_with_the_same_bits(kind, options, way, time, t
 
 
 @all_kinds
-@pytest.mark.xfail(strict=True, reason="the first change forgets the largest id that it takes out")
 def test_the_number_of_a_body_that_is_gone_is_not_given_again(kind, options):
     h = make(kind, n=8, **options)
     h.remove(7)
     assert h.add(0.1, [1, 1, 1], [0, 0, 0]).tolist() == [8]
 
 
-@pytest.mark.xfail(strict=True, reason="copies and files do not have the largest id of old")
 @pytest.mark.parametrize("way", WAYS)
 def test_copies_give_new_bodies_the_same_numbers(way, tmp_path):
     h = make(n=8)
@@ -479,24 +477,6 @@ def test_leapfrogs_feel_no_change_of_bodies_without_mass_on_the_grid(options):
     assert np.array_equal(one.vel[:24], two.vel[:24])
 
 
-@pytest.mark.xfail(strict=True, reason="all bodies begin anew at times that no step ends at")
-@pytest.mark.parametrize(("kind", "options", "time"), [
-    (Hermite, {"dt_max": 1 / 8}, 0.3), (Hermite, {"dt": 1 / 64}, 0.25),
-    (Hermite, {"dt": 1 / 64}, 0.3),
-    (Leapfrog, {"dt": 1 / 64, "backend": "cpu"}, 0.3),
-    (Leapfrog, {"dt_max": 1 / 16, "backend": "cpu"}, 0.3),
-])  # fmt: skip
-def test_changes_of_bodies_without_mass_change_no_bit_off_the_grid_either(kind, options, time):
-    one, two = (make(kind, particles=with_tests(), **options) for _ in range(2))
-    for h in (one, two):
-        h.evolve(time)
-    change_tests(one)
-    for h in (one, two):
-        h.evolve(1.0)
-    assert np.array_equal(one.pos[:24], two.pos[:24])
-    assert np.array_equal(one.vel[:24], two.vel[:24])
-
-
 def test_changes_of_bodies_without_mass_in_callbacks_are_felt_by_themselves_alone():
     one, two = (make(particles=with_tests(), dt_max=1 / 8) for _ in range(2))
 
@@ -581,7 +561,6 @@ def test_wrong_changes_are_refused_in_words_and_change_nothing(change, error, wo
     same(h, other)
 
 
-@pytest.mark.xfail(strict=True, reason="one mass is refused for several bodies")
 def test_one_mass_goes_to_all_new_bodies():
     h = make()
     h.add(0.3, np.eye(3), np.zeros((3, 3)))  # "mass : float or array_like, shape (k,)"

@@ -395,7 +395,6 @@ def test_a_step_moves_the_next_block(kind, options):
     assert np.array_equal(h.pos, whole.pos)
 
 
-@pytest.mark.xfail(strict=True, reason="forces are taken before bodies beyond the boundary go")
 def test_bodies_beyond_the_boundary_do_not_act_at_the_start():
     h = make(Leapfrog, dt=1 / 64, backend="cpu", precision="double", boundary=2.0)
     assert h.n < 48
