@@ -145,7 +145,7 @@ enum { FIELD_LOWER, FIELD_UPPER };
  * *weight: norm s^a exp(-s). */
 HOST_DEVICE double field_gamma_share(double a, double s, double norm, int side, double *weight)
 {
-    *weight = norm * pow(s, a) * exp(-s);
+    *weight = norm * exp(a * log(s) - s);
     const double small = 1e-16 / (*weight > 1e-10 ? *weight : 1e-10); /* of what is added to 1 */
     const int is_lower = field_gamma_is_lower(a, s), same = is_lower == (side == FIELD_LOWER);
     const double error = same || small < 1e-16 ? 1e-16 : small;

@@ -202,7 +202,9 @@ def positive(name: str, value: object) -> float:
 
 def integer(name: str, value: Untyped) -> int:
     """`value` as an int of 32 bits."""
-    if not hasattr(value, "__index__") or _is_no_number(value) or abs(int(value)) > INT_MAX:
+    if not hasattr(value, "__index__") or _is_no_number(value):
+        raise ArgumentError(f"{name} = {value!r} is not an integer")
+    if abs(int(value)) > INT_MAX:
         raise ArgumentError(f"{name} = {value!r} is not an integer of 32 bits")
     return int(value)
 

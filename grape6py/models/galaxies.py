@@ -79,9 +79,10 @@ def galaxy(
     truncated isothermal sphere of 1993; with the default scale it has about the same mass inside
     the Sun's radius. A softening length should be well below `bulge_scale`.
     """
-    counts = n_disk, n_bulge, n_halo
+    given_counts = {"n_disk": n_disk, "n_bulge": n_bulge, "n_halo": n_halo}
+    counts = [validate.integer(name, count) for name, count in given_counts.items()]
     if min(counts) < 0 or not sum(counts):
-        raise ArgumentError(f"n_disk, n_bulge, n_halo = {counts}: a galaxy needs bodies")
+        raise ArgumentError(f"n_disk, n_bulge, n_halo = {tuple(counts)}: a galaxy needs bodies")
     given = {"disk_height": disk_height, "toomre_q": toomre_q, "cut": cut,
              "bulge_mass": bulge_mass, "bulge_scale": bulge_scale,
              "halo_mass": halo_mass, "halo_scale": halo_scale}  # fmt: skip
@@ -158,6 +159,7 @@ def galaxy_merger(
     ----------
     .. [1] Bedorf, Gaburov & Portegies Zwart 2012, J. Comput. Phys. 231, 2825, section 4.4.2
     """
+    n_stars = validate.integer("n_stars", n_stars)
     n_bulge = n_stars // 4
     one, two = (
         galaxy(n_stars - n_bulge, n_bulge, n_halo, part, black_hole=black_hole)

@@ -104,6 +104,7 @@ def test_memory_of_trees_comes_back():
     assert used[-1] == used[1]
     tree = Tree(pos, mass)
     before = tree.nearest(3).index
+    pool.free_all_blocks()  # of other tests
     pool.set_limit(size=pool.total_bytes() + 1_000_000)
     try:
         with pytest.raises(errors.OutOfMemoryError):

@@ -621,3 +621,24 @@ def test_a_field_gets_the_time_of_the_bodies(kind, options):
         assert body.pos[0, 0] == pytest.approx(1 - math.cos(t), abs=3e-5)
         assert body.acc[0, 0] == pytest.approx(math.cos(t), rel=1e-13)
         assert body.jerk[0, 0] == pytest.approx(-math.sin(t), rel=1e-13)
+
+
+class LikeAgama:
+    """A Plummer sphere with the calls of agama.Potential."""
+
+    def force(self, pos, t):
+        return -pos / ((pos**2).sum(axis=1) + 1)[:, None] ** 1.5
+
+    def potential(self, pos, t):
+        return -1 / np.sqrt((pos**2).sum(axis=1) + 1)
+
+
+def test_a_potential_with_agamas_calls_is_taken():
+    pos, vel = np.random.default_rng(1).normal(size=(2, 50, 3))
+    found = fields.from_agama(LikeAgama())(0.0, pos, vel)
+    expected = fields.plummer(1, 1)(0.0, pos, vel)
+    assert np.allclose(found.acc, expected.acc, rtol=1e-14)
+    assert np.allclose(found.pot, expected.pot, rtol=1e-14)
+    assert np.abs(found.jerk - expected.jerk).max() < 1e-8
+    with pytest.raises(ArgumentError, match="agama"):
+        fields.from_agama(3)
