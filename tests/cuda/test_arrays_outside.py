@@ -7,6 +7,7 @@ import pytest
 
 import backends
 from grape6py import Hermite, Leapfrog, fields, plummer
+from grape6py._lib.library import ffi, lib
 from grape6py.events import Encounter, Escape
 from test_arrays_hermite import assert_equal, on_gpu, on_host
 
@@ -103,3 +104,29 @@ def test_leapfrogs_of_the_device_have_fields(cupy):
         found.append((np.asarray(galaxy.particles().pos), galaxy.energy().total))
     assert np.abs(found[0][0] - found[1][0]).max() < 1e-5
     assert found[0][1] == pytest.approx(found[1][1], rel=1e-4)
+
+
+@pytest.mark.backends("cuda")
+def test_wrong_fields_are_refused_by_the_library():
+    def code(n=1, time=0.0, **changes):
+        field = ffi.new("struct g6x_field *", {"terms": 1})
+        field.term[0].kind, field.term[0].p = lib.G6X_FIELD_NFW, [1.0, 1.0, 1.0]
+        for name, value in changes.items():
+            if name in ("kind", "p"):
+                setattr(field.term[0], name, value)
+            else:
+                setattr(field, name, value)
+        x, v, acc = (ffi.new("double[1][3]", [[1.0, 2.0, 3.0]]) for _ in range(3))
+        return lib.g6x_field_add(field, n, time, x, v, acc, ffi.NULL, ffi.NULL)
+
+    assert code() == 0
+    orbit = ffi.new("double[2][13]", [[0.0] * 13, [1.0] * 13])
+    wrong = [{"terms": 9}, {"terms": -1}, {"kind": 77}, {"p": [1.0, -1.0, 1.0]}, {"n": -1},
+             {"p": [np.nan, 1.0, 1.0]}, {"omega": np.inf}, {"nodes": 1}, {"time": np.nan},
+             {"nodes": 2, "orbit": orbit, "omega": 1.0}, {"nodes": 2, "orbit": orbit, "time": 3.0},
+             {"kind": lib.G6X_FIELD_PLUMMER, "p": [1.0, -1.0, 0.0]},
+             {"kind": lib.G6X_FIELD_MIYAMOTO_NAGAI, "p": [1.0, 1.0, 0.0]},
+             {"kind": lib.G6X_FIELD_LOGARITHMIC, "p": [1.0, 1.0, 0.0]},
+             {"kind": lib.G6X_FIELD_CUTOFF, "p": [1.0, 2.0, 1.0]}]  # fmt: skip
+    assert all(code(**changes) == lib.G6X_E_ARGUMENT for changes in wrong)
+    assert lib.g6x_field_origin(ffi.NULL, 0.0, ffi.NULL) == lib.G6X_E_NULL
