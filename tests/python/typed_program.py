@@ -74,6 +74,13 @@ def integrate(cluster: Particles, folder: Path) -> None:
     grape6py.movie.draw(folder / "run.gif", folder / "run.h5", fps=10, plane="xz")
     about, records = archive.history(folder / "run.h5")
     print(about["eps"], records[-1]["error"], archive.restore(folder / "run.h5").ids[0])
+    inside = grape6py.fields.nfw(1.0, 2.0) + grape6py.fields.rotation(0.1)
+    watched: list[grape6py.events.AnyEvent] = [grape6py.events.Encounter(1e-9, "merge")]
+    watched.append(grape6py.events.Escape(1e6))
+    tidal = Hermite(*cluster, eps=0.01, field=inside, backend="cpu")
+    ended: grape6py.events.Event | None = tidal.evolve(0.05, events=watched)
+    print(ended, inside(0.0, cluster.pos, cluster.vel).pot.sum(), tidal.copy().energy_change)
+    print(grape6py.accelerations(cluster.mass, cluster.pos, eps=0.1).shape)
     galaxy = Leapfrog(*cluster, eps=0.05, dt=1 / 64, backend="cpu-tree", theta=0.5)
     galaxy.evolve(1 / 32)
     energy: grape6py.diagnostics.Energy = galaxy.energy()
