@@ -203,7 +203,7 @@ class Blocks:
         """
         e, self.sighted = self._evolution, []
         end = self._end_by(target)
-        if self.external is not None:
+        if self.external is not None and self.n:  # without bodies no block would come
             known = self.external.reach(self.latest(), target, 2 * self.rule[2])
             end = min(end, self._end_by(known))
         if e.ni and e.next > end:  # a block that was left half way, with a later target

@@ -423,3 +423,11 @@ def test_a_body_at_rest_begins_to_fall_in_small_steps():
     x, v = h.pos[0], h.vel[0]
     energy = v @ v / 2 - 1000 / math.sqrt(x @ x + 1)
     assert energy == pytest.approx(-1000 / math.sqrt(2), rel=1e-4)
+
+
+def test_no_bodies_in_a_frame_go_on_to_any_time():
+    h = Hermite([1.0], np.zeros((1, 3)), np.zeros((1, 3)), field=GALAXY, orbit=ORBIT)
+    h.remove(0)
+    h.evolve(1e5)
+    assert h.time == 1e5
+    assert h.n == 0
