@@ -177,7 +177,7 @@ def _stage(bodies: Bodies, name: str) -> tuple[Figure, Axes]:
 
 
 def _last_line(error: subprocess.CalledProcessError) -> str:
-    """Of what ffmpeg said."""
+    """Of what ffmpeg printed."""
     words = error.stderr or error.output or b""
     text = words.decode(errors="replace") if isinstance(words, bytes) else str(words)
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+    return (text.strip().splitlines() or ["no message"])[-1]

@@ -70,10 +70,10 @@ def accelerations(
     with Grape6(backend=backend, precision=precision, threads=threads, jerk=jerk) as grape:
         grape.set_particles(mass, pos, vel)
         acc, of_acc, pot, *_ = grape.forces(eps=eps)
-    wanted = [acc, of_acc if jerk else None, pot if potential else None]
+    requested = [acc, of_acc if jerk else None, pot if potential else None]
     found = [
         libraries.given_to(library, array if G == 1 else array * G)
-        for array in wanted
+        for array in requested
         if array is not None
     ]
     return found[0] if len(found) == 1 else tuple(found)

@@ -146,7 +146,7 @@ HOST_DEVICE void hermite_add_field(const struct field *f, const struct hermite_s
 }
 
 /* Work that a field does on particles, per mass: up to now, and its power and the derivative of
- * that at their times. All are NULL if it is not wanted. */
+ * that at their times. All are NULL if it is not requested. */
 struct hermite_work {
     double *work, *power, *rate;
 };

@@ -61,21 +61,21 @@ class Nearest:
 
     def __init__(self, first: float, last: float) -> None:
         self.targets = np.linspace(first, last, COUNT)
-        self._held: list[Moment | None] = [None] * COUNT
+        self._kept: list[Moment | None] = [None] * COUNT
 
     def offer(self, time: float, bodies: Callable[[], Moment]) -> None:
         """Take an output of this time, which `bodies` gives, if it is nearer than one before."""
         nearer = [
             k
-            for k, (target, held) in enumerate(zip(self.targets, self._held, strict=True))
-            if held is None or abs(time - target) < abs(held.time - target)
+            for k, (target, kept) in enumerate(zip(self.targets, self._kept, strict=True))
+            if kept is None or abs(time - target) < abs(kept.time - target)
         ]
         if nearer:
             moment = bodies()
             for k in nearer:
-                self._held[k] = moment
+                self._kept[k] = moment
 
     def found(self) -> list[Moment]:
         """Those that were taken, in the order of time."""
-        by_time = {moment.time: moment for moment in self._held if moment is not None}
+        by_time = {moment.time: moment for moment in self._kept if moment is not None}
         return [by_time[time] for time in sorted(by_time)]

@@ -1,4 +1,4 @@
-"""What ``grape6 run`` is told of fields, orbits and events."""
+"""What ``grape6 run`` takes of fields, orbits and events."""
 
 from __future__ import annotations
 

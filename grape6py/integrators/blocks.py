@@ -371,7 +371,7 @@ def first_steps(
 
     A step is the largest power-of-two fraction of the largest step that is not above
     eta_start min(|a| / |da/dt|, sqrt(-pot) / |a|); the second term is for bodies at rest,
-    whose da/dt is zero, and is left out without potential; `falling` stands beside it.
+    whose da/dt is zero, and is left out without potential; `falling` takes its place if shorter.
     """
     a, j = (np.sqrt((d * d).sum(axis=1)) for d in (acc, jerk))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -201,16 +201,16 @@ class Changes(Quantities):
     def _numbers(self, ids: Numbers) -> Int64s:
         """Rows of the bodies with some ids."""
         given = np.atleast_1d(validate.numbers("ids", ids))
-        wanted = validate.ints("ids", given)
+        requested = validate.ints("ids", given)
         present = self.ids
         order = np.argsort(present, kind="stable")
-        at = np.minimum(np.searchsorted(present, wanted, sorter=order), max(self.n - 1, 0))
-        rows: Int64s = order[at] if self.n else np.zeros(len(wanted), np.int64)
-        known = present[rows] == wanted if self.n else np.zeros(len(wanted), bool)
+        at = np.minimum(np.searchsorted(present, requested, sorter=order), max(self.n - 1, 0))
+        rows: Int64s = order[at] if self.n else np.zeros(len(requested), np.int64)
+        known = present[rows] == requested if self.n else np.zeros(len(requested), bool)
         if not known.all():
-            raise AddressError(f"no body has the id {wanted[~known][0]}")
+            raise AddressError(f"no body has the id {requested[~known][0]}")
         if len(np.unique(rows)) < len(rows):
-            raise ArgumentError(f"ids = {wanted.tolist()} names a body twice")
+            raise ArgumentError(f"ids = {requested.tolist()} names a body twice")
         return rows
 
     def _change_some(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> None:

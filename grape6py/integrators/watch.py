@@ -42,7 +42,7 @@ class Watch:
     def renew(self, number: dict[int, int], pos: Floats, time: float) -> None:
         """Let what lasts at a time, from which all steps begin anew, be known up to there.
 
-        `number` are those of the bodies by their ids; what is said of others is forgotten.
+        `number` are those of the bodies by their ids; what concerns others is dropped.
         """
         for ids in list(self.until):
             if not all(i in number for i in ids):

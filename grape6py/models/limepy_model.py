@@ -128,10 +128,10 @@ def _components(
     for name, array in {"masses": mass, "mass_shares": share}.items():
         if not len(array) or not (array > 0).all():
             raise ArgumentError(f"{name} = {array}: give at least one number, all above zero")
-    wanted = share / mass
-    wanted = wanted * (n / wanted.sum())
-    numbers = np.floor(wanted).astype(np.int64)
-    numbers[np.argsort(numbers - wanted, kind="stable")[: n - numbers.sum()]] += 1
+    requested = share / mass
+    requested = requested * (n / requested.sum())
+    numbers = np.floor(requested).astype(np.int64)
+    numbers[np.argsort(numbers - requested, kind="stable")[: n - numbers.sum()]] += 1
     if not numbers.all():
         row = int(np.argmin(numbers))
         raise ArgumentError(f"n = {n}: component {row} has less than one body; increase n")

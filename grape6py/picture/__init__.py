@@ -1,7 +1,7 @@
 """The picture of a run: energy error, Lagrangian radii, and the bodies at some moments.
 
 curves.py draws the curves, bodies.py the bodies, ticks.py chooses ticks, and groups.py says what
-bodies are told apart by. ``movie.py`` draws bodies with the same modules.
+bodies are distinguished by. ``movie.py`` draws bodies with the same modules.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def title_of(about: Attributes, n: int) -> str:
 
 
 def write_title(figure: Figure, text: str) -> None:
-    """Write a title at the top of a figure, as large as there is room."""
+    """Write a title at the top of a figure, as large as there is space."""
     width, height = figure.get_size_inches()
-    room = 72 * (width - 0.24) / 0.66  # in sizes of a letter
-    size = float(np.clip(room / max(len(text), 1), 7, 11))
-    if len(text) * size > room:
-        text = text[: int(room / size) - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    space = 72 * (width - 0.24) / 0.66  # in sizes of a letter
+    size = float(np.clip(space / max(len(text), 1), 7, 11))
+    if len(text) * size > space:
+        text = text[: int(space / size) - 1] + "\N{HORIZONTAL ELLIPSIS}"
     at = 0.12 / width, 1 - 0.12 / height
     figure.text(*at, text, va="top", weight="bold", size=size, parse_math=False)
 
@@ -96,7 +96,7 @@ def draw(
 
     From 50 000 bodies on, their density is drawn instead of points: the mass along the line of
     sight, on a logarithmic scale that all moments share. Stars of galaxies, dark matter and black
-    holes are told apart if the moments say what belongs to them.
+    holes are distinguished if the moments say what belongs to them.
 
     Parameters
     ----------

@@ -117,8 +117,8 @@ class Bodies:
         axes.spines[:].set_visible(False)
         limits = self.centre[:, None] + np.array([-self.size, self.size])
         for axis, (low, high) in zip((axes.xaxis, axes.yaxis), limits, strict=True):
-            room = 0.12 * (high - low)
-            found = ticks.across(low + room, high - room, 0.8 * points, 0)
+            space = 0.12 * (high - low)
+            found = ticks.across(low + space, high - space, 0.8 * points, 0)
             found._replace(limits=(low, high)).put_on(axis)
         axes.set_xlabel(self._names[0])
         if outermost:

@@ -73,13 +73,13 @@ def mark(axes: Axes, times: Sequence[float]) -> None:
         axes.axvline(time, color="#999999", lw=0.7, ls=(0, (2, 3)), zorder=0)
 
 
-def apart(wanted: Sequence[float], least: float, height: float) -> list[float]:
-    """Places that are at least so far apart, in the order of those wanted and near to them.
+def apart(requested: Sequence[float], least: float, height: float) -> list[float]:
+    """Places that are at least so far apart, in the order of those requested and near to them.
 
-    They are from 0 to `height`, if there is room.
+    They are from 0 to `height`, if there is space.
     """
-    order = np.argsort(wanted, kind="stable")
-    places = np.asarray(wanted, float)[order]
+    order = np.argsort(requested, kind="stable")
+    places = np.asarray(requested, float)[order]
     steps = least * np.arange(len(places))
     # Labels that touch are centred on the mean of what they want: pool adjacent violators.
     blocks: list[list[float]] = []

@@ -1,4 +1,4 @@
-"""What bodies are told apart by: the components of galaxies, with their colours and names."""
+"""What bodies are distinguished by: the components of galaxies, with their colours and names."""
 
 from __future__ import annotations
 

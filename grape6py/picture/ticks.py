@@ -1,4 +1,4 @@
-"""Ticks and limits of an axis, chosen for its range and length so that labels have room."""
+"""Ticks and limits of an axis, chosen for its range and length so that labels have space."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _logarithmic(low: float, high: float, most: int) -> Ticks | None:
     minor = [
         m * 10.0**k for k in range(math.floor(math.log10(low)), powers.stop) for m in range(1, 10)
     ]
-    # A power of ten has room where 3 10^-8 crowds.
+    # A power of ten has space where 3 10^-8 crowds.
     finest = ((1, 2, 5), (1, 3), (1,))
     for steps in finest if _PLAIN[0] <= low and high < _PLAIN[1] else finest[::-1]:
         first = math.floor(math.log10(low))
