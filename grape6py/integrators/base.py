@@ -374,10 +374,12 @@ class Integration(Changes):
             shown(target)
 
     def _look_at_events(self, events: Events) -> None:
-        found = events.check() if self.time >= events.due else []
-        if self._blocks.sighted:
-            found += self._first_news(events)
-        for action, event in [*found, *events.look_at_clock()]:
+        for action, event in events.check() if self.time >= events.due else []:
+            self._happen(action, event)
+        # What was seen is forgotten if that has changed bodies.
+        for action, event in self._first_news(events) if self._blocks.sighted else []:
+            self._happen(action, event)
+        for action, event in events.look_at_clock():
             self._happen(action, event)
 
     def _first_news(self, events: Events) -> list[tuple[Action, Event]]:

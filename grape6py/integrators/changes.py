@@ -226,9 +226,9 @@ class Changes(Quantities):
             validate.check_finite(name, array)
         gone = np.setdiff1d(np.arange(self.n), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
+        after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
         self._last_id = max(self._last_id, int(self.ids.max(initial=-1)))
         self._replaced(mass, pos, vel, rows, changed)
-        after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
         self._energy_change += after - before
         self._net_change += len(mass) - len(old[0])
         self._set_ids(ids)
