@@ -45,7 +45,7 @@ def order(call: str, first: object, second: object) -> None:
 def _shape(value: Untyped) -> tuple[int, ...]:
     try:
         return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # no array: refused by its name later
         return ()
 
 
