@@ -90,7 +90,7 @@ def test_labels_are_in_the_group_that_a_reader_opens(path):
 
 def test_grape6_run_saves_labels_and_goes_on_with_them(here):
     end = ["--t-end", 0.125, "--dt-out", 0.0625, "--backend", "cpu"]
-    assert run("merger", "--n", 60, *end, "--out", "a.h5", "--plot", "a.png") == 0
+    assert run("merger", "--n", 120, *end, "--out", "a.h5", "--plot", "a.png") == 0
     labels = archive.read_component("a.h5")
     assert sorted(set(labels)) == list(range(8))
     assert run("a.h5", "--restart", "--t-end", 0.25, "--out", "b.h5", "--plot", "b.png") == 0

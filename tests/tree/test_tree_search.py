@@ -10,7 +10,7 @@ import capi
 from grape6py import tree as trees
 from samples import SAMPLES
 
-N = 3000
+N = 1500
 pytestmark = pytest.mark.backends("cpu cuda")
 
 
@@ -86,7 +86,7 @@ def assert_nearest(found, right):
 def crowded():
     """Ten places that two thirds of the particles share, and a sphere around them."""
     pos, rng = SAMPLES["plummer"](N, seed=12)[1], np.random.default_rng(4)
-    pos[1000:] = rng.normal(size=(10, 3))[rng.integers(0, 10, N - 1000)]
+    pos[N // 3 :] = rng.normal(size=(10, 3))[rng.integers(0, 10, N - N // 3)]
     return pos[rng.permutation(N)]
 
 
