@@ -273,10 +273,10 @@ def tree():
 @pytest.mark.parametrize("capacity", [0, 1, 5, 15])
 def test_lists_longer_than_their_places_are_cut_to_the_lowest(tree, capacity):
     handle, pos = tree
-    right = lists(without(squares(pos, pos), np.arange(N)), 0.1)
+    right = lists(without(squares(pos, pos), np.arange(N)), 0.2)
     start = np.arange(N + 1, dtype=np.int64) * capacity
     count, found = np.zeros(N, np.int32), np.full(N * capacity + 5, -777, np.int32)
-    args = handle, N, None, None, np.full(N, 0.1 * 0.1), start, count, found
+    args = handle, N, None, None, np.full(N, 0.2 * 0.2), start, count, found
     assert capi.call("g6x_tree_within", *args) == 1
     assert np.array_equal(count, [len(row) for row in right])
     assert (found[N * capacity :] == -777).all()
