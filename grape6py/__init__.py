@@ -5,7 +5,7 @@ neighbours; ``Hermite`` and ``Leapfrog`` integrate, in ``fields`` and with ``eve
 ``king``, ``uniform``, ``fractal``, ``limepy``, ``two_body``, ``galaxy``, ``merger`` and
 ``galaxy_merger`` make models; ``kroupa``, ``salpeter`` and ``maschberger`` draw masses for
 ``stars``; ``with_binaries`` makes binaries, and ``binaries`` finds them; ``read_snapshot`` and
-``write_snapshot`` keep them in text files;
+``write_snapshot`` keep them in files of many formats, ``Units`` says in which units they are;
 ``grape6py.reference`` is the plain NumPy sum that everything is tested against. Names are imported
 when first used, so that ``import grape6py`` itself costs next to nothing.
 """
@@ -22,14 +22,16 @@ _NAMES = {
     "integrators.leapfrog": "Leapfrog",
     "models": """Particles fractal galaxy galaxy_merger king kroupa limepy maschberger merger
         plummer salpeter stars tidal_radius two_body uniform with_binaries""",
-    "snapshot": "read_snapshot write_snapshot",
+    "snapshot": "Snapshot read_snapshot write_snapshot",
     "sums": "accelerations",
     "tree": "Tree",
+    "units": "Units",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+_SAME = """archive bound_pairs diagnostics errors events fields formats models movie paths picture
+    quantities reference snapshot tree units"""
 _MODULES = {
-    **{name: name for name in "archive bound_pairs diagnostics errors events fields".split()},
-    **{name: name for name in "models movie paths picture reference snapshot tree".split()},
+    **{name: name for name in _SAME.split()},
     "hermite": "integrators.hermite",
     "leapfrog": "integrators.leapfrog",
     "session": "grape6",
@@ -49,4 +51,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

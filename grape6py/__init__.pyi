@@ -6,14 +6,17 @@ from grape6py import diagnostics as diagnostics
 from grape6py import errors as errors
 from grape6py import events as events
 from grape6py import fields as fields
+from grape6py import formats as formats
 from grape6py import grape6 as session
 from grape6py import models as models
 from grape6py import movie as movie
 from grape6py import paths as paths
 from grape6py import picture as picture
+from grape6py import quantities as quantities
 from grape6py import reference as reference
 from grape6py import snapshot as snapshot
 from grape6py import tree as tree
+from grape6py import units as units
 from grape6py.bound_pairs import binaries as binaries
 from grape6py.errors import Grape6Error as Grape6Error
 from grape6py.errors import Grape6Warning as Grape6Warning
@@ -39,10 +42,12 @@ from grape6py.models import tidal_radius as tidal_radius
 from grape6py.models import two_body as two_body
 from grape6py.models import uniform as uniform
 from grape6py.models import with_binaries as with_binaries
+from grape6py.snapshot import Snapshot as Snapshot
 from grape6py.snapshot import read_snapshot as read_snapshot
 from grape6py.snapshot import write_snapshot as write_snapshot
 from grape6py.sums import accelerations as accelerations
 from grape6py.tree import Tree as Tree
+from grape6py.units import Units as Units
 
 __version__: str
 __all__ = [
@@ -53,7 +58,9 @@ __all__ = [
     "Hermite",
     "Leapfrog",
     "Particles",
+    "Snapshot",
     "Tree",
+    "Units",
     "accelerations",
     "archive",
     "binaries",
@@ -62,6 +69,7 @@ __all__ = [
     "errors",
     "events",
     "fields",
+    "formats",
     "fractal",
     "galaxy",
     "galaxy_merger",
@@ -77,6 +85,7 @@ __all__ = [
     "paths",
     "picture",
     "plummer",
+    "quantities",
     "read_snapshot",
     "reference",
     "salpeter",
@@ -87,6 +96,7 @@ __all__ = [
     "tree",
     "two_body",
     "uniform",
+    "units",
     "with_binaries",
     "write_snapshot",
 ]

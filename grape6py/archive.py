@@ -23,6 +23,7 @@ from typing import Self, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grape6py import quantities
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import HDF5, Attributes, Floats, Int8s, Int64s, PathLike, State, Untyped
 from grape6py._io import atomic_files, output_file, run_index
@@ -30,11 +31,13 @@ from grape6py._lib.declarations import BACKENDS, PRECISIONS
 from grape6py.bound_pairs import Binaries
 from grape6py.diagnostics import Energy
 from grape6py.errors import ArgumentError, Grape6Warning, SnapshotError
+from grape6py.formats.bodies import Snapshot
 from grape6py.grape6 import Grape6
 from grape6py.integrators.base import EXTRA, extra_of
 from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
+from grape6py.units import Units
 
 Cluster: TypeAlias = Hermite | Leapfrog
 Kind: TypeAlias = type[Hermite] | type[Leapfrog]
@@ -178,6 +181,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
     options = {"precision": mode} | options
     about |= {"run_id": run.id}
     cluster = _restored_by(kind, backend, options, settings, mass, state, about)
+    package = run.about.get("quantities")
     for name, was in (("backend", backend), ("precision", mode)):
         if getattr(cluster, name) != was:
             warnings.warn(
@@ -186,6 +190,10 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
                 Grape6Warning,
                 stacklevel=2,
             )
+    if package is not None:
+        units = Units.from_text(str(run.about["units"]))
+        found: Untyped = quantities.InUnits(cluster, quantities.Converter(units, str(package)))
+        return found  # type: ignore[no-any-return]
     return cluster
 
 
@@ -271,6 +279,17 @@ def read_particles(path: PathLike, which: int = -1) -> Particles:
     return read_labelled(path, which)[0]
 
 
+def read_snapshot(path: PathLike, which: int = -1) -> Snapshot:
+    """As :func:`read_particles`, with time, ids and units."""
+    run, saved = _saved(path, which)
+    units = Units.from_text(str(run.about["units"])) if "units" in run.about else None
+    with run.read(saved) as group:
+        particles = [group[name][()] for name in Particles._fields]
+        ids = group["ids"][()] if "ids" in group else None
+        time = float(group.attrs["time"])
+        return Snapshot(*particles, time=time, ids=ids, units=units)
+
+
 def read_labelled(path: PathLike, which: int = -1) -> tuple[Particles, Int8s | None]:
     """As :func:`read_particles`, and what each body belongs to, if the file says so.
 
@@ -278,12 +297,17 @@ def read_labelled(path: PathLike, which: int = -1) -> tuple[Particles, Int8s | N
     -------
     Particles, ndarray of int8 or None
     """
+    run, saved = _saved(path, which)
+    with run.read(saved) as group:
+        particles = Particles(*(group[name][()] for name in Particles._fields))
+        return particles, group["component"][()] if "component" in group else None
+
+
+def _saved(path: PathLike, which: int) -> tuple[run_index.Run, run_index.Saved]:
     run = run_index.find(path)
     if not -len(run.outputs) <= which < len(run.outputs):
         raise SnapshotError(f"{run.path} has {len(run.outputs)} outputs, and not number {which}")
-    with run.read(run.outputs[which]) as group:
-        particles = Particles(*(group[name][()] for name in Particles._fields))
-        return particles, group["component"][()] if "component" in group else None
+    return run, run.outputs[which]
 
 
 def read_component(path: PathLike) -> Int8s | None:
@@ -343,7 +367,7 @@ class Writer:
         if not atomic_files.is_hdf5_name(self.path):
             raise ArgumentError(
                 f"{self.path}: an integration is saved in a file whose name ends in .h5 or .hdf5 "
-                "(write_snapshot writes text)"
+                "(write_snapshot writes other formats)"
             )
         self._index = os.path.realpath(path)
         self._folder = atomic_files.outputs_folder(self._index)
@@ -405,6 +429,10 @@ class Writer:
         binaries: Binaries | None = None,
     ) -> None:
         """As :func:`save`."""
+        converter = quantities.converter_of(cluster)
+        if converter is not None:
+            about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
+            cluster = quantities.bare(cluster)
         numbers = describe(cluster)
         if self._run is None:
             self._run = self._begun(cluster, numbers, about or {})

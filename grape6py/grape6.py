@@ -18,7 +18,9 @@ from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
+from grape6py.quantities import takes_quantities
 from grape6py.reference import usable_cpus
+from grape6py.units import Units
 
 __all__ = ["Forces", "Grape6"]
 
@@ -28,6 +30,7 @@ _PAIRS_PER_CPU_SECOND = 2e9
 _BYTES_PER_PARTICLE = 300
 
 
+@takes_quantities
 class Grape6:
     """A session: a set of particles, and the forces of them on any points.
 
@@ -73,6 +76,7 @@ class Grape6:
     def __init__(
         self,
         *,
+        units: Units | None = None,
         backend: str = "auto",
         precision: str | None = None,
         threads: int | None = None,
@@ -83,6 +87,7 @@ class Grape6:
         verify: float | None = None,
         theta: float | None = None,
     ) -> None:
+        del units  # of takes_quantities
         number = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
         options: Attributes = {"threads": threads, "jerk": jerk, "snap": snap}
         options["neighbour_self"] = neighbour_self

@@ -1,95 +1,203 @@
-"""Snapshots as plain text, one line a body: m x y z vx vy vz (NBODY6's dat.10).
+"""Files of bodies, in the formats of the field: read_snapshot and write_snapshot.
 
-Blank lines, and everything from a ``#`` to the end of its line, are skipped. Fortran's
-numbers are understood: ``1.0D-3``, and ``1.0-103`` for three-digit exponents. Written
-with 17 significant digits, so that what is read back has the same bits.
+The formats are listed in docs/formats.md; ``formats/`` has a module for each.
 """
 
+from __future__ import annotations
+
 import io
-import math
 import os
-import re
-from collections.abc import Iterable
-from typing import IO
+import warnings
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from grape6py import formats, quantities
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import PathLike, Untyped
+from grape6py._arrays.kinds import AnyArray, PathLike, Untyped
 from grape6py._io import atomic_files
-from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.errors import ArgumentError, Grape6Warning
+from grape6py.formats import Snapshot, Source, hdf5
 from grape6py.models import Particles
 
-_COLUMNS = ("m", "x", "y", "z", "vx", "vy", "vz")
-_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII)
-_MOST_NAMED = 20
-_HDF5 = b"\x89HDF\r\n\x1a\n"
+if TYPE_CHECKING:
+    from grape6py.units import Units
+
+__all__ = ["Snapshot", "read_snapshot", "write_snapshot"]
 
 
-def read_snapshot(source: PathLike | IO[str] | IO[bytes] | io.BufferedIOBase) -> Particles:
-    """Read a snapshot.
+def read_snapshot(
+    source: PathLike | IO[str] | IO[bytes] | io.BufferedIOBase,
+    which: int = -1,
+    *,
+    format: str | None = None,
+) -> Snapshot:
+    """Read bodies from a file of any of the formats.
 
     Parameters
     ----------
     source : path-like or file object
-        Opened in text or binary mode, if a file object; it is not closed. A path may also
-        be that of an HDF5 file of a run (``archive.py``), whose last output is read, or of one
-        output.
+        Opened in text or binary mode, if a file object; it is not closed. The format is known by
+        the contents. A path may also be that of an HDF5 file of a run (``archive.py``).
+    which : int
+        Which of the snapshots of a file, if it has several; by default the last one.
+    format : str, optional
+        The name of a format, if its contents are not to be asked.
 
     Returns
     -------
-    Particles
+    Snapshot
+        Mass, positions and velocities, and as attributes `time`, `ids` and `units`, or None where
+        the file does not say.
 
     Raises
     ------
     SnapshotError
-        A ValueError that names each malformed line (the first 20 in full): file, line
-        number, and what is wrong.
+        (a ValueError) that says what is wrong in which file, in text for each malformed line (the
+        first 20 in full).
     OSError
         If the file cannot be opened.
+
+    Warns
+    -----
+    Grape6Warning
+        For a file of a cosmological run, whose lengths are comoving.
     """
     if not hasattr(source, "read"):
-        with open(source, "rb") as file:
-            if file.peek(len(_HDF5)).startswith(_HDF5):
-                from grape6py import archive
+        name = os.fspath(source)
+        with open(name, "rb") as file:
+            opened = Source(file, name)
+            if format is None and opened.head.startswith(hdf5.MAGIC) and _is_of_a_run(opened):
+                return _of_a_run(name, which)
+            return _read(opened, which, format)
+    stream: Untyped = source
+    name = str(getattr(stream, "name", "snapshot"))
+    if isinstance(stream, io.TextIOBase):
+        stream = io.BytesIO(stream.read().encode("utf-8", "replace"))
+    return _read(Source(stream, name), which, format)
 
-                return archive.read_particles(source)
-            text = io.TextIOWrapper(file, encoding="utf-8", errors="replace")
-            return _read(text, os.fspath(source))
-    lines: Untyped = source
-    return _read(lines, str(getattr(source, "name", "snapshot")))
+
+def _read(source: Source, which: int, name: str | None) -> Snapshot:
+    which = validate.integer("which", which)
+    format_ = formats.named(name) if name is not None else formats.format_of(source)
+    found = format_.read(source, which)
+    found.check(source.name)
+    found.format = format_.name
+    return found
+
+
+def _is_of_a_run(source: Source) -> bool:
+    try:
+        return hdf5.kind(source) in ("grape6py", "")
+    except ValueError:
+        return True  # damaged: archive.py can say more, and finds the outputs of a run
+
+
+def _of_a_run(path: str, which: int) -> Snapshot:
+    from grape6py import archive
+
+    found = archive.read_snapshot(path, which)
+    found.format, found.is_of_a_run = "gadget-hdf5", True
+    return found
 
 
 def write_snapshot(
-    target: PathLike | IO[str],
+    target: PathLike | IO[str] | IO[bytes],
     mass: ArrayLike | Particles,
     pos: ArrayLike | None = None,
     vel: ArrayLike | None = None,
     *,
     comment: str | None = None,
+    time: float | None = None,
+    ids: ArrayLike | None = None,
+    units: Units | None = None,
+    format: str | None = None,
 ) -> None:
-    """Write a snapshot.
+    """Write bodies to a file of any of the formats.
 
     Parameters
     ----------
     target : path-like or file object
-        Opened in text mode, if a file object; it is not closed. A file that a path names is
-        replaced when the new one is whole.
+        The ending of a name decides on the format: text, if it has none. A file that is there is
+        replaced when the new one is whole. A file object gets text by default, and is opened in
+        binary mode for all other formats; it is not closed.
     mass : array_like, shape (n,), or Particles
-        With `Particles`, leave out `pos` and `vel`.
+        With `Particles` or a `Snapshot`, leave out `pos` and `vel`.
     pos, vel : array_like, shape (n, 3)
         Velocities default to zero.
     comment : str, optional
-        Written on top, each line after a ``#``.
+        Kept where the format has a place: in text on top, each line after a ``#``.
+    time : float, optional
+    ids : array_like of int, shape (n,), optional
+    units : Units, optional
+        In which the numbers are; these three are by default those of a `Snapshot`.
+    format : str, optional
+        The name of a format, instead of the ending's.
 
     Raises
     ------
-    ValueError
-        If shapes do not fit, or a value is NaN, infinite or masked. Nothing is written then.
+    ArgumentError
+        (a ValueError) if shapes do not fit, a value is NaN, infinite, masked or too large for the
+        format, or no format has this ending. Nothing is written then.
+
+    Warns
+    -----
+    Grape6Warning
+        If the format has no place for time, ids or units that there are.
     """
+    content = _content(mass, pos, vel, time, ids, units)
+    if format is not None:
+        format_ = formats.named(format)
+    elif hasattr(target, "write"):
+        format_ = formats.FORMATS["text"]
+    else:
+        format_ = formats.by_name(target)
+    name = str(getattr(target, "name", "the file")) if hasattr(target, "write") else str(target)
+    there = [what for what in ("time", "ids", "units") if getattr(content, what) is not None]
+    lost = [what for what in there if what not in format_.keeps.split()]
+    if lost:
+        warnings.warn(
+            f"{name}: {format_.title} has no place for {', '.join(lost)}: not kept",
+            Grape6Warning,
+            stacklevel=2,
+        )
+    pieces = format_.write(content, comment or "")
+    file: Untyped = target
+    if not hasattr(file, "write"):
+        atomic_files.write_whole(file, pieces)
+    elif isinstance(file, io.TextIOBase):
+        if format_.name not in ("text", "csv", "starlab", "petar"):
+            raise ArgumentError(f"{format_.title} goes to a file opened in binary mode")
+        file.writelines([piece.decode() for piece in pieces])
+    else:
+        file.writelines(list(pieces))
+
+
+def _content(
+    mass: Untyped,
+    pos: ArrayLike | None,
+    vel: ArrayLike | None,
+    time: float | None,
+    ids: ArrayLike | None,
+    units: Units | None,
+) -> Snapshot:
+    """What is to be written, checked."""
     if pos is None and isinstance(mass, tuple) and len(mass) == 3:
+        if isinstance(mass, Snapshot):
+            time = mass.time if time is None else time
+            ids = mass.ids if ids is None else ids
+            units = mass.units if units is None else units
         mass, pos, vel = mass
+    given = {"mass": mass, "pos": pos, "vel": vel, "time": time}
+    converter = quantities.converter_for(units, given)
+    if converter is not None:
+        units = converter.units
+        dimensions = "mass", "length", "velocity", "time"
+        mass, pos, vel, time = (
+            converter.numbers(name, value, dimension)
+            for (name, value), dimension in zip(given.items(), dimensions, strict=True)
+        )
     mass, pos = validate.reals("mass", mass), validate.reals("pos", pos)
     vel = np.zeros_like(pos) if vel is None else validate.reals("vel", vel)
     n = mass.size
@@ -98,55 +206,21 @@ def write_snapshot(
             f"a snapshot needs mass (n,), pos (n, 3) and vel (n, 3), "
             f"not {mass.shape}, {pos.shape} and {vel.shape}"
         )
-    table = np.column_stack([mass, pos, vel])
-    bad = np.argwhere(~np.isfinite(table))
-    if len(bad):
-        row, column = bad[0]
-        raise ArgumentError(f"{_COLUMNS[column]} of body {row} is {table[row, column]}")
-    lines = [f"# {line}\n" for line in (comment or "").splitlines()]
-    lines += [" ".join(f"{value:23.16e}" for value in row) + "\n" for row in table.tolist()]
-    file: Untyped = target
-    if hasattr(file, "write"):
-        file.writelines(lines)
-    else:
-        atomic_files.write_whole(file, "".join(lines).encode())
+    for names, array in (("m", mass[:, None]), ("x y z", pos), ("vx vy vz", vel)):
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            row, column = bad[0]
+            raise ArgumentError(f"{names.split()[column]} of body {row} is {array[row, column]}")
+    if time is not None:
+        time = validate.number("time", time)
+    return Snapshot(mass, pos, vel, time=time, ids=_ids(ids, n), units=units)
 
 
-def _read(file: Iterable[str | bytes], name: str) -> Particles:
-    rows: list[list[float]] = []
-    mistakes: list[str] = []
-    for number, line in enumerate(file, 1):
-        if isinstance(line, bytes):
-            line = line.decode("utf-8", errors="replace")
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        try:
-            rows.append(_body(words))
-        except ValueError as error:
-            mistakes.append(f"{name}:{number}: {error}")
-    if mistakes:
-        more = len(mistakes) - _MOST_NAMED
-        shown = mistakes[:_MOST_NAMED] + ([f"... and {more} more such lines"] if more > 0 else [])
-        raise SnapshotError("\n".join(shown))
-    table = np.array(rows, dtype=np.float64).reshape(-1, len(_COLUMNS))
-    return Particles(table[:, 0].copy(), table[:, 1:4].copy(), table[:, 4:7].copy())
-
-
-def _body(words: list[str]) -> list[float]:
-    if len(words) != len(_COLUMNS):
-        count = f"{len(words)} column" + "s" * (len(words) != 1)
-        raise ValueError(f"{count} instead of {len(_COLUMNS)} ({' '.join(_COLUMNS)})")
-    return [_number(column, word) for column, word in zip(_COLUMNS, words, strict=True)]
-
-
-def _number(column: str, word: str) -> float:
-    match = _NUMBER.fullmatch(word)
-    if not match:
-        shown = word if len(word) <= 40 else word[:37] + "..."
-        raise ValueError(f"{column} = {shown!r} is not a finite number")
-    digits, signed, unsigned = match.groups()
-    value = float(f"{digits}e{signed or unsigned or 0}")
-    if not math.isfinite(value):
-        raise ValueError(f"{column} = {word} is beyond double precision")
-    return value
+def _ids(given: ArrayLike | None, n: int) -> AnyArray | None:
+    if given is None:
+        return None
+    found = validate.numbers("ids", given)
+    if found.dtype.kind not in "iu" or found.shape != (n,):
+        raise ArgumentError(f"ids are {found.dtype} of shape {found.shape}, not integers ({n},)")
+    is_large = found.dtype.kind == "u" and n and found.max() >= 2**63
+    return found.astype(np.uint64 if is_large else np.int64)

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 from grape6py._arrays import libraries, validate
 from grape6py.grape6 import Grape6
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Numbers, Untyped
 
 
+@taken()
 def accelerations(
     mass: Numbers,
     pos: Numbers,
@@ -20,6 +23,7 @@ def accelerations(
     jerk: bool = False,
     potential: bool = False,
     G: float = 1.0,
+    units: Units | None = None,
     backend: str = "auto",
     precision: str | None = None,
     threads: int | None = None,
@@ -41,6 +45,9 @@ def accelerations(
         Give the time derivatives of the accelerations, and the potential, too.
     G : float
         The gravitational constant.
+    units : Units, optional
+        Units of the numbers: then, or if mass and pos are quantities (of astropy or AMUSE), all
+        that has a unit may be given as a quantity, and comes out as such. See docs/formats.md.
     backend, precision, threads
         As in :class:`Grape6`.
 
@@ -64,6 +71,7 @@ def accelerations(
     array([[ 0.25,  0.  ,  0.  ],
            [-0.25,  0.  ,  0.  ]])
     """
+    del units  # of taken
     validate.order("accelerations(mass, pos)", mass, pos)
     G = validate.positive("G", G)
     library = libraries.library_of((mass, pos, vel))

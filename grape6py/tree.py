@@ -24,6 +24,8 @@ from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, BackendError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
+from grape6py.quantities import takes_quantities
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
@@ -75,6 +77,7 @@ class Nearest(NamedTuple):
     distance: Floats
 
 
+@takes_quantities
 class Tree:
     """An octree of particles.
 
@@ -95,6 +98,9 @@ class Tree:
         Of any sign.
     vel : array_like, shape (n, 3), optional
         Without, there is no jerk.
+    units : Units, optional
+        Units of the numbers: then, or if mass and pos are quantities (of astropy or AMUSE), all
+        that has a unit may be given as a quantity, and comes out as such. See docs/formats.md.
     backend : {"auto", "cpu", "cuda"}
         Where the tree of NumPy's arrays is; also "tree", "cpu-tree" and "cuda-tree", as in
         :class:`Grape6`. "auto": as GRAPE6_BACKEND says; by default on a GPU, if there is one, CuPy
@@ -135,10 +141,12 @@ class Tree:
         mass: Numbers,
         vel: Numbers | None = None,
         *,
+        units: Units | None = None,
         backend: str = "auto",
         threads: int | None = None,
         isa: str | None = None,
     ) -> None:
+        del units  # of takes_quantities
         options: dict[int, int] = {}
         if threads is not None:
             options[lib.G6X_THREADS] = validate.integer("threads", threads)

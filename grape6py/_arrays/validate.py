@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from grape6py import quantities
 from grape6py._arrays.kinds import AnyArray, ArrayModule, Floats, Int32s, Int64s, Shape, Untyped
 from grape6py.errors import ArgumentError, NotFiniteError, SizeError
 
@@ -64,8 +65,10 @@ def numbers(name: str, values: object, xp: ArrayModule = np) -> AnyArray:
     """`values` as an array, of the kind that they are.
 
     The one rule for what NumPy would turn into numbers without a word: values that a mask hides,
-    and dates and times. A masked array that hides nothing is an array like any other.
+    dates and times, and quantities. A masked array that hides nothing is an array like any other.
     """
+    if quantities.is_quantity(values):
+        values = quantities.number(name, values)
     try:
         array: AnyArray = xp.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # the last one of PyTorch
@@ -174,6 +177,8 @@ def squares(radii: Floats, xp: ArrayModule = np) -> Floats:
 
 def number(name: str, value: Untyped, *, negative: bool = True) -> float:
     """`value` as a finite float, negative only if allowed."""
+    if quantities.is_quantity(value):
+        value = quantities.number(name, value)
     if _is_no_number(value):
         raise ArgumentError(f"{name} = {value!r} is not a number")
     try:
@@ -202,6 +207,8 @@ def positive(name: str, value: object) -> float:
 
 def integer(name: str, value: Untyped) -> int:
     """`value` as an int of 32 bits."""
+    if quantities.is_quantity(value):
+        value = quantities.number(name, value)
     if not hasattr(value, "__index__") or _is_no_number(value):
         raise ArgumentError(f"{name} = {value!r} is not an integer")
     if abs(int(value)) > INT_MAX:

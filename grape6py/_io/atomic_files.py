@@ -13,6 +13,7 @@ import fcntl
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from grape6py.errors import FileInUseError
@@ -24,22 +25,24 @@ _HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # of some network file systems
 
 
-def write_whole(path: PathLike, data: bytes) -> None:
+def write_whole(path: PathLike, data: bytes | Iterable[bytes]) -> None:
     """Write a file at once; an OSError names `path`, and what was there before is still there.
 
-    A link is followed. What is there and is no regular file, as a device, is written to.
+    `data` may come in pieces. A link is followed. What is there and is no regular file, as a
+    device, is written to.
     """
+    pieces = [data] if isinstance(data, bytes) else data
     target = os.path.realpath(path)
     there = os.path.exists(target)
     try:
         if there and not os.path.isfile(target):
             with open(target, "wb") as file:
-                file.write(data)
+                file.writelines(pieces)
             return
         folder, name = os.path.split(target)
         aside = os.path.join(folder, f".{name}.{os.getpid()}")
         try:
-            _write_synced(aside, data)
+            _write_synced(aside, pieces)
             if there:
                 shutil.copymode(target, aside)
             os.replace(aside, target)
@@ -52,12 +55,13 @@ def write_whole(path: PathLike, data: bytes) -> None:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _write_synced(path: str, data: bytes) -> None:
+def _write_synced(path: str, pieces: Iterable[bytes]) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(file, rest[: 1 << 30]) :]
+        for data in pieces:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(file, rest[: 1 << 30]) :]
         os.fsync(file)
     finally:
         os.close(file)

@@ -26,6 +26,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import HDF5, AnyArray, Attributes, Floats, Int8s, Int64s
 from grape6py.errors import SnapshotError
+from grape6py.units import Units
 
 FORMAT = "grape6py output 2"
 _LINE = b"\ngrape6py sha256 %s\n"
@@ -71,11 +72,14 @@ def written(
     binaries: Mapping[str, AnyArray] | None = None,
 ) -> bytes:
     """The bytes of an output: `about` is what the outputs of the run share, `numbers` this one's
-    attributes, `time` among them; particles, state and binaries are arrays by name."""
+    attributes, `time` among them; particles, state and binaries are arrays by name. `units` in
+    `about`, a text of Units.from_text, are those of the numbers."""
 
     def fill(file: HDF5) -> None:
         file.attrs.update(about | {"format": FORMAT})
-        _write_header(file.create_group("Header"), float(numbers["time"]), len(ids))
+        write_header(file.create_group("Header"), float(numbers["time"]), len(ids))
+        if "units" in about:
+            write_units(file, Units.from_text(str(about["units"])))
         bodies = file.create_group(_DARK_MATTER)
         ours = file.create_group("grape6py")
         ours.attrs.update(numbers)
@@ -95,7 +99,8 @@ def written(
     return in_memory(fill)
 
 
-def _write_header(header: HDF5, time: float, n: int) -> None:
+def write_header(header: HDF5, time: float, n: int) -> None:
+    """Gadget's attributes of a file of n bodies."""
     counts = np.zeros(6, dtype=np.uint32)
     high = counts.copy()
     counts[1], high[1] = n & 0xFFFFFFFF, n >> 32
@@ -106,6 +111,14 @@ def _write_header(header: HDF5, time: float, n: int) -> None:
         "Flag_Sfr": 0, "Flag_Cooling": 0, "Flag_StellarAge": 0, "Flag_Metals": 0,
         "Flag_Feedback": 0, "Flag_DoublePrecision": 1, "Flag_IC_Info": 0,
     })  # fmt: skip
+
+
+def write_units(file: HDF5, units: Units) -> None:
+    """Gadget's group of units."""
+    sizes = {"UnitMass_in_g": "mass", "UnitLength_in_cm": "length",
+             "UnitVelocity_in_cm_per_s": "velocity"}  # fmt: skip
+    group = file.create_group("Units")
+    group.attrs.update({name: units.in_cgs(dimension) for name, dimension in sizes.items()})
 
 
 class Output:

@@ -8,14 +8,51 @@ import argparse
 import difflib
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from grape6py import __version__
-from grape6py.cli import bench, config, info, link, movie, run, selftest
+from grape6py.cli import bench, config, convert, info, link, movie, run, selftest
 from grape6py.errors import Grape6Error
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+# After the --help of each command, by its words.
+_EXAMPLES = {
+    "": """
+        grape6 info
+        grape6 run --n 4096 --t-end 2 --out cluster.h5 --plot cluster.png""",
+    "run": """
+        grape6 run king --n 4096 --w0 7 --t-end 10 --out king.h5 --plot king.png
+        grape6 run king.h5 --restart --t-end 20
+        grape6 run stars.dat --eps 0.01 --t-end 1 --out end.nemo
+        grape6 run --n 1000 --units '1e4 Msun 3 pc' --field mwpotential2014 \\
+            --orbit 2667,0,0,0,58,0 --t-end 50 --out orbit.h5""",
+    "convert": """
+        grape6 convert snapshot_010.hdf5 stars.dat
+        grape6 convert conf.3_12 stars.nemo --which 0
+        grape6 convert cluster.h5 cluster.amuse --units '5e4 Msun 1.2 pc'""",
+    "movie": """
+        grape6 movie run.h5
+        grape6 movie run.h5 --out run.mp4 --fps 25 --size 2 --plane xz""",
+    "info": """
+        grape6 info
+        grape6 info --json""",
+    "config": """
+        gfortran old.f $(grape6 config --libs)
+        cc $(grape6 config --cflags) old.c $(grape6 config --libs)""",
+    "link": """
+        grape6 link
+        grape6 link --prefix ~/sapporo""",
+    "selftest": """
+        grape6 selftest
+        grape6 selftest --verbose --seed 7""",
+    "bench": """
+        grape6 bench
+        grape6 bench direct --help""",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,8 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"grape6py {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for module in (run, movie, info, config, link, selftest, bench):
+    for module in (run, convert, movie, info, config, link, selftest, bench):
         module.add_parser(commands)
+    _add_examples("", parser)
     if argv is None:
         _prepare_streams()
     options, unknown = parser.parse_known_args(argv)
@@ -49,6 +87,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         print(f"grape6: out of memory: {error}", file=sys.stderr)
         return 1
+
+
+def _add_examples(words: str, parser: argparse.ArgumentParser) -> None:
+    """What one may type, after the help of a command and of those in it."""
+    if words in _EXAMPLES:
+        lines = textwrap.indent(textwrap.dedent(_EXAMPLES[words]).strip(), "  ")
+        parser.epilog = f"{parser.epilog or ''}\nexamples:\n{lines}"
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, inner in action.choices.items():
+                _add_examples(f"{words} {name}".strip(), inner)
 
 
 def _prepare_streams() -> None:

@@ -26,8 +26,9 @@ galaxy (--black-hole), or merger (--black-hole, --mass-ratio, --pericentre, --se
 Clusters have G = M = 1 and E = -1/4, galaxies the units of the (first) disk's mass and scale
 length, and five bodies of dark matter to a star. The first three take --mass-function,
 --segregation and --binaries.
-FILE is a text snapshot (a line a body: m x y z vx vy vz; G = 1) or an HDF5 file of an
-earlier run, whose last output is taken as the start. Ctrl-C and SIGTERM end the run after
+FILE is a file of bodies of any of the formats that grape6 convert lists, as text (a line a body:
+m x y z vx vy vz; G = 1), or an HDF5 file of an earlier run, whose last output is taken as the
+start, at time 0. Ctrl-C and SIGTERM end the run after
 the block step under way and leave a file to restart from; a restarted run has the same
 bits as one that was never stopped. What is there is never replaced: it is renamed to FILE.~1~,
 FILE.~2~, ... The outputs of run.h5 are files in the folder run; run.h5 is their index.
@@ -88,7 +89,10 @@ def add_parser(commands: Commands) -> None:
     add("--order", type=_whole, metavar="P", help="of the expansions of fmm, 2 to 6 (5)")
     add("--boundary", type=_positive, metavar="R",
         help="leapfrog takes out who is farther than R from the origin")  # fmt: skip
-    add("--G", type=_positive, metavar="G", help="the gravitational constant (1)")
+    add("--G", type=_positive, metavar="G", help="the gravitational constant (1, or of the units)")
+    add("--units", metavar="TEXT",
+        help="what the model's mass and length of 1 are, or units to take the file's bodies in: "
+        "'Msun pc', '5e4 Msun 1.2 pc' (G = 1), 'Msun kpc km/s'")  # fmt: skip
     add("--field", action="append", default=[], metavar="NAME,PARAMETER=...",
         help="field from outside, as mwpotential2014,radius=8000,speed=33.5 or nfw,mass=1,scale=2; "
         "may be given more than once: they add up")  # fmt: skip
@@ -109,8 +113,8 @@ def add_parser(commands: Commands) -> None:
     add("--precision", choices=("grape", "double", "single"), help="arithmetic of the forces")
     add("--threads", type=_threads, metavar="N", help="threads of a force call; 0 for all")
     add("--out", action="append", default=[], metavar="FILE", type=Path,
-        help="snapshots; .h5: HDF5, a file for each output, to restart from; else: "
-        "text, the last output. May be given more than once")  # fmt: skip
+        help="snapshots; .h5: HDF5, a file for each output, to restart from; else the last output, "
+        "in the ending's format (see grape6 convert). May be given more than once")  # fmt: skip
     add("--plot", metavar="FILE", type=_picture, help="picture of the run: .png, .pdf or .svg")
     add("--restart", action="store_true",
         help="go on where FILE, an HDF5 file, ends, with its settings (and into it, without "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from grape6py.errors import ArgumentError
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Untyped
     from grape6py.bound_pairs import Binaries
+    from grape6py.units import Units
 
 FIELDS = """mwpotential2014 point_mass plummer miyamoto_nagai nfw logarithmic power_law_cutoff
     rotation""".split()
@@ -22,16 +24,18 @@ STOPPED_BY_EVENT = 3  # exit status
 _MOST_LISTED = 5  # binaries after a line of the log
 
 
-def field_of(texts: Sequence[str]) -> fields.Field | None:
-    """The sum of fields named as NAME,PARAMETER=VALUE,..."""
+def field_of(texts: Sequence[str], units: Units | None) -> fields.Field | None:
+    """The sum of fields named as NAME,PARAMETER=VALUE,..., in units."""
     total = None
     for text in texts:
         name, *parameters = text.split(",")
         name = name.strip().replace("-", "_")
         if name not in FIELDS:
-            raise ArgumentError(f"--field {name}: there are {', '.join(FIELDS)}")
+            near = difflib.get_close_matches(name, FIELDS, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            raise ArgumentError(f"--field {name}{hint}: there are {', '.join(FIELDS)}")
         make: Untyped = getattr(fields, name)
-        known = [*inspect.signature(make).parameters]
+        known = [key for key in inspect.signature(make).parameters if key != "units"]
         given: dict[str, float] = {}
         for parameter in parameters:
             key, is_one, value = parameter.partition("=")
@@ -42,20 +46,20 @@ def field_of(texts: Sequence[str]) -> fields.Field | None:
             except ValueError:
                 raise ArgumentError(f"--field {text}: {value!r} is not a number") from None
         try:
-            field = make(**given)
+            field = make(**given, units=units)
         except TypeError:
             raise ArgumentError(f"--field {text}: {name} needs {', '.join(known)}") from None
         total = field if total is None else total + field
     return total
 
 
-def settings_of(options: argparse.Namespace) -> Attributes:
+def settings_of(options: argparse.Namespace, units: Units | None) -> Attributes:
     """Arguments of an integration: G, field, orbit."""
     found: Attributes = {}
-    if options.G is not None:
-        found["G"] = options.G
+    if options.G is not None or units is not None:
+        found["G"] = options.G or (units and units.G)
     if options.field:
-        found["field"] = field_of(options.field)
+        found["field"] = field_of(options.field, units)
     if options.orbit is not None:
         found["orbit"] = options.orbit
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import inspect
 import json
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING, Self
 
 import tqdm
 
-from grape6py import archive, diagnostics, models, snapshot
+from grape6py import archive, diagnostics, formats, models, snapshot
+from grape6py._arrays import validate
 from grape6py._io import atomic_files, moments
 from grape6py.cli import run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     import argparse
@@ -33,7 +36,7 @@ RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
     threads""".split()
 _FROM_OLD = ["n", "seed", *run_models.OPTIONS, "eps", "dt_out", "integrator"]
-_FROM_OLD += ["G", "orbit"]
+_FROM_OLD += ["G", "orbit", "units"]
 _FROM_OLD += [name for name in _INTEGRATION if name != "threads"]
 _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps     blocks   wall/s"
 
@@ -82,6 +85,7 @@ class _Integration:
     _history: list[archive.Record]
     _seconds: list[float | None]
     _component: Int8s | None  # by number in ids
+    _units: Units | None
     _shown: moments.Nearest
     _profile_from: tuple[float, float] | None
 
@@ -96,6 +100,8 @@ class _Integration:
         archives = [path for path in files if atomic_files.is_hdf5_name(path)]
         self._texts = [path for path in files if path not in archives]
         self._plots = [] if options.plot is None else [options.plot]
+        for path in self._texts:
+            formats.by_name(path)  # or an error that lists the endings
         for path in [*files, *self._plots]:
             check_place(path)
         goes_on = options.restart and not archives
@@ -119,6 +125,7 @@ class _Integration:
     def _begin(self) -> None:
         o = self._options
         model = run_models.MODELS.get(o.start)
+        units = Units.from_text(o.units) if o.units else None
         shape = _given(o, run_models.OPTIONS)
         if model:
             wrong = [name for name in shape if name not in model.options]
@@ -130,6 +137,7 @@ class _Integration:
                 drawn if isinstance(drawn, models.Labelled) else (drawn, None)
             )
             n = len(particles.mass)  # a binary is two bodies
+            found = snapshot.Snapshot(*particles, units=units and units.with_g_one())
             shown = {k: v if isinstance(v, str) else f"{v:g}" for k, v in shape.items()}
             about = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
             name = ", ".join([model.title, *about, f"N = {n}", f"seed {seed}"])
@@ -137,17 +145,24 @@ class _Integration:
         else:
             if not Path(o.start).exists():
                 known = ", ".join(run_models.MODELS)
-                raise ArgumentError(f"{o.start} is no file, and no model: those are {known}")
+                near = difflib.get_close_matches(o.start, run_models.MODELS, 1)
+                hint = f" (did you mean {near[0]}?)" if near else ""
+                raise ArgumentError(f"{o.start} is no file, and no model{hint}: those are {known}")
             given = _given(o, ("n", "seed", *run_models.OPTIONS))
             if given:
                 o.parser.error(f"{_spelt(given)}: of a model, and {o.start} is a file")
-            particles, self._component = _read(o.start)
-            name = f"{_name(o.start)}, N = {len(particles.mass)}"
+            found, self._component = _read(o.start)
+            name = f"{_name(o.start)}, N = {len(found.mass)}"
             eps = o.eps or 0.0
-        if not len(particles.mass):
+        if not len(found.mass):
             raise ArgumentError(f"{o.start} has no bodies")
-        self.cluster = _begun(o, particles, eps)
+        if units is not None:
+            found = found.in_units(units)
+        self._units = found.units
+        self.cluster = _begun(o, found, eps)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
+        if self._units is not None:
+            self._about["units"] = str(self._units)
         self._about["dt_out"] = o.dt_out or power_of_two(o.t_end / 8)
         self._history = []
         self._seconds = []
@@ -173,6 +188,7 @@ class _Integration:
         self._seconds = [None] * len(self._history)  # another run's
         # A file saved from Python has no name and no output times.
         name = f"{_name(o.start)}, N = {self.cluster.n}"
+        self._units = Units.from_text(str(about["units"])) if "units" in about else None
         self._about = {
             "name": str(about.get("name", name)),
             "initial_energy": float(about["initial_energy"]),
@@ -185,6 +201,8 @@ class _Integration:
         signals.cluster = cluster
         self._say(f"{self._about['name']}; {cluster.backend}, mode {cluster.precision}")
         self._say(run_outside.shown_settings(cluster.settings))
+        if self._units is not None:
+            self._say(_shown_units(self._units))
         start = os.path.realpath(self._options.start) if self._options.restart else None
         new_writers = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
         for writer in new_writers:
@@ -247,8 +265,7 @@ class _Integration:
         if self._plots:
             self._shown.offer(cluster.time, self._moment)
         for path in self._texts:
-            comment = f"{self._about['name']}\ntime = {cluster.time!r}"
-            snapshot.write_snapshot(path, cluster.mass, cluster.pos, cluster.vel, comment=comment)
+            self._write(path)
         for event in cluster.events[self._events_shown :]:
             self._say("  " + run_outside.shown_event(event))
         self._events_shown = len(cluster.events)
@@ -257,6 +274,14 @@ class _Integration:
             self._say(line)
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
+
+    def _write(self, path: Path) -> None:
+        """Write the bodies in the format of a name, with what it has a place for."""
+        cluster = self.cluster
+        comment = f"{self._about['name']}\ntime = {cluster.time!r}"
+        more: Attributes = {"time": cluster.time, "ids": cluster.ids, "units": self._units}
+        kept = {name: more[name] for name in formats.by_name(path).keeps.split()}
+        snapshot.write_snapshot(path, cluster.particles(), comment=comment, **kept)
 
     def _moment(self) -> moments.Moment:
         cluster, component = self.cluster, self._component
@@ -289,7 +314,11 @@ class _Integration:
             )
         for path in [*(writer.path for writer in self._writers), *self._texts, *self._plots]:
             self._say(f"written: {path}")
-        self._say(f"relative energy error {self._history[-1]['error']:.3e}")
+        error = self._history[-1]["error"]
+        if math.isnan(error):
+            self._say("no relative energy error: the energy was 0 at the start")
+        else:
+            self._say(f"relative energy error {error:.3e}")
 
     def _profile(self) -> dict[str, float]:
         """Seconds from the first output to the last."""
@@ -306,14 +335,24 @@ class _Integration:
             sys.stdout.flush()
 
 
-def _read(path: PathLike) -> tuple[models.Particles, Int8s | None]:
-    """Bodies of a text snapshot, or of the last output of a run, and what they belong to."""
-    if atomic_files.is_hdf5_name(path):
-        return archive.read_labelled(path)
-    return snapshot.read_snapshot(path), None
+def _read(path: PathLike) -> tuple[snapshot.Snapshot, Int8s | None]:
+    """Bodies of a file, or of the last output of a run, and what they belong to."""
+    found = snapshot.read_snapshot(path)
+    component = None
+    if found.is_of_a_run:
+        component = archive.read_labelled(path)[1]
+        found.ids = None  # numbered anew, as the components are
+    return found, component
 
 
-def _begun(options: argparse.Namespace, particles: models.Particles, eps: float) -> archive.Cluster:
+def _shown_units(units: Units) -> str:
+    """The line of the log: what the numbers 1 are."""
+    names = units.names
+    sizes = (f"{k} {units.value(k, names[k]):.6g} {names[k]}" for k in names)
+    return f"units: {', '.join(sizes)}; G = {units.G:.6g}"
+
+
+def _begun(options: argparse.Namespace, found: snapshot.Snapshot, eps: float) -> archive.Cluster:
     """The integration that the options ask for."""
     name = options.integrator or "hermite"
     kind, given = archive.INTEGRATORS[name], _given(options, _INTEGRATION)
@@ -322,8 +361,12 @@ def _begun(options: argparse.Namespace, particles: models.Particles, eps: float)
         options.parser.error(f"{_spelt(wrong)}: not of --integrator {name}")
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
-    given |= run_outside.settings_of(options)
-    return kind(*particles, eps=eps, backend=options.backend, **given)
+    given |= run_outside.settings_of(options, found.units)
+    cluster = kind(*found, eps=eps, backend=options.backend, **given)
+    if found.ids is not None and found.ids.size and 0 <= found.ids.min() <= found.ids.max() < 2**31:
+        with contextlib.suppress(ArgumentError):  # an id twice: they are numbered anew
+            cluster._set_ids(validate.ids("ids", found.ids, cluster.n))
+    return cluster
 
 
 def _given(options: argparse.Namespace, names: Iterable[str]) -> Attributes:
@@ -343,15 +386,18 @@ def _spelt(names: Iterable[str]) -> str:
 
 def _line(record: archive.Record, wall: float) -> str:
     radii = "".join(f" {_short(radius)}" for radius in record["radii"])
+    error = "-" if math.isnan(record["error"]) else f"{record['error']:.2e}"  # there is no energy
     return (
-        f"{_short(record['time'])} {record['error']:10.2e} {_short(record['virial_ratio'])}{radii}"
+        f"{_short(record['time'])} {error:>10} {_short(record['virial_ratio'])}{radii}"
         f"{record['steps']:13d}{record['blocks']:11d}{wall:9.2f}"
     )
 
 
 def _short(value: float) -> str:
     """Eight columns, in any units."""
-    plain = value == 0 or 0.01 <= abs(value) < 1000 or math.isnan(value)
+    if math.isnan(value):
+        return f"{'-':>8}"
+    plain = value == 0 or 0.01 <= abs(value) < 1000
     return f"{value:8.4f}" if plain else f"{value:8.2e}"
 
 

@@ -91,7 +91,7 @@ def judge(seed: int) -> Iterator[Attributes]:
     truth = Truth(model)
     for isa in [isa for isa, here in machine.isas().items() if here]:
         for mode in LIMITS:
-            used = {
+            used: Attributes = {
                 "jerk": True,
                 "snap": True,
                 "neighbour_self": False,

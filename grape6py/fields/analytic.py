@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from grape6py import quantities
 from grape6py._arrays import memory_space, validate
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import ArgumentError
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
-    from grape6py._arrays.kinds import CData, Floats, Numbers
+    from grape6py._arrays.kinds import CData, Floats, Numbers, Untyped
 
 # Kinds of terms: their number in the library, and the names of their parameters. Masses come first.
 _KINDS = {
@@ -57,8 +60,11 @@ class Field:
     """A sum of analytic terms, in coordinates that may rotate.
 
     The functions of this module make one; fields add up by ``+``. A field does not change.
-    Called as ``field(t, pos, vel)`` it gives what it does to bodies, with G = 1.
+    Called as ``field(t, pos, vel)`` it gives what it does to bodies, with G = 1; in quantities if
+    it was made with `units`, in which its parameters then are, and `pos` is a quantity.
     """
+
+    units: Units | None = None
 
     def __init__(self, terms: Iterable[Term] = (), omega: float = 0.0) -> None:
         self._terms, self._omega = tuple(terms), omega
@@ -81,7 +87,11 @@ class Field:
     def __add__(self, other: Field) -> Field:
         if not isinstance(other, Field):
             return NotImplemented
-        return Field(self._terms + other._terms, self._omega + other._omega)
+        total = Field(self._terms + other._terms, self._omega + other._omega)
+        total.units = self.units or other.units
+        if total.units is not None and (other.units or total.units) != total.units:
+            raise ArgumentError(f"one field is in {self.units}, the other one in {other.units}")
+        return total
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Field) and self.text == other.text
@@ -116,6 +126,8 @@ class Field:
             (ValueErrors) for wrong shapes or values.
         """
         given = {"pos": pos, "vel": vel}
+        if self.units is not None and any(map(quantities.is_quantity, (t, pos, vel))):
+            return self._in_units(quantities.converter_for(self.units, given), t, pos, vel)
         found = memory_space.first_on_device(given)
         if found is not None:
             from grape6py.fields.device import on_device
@@ -126,6 +138,14 @@ class Field:
         out = FieldValues(np.zeros_like(x), np.zeros_like(x), np.zeros(len(x)))
         add_on_host(self.c_struct(), 0.0, x, v, *out)
         return out
+
+    def _in_units(self, converter: Untyped, t: float, pos: Numbers, vel: Numbers) -> FieldValues:
+        given = {"t": (t, "time"), "pos": (pos, "length"), "vel": (vel, "velocity")}
+        numbers = (converter.numbers(name, *of) for name, of in given.items())
+        found: FieldValues = converter.given(
+            self.with_masses_times(converter.units.G)(*numbers), None
+        )
+        return found
 
     @property
     def text(self) -> str:
@@ -182,27 +202,32 @@ def _term(kind: str, *values: float) -> Term:
     return term
 
 
-def point_mass(mass: float) -> Field:
+@taken(g_is_one=False)
+def point_mass(mass: float, *, units: Units | None = None) -> Field:
     """A point: potential -m / r.
 
     Parameters
     ----------
     mass : float
     """
+    del units
     return plummer(mass, 0.0)
 
 
-def plummer(mass: float, scale: float) -> Field:
+@taken(g_is_one=False)
+def plummer(mass: float, scale: float, *, units: Units | None = None) -> Field:
     """Plummer's sphere: potential -m / sqrt(r^2 + scale^2) (Binney & Tremaine 2008, 2.44a).
 
     Parameters
     ----------
     mass, scale : float
     """
+    del units
     return Field([_term("plummer", mass, scale)])
 
 
-def miyamoto_nagai(mass: float, a: float, b: float) -> Field:
+@taken(g_is_one=False)
+def miyamoto_nagai(mass: float, a: float, b: float, *, units: Units | None = None) -> Field:
     """A disk: potential -m / sqrt(R^2 + (a + sqrt(z^2 + b^2))^2) (Miyamoto & Nagai 1975, PASJ 27, 533).
 
     Parameters
@@ -211,10 +236,12 @@ def miyamoto_nagai(mass: float, a: float, b: float) -> Field:
     a, b : float
         Scale length, and height, which is above 0.
     """  # noqa: E501
+    del units
     return Field([_term("miyamoto_nagai", mass, a, b)])
 
 
-def nfw(mass: float, scale: float) -> Field:
+@taken(g_is_one=False)
+def nfw(mass: float, scale: float, *, units: Units | None = None) -> Field:
     """A halo: potential -m ln(1 + r / scale) / r (Navarro, Frenk & White 1996, ApJ 462, 563).
 
     Parameters
@@ -224,10 +251,14 @@ def nfw(mass: float, scale: float) -> Field:
         mass (ln(1 + x) - x / (1 + x)).
     scale : float
     """
+    del units
     return Field([_term("nfw", mass, scale)])
 
 
-def logarithmic(speed: float, core: float = 0.0, flattening: float = 1.0) -> Field:
+@taken(g_is_one=False)
+def logarithmic(
+    speed: float, core: float = 0.0, flattening: float = 1.0, *, units: Units | None = None
+) -> Field:
     """A flat rotation curve: potential speed^2 / 2 ln(R^2 + z^2 / q^2 + core^2).
 
     Binney & Tremaine 2008, equation 2.71a.
@@ -240,10 +271,14 @@ def logarithmic(speed: float, core: float = 0.0, flattening: float = 1.0) -> Fie
     flattening : float
         q, of the potential.
     """
+    del units
     return Field([_term("logarithmic", speed, core, flattening)])
 
 
-def power_law_cutoff(mass: float, exponent: float, cutoff: float) -> Field:
+@taken(g_is_one=False)
+def power_law_cutoff(
+    mass: float, exponent: float, cutoff: float, *, units: Units | None = None
+) -> Field:
     """A bulge: density as r^-exponent exp(-(r / cutoff)^2) (Bovy 2015, ApJS 216, 29).
 
     Parameters
@@ -254,10 +289,12 @@ def power_law_cutoff(mass: float, exponent: float, cutoff: float) -> Field:
         From 0 to below 2.
     cutoff : float
     """
+    del units
     return Field([_term("power_law_cutoff", mass, exponent, cutoff)])
 
 
-def rotation(omega: float) -> Field:
+@taken(g_is_one=False)
+def rotation(omega: float, *, units: Units | None = None) -> Field:
     """Coordinates that rotate about the z axis: Coriolis' and centrifugal force.
 
     With it the other terms rotate, and velocities and energies are those in the rotating
@@ -268,19 +305,28 @@ def rotation(omega: float) -> Field:
     omega : float
         Angular speed.
     """
+    del units
     return Field(omega=validate.number("omega", omega))
 
 
-def mwpotential2014(radius: float = 1.0, speed: float = 1.0, *, G: float = 1.0) -> Field:
+@taken(g_is_one=False)
+def mwpotential2014(
+    radius: float | None = None,
+    speed: float | None = None,
+    *,
+    G: float = 1.0,
+    units: Units | None = None,
+) -> Field:
     """galpy's model of the Milky Way: bulge, disk and halo (Bovy 2015, ApJS 216, 29).
 
     Parameters
     ----------
     radius, speed : float
         The Sun's distance from the centre, which stands for 8 kpc, and the circular speed there,
-        220 km/s: they say what the units are.
+        220 km/s: they say what the units are. By default 1 each, or what these are in `units`.
     G : float
         Of these units.
+    units : Units, optional
 
     Examples
     --------
@@ -289,6 +335,10 @@ def mwpotential2014(radius: float = 1.0, speed: float = 1.0, *, G: float = 1.0) 
     >>> from grape6py import fields
     >>> milky_way = fields.mwpotential2014(8000, 220, G=0.004301)
     """
+    if radius is None:
+        radius = 1.0 if units is None else 8 / units.value("length", "kpc")
+    if speed is None:
+        speed = 1.0 if units is None else 220 / units.value("velocity", "km/s")
     radius, speed = validate.positive("radius", radius), validate.positive("speed", speed)
     parts = (
         (0.05, power_law_cutoff(1.0, 1.8, 1.9 / 8 * radius)),

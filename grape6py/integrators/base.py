@@ -87,6 +87,7 @@ class Integration(Changes):
     """
 
     STATE: ClassVar[Shapes]
+    _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
     _restore: Callable[..., None]
 
@@ -240,8 +241,11 @@ class Integration(Changes):
         """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
         from grape6py import archive
 
-        cluster: Untyped = self
-        archive.save(path, cluster)
+        archive.save(path, self._as_seen())
+
+    def _as_seen(self) -> Untyped:
+        """What the user has: this, or this in units."""
+        return (self._face and self._face()) or self
 
     @staticmethod
     def load(path: PathLike, **options: Untyped) -> Hermite | Leapfrog:
@@ -324,7 +328,9 @@ class Integration(Changes):
                 for target in [t] if every is None else multiples(self.time, t, every):
                     self._advance(target, shown, callback if every is None else None, watched)
                     if every is not None and callback is not None and self.time == target:
-                        callback(self)  # also if stopped in the very block that ends there
+                        callback(
+                            self._as_seen()
+                        )  # also if stopped in the very block that ends there
                     if self._stopping[0]:
                         break
         finally:
@@ -365,7 +371,7 @@ class Integration(Changes):
             if events is not None:
                 self._look_at_events(events)
             if moved and callback is not None:
-                callback(self)
+                callback(self._as_seen())
             if moved is None and goal == target:
                 break
         if not self._stopping[0] and self.time < target:  # a callback may have gone farther
@@ -412,7 +418,7 @@ class Integration(Changes):
     def _happen(self, action: Action, event: Event) -> None:
         self._events.append(event)
         if callable(action):
-            action(self, event)
+            action(self._as_seen(), event)
         elif action == "merge":
             self.merge(event.ids)
         elif action == "remove":

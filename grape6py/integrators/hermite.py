@@ -17,6 +17,8 @@ from grape6py.integrators.base import Integration, kind_of, limits, outside_sett
 from grape6py.integrators.blocks import STATE, Setup, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.quantities import takes_quantities
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, Bools, Floats, Int32s, Numbers, State, Untyped
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _BLOCKS = 16  # of which, about, everybody is in one: of a thousand bodies
 
 
+@takes_quantities
 class Hermite(Integration):
     """N bodies, integrated with the fourth-order Hermite scheme.
 
@@ -66,6 +69,9 @@ class Hermite(Integration):
         Largest step, rounded down to a power of two. By default the power of two nearest
         to an eighth of sqrt(r^3 / M), where M / r is the bodies' mean potential at the
         start: with equal masses r is the virial radius, and the step 1/8 in Henon units.
+    units : Units, optional
+        Units of the numbers: then, or if mass and pos are quantities (of astropy or AMUSE), all
+        that has a unit may be given as a quantity, and comes out as such. See docs/formats.md.
     backend, precision, threads
         As in :class:`Grape6`.
 
@@ -110,10 +116,12 @@ class Hermite(Integration):
         dt_max: float | None = None,
         field: external.AnyField | None = None,
         orbit: Numbers | None = None,
+        units: Units | None = None,
         backend: str = "auto",
         precision: str | None = None,
         threads: int | None = None,
     ) -> None:
+        del units  # of takes_quantities
         validate.order("Hermite(mass, pos, vel)", mass, pos)
         self._library = libraries.library_of((mass, pos, vel))
         with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:

@@ -12,7 +12,9 @@ from grape6py.integrators import external, gravity
 from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
 from grape6py.integrators.blocks import power_of_two
 from grape6py.integrators.leapfrog_steps import STATE, Leaps
+from grape6py.quantities import takes_quantities
 from grape6py.tree import Tree, setting_for, walk_setting
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 _THETA = {"fmm": 0.75, "bh": 0.85}  # for a median error of 5e-4 to 1e-3 on spheres
 
 
+@takes_quantities
 class Leapfrog(Integration):
     """N softened bodies, integrated with the leapfrog scheme, of second order.
 
@@ -128,9 +131,11 @@ class Leapfrog(Integration):
         boundary: float | None = None,
         field: external.AnyField | None = None,
         orbit: Numbers | None = None,
+        units: Units | None = None,
         precision: str | None = None,
         threads: int | None = None,
     ) -> None:
+        del units  # of takes_quantities
         validate.order("Leapfrog(mass, pos, vel)", mass, pos)
         self._library = libraries.library_of((mass, pos, vel))
         self._settings = _steps(dt, dt_max, eps, eta)

@@ -11,11 +11,14 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models import sampling
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py.models import Particles
 
 
+@taken()
 def with_binaries(
     particles: Particles,
     fraction: float,
@@ -24,6 +27,7 @@ def with_binaries(
     separation: tuple[float, float] | float,
     mass_ratio: tuple[float, float] | float = (0.1, 1.0),
     eccentricity: float | str = "thermal",
+    units: Units | None = None,
 ) -> Particles:
     """Make binaries of a fraction of the bodies.
 
@@ -46,6 +50,8 @@ def with_binaries(
         most 1. The ratio is uniform in between.
     eccentricity : "thermal" or float
         "thermal": distributed as f(e) = 2 e; a number from 0 to below 1: the same for all.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -65,6 +71,7 @@ def with_binaries(
     MNRAS 79, 408. Positions on the orbit: Murray & Dermott, "Solar System Dynamics" (1999),
     section 2.4. The energy grows by the sum of -m1 m2 / (2 a), but for tides.
     """
+    del units  # of taken
     mass = validate.floats("particles.mass", particles.mass, (None,))
     n = len(mass)
     pos, vel = (

@@ -10,6 +10,8 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import check_size, generator, rescaled, sphere
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py.models import Particles
@@ -20,8 +22,14 @@ _SHIFT = 0.1  # most that a member is moved along each axis, in sides of its cub
 _REACH = 1.1  # farthest that descendants are from a member, in sides: sqrt(3) (1/2 + _SHIFT)
 
 
+@taken()
 def fractal(
-    n: int, dimension: float = 1.6, seed: Seed = None, virial_ratio: float = 0.5
+    n: int,
+    dimension: float = 1.6,
+    seed: Seed = None,
+    virial_ratio: float = 0.5,
+    *,
+    units: Units | None = None,
 ) -> Particles:
     """Draw a fractal cluster of n equal masses.
 
@@ -35,6 +43,8 @@ def fractal(
         Seed of ``numpy.random.PCG64``; None for a different model each time.
     virial_ratio : float
         Kinetic energy over minus the potential one, 0 <= virial_ratio < 1: 1/2 in equilibrium.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -57,6 +67,7 @@ def fractal(
     in a cube: each group of siblings is near virial equilibrium, and they leave their parent's
     velocity as their mean.
     """
+    del units  # of taken
     check_size(n, False)
     if n < 2:
         raise ArgumentError("n = 1: a fractal needs two bodies, one has no energy")

@@ -17,8 +17,11 @@ from grape6py.errors import ArgumentError
 from grape6py.models.components import Disk, Sphere
 from grape6py.models.orbits import merger
 from grape6py.models.sampling import Component, Labelled, Particles, generator
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 
+@taken()
 def galaxy(
     n_disk: int,
     n_bulge: int,
@@ -33,6 +36,7 @@ def galaxy(
     halo_scale: float = 3.5,
     black_hole: float = 0.0,
     cut: float = 10.0,
+    units: Units | None = None,
 ) -> Labelled:
     """Draw a disk galaxy, which rotates counterclockwise about the z axis.
 
@@ -54,6 +58,8 @@ def galaxy(
         Mass of one more body in the centre; none if 0.
     cut : float
         Each component ends at this many of its scales, at least 1, and has all of its mass within.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -79,6 +85,7 @@ def galaxy(
     truncated isothermal sphere of 1993; with the default scale it has about the same mass inside
     the Sun's radius. A softening length should be well below `bulge_scale`.
     """
+    del units  # of taken
     given_counts = {"n_disk": n_disk, "n_bulge": n_bulge, "n_halo": n_halo}
     counts = [validate.integer(name, count) for name, count in given_counts.items()]
     if min(counts) < 0 or not sum(counts):
@@ -115,6 +122,7 @@ def galaxy(
     return Labelled(Particles(*map(np.concatenate, zip(*parts, strict=True))), component)
 
 
+@taken()
 def galaxy_merger(
     n_halo: int = 100_000,
     n_stars: int = 20_000,
@@ -125,6 +133,7 @@ def galaxy_merger(
     separation: float = 30.0,
     black_hole: float = 1e-3,
     tilt: tuple[float, float] = (0.0, 0.0),
+    units: Units | None = None,
 ) -> Labelled:
     """Two galaxies with black holes on a parabolic orbit, by default the 240 002 bodies of [1]_.
 
@@ -143,6 +152,8 @@ def galaxy_merger(
         As in :func:`merger`, in scale lengths of the first galaxy's disk.
     black_hole : float
         Mass of the first galaxy's black hole over that of its disk.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -159,6 +170,7 @@ def galaxy_merger(
     ----------
     .. [1] Bedorf, Gaburov & Portegies Zwart 2012, J. Comput. Phys. 231, 2825, section 4.4.2
     """
+    del units  # of taken
     n_stars = validate.integer("n_stars", n_stars)
     n_bulge = n_stars // 4
     one, two = (

@@ -23,6 +23,8 @@ from grape6py.models.sampling import (
     interpolated,
     sphere,
 )
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py.models import Particles
@@ -55,7 +57,10 @@ class KingProfile(NamedTuple):
     sigma: float
 
 
-def king(n: int, w0: float, seed: Seed = None, *, rescale: bool = False) -> Particles:
+@taken()
+def king(
+    n: int, w0: float, seed: Seed = None, *, rescale: bool = False, units: Units | None = None
+) -> Particles:
     """Draw a King model of n equal masses.
 
     Parameters
@@ -69,6 +74,8 @@ def king(n: int, w0: float, seed: Seed = None, *, rescale: bool = False) -> Part
     rescale : bool
         Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to
         rounding; without, they hold as n grows. Costs a direct sum.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -84,6 +91,7 @@ def king(n: int, w0: float, seed: Seed = None, *, rescale: bool = False) -> Part
     -----
     King 1966, AJ 71, 64; Binney & Tremaine 2008, section 4.3.3c.
     """
+    del units  # of taken
     check_size(n, rescale)
     profile = king_profile(w0)
     random = generator(seed)

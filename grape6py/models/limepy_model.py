@@ -13,11 +13,14 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, Floats, Int64s, Seed, Untyped
 from grape6py.errors import ArgumentError, MissingPackageError
 from grape6py.models.sampling import Particles, centred, check_size, rescaled
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 
+@taken()
 def limepy(
     n: int,
     phi0: float,
@@ -30,6 +33,7 @@ def limepy(
     delta: float = 0.5,
     eta: float = 0.0,
     rescale: bool = False,
+    units: Units | None = None,
 ) -> Particles:
     """Draw a lowered isothermal model: of King, Wilson or Michie, of one mass or several.
 
@@ -61,6 +65,8 @@ def limepy(
     rescale : bool
         Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to rounding;
         without, they hold as n grows. Costs a direct sum.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -80,6 +86,7 @@ def limepy(
     Gieles & Zocchi 2015, MNRAS 454, 576, equations 1 and 24 to 26. The state of NumPy's global
     random numbers is left as it was.
     """
+    del units  # of taken
     check_size(n, rescale)
     numbers, mean = _components(n, masses, mass_shares)
     settings: Attributes = {"G": 1, "M": 1, "rv": 1}

@@ -7,14 +7,18 @@ import numpy as np
 from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import Component, Labelled, Particles, centred
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 
+@taken()
 def two_body(
     eccentricity: float = 0.0,
     mass_ratio: float = 1.0,
     semi_major_axis: float = 1.0,
     *,
     apocentre: bool = False,
+    units: Units | None = None,
 ) -> Particles:
     """Two bodies on a Kepler ellipse of total mass 1.
 
@@ -31,6 +35,8 @@ def two_body(
         Of the relative orbit, > 0.
     apocentre : bool
         Start at the largest distance, instead of the smallest.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -46,6 +52,7 @@ def two_body(
     -----
     Murray & Dermott, "Solar System Dynamics" (1999), equations 2.20 and 2.34.
     """
+    del units  # of taken
     if not 0 <= eccentricity < 1:
         raise ArgumentError(f"eccentricity = {eccentricity} is not in [0, 1)")
     if not 0 < mass_ratio < math.inf:
@@ -63,6 +70,7 @@ def two_body(
     return Particles(np.array([first, second]), pos, vel)
 
 
+@taken()
 def merger(
     first: Particles | Labelled,
     second: Particles | Labelled,
@@ -72,6 +80,7 @@ def merger(
     eccentricity: float = 1.0,
     mass_ratio: float | None = None,
     tilt: tuple[float, float] = (0.0, 0.0),
+    units: Units | None = None,
 ) -> Labelled:
     """Two models that approach each other, on the orbit that their total masses would have.
 
@@ -93,6 +102,8 @@ def merger(
         does. By default it is taken as it is.
     tilt : pair of float
         Angles in degrees by which the models are turned about the x axis, on which they lie.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -111,6 +122,7 @@ def merger(
     Binney & Tremaine 2008, section 3.1. Scaled so, the velocity goes as M^(1/4), which is Tully's
     and Fisher's relation.
     """
+    del units  # of taken
     pericentre = validate.positive("pericentre", pericentre)
     eccentricity = validate.number("eccentricity", eccentricity, negative=False)
     farthest = math.inf

@@ -10,13 +10,21 @@ import numpy as np
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models.sampling import check_size, cube_root, directions, fill, generator, sphere
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py.models import Particles
 
 
+@taken()
 def plummer(
-    n: int, seed: Seed = None, mass_fraction: float = 0.999, *, rescale: bool = False
+    n: int,
+    seed: Seed = None,
+    mass_fraction: float = 0.999,
+    *,
+    rescale: bool = False,
+    units: Units | None = None,
 ) -> Particles:
     """Draw a Plummer sphere of n equal masses.
 
@@ -32,6 +40,8 @@ def plummer(
     rescale : bool
         Rescale positions and velocities so that E = -1/4 and kinetic = 1/4 hold to
         rounding; without, they hold as n grows, as in the paper. Costs a direct sum.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -47,6 +57,7 @@ def plummer(
     -----
     Aarseth, Henon & Wielen 1974, A&A 37, 183, appendix.
     """
+    del units  # of taken
     check_size(n, rescale)
     if not 0 < mass_fraction <= 1 - 1e-9:
         raise ArgumentError(f"mass_fraction = {mass_fraction} is not between 0 and 1 - 1e-9")
@@ -66,8 +77,14 @@ def plummer(
     return sphere(pos, vel, rescale)
 
 
+@taken()
 def uniform(
-    n: int, seed: Seed = None, virial_ratio: float = 0.5, *, rescale: bool = False
+    n: int,
+    seed: Seed = None,
+    virial_ratio: float = 0.5,
+    *,
+    rescale: bool = False,
+    units: Units | None = None,
 ) -> Particles:
     """Draw a uniform sphere of n equal masses, at rest or with random velocities.
 
@@ -86,6 +103,8 @@ def uniform(
     rescale : bool
         Rescale positions and velocities so that both energies hold to rounding; without, they
         hold as n grows. Costs a direct sum.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -103,6 +122,7 @@ def uniform(
     The potential energy is -3/5 M^2 / R (Binney & Tremaine 2008, section 2.2.2), and the largest
     speed is sqrt(virial_ratio) times that of escape from the surface.
     """
+    del units  # of taken
     check_size(n, rescale)
     if not 0 <= virial_ratio < 1:
         raise ArgumentError(f"virial_ratio = {virial_ratio} is not in [0, 1)")

@@ -14,6 +14,8 @@ from grape6py._arrays.kinds import Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
 from grape6py.models import sampling
 from grape6py.models.spheres import plummer
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 if TYPE_CHECKING:
     from grape6py.models import Particles
@@ -22,6 +24,7 @@ _MOST_EACH = 64  # orbits drawn for a star
 _MOST = 1 << 24  # and for all, unless there are half as many stars
 
 
+@taken()
 def stars(
     mass: ArrayLike,
     model: Callable[..., Particles] = plummer,
@@ -29,6 +32,7 @@ def stars(
     segregation: float = 0.0,
     *,
     virial_ratio: float | None = None,
+    units: Units | None = None,
 ) -> Particles:
     """Give the bodies of a spherical model these masses.
 
@@ -50,6 +54,8 @@ def stars(
         < 1, hold to rounding. By default they hold as n grows, but for the noise of a few heavy
         stars: 12 % of E with 2000 stars of :func:`kroupa` that are not segregated. Costs a direct
         sum.
+    units : Units, optional
+        What the model's units of mass and length are: bodies are then given as quantities.
 
     Returns
     -------
@@ -73,6 +79,7 @@ def stars(
     al. 2011, MNRAS 417, 2300): star i, from the heaviest on, takes the free place number
     (n - i) (1 - X^(1 - segregation)) with X uniform in (0, 1).
     """
+    del units  # of taken
     mass = validate.floats("mass", mass, (None,))
     n = len(mass)
     if not n:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.errors import ArgumentError
+from grape6py.quantities import taken
+from grape6py.units import Units
 
 _STEP = 1 / 512  # of the differences, as a share of the distance from the galaxy's centre
 # Sixth-order first derivative from values at 1, 2 and 3 steps on both sides.
@@ -17,6 +19,7 @@ _WEIGHTS = np.array([-1, 9, -45, 45, -9, 1]) / 60
 _PLACES = np.array([-3, -2, -1, 1, 2, 3])
 
 
+@taken()
 def tidal_radius(
     field: Callable[[float, Floats, Floats], Sequence[Untyped]],
     mass: float,
@@ -25,6 +28,7 @@ def tidal_radius(
     *,
     time: float = 0.0,
     G: float = 1.0,
+    units: Units | None = None,
 ) -> float:
     """Radius at which the tide of an external field balances a cluster's own pull.
 
@@ -41,6 +45,8 @@ def tidal_radius(
         At which the field is asked.
     G : float
         Constant of gravity in the units of the field; 4.30091e-3 for pc, km/s and solar masses.
+    units : Units, optional
+        Of arguments and result, in which these are or may be quantities.
 
     Returns
     -------
@@ -59,6 +65,7 @@ def tidal_radius(
     King 1962, AJ 67, 471, equation 6; Renaud, Gieles & Boily 2011, MNRAS 418, 759. Differences
     of sixth order, over 1/85 of R: the field should be smooth over that.
     """
+    del units  # of taken
     mass, G = validate.positive("mass", mass), validate.positive("G", G)
     time = validate.number("time", time)
     pos, vel = validate.floats("pos", pos, (3,)), validate.floats("vel", vel, (3,))

@@ -55,7 +55,9 @@ def test_who_misspells_a_model_is_told_which_there_are(here, capsys):
     for more in ([], ["--n", "40"]):
         assert run("plumer", *more) == 1
         err = capsys.readouterr().err
-        assert err.startswith("grape6: plumer is no file, and no model: those are ")
+        assert err.startswith(
+            "grape6: plumer is no file, and no model (did you mean plummer?): those are "
+        )
         assert "plummer" in err
         assert "merger" in err
 

@@ -95,10 +95,10 @@ def test_every_malformed_line_is_named_up_to_twenty():
     assert len(str(caught.value).splitlines()) == 21
 
 
-def test_a_binary_file_is_refused_as_a_malformed_line(tmp_path):
+def test_a_binary_file_is_of_no_format(tmp_path):
     path = tmp_path / "cluster.gz"
     path.write_bytes(b"\x1f\x8b" + bytes(range(256)))
-    with pytest.raises(ValueError, match=r"cluster\.gz:1: "):
+    with pytest.raises(ValueError, match=r"cluster\.gz: unknown format; there are .*Tipsy"):
         read_snapshot(path)
 
 

@@ -114,7 +114,7 @@ def assert_same_end(path, other, kind=Hermite):
 
 
 def rows(text):
-    """The log's lines of numbers, as floats."""
+    """The log's lines of numbers, as floats; "-" is NaN."""
     lines = [line.split() for line in text.splitlines()]
-    return [[float(word) for word in words] for words in lines
+    return [[float("nan" if word == "-" else word) for word in words] for words in lines
             if len(words) == 9 and re.fullmatch(r"[\d.e+-]+", words[0])]  # fmt: skip

@@ -1,0 +1,74 @@
+"""``grape6 convert``: bodies from a file of one format to one of another."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grape6py import formats
+from grape6py._io import atomic_files
+from grape6py.errors import Grape6Warning
+
+if TYPE_CHECKING:
+    from grape6py.cli import Commands
+
+_EPILOG = """
+The format of IN is known by its contents, that of OUT by its ending:
+{}.
+What a format has no place for, as ids, time or units, is named and left out. What is there is never
+replaced: it is renamed to OUT.~1~, OUT.~2~, ...
+"""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the subcommand to the argparse object `commands`."""
+    parser = commands.add_parser(
+        "convert",
+        help="change the format of a file of bodies",
+        description=__doc__,
+        epilog=_EPILOG.format(textwrap.fill(formats.listed(), 95)),
+    )
+    add = parser.add_argument
+    names = ", ".join(formats.FORMATS)
+    add("source", metavar="IN", type=Path, help="a file of bodies, or a run of grape6")
+    add("target", metavar="OUT", type=Path, help="the file to write")
+    add("--from", dest="given", metavar="FORMAT", help=f"format of IN: {names}")
+    add("--format", metavar="FORMAT", help="format of OUT, of the same names")
+    add("--which", type=int, default=-1, metavar="K",
+        help="which snapshot, if IN has several; from the end if negative (-1)")  # fmt: skip
+    add("--units", metavar="TEXT",
+        help="units of OUT, as 'Msun pc' (with G = 1) or 'Msun kpc km/s'; those of IN, if it names "
+        "none")  # fmt: skip
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Convert, and return the exit status."""
+    from grape6py import snapshot
+    from grape6py.cli.run_session import check_place
+    from grape6py.units import Units
+
+    format_ = formats.named(options.format) if options.format else formats.by_name(options.target)
+    units = Units.from_text(options.units) if options.units else None
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", Grape6Warning)
+        found = snapshot.read_snapshot(options.source, options.which, format=options.given)
+        if units is not None:
+            found = found.in_units(units)
+        check_place(options.target)
+        kept = atomic_files.keep(options.target) if options.target.is_file() else None
+        snapshot.write_snapshot(options.target, found, format=format_.name)
+    for warning in said:
+        print(f"grape6: {warning.message}")
+    if kept is not None:
+        print(f"grape6: {options.target} was there, and is {kept} now")
+    kept_too = [what for what in format_.keeps.split() if getattr(found, what) is not None]
+    told = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
+    print(
+        f"written: {options.target}, {format_.title}: "
+        + ", ".join([f"{len(found.mass)} bodies", *(told[what] for what in kept_too)])
+    )
+    return 0

@@ -1,0 +1,141 @@
+"""Formats of files of bodies: which there are, and which one a file is of.
+
+Each module reads and writes one of them: `recognises`, `read` and `write` of a
+:class:`~.source.Source` and a :class:`~.bodies.Snapshot`. A file is known by its contents first,
+by its name second.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from grape6py._arrays.kinds import PathLike
+from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.formats import (
+    amuse_hdf5,
+    gadget,
+    gadget_hdf5,
+    hdf5,
+    nbody6,
+    nemo,
+    petar,
+    starlab,
+    text,
+    tipsy,
+)
+from grape6py.formats.bodies import Snapshot
+from grape6py.formats.source import Source
+
+__all__ = ["FORMATS", "Format", "Snapshot", "Source", "by_name", "format_of", "listed", "named"]
+
+
+class Format(NamedTuple):
+    """A format.
+
+    Attributes
+    ----------
+    name, title : str
+        Its name in commands and calls, and what it is called.
+    endings : tuple of str
+        Of the names of such files; of two formats of one ending the first is written.
+    pattern : str
+        Of whole names of files that have no ending of their own.
+    keeps : str
+        What it has a place for beside the bodies: time, ids, units.
+    digits : str
+        "double" or "single", in which it is written.
+    recognises, read, write
+        Whether a source is of it; the snapshot of a number; the pieces of a file and a comment.
+    """
+
+    name: str
+    title: str
+    endings: tuple[str, ...]
+    pattern: str
+    keeps: str
+    digits: str
+    recognises: Callable[[Source], bool]
+    read: Callable[[Source, int], Snapshot]
+    write: Callable[[Snapshot, str], Iterator[bytes]]
+
+
+FORMATS = {
+    format_.name: format_
+    for format_ in (
+        Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units", "double",
+               gadget_hdf5.recognises, gadget_hdf5.read, gadget_hdf5.write),
+        Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", "double",
+               amuse_hdf5.recognises, amuse_hdf5.read, amuse_hdf5.write),
+        Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", "double",
+               nemo.recognises, nemo.read, nemo.write),
+        Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", "single",
+               gadget.recognises, gadget.read, gadget.write),
+        Format("gadget2", "Gadget binary, format 2", (".gadget2",), "", "time ids", "single",
+               gadget.recognises, gadget.read, gadget.write_labelled),
+        Format("nbody6", "NBODY6 conf.3", (".conf3",), r"conf\.3(_.*)?|out3", "time ids units",
+               "single", nbody6.recognises, nbody6.read, nbody6.write),
+        Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", "double",
+               starlab.recognises, starlab.read, starlab.write),
+        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", "double",
+               petar.recognises, petar.read, petar.write),
+        Format("tipsy", "Tipsy", (".tipsy", ".std", ".tip"), "", "time", "single",
+               tipsy.recognises, tipsy.read, tipsy.write),
+        Format("csv", "CSV", (".csv",), "", "ids", "double",
+               lambda _: False, text.read, text.write_csv),
+        Format("text", "text (NBODY6 dat.10)", (".txt", ".dat"), r"[^.]+|(dat|fort)\.\d+", "",
+               "double", text.recognises, text.read, text.write),
+    )
+}  # fmt: skip
+
+
+def listed() -> str:
+    """The formats with their endings, for messages."""
+    return ", ".join(f"{f.title} ({' '.join(f.endings)})" for f in FORMATS.values())
+
+
+def named(name: str) -> Format:
+    """The format of a name; an ArgumentError lists them."""
+    if name in FORMATS:
+        return FORMATS[name]
+    near = difflib.get_close_matches(str(name), FORMATS, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ArgumentError(f"there is no format {name!r}{hint}; there are: {', '.join(FORMATS)}")
+
+
+def by_name(path: PathLike) -> Format:
+    """The format in which a file of a name is written; an ArgumentError lists the endings."""
+    found = _by_name(path)
+    if found is None:
+        raise ArgumentError(
+            f"{os.fspath(path)}: no format has names with this ending; there are {listed()}"
+        )
+    return found
+
+
+def _by_name(path: PathLike) -> Format | None:
+    name = os.path.basename(os.fspath(path)).lower()
+    for format_ in FORMATS.values():
+        if name.endswith(format_.endings) or re.fullmatch(format_.pattern, name):
+            return format_
+    return None
+
+
+def format_of(source: Source) -> Format:
+    """The format of a file that is there; a SnapshotError if it is of none."""
+    of_hdf5 = hdf5.kind(source)
+    if of_hdf5 == "":
+        raise source.wrong("an HDF5 file that is neither of Gadget's layout nor of AMUSE's")
+    others = [f for f in FORMATS.values() if f.recognises is not text.recognises]
+    for format_ in others:
+        if format_.recognises(source):
+            return format_
+    supposed = _by_name(source.name)
+    if supposed is not None and (supposed in others[:-1] or supposed.name == "tipsy"):
+        return supposed  # whose reader says what is wrong
+    if text.recognises(source):
+        return FORMATS["csv" if supposed is FORMATS["csv"] else "text"]
+    raise SnapshotError(f"{source.name}: unknown format; there are {listed()}")

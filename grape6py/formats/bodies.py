@@ -1,0 +1,77 @@
+"""What a file of bodies says: the bodies, and beside them time, ids and units."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from grape6py._arrays.kinds import AnyArray, Floats
+from grape6py.errors import SnapshotError
+from grape6py.models.sampling import Particles
+from grape6py.units import Units
+
+
+class Snapshot(Particles):
+    """Bodies of a file: :class:`Particles`, and what else the file says.
+
+    Attributes
+    ----------
+    mass : ndarray of float64, shape (n,)
+    pos, vel : ndarray of float64, shape (n, 3)
+    time : float or None
+        None if the format has no place for it.
+    ids : ndarray of int64, shape (n,), or None
+        uint64 if one of them is larger.
+    units : Units or None
+        In which the numbers are.
+    format : str
+        Its name in the table of formats.
+    """
+
+    time: float | None = None
+    ids: AnyArray | None = None
+    units: Units | None = None
+    format: str = ""
+    is_of_a_run = False  # a file that this project's runs have written
+
+    def __new__(
+        cls,
+        mass: Floats,
+        pos: Floats,
+        vel: Floats,
+        *,
+        time: float | None = None,
+        ids: AnyArray | None = None,
+        units: Units | None = None,
+    ) -> Self:
+        made = super().__new__(cls, mass, pos, vel)
+        made.time = None if time is None else float(time)
+        made.ids, made.units = ids, units
+        return made
+
+    def check(self, name: str) -> None:
+        """Raise a SnapshotError for what is no number: a file of a name has such."""
+        if self.time is not None and not np.isfinite(self.time):
+            raise SnapshotError(f"{name}: its time is {self.time}")
+        for what, array in zip(self._fields, self, strict=True):
+            finite = np.isfinite(array)
+            if not finite.all():
+                row = int(np.argmin(finite.reshape(len(array), -1).all(axis=1)))
+                raise SnapshotError(f"{name}: {what} of body {row} is {array[row]}")
+
+    def in_units(self, units: Units) -> Snapshot:
+        """The same in other units; in these, if the file names none."""
+        made = self
+        if self.units is not None:
+            factors = [self.units.factor(k, units) for k in ("mass", "length", "velocity", "time")]
+            arrays = [
+                array if factor == 1 else array * factor
+                for array, factor in zip(self, factors, strict=False)
+            ]
+            time = None if self.time is None else self.time * factors[3]
+            made = Snapshot(*arrays, time=time, ids=self.ids)
+        else:
+            made = Snapshot(*self, time=self.time, ids=self.ids)
+        made.units, made.format = units, self.format
+        return made

@@ -1,0 +1,186 @@
+"""Gadget's binary snapshots, of its formats 1 and 2: blocks with their lengths around them.
+
+The header has the numbers and masses of six types of particles, all of which are read; the blocks
+are positions, velocities, ids and those masses that the header has not. In format 2 a label stands
+before each. A snapshot may be in several files. Known: Springel 2005, MNRAS 364, 1105, and the
+user guide of GADGET-2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py._arrays.kinds import AnyArray
+from grape6py.errors import ArgumentError
+from grape6py.formats import parts
+from grape6py.formats.bodies import Snapshot
+from grape6py.formats.source import Source, of_this_machine
+
+_HEADER = np.dtype([
+    ("npart", "<i4", 6), ("mass", "<f8", 6), ("time", "<f8"), ("redshift", "<f8"),
+    ("flags", "<i4", 2), ("total", "<u4", 6), ("cooling", "<i4"), ("files", "<i4"),
+    ("box", "<f8"), ("omega", "<f8", 2), ("hubble", "<f8"), ("more", "<i4", 2),
+    ("high", "<u4", 6), ("rest", "V64"),
+])  # fmt: skip
+_BLOCKS = "POS VEL ID MASS".split()
+_LABEL = 8  # bytes in the record before a block
+_TYPE = 1  # of what is written: dark matter
+_PIECE = 1 << 16  # bodies written at a time
+
+
+class _Block(NamedTuple):
+    offset: int
+    size: int
+
+
+def recognises(source: Source) -> bool:
+    """Whether a record of 256 bytes begins the file, perhaps after a label HEAD."""
+    return _order(source) is not None
+
+
+def _order(source: Source) -> str | None:
+    """Order of bytes, if the file begins with a header."""
+    head = source.head
+    for order in "<>":
+        mark = struct.pack(order + "i", 256)
+        if head[:4] == mark == head[260:264]:
+            return order
+        label = struct.pack(order + "i", _LABEL)
+        if head[:4] == label == head[12:16] and head[4:8] == b"HEAD" and head[16:20] == mark:
+            return order
+    return None
+
+
+def read(source: Source, which: int) -> Snapshot:
+    """Particles of all types, in the file's order, of all files of a snapshot."""
+    del which
+    first, files = _one(source)
+    return parts.joined(source, first, files, lambda part: _one(part)[0])
+
+
+def _one(source: Source) -> tuple[Snapshot, int]:
+    """What one file has, and the number of files."""
+    blocks, swapped = _blocks(source)
+    head = source.values(blocks["HEAD"].offset, of_this_machine(_HEADER, swapped), 1, "the header")
+    counts = [int(count) for count in head["npart"][0]]
+    if min(counts) < 0:
+        raise source.wrong(f"the numbers of particles are {counts}")
+    n = sum(counts)
+    if parts.is_cosmological(float(head["omega"][0][0]), float(head["redshift"][0])):
+        parts.warn_of_cosmology(source.name)
+    pos = _vectors(source, blocks, "POS", n, swapped)
+    vel = _vectors(source, blocks, "VEL", n, swapped)
+    ids = None
+    if "ID" in blocks and n:
+        size = blocks["ID"].size
+        if size not in (4 * n, 8 * n):
+            raise source.wrong(f"the block ID has {size} bytes, for {n} particles")
+        kind = of_this_machine("u4" if size == 4 * n else "u8", swapped)
+        ids = source.values(blocks["ID"].offset, kind, n, "ID")
+        ids = ids.astype(np.uint64 if ids.max() >= 2**63 else np.int64)
+    mass = _masses(source, blocks, counts, head["mass"][0], swapped)
+    time = float(head["time"][0])
+    return Snapshot(mass, pos, vel, time=time, ids=ids), int(head["files"][0])
+
+
+def _blocks(source: Source) -> tuple[dict[str, _Block], bool]:
+    """Where the blocks are, by their labels, and whether bytes are swapped."""
+    order = _order(source)
+    if order is None:
+        raise source.wrong("it does not begin with the header of a Gadget file")
+    (mark,) = struct.unpack(order + "i", source.head[:4])
+    has_labels = mark == _LABEL
+    found: dict[str, _Block] = {}
+    offset, names, label = 0, iter(["HEAD", *_BLOCKS]), ""
+    while offset < source.size and len(found) <= len(_BLOCKS):
+        (size,) = struct.unpack(order + "I", source.read(offset, 4, "a block"))
+        source.check(offset + 4, size + 4, f"the block {label}")
+        after = source.read(offset + 4 + size, 4, "a block")
+        if struct.unpack(order + "I", after)[0] != size:
+            raise source.wrong(f"the block at byte {offset} has two different lengths")
+        if has_labels and not label:
+            if size != _LABEL:
+                raise source.wrong(f"at byte {offset} no label of a block stands")
+            label = source.read(offset + 4, 4, "a label").decode("latin-1").strip()
+        else:
+            name = label if has_labels else next(names)
+            found.setdefault(name, _Block(offset + 4, size))
+            label = ""
+        offset += size + 8
+    if "HEAD" not in found:
+        raise source.wrong("there is no block HEAD")
+    return found, order == ">"
+
+
+def _vectors(
+    source: Source, blocks: dict[str, _Block], name: str, n: int, swapped: bool
+) -> AnyArray:
+    block = blocks.get(name, _Block(0, 0))
+    if block.size not in (12 * n, 24 * n):
+        raise source.wrong(f"the block {name} has {block.size} bytes, for {n} particles")
+    kind = of_this_machine("f4" if block.size == 12 * n else "f8", swapped)
+    return source.floats(block.offset, kind, (n, 3), name)
+
+
+def _masses(
+    source: Source, blocks: dict[str, _Block], counts: list[int], table: AnyArray, swapped: bool
+) -> AnyArray:
+    mass = np.repeat(np.asarray(table, np.float64), counts)
+    own = np.repeat(np.asarray(table) == 0, counts)
+    k = int(own.sum())
+    if k:
+        block = blocks.get("MASS")
+        if block is None or block.size not in (4 * k, 8 * k):
+            raise source.wrong(f"the block MASS does not have the masses of {k} particles")
+        kind = of_this_machine("f4" if block.size == 4 * k else "f8", swapped)
+        mass[own] = source.floats(block.offset, kind, (k,), "MASS")
+    return mass
+
+
+def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+    """A file of format 1, in single precision as all readers know it."""
+    del comment
+    yield from _written(content, has_labels=False)
+
+
+def write_labelled(content: Snapshot, comment: str) -> Iterator[bytes]:
+    """A file of format 2."""
+    del comment
+    yield from _written(content, has_labels=True)
+
+
+def _written(content: Snapshot, has_labels: bool) -> Iterator[bytes]:
+    n = len(content.mass)
+    if 12 * n >= 2**31:
+        raise ArgumentError(f"{n} bodies are too many for a block of a Gadget file: take HDF5")
+    head = np.zeros(1, _HEADER)
+    head["npart"][0, _TYPE] = head["total"][0, _TYPE] = n
+    head["time"], head["files"], head["hubble"] = content.time or 0.0, 1, 1.0
+    ids = np.arange(1, n + 1) if content.ids is None else content.ids
+    kind = "<u8" if n and (ids.max() >= 2**32 or ids.min() < 0) else "<u4"
+    arrays = [("POS ", content.pos, "<f4"), ("VEL ", content.vel, "<f4"), ("ID  ", ids, kind),
+              ("MASS", content.mass, "<f4")]  # fmt: skip
+    for label, array, dtype in [("HEAD", head, _HEADER.str), *arrays]:
+        size = array.nbytes if label == "HEAD" else array.size * np.dtype(dtype).itemsize
+        mark = struct.pack("<I", size)
+        if has_labels:
+            yield struct.pack("<I4sII", _LABEL, label.encode(), size + 8, _LABEL)
+        yield mark
+        if label == "HEAD":
+            yield head.tobytes()
+        else:
+            for first in range(0, len(array), _PIECE):
+                yield _single(array[first : first + _PIECE], dtype, label)
+        yield mark
+
+
+def _single(array: AnyArray, dtype: str, label: str) -> bytes:
+    with np.errstate(over="ignore"):
+        found = array.astype(dtype)
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise ArgumentError(f"a number of {label.strip()} is beyond single precision")
+    return found.tobytes()

@@ -1,0 +1,77 @@
+"""Gadget's snapshots in HDF5, and those of AMUSE's store: opened, and told apart.
+
+Damage is a SnapshotError, and no array is made that the file cannot have the numbers of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import h5py
+import numpy as np
+
+from grape6py._arrays.kinds import HDF5, AnyArray, Floats, Untyped
+from grape6py._io.output_file import explained
+from grape6py.formats.source import Source
+
+MAGIC = b"\x89HDF\r\n\x1a\n"
+_BEST_COMPRESSION = 1032  # of deflate
+_SMALL = 1 << 20  # bytes
+
+
+@contextlib.contextmanager
+def opened(source: Source) -> Iterator[HDF5]:
+    """Context with the file, in which what is wrong with it is a SnapshotError."""
+    with explained(source.name), h5py.File(source.file, "r") as file:
+        yield file
+
+
+def kind(source: Source) -> str | None:
+    """Whose layout a file has: "amuse", "gadget", "grape6py", or None for none of these."""
+    if not source.head.startswith(MAGIC):
+        return None
+    with opened(source) as file:
+        if str(file.attrs.get("format", "")).startswith("grape6py"):
+            return "grape6py"
+        if "AMUSE_INF" in file or _has_particles(file):
+            return "amuse"
+        if "Header" in file and "NumPart_ThisFile" in file["Header"].attrs:
+            return "gadget"
+    return ""
+
+
+def _has_particles(file: HDF5) -> bool:
+    return "particles" in file and isinstance(file["particles"], h5py.Group) and any(
+        "number_of_particles" in group.attrs for group in file["particles"].values()
+    )  # fmt: skip
+
+
+def floats(source: Source, dataset: Untyped, shape: tuple[int, ...]) -> Floats:
+    """A dataset as float64 of a shape."""
+    _check(source, dataset, shape, "fiu")
+    found: Floats = np.empty(shape)
+    if found.size:
+        dataset.read_direct(found)
+    return found
+
+
+def ints(source: Source, dataset: Untyped, n: int) -> AnyArray:
+    """A dataset as int64, or uint64 if a number is larger."""
+    _check(source, dataset, (n,), "iu")
+    found: AnyArray = dataset[()]
+    if found.dtype.kind == "u" and n and found.max() >= 2**63:
+        return found.astype(np.uint64)
+    return found.astype(np.int64)
+
+
+def _check(source: Source, dataset: Untyped, shape: tuple[int, ...], kinds: str) -> None:
+    if not isinstance(dataset, h5py.Dataset):
+        raise source.wrong(f"{dataset.name} is no array")
+    if dataset.shape != shape or dataset.dtype.kind not in kinds:
+        raise source.wrong(
+            f"{dataset.name} has shape {dataset.shape} of {dataset.dtype}, and not {shape} numbers"
+        )
+    stored, size = dataset.id.get_storage_size(), dataset.size * dataset.dtype.itemsize
+    if size > _SMALL and stored * _BEST_COMPRESSION < size:
+        raise source.wrong(f"{dataset.name} should have {size} bytes, and {stored} are stored")

@@ -1,0 +1,218 @@
+"""NEMO's snapshots: structured binary files, of items with a type, a tag and dimensions.
+
+An item is a magic number of two bytes, which also tells the order of bytes; its type and tag, each
+ended by a zero byte; the dimensions and a zero, if it has such; its data. A set of type ``(`` holds
+items up to one of type ``)``. Known: Barnes, Hut and Teuben, NEMO, filestruct(3NEMO) and
+snapshot(5NEMO); a file may have many snapshots.
+
+    SnapShot
+      Parameters:  Nobj (int), Time (double)
+      Particles:   CoordSystem (int), Mass [n], PhaseSpace [n][2][3], Key [n] (int)
+                   or Position [n][3] and Velocity [n][3]
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py._arrays.kinds import AnyArray, Floats, Untyped
+from grape6py.formats.bodies import Snapshot
+from grape6py.formats.source import Source, of_this_machine
+
+_SINGLE, _PLURAL = 0o011 << 8 | 0o222, 0o013 << 8 | 0o222
+_MAGIC = {struct.pack(order + "H", magic) for magic in (_SINGLE, _PLURAL) for order in "<>"}
+_TYPES = {"a": "u1", "c": "u1", "b": "u1", "s": "i2", "h": "u2", "i": "i4", "l": "i8", "f": "f4",
+          "d": "f8"}  # fmt: skip
+_BEGIN, _END = "([", ")]"
+_DEEPEST = 8
+_CARTESIAN = 0o201402  # CSCode(Cartesian, 3, 2) of snapshot.h
+_PIECE = 1 << 16  # bodies written at a time
+
+
+class _Item(NamedTuple):
+    """One item: where its data are, or what is in it."""
+
+    tag: str
+    kind: str
+    dims: tuple[int, ...]
+    offset: int
+    swapped: bool
+    items: dict[str, list[Untyped]]
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        return of_this_machine(_TYPES[self.kind], self.swapped)
+
+    @property
+    def values(self) -> int:
+        found = 1
+        for size in self.dims:
+            found *= size
+        return found
+
+
+def recognises(source: Source) -> bool:
+    """Whether a file begins with a magic number."""
+    return source.head[:2] in _MAGIC and source.head[2:3] in [b"c", b"(", b"s", b"i"]
+
+
+def read(source: Source, which: int) -> Snapshot:
+    """One of the snapshots that have particles."""
+    found, offset = [], 0
+    while offset < source.size:
+        item, offset = _item(source, offset, 0)
+        if item.tag == "SnapShot" and "Particles" in item.items:
+            found.append(item)
+    if not found or not -len(found) <= which < len(found):
+        raise source.wrong(f"it has {len(found)} snapshots with particles, and not number {which}")
+    which %= len(found)
+    return _Reader(source, found, which).snapshot()
+
+
+class _Reader:
+    """The snapshot of a number; masses may stand in an earlier one alone."""
+
+    def __init__(self, source: Source, snapshots: list[_Item], which: int) -> None:
+        self._source, self._snapshots, self._which = source, snapshots, which
+
+    def snapshot(self) -> Snapshot:
+        source, item = self._source, self._snapshots[self._which]
+        particles = item.items["Particles"][0].items
+        parameters = item.items["Parameters"][0].items if "Parameters" in item.items else {}
+        mass_item = self._masses()
+        n = mass_item.values
+        if "Nobj" in parameters and (stated := int(self._number(parameters["Nobj"][0]))) != n:
+            raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
+        mass = self._array(mass_item, (n,))
+        if "PhaseSpace" in particles:
+            pos, vel = self._phase_space(particles["PhaseSpace"][0], n)
+        elif "Position" in particles:
+            pos = self._array(particles["Position"][0], (n, 3))
+            vel = np.zeros((n, 3))
+            if "Velocity" in particles:
+                vel = self._array(particles["Velocity"][0], (n, 3))
+        else:
+            raise source.wrong("a snapshot has neither PhaseSpace nor Position")
+        time = self._number(parameters["Time"][0]) if "Time" in parameters else None
+        ids = None
+        if "Key" in particles:
+            key = particles["Key"][0]
+            self._check(key, (n,), "silb")
+            ids = source.ints(key.offset, key.dtype, n, "Key")
+        return Snapshot(mass, pos, vel, time=time, ids=ids)
+
+    def _masses(self) -> _Item:
+        for item in self._snapshots[self._which :: -1]:
+            particles = item.items["Particles"][0].items
+            if "Mass" in particles:
+                found: _Item = particles["Mass"][0]
+                return found
+        raise self._source.wrong("no snapshot has masses")
+
+    def _phase_space(self, item: _Item, n: int) -> tuple[Floats, Floats]:
+        self._check(item, (n, 2, 3), "fd")
+        pos, vel = np.empty((n, 3)), np.empty((n, 3))
+        row = np.dtype((item.dtype, (2, 3)))
+        for some, values in self._source.pieces(item.offset, row, n, "PhaseSpace"):
+            pos[some], vel[some] = values[:, 0], values[:, 1]
+        return pos, vel
+
+    def _array(self, item: _Item, shape: tuple[int, ...]) -> Floats:
+        self._check(item, shape, "fd")
+        return self._source.floats(item.offset, item.dtype, shape, item.tag)
+
+    def _number(self, item: _Item) -> float:
+        self._check(item, (1,), "silfd")
+        value: AnyArray = self._source.values(item.offset, item.dtype, 1, item.tag)
+        if not np.isfinite(value[0]):
+            raise self._source.wrong(f"{item.tag} is {value[0]}")
+        return float(value[0])
+
+    def _check(self, item: _Item, shape: tuple[int, ...], kinds: str) -> None:
+        count = 1
+        for size in shape:
+            count *= size
+        if item.kind not in kinds or item.values != count:
+            raise self._source.wrong(
+                f"{item.tag} is {item.dims} of type {item.kind!r}, not {shape} of {kinds!r}"
+            )
+
+
+def _item(source: Source, offset: int, depth: int) -> tuple[_Item, int]:
+    """The item that begins somewhere, with all in it, and where it ends."""
+    magic = source.read(offset, 2, "an item")
+    swapped = struct.unpack("<H", magic)[0] not in (_SINGLE, _PLURAL)
+    number = struct.unpack(">H" if swapped else "<H", magic)[0]
+    if number not in (_SINGLE, _PLURAL):
+        raise source.wrong(f"at byte {offset} no item of NEMO begins")
+    kind, offset = _word(source, offset + 2)
+    tag = ""
+    if kind not in _END:
+        tag, offset = _word(source, offset)
+    dims: list[int] = []
+    while number == _PLURAL:
+        size = int(source.values(offset, ">i4" if swapped else "<i4", 1, "dimensions")[0])
+        offset += 4
+        if size == 0:
+            break
+        if size < 0 or len(dims) == 8:
+            raise source.wrong(f"{tag} has the dimensions {[*dims, size]}")
+        dims.append(size)
+    item = _Item(tag, kind, tuple(dims) or (1,), offset, swapped, {})
+    if kind in _BEGIN:
+        if depth == _DEEPEST:
+            raise source.wrong(f"sets in sets, more than {_DEEPEST} deep")
+        while True:
+            inner, offset = _item(source, offset, depth + 1)
+            if inner.kind in _END:
+                return item, offset
+            item.items.setdefault(inner.tag, []).append(inner)
+    if kind not in _END:
+        if kind not in _TYPES:
+            raise source.wrong(f"{tag} is of the unknown type {kind!r}")
+        size = item.values * item.dtype.itemsize
+        source.check(offset, size, tag)
+        offset += size
+    return item, offset
+
+
+def _word(source: Source, offset: int) -> tuple[str, int]:
+    """A text that a zero byte ends."""
+    data = source.read(offset, min(64, source.size - offset), "a name")
+    word, is_ended, _ = data.partition(b"\0")
+    if not is_ended or not word:
+        raise source.wrong(f"at byte {offset} is no name")
+    return word.decode("latin-1"), offset + len(word) + 1
+
+
+def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+    """A file of one snapshot; of this machine's order of bytes."""
+    n = len(content.mass)
+    if comment:
+        text = comment.encode() + b"\0"
+        yield _head("c", "Headline", len(text)) + text
+    yield _head("(", "SnapShot") + _head("(", "Parameters")
+    yield _head("i", "Nobj") + struct.pack("i", n)
+    yield _head("d", "Time") + struct.pack("d", content.time or 0.0) + _head(")")
+    yield _head("(", "Particles") + _head("i", "CoordSystem") + struct.pack("i", _CARTESIAN)
+    if n:
+        yield _head("d", "Mass", n) + np.ascontiguousarray(content.mass).tobytes()
+        yield _head("d", "PhaseSpace", n, 2, 3)
+        for first in range(0, n, _PIECE):
+            some = slice(first, first + _PIECE)
+            yield np.stack([content.pos[some], content.vel[some]], axis=1).tobytes()
+        if content.ids is not None:
+            kind = "l" if n and content.ids.max() >= 2**31 else "i"
+            yield _head(kind, "Key", n) + content.ids.astype(_TYPES[kind]).tobytes()
+    yield _head(")") + _head(")")
+
+
+def _head(kind: str, tag: str = "", *dims: int) -> bytes:
+    """What stands before the data of an item."""
+    head = struct.pack("H", _PLURAL if dims else _SINGLE) + kind.encode() + b"\0"
+    head += tag.encode() + b"\0" if tag else b""
+    return head + struct.pack(f"{len(dims) + 1}i", *dims, 0) if dims else head

@@ -1,0 +1,58 @@
+"""Snapshots of Gadget's kind that are in several files, name.0, name.1, ... or name.0.hdf5, ..."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from grape6py.errors import Grape6Warning
+from grape6py.formats.bodies import Snapshot
+from grape6py.formats.source import Source
+
+_MOST = 1 << 16
+
+
+def joined(
+    source: Source, first: Snapshot, files: int, read: Callable[[Source], Snapshot]
+) -> Snapshot:
+    """A snapshot of which `first` is what this file has, and `files` the number of files."""
+    if files <= 1:
+        return first
+    match = re.search(r"\.(\d+)((?:\.h5|\.hdf5)?)$", source.name)
+    if not match or files > _MOST or not os.path.isfile(source.name):
+        raise source.wrong(f"it is one of {files} files, and not named like the others: NAME.0")
+    number, ending = int(match[1]), match[2]
+    found = []
+    for k in range(files):
+        if k == number:
+            found.append(first)
+            continue
+        name = f"{source.name[: match.start()]}.{k}{ending}"
+        try:
+            with open(name, "rb") as file:
+                found.append(read(Source(file, name)))
+        except FileNotFoundError:
+            raise source.wrong(f"it is one of {files} files, and {name} is not there") from None
+    arrays = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
+    ids = [part.ids for part in found if part.ids is not None]
+    all_ids = np.concatenate(ids) if len(ids) == len(found) else None
+    return Snapshot(*arrays, time=first.time, ids=all_ids, units=first.units)
+
+
+def is_cosmological(omega: float, redshift: float) -> bool:
+    """Whether lengths are comoving: a file of an expanding universe."""
+    return omega > 0 and redshift != 0
+
+
+def warn_of_cosmology(name: str) -> None:
+    """Say that numbers are not what this project integrates."""
+    warnings.warn(
+        f"{name}: of a cosmological run; positions are comoving, and all numbers are those of the "
+        "file",
+        Grape6Warning,
+        stacklevel=2,
+    )

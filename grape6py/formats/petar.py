@@ -1,0 +1,118 @@
+"""PeTar's snapshots, as text or binary.
+
+The header has the number of the file, the number of particles and the time, and in some runs the
+place and velocity of the frame, in which the particles then are. Each particle is a row of mass,
+position, velocity and binary state, then what stellar evolution adds, and eleven numbers more, of
+which the first is its id. All are of eight bytes in binary files. Known: Wang and
+others 2020, MNRAS 497, 536, and PeTar's README.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from grape6py._arrays.kinds import AnyArray
+from grape6py.formats.bodies import Snapshot
+from grape6py.formats.source import Source
+from grape6py.formats.table import Rows, Table
+
+_FEWEST, _MOST = 19, 60  # columns
+_TAIL = 11  # columns from the id to the last, but for those of old files
+_OLD, _OLD_ID = 19, 9
+_HEADERS = (3, 9)  # numbers
+_LINES = 4096  # of bodies written at a time
+
+
+def recognises(source: Source) -> bool:
+    """Whether the header and the rows fit."""
+    return recognises_text(source) or _binary(source) is not None
+
+
+def recognises_text(source: Source) -> bool:
+    """Whether two lines are those of a header and of a particle."""
+    header, _, rest = source.head.partition(b"\n")
+    words = header.split()
+    if len(words) not in _HEADERS or not all(word.lstrip(b"-").isdigit() for word in words[:2]):
+        return False
+    return _FEWEST <= len(rest.partition(b"\n")[0].split()) <= _MOST
+
+
+def read(source: Source, which: int) -> Snapshot:
+    """Particles in the file's order."""
+    del which
+    return _read_text(source) if recognises_text(source) else _read_binary(source)
+
+
+def _id_column(columns: int) -> int:
+    return _OLD_ID if columns == _OLD else columns - _TAIL
+
+
+def _read_text(source: Source) -> Snapshot:
+    header = source.head.partition(b"\n")[0]
+    try:
+        n, time = int(header.split()[1]), float(header.split()[2])
+    except ValueError as error:
+        raise source.wrong(f"line 1: {error}") from None
+    rows = Rows()
+    count = 0
+    for some in Table(source, None, len(header) + 1, 2).pieces():
+        if not _FEWEST <= some.shape[1] <= _MOST:
+            raise source.wrong(f"a particle has {some.shape[1]} columns")
+        rows.add(some[:, 0], some[:, 1:4], some[:, 4:7], some[:, _id_column(some.shape[1])])
+        count += len(some)
+    if count != n:
+        raise source.wrong(f"it names {n} particles, and has {count}")
+    mass, pos, vel, ids = rows.joined(0, 3, 3, 0)
+    if (ids != np.rint(ids)).any() or (np.abs(ids) > 2**53).any():
+        raise source.wrong("an id is no whole number, or above 2^53")
+    return Snapshot(mass, pos, vel, time=time, ids=ids.astype(np.int64))
+
+
+def _binary(source: Source) -> tuple[int, float, int, int] | None:
+    """Number of particles, time, size of the header and of a row."""
+    if source.size < 24:
+        return None
+    number, n, time = struct.unpack("<2qd", source.head[:24])
+    if not (0 <= number < 2**31 and n > 0 and np.isfinite(time) and (time == 0 or time > 1e-30)):
+        return None
+    for words in _HEADERS:
+        size, rest = divmod(source.size - 8 * words, n)
+        if rest == 0 and size % 8 == 0 and _FEWEST <= size // 8 <= _MOST:
+            return n, time, 8 * words, size
+    return None
+
+
+def _read_binary(source: Source) -> Snapshot:
+    layout = _binary(source)
+    if layout is None:
+        raise source.wrong(f"it has {source.size} bytes, which no number of PeTar's rows makes")
+    n, time, offset, size = layout
+    columns = size // 8
+    mass, pos, vel, ids = np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty(n, np.int64)
+    for some, rows in source.pieces(offset, np.dtype(("<f8", columns)), n, "particles"):
+        mass[some], pos[some], vel[some] = rows[:, 0], rows[:, 1:4], rows[:, 4:7]
+        words: AnyArray = rows.view("<i8")
+        ids[some] = words[:, _id_column(columns)]
+    return Snapshot(mass, pos, vel, time=time, ids=ids)
+
+
+def write(content: Snapshot, comment: str) -> Iterator[bytes]:
+    """The lines of a file to begin a run with: what PeTar finds out by itself is zero."""
+    del comment
+    n = len(content.mass)
+    yield f"0 {n} {content.time or 0.0:.17e}\n".encode()
+    ids = np.arange(1, n + 1) if content.ids is None else content.ids
+    for first in range(0, n, _LINES):
+        some = slice(first, first + _LINES)
+        table = np.column_stack([content.mass[some], content.pos[some], content.vel[some]])
+        lines = (
+            " ".join(f"{value:.17e}" for value in row)
+            + f" 0 0.0 {number} 0 0"
+            + " 0.0" * 7
+            + " 0\n"
+            for number, row in zip(ids[some].tolist(), table.tolist(), strict=True)
+        )
+        yield "".join(lines).encode()

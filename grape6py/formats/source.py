@@ -1,0 +1,119 @@
+"""A file that a reader reads: its size is known, and nothing is taken that it has not.
+
+Arrays are filled piece by piece, so that a file needs little more memory than its bodies.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from grape6py._arrays.kinds import AnyArray, Floats, Int64s
+from grape6py.errors import SnapshotError
+
+_PIECE = 1 << 20  # bytes
+_HEAD = 1 << 16
+DOUBLE = np.dtype(np.float64)
+
+
+class Source:
+    """A binary file of `size` bytes, whose beginning is `head`.
+
+    Parameters
+    ----------
+    file : binary file object
+        Read into memory if it has no places, as a pipe.
+    name : str
+        For messages.
+    """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self.name = name
+        try:
+            self.size = file.seek(0, os.SEEK_END)
+        except OSError:  # a pipe
+            file = io.BytesIO(file.read())
+            self.size = file.seek(0, os.SEEK_END)
+        self.file = file
+        file.seek(0)
+        self.head = file.read(_HEAD)
+
+    def wrong(self, what: str) -> SnapshotError:
+        """An error that names the file."""
+        return SnapshotError(f"{self.name}: {what}")
+
+    def check(self, offset: int, size: int, what: str) -> None:
+        """Raise a SnapshotError if the file ends before some bytes."""
+        if size < 0 or offset < 0 or offset + size > self.size:
+            raise self.wrong(
+                f"{what} should end at byte {offset + size}, and the file has {self.size}"
+            )
+
+    def read(self, offset: int, size: int, what: str) -> bytes:
+        """Some bytes."""
+        self.check(offset, size, what)
+        self.file.seek(offset)
+        data = self.file.read(size)
+        if len(data) != size:
+            raise self.wrong(f"{what}: the file has become shorter while it was read")
+        return data
+
+    def values(self, offset: int, dtype: npt.DTypeLike, count: int, what: str) -> AnyArray:
+        """A few numbers, for headers."""
+        kind = np.dtype(dtype)
+        return np.frombuffer(self.read(offset, kind.itemsize * count, what), kind)
+
+    def pieces(
+        self, offset: int, dtype: npt.DTypeLike, count: int, what: str
+    ) -> Iterator[tuple[slice, AnyArray]]:
+        """Rows of a dtype, some at a time, and which they are."""
+        kind = np.dtype(dtype)
+        self.check(offset, kind.itemsize * count, what)
+        step = max(_PIECE // kind.itemsize, 1)
+        for first in range(0, count, step):
+            some = slice(first, min(first + step, count))
+            at = offset + kind.itemsize * some.start
+            yield some, self.values(at, kind, some.stop - some.start, what)
+
+    def floats(
+        self, offset: int, dtype: npt.DTypeLike, shape: tuple[int, ...], what: str
+    ) -> Floats:
+        """Numbers as float64."""
+        kind, count = np.dtype(dtype), int(np.prod(shape, dtype=object))
+        self.check(offset, kind.itemsize * count, what)
+        found: Floats = np.empty(shape)
+        flat = found.reshape(-1)
+        if kind == DOUBLE:
+            self.file.seek(offset)
+            self._fill(memoryview(flat.view(np.uint8).data), what)
+            return found
+        for some, values in self.pieces(offset, kind, count, what):
+            flat[some] = values
+        return found
+
+    def ints(self, offset: int, dtype: npt.DTypeLike, count: int, what: str) -> Int64s:
+        """Numbers as int64."""
+        self.check(offset, np.dtype(dtype).itemsize * count, what)
+        found: Int64s = np.empty(count, np.int64)
+        for some, values in self.pieces(offset, dtype, count, what):
+            found[some] = values
+        return found
+
+    def _fill(self, rest: memoryview, what: str) -> None:
+        file: io.BufferedIOBase = self.file  # type: ignore[assignment]
+        while rest:
+            read = file.readinto(rest)
+            if not read:
+                raise self.wrong(f"{what}: the file has become shorter while it was read")
+            rest = rest[read:]
+
+
+def of_this_machine(dtype: npt.DTypeLike, swapped: bool) -> np.dtype[np.void]:
+    """A dtype with its bytes in the other order, if that is so."""
+    kind: np.dtype[np.void] = np.dtype(dtype)
+    return kind.newbyteorder() if swapped else kind
