@@ -404,8 +404,10 @@ class Writer:
         folder = atomic_files.outputs_folder(name)
         if os.path.lexists(self._index):
             try:
-                index = run_index.find(self._index).moved(self._folder, folder).index()
-            except SnapshotError:  # no index of these outputs
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", Grape6Warning)
+                    index = run_index.find(self._index).moved(self._folder, folder).index()
+            except (SnapshotError, Grape6Warning):  # no index of these outputs, or a damaged one
                 os.rename(self._index, name)
             else:
                 atomic_files.write_whole(name, index)

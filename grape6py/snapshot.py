@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
@@ -147,24 +148,15 @@ def write_snapshot(
         If the format has no place for time, ids or units that there are.
     """
     content = _content(mass, pos, vel, time, ids, units)
+    file: Untyped = target
+    is_open = hasattr(file, "write")
     if format is not None:
         format_ = formats.named(format)
-    elif hasattr(target, "write"):
-        format_ = formats.FORMATS["text"]
     else:
-        format_ = formats.by_name(target)
-    name = str(getattr(target, "name", "the file")) if hasattr(target, "write") else str(target)
-    there = [what for what in ("time", "ids", "units") if getattr(content, what) is not None]
-    lost = [what for what in there if what not in format_.keeps.split()]
-    if lost:
-        warnings.warn(
-            f"{name}: {format_.title} has no place for {', '.join(lost)}: not kept",
-            Grape6Warning,
-            stacklevel=2,
-        )
-    pieces = format_.write(content, comment or "")
-    file: Untyped = target
-    if not hasattr(file, "write"):
+        format_ = formats.FORMATS["text"] if is_open else formats.by_name(file)
+    name = str(getattr(file, "name", "the file")) if is_open else os.fspath(file)
+    pieces = encoded(content, format_, name, comment or "")
+    if not is_open:
         atomic_files.write_whole(file, pieces)
     elif isinstance(file, io.TextIOBase):
         if format_.name not in ("text", "csv", "starlab", "petar"):
@@ -172,6 +164,22 @@ def write_snapshot(
         file.writelines([piece.decode() for piece in pieces])
     else:
         file.writelines(list(pieces))
+
+
+def encoded(
+    content: Snapshot, format_: formats.Format, name: str, comment: str = ""
+) -> Iterator[bytes]:
+    """The pieces of a file; a warning of two calls above names what the format does not keep."""
+    lost = format_.lost(content)
+    if lost:
+        warnings.warn(
+            f"{name}: {format_.title} has no place for {', '.join(lost)}: not kept",
+            Grape6Warning,
+            stacklevel=3,
+        )
+        if any(what.startswith("ids ") for what in lost):
+            content = Snapshot(*content, time=content.time, units=content.units)
+    return format_.write(content, comment)
 
 
 def _content(

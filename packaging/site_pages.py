@@ -34,7 +34,8 @@ PYTHON = {
     "Stars": ["models.mass_functions.kroupa", "models.mass_functions.salpeter",
               "models.mass_functions.maschberger", "models.stars.stars",
               "models.binaries.with_binaries", "models.tidal.tidal_radius"],
-    "Files": ["archive", "snapshot", "picture", "movie"],
+    "Files": ["archive", "snapshot", "formats.bodies.Snapshot", "picture", "movie"],
+    "Units": ["units.Units"],
     "Quantities": ["diagnostics", "bound_pairs"],
     "Errors": ["errors"],
 }  # fmt: skip

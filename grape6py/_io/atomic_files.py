@@ -13,7 +13,7 @@ import fcntl
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from grape6py.errors import FileInUseError
@@ -25,26 +25,29 @@ _HDF5_NAME = re.compile(r"(?<=[^/])\.(?:h5|hdf5)((?:\.~\d+~)?)$", re.IGNORECASE)
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)  # of some network file systems
 
 
-def write_whole(path: PathLike, data: bytes | Iterable[bytes]) -> None:
+def write_whole(
+    path: PathLike, data: bytes | Iterable[bytes], before: Callable[[], object] = lambda: None
+) -> None:
     """Write a file at once; an OSError names `path`, and what was there before is still there.
 
     `data` may come in pieces. A link is followed. What is there and is no regular file, as a
-    device, is written to.
+    device, is written to. `before` is called when the new file is whole, before it gets its name.
     """
     pieces = [data] if isinstance(data, bytes) else data
-    target = os.path.realpath(path)
-    there = os.path.exists(target)
     try:
-        if there and not os.path.isfile(target):
-            with open(target, "wb") as file:
+        if is_stream(path):
+            with open(path, "wb") as file:
                 file.writelines(pieces)
             return
+        target = os.path.realpath(path)
+        there = os.path.exists(target)
         folder, name = os.path.split(target)
         aside = os.path.join(folder, f".{name}.{os.getpid()}")
         try:
             _write_synced(aside, pieces)
             if there:
                 shutil.copymode(target, aside)
+            before()
             os.replace(aside, target)
         except BaseException:  # Ctrl-C too
             with contextlib.suppress(OSError):
@@ -53,6 +56,17 @@ def write_whole(path: PathLike, data: bytes | Iterable[bytes]) -> None:
         sync_folder(folder)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def is_stream(path: PathLike) -> bool:
+    """Whether a name is that of a device, a pipe, or, as /dev/stdout, an open file."""
+    name = os.path.abspath(path)
+    while os.path.islink(name):
+        folder = os.path.realpath(os.path.dirname(name))
+        if folder.startswith("/proc/"):
+            return True
+        name = os.path.join(folder, os.readlink(name))
+    return os.path.exists(name) and not os.path.isfile(name)
 
 
 def _write_synced(path: str, pieces: Iterable[bytes]) -> None:
@@ -109,11 +123,15 @@ def backup_name(path: PathLike) -> str:
 
 
 def keep(path: PathLike) -> str | None:
-    """Rename a file that is there to its backup name, which is returned, or None."""
-    if not os.path.lexists(path):
+    """Rename a file that is there to its backup name, which is returned, or None.
+
+    Of a link it is the file that gets another name; what is no file of a disk keeps its own.
+    """
+    file = os.path.realpath(path) if os.path.islink(path) else path
+    if not os.path.lexists(file) or is_stream(path):
         return None
-    name = backup_name(path)
-    os.rename(path, name)
+    name = backup_name(file)
+    os.rename(file, name)
     return name
 
 

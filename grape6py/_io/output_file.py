@@ -34,7 +34,8 @@ _LINE_LENGTH = len(_LINE % bytes(64))
 _DARK_MATTER = "PartType1"  # Gadget's name for bodies without gas
 
 # What h5py, and the reading of what it gives, raise if a file is not what it should be.
-DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError)
+DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError, OSError,
+          OverflowError)  # fmt: skip
 
 
 def seal(image: bytes) -> bytes:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
+import sys
 import textwrap
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grape6py import formats
-from grape6py._io import atomic_files
+from grape6py import archive, formats
+from grape6py._io import atomic_files, run_index
 from grape6py.errors import Grape6Warning
 
 if TYPE_CHECKING:
@@ -59,16 +63,29 @@ def run(options: argparse.Namespace) -> int:
         if units is not None:
             found = found.in_units(units)
         check_place(options.target)
-        kept = atomic_files.keep(options.target) if options.target.is_file() else None
-        snapshot.write_snapshot(options.target, found, format=format_.name)
-    for warning in said:
-        print(f"grape6: {warning.message}")
-    if kept is not None:
-        print(f"grape6: {options.target} was there, and is {kept} now")
-    kept_too = [what for what in format_.keeps.split() if getattr(found, what) is not None]
+        pieces = snapshot.encoded(found, format_, str(options.target))
+        kept: list[str | None] = []
+        with _keeper(options.target) as keep:
+            atomic_files.write_whole(options.target, pieces, before=lambda: kept.append(keep()))
+    lines = [f"grape6: {warning.message}" for warning in said]
+    lines += [f"grape6: {options.target} was there, and is {name} now" for name in kept if name]
+    lost = " ".join(format_.lost(found))
     told = {"time": f"time {found.time}", "ids": "ids", "units": f"units {found.units}"}
-    print(
+    also = [words for what, words in told.items() if getattr(found, what) is not None]
+    lines.append(
         f"written: {options.target}, {format_.title}: "
-        + ", ".join([f"{len(found.mass)} bodies", *(told[what] for what in kept_too)])
+        + ", ".join([f"{len(found.mass)} bodies", *(x for x in also if x.split()[0] not in lost)])
     )
+    to_screen = atomic_files.is_stream(options.target)  # which has the bodies
+    print("\n".join(lines), file=sys.stderr if to_screen else sys.stdout)
     return 0
+
+
+@contextlib.contextmanager
+def _keeper(target: Path) -> Iterator[Callable[[], str | None]]:
+    """What renames the file that is there, a run with its outputs, and gives its new name."""
+    if run_index.outputs_in(atomic_files.outputs_folder(target)):
+        with archive.Writer(target) as writer:  # no run writes to it meanwhile
+            yield writer.keep
+    else:
+        yield functools.partial(atomic_files.keep, target)

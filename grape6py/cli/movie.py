@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("grape6: interrupted; no movie was written", file=sys.stderr)
         return 128 + signal.SIGINT
-    kept = atomic_files.keep(path) if path.is_file() else None
+    kept = atomic_files.keep(path)
     if kept is not None:
         print(f"grape6: {path} was there, and is {kept} now", file=sys.stderr)
     atomic_files.write_whole(path, made)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 import tqdm
 
-from grape6py import archive, diagnostics, formats, models, snapshot
+from grape6py import archive, diagnostics, formats, models, quantities, snapshot
 from grape6py._arrays import validate
 from grape6py._io import atomic_files, moments
 from grape6py.cli import run_models, run_outside
@@ -176,7 +176,8 @@ class _Integration:
             o.parser.error(f"--restart takes all settings from the file: leave out {names}")
         if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
-        self.cluster = archive.restore(o.start, backend=o.backend, threads=o.threads)
+        restored = archive.restore(o.start, backend=o.backend, threads=o.threads)
+        self.cluster = quantities.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
         self._component = archive.read_component(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]
@@ -194,6 +195,7 @@ class _Integration:
             "initial_energy": float(about["initial_energy"]),
             "dt_out": float(about.get("dt_out", 0)) or power_of_two(o.t_end / 8),
         }
+        self._about |= {key: str(about[key]) for key in ("units", "quantities") if key in about}
 
     def go(self) -> int:
         """Integrate to the end or a signal, with an output at each output time."""
@@ -208,8 +210,7 @@ class _Integration:
         for writer in new_writers:
             self._say_kept(writer.path, writer.keep())
         for path in [*self._texts, *self._plots]:
-            if path.is_file():
-                self._say_kept(path, atomic_files.keep(path))
+            self._say_kept(path, atomic_files.keep(path))
         self._say(_HEADER)
         self._profile_from = None
         self._output(new_writers)

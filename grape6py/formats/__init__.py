@@ -46,6 +46,8 @@ class Format(NamedTuple):
         Of whole names of files that have no ending of their own.
     keeps : str
         What it has a place for beside the bodies: time, ids, units.
+    ids : tuple of int
+        The least and the largest id that it keeps.
     digits : str
         "double" or "single", in which it is written.
     recognises, read, write
@@ -57,37 +59,52 @@ class Format(NamedTuple):
     endings: tuple[str, ...]
     pattern: str
     keeps: str
+    ids: tuple[int, int]
     digits: str
     recognises: Callable[[Source], bool]
     read: Callable[[Source, int], Snapshot]
     write: Callable[[Snapshot, str], Iterator[bytes]]
 
+    def lost(self, content: Snapshot) -> list[str]:
+        """What a snapshot has and the format no place for."""
+        there = [what for what in ("time", "ids", "units") if getattr(content, what) is not None]
+        lost = [what for what in there if what not in self.keeps.split()]
+        ids = content.ids
+        if ids is not None and len(ids) and "ids" not in lost:
+            least, largest = int(ids.min()), int(ids.max())
+            if least < self.ids[0] or largest > self.ids[1]:
+                lost.append(f"ids from {least} to {largest}")
+        return lost
 
+
+_BITS_32, _BITS_64, _UNSIGNED = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1), (0, 2**64 - 1)
+_DOUBLES = (-(2**53), 2**53)  # a column of text is read as numbers of double precision
 FORMATS = {
     format_.name: format_
     for format_ in (
-        Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units", "double",
+        Format("gadget-hdf5", "Gadget HDF5", (".hdf5", ".h5"), "", "time ids units",
+               (-(2**63), 2**64 - 1), "double",
                gadget_hdf5.recognises, gadget_hdf5.read, gadget_hdf5.write),
-        Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", "double",
+        Format("amuse", "AMUSE HDF5", (".amuse",), "", "time ids units", _UNSIGNED, "double",
                amuse_hdf5.recognises, amuse_hdf5.read, amuse_hdf5.write),
-        Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", "double",
+        Format("nemo", "NEMO snapshot", (".nemo", ".snap"), "", "time ids", _BITS_64, "double",
                nemo.recognises, nemo.read, nemo.write),
-        Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", "single",
-               gadget.recognises, gadget.read, gadget.write),
-        Format("gadget2", "Gadget binary, format 2", (".gadget2",), "", "time ids", "single",
-               gadget.recognises, gadget.read, gadget.write_labelled),
+        Format("gadget", "Gadget binary, format 1", (".gadget", ".gad"), "", "time ids", _UNSIGNED,
+               "single", gadget.recognises, gadget.read, gadget.write),
+        Format("gadget2", "Gadget binary, format 2", (".gadget2",), "", "time ids", _UNSIGNED,
+               "single", gadget.recognises_labelled, gadget.read, gadget.write_labelled),
         Format("nbody6", "NBODY6 conf.3", (".conf3",), r"conf\.3(_.*)?|out3", "time ids units",
-               "single", nbody6.recognises, nbody6.read, nbody6.write),
-        Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", "double",
+               _BITS_32, "single", nbody6.recognises, nbody6.read, nbody6.write),
+        Format("starlab", "Starlab dyn", (".dyn",), "", "time ids units", _BITS_64, "double",
                starlab.recognises, starlab.read, starlab.write),
-        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", "double",
+        Format("petar", "PeTar", (".petar",), r"data\.\d+", "time ids", _DOUBLES, "double",
                petar.recognises, petar.read, petar.write),
-        Format("tipsy", "Tipsy", (".tipsy", ".std", ".tip"), "", "time", "single",
+        Format("tipsy", "Tipsy", (".tipsy", ".std", ".tip"), "", "time", (0, 0), "single",
                tipsy.recognises, tipsy.read, tipsy.write),
-        Format("csv", "CSV", (".csv",), "", "ids", "double",
+        Format("csv", "CSV", (".csv",), "", "ids", _DOUBLES, "double",
                lambda _: False, text.read, text.write_csv),
         Format("text", "text (NBODY6 dat.10)", (".txt", ".dat"), r"[^.]+|(dat|fort)\.\d+", "",
-               "double", text.recognises, text.read, text.write),
+               (0, 0), "double", text.recognises, text.read, text.write),
     )
 }  # fmt: skip
 
@@ -129,13 +146,14 @@ def format_of(source: Source) -> Format:
     of_hdf5 = hdf5.kind(source)
     if of_hdf5 == "":
         raise source.wrong("an HDF5 file that is neither of Gadget's layout nor of AMUSE's")
-    others = [f for f in FORMATS.values() if f.recognises is not text.recognises]
-    for format_ in others:
-        if format_.recognises(source):
-            return format_
+    known = next((f for f in FORMATS.values() if f.recognises(source)), None)
     supposed = _by_name(source.name)
-    if supposed is not None and (supposed in others[:-1] or supposed.name == "tipsy"):
+    columns, csv = FORMATS["text"], FORMATS["csv"]
+    if known is columns and supposed is csv:
+        return csv
+    is_readable = known is not None and source.size > 0
+    if not is_readable and supposed not in (None, columns, csv):
         return supposed  # whose reader says what is wrong
-    if text.recognises(source):
-        return FORMATS["csv" if supposed is FORMATS["csv"] else "text"]
-    raise SnapshotError(f"{source.name}: unknown format; there are {listed()}")
+    if known is None:
+        raise SnapshotError(f"{source.name}: unknown format; there are {listed()}")
+    return known

@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from grape6py._arrays.kinds import AnyArray, Floats
-from grape6py.errors import SnapshotError
+from grape6py.errors import ArgumentError, SnapshotError
 from grape6py.models.sampling import Particles
 from grape6py.units import Units
+
+
+def narrowed(array: AnyArray, dtype: npt.DTypeLike, what: str) -> AnyArray:
+    """Numbers in another precision; an ArgumentError names `what` has one that is beyond it."""
+    with np.errstate(over="ignore"):
+        found: AnyArray = array.astype(dtype)
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise ArgumentError(f"a number of {what} is beyond single precision")
+    return found
 
 
 class Snapshot(Particles):

@@ -17,7 +17,7 @@ import numpy as np
 from grape6py._arrays.kinds import AnyArray
 from grape6py.errors import ArgumentError
 from grape6py.formats import parts
-from grape6py.formats.bodies import Snapshot
+from grape6py.formats.bodies import Snapshot, narrowed
 from grape6py.formats.source import Source, of_this_machine
 
 _HEADER = np.dtype([
@@ -38,20 +38,25 @@ class _Block(NamedTuple):
 
 
 def recognises(source: Source) -> bool:
-    """Whether a record of 256 bytes begins the file, perhaps after a label HEAD."""
-    return _order(source) is not None
+    """Whether a record of 256 bytes begins the file."""
+    return _begun(source) in (("<", False), (">", False))
 
 
-def _order(source: Source) -> str | None:
-    """Order of bytes, if the file begins with a header."""
+def recognises_labelled(source: Source) -> bool:
+    """Whether a label HEAD begins the file, and then such a record."""
+    return _begun(source) in (("<", True), (">", True))
+
+
+def _begun(source: Source) -> tuple[str, bool] | None:
+    """Order of bytes, and whether blocks have labels, if the file begins with a header."""
     head = source.head
     for order in "<>":
         mark = struct.pack(order + "i", 256)
         if head[:4] == mark == head[260:264]:
-            return order
+            return order, False
         label = struct.pack(order + "i", _LABEL)
         if head[:4] == label == head[12:16] and head[4:8] == b"HEAD" and head[16:20] == mark:
-            return order
+            return order, True
     return None
 
 
@@ -89,14 +94,13 @@ def _one(source: Source) -> tuple[Snapshot, int]:
 
 def _blocks(source: Source) -> tuple[dict[str, _Block], bool]:
     """Where the blocks are, by their labels, and whether bytes are swapped."""
-    order = _order(source)
-    if order is None:
+    begun = _begun(source)
+    if begun is None:
         raise source.wrong("it does not begin with the header of a Gadget file")
-    (mark,) = struct.unpack(order + "i", source.head[:4])
-    has_labels = mark == _LABEL
+    order, has_labels = begun
     found: dict[str, _Block] = {}
     offset, names, label = 0, iter(["HEAD", *_BLOCKS]), ""
-    while offset < source.size and len(found) <= len(_BLOCKS):
+    while offset < source.size and (has_labels or len(found) <= len(_BLOCKS)):
         (size,) = struct.unpack(order + "I", source.read(offset, 4, "a block"))
         source.check(offset + 4, size + 4, f"the block {label}")
         after = source.read(offset + 4 + size, 4, "a block")
@@ -174,13 +178,5 @@ def _written(content: Snapshot, has_labels: bool) -> Iterator[bytes]:
             yield head.tobytes()
         else:
             for first in range(0, len(array), _PIECE):
-                yield _single(array[first : first + _PIECE], dtype, label)
+                yield narrowed(array[first : first + _PIECE], dtype, label.strip()).tobytes()
         yield mark
-
-
-def _single(array: AnyArray, dtype: str, label: str) -> bytes:
-    with np.errstate(over="ignore"):
-        found = array.astype(dtype)
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise ArgumentError(f"a number of {label.strip()} is beyond single precision")
-    return found.tobytes()

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5
+from grape6py._arrays.kinds import HDF5, Untyped
 from grape6py._io import output_file
 from grape6py.formats import hdf5, parts
 from grape6py.formats.bodies import Snapshot
@@ -42,10 +42,7 @@ def _one(source: Source) -> tuple[Snapshot, int]:
     with hdf5.opened(source) as file:
         header = file["Header"].attrs
         counts = [int(count) for count in np.ravel(header["NumPart_ThisFile"])]
-        omega, redshift = (
-            float(np.ravel(header.get(name, 0.0))[0]) for name in ("Omega0", "Redshift")
-        )
-        if parts.is_cosmological(omega, redshift):
+        if _is_cosmological(file):
             parts.warn_of_cosmology(source.name)
         table = np.ravel(header.get("MassTable", np.zeros(len(counts))))
         groups = [file[f"PartType{k}"] if count else None for k, count in enumerate(counts)]
@@ -53,18 +50,18 @@ def _one(source: Source) -> tuple[Snapshot, int]:
         for group, n, mass in zip(groups, counts, table, strict=True):
             if group is None:
                 continue
+            pos = hdf5.floats(source, group["Coordinates"], (n, 3))  # or there are not so many
+            vel = hdf5.floats(source, group["Velocities"], (n, 3))
             masses = (
                 hdf5.floats(source, group["Masses"], (n,))
                 if "Masses" in group
                 else np.full(n, float(mass))
             )
-            pos = hdf5.floats(source, group["Coordinates"], (n, 3))
-            vel = hdf5.floats(source, group["Velocities"], (n, 3))
             bodies.append((masses, pos, vel))
             if "ParticleIDs" in group:
                 ids.append(hdf5.ints(source, group["ParticleIDs"], n))
-        time = float(np.ravel(header["Time"])[0]) if "Time" in header else None
-        files = int(np.ravel(header.get("NumFilesPerSnapshot", 1))[0])
+        time = _first(header["Time"]) if "Time" in header else None
+        files = int(_first(header.get("NumFilesPerSnapshot", 1)))
         units = units_of(file)
     if not bodies:
         bodies = [(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))]
@@ -76,13 +73,31 @@ def _one(source: Source) -> tuple[Snapshot, int]:
     return Snapshot(*arrays, time=time, ids=all_ids, units=units), files
 
 
+def _first(value: Untyped) -> float:
+    """A number, which SWIFT writes as an array of one."""
+    return float(np.ravel(value)[0])
+
+
+def _is_cosmological(file: HDF5) -> bool:
+    """Whether one of the places where codes say so says that space expands."""
+    names = ("Omega0", "Omega_Matter", "ComovingIntegrationOn", "Cosmological run")
+    said = [
+        _first(file[group].attrs[name])
+        for group in ("Header", "Parameters", "Cosmology")
+        for name in names
+        if group in file and name in file[group].attrs
+    ]
+    redshift = _first(file["Header"].attrs.get("Redshift", 0.0))
+    return parts.is_cosmological(max(said, default=0.0), redshift)
+
+
 def units_of(file: HDF5) -> Units | None:
     """The units that a file names, by any of the codes."""
     for name in ("Units", "Parameters", "Header"):
         attributes = file[name].attrs if name in file else {}
         for names in (_UNITS, _GIZMO, _SWIFT):
             if all(key in attributes for key in names):
-                mass, length, third = (float(np.ravel(attributes[key])[0]) for key in names)
+                mass, length, third = (_first(attributes[key]) for key in names)
                 velocity = length / third if names is _SWIFT else third
                 return Units.from_cgs(mass, length, velocity)
     return None

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, Floats
+from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError
-from grape6py.formats.bodies import Snapshot
+from grape6py.formats.bodies import Snapshot, narrowed
 from grape6py.formats.source import Source, of_this_machine
 from grape6py.units import Units
 
@@ -110,7 +110,7 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     size = 4 * (_NK + 11 * n)
     if size >= 2**31:
         raise ArgumentError(f"{n} bodies are too many for a record of conf.3: take HDF5")
-    of_run = np.zeros(_NK, "<f4")
+    of_run = np.zeros(_NK)
     of_run[_TIME] = content.time or 0.0
     if content.units is not None:
         if abs(content.units.G - 1) > 1e-6:
@@ -122,22 +122,16 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         of_run[_TSTAR] = content.units.value("time", "Myr")
         of_run[_VSTAR] = content.units.value("velocity", "km/s")
     ids = np.arange(1, n + 1) if content.ids is None else content.ids
-    if n and (ids.max() >= 2**31 or ids.min() < -(2**31)):
-        raise ArgumentError("an id is beyond the 32 bits of conf.3")
     yield struct.pack("<6i", _FIRST, n, 1, 1, _NK, _FIRST) + struct.pack("<i", size)
-    yield of_run.tobytes()
-    yield from _words(content.mass)
+    yield narrowed(of_run, "<f4", "AS").tobytes()
+    yield from _words(content.mass, "mass")
     yield bytes(8 * n)  # densities and numbers of neighbours
-    yield from _words(content.pos.reshape(-1))
-    yield from _words(content.vel.reshape(-1))
+    yield from _words(content.pos.reshape(-1), "pos")
+    yield from _words(content.vel.reshape(-1), "vel")
     yield np.full(n, -1.0, "<f4").tobytes()  # potentials, which no NAME of NBODY4 can be
     yield ids.astype("<i4").tobytes() + struct.pack("<i", size)
 
 
-def _words(values: Floats) -> Iterator[bytes]:
+def _words(values: Floats, what: str) -> Iterator[bytes]:
     for first in range(0, len(values), _PIECE):
-        with np.errstate(over="ignore"):
-            words: AnyArray = values[first : first + _PIECE].astype("<f4")
-        if not np.isfinite(words).all():
-            raise ArgumentError("a number is beyond the single precision of conf.3")
-        yield words.tobytes()
+        yield narrowed(values[first : first + _PIECE], "<f4", what).tobytes()

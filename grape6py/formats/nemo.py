@@ -83,9 +83,13 @@ class _Reader:
         source, item = self._source, self._snapshots[self._which]
         particles = item.items["Particles"][0].items
         parameters = item.items["Parameters"][0].items if "Parameters" in item.items else {}
+        time = self._number(parameters["Time"][0]) if "Time" in parameters else None
+        stated = int(self._number(parameters["Nobj"][0])) if "Nobj" in parameters else None
+        if stated == 0:
+            return Snapshot(np.empty(0), np.empty((0, 3)), np.empty((0, 3)), time=time)
         mass_item = self._masses()
         n = mass_item.values
-        if "Nobj" in parameters and (stated := int(self._number(parameters["Nobj"][0]))) != n:
+        if stated not in (None, n):
             raise source.wrong(f"Nobj is {stated}, and there are {n} masses")
         mass = self._array(mass_item, (n,))
         if "PhaseSpace" in particles:
@@ -97,7 +101,6 @@ class _Reader:
                 vel = self._array(particles["Velocity"][0], (n, 3))
         else:
             raise source.wrong("a snapshot has neither PhaseSpace nor Position")
-        time = self._number(parameters["Time"][0]) if "Time" in parameters else None
         ids = None
         if "Key" in particles:
             key = particles["Key"][0]
@@ -206,7 +209,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
             some = slice(first, first + _PIECE)
             yield np.stack([content.pos[some], content.vel[some]], axis=1).tobytes()
         if content.ids is not None:
-            kind = "l" if n and content.ids.max() >= 2**31 else "i"
+            is_long = content.ids.max() >= 2**31 or content.ids.min() < -(2**31)
+            kind = "l" if is_long else "i"
             yield _head(kind, "Key", n) + content.ids.astype(_TYPES[kind]).tobytes()
     yield _head(")") + _head(")")
 

@@ -22,7 +22,8 @@ from grape6py.formats.table import Rows, Table
 _FEWEST, _MOST = 19, 60  # columns
 _TAIL = 11  # columns from the id to the last, but for those of old files
 _OLD, _OLD_ID = 19, 9
-_HEADERS = (3, 9)  # numbers
+_HEADERS = (3, 9)  # numbers: with the frame, each particle has the external potential, too
+_KNOWN = {3: (19, 20, 24, 34), 9: (21, 25, 35)}  # columns without, with, and with all of, evolution
 _LINES = 4096  # of bodies written at a time
 
 
@@ -37,6 +38,8 @@ def recognises_text(source: Source) -> bool:
     words = header.split()
     if len(words) not in _HEADERS or not all(word.lstrip(b"-").isdigit() for word in words[:2]):
         return False
+    if int(words[1]) == 0:
+        return not rest.strip()
     return _FEWEST <= len(rest.partition(b"\n")[0].split()) <= _MOST
 
 
@@ -46,14 +49,17 @@ def read(source: Source, which: int) -> Snapshot:
     return _read_text(source) if recognises_text(source) else _read_binary(source)
 
 
-def _id_column(columns: int) -> int:
-    return _OLD_ID if columns == _OLD else columns - _TAIL
+def _id_column(header: int, columns: int) -> int:
+    if columns == _OLD:
+        return _OLD_ID
+    return columns - _TAIL - (header == _HEADERS[1])
 
 
 def _read_text(source: Source) -> Snapshot:
     header = source.head.partition(b"\n")[0]
+    words = header.split()
     try:
-        n, time = int(header.split()[1]), float(header.split()[2])
+        n, time = int(words[1]), float(words[2])
     except ValueError as error:
         raise source.wrong(f"line 1: {error}") from None
     rows = Rows()
@@ -61,7 +67,8 @@ def _read_text(source: Source) -> Snapshot:
     for some in Table(source, None, len(header) + 1, 2).pieces():
         if not _FEWEST <= some.shape[1] <= _MOST:
             raise source.wrong(f"a particle has {some.shape[1]} columns")
-        rows.add(some[:, 0], some[:, 1:4], some[:, 4:7], some[:, _id_column(some.shape[1])])
+        id_ = some[:, _id_column(len(words), some.shape[1])]
+        rows.add(some[:, 0], some[:, 1:4], some[:, 4:7], id_)
         count += len(some)
     if count != n:
         raise source.wrong(f"it names {n} particles, and has {count}")
@@ -72,30 +79,33 @@ def _read_text(source: Source) -> Snapshot:
 
 
 def _binary(source: Source) -> tuple[int, float, int, int] | None:
-    """Number of particles, time, size of the header and of a row."""
+    """Number of particles, time, and numbers in the header and in a row."""
     if source.size < 24:
         return None
     number, n, time = struct.unpack("<2qd", source.head[:24])
     if not (0 <= number < 2**31 and n > 0 and np.isfinite(time) and (time == 0 or time > 1e-30)):
         return None
+    fitting = []
     for words in _HEADERS:
-        size, rest = divmod(source.size - 8 * words, n)
-        if rest == 0 and size % 8 == 0 and _FEWEST <= size // 8 <= _MOST:
-            return n, time, 8 * words, size
-    return None
+        columns, rest = divmod(source.size - 8 * words, 8 * n)
+        if rest == 0 and _FEWEST <= columns <= _MOST:
+            fitting.append((columns not in _KNOWN[words], words, columns))
+    if not fitting:
+        return None
+    _, words, columns = min(fitting)
+    return n, time, words, columns
 
 
 def _read_binary(source: Source) -> Snapshot:
     layout = _binary(source)
     if layout is None:
         raise source.wrong(f"it has {source.size} bytes, which no number of PeTar's rows makes")
-    n, time, offset, size = layout
-    columns = size // 8
+    n, time, header, columns = layout
     mass, pos, vel, ids = np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty(n, np.int64)
-    for some, rows in source.pieces(offset, np.dtype(("<f8", columns)), n, "particles"):
+    for some, rows in source.pieces(8 * header, np.dtype(("<f8", columns)), n, "particles"):
         mass[some], pos[some], vel[some] = rows[:, 0], rows[:, 1:4], rows[:, 4:7]
         words: AnyArray = rows.view("<i8")
-        ids[some] = words[:, _id_column(columns)]
+        ids[some] = words[:, _id_column(header, columns)]
     return Snapshot(mass, pos, vel, time=time, ids=ids)
 
 

@@ -144,13 +144,20 @@ def _take(source: Source, line_number: int, node: _Node, section: str, text: str
                 vector = node.pos if key == "r" else node.vel
                 vector[:] = [number(key, word) for word in _words(words, 3)]
             elif key == "system_time":
-                node.time = number(key, *_words(words, 1))
+                node.time = _time(words)
         elif section == "Star" and key in _SCALES:
             node.scales[key] = number(key, *_words(words, 1))
         elif not section and key == "i":
             node.id = int(*_words(words, 1))
     except ValueError as error:
         raise source.wrong(f"line {line_number}: {error}") from None
+
+
+def _time(words: list[str]) -> float:
+    """A time, also of extended precision: the whole part, and 2^64 times the rest in base 16."""
+    if len(words) == 2:
+        return int(words[0]) + int(words[1], 16) / 2**64
+    return number("system_time", *_words(words, 1))
 
 
 def _words(words: list[str], count: int) -> list[str]:
@@ -169,7 +176,7 @@ def _snapshot(
     ids = None
     if n and None not in numbers:
         ids = np.array(numbers, dtype=object)
-        if (np.abs(ids) >= 2**63).any():
+        if (ids < -(2**63)).any() or (ids >= 2**63).any():
             raise source.wrong("a particle's number i is beyond 64 bits")
         ids = ids.astype(np.int64)
     scales = [root.scales.get(name, -1.0) for name in _SCALES]

@@ -106,7 +106,7 @@ class Table:
                 rows.append(self._row(words))
             except ValueError as error:
                 self._mistakes.append(f"{self._source.name}:{number}: {error}")
-        return np.array(rows, np.float64).reshape(-1, self._width)
+        return np.array(rows, np.float64).reshape(len(rows), self._width)
 
     def _row(self, words: list[str]) -> list[float]:
         if self._width == 0:

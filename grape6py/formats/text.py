@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from grape6py.errors import SnapshotError
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
 from grape6py.formats.table import Rows, Table
@@ -40,10 +41,10 @@ def read(source: Source, which: int) -> Snapshot:
     at = {name: k for k, name in enumerate(names or COLUMNS)}
     missing = [name for name in COLUMNS[:4] if name not in at]
     if missing:
-        raise source.wrong(f"line {line - 1}: no column of {', '.join(missing)} is named")
+        raise SnapshotError(f"{source.name}:{line - 1}: no column of {', '.join(missing)} is named")
     place, motion = [at[a] for a in "xyz"], [at.get(f"v{a}", -1) for a in "xyz"]
     if min(motion) < 0 and max(motion) >= 0:
-        raise source.wrong(f"line {line - 1}: not all of vx, vy and vz are named")
+        raise SnapshotError(f"{source.name}:{line - 1}: not all of vx, vy and vz are named")
     rows = Rows()
     for some in table.pieces():
         vel = some[:, motion] if min(motion) >= 0 else np.zeros((len(some), 3))
@@ -61,25 +62,34 @@ def read(source: Source, which: int) -> Snapshot:
 def _header(source: Source) -> tuple[list[str] | None, int, int]:
     """Names of the columns, where the lines after them begin, and the number of that line."""
     offset, number = 0, 1
-    for line in source.head.split(b"\n"):
+    lines = source.head.split(b"\n")
+    for line in lines:
         text = line.decode("utf-8", "replace").strip()
         is_comment = text.startswith("#")
         words = re.split(r"[\s,;]+", text.lstrip("# ").strip(", ;").lower())
         words = [word.strip('"').partition("[")[0] for word in words]
+        if is_comment:  # which may go on in words
+            words = words[: _columns(lines[number:])]
         names = [_KNOWN.get(word, word) for word in words]
         if {"m", "x", "y", "z"} <= set(names) and len(set(names)) == len(names):
             return names, offset + len(line) + 1, number + 1
         if text and not is_comment:
             if re.match(r"[A-Za-z_]", text) and not re.match(r"(nan|inf)", text, re.IGNORECASE):
                 missing = [name for name in COLUMNS[:4] if name not in names]
-                raise source.wrong(
-                    f"line {number} is no body, and as a header it names no column of "
+                raise SnapshotError(
+                    f"{source.name}:{number}: no body, and as a header it names no column of "
                     f"{', '.join(missing) or 'its own'}"
                 )
             break
         offset += len(line) + 1
         number += 1
     return None, 0, 1
+
+
+def _columns(lines: list[bytes]) -> int:
+    """Numbers in the first line that has any."""
+    rows = (re.split(rb"[\s,;]+", line.partition(b"#")[0].strip(b" \t\r,;")) for line in lines)
+    return next((len(row) for row in rows if row != [b""]), 0)
 
 
 def write(content: Snapshot, comment: str) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from grape6py.formats.bodies import Snapshot
+from grape6py.formats.bodies import Snapshot, narrowed
 from grape6py.formats.source import Source, of_this_machine
 
 _COMMON = [("mass", "<f4"), ("pos", "<f4", 3), ("vel", "<f4", 3)]
@@ -74,5 +74,6 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     for first in range(0, n, _PIECE):
         some = slice(first, first + _PIECE)
         rows = np.zeros(len(content.mass[some]), _ROWS["dark"].newbyteorder(">"))
-        rows["mass"], rows["pos"], rows["vel"] = (array[some] for array in content)
+        for name, array in zip(content._fields, content, strict=True):
+            rows[name] = narrowed(array[some], "<f4", name)
         yield rows.tobytes()

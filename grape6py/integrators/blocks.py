@@ -25,6 +25,7 @@ from grape6py._arrays.kinds import (
 )
 from grape6py._lib.library import ffi
 from grape6py.errors import NotOpenError
+from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
 
 if TYPE_CHECKING:
@@ -188,8 +189,7 @@ class Blocks:
 
     def grid(self, time: float) -> float:
         """The first multiple of the largest step after a time."""
-        largest = self.rule[2]
-        return self.epoch + (math.floor(self._since_epoch(time) / largest) + 1) * largest
+        return next_multiple(time, self.rule[2], self.epoch)
 
     # ---- moving ----------------------------------------------------------------------------------
 

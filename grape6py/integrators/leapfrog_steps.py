@@ -29,6 +29,7 @@ from grape6py._arrays.kinds import (
     Untyped,
 )
 from grape6py.integrators.blocks import Moment
+from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
 
 if TYPE_CHECKING:
@@ -290,8 +291,7 @@ class Leaps:
 
     def grid(self, time: float) -> float:
         """The first multiple of the largest step after a time."""
-        largest = self.rule[2]
-        return self.epoch + (math.floor((time - self.epoch) / largest) + 1) * largest
+        return next_multiple(time, self.rule[2], self.epoch)
 
     def advance(self, target: float, _: object, *, most: int = 0) -> int | None:
         """Move the next block, and return 1; None if it ends after `target`.

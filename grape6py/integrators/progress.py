@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 import tqdm
 
 
-def next_multiple(now: float, every: float) -> float:
-    """The first multiple of `every` after `now`."""
-    k = math.floor(now / every) + 1
-    while k * every <= now:
+def next_multiple(now: float, every: float, origin: float = 0.0) -> float:
+    """The first multiple of `every`, counted from `origin`, after `now`."""
+    k = math.floor((now - origin) / every) + 1
+    while origin + k * every <= now:
         k += 1
-    return k * every
+    return origin + k * every
 
 
 def multiples(now: float, end: float, every: float) -> Iterator[float]:

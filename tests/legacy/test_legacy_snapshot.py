@@ -74,7 +74,7 @@ def read_bytes(request, tmp_path_factory):
 def test_it_agrees_with_the_python_reader(read_bytes, text):
     found = read_bytes(text.encode()) if text else "no bodies in it"
     try:
-        want = read_snapshot(io.StringIO(text))
+        want = read_snapshot(io.StringIO(text), format="text")
     except SnapshotError as refused:
         first = int(re.match(r"snapshot:(\d+): ", str(refused))[1])
         assert re.match(rf"line {first}: ", found) or "negative mass" in found

@@ -372,6 +372,14 @@ def test_changes_of_bodies_are_no_energy_error():
         h.add(0.1, [1, 1, k], [0, 0, 0])
 
 
+@pytest.mark.parametrize("dt", [0.01, 0.1 / 3, 1 / 7])
+def test_looking_at_each_step_ends_though_no_step_is_a_power_of_two(dt):
+    h = make(kind=Leapfrog, dt=dt)
+    h.evolve(dt)
+    assert h.evolve(1.0, events=[EnergyError(1e9)]) is None
+    assert h.time == pytest.approx(1.0, abs=dt)
+
+
 def test_no_time_is_over_at_once():
     h = make(64)
     event = h.evolve(100.0, events=[WallTime(0)])

@@ -1,0 +1,377 @@
+"""``grape6 convert``, and ``grape6 run`` from and to files of the field's formats."""
+
+import contextlib
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import capi
+import hand_made
+from grape6py import Units, plummer, read_snapshot, write_snapshot
+from grape6py.cli import main
+from grape6py.formats import FORMATS
+from runs import last_group, run
+
+ENDINGS = [end for format_ in FORMATS.values() for end in format_.endings]
+HENON = Units("5e4 Msun", "1.2 pc")
+EXACT = [name for name in FORMATS if FORMATS[name].digits == "double"]
+
+
+def convert(*arguments):
+    """Exit status of the command in this process."""
+    try:
+        return main(["convert", *map(str, arguments)])
+    except SystemExit as leaving:
+        return leaving.code
+
+
+def said(capsys, *arguments):
+    """What a command that succeeds prints, line by line."""
+    capsys.readouterr()
+    assert convert(*arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out.splitlines()
+
+
+def refused(capsys, *arguments, status=1):
+    """The line on which a command says why it does nothing."""
+    capsys.readouterr()
+    assert convert(*arguments) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    *usage, line = err.splitlines()
+    assert status == 2 or (line.startswith("grape6: ") and not usage)
+    return line
+
+
+@pytest.fixture
+def cluster(here):
+    """A file with time, ids and units: the bodies, and its name."""
+    model = plummer(100, seed=1)
+    write_snapshot("cluster.h5", model, time=0.375, ids=np.arange(100)[::-1], units=HENON)
+    return model, "cluster.h5"
+
+
+def bits(particles):
+    return [array.tobytes() for array in particles]
+
+
+# ---- what it does ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_it_says_what_was_written_and_what_was_lost(cluster, capsys, name):
+    model, source = cluster
+    target = f"out{FORMATS[name].endings[0]}"
+    *before, last = said(capsys, source, target)
+    keeps = FORMATS[name].keeps.split()
+    lost = [what for what in ("time", "ids", "units") if what not in keeps]
+    assert last.startswith(f"written: {target}, {FORMATS[name].title}: 100 bodies")
+    for what, words in {"time": "time 0.375", "ids": "ids", "units": "units 50000 Msun"}.items():
+        assert (words in last) == (what in keeps)
+    if lost:
+        (line,) = before
+        assert line.startswith(f"grape6: {target}: ")
+        assert all(what in line for what in lost)
+        assert not any(what in line.replace(target, "") for what in keeps)
+    else:
+        assert before == []
+    found = read_snapshot(target)
+    assert np.allclose(found.pos, model.pos, rtol=1e-7, atol=0)
+    assert found.time == (0.375 if "time" in keeps else None)
+
+
+def test_bits_survive_a_chain_of_all_exact_formats(here, capsys):
+    model = plummer(50, seed=2)
+    write_snapshot("0.txt", model)
+    for k, name in enumerate([*EXACT, "text"]):
+        assert convert(f"{k}{ending(k)}", f"{k + 1}{FORMATS[name].endings[0]}") == 0
+        (here / f"{k + 1}{FORMATS[name].endings[0]}").rename(here / f"{k + 1}{ending(k + 1)}")
+    assert bits(read_snapshot(f"{len(EXACT) + 1}{ending(len(EXACT) + 1)}")) == bits(model)
+
+
+def ending(k):
+    """A name says nothing of what is in a file."""
+    return ".txt" if k == 0 else ".unknown"
+
+
+def test_a_file_that_is_there_is_kept_under_a_name_that_is_said(cluster, capsys):
+    _, source = cluster
+    for number in (1, 2):
+        with open("out.nemo", "w", encoding="ascii") as file:
+            file.write(f"old {number}")
+        lines = said(capsys, source, "out.nemo")
+        assert f"grape6: out.nemo was there, and is out.nemo.~{number}~ now" in lines
+        with open(f"out.nemo.~{number}~", encoding="ascii") as file:
+            assert file.read() == f"old {number}"
+    assert read_snapshot("out.nemo").format == "nemo"
+
+
+def test_a_run_that_is_there_can_be_read_under_its_new_name(here, capsys):
+    assert run("--n", 40, "--t-end", 0.125, "--out", "a.h5") == 0
+    before = read_snapshot("a.h5")
+    write_snapshot("b.txt", plummer(20, seed=2))
+    said(capsys, "b.txt", "a.h5")
+    assert len(read_snapshot("a.h5").mass) == 20
+    assert bits(read_snapshot("a.h5.~1~")) == bits(before)
+    assert run("a.h5.~1~", "--restart", "--t-end", 0.25, "--out", "c.h5") == 0
+
+
+def test_neither_a_run_nor_what_was_converted_over_it_is_ever_lost(here):
+    assert run("--n", 40, "--t-end", 0.0625, "--out", "a.h5") == 0
+    write_snapshot("b.txt", plummer(20, seed=2))
+    assert convert("b.txt", "a.h5") == 0
+    assert run("--n", 10, "--t-end", 0.0625, "--out", "a.h5") == 0
+    sizes = []
+    for path in here.glob("a.h5*"):
+        with contextlib.suppress(ValueError):
+            sizes.append(len(read_snapshot(path).mass))
+    assert sorted(sizes) == [10, 20, 40]
+
+
+def test_an_open_file_of_the_process_is_not_renamed(here, capsys):
+    """As /dev/stdout, if that goes to a file: a link to /proc/self/fd/1."""
+    write_snapshot("a.txt", plummer(20, seed=2))
+    with open("real.csv", "wb") as file:
+        (here / "stdout.csv").symlink_to(f"/proc/self/fd/{file.fileno()}")
+        assert convert("a.txt", "stdout.csv") == 0
+        assert (here / "stdout.csv").is_symlink()
+    assert len(read_snapshot("real.csv").mass) == 20
+
+
+def test_a_file_may_be_converted_to_its_own_name(here, capsys):
+    model = plummer(20, seed=1)
+    write_snapshot("a.dat", model, format="nemo")
+    lines = said(capsys, "a.dat", "a.dat")
+    assert any("a.dat.~1~" in line for line in lines)
+    assert read_snapshot("a.dat").format == "text"
+    assert read_snapshot("a.dat.~1~").format == "nemo"
+    assert bits(read_snapshot("a.dat")) == bits(read_snapshot("a.dat.~1~")) == bits(model)
+
+
+def test_a_folder_that_is_missing_is_made(cluster):
+    _, source = cluster
+    assert convert(source, "new/folder/out.nemo") == 0
+    assert read_snapshot("new/folder/out.nemo").format == "nemo"
+
+
+def test_which_chooses_a_snapshot(here, capsys):
+    (here / "two.nemo").write_bytes(hand_made.nemo_of_two())
+    for words, x in (([], 101), (["--which", 0], 1), (["--which", -2], 1), (["--which", "1"], 101)):
+        said(capsys, "two.nemo", "out.txt", *words)
+        assert read_snapshot("out.txt").pos[0, 0] == x
+    line = refused(capsys, "two.nemo", "other.txt", "--which", 2)
+    assert "two.nemo" in line
+    assert "2 snapshots" in line
+    assert not (here / "other.txt").exists()
+
+
+def test_which_chooses_an_output_of_a_run(here, capsys):
+    assert run("--n", 40, "--t-end", 0.25, "--dt-out", 0.125, "--out", "a.h5") == 0
+    for which, time in ((0, 0.0), (1, 0.125), (-1, 0.25)):
+        line = said(capsys, "a.h5", f"{time}.nemo", "--which", which)[-1]
+        assert f"time {time}" in line
+        assert read_snapshot(f"{time}.nemo").time == time
+    assert np.array_equal(read_snapshot("0.25.nemo").pos, last_group("a.h5")[1]["pos"])
+
+
+def test_format_and_from_overrule_names_and_contents(cluster, capsys):
+    _, source = cluster
+    said(capsys, source, "out.bin", "--format", "tipsy")
+    assert read_snapshot("out.bin").format == "tipsy"
+    said(capsys, "out.bin", "out.txt", "--from", "tipsy")
+    line = refused(capsys, "out.bin", "other.txt", "--from", "nemo")
+    assert "out.bin" in line
+    assert "item" in line
+
+
+# ---- units -----------------------------------------------------------------------------
+
+
+def test_units_convert_what_has_units(cluster, capsys):
+    model, source = cluster
+    line = said(capsys, source, "out.h5", "--units", "Msun pc Myr")[-1]
+    assert "units Msun pc Myr" in line
+    found = read_snapshot("out.h5")
+    assert np.allclose(found.mass, 5e4 * model.mass, rtol=1e-12)
+    assert np.allclose(found.pos, 1.2 * model.pos, rtol=1e-12)
+    assert np.allclose(found.vel, model.vel * 1.2 / HENON.value("time", "Myr"), rtol=1e-12)
+    assert found.time == pytest.approx(0.375 * HENON.value("time", "Myr"), rel=1e-12)
+    assert found.ids.tolist() == list(range(100))[::-1]
+
+
+def test_units_name_those_of_what_has_none(here, capsys):
+    model = plummer(20, seed=1)
+    write_snapshot("a.txt", model)
+    line = said(capsys, "a.txt", "out.amuse", "--units", "5e4 Msun 1.2 pc")[-1]
+    assert "units 5e4 Msun 1.2 pc" in line
+    found = read_snapshot("out.amuse")
+    assert bits(found) == bits(model)
+    assert found.units.value("length", "pc") == pytest.approx(1.2, rel=1e-12)
+    assert found.units.value("mass", "Msun") == pytest.approx(5e4, rel=1e-12)
+
+
+def test_numbers_of_units_convert_even_if_the_format_has_no_place_for_them(cluster, capsys):
+    model, source = cluster
+    first, last = said(capsys, source, "out.txt", "--units", "Msun pc")
+    assert "units" in first
+    assert "units" not in last
+    assert np.allclose(read_snapshot("out.txt").pos, 1.2 * model.pos, rtol=1e-12)
+
+
+def test_units_without_g_one_are_no_units_of_conf3(cluster, capsys, here):
+    line = refused(capsys, cluster[1], "out.conf3", "--units", "Msun pc km/s")
+    assert "G = 1" in line
+    assert not (here / "out.conf3").exists()
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("Msum pc", "did you mean Msun?"), ("Msun", "mass and length"), ("Msun pc Myr kpc", "units"),
+    ("-1 Msun pc", "above zero"), ("Msun pc pc", "pc"), ("0 Msun pc", "above zero"),
+])  # fmt: skip
+def test_wrong_units_are_refused(cluster, capsys, here, text, message):
+    assert message in refused(capsys, cluster[1], "out.txt", f"--units={text}")
+    assert not (here / "out.txt").exists()
+
+
+# ---- what it refuses -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--from", "--format"])
+def test_who_misspells_a_format_is_told_which_there_are(cluster, capsys, option):
+    line = refused(capsys, cluster[1], "out.txt", option, "nemoo")
+    assert "did you mean nemo?" in line
+    assert all(name in line for name in FORMATS)
+
+
+@pytest.mark.parametrize("target", ["out.txtt", "out.png", "out.nemo.old"])
+def test_an_unknown_ending_is_refused_with_those_that_there_are(cluster, capsys, here, target):
+    line = refused(capsys, cluster[1], target)
+    assert target in line
+    assert all(end in line for end in ENDINGS)
+    assert not (here / target).exists()
+    assert target in refused(capsys, "nowhere.txt", target)  # before a file is read
+
+
+@pytest.mark.parametrize(("source", "content"), [
+    ("nowhere.txt", None), ("words.txt", b"these are no bodies\n"), ("cut.nemo", b"\x92\x0b("),
+    ("noise.bin", bytes(range(256))), ("cut.h5", b"\x89HDF\r\n\x1a\n" + bytes(99)),
+    ("row.txt", b"1 2 3\n"),
+])  # fmt: skip
+def test_a_file_that_cannot_be_read_leaves_everything_as_it_is(here, capsys, source, content):
+    if content is not None:
+        (here / source).write_bytes(content)
+    (here / "out.nemo").write_text("old")
+    assert source in refused(capsys, source, "out.nemo")
+    assert (here / "out.nemo").read_text() == "old"
+    assert sorted(path.name for path in here.iterdir()) == sorted(
+        {"out.nemo"} | ({source} if content is not None else set())
+    )
+
+
+def test_what_a_format_cannot_hold_leaves_everything_as_it_is(here, capsys):
+    write_snapshot("large.txt", [1e39], [[0, 0, 0]])
+    (here / "out.gadget").write_text("old")
+    assert "single precision" in refused(capsys, "large.txt", "out.gadget")
+    assert sorted(path.name for path in here.iterdir()) == ["large.txt", "out.gadget"]
+    assert (here / "out.gadget").read_text() == "old"
+
+
+def test_a_place_that_cannot_be_written_is_named(cluster, capsys, here):
+    (here / "folder.nemo").mkdir()
+    (here / "file").write_text("")
+    assert "folder.nemo" in refused(capsys, cluster[1], "folder.nemo")
+    assert "file" in refused(capsys, cluster[1], "file/out.nemo")
+    assert "folder.nemo" in refused(capsys, "folder.nemo", "out.txt")
+
+
+@pytest.mark.parametrize("words", [
+    "", "cluster.h5", "cluster.h5 a.txt b.txt", "cluster.h5 a.txt --which x",
+    "cluster.h5 a.txt --which 0.5", "cluster.h5 a.txt --form nemo --wurst",
+])  # fmt: skip
+def test_wrong_words_end_with_status_two(cluster, capsys, words):
+    refused(capsys, *words.split(), status=2)
+
+
+def test_a_cosmological_file_is_converted_with_a_word_of_warning(here, capsys):
+    (here / "box.gadget").write_bytes(hand_made.gadget(cosmology=(0.3, 2.0)))
+    lines = said(capsys, "box.gadget", "box.nemo")
+    assert any(line.startswith("grape6: box.gadget") and "comoving" in line for line in lines)
+
+
+def test_it_works_as_a_program_of_its_own(cluster, here):
+    command = [sys.executable, "-W", "error", "-m", "grape6py", "convert", "cluster.h5", "out.txt"]
+    done = subprocess.run(command, cwd=here, check=False, capture_output=True, text=True,
+                          timeout=60, env=capi.clean_environment(
+                              {"PYTHONPATH": str(capi.ROOT)}))  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "time, ids, units" in done.stdout
+    help_text = subprocess.run([*command[:6], "--help"], check=True, capture_output=True, text=True,
+                               timeout=60, env=capi.clean_environment(
+                                   {"PYTHONPATH": str(capi.ROOT)})).stdout  # fmt: skip
+    assert all(end in help_text for end in ENDINGS)
+    assert all(option in help_text for option in ("--from", "--format", "--which", "--units"))
+
+
+# ---- grape6 run ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_run_begins_with_a_file_of_any_format(here, name):
+    model = plummer(30, seed=1)
+    write_snapshot("start", model, format=name)
+    words = ["--t-end", 0.0625, "--eps", 0.1]
+    assert run("start", *words, "--out", "a.h5") == 0
+    expected = read_snapshot(io.BytesIO((here / "start").read_bytes()), format=name)
+    first = read_snapshot("a.h5", 0)
+    assert bits(first) == bits(expected)
+    write_snapshot("start.txt", *expected)
+    assert run("start.txt", *words, "--out", "b.h5") == 0
+    assert np.array_equal(last_group("a.h5")[1]["pos"], last_group("b.h5")[1]["pos"])
+
+
+def test_a_run_from_a_file_with_units_is_in_these(cluster, capsys):
+    assert run(cluster[1], "--t-end", 0.0625, "--eps", 0.1, "--out", "a.h5") == 0
+    assert "units: mass 50000 Msun, length 1.2 pc" in capsys.readouterr().out
+    found = read_snapshot("a.h5")
+    for kind in ("mass", "length", "time"):
+        assert found.units.in_cgs(kind) == pytest.approx(HENON.in_cgs(kind), rel=1e-12)
+    assert sorted(found.ids) == list(range(100))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_run_writes_its_end_in_any_format(here, name):
+    target = "b.hdf5" if name == "gadget-hdf5" else f"b{FORMATS[name].endings[0]}"
+    assert run("--n", 30, "--t-end", 0.125, "--out", "a.h5", "--out", target) == 0
+    found, arrays = read_snapshot(target), last_group("a.h5")[1]
+    rtol = 0 if FORMATS[name].digits == "double" else 1e-7
+    for array, key in zip(found, ("mass", "pos", "vel"), strict=True):
+        assert np.allclose(array, arrays[key], rtol=rtol, atol=0)
+    if "time" in FORMATS[name].keeps.split():
+        assert found.time == 0.125
+
+
+def test_a_run_keeps_what_was_there_in_the_place_of_a_nemo_file(here, capsys):
+    (here / "a.nemo").write_text("old")
+    assert run("--n", 20, "--t-end", 0.0625, "--out", "a.nemo") == 0
+    assert "a.nemo was there, and is a.nemo.~1~ now" in capsys.readouterr().err
+    assert (here / "a.nemo.~1~").read_text() == "old"
+    assert read_snapshot("a.nemo").format == "nemo"
+
+
+def test_a_run_refuses_an_unknown_ending_before_it_begins(here, capsys, monkeypatch):
+    from grape6py import Hermite
+
+    def started(*_, **__):
+        raise AssertionError("an integration was begun")
+
+    monkeypatch.setattr(Hermite, "evolve", started)
+    assert run("--n", 20, "--t-end", 0.0625, "--out", "x.txtt") in (1, 2)
+    err = capsys.readouterr().err
+    assert "x.txtt" in err
+    assert all(end in err for end in ENDINGS)
+    assert list(here.iterdir()) == []

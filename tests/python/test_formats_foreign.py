@@ -1,0 +1,92 @@
+"""pynbody and yt read what is written here, and what pynbody writes is read."""
+
+import numpy as np
+import pytest
+
+from grape6py import Units, plummer, read_snapshot, write_snapshot
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+NAMES = {"tipsy": "a.std", "gadget": "a.gadget", "gadget2": "a.gadget2", "gadget-hdf5": "a.hdf5"}
+N = 100
+
+
+@pytest.fixture(scope="module")
+def pynbody():
+    return pytest.importorskip("pynbody", reason="SKIP: pynbody")
+
+
+@pytest.fixture(scope="module")
+def ids():
+    return np.random.default_rng(1).permutation(10 * N)[:N]
+
+
+def near(array, other, name):
+    rtol = 0 if name == "gadget-hdf5" else 1e-7
+    return np.allclose(np.asarray(array), other, rtol=rtol, atol=0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pynbody_opens_what_is_written(pynbody, tmp_path, name, ids):
+    model, path = plummer(N, seed=1), tmp_path / NAMES[name]
+    write_snapshot(path, model, time=0.375, **({} if name == "tipsy" else {"ids": ids}))
+    found = pynbody.load(str(path))
+    assert len(found) == len(found.dm) == N
+    assert near(found["pos"], model.pos, name)
+    assert near(found["vel"], model.vel, name)
+    assert near(found["mass"], model.mass, name)
+    if name == "tipsy":
+        assert found.properties["time"] == 0.375
+    else:
+        assert np.array_equal(found["iord"], ids)
+
+
+def test_pynbody_knows_the_units_of_an_hdf5_file(pynbody, tmp_path):
+    path, units = tmp_path / "a.hdf5", Units("5e4 Msun", "1.2 pc", velocity="2 km/s")
+    write_snapshot(path, plummer(N, seed=1), units=units)
+    found = pynbody.load(str(path))
+    for key, unit, kind in (
+        ("pos", "cm", "length"), ("mass", "g", "mass"), ("vel", "cm s^-1", "velocity")
+    ):  # fmt: skip
+        size = found[key].units.ratio(unit, a=1, h=1)  # by which its units are multiplied
+        assert float(size) == pytest.approx(units.in_cgs(kind), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["tipsy.TipsySnap", "gadget.GadgetSnap"])
+def test_what_pynbody_writes_is_read(pynbody, tmp_path, kind):
+    module, name = kind.split(".")
+    path, rng = tmp_path / "of_pynbody", np.random.default_rng(0)
+    made = pynbody.new(gas=2, dm=4, star=3)
+    for key, shape, unit in (
+        ("mass", 9, "1e10 Msol"), ("pos", (9, 3), "kpc"), ("vel", (9, 3), "km s^-1")
+    ):  # fmt: skip
+        made[key] = rng.random(shape)
+        made[key].units = unit
+    box = pynbody.units.Unit("100 kpc")
+    made.properties.update(a=0.5, z=0.0, h=0.7, omegaM0=0.3, omegaL0=0.7, boxsize=box)
+    made.write(fmt=getattr(getattr(pynbody.snapshot, module), name), filename=str(path))
+    found = read_snapshot(path)
+    assert found.format.removesuffix("2") == module
+    assert found.time == 0.5
+    families = (made.gas, made.dm, made.star)
+    for key in ("mass", "pos", "vel"):
+        expected = np.concatenate([np.asarray(family[key]) for family in families])
+        assert np.allclose(getattr(found, key), expected, rtol=1e-7, atol=0), key
+
+
+def test_yt_opens_an_hdf5_file(tmp_path, ids):
+    yt = pytest.importorskip("yt", reason="SKIP: yt")
+    yt.set_log_level("error")
+    model, path = plummer(N, seed=1), tmp_path / "a.hdf5"
+    write_snapshot(path, model, time=0.375, ids=ids, units=Units("5e4 Msun", "1.2 pc"))
+    found = yt.load(str(path))  # which takes its own units, unless unit_base says others
+    assert float(found.current_time) == 0.375
+    data = found.all_data()
+    numbers = data["all", "ParticleIDs"].v.astype(int)
+    order, ours = np.argsort(numbers), np.argsort(ids)
+    assert np.array_equal(numbers[order], ids[ours])
+    assert np.array_equal(data["all", "Coordinates"].v[order], model.pos[ours])
+    for name, unit, array in (
+        ("Velocities", found.velocity_unit, model.vel), ("Masses", found.mass_unit, model.mass)
+    ):  # fmt: skip
+        read = (data["all", name] / unit).to("dimensionless").v
+        assert np.allclose(read[order], array[ours], rtol=1e-13, atol=0)

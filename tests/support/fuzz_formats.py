@@ -1,0 +1,367 @@
+"""Damaged files of each format: what is read is a sound snapshot, or is refused by a typed error.
+
+    python tests/support/fuzz_formats.py [count [seed [folder [format ...]]]]
+
+makes `count` files of each format out of valid ones, by random changes, and reads each, with the
+format left open and with it named. Whatever else comes is a failure: another exception, a number
+that is none, shapes that do not fit, two seconds of the processor, 512 MiB of memory, the end of
+the process. Warnings of NumPy are told, and are none. Failures are told apart by their place, and
+the first file of each goes to `folder`.
+
+Each format has a process of its own, whose memory and time are limited; input `index` of a seed is
+always the same: `python -c "import fuzz_formats as f; f.made(format, seed, index)"`.
+"""
+
+import contextlib
+import io
+import os
+import random
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+import hand_made
+from grape6py import Grape6Warning, Units, plummer, read_snapshot, write_snapshot
+from grape6py.errors import ArgumentError, SnapshotError
+from grape6py.formats import FORMATS
+
+SEED = 20261126
+SLOW = 2.0  # seconds of the processor
+KILLED = 3.0  # seconds after which an input that goes on is the end of its process
+MEMORY = 512 << 20  # bytes more than the process has at its beginning
+HDF5 = ("gadget-hdf5", "amuse")
+WARNED = "a warning: "
+
+# ---- valid files -----------------------------------------------------------------------
+
+
+def _written(name, n, **more):
+    file = io.BytesIO()
+    kept = {k: v for k, v in more.items() if k in FORMATS[name].keeps.split()}
+    write_snapshot(file, plummer(n, seed=n), format=name, **kept)
+    return file.getvalue()
+
+
+def _compressed():
+    """HDF5 whose arrays are in compressed pieces."""
+
+    def change(file):
+        for group in [g for name, g in file.items() if name.startswith("PartType")]:
+            for key in list(group):
+                array = np.repeat(group[key][()], 50, axis=0)
+                del group[key]
+                group.create_dataset(key, data=array, chunks=(16, *array.shape[1:]),
+                                     compression="gzip", shuffle=True)  # fmt: skip
+        counts = 50 * file["Header"].attrs["NumPart_ThisFile"]
+        file["Header"].attrs["NumPart_ThisFile"] = counts
+
+    return hand_made.gadget_hdf5(change=change)
+
+
+def _units(file):
+    file.create_group("Units").attrs.update(
+        {"UnitLength_in_cm": 3.1e21, "UnitMass_in_g": 2e43, "UnitVelocity_in_cm_per_s": 1e5}
+    )
+
+
+_BY_HAND = {
+    "nemo": lambda: [
+        hand_made.nemo_of_two(), hand_made.nemo(">", real="f", form="Position", keys="l")],
+    "starlab": lambda: [hand_made.dyn(scales=hand_made.SCALES), hand_made.dyn() * 2],
+    "tipsy": lambda: [hand_made.tipsy("<", 28), hand_made.tipsy(">", 32)],
+    "gadget": lambda: [hand_made.gadget(">", real="d", integer="Q"), hand_made.gadget()],
+    "gadget2": lambda: [hand_made.gadget(">", labels=True), hand_made.gadget(labels=True)],
+    "gadget-hdf5": lambda: [
+        hand_made.gadget_hdf5(), hand_made.gadget_hdf5(change=_units), _compressed()],
+    "amuse": lambda: [hand_made.amuse(2, states=2), hand_made.amuse(1)],
+    "nbody6": lambda: [
+        hand_made.nbody6("nbody4", ">"),
+        hand_made.nbody6("nbody6") + hand_made.nbody6("nbody6++", time=2.5)],
+    "petar": lambda: [
+        hand_made.petar_text(24), hand_made.petar_binary(20), hand_made.petar_binary(34)],
+    "csv": lambda: [b"#mass,vx,vy,vz,x,y,z,id\n#kg,m,m,m,m,m,m,\n1,2,3,4,5,6,7,8\n" * 3],
+    "text": lambda: [b"# m x y z vx vy vz id\n 1.5D-3 1.0-103 2+10 3q1 4Q-2 5e7 6 7 # end\r\n"],
+}  # fmt: skip
+
+
+def seeds(name):
+    """Valid files of a format, of this project and by hand."""
+    units = Units("5e4 Msun", "1.2 pc")
+    ours = [
+        _written(name, 5, time=0.375, ids=np.arange(5), units=units),
+        _written(name, 40, time=2.0, ids=np.arange(40)[::-1] + 2**20),
+        _written(name, 1),
+    ]
+    return ours + _BY_HAND[name]()
+
+
+# ---- changes ---------------------------------------------------------------------------
+
+_WORDS = [0, 1, 2, 3, 7, 8, 255, 256, 257, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFE,
+          0x7F800000, 0x7FC00000, 0xFF800000, 0x00010000, 0x10000000, 0x40000000]  # fmt: skip
+_LONGS = [0, 1, 2**31, 2**32, 2**33, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 0x7FF0000000000000,
+          0x7FF8000000000000, 0x7FEFFFFFFFFFFFFF, 0x0010000000000000]  # fmt: skip
+_PHRASES = [
+    b"nan", b"inf", b"-", b"1e999", b"-1e308", b"1e308 ", b"1e-400", b"9" * 30, b"9" * 5000, b"#",
+    b"\n", b"\r", b"\0", b",", b";;", b"\t", b"\xff", b"\xc3", b"\xd9\xa1", b"1_0", b"0x1p3",
+    b"(Particle\n", b")Particle\n", b"(Log\n", b")Log\n", b"(Star\n", b"m  =  nan\n",
+    b"system_time  =  1e308\n", b"mass_scale = 5e-324\n", b"size_scale = 1e300\n",
+    b"time_scale = 1e-300\n", b"i = 9e9\n", b"i = 99999999999999999999\n",
+    b"r = 1e308 1e308 1e308\n", b"id x y z m\n", b"m m m\n", b"\x92\x09(\0Particles\0",
+    b"\x92\x09)\0", b"\x92\x0bd\0Mass\0",
+]  # fmt: skip
+
+
+def _overwritten(data, rng, form, values):
+    size = struct.calcsize(form)
+    if len(data) < size:
+        return data
+    at = rng.randrange(0, len(data) - size + 1)
+    at -= at % 4 if rng.random() < 0.9 else 0
+    made = struct.pack(rng.choice("<>") + form, rng.choice(values))
+    return data[:at] + made + data[at + size :]
+
+
+def _changed(data, rng, others):
+    """One change of bytes."""
+    kind, n = rng.randrange(12), len(data)
+    at, end = sorted((rng.randrange(n + 1), rng.randrange(n + 1)))
+    end = min(end, at + rng.choice([1, 4, 8, 64, 1024]))
+    if kind <= 1:
+        made = bytearray(data)
+        for _ in range(rng.choice([1, 1, 2, 8])):
+            if made:
+                made[rng.randrange(n)] = rng.randrange(256)
+        return bytes(made)
+    if kind == 2 and n:
+        place = rng.randrange(n)
+        return data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :]
+    if kind <= 5:
+        return _overwritten(data, rng, "I", _WORDS)
+    if kind == 6:
+        return _overwritten(data, rng, "Q", _LONGS)
+    if kind == 7:
+        return data[:at]
+    if kind == 8:
+        return data[:at] + rng.choice([rng.randbytes(end - at), *_PHRASES]) + data[at:]
+    if kind == 9:
+        return data[:at] + data[end:]
+    if kind == 10:  # two pieces change places
+        size = end - at
+        other = rng.randrange(n + 1)
+        made = bytearray(data)
+        made[at:end], made[other : other + size] = data[other : other + size], data[at:end]
+        return bytes(made)
+    other = rng.choice(others)
+    place = rng.randrange(len(other) + 1)
+    return rng.choice([data[:at] + other[place:], data[:at] + rng.choice(_PHRASES) + data[end:]])
+
+
+_ODD = [
+    0, -1, 2**31, 2**40, 2**62, 5, np.nan, np.inf, -np.inf, 1e308, 5e-324, True, 1j, b"x", b"\xff",
+    "\u00b5", "nan", np.zeros(0), np.zeros((2, 3)), np.arange(6), np.full(6, 2**40), np.full(6, -3),
+    np.array([3, 0, 0, 0, 0, 0]), np.array([3.5] * 6), np.array(["a", "b"], "S1"), np.void(b"abc"),
+    h5py.Empty("f8"), "(" * 300, "9" * 3000, "1e3 * system.get('S.I.').base('length')",
+    "10**10**10 * system.get('S.I.').base('mass')", "system.get('generic').base('time')",
+]  # fmt: skip
+_ARRAYS = [
+    lambda old: old[:-1], lambda old: old.reshape(-1), lambda old: old[None],
+    lambda old: old.astype("f4"), lambda old: old.astype(bool), lambda old: old * 1j,
+    lambda old: old.astype("S9"), lambda old: old * np.nan, lambda old: old.astype(">i2"),
+    lambda _: np.float64(3), lambda _: h5py.Empty("f8"), lambda _: np.zeros(0),
+    lambda _: h5py.SoftLink("/"), lambda _: h5py.SoftLink("/nowhere"),
+]  # fmt: skip
+
+
+def _of_hdf5(file, rng):
+    """One change of what is in a file: an object or an attribute is put away, or is another."""
+    objects = []
+    file.visititems(lambda _, found: objects.append(found))
+    if not objects:
+        return
+    some, kind = rng.choice(objects), rng.randrange(6)
+    if kind <= 2 and len(some.attrs):
+        key = rng.choice(list(some.attrs))
+        del some.attrs[key]
+        if kind:
+            some.attrs[key] = rng.choice(_ODD)
+        return
+    if isinstance(some, h5py.Dataset) and some.size and some.size > 10**5:
+        return
+    name = some.name
+    old = some[()] if isinstance(some, h5py.Dataset) else np.arange(3.0)
+    attributes = dict(some.attrs)
+    del file[name]
+    if kind == 4:
+        file[name] = rng.choice(_ARRAYS)(old)
+    elif kind == 5 and (isinstance(some, h5py.Dataset) or rng.random() < 0.1):  # nothing is stored
+        shape = (rng.choice([2**20, 2**33, 2**40]), *np.shape(old)[1:])
+        pieces = (1024, *shape[1:]) if rng.random() < 0.5 else None
+        file.create_dataset(name, shape, rng.choice(["f4", "f8", "u8"]), chunks=pieces)
+    if isinstance(file.get(name, getlink=True), h5py.HardLink):
+        for key, value in attributes.items():
+            file[name].attrs[key] = value
+
+
+def made(name, seed, index, valid=None):
+    """Input `index` of a seed: the bytes, and which snapshot is asked for."""
+    rng = random.Random(f"{seed} {name} {index}")
+    valid = seeds(name) if valid is None else valid
+    data = rng.choice(valid)
+    changes = rng.choice([1, 1, 1, 2, 2, 3, 6])
+    if name in HDF5 and rng.random() < 0.6:
+        file = io.BytesIO(data)
+        with h5py.File(file, "r+") as opened, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(changes):
+                with contextlib.suppress(Exception):  # some changes make no sense
+                    _of_hdf5(opened, rng)
+        data = file.getvalue()
+        changes = rng.choice([0, 0, 0, 1])
+    for _ in range(changes):
+        data = _changed(data, rng, valid)
+    return data, rng.choice([-1, -1, 0, 1, 5])
+
+
+# ---- one input -------------------------------------------------------------------------
+
+
+def _unsound(found):
+    """What is wrong with a snapshot, or None."""
+    n = len(found.mass)
+    if (found.mass.shape, found.pos.shape, found.vel.shape) != ((n,), (n, 3), (n, 3)):
+        return "shapes"
+    if any(array.dtype != np.float64 for array in found):
+        return "types"
+    if not all(np.isfinite(array).all() for array in found):
+        return "not finite"
+    if found.time is not None and not np.isfinite(found.time):
+        return "time"
+    if found.ids is not None and (found.ids.shape != (n,) or found.ids.dtype.kind not in "iu"):
+        return "ids"
+    if found.units is not None and not 0 < found.units.G < np.inf:
+        return "G of units"
+    return None if found.format in FORMATS else "format"
+
+
+def attempt(data, which, name=None):
+    """What went wrong when a file was read, with its place; or None."""
+    began = time.process_time()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            wrong = _unsound(read_snapshot(io.BytesIO(data), which, format=name))
+        except (SnapshotError, ArgumentError):
+            wrong = None
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            last = [frame for frame in frames if "grape6py" in frame.filename][-1]
+            wrong = f"{type(error).__name__}: {str(error)[:150]}"
+            wrong += f"\n    {Path(last.filename).name}:{last.lineno}: {last.line}"
+    took = time.process_time() - began
+    if wrong is None and took > SLOW:
+        wrong = f"{took:.1f} s of the processor"
+    for warning in said:
+        if wrong is None and not issubclass(warning.category, Grape6Warning):
+            place = f"{Path(warning.filename).name}:{warning.lineno}"
+            wrong = f"{WARNED}{warning.message}\n    {place}"
+    return wrong
+
+
+# ---- many ------------------------------------------------------------------------------
+
+
+def _place(text):
+    """Of which kind a failure is: its exception and its place, without the numbers in it."""
+    first, _, place = text.partition("\n")
+    return f"{first.partition(':')[0]} {place.strip()}" if place else text.lstrip("0123456789. ")
+
+
+def _child(name, first, count, seed, progress):
+    """Runs inputs from `first` on; prints each failure as a line, and where it is into a file."""
+    valid = seeds(name)
+    for data in valid:
+        for named in (None, name):
+            assert attempt(data, -1, named) is None, attempt(data, -1, named)
+    with open("/proc/self/statm", encoding="ascii") as file:
+        limit = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    place = os.open(progress, os.O_WRONLY)
+    for index in range(first, count):
+        os.pwrite(place, struct.pack("q", index), 0)
+        data, which = made(name, seed, index, valid)
+        signal.setitimer(signal.ITIMER_PROF, KILLED)  # whose signal ends the process
+        for named in (None, name):
+            if wrong := attempt(data, which, named):
+                print(repr((index, named, wrong)), flush=True)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def run(name, count, seed=SEED):
+    """What went wrong with a format, warnings included: (index, named, what) for each."""
+    found, first = [], 0
+    with tempfile.NamedTemporaryFile(prefix="grape6-fuzz-") as progress:
+        progress.write(struct.pack("q", 0))
+        progress.flush()
+        while first < count:
+            command = [sys.executable, __file__, "--child", name, first, count, seed, progress.name]
+            done = subprocess.run([str(word) for word in command], check=False, text=True,
+                                  capture_output=True)  # fmt: skip
+            found += [eval(line) for line in done.stdout.splitlines()]
+            if done.returncode == 0:
+                break
+            index = struct.unpack("q", Path(progress.name).read_bytes())[0]
+            last = (done.stderr.strip().splitlines() or [""])[-1]
+            found.append((index, None, f"the process ended with {done.returncode}: {last}"))
+            first = index + 1
+            if done.returncode > 0:  # not by a signal: a fault of this program
+                break
+    return found
+
+
+def told(name, failures, seed, folder=None):
+    """Lines that say which kinds of failures there were, and how to see the first of each."""
+    kinds = Counter(_place(what) for _, _, what in failures)
+    lines = []
+    for kind, count in kinds.most_common():
+        index, named, what = next(f for f in failures if _place(f[2]) == kind)
+        lines.append(f"{name}: {count} times, first input {index} (format={named!r}): {what}")
+        if folder:
+            path = Path(folder) / f"{name}-{index}"
+            path.write_bytes(made(name, seed, index)[0])
+            lines.append(f"    {path}, which={made(name, seed, index)[1]}")
+    return lines
+
+
+def main(count=1000, seed=SEED, folder=None, *names):
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    failed = False
+    for name in names or FORMATS:
+        began = time.monotonic()
+        found = run(name, int(count), int(seed))
+        failures = [one for one in found if not one[2].startswith(WARNED)]
+        failed |= bool(failures)
+        print(f"{name}: {count} files in {time.monotonic() - began:.0f} s, {len(failures)} "
+              f"failures, {len(found) - len(failures)} warnings", flush=True)  # fmt: skip
+        print(*told(name, found, seed, folder), sep="\n", end="\n" * bool(found), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        _child(sys.argv[2], *map(int, sys.argv[3:6]), sys.argv[6])
+    else:
+        sys.exit(main(*sys.argv[1:]))
