@@ -16,13 +16,14 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, Floats
+from grape6py._arrays.kinds import HDF5
 from grape6py.formats import hdf5
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
 from grape6py.units import Units
 
-_ATTRIBUTES = ("mass", "x", "y", "z", "vx", "vy", "vz")
+_TOGETHER = (("mass",), ("x", "y", "z"), ("vx", "vy", "vz"))  # in one unit
+_ATTRIBUTES = tuple(name for names in _TOGETHER for name in names)
 _CGS = {"mass": 1e3, "length": 1e2, "time": 1.0}  # of the bases of S.I.
 _POWERS = {"mass": {"mass": 1}, "length": {"length": 1}, "time": {"time": 1},
            "velocity": {"length": 1, "time": -1}}  # fmt: skip
@@ -53,16 +54,21 @@ def read(source: Source, which: int) -> Snapshot:
         missing = [name for name in _ATTRIBUTES[:4] if name not in attributes]
         if missing:
             raise source.wrong(f"its particles have no {', '.join(missing)}")
-        found: dict[str, Floats] = {}
-        units: dict[str, _Unit] = {}
-        for name in _ATTRIBUTES:
-            if name in attributes:
-                dimension = "mass" if name == "mass" else "velocity" if "v" in name else "length"
-                units[name] = _unit(source, attributes[name].attrs["units"], dimension)
-                found[name] = hdf5.floats(source, attributes[name], (n,))
-            else:
-                found[name] = np.zeros(n)
-        scales = [_common(units, found, names) for names in (["mass"], [*"xyz"], _ATTRIBUTES[4:])]
+        units = {
+            name: _unit(source, attributes[name].attrs["units"], _dimension(name))
+            for name in _ATTRIBUTES
+            if name in attributes
+        }
+        scales = [_scale(units, names) for names in _TOGETHER]
+        mass, pos, vel = (
+            hdf5.columns(
+                source,
+                [attributes.get(name) for name in names],
+                n,
+                [units[name].factor / scale if name in units else 1.0 for name in names],
+            )
+            for names, scale in zip(_TOGETHER, scales, strict=True)
+        )
         is_physical = {system for unit in units.values() for system in unit.systems} == {"S.I."}
         made_of = None
         if is_physical:
@@ -75,8 +81,7 @@ def read(source: Source, which: int) -> Snapshot:
             if made_of is not None and unit.systems == {"S.I."}:
                 time /= made_of.in_cgs("time")
         ids = hdf5.ints(source, group["keys"], n)
-    pos, vel = (np.column_stack([found[name] for name in _ATTRIBUTES[k : k + 3]]) for k in (1, 4))
-    return Snapshot(found["mass"], pos, vel, time=time, ids=ids, units=made_of)
+    return Snapshot(mass.reshape(n), pos, vel, time=time, ids=ids, units=made_of)
 
 
 def _states(source: Source, file: HDF5) -> list[HDF5]:
@@ -96,22 +101,16 @@ def _states(source: Source, file: HDF5) -> list[HDF5]:
     return next(iter(sets.values()))
 
 
-def _common(
-    units: dict[str, _Unit], found: dict[str, Floats], names: list[str] | tuple[str, ...]
-) -> float:
-    """The factor of the first of some attributes, in which the others are put, too; 0 for none."""
-    named = [name for name in names if name in units]
-    if not named:
-        return 0.0
-    first = units[named[0]]
-    if "generic" in first.systems:
-        for name in named:
-            found[name] *= units[name].factor
-        return 1.0
-    for name in named[1:]:
-        if units[name].factor != first.factor:
-            found[name] *= units[name].factor / first.factor
-    return first.factor
+def _dimension(name: str) -> str:
+    return "mass" if name == "mass" else "velocity" if "v" in name else "length"
+
+
+def _scale(units: dict[str, _Unit], names: tuple[str, ...]) -> float:
+    """The factor of the first of some attributes, in which all are put; 0 if there is none."""
+    for name in names:
+        if name in units:
+            return 1.0 if "generic" in units[name].systems else units[name].factor
+    return 0.0
 
 
 def _unit(source: Source, given: object, dimension: str) -> _Unit:
@@ -189,9 +188,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
         group["keys"] = keys.astype(np.uint64)
         columns = [content.mass, *content.pos.T, *content.vel.T]
         for name, column in zip(_ATTRIBUTES, columns, strict=True):
-            dimension = "mass" if name == "mass" else "velocity" if "v" in name else "length"
             dataset = group.create_dataset(f"attributes/{name}", data=column)
-            dataset.attrs["units"] = texts[dimension]
+            dataset.attrs["units"] = texts[_dimension(name)]
         file.flush()
         yield file.id.get_file_image()
 

@@ -41,10 +41,10 @@ def read(source: Source, which: int) -> Snapshot:
 def _one(source: Source) -> tuple[Snapshot, int]:
     with hdf5.opened(source) as file:
         header = file["Header"].attrs
-        counts = [int(count) for count in np.ravel(header["NumPart_ThisFile"])]
+        counts = [int(_first(count)) for count in np.ravel(header["NumPart_ThisFile"])]
         if _is_cosmological(file):
             parts.warn_of_cosmology(source.name)
-        table = np.ravel(header.get("MassTable", np.zeros(len(counts))))
+        table = [_first(mass) for mass in np.ravel(header.get("MassTable", np.zeros(len(counts))))]
         groups = [file[f"PartType{k}"] if count else None for k, count in enumerate(counts)]
         bodies, ids = [], []
         for group, n, mass in zip(groups, counts, table, strict=True):
@@ -55,7 +55,7 @@ def _one(source: Source) -> tuple[Snapshot, int]:
             masses = (
                 hdf5.floats(source, group["Masses"], (n,))
                 if "Masses" in group
-                else np.full(n, float(mass))
+                else np.full(n, mass)
             )
             bodies.append((masses, pos, vel))
             if "ParticleIDs" in group:
@@ -67,7 +67,7 @@ def _one(source: Source) -> tuple[Snapshot, int]:
         bodies = [(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))]
     all_ids = None
     if ids and len(ids) == len(bodies):
-        all_ids = ids[0] if len(ids) == 1 else np.concatenate(ids)
+        all_ids = parts.joined_ids(ids)
     columns = zip(*bodies, strict=True)
     arrays = [column[0] if len(column) == 1 else np.concatenate(column) for column in columns]
     return Snapshot(*arrays, time=time, ids=all_ids, units=units), files
@@ -75,7 +75,10 @@ def _one(source: Source) -> tuple[Snapshot, int]:
 
 def _first(value: Untyped) -> float:
     """A number, which SWIFT writes as an array of one."""
-    return float(np.ravel(value)[0])
+    found = np.ravel(value)
+    if found.dtype.kind not in "fiub":
+        raise TypeError(f"{found[:1]} is no number")
+    return float(found[0])
 
 
 def _is_cosmological(file: HDF5) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, Floats, Untyped
 from grape6py.formats.bodies import Snapshot
-from grape6py.formats.source import Source, of_this_machine
+from grape6py.formats.source import Source, copy_columns, of_this_machine
 
 _SINGLE, _PLURAL = 0o011 << 8 | 0o222, 0o013 << 8 | 0o222
 _MAGIC = {struct.pack(order + "H", magic) for magic in (_SINGLE, _PLURAL) for order in "<>"}
@@ -119,9 +119,10 @@ class _Reader:
     def _phase_space(self, item: _Item, n: int) -> tuple[Floats, Floats]:
         self._check(item, (n, 2, 3), "fd")
         pos, vel = np.empty((n, 3)), np.empty((n, 3))
-        row = np.dtype((item.dtype, (2, 3)))
+        row = np.dtype((item.dtype, 6))
         for some, values in self._source.pieces(item.offset, row, n, "PhaseSpace"):
-            pos[some], vel[some] = values[:, 0], values[:, 1]
+            copy_columns(pos[some], values[:, :3])
+            copy_columns(vel[some], values[:, 3:])
         return pos, vel
 
     def _array(self, item: _Item, shape: tuple[int, ...]) -> Floats:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from grape6py._arrays.kinds import AnyArray
 from grape6py.errors import Grape6Warning
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
@@ -39,8 +40,17 @@ def joined(
             raise source.wrong(f"it is one of {files} files, and {name} is not there") from None
     arrays = [np.concatenate(arrays) for arrays in zip(*found, strict=True)]
     ids = [part.ids for part in found if part.ids is not None]
-    all_ids = np.concatenate(ids) if len(ids) == len(found) else None
+    all_ids = joined_ids(ids) if len(ids) == len(found) else None
     return Snapshot(*arrays, time=first.time, ids=all_ids, units=first.units)
+
+
+def joined_ids(ids: list[AnyArray]) -> AnyArray:
+    """Ids of one file after the other; a ValueError if 64 bits have no place for all of them."""
+    if len({part.dtype for part in ids}) > 1:  # NumPy would make doubles of int64 and uint64
+        if min(int(part.min(initial=0)) for part in ids) < 0:
+            raise ValueError("some ids are below zero, and some above 2^63")
+        ids = [part.astype(np.uint64) for part in ids]
+    return ids[0] if len(ids) == 1 else np.concatenate(ids)
 
 
 def is_cosmological(omega: float, redshift: float) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from grape6py._arrays.kinds import AnyArray
 from grape6py.formats.bodies import Snapshot
-from grape6py.formats.source import Source
+from grape6py.formats.source import Source, copy_columns
 from grape6py.formats.table import Rows, Table
 
 _FEWEST, _MOST = 19, 60  # columns
@@ -103,7 +103,9 @@ def _read_binary(source: Source) -> Snapshot:
     n, time, header, columns = layout
     mass, pos, vel, ids = np.empty(n), np.empty((n, 3)), np.empty((n, 3)), np.empty(n, np.int64)
     for some, rows in source.pieces(8 * header, np.dtype(("<f8", columns)), n, "particles"):
-        mass[some], pos[some], vel[some] = rows[:, 0], rows[:, 1:4], rows[:, 4:7]
+        mass[some] = rows[:, 0]
+        copy_columns(pos[some], rows[:, 1:4])
+        copy_columns(vel[some], rows[:, 4:7])
         words: AnyArray = rows.view("<i8")
         ids[some] = words[:, _id_column(header, columns)]
     return Snapshot(mass, pos, vel, time=time, ids=ids)

@@ -117,3 +117,9 @@ def of_this_machine(dtype: npt.DTypeLike, swapped: bool) -> np.dtype[np.void]:
     """A dtype with its bytes in the other order, if that is so."""
     kind: np.dtype[np.void] = np.dtype(dtype)
     return kind.newbyteorder() if swapped else kind
+
+
+def copy_columns(into: Floats, rows: AnyArray) -> None:
+    """Rows of a few numbers, a column at a time: NumPy is slow where the last axis is short."""
+    for k in range(into.shape[1]):
+        into[:, k] = rows[:, k]

@@ -9,20 +9,22 @@ themselves.
 
 from __future__ import annotations
 
+import array
 from collections.abc import Iterator
 
 import numpy as np
 
+from grape6py._arrays.kinds import Floats
 from grape6py.errors import ArgumentError
 from grape6py.formats.bodies import Snapshot
 from grape6py.formats.source import Source
 from grape6py.formats.table import number
 from grape6py.units import Units
 
-_SECTIONS = ("Log", "Dynamics", "Hydro", "Star", "Particle")
+_SECTIONS = (b"Log", b"Dynamics", b"Hydro", b"Star", b"Particle")
 _DEEPEST = 64
-_SCALES = {"mass_scale": ("mass", "Msun"), "size_scale": ("length", "Rsun"),
-           "time_scale": ("time", "Myr")}  # fmt: skip
+_SCALES = {b"mass_scale": ("mass", "Msun"), b"size_scale": ("length", "Rsun"),
+           b"time_scale": ("time", "Myr")}  # fmt: skip
 _LINES = 4096  # of bodies written at a time
 _ROOT = """(Particle
   N = {n}
@@ -60,14 +62,42 @@ _BODY = """(Particle
 class _Node:
     """A particle of the tree, under way."""
 
-    def __init__(self) -> None:
+    __slots__ = ("first", "id", "is_leaf", "mass", "pos", "scales", "time", "vel")
+
+    def __init__(self, first: int) -> None:
         self.mass = 0.0
-        self.pos, self.vel = np.zeros(3), np.zeros(3)
+        self.pos = self.vel = [0.0, 0.0, 0.0]
         self.id: int | None = None
-        self.scales: dict[str, float] = {}
+        self.scales: dict[bytes, float] = {}
         self.time: float | None = None
         self.is_leaf = True
-        self.first = 0  # row of the first star in it
+        self.first = first  # row of the first star in it
+
+
+class _Stars:
+    """The leaves so far: seven numbers each, and their ids."""
+
+    def __init__(self) -> None:
+        self.numbers, self.ids = array.array("d"), array.array("q")
+
+    def __len__(self) -> int:
+        return len(self.numbers) // 7
+
+    def add(self, node: _Node) -> None:
+        self.numbers.append(node.mass)
+        self.numbers.extend(node.pos)
+        self.numbers.extend(node.vel)
+        if node.id is not None:
+            self.ids.append(node.id)  # an OverflowError if it is beyond 64 bits
+
+    def rows(self) -> Floats:
+        """The numbers, not copied: none can be added while this lives."""
+        return np.frombuffer(self.numbers).reshape(-1, 7)
+
+    def shift(self, node: _Node) -> None:
+        """Add place and motion of a node to those of the stars in it."""
+        if any(node.pos) or any(node.vel):
+            self.rows()[node.first :, 1:] += node.pos + node.vel
 
 
 def recognises(source: Source) -> bool:
@@ -92,93 +122,91 @@ def read(source: Source, which: int) -> Snapshot:
 def _snapshots(source: Source) -> Iterator[Snapshot]:
     source.file.seek(0)
     stack: list[_Node] = []
-    section = ""
-    rows: list[tuple[float, np.ndarray, np.ndarray, int | None]] = []
+    section = b""
+    stars = _Stars()
     for line_number, line in enumerate(source.file, 1):
-        text = line.decode("utf-8", "replace").strip()
-        if section == "Log" and text != ")Log":
+        text = line.strip()
+        if section == b"Log" and text != b")Log":
             continue
-        if text == "(Particle" and not section:
+        if text == b"(Particle" and not section:
             if stack:
                 stack[-1].is_leaf = False
             if len(stack) == _DEEPEST:
                 raise source.wrong(f"line {line_number}: nodes in nodes, more than {_DEEPEST} deep")
-            stack.append(_Node())
-            stack[-1].first = len(rows)
-        elif text == ")Particle" and stack and not section:
+            stack.append(_Node(len(stars)))
+        elif text == b")Particle" and stack and not section:
             node = stack.pop()
             if node.is_leaf and stack:
-                rows.append((node.mass, node.pos, node.vel, node.id))
+                stars.add(node)
             else:
-                for _, pos, vel, _ in rows[node.first :]:
-                    pos += node.pos
-                    vel += node.vel
+                stars.shift(node)
             if not stack:
-                yield _snapshot(source, node, rows)
-                rows = []
-        elif text.startswith("(") and text[1:] in _SECTIONS and stack and not section:
+                yield _snapshot(source, node, stars)
+                stars = _Stars()
+        elif text.startswith(b"(") and text[1:] in _SECTIONS and stack and not section:
             section = text[1:]
-        elif text.startswith(")") and section and text[1:] == section:
-            section = ""
+        elif text.startswith(b")") and section and text[1:] == section:
+            section = b""
         elif stack:
-            _take(source, line_number, stack[-1], section, text)
+            try:
+                _take(stack[-1], section, text)
+            except (ValueError, OverflowError) as error:
+                raise source.wrong(f"line {line_number}: {error}") from None
         elif text:
-            raise source.wrong(f"line {line_number} stands outside of all particles: {text[:40]!r}")
+            raise source.wrong(
+                f"line {line_number} stands outside of all particles: {_shown(text)}"
+            )
     if stack or section:
-        raise source.wrong(f"{section or 'a particle'} is not ended: the file is incomplete")
+        what = section.decode() or "a particle"
+        raise source.wrong(f"{what} is not ended: the file is incomplete")
 
 
-def _take(source: Source, line_number: int, node: _Node, section: str, text: str) -> None:
+def _shown(text: bytes) -> str:
+    return repr(text[:40].decode("utf-8", "replace"))
+
+
+def _take(node: _Node, section: bytes, text: bytes) -> None:
     """What a line says of a particle."""
-    key, is_story, value = text.partition("=")
-    key, words = key.strip(), value.split()
+    key, is_story, value = text.partition(b"=")
+    key = key.rstrip()
     if not is_story:
         if text and not section:
-            raise source.wrong(f"line {line_number} is no part of a particle: {text[:40]!r}")
-        return
-    try:
-        if section == "Dynamics":
-            if key == "m":
-                node.mass = number(key, *_words(words, 1))
-            elif key in ("r", "v"):
-                vector = node.pos if key == "r" else node.vel
-                vector[:] = [number(key, word) for word in _words(words, 3)]
-            elif key == "system_time":
-                node.time = _time(words)
-        elif section == "Star" and key in _SCALES:
-            node.scales[key] = number(key, *_words(words, 1))
-        elif not section and key == "i":
-            node.id = int(*_words(words, 1))
-    except ValueError as error:
-        raise source.wrong(f"line {line_number}: {error}") from None
+            raise ValueError(f"it is no part of a particle: {_shown(text)}")
+    elif section == b"Dynamics":
+        if key == b"m":
+            (node.mass,) = _numbers(key, value, 1)
+        elif key == b"r":
+            node.pos = _numbers(key, value, 3)
+        elif key == b"v":
+            node.vel = _numbers(key, value, 3)
+        elif key == b"system_time":
+            node.time = _time(value)
+    elif section == b"Star" and key in _SCALES:
+        (node.scales[key],) = _numbers(key, value, 1)
+    elif not section and key == b"i":
+        node.id = int(value)
+        if not -(2**63) <= node.id < 2**63:
+            raise ValueError("a particle's number i is beyond 64 bits")
 
 
-def _time(words: list[str]) -> float:
+def _time(value: bytes) -> float:
     """A time, also of extended precision: the whole part, and 2^64 times the rest in base 16."""
+    words = value.split()
     if len(words) == 2:
         return int(words[0]) + int(words[1], 16) / 2**64
-    return number("system_time", *_words(words, 1))
+    return _numbers(b"system_time", value, 1)[0]
 
 
-def _words(words: list[str], count: int) -> list[str]:
+def _numbers(key: bytes, value: bytes, count: int) -> list[float]:
+    words = value.split()
     if len(words) != count:
         raise ValueError(f"{len(words)} numbers instead of {count}")
-    return words
+    return [number(key.decode(), word.decode("utf-8", "replace")) for word in words]
 
 
-def _snapshot(
-    source: Source,
-    root: _Node,
-    rows: list[tuple[float, np.ndarray, np.ndarray, int | None]],
-) -> Snapshot:
-    mass, pos, vel, numbers = zip(*rows, strict=True) if rows else ((), (), (), ())
-    n = len(mass)
-    ids = None
-    if n and None not in numbers:
-        ids = np.array(numbers, dtype=object)
-        if (ids < -(2**63)).any() or (ids >= 2**63).any():
-            raise source.wrong("a particle's number i is beyond 64 bits")
-        ids = ids.astype(np.int64)
+def _snapshot(source: Source, root: _Node, stars: _Stars) -> Snapshot:
+    rows = stars.rows()
+    is_numbered = len(rows) > 0 and len(stars.ids) == len(rows)
     scales = [root.scales.get(name, -1.0) for name in _SCALES]
     units = None
     if min(scales) > 0:
@@ -187,16 +215,18 @@ def _snapshot(
             units = Units(sizes[0], sizes[1], time=sizes[2])
         except ArgumentError as error:
             raise source.wrong(str(error)) from None
-    return Snapshot(np.array(mass, float), np.array(pos, float).reshape(n, 3),
-                    np.array(vel, float).reshape(n, 3), time=root.time, ids=ids,
-                    units=units)  # fmt: skip
+    mass, pos, vel = (
+        np.ascontiguousarray(part) for part in (rows[:, 0], rows[:, 1:4], rows[:, 4:])
+    )
+    ids = np.array(stars.ids, np.int64) if is_numbered else None
+    return Snapshot(mass, pos, vel, time=root.time, ids=ids, units=units)
 
 
 def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     """The lines of a file; the root lies at the origin."""
     del comment
     scales = "".join(
-        f"  {name}  =  {1 / content.units.value(*of)!r}\n" for name, of in _SCALES.items()
+        f"  {name.decode()}  =  {1 / content.units.value(*of)!r}\n" for name, of in _SCALES.items()
     ) if content.units else ""  # fmt: skip
     n = len(content.mass)
     total = float(np.sum(content.mass))

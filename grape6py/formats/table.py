@@ -20,11 +20,11 @@ from grape6py.errors import SnapshotError
 from grape6py.formats.source import Source
 
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII)
+_PLAIN_NUMBER = re.compile(r"[+-]?\d+\.?\d*(?:[eE][+-]?\d+)?", re.ASCII)
 _PIECE = 1 << 20  # bytes
 _MOST_NAMED = 20
 _PLAIN = b"0123456789+-.eEdD,; \t\r\n"
 _TO_BLANKS = bytes.maketrans(b"dD,;\t", b"ee   ")
-_NO_LETTER = re.compile(rb"[0-9.][+-]")  # before the sign of an exponent
 _LONGEST_LINE = 1 << 20
 
 
@@ -80,8 +80,6 @@ class Table:
         if lines.translate(None, _PLAIN):
             return None
         plain = lines.translate(_TO_BLANKS)
-        if _NO_LETTER.search(plain):
-            return None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of lines that are all blank
@@ -121,6 +119,8 @@ class Table:
 
 def number(name: str, word: str) -> float:
     """A number of Fortran's or C's; a ValueError if it is none, or not finite."""
+    if _PLAIN_NUMBER.fullmatch(word) and math.isfinite(value := float(word)):
+        return value  # quickly
     match = _NUMBER.fullmatch(word)
     if not match:
         shown = word if len(word) <= 40 else word[:37] + "..."

@@ -10,17 +10,13 @@ import struct
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from grape6py.formats.bodies import Snapshot, narrowed
-from grape6py.formats.source import Source, of_this_machine
+from grape6py.formats.source import Source, copy_columns, of_this_machine
 
-_COMMON = [("mass", "<f4"), ("pos", "<f4", 3), ("vel", "<f4", 3)]
-_ROWS = {
-    "gas": np.dtype([*_COMMON, ("rest", "<f4", 5)]),  # rho, temp, hsmooth, metals, phi
-    "dark": np.dtype([*_COMMON, ("rest", "<f4", 2)]),  # eps, phi
-    "star": np.dtype([*_COMMON, ("rest", "<f4", 4)]),  # metals, tform, eps, phi
-}
+# Floats of a particle: mass, position and velocity, and then rho, temp, hsmooth, metals and phi of
+# gas, eps and phi of dark matter, metals, tform, eps and phi of stars.
+_COLUMNS = {"gas": 12, "dark": 9, "star": 11}
 _PIECE = 1 << 15  # bodies written at a time
 
 
@@ -35,7 +31,7 @@ def _layout(source: Source) -> tuple[bool, int, float, list[int]] | None:
         return None
     for order in "><":
         time, n, dims, *counts = struct.unpack(order + "d5i", source.head[:28])
-        size = sum(row.itemsize * max(k, 0) for row, k in zip(_ROWS.values(), counts, strict=True))
+        size = 4 * sum(c * max(k, 0) for c, k in zip(_COLUMNS.values(), counts, strict=True))
         if min(counts) < 0 or sum(counts) != n or dims != 3 or not np.isfinite(time):
             continue
         for header in (32, 28):
@@ -56,11 +52,13 @@ def read(source: Source, which: int) -> Snapshot:
     swapped, offset, time, counts = layout
     n, at = sum(counts), 0
     mass, pos, vel = np.empty(n), np.empty((n, 3)), np.empty((n, 3))
-    for (name, row), count in zip(_ROWS.items(), counts, strict=True):
-        kind: npt.DTypeLike = of_this_machine(row, swapped)
-        for some, rows in source.pieces(offset, kind, count, f"{name} particles"):
+    for (name, columns), count in zip(_COLUMNS.items(), counts, strict=True):
+        row = np.dtype((of_this_machine("<f4", swapped), columns))
+        for some, rows in source.pieces(offset, row, count, f"{name} particles"):
             here = slice(at + some.start, at + some.stop)
-            mass[here], pos[here], vel[here] = rows["mass"], rows["pos"], rows["vel"]
+            mass[here] = rows[:, 0]
+            copy_columns(pos[here], rows[:, 1:4])
+            copy_columns(vel[here], rows[:, 4:7])
         at += count
         offset += row.itemsize * count
     return Snapshot(mass, pos, vel, time=time)
@@ -73,7 +71,8 @@ def write(content: Snapshot, comment: str) -> Iterator[bytes]:
     yield struct.pack(">d6i", content.time or 0.0, n, 3, 0, n, 0, 0)
     for first in range(0, n, _PIECE):
         some = slice(first, first + _PIECE)
-        rows = np.zeros(len(content.mass[some]), _ROWS["dark"].newbyteorder(">"))
-        for name, array in zip(content._fields, content, strict=True):
-            rows[name] = narrowed(array[some], "<f4", name)
+        rows = np.zeros((len(content.mass[some]), _COLUMNS["dark"]), ">f4")
+        rows[:, 0] = narrowed(content.mass[some], "<f4", "mass")
+        rows[:, 1:4] = narrowed(content.pos[some], "<f4", "pos")
+        rows[:, 4:7] = narrowed(content.vel[some], "<f4", "vel")
         yield rows.tobytes()
