@@ -61,10 +61,10 @@ def columns(
     source: Source, datasets: Sequence[Untyped], n: int, factors: Sequence[float]
 ) -> Floats:
     """Datasets of n numbers as columns, each times its factor; zeros for one that is None."""
-    found: Floats = np.zeros((n, len(datasets)))
     there = [of for of in enumerate(datasets) if of[1] is not None]
     for _, dataset in there:
         _check(source, dataset, (n,), "fiu")
+    found: Floats = np.zeros((n, len(datasets)))
     some = np.empty(min(n, _ROWS))
     for first in range(0, n, _ROWS):
         rows = found[first : first + _ROWS]

@@ -9,29 +9,20 @@ AMUSE 2025 has it no more.
 """
 
 import functools
-import os
-import shutil
-import subprocess
 import sys
-import tarfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+import amuse_environment
 import capi
 import tools
+from amuse_environment import ACTIVATED, place
 from grape6py import models, read_snapshot, reference, write_snapshot
-from legacy import DOUBLE, GRAPE, RANKS
-from once import made_once
-from variants import BUILD, run
+from legacy import DOUBLE, GRAPE
+from variants import run
 
-VERSION = "2024.6.0"
-CLIENTS = BUILD / f"amuse-{VERSION}"
-ENVIRONMENT = CLIENTS / "environment"
-ACTIVATED = {**os.environ, **RANKS, "VIRTUAL_ENV": str(ENVIRONMENT),
-             "PATH": f"{ENVIRONMENT}/bin:{os.environ['PATH']}"}  # fmt: skip
-PACKAGES = ["numpy<2", "h5py", "docutils", "setuptools<70", "setuptools_scm", "wheel"]
 # Of each code: workers with its own sums, workers with this library, what make is given for these.
 # That of ph4 has its own sums, too, and takes them if told to (use_gpu).
 WORKERS = {
@@ -42,56 +33,12 @@ WORKERS = {
 N, END, EPS = 256, 0.25, 4 / 256
 
 
-def place(code):
-    """Where its source distribution is unpacked."""
-    return CLIENTS / f"amuse_{code}-{VERSION}"
-
-
-def pip(*arguments):
-    """Runs pip for the clients' environment: its exit status and what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", "--python", ENVIRONMENT / "bin/python", "--quiet",
-         "--disable-pip-version-check", *arguments],
-        env=ACTIVATED, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    return done.returncode, done.stdout
-
-
-def python_for_amuse():
-    """AMUSE 2024.6 cannot be imported by Python 3.13."""
-    if sys.version_info < (3, 13):
-        return sys.executable
-    for name in ("python3.12", "python3.11"):
-        if path := shutil.which(name):
-            return path
-    return tools.skip("SKIP: python3.11 and python3.12 not found: AMUSE 2024.6 needs one of them")
-
-
-def install(folder):
-    """Makes the environment with AMUSE's framework in it, and unpacks the codes."""
-    run([python_for_amuse(), "-m", "venv", "--clear", "--without-pip", folder])
-    code, text = pip("install", *PACKAGES)
-    if code != 0:
-        tools.skip(f"SKIP: pip cannot install what AMUSE needs: {text.splitlines()[-1]}")
-    source = ["--no-cache-dir", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"]
-    for arguments in (["install", *source, f"amuse-framework=={VERSION}"],
-                      ["download", *source, "--dest", CLIENTS, f"amuse-ph4=={VERSION}",
-                       f"amuse-phigrape=={VERSION}"]):  # fmt: skip
-        code, text = pip(*arguments)
-        assert code == 0, text
-    for code in WORKERS:
-        shutil.rmtree(place(code), ignore_errors=True)
-        with tarfile.open(f"{place(code)}.tar.gz") as file:
-            file.extractall(CLIENTS, filter="data")
-
-
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory):
     """Builds them."""
     for tool in "gcc g++ gfortran make mpicc mpicxx mpif90 mpirun".split():
         tools.need(tool)
-    CLIENTS.mkdir(parents=True, exist_ok=True)
-    made_once(ENVIRONMENT, install)
+    amuse_environment.environment()
     prefix = tmp_path_factory.mktemp("prefix")
     run([sys.executable, "-m", "grape6py", "link", "--prefix", prefix])
     flags = f"-L{prefix}/lib -Wl,-rpath,{prefix}/lib"
@@ -124,7 +71,7 @@ def integrate(workers, tmp_path_factory):
 
     @functools.cache
     def integrate(code, sums, ranks, environment=()):
-        run([ENVIRONMENT / "bin/python", capi.TESTS / "clients/run_amuse.py",
+        run([amuse_environment.ENVIRONMENT / "bin/python", capi.TESTS / "clients/run_amuse.py",
              place(code), code, sums, ranks, "stars", END, "end"],
             cwd=runs, env=ACTIVATED | dict(environment), timeout=120)  # fmt: skip
         end = read_snapshot(runs / "end")

@@ -1,0 +1,75 @@
+"""AMUSE's framework in a Python environment of its own, and the sources of its codes, in build/.
+
+They come from the package index; the next run finds them there.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import tools
+from legacy import RANKS
+from once import made_once
+from variants import BUILD, run
+
+VERSION = "2024.6.0"
+CLIENTS = BUILD / f"amuse-{VERSION}"
+ENVIRONMENT = CLIENTS / "python"
+ACTIVATED = {**os.environ, **RANKS, "VIRTUAL_ENV": str(ENVIRONMENT),
+             "PATH": f"{ENVIRONMENT}/bin:{os.environ['PATH']}"}  # fmt: skip
+# The last ones are what grape6py needs beside NumPy and h5py.
+PACKAGES = ["numpy<2", "h5py", "docutils", "setuptools<70", "setuptools_scm", "wheel", "cffi",
+            "tqdm"]  # fmt: skip
+CODES = ("ph4", "phigrape")
+
+
+def place(code):
+    """Where its source distribution is unpacked."""
+    return CLIENTS / f"amuse_{code}-{VERSION}"
+
+
+def pip(*arguments):
+    """Runs pip for the clients' environment: its exit status and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--python", ENVIRONMENT / "bin/python", "--quiet",
+         "--disable-pip-version-check", *arguments],
+        env=ACTIVATED, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def python_for_amuse():
+    """AMUSE 2024.6 cannot be imported by Python 3.13."""
+    if sys.version_info < (3, 13):
+        return sys.executable
+    for name in ("python3.12", "python3.11"):
+        if path := shutil.which(name):
+            return path
+    return tools.skip("SKIP: python3.11 and python3.12 not found: AMUSE 2024.6 needs one of them")
+
+
+def install(folder):
+    """Makes the environment with AMUSE's framework in it, and unpacks the codes."""
+    run([python_for_amuse(), "-m", "venv", "--clear", "--without-pip", folder])
+    code, text = pip("install", *PACKAGES)
+    if code != 0:
+        tools.skip(f"SKIP: pip cannot install what AMUSE needs: {text.splitlines()[-1]}")
+    source = ["--no-cache-dir", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"]
+    for arguments in (["install", *source, f"amuse-framework=={VERSION}"],
+                      ["download", *source, "--dest", CLIENTS,
+                       *(f"amuse-{code}=={VERSION}" for code in CODES)]):  # fmt: skip
+        code, text = pip(*arguments)
+        assert code == 0, text
+    for code in CODES:
+        shutil.rmtree(place(code), ignore_errors=True)
+        with tarfile.open(f"{place(code)}.tar.gz") as file:
+            file.extractall(CLIENTS, filter="data")
+
+
+def environment():
+    """The environment, which is made if it is not there."""
+    CLIENTS.mkdir(parents=True, exist_ok=True)
+    made_once(ENVIRONMENT, install)
+    return ENVIRONMENT
