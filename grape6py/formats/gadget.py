@@ -84,9 +84,9 @@ def _one(source: Source) -> tuple[Snapshot, int]:
         size = blocks["ID"].size
         if size not in (4 * n, 8 * n):
             raise source.wrong(f"the block ID has {size} bytes, for {n} particles")
-        kind = of_this_machine("u4" if size == 4 * n else "u8", swapped)
-        ids = source.values(blocks["ID"].offset, kind, n, "ID")
-        ids = ids.astype(np.uint64 if ids.max() >= 2**63 else np.int64)
+        kind = of_this_machine("u4" if size == 4 * n else "i8", swapped)
+        ids = source.ints(blocks["ID"].offset, kind, n, "ID")
+        ids = ids.view(np.uint64) if ids.min() < 0 else ids
     mass = _masses(source, blocks, counts, head["mass"][0], swapped)
     time = float(head["time"][0])
     return Snapshot(mass, pos, vel, time=time, ids=ids), int(head["files"][0])
@@ -133,15 +133,18 @@ def _vectors(
 def _masses(
     source: Source, blocks: dict[str, _Block], counts: list[int], table: AnyArray, swapped: bool
 ) -> AnyArray:
-    mass = np.repeat(np.asarray(table, np.float64), counts)
-    own = np.repeat(np.asarray(table) == 0, counts)
-    k = int(own.sum())
+    k = sum(count for count, mass in zip(counts, table, strict=True) if mass == 0)
+    own = np.empty(0)
     if k:
         block = blocks.get("MASS")
         if block is None or block.size not in (4 * k, 8 * k):
             raise source.wrong(f"the block MASS does not have the masses of {k} particles")
         kind = of_this_machine("f4" if block.size == 4 * k else "f8", swapped)
-        mass[own] = source.floats(block.offset, kind, (k,), "MASS")
+        own = source.floats(block.offset, kind, (k,), "MASS")
+    if k == sum(counts):
+        return own
+    mass = np.repeat(np.asarray(table, np.float64), counts)
+    mass[np.repeat(np.asarray(table) == 0, counts)] = own
     return mass
 
 

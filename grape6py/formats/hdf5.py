@@ -18,7 +18,7 @@ from grape6py.formats.source import Source
 MAGIC = b"\x89HDF\r\n\x1a\n"
 _BEST_COMPRESSION = 1032  # of deflate
 _SMALL = 1 << 20  # bytes
-_ROWS = 1 << 16  # of several columns read at a time
+_ROWS = 1 << 18  # of several columns read at a time
 
 
 @contextlib.contextmanager
@@ -80,9 +80,9 @@ def ints(source: Source, dataset: Untyped, n: int) -> AnyArray:
     """A dataset as int64, or uint64 if a number is larger."""
     _check(source, dataset, (n,), "iu")
     found: AnyArray = dataset[()]
-    if found.dtype.kind == "u" and n and found.max() >= 2**63:
-        return found.astype(np.uint64)
-    return found.astype(np.int64)
+    if found.dtype == np.uint64:  # mostly
+        return found if n and found.max() >= 2**63 else found.view(np.int64)
+    return found.astype(np.int64, copy=False)
 
 
 def _check(source: Source, dataset: Untyped, shape: tuple[int, ...], kinds: str) -> None:

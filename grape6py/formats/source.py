@@ -71,14 +71,17 @@ class Source:
     def pieces(
         self, offset: int, dtype: npt.DTypeLike, count: int, what: str
     ) -> Iterator[tuple[slice, AnyArray]]:
-        """Rows of a dtype, some at a time, and which they are."""
+        """Rows of a dtype, some at a time, and which they are; the next ones take their place."""
         kind = np.dtype(dtype)
         self.check(offset, kind.itemsize * count, what)
         step = max(_PIECE // kind.itemsize, 1)
+        place = memoryview(bytearray(kind.itemsize * min(step, count)))
         for first in range(0, count, step):
             some = slice(first, min(first + step, count))
-            at = offset + kind.itemsize * some.start
-            yield some, self.values(at, kind, some.stop - some.start, what)
+            part = place[: kind.itemsize * (some.stop - some.start)]
+            self.file.seek(offset + kind.itemsize * some.start)
+            self._fill(part, what)
+            yield some, np.frombuffer(part, kind)
 
     def floats(
         self, offset: int, dtype: npt.DTypeLike, shape: tuple[int, ...], what: str
