@@ -23,7 +23,7 @@ from typing import Self, TypeAlias, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from grape6py import quantities
+from grape6py import in_units
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import HDF5, Attributes, Floats, Int8s, Int64s, PathLike, State, Untyped
 from grape6py._io import atomic_files, output_file, run_index
@@ -37,6 +37,7 @@ from grape6py.integrators.base import EXTRA, extra_of
 from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
+from grape6py.quantities import Converter
 from grape6py.units import Units
 
 Cluster: TypeAlias = Hermite | Leapfrog
@@ -192,7 +193,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
             )
     if package is not None:
         units = Units.from_text(str(run.about["units"]))
-        found: Untyped = quantities.InUnits(cluster, quantities.Converter(units, str(package)))
+        found: Untyped = in_units.InUnits(cluster, Converter(units, str(package)))
         return found  # type: ignore[no-any-return]
     return cluster
 
@@ -431,10 +432,11 @@ class Writer:
         binaries: Binaries | None = None,
     ) -> None:
         """As :func:`save`."""
-        converter = quantities.converter_of(cluster)
+        converter = in_units.converter_of(cluster)
         if converter is not None:
             about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
-            cluster = quantities.bare(cluster)
+            cluster = in_units.bare(cluster)
+            binaries = converter.numbers("binaries", binaries, None)
         numbers = describe(cluster)
         if self._run is None:
             self._run = self._begun(cluster, numbers, about or {})

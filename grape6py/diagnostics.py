@@ -41,7 +41,8 @@ class Energy(NamedTuple):
     @property
     def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one: 1/2 in equilibrium; NaN without mass."""
-        return self.kinetic / -self.potential if self.potential else math.nan
+        none = 0 * self.potential  # which is a quantity if this is one
+        return float(self.kinetic / -self.potential) if self.potential != none else math.nan
 
 
 def potential(

@@ -18,7 +18,7 @@ from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
-from grape6py.quantities import takes_quantities
+from grape6py.in_units import takes_quantities
 from grape6py.reference import usable_cpus
 from grape6py.units import Units
 

@@ -132,7 +132,8 @@ def direct_sum(
         raise ValueError(f"mass has shape {mass.shape}, not ({n},) as pos asks")
     if vel is not None:
         vel = _vectors("vel", vel, real, n)
-    index = np.arange(n) if index is None else np.asarray(index, dtype=np.int64)
+    index = np.arange(n) if index is None else validate.numbers("index", index).astype(np.int64)
+    eps2 = validate.number("eps2", eps2)
 
     if target_pos is None:
         chosen: Untyped = slice(None) if rows is None else rows
@@ -146,7 +147,7 @@ def direct_sum(
         )
     ni = len(target_pos)
     if h2 is not None:
-        h2 = np.broadcast_to(np.asarray(h2, dtype=real), (ni,))
+        h2 = np.broadcast_to(np.asarray(validate.numbers("h2", h2), dtype=real), (ni,))
 
     out = _zeros(target_index, real, jerk=vel is not None, nearest=nearest, lists=h2 is not None)
     # Components as rows, so that every pass over a tile runs along contiguous sources.
@@ -174,7 +175,7 @@ def _foreign_targets(
     vel = _vectors("target_vel", np.zeros_like(pos) if vel is None else vel, real, len(pos))
     if index is None:  # beyond every 32-bit label
         index = np.full(len(pos), np.iinfo(np.int64).min)
-    return pos, vel, np.asarray(index, dtype=np.int64)
+    return pos, vel, validate.numbers("target_index", index).astype(np.int64)
 
 
 def _zeros(
@@ -300,7 +301,7 @@ def predict(
         np.zeros_like(x) if d is None else _vectors(name, d, real, len(x))
         for name, d in (("a2", a2), ("j6", j6), ("k18", k18))
     )
-    t = np.broadcast_to(np.asarray(dt, dtype=real), (len(x),))[:, None]
+    t = np.broadcast_to(np.asarray(validate.numbers("dt", dt), dtype=real), (len(x),))[:, None]
     return (
         x + v * t + a * t**2 + j * t**3 + real(0.75) * k * t**4,
         v + 2 * a * t + 3 * j * t**2 + 3 * k * t**3,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from grape6py._arrays import libraries, validate
 from grape6py.grape6 import Grape6
-from grape6py.quantities import taken
+from grape6py.in_units import taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:

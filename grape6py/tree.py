@@ -12,8 +12,6 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
 
-import numpy as np
-
 from grape6py import errors
 from grape6py._arrays import libraries, validate
 from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
@@ -24,7 +22,7 @@ from grape6py._lib.neighbours import Neighbours
 from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, BackendError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
-from grape6py.quantities import takes_quantities
+from grape6py.in_units import takes_quantities
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -523,7 +521,7 @@ def _tree_for(
 
 
 def _tree_of_host(pos: Untyped, kind: str, options: dict[int, int]) -> HostTree | DeviceTree:
-    if kind == "auto" and (options or np.shape(pos)[:1] < (_MANY,)):
+    if kind == "auto" and (options or validate.shape(pos)[:1] < (_MANY,)):
         kind = "cpu"
     where = os.environ.get("GRAPE6_BACKEND"), os.environ.get("GRAPE6_DEVICES"), os.getpid()
     device = None if kind == "cpu" else _device_of(kind, *where)

@@ -37,12 +37,16 @@ _SIZES = {
     for dimension, table in (("mass", _MASSES), ("length", _LENGTHS), ("time", _TIMES))
 }
 
+_COUNTED = re.compile(
+    r"(?:([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*)?([A-Za-z_]+(?:/[A-Za-z_]+)?)(?=[\s,]|$)"
+)
+_MANY = 1e12  # of a unit, of which numbers are better shown in a larger one
 # Powers of mass, length and time.
 DIMENSIONS: Final = {
     "mass": (1, 0, 0), "length": (0, 1, 0), "time": (0, 0, 1), "velocity": (0, 1, -1),
     "acceleration": (0, 1, -2), "jerk": (0, 1, -3), "potential": (0, 2, -2), "energy": (1, 2, -2),
-    "momentum": (1, 1, -1), "angular momentum": (1, 2, -1), "frequency": (0, 0, -1),
-    "G": (-1, 3, -2), "density": (1, -3, 0),
+    "snap": (0, 1, -4), "momentum": (1, 1, -1), "angular momentum": (1, 2, -1),
+    "frequency": (0, 0, -1), "G": (-1, 3, -2), "density": (1, -3, 0),
 }  # fmt: skip
 
 
@@ -92,21 +96,32 @@ class Units:
         if time is not None and velocity is not None:
             raise ArgumentError("units of time and of velocity: give one of them")
         given = {"mass": mass, "length": length, "time": time, "velocity": velocity}
-        texts = {k: _text(k, value) for k, value in given.items() if value is not None}
+        texts = {
+            k: _text(k, value)
+            for k, value in given.items()
+            if value is not None or k in ("mass", "length")
+        }
         sizes = {k: size_of(k, text) for k, text in texts.items()}
         self._text, self._mass, self._length = list(texts.values()), sizes["mass"], sizes["length"]
         if "velocity" in sizes:
             self._time = self._length / sizes["velocity"]
         else:
             self._time = sizes.get("time") or math.sqrt(self._length**3 / (G_CGS * self._mass))
+        try:
+            derived = [self.in_cgs(dimension) for dimension in DIMENSIONS]
+        except (OverflowError, ZeroDivisionError):
+            derived = [0.0]
+        if not all(0 < size < math.inf for size in derived):
+            raise ArgumentError(
+                f"{self}: units so large or small that those made of them are beyond double "
+                "precision"
+            )
 
     @classmethod
     def from_text(cls, text: str) -> Units:
         """Units as words: "Msun pc", "5e4 Msun 1.2 pc", "Msun kpc km/s", "Msun pc Myr"."""
-        found = re.findall(r"(?:([-+.\de]+)\s*)?([A-Za-z_]+(?:/[A-Za-z_]+)?)", text)
-        words = [f"{number} {name}".strip() for number, name in found]
-        rest = re.sub(r"(?:([-+.\de]+)\s*)?([A-Za-z_]+(?:/[A-Za-z_]+)?)", "", text).strip(" ,")
-        if rest or len(words) not in (2, 3):
+        words = [f"{number} {name}".strip() for number, name in _COUNTED.findall(text)]
+        if _COUNTED.sub("", text).strip(" ,") or len(words) not in (2, 3):
             raise ArgumentError(
                 f"units {text!r} are not those of mass and length, and perhaps of time or velocity:"
                 " as 'Msun pc' or 'Msun kpc km/s'"
@@ -132,6 +147,8 @@ class Units:
 
     def in_cgs(self, dimension: str) -> float:
         """Size of a unit, by one of the names of DIMENSIONS, in grams, centimetres, seconds."""
+        if dimension not in DIMENSIONS:
+            raise ArgumentError(f"there is no dimension {dimension!r}: {', '.join(DIMENSIONS)}")
         m, length, t = DIMENSIONS[dimension]
         return self._mass**m * self._length**length * self._time**t
 
@@ -154,10 +171,11 @@ class Units:
         """Units to show numbers in: of mass, length, time and velocity, by astropy's names."""
         mass = _nearest(_MASSES, "Msun kg g", self._mass)
         length = _nearest(_LENGTHS, "kpc pc AU km m cm", self._length)
-        named = [word.split()[-1] for word in self._text]
-        named = [FIRST_NAMES.get(name, name) for name in named]
-        mass = named[0] if named and named[0] in _SIZES["mass"] else mass
-        length = named[1] if len(named) > 1 and named[1] in _SIZES["length"] else length
+        named = [FIRST_NAMES.get(name, name) for name in (t.split()[-1] for t in self._text)]
+        if self._length < _MANY * _SIZES["length"][named[1]]:
+            length = named[1]
+        if self._mass < _MANY * _SIZES["mass"][named[0]]:
+            mass = named[0]
         is_earthly = length in ("km", "m", "cm")
         time = "s" if is_earthly else "yr" if length in ("AU", "Rsun") else "Myr"
         velocity = f"{length}/s" if is_earthly else "km/s"
@@ -210,6 +228,8 @@ def _named_size(dimension: str, size: float) -> str:
 
 def size_of(dimension: str, text: str) -> float:
     """A unit of mass, length, time or velocity in grams, centimetres and seconds."""
+    if dimension not in (*_SIZES, "velocity"):
+        raise ArgumentError(f"units with names are of {', '.join(_SIZES)} and velocity")
     size = _named(dimension, text)
     if not 0 < size < math.inf:
         raise ArgumentError(f"the unit of {dimension} is {text}: it is to be above zero")

@@ -33,7 +33,7 @@ def floats(name: str, values: object, shape: Shape, labels: AnyArray | None = No
 def order(call: str, first: object, second: object) -> None:
     """Raise an ArgumentError if arguments of a call were given in another order: a vector for each
     particle where a number is due, and a number where a vector is."""
-    shapes = [_shape(value) for value in (first, second)]
+    shapes = [shape(value) for value in (first, second)]
     expected = call[call.index("(") + 1 : call.index(")")].split(", ")
     depth = [1 if name == "mass" else 2 for name in expected[:2]]
     if [len(shape) for shape in shapes] == depth[::-1] and depth[0] != depth[1]:
@@ -43,7 +43,8 @@ def order(call: str, first: object, second: object) -> None:
         )
 
 
-def _shape(value: Untyped) -> tuple[int, ...]:
+def shape(value: Untyped) -> tuple[int, ...]:
+    """The shape of an array, or of what lists would make; () for what is none."""
     try:
         return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
     except (TypeError, ValueError, RuntimeError):  # no array: refused by its name later
@@ -67,8 +68,7 @@ def numbers(name: str, values: object, xp: ArrayModule = np) -> AnyArray:
     The one rule for what NumPy would turn into numbers without a word: values that a mask hides,
     dates and times, and quantities. A masked array that hides nothing is an array like any other.
     """
-    if quantities.is_quantity(values):
-        values = quantities.number(name, values)
+    values = quantities.number(name, values) if quantities.holds_quantity(values) else values
     try:
         array: AnyArray = xp.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:  # the last one of PyTorch

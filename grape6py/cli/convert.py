@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     from grape6py.units import Units
 
     format_ = formats.named(options.format) if options.format else formats.by_name(options.target)
-    units = Units.from_text(options.units) if options.units else None
+    units = None if options.units is None else Units.from_text(options.units)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", Grape6Warning)
         found = snapshot.read_snapshot(options.source, options.which, format=options.given)

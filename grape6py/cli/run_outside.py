@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,8 @@ def field_of(texts: Sequence[str], units: Units | None) -> fields.Field | None:
 def settings_of(options: argparse.Namespace, units: Units | None) -> Attributes:
     """Arguments of an integration: G, field, orbit."""
     found: Attributes = {}
+    if options.G is not None and units is not None and not math.isclose(options.G, units.G):
+        raise ArgumentError(f"--G {options.G:g}, and G = {units.G:.6g} in units {units}: give one")
     if options.G is not None or units is not None:
         found["G"] = options.G or (units and units.G)
     if options.field:

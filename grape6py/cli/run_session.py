@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 import tqdm
 
-from grape6py import archive, diagnostics, formats, models, quantities, snapshot
+from grape6py import archive, diagnostics, formats, in_units, models, snapshot
 from grape6py._arrays import validate
 from grape6py._io import atomic_files, moments
 from grape6py.cli import run_models, run_outside
@@ -125,7 +125,7 @@ class _Integration:
     def _begin(self) -> None:
         o = self._options
         model = run_models.MODELS.get(o.start)
-        units = Units.from_text(o.units) if o.units else None
+        units = None if o.units is None else Units.from_text(o.units)
         shape = _given(o, run_models.OPTIONS)
         if model:
             wrong = [name for name in shape if name not in model.options]
@@ -177,7 +177,7 @@ class _Integration:
         if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
         restored = archive.restore(o.start, backend=o.backend, threads=o.threads)
-        self.cluster = quantities.bare(restored)  # of files saved from Python with quantities
+        self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
         self._component = archive.read_component(o.start)
         self._history = [record for record in records if record["time"] < self.cluster.time]

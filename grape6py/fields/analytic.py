@@ -12,7 +12,7 @@ from grape6py import quantities
 from grape6py._arrays import memory_space, validate
 from grape6py._lib.library import check, ffi, lib, pointer
 from grape6py.errors import ArgumentError
-from grape6py.quantities import taken
+from grape6py.in_units import taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Field:
         return total
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Field) and self.text == other.text
+        return isinstance(other, Field) and self.text == other.text and self.units == other.units
 
     def __hash__(self) -> int:
         return hash(self.text)

@@ -19,6 +19,7 @@ from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, Floats, PathLike, Shapes, State, Untyped
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
+from grape6py.in_units import converter_of
 from grape6py.integrators import external
 from grape6py.integrators.blocks import SMALLEST
 from grape6py.integrators.changes import Changes
@@ -418,7 +419,9 @@ class Integration(Changes):
     def _happen(self, action: Action, event: Event) -> None:
         self._events.append(event)
         if callable(action):
-            action(self._as_seen(), event)
+            seen = self._as_seen()
+            converter = converter_of(seen)
+            action(seen, event if converter is None else converter.given(event, None))
         elif action == "merge":
             self.merge(event.ids)
         elif action == "remove":

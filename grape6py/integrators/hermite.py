@@ -12,12 +12,12 @@ from grape6py import diagnostics
 from grape6py._arrays import libraries, memory_space, validate
 from grape6py.errors import ArgumentError, Grape6Error, Grape6Warning
 from grape6py.grape6 import Grape6
+from grape6py.in_units import takes_quantities
 from grape6py.integrators import external
 from grape6py.integrators.base import Integration, kind_of, limits, outside_settings
 from grape6py.integrators.blocks import STATE, Setup, power_of_two
 from grape6py.integrators.hermite_device import DeviceBlocks
 from grape6py.integrators.hermite_steps import HostBlocks
-from grape6py.quantities import takes_quantities
 from grape6py.units import Units
 
 if TYPE_CHECKING:

@@ -15,8 +15,11 @@ def next_multiple(now: float, every: float, origin: float = 0.0) -> float:
 
 
 def multiples(now: float, end: float, every: float) -> Iterator[float]:
-    """Multiples of `every` after `now` and before `end`, then `end`."""
-    while (time := next_multiple(now, every)) < end:
+    """Multiples of `every` after `now` and before `end`, then `end`.
+
+    A multiple that rounding alone has put before `end` is that.
+    """
+    while (time := next_multiple(now, every)) < end - 4 * math.ulp(end):
         yield time
         now = time
     yield end

@@ -9,8 +9,8 @@ import numpy as np
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.models.sampling import check_size, generator, rescaled, sphere
-from grape6py.quantities import taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:

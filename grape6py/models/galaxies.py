@@ -14,10 +14,10 @@ import numpy as np
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Seed
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.models.components import Disk, Sphere
 from grape6py.models.orbits import merger
 from grape6py.models.sampling import Component, Labelled, Particles, generator
-from grape6py.quantities import taken
 from grape6py.units import Units
 
 

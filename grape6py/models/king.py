@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from grape6py._arrays import validate
 from grape6py._arrays.kinds import Bools, Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.models.sampling import (
     check_size,
     directions,
@@ -23,7 +25,6 @@ from grape6py.models.sampling import (
     interpolated,
     sphere,
 )
-from grape6py.quantities import taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -120,9 +121,10 @@ def king_profile(w0: float) -> KingProfile:
     ValueError
         If w0 is out of range.
     """
+    w0 = validate.number("w0", w0)
     if not 1 <= w0 <= 12:
         raise ArgumentError(f"w0 = {w0} is not between 1 and 12")
-    radius, mass, depth = np.array(_integrated(float(w0))).T
+    radius, mass, depth = np.array(_integrated(w0)).T
     total, edge = mass[-1], radius[-1]
     well = depth + total / edge
     binding = 0.5 * math.fsum(0.5 * (well[1:] + well[:-1]) * np.diff(mass))

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Attributes, Floats, Int64s, Seed, Untyped
 from grape6py.errors import ArgumentError, MissingPackageError
+from grape6py.in_units import taken
 from grape6py.models.sampling import Particles, centred, check_size, rescaled
-from grape6py.quantities import taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:

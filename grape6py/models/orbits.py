@@ -6,8 +6,8 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.models.sampling import Component, Labelled, Particles, centred
-from grape6py.quantities import taken
 from grape6py.units import Units
 
 

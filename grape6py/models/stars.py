@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Int64s, Seed
 from grape6py.errors import ArgumentError
+from grape6py.in_units import taken
 from grape6py.models import sampling
 from grape6py.models.spheres import plummer
-from grape6py.quantities import taken
 from grape6py.units import Units
 
 if TYPE_CHECKING:

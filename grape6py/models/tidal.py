@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Floats, Untyped
 from grape6py.errors import ArgumentError
-from grape6py.quantities import taken
+from grape6py.fields import Field
+from grape6py.in_units import taken
 from grape6py.units import Units
 
 _STEP = 1 / 512  # of the differences, as a share of the distance from the galaxy's centre
@@ -44,7 +45,8 @@ def tidal_radius(
     time : float
         At which the field is asked.
     G : float
-        Constant of gravity in the units of the field; 4.30091e-3 for pc, km/s and solar masses.
+        Constant of gravity, of the cluster's and of a built-in field's masses; 4.30091e-3 for pc,
+        km/s and solar masses.
     units : Units, optional
         Of arguments and result, in which these are or may be quantities.
 
@@ -74,6 +76,8 @@ def tidal_radius(
         raise ArgumentError("pos is the galaxy's centre: there is no direction of the tide")
     outward = pos / radius
     places = pos + np.multiply.outer(_PLACES * _STEP * radius, outward)
+    if isinstance(field, Field):
+        field = field.with_masses_times(G)
     results = field(time, places, np.tile(vel, (len(places), 1)))
     if not isinstance(results, tuple | list) or not results:
         raise ArgumentError(

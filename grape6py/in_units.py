@@ -1,0 +1,216 @@
+"""Classes and functions that take quantities, and give them back.
+
+What computes has plain numbers. :func:`takes_quantities` makes a class give an :class:`InUnits` of
+itself when it is called with quantities or with `units`, and :func:`taken` does so for a function:
+arguments become numbers, results quantities of the package that they came of, astropy's for
+`units` alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Mapping
+from typing import ParamSpec, TypeVar
+
+from grape6py._arrays.kinds import Attributes, Untyped
+from grape6py.errors import ArgumentError
+from grape6py.quantities import Converter, converter_for, holds_quantity, number
+from grape6py.units import Units
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+# Dimensions of arguments by their names, in all that takes quantities.
+_ARGUMENTS = {
+    **dict.fromkeys("mass source_mass bulge_mass halo_mass black_hole".split(), "mass"),
+    **dict.fromkeys("pos source_pos targets eps radius boundary centre h scale a b core cutoff "
+                    "pericentre separation semi_major_axis disk_height bulge_scale "
+                    "halo_scale".split(), "length"),
+    "vel": "velocity", "speed": "velocity", "acc": "acceleration", "last_acc": "acceleration",
+    "jerk": "jerk", "snap": "snap",
+    **dict.fromkeys("t time dt dt_max every".split(), "time"),
+    "G": "G", "omega": "frequency",
+}  # fmt: skip
+# Dimensions of results by the names of methods and attributes.
+_RESULTS: dict[str, Untyped] = {
+    "mass": "mass", "pos": "length", "vel": "velocity", "acc": "acceleration", "jerk": "jerk",
+    "time": "time", "step_sizes": "time", "G": "G", "origin": ("length", "velocity"),
+    "potential": "potential", "energy_change": "energy", "momentum": "momentum",
+    "angular_momentum": "angular momentum", "centre_of_mass": "length",
+    "lagrangian_radii": "length", "walks": ("acceleration", "potential"),
+    "tidal_radius": "length",
+}  # fmt: skip
+
+
+def bare(value: Untyped) -> Untyped:
+    """The object of plain numbers in an InUnits, or what it is."""
+    return value.__dict__["_bare"] if type(value) is InUnits else value
+
+
+def converter_of(value: Untyped) -> Converter | None:
+    """How an InUnits is seen; None for other objects."""
+    return value.__dict__["_converter"] if type(value) is InUnits else None
+
+
+def takes_quantities(cls: C) -> C:
+    """Let a class that has an argument `units` take quantities."""
+
+    def __new__(kind: type, *arguments: Untyped, **options: Untyped) -> Untyped:
+        own: Untyped = super(cls, kind)
+        if options.get("units") is None and not holds_quantity([*arguments, *options.values()], 4):
+            return own.__new__(kind)
+        signature = inspect.signature(kind.__init__)  # type: ignore[misc]
+        given = dict(signature.bind(None, *arguments, **options).arguments)
+        del given["self"]
+        names = signature.parameters
+        converter = converter_for(given.pop("units", None), given, is_g_one="G" not in names)
+        if converter is None:
+            return own.__new__(kind)  # quantities are refused by their names
+        numbers = _numbers(converter, given, "G" in names, _ARGUMENTS)
+        made = own.__new__(kind)
+        made.__init__(**numbers)
+        return InUnits(made, converter)
+
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    cls.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])  # type: ignore[attr-defined]
+    cls.__new__ = __new__  # type: ignore[assignment]
+    return cls
+
+
+def _numbers(
+    converter: Converter, given: Attributes, takes_g: bool, dimensions: Mapping[str, str]
+) -> Attributes:
+    """Arguments as numbers, with the constant of gravity of the units if none is given."""
+    of_field = getattr(given.get("field"), "units", None)
+    if of_field is not None and of_field != converter.units:
+        raise ArgumentError(
+            f"the field is in {of_field}, the bodies are in {converter.units}: make it with "
+            "the same units"
+        )
+    if takes_g and given.get("G") is None:
+        given = given | {"G": converter.units.G}
+    return {k: converter.numbers(k, value, dimensions.get(k)) for k, value in given.items()}
+
+
+class InUnits:
+    """An object of plain numbers, seen in units: what goes in may be quantities, what comes out is.
+
+    It passes for an object of its class.
+    """
+
+    def __init__(self, made: Untyped, converter: Converter) -> None:
+        self.__dict__["_bare"] = made
+        self.__dict__["_converter"] = converter
+        made._face = weakref.ref(self)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Untyped:
+        return type(self.__dict__["_bare"])
+
+    @property
+    def units(self) -> Units:
+        """Of the numbers inside."""
+        converter: Converter = self.__dict__["_converter"]
+        return converter.units
+
+    def __getattr__(self, name: str) -> Untyped:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        found = getattr(self.__dict__["_bare"], name)
+        if inspect.ismethod(found):
+            return functools.partial(self._call, name)
+        return self.__dict__["_converter"].given(found, _RESULTS.get(name))
+
+    def _call(self, name: str, *arguments: Untyped, **options: Untyped) -> Untyped:
+        converter: Converter = self.__dict__["_converter"]
+        method = getattr(self.__dict__["_bare"], name)
+        bound = inspect.signature(method).bind(*arguments, **options)
+        for key, value in bound.arguments.items():
+            if key != "events":
+                bound.arguments[key] = converter.numbers(key, value, _ARGUMENTS.get(key))
+        found = method(*bound.args, **bound.kwargs)
+        if name == "copy":
+            return InUnits(found, converter)
+        return converter.given(found, _RESULTS.get(name))
+
+    def __setattr__(self, name: str, value: Untyped) -> None:
+        made = self.__dict__["_bare"]
+        setattr(made, name, self.__dict__["_converter"].numbers(name, value, _ARGUMENTS.get(name)))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(self.__dict__["_bare"]), "units"})
+
+    def __bool__(self) -> bool:
+        return bool(self.__dict__["_bare"])
+
+    def __len__(self) -> int:
+        return len(self.__dict__["_bare"])
+
+    def __repr__(self) -> str:
+        return f"{self.__dict__['_bare']!r} in {self.units}"
+
+    def __enter__(self) -> InUnits:
+        self.__dict__["_bare"].__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.__dict__["_bare"].__exit__(*error)
+
+    def __copy__(self) -> InUnits:
+        return InUnits(self.__dict__["_bare"].copy(), self.__dict__["_converter"])
+
+    def __deepcopy__(self, _: object) -> InUnits:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[type[InUnits], tuple[Untyped, Converter]]:
+        return InUnits, (self.__dict__["_bare"], self.__dict__["_converter"])
+
+    def __reduce_ex__(self, _: object) -> Untyped:
+        return self.__reduce__()
+
+
+def taken(
+    *, g_is_one: bool = True, **dimensions: str
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function that has an argument `units` take quantities, and give such.
+
+    `dimensions` are those of arguments that mean something else than elsewhere. `g_is_one`: if it
+    has no argument G, its numbers are in units in which G = 1.
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        computed: Callable[..., R] = function
+
+        @functools.wraps(function)
+        def called(*arguments: P.args, **options: P.kwargs) -> R:
+            units = options.get("units")
+            if units is None and not holds_quantity([*arguments, *options.values()], 4):
+                return function(*arguments, **options)
+            given: Attributes = dict(signature.bind(*arguments, **options).arguments)
+            takes_g = "G" in signature.parameters
+            converter = converter_for(given.pop("units", None), given, g_is_one and not takes_g)
+            if converter is None:
+                plain: Untyped = {name: number(name, value) for name, value in given.items()}
+                return computed(**plain)
+            numbers: Untyped = _numbers(converter, given, takes_g, _ARGUMENTS | dimensions)
+            made: Untyped = computed(**numbers, units=converter.units)
+            if hasattr(type(made), "units"):  # a field
+                made.units = converter.units
+                return made  # type: ignore[no-any-return]
+            return converter.given(made, _result(function.__name__, numbers))  # type: ignore[no-any-return]
+
+        return called
+
+    return decorated
+
+
+def _result(name: str, given: Attributes) -> Untyped:
+    """Dimensions of what a function gives."""
+    if name != "accelerations":
+        return _RESULTS.get(name)
+    more = [d for k, d in (("jerk", "jerk"), ("potential", "potential")) if given.get(k)]
+    return ("acceleration", *more) if more else "acceleration"
