@@ -50,7 +50,7 @@ def read(source: Source, which: int) -> Snapshot:
         if not -len(states) <= which < len(states):
             raise source.wrong(f"it has {len(states)} states of a set, and not number {which}")
         group = states[which]
-        n, attributes = int(group.attrs["number_of_particles"]), group["attributes"]
+        n, attributes = int(hdf5.scalar(group.attrs["number_of_particles"])), group["attributes"]
         missing = [name for name in _ATTRIBUTES[:4] if name not in attributes]
         if missing:
             raise source.wrong(f"its particles have no {', '.join(missing)}")
@@ -77,7 +77,7 @@ def read(source: Source, which: int) -> Snapshot:
         time = None
         if "timestamp" in group.attrs and "timestamp_unit" in group.attrs:
             unit = _unit(source, group.attrs["timestamp_unit"], "time")
-            time = float(group.attrs["timestamp"]) * unit.factor
+            time = hdf5.scalar(group.attrs["timestamp"]) * unit.factor
             if made_of is not None and unit.systems == {"S.I."}:
                 time /= made_of.in_cgs("time")
         ids = hdf5.ints(source, group["keys"], n)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import h5py
 import numpy as np
 
-from grape6py._arrays.kinds import HDF5, Untyped
+from grape6py._arrays.kinds import HDF5
 from grape6py._io import output_file
 from grape6py.formats import hdf5, parts
 from grape6py.formats.bodies import Snapshot
@@ -41,10 +41,12 @@ def read(source: Source, which: int) -> Snapshot:
 def _one(source: Source) -> tuple[Snapshot, int]:
     with hdf5.opened(source) as file:
         header = file["Header"].attrs
-        counts = [int(_first(count)) for count in np.ravel(header["NumPart_ThisFile"])]
+        counts = [int(hdf5.scalar(count)) for count in np.ravel(header["NumPart_ThisFile"])]
         if _is_cosmological(file):
             parts.warn_of_cosmology(source.name)
-        table = [_first(mass) for mass in np.ravel(header.get("MassTable", np.zeros(len(counts))))]
+        table = [
+            hdf5.scalar(mass) for mass in np.ravel(header.get("MassTable", np.zeros(len(counts))))
+        ]
         groups = [file[f"PartType{k}"] if count else None for k, count in enumerate(counts)]
         bodies, ids = [], []
         for group, n, mass in zip(groups, counts, table, strict=True):
@@ -60,8 +62,8 @@ def _one(source: Source) -> tuple[Snapshot, int]:
             bodies.append((masses, pos, vel))
             if "ParticleIDs" in group:
                 ids.append(hdf5.ints(source, group["ParticleIDs"], n))
-        time = _first(header["Time"]) if "Time" in header else None
-        files = int(_first(header.get("NumFilesPerSnapshot", 1)))
+        time = hdf5.scalar(header["Time"]) if "Time" in header else None
+        files = int(hdf5.scalar(header.get("NumFilesPerSnapshot", 1)))
         units = units_of(file)
     if not bodies:
         bodies = [(np.zeros(0), np.zeros((0, 3)), np.zeros((0, 3)))]
@@ -73,24 +75,16 @@ def _one(source: Source) -> tuple[Snapshot, int]:
     return Snapshot(*arrays, time=time, ids=all_ids, units=units), files
 
 
-def _first(value: Untyped) -> float:
-    """A number, which SWIFT writes as an array of one."""
-    found = np.ravel(value)
-    if found.dtype.kind not in "fiub":
-        raise TypeError(f"{found[:1]} is no number")
-    return float(found[0])
-
-
 def _is_cosmological(file: HDF5) -> bool:
     """Whether one of the places where codes say so says that space expands."""
     names = ("Omega0", "Omega_Matter", "ComovingIntegrationOn", "Cosmological run")
     said = [
-        _first(file[group].attrs[name])
+        hdf5.scalar(file[group].attrs[name])
         for group in ("Header", "Parameters", "Cosmology")
         for name in names
         if group in file and name in file[group].attrs
     ]
-    redshift = _first(file["Header"].attrs.get("Redshift", 0.0))
+    redshift = hdf5.scalar(file["Header"].attrs.get("Redshift", 0.0))
     return parts.is_cosmological(max(said, default=0.0), redshift)
 
 
@@ -100,7 +94,7 @@ def units_of(file: HDF5) -> Units | None:
         attributes = file[name].attrs if name in file else {}
         for names in (_UNITS, _GIZMO, _SWIFT):
             if all(key in attributes for key in names):
-                mass, length, third = (_first(attributes[key]) for key in names)
+                mass, length, third = (hdf5.scalar(attributes[key]) for key in names)
                 velocity = length / third if names is _SWIFT else third
                 return Units.from_cgs(mass, length, velocity)
     return None

@@ -48,6 +48,14 @@ def _has_particles(file: HDF5) -> bool:
     )  # fmt: skip
 
 
+def scalar(value: Untyped) -> float:
+    """A number of an attribute, which SWIFT writes as an array of one."""
+    found = np.ravel(value)
+    if found.dtype.kind not in "fiub":
+        raise TypeError(f"{found[:1]} is no number")
+    return float(found[0])
+
+
 def floats(source: Source, dataset: Untyped, shape: tuple[int, ...]) -> Floats:
     """A dataset as float64 of a shape."""
     _check(source, dataset, shape, "fiu")

@@ -324,7 +324,9 @@ def run(name, count, seed=SEED):
                 break
             index = struct.unpack("q", Path(progress.name).read_bytes())[0]
             last = (done.stderr.strip().splitlines() or [""])[-1]
-            found.append((index, None, f"the process ended with {done.returncode}: {last}"))
+            # HDF5's own library (2.0) does not end, or crashes, for one such file in a thousand.
+            whose = WARNED if name in HDF5 and done.returncode < 0 else ""
+            found.append((index, None, f"{whose}the process ended with {done.returncode}: {last}"))
             first = index + 1
             if done.returncode > 0:  # not by a signal: a fault of this program
                 break
