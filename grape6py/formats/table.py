@@ -1,7 +1,7 @@
 """Numbers in columns, a line a body, as text: read quickly, and each mistake named.
 
-Blank lines, and everything from a ``#`` to the end of its line, are skipped. Commas, semicolons and
-tabs separate as blanks do. Fortran's numbers are understood: ``1.0D-3``, and ``1.0-103`` for
+Blank lines, and everything from a ``#`` to the end of its line, are skipped. Numbers are separated
+by blanks and tabs, or all of a line by commas or semicolons. Fortran's numbers are understood: ``1.0D-3``, and ``1.0-103`` for
 three-digit exponents.
 """
 
@@ -88,6 +88,9 @@ class Table:
             return None
         if not rows.size:
             return rows
+        between = lines.count(b",") + lines.count(b";")  # all numbers, or none
+        if between not in (0, len(rows) * (rows.shape[1] - 1)):
+            return None
         if not np.isfinite(rows).all() or self._width not in (0, rows.shape[1]):
             return None
         self._width = rows.shape[1]
@@ -96,10 +99,10 @@ class Table:
     def _line_by_line(self, lines: bytes) -> Floats:
         rows: list[list[float]] = []
         for number, line in enumerate(lines.split(b"\n")[:-1], self._line):
-            text = line.translate(bytes.maketrans(b",;\t", b"   ")).decode("utf-8", "replace")
-            words = text.partition("#")[0].split()
-            if not words:
+            text = line.decode("utf-8", "replace").partition("#")[0].strip()
+            if not text:
                 continue
+            words = re.split(r"\s*[,;]\s*", text) if re.search("[,;]", text) else text.split()
             try:
                 rows.append(self._row(words))
             except ValueError as error:

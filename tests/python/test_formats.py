@@ -568,6 +568,15 @@ def test_text_of_seven_columns_with_any_separator_and_end(separator, end):
     assert_bodies(read(data.rstrip()))
 
 
+@pytest.mark.parametrize("text", [
+    "1,5 0 0 0 0 0 0", "1,5 0,5 0,25 0 0 0 0", "0 0 0 0 0 1,5", "1, 2, 3, 4, 5, 6 7", "1,,2,3,4,5,6",
+])  # fmt: skip
+def test_commas_are_no_decimal_points(text):
+    for lines in (text, "1 2 3 4 5 6 7\n" + text):
+        with pytest.raises(SnapshotError, match="not a finite number|column"):
+            read(lines.encode())
+
+
 @pytest.mark.parametrize("write", ["{:.17E}", "{:+.3f}", "{:.10e}", "{:d}"])
 @pytest.mark.parametrize("letter", "edDQ")
 def test_text_with_exponents_of_fortran(write, letter):
