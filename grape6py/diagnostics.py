@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Floats, Numbers
+from grape6py._arrays.kinds import Floats, Numbers, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
 
@@ -52,14 +52,21 @@ def potential(
     *,
     backend: str = "auto",
     threads: int | None = None,
+    comm: Untyped = None,
 ) -> Floats:
     """Potential at each particle, summed in mode double; shape (n,).
+
+    With `comm`, a communicator of mpi4py, all ranks give the same particles, and share the sums.
 
     Raises
     ------
     Grape6Error
         As :meth:`Grape6.set_particles` and :meth:`Grape6.forces` do.
     """
+    if comm is not None:
+        from grape6py.ranks.board import shared_potential
+
+        return shared_potential(comm, mass, pos, eps, backend=backend, threads=threads)
     with Grape6(backend=backend, precision="double", threads=threads, jerk=False) as grape:
         grape.set_particles(mass, pos)
         return grape.forces(eps=eps).pot

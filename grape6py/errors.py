@@ -76,6 +76,10 @@ class MissingPackageError(Grape6Error, ImportError):
     """An optional Python package is not installed."""
 
 
+class RankError(Grape6Error, RuntimeError):
+    """A call that all ranks of MPI make has failed on another rank."""
+
+
 class FileInUseError(Grape6Error, OSError):
     """Another run is writing to a file."""
 

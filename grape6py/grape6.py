@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import libraries, memory_space, validate
-from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
+from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers, Untyped
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
@@ -57,6 +57,10 @@ class Grape6:
         Fraction of the rows to recompute and compare, 0 to 1.
     theta : float
         Opening angle of a tree, 0 to 1; 0: the direct sum.
+    comm : Intracomm of mpi4py, optional
+        All of its ranks make the same calls. The particles that they give are those of one session,
+        one rank's behind the other's, of which each rank sums a share. Each rank gets the forces on
+        its own targets, or particles, with the bits of one rank. Direct sums only.
 
     Raises
     ------
@@ -86,6 +90,7 @@ class Grape6:
         neighbour_self: bool | None = None,
         verify: float | None = None,
         theta: float | None = None,
+        comm: Untyped = None,
     ) -> None:
         del units  # of takes_quantities
         number = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
@@ -105,6 +110,11 @@ class Grape6:
         self._device: int | None = None  # CUDA's number of that where the particles came from
         self._library: str | None = None  # whose arrays they came in
         self._warned = False
+        self._shared: Untyped = None
+        if comm is not None:
+            from grape6py.ranks.board import SharedBoard  # which needs mpi4py
+
+            self._shared = SharedBoard(comm, self._board)
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -148,7 +158,9 @@ class Grape6:
 
     @property
     def n(self) -> int:
-        """Number of particles."""
+        """Number of particles; with `comm` those of all ranks."""
+        if self._shared is not None:
+            return int(self._shared.n)
         return int(np.count_nonzero(self._table.written))
 
     @property
@@ -159,7 +171,7 @@ class Grape6:
     @property
     def time(self) -> float:
         """Time to which the particles are predicted unless `forces` gets another time."""
-        return self._time
+        return self._time if self._shared is None else float(self._shared.time)
 
     def set_particles(
         self,
@@ -209,9 +221,13 @@ class Grape6:
             (a MemoryError); the old particles are intact.
         """
         self._check_open()
-        validate.order("set_particles(mass, pos)", mass, pos)
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
         given |= {"time": time, "index": index, "address": address}
+        if self._shared is not None:
+            with self._lock:
+                self._shared.set_particles(given)
+            return
+        validate.order("set_particles(mass, pos)", mass, pos)
         with self._lock, memory_space.choose(self._board, given) as place:
             pos = place.any_floats("pos", pos, (None, 3))
             n = len(pos)
@@ -265,6 +281,7 @@ class Grape6:
         time: float | None = None,
         nn: bool = False,
         h: Numbers | None = None,
+        same: bool = False,
     ) -> Forces:
         """Force of the particles on some targets.
 
@@ -286,6 +303,8 @@ class Grape6:
         h : float or array_like, shape (ni,), optional
             Radius of the neighbour sphere; a neighbour has r^2 + eps^2 <= h^2. Infinite:
             everybody, negative or NaN: nobody.
+        same : bool
+            With `comm`: all ranks ask for the forces on the same targets, and get them.
 
         Returns
         -------
@@ -312,6 +331,12 @@ class Grape6:
         self._check_open()
         eps = validate.number("eps", eps, negative=False)
         eps2 = validate.number("eps^2", eps * eps)
+        if self._shared is not None:
+            with self._lock:
+                shared: Forces = self._shared.forces(
+                    pos, vel, index, eps=eps, time=time, nn=nn, h=h, same=same
+                )
+            return shared if self._board.option("JERK") else shared._replace(jerk=None)
         with self._lock, contextlib.ExitStack() as stack:
             if time is not None:
                 self._time = validate.number("time", time)

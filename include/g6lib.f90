@@ -82,6 +82,11 @@ module g6lib
    integer(c_int), parameter :: G6X_BACKEND_CUDA_TREE = 5
    ! Rows of the partial sums of one particle.
    integer(c_int), parameter :: G6X_PARTIAL_WORDS = 32
+   integer(c_int), parameter :: G6X_PARTIAL_TOPS = 6
+   integer(c_int), parameter :: G6X_PARTIAL_LIMB = 6
+   integer(c_int), parameter :: G6X_PARTIAL_LIMBS = 21
+   integer(c_int), parameter :: G6X_SAMPLE_WORDS = 105
+   integer(c_int), parameter :: G6X_COUNT_WORDS = 6600
 
    integer(c_int), parameter :: G6X_HERMITE_MOVE = 1, G6X_HERMITE_WRITE = 2
 
@@ -741,6 +746,50 @@ module g6lib
          integer(c_int), value :: ni
          integer(c_long_long), intent(inout) :: sum(G6X_PARTIAL_WORDS, *)
          integer(c_long_long), intent(in) :: words(G6X_PARTIAL_WORDS, *)
+      end function
+
+      integer(c_int) function g6x_get_tops(ni, words, top) bind(c)
+         import :: c_int, c_long_long, G6X_PARTIAL_WORDS, G6X_PARTIAL_TOPS
+         integer(c_int), value :: ni
+         integer(c_long_long), intent(in) :: words(G6X_PARTIAL_WORDS, *)
+         integer(c_int), intent(out) :: top(G6X_PARTIAL_TOPS, *)
+      end function
+
+      integer(c_int) function g6x_raise_partial(ni, words, top) bind(c)
+         import :: c_int, c_long_long, G6X_PARTIAL_WORDS, G6X_PARTIAL_TOPS
+         integer(c_int), value :: ni
+         integer(c_long_long), intent(inout) :: words(G6X_PARTIAL_WORDS, *)
+         integer(c_int), intent(in) :: top(G6X_PARTIAL_TOPS, *)
+      end function
+
+      integer(c_int) function g6x_get_sample(clusterid, nj, all, first, words) bind(c)
+         import :: c_int, c_long_long, G6X_SAMPLE_WORDS
+         integer(c_int), value :: clusterid, nj
+         integer(c_long_long), value :: all, first
+         integer(c_long_long), intent(out) :: words(G6X_SAMPLE_WORDS)
+      end function
+
+      integer(c_int) function g6x_set_sample(clusterid, words) bind(c)
+         import :: c_int, c_long_long, G6X_SAMPLE_WORDS
+         integer(c_int), value :: clusterid
+         integer(c_long_long), intent(in) :: words(G6X_SAMPLE_WORDS)
+      end function
+
+      integer(c_int) function g6x_get_counts(clusterid, nj, words) bind(c)
+         import :: c_int, c_long_long, G6X_COUNT_WORDS
+         integer(c_int), value :: clusterid, nj
+         integer(c_long_long), intent(out) :: words(G6X_COUNT_WORDS)
+      end function
+
+      integer(c_int) function g6x_set_counts(clusterid, words) bind(c)
+         import :: c_int, c_long_long, G6X_COUNT_WORDS
+         integer(c_int), value :: clusterid
+         integer(c_long_long), intent(in) :: words(G6X_COUNT_WORDS)
+      end function
+
+      integer(c_int) function g6x_end_share(clusterid) bind(c)
+         import :: c_int
+         integer(c_int), value :: clusterid
       end function
 
       integer(c_int) function g6x_from_partial(ni, words, acc, jerk, pot) bind(c)

@@ -288,6 +288,18 @@ int g6x_get_scale(int clusterid, int nj, int exponent[3]);
  * G6X_ORIGIN_X to _Z and G6X_DRIFT_X to _Z. */
 int g6x_get_origin(int clusterid, int nj, double origin[3], double drift[3]);
 
+/* A cluster whose nj j particles are a share of `all`, of which other clusters have the others: its
+ * address a is number first + a of all. For the scale and the origin that one cluster with all of
+ * them has, and so for its bits, add over the shares, as integers, what these calls give, and hand
+ * the sums to all: g6x_get_sample first, then g6x_get_counts; after each change of j particles.
+ * They are those of this cluster until g6x_end_share. */
+enum { G6X_SAMPLE_WORDS = 105, G6X_COUNT_WORDS = 6600 };
+int g6x_get_sample(int clusterid, int nj, long long all, long long first, long long *words);
+int g6x_set_sample(int clusterid, const long long *words);
+int g6x_get_counts(int clusterid, int nj, long long *words);
+int g6x_set_counts(int clusterid, const long long *words);
+int g6x_end_share(int clusterid);
+
 /* Writes n j particles at once. address, index: int[n]; tj, dtj, mass: double[n];
  * k18, j6, a2, v, x: double[n][3]. NULL for address: 0..n-1 in order; for index:
  * the address; for tj, dtj, k18, j6, a2 or v: zeros. Returns the first error met;
@@ -405,6 +417,10 @@ struct g6x_hermite {
     /* [n] or NULL (then all): work per mass that these have done since it was set to 0, and at t
      * their power and its derivative. field_acc and field_jerk are needed. */
     double *work, *power, *rate;
+    /* [n][G6X_PARTIAL_WORDS] or NULL: the cluster sums the particles share_first to before
+     * share_end alone, as g6x_share_particles gives them; acc, jerk and pot are the caller's. */
+    long long *words;
+    int share_first, share_end;
 };
 /* Limits and state of an evolution. All that the calls write must be zero at first. */
 struct g6x_evolution {
@@ -427,7 +443,7 @@ struct g6x_evolution {
     double time, next;       /* end times of the last complete block and of the next one */
     int ni, pass, row;       /* of the current block; ni = 0: none. Set to 0 to abandon it: the
                               * particles are unchanged, but not the cluster's */
-    int stage;               /* of the current block: 1 after a return of 2, then 2 if watched */
+    int stage; /* of the current block: 1 after a return of 4, 2 after one of 2, then 3 if watched */
 };
 /* The j particles must have been written before. Returns 0: no block is left that ends by t_end, or
  * most_blocks or stop ended the call; 1: seconds ended it, perhaps within a block, and it is to be
@@ -435,9 +451,18 @@ struct g6x_evolution {
  * those of the next block that fit have moved, though not in the j memory.
  * 2 (pause): e->ni particles, h->address, are at e->next with positions h->xi and velocities h->vi:
  * write a field of yours to h->field_acc and h->field_jerk, which are added, and repeat the call.
+ * 4 (h->words): the sums of the e->ni particles are in h->words. Merge those of all shares, write
+ * h->acc, h->jerk and h->pot, and repeat the call.
  * 3: h->close and h->left have the first time in the step of each at which it was closer or
  * farther, or infinity. Repeat the call to end the block all the same, or abandon it. */
 int g6x_hermite_evolve(int clusterid, const struct g6x_hermite *h, struct g6x_evolution *e);
+/* Writes particles first to before end of n as j particles at addresses from 0 on, with indices
+ * first and so on, and notes all n for the scale, which is then that of a cluster that has them
+ * all. For its bits shares are whole blocks of 1024. Arrays as g6x_set_j_particles has them; k18
+ * is 0. n = 0: the cluster is no share any more. 0, or a code. */
+int g6x_share_particles(int clusterid, int n, int first, int end, const double tj[],
+                        const double mass[], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3]);
 /* Adds h->field, or without one h->field_acc and h->field_jerk, to h->acc and h->jerk of the ni
  * particles of a block on the host at `time`, whose forces are those at h->xi, h->vi. 0, or a code.
  */
@@ -585,6 +610,12 @@ int g6x_get_partial(int clusterid, int ni, long long *words);
 int g6x_add_partial(int ni, long long *sum, const long long *words);
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                      double pot[]);
+/* For merging by MPI (g6x_mpi.h) or others: top has the tops of the three windows of each row, and
+ * whether they are invalid. After MPI_MAX of them over all shares g6x_raise_partial gives the rows
+ * these tops. Then words G6X_PARTIAL_LIMB to before G6X_PARTIAL_LIMB + G6X_PARTIAL_LIMBS add up. */
+enum { G6X_PARTIAL_TOPS = 6, G6X_PARTIAL_LIMB = 6, G6X_PARTIAL_LIMBS = 21 };
+int g6x_get_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS]);
+int g6x_raise_partial(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS]);
 
 #ifdef __cplusplus
 }

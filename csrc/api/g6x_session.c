@@ -226,6 +226,26 @@ int g6x_add_partial(int ni, long long *sum, const long long *words)
                : 0;
 }
 
+int g6x_get_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS])
+{
+    struct error err = {0};
+    const int code = checked(ni, words, top);
+    return code ? code
+           : session_partial_words_tops(ni, words, top, &err)
+               ? session_registry_refuse(err.code, "%s", err.text)
+               : 0;
+}
+
+int g6x_raise_partial(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS])
+{
+    struct error err = {0};
+    const int code = checked(ni, words, top);
+    return code ? code
+           : session_partial_words_raise(ni, words, top, &err)
+               ? session_registry_refuse(err.code, "%s", err.text)
+               : 0;
+}
+
 int g6x_from_partial(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                      double pot[])
 {

@@ -27,6 +27,7 @@ void jmemory_free(struct jmemory *j)
                                        MEMORY_ARRAY(j->head, 0),
                                        {0}};
     memory_free_all(all);
+    memory_free(j->all);
     for (int k = 0; k < MOST_MIRRORS; k++) memory_free(j->dirty[k].slot);
     memset(j, 0, sizeof *j);
 }

@@ -91,6 +91,11 @@ struct jmemory {
     int samples, sample_moved;
     struct origin_hint origin_hint, drift_hint;
     int64_t sampled; /* the sample is of addresses below this */
+
+    /* Of a share of more particles (jmemory_share.c): the origin is that of a sample of all, the
+     * scale that of the counts of all. */
+    int is_share;
+    struct histogram *all; /* x, mass, v; NULL: its own */
 };
 
 void jmemory_free(struct jmemory *j);
@@ -135,6 +140,28 @@ struct scale jmemory_scale(const struct jmemory *j);
 /* Whether half of them are so dense that most of their pairs are close on the grid of that scale.
  */
 int jmemory_is_crowded(const struct jmemory *j);
+/* ---- a share of more particles, of which other sessions have the others ---- */
+
+enum {
+    SHARE_SAMPLE = 7, /* words of a particle: 1 if it is here, and the bits of x and v */
+    SHARE_SAMPLE_WORDS = SHARE_SAMPLE * ORIGIN_SAMPLE,
+    SHARE_COUNT_WORDS = 3 * HISTOGRAM_SIZE
+};
+/* The particles of the sample of nj that are in slots here; slot a is number first + a of all. The
+ * words of all shares are to be added. */
+void jmemory_share_sample(const struct jmemory *j, int64_t nj, int64_t first, long long *words);
+/* Takes the sum: the origin is that of this sample until the next one. */
+void jmemory_share_set_sample(struct jmemory *j, const long long *words);
+/* Numbers of settled slots by exponents of x, mass and v. The words of all shares are to be added.
+ */
+void jmemory_share_counts(const struct jmemory *j, long long *words);
+/* Takes the sum: the scale is that of these counts until the next ones. 0 or G6X_E_MEMORY. */
+int jmemory_share_set_counts(struct jmemory *j, const long long *words);
+/* The scale and the origin are the session's own again. */
+void jmemory_share_end(struct jmemory *j);
+/* Recomputes the notes of all counted slots for a new origin. */
+void jmemory_note_again(struct jmemory *j);
+
 /* Lowest bad or lost address below nj, or -1; *state becomes SLOT_BAD or SLOT_LOST. */
 int64_t jmemory_first_bad(struct jmemory *j, int64_t nj, int *state);
 /* Updates the index map. Call it after jmemory_settle and before jmemory_find. */

@@ -157,8 +157,8 @@ static void note_from_origin(struct jmemory *j, int64_t a)
     n->v = (int16_t)(is_sound ? largest_exponent(seen.v, j->drift) : EXPONENT_NONE);
 }
 
-/* Recomputes all counted notes. The others are recomputed when they are counted. */
-static void note_again(struct jmemory *j)
+/* The others are recomputed when they are counted. */
+void jmemory_note_again(struct jmemory *j)
 {
     for (int64_t a = 0; a < j->counted; a++) {
         const struct slot_note old = j->note[a];
@@ -184,6 +184,7 @@ static void settle_origin(struct jmemory *j, int64_t nj)
     const int64_t end = end_of_written(j, nj);
     double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN], origin[3], drift[3];
     int n = 0, moved = j->sample_moved || end != j->sampled;
+    if (j->is_share) return; /* jmemory_share_set_sample sets it */
     for (int k = 0; k < j->samples && !moved; k++) moved = is_changed(j, j->sample[k]);
     if (!moved) return;
     j->sample_moved = 0;
@@ -204,7 +205,7 @@ static void settle_origin(struct jmemory *j, int64_t nj)
     if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
     memcpy(j->origin, origin, sizeof origin);
     memcpy(j->drift, drift, sizeof drift);
-    note_again(j);
+    jmemory_note_again(j);
 }
 
 /* ---- settling particles at rest ------------------------------------------------ */
@@ -467,14 +468,16 @@ static int exponent_of_most(const struct histogram *h)
 struct scale jmemory_scale(const struct jmemory *j)
 {
     const double *o = j->origin, *d = j->drift;
-    return (struct scale){exponent_of_most(&j->x), exponent_of_most(&j->mass),
-                          exponent_of_most(&j->v), 0,
+    const struct histogram *all = j->all;
+    return (struct scale){exponent_of_most(all ? &all[0] : &j->x),
+                          exponent_of_most(all ? &all[1] : &j->mass),
+                          exponent_of_most(all ? &all[2] : &j->v), 0,
                           {o[0], o[1], o[2]},      {d[0], d[1], d[2]}};
 }
 
 int jmemory_is_crowded(const struct jmemory *j)
 {
     enum { STEPS_EXPONENT = 3 }; /* the grid has 2^3 steps across the inner half */
-    const struct scale s = {.length = exponent_of_most(&j->x)};
+    const struct scale s = {.length = exponent_of_most(j->all ? j->all : &j->x)};
     return j->inner != EXPONENT_NONE && -length_shift(&s, MODE_GRAPE) > j->inner - STEPS_EXPONENT;
 }

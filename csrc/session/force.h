@@ -68,6 +68,9 @@ struct scale session_force_scale(struct session *s, int nj);
 /* Arithmetic mode of a call: double if the session's mode would leave most pairs to double.
  * Sessions whose scale was set, for merging, keep their mode. */
 int session_force_precision(struct session *s, int nj);
+/* From now on the scale is that of s->whole, which is empty; 0 or G6X_E_MEMORY. */
+int session_force_begin_whole(struct session *s);
+void session_force_end_whole(struct session *s);
 /* The scale in a mode; the j particles must be settled. */
 struct scale session_force_scale_in(struct session *s, int precision);
 void session_force_free(struct session *s);

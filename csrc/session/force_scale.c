@@ -1,6 +1,8 @@
 /* force_scale.c - the mode, scale and origin of a force call, from the j particles and the caller's
  * settings. See force.h. */
 #include "session/force.h"
+#include "g6lib.h"
+#include "util/memory.h"
 
 /* Bits are compared, not numbers: the host may trap comparisons with NaN. */
 static int is_unset(double a) { return bits_of(a) << 1 > (uint64_t)0x7ff << 53; }
@@ -24,17 +26,37 @@ static void forget_origin(double origin[3], int *exponent)
     }
 }
 
+int session_force_begin_whole(struct session *s)
+{
+    session_force_end_whole(s);
+    s->whole = memory_zeroed(sizeof *s->whole);
+    return s->whole ? 0 : error_set(&s->error, G6X_E_MEMORY, "no memory for all j particles");
+}
+
+void session_force_end_whole(struct session *s)
+{
+    if (!s->whole) return;
+    jmemory_free(s->whole);
+    memory_free(s->whole);
+    s->whole = NULL;
+    s->whole_nj = 0;
+}
+
+/* The j particles that have the scale. */
+static const struct jmemory *scaled(const struct session *s) { return s->whole ? s->whole : &s->j; }
+
 int session_force_precision(struct session *s, int nj)
 {
     const struct options *o = &s->options;
     jmemory_settle(&s->j, nj, options_threads(o->threads));
+    if (s->whole) jmemory_settle(s->whole, s->whole_nj, options_threads(o->threads));
     const int may = o->scale[0] == G6X_AUTO && !(s->backend->capabilities & CAN_APPROXIMATE);
-    return may && jmemory_is_crowded(&s->j) ? MODE_DOUBLE : o->precision;
+    return may && jmemory_is_crowded(scaled(s)) ? MODE_DOUBLE : o->precision;
 }
 
 struct scale session_force_scale_in(struct session *s, int precision)
 {
-    struct scale scale = jmemory_scale(&s->j);
+    struct scale scale = jmemory_scale(scaled(s));
     const struct options *o = &s->options;
     take_origin(o->origin, o->scale[0] != G6X_AUTO, scale.origin);
     take_origin(o->drift, o->scale[2] != G6X_AUTO, scale.drift);

@@ -9,6 +9,7 @@
 #include "g6lib.h"
 #include "session/call_rows.h"
 #include "session/force.h"
+#include "session/partial_words.h"
 #include "util/clock.h"
 #include "util/fpenv.h"
 
@@ -70,6 +71,10 @@ int session_hermite_check_evolution(struct session *s, const char *call,
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer: nearest, close or left", call);
     if (h->n && e->pause && !h->field_acc)
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer: field_acc", call);
+    if (h->words && (!s->whole || h->share_first < 0 || h->share_first > h->share_end ||
+                     h->share_end > session_hermite_acting(h) ||
+                     s->whole_nj != session_hermite_acting(h)))
+        return argument(s, call, "the share is not that of g6x_share_particles");
     if (e->passes < 1 || e->most_blocks < 0 || !(e->seconds >= 0.0))
         return argument(s, call, "passes, most_blocks or seconds is out of range");
     if (is_no_counter(e->blocks) || is_no_counter(e->steps) || is_no_counter(e->clamped))
@@ -145,15 +150,24 @@ static int predict(struct session *s, const struct g6x_hermite *h, struct g6x_ev
     return 0;
 }
 
+/* Particles that are j particles here. */
+static int summed(const struct g6x_hermite *h)
+{
+    return h->words ? h->share_end - h->share_first : session_hermite_acting(h);
+}
+
 static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e, int k,
                int count, void *stream)
 {
     const double (*x)[3] = (const double (*)[3])h->xi + k, (*v)[3] = (const double (*)[3])h->vi + k;
-    const int nj = session_hermite_acting(h);
-    const int code = session_force_first_plain(s, nj, count, h->address + k, x, v, e->eps2);
+    const int nj = summed(h), partial = h->words != NULL;
+    int code = session_force_first_plain(s, nj, count, h->address + k, x, v, e->eps2);
     (void)stream;
-    return code ? code
-                : session_force_last(s, nj, count, h->acc + k, h->jerk + k, h->pot + k,
+    if (!code && partial)
+        code = session_partial_words_get(s, count, h->words + (size_t)k * G6X_PARTIAL_WORDS);
+    return code || (partial && !(e->closer > 0.0))
+               ? code
+               : session_force_last(s, nj, count, h->acc + k, h->jerk + k, h->pot + k,
                                      e->closer > 0.0 ? h->nearest + k : NULL, NULL);
 }
 
@@ -182,13 +196,19 @@ static int watch(struct session *s, const struct g6x_hermite *h, const struct g6
 static int write(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e)
 {
     const int nj = session_hermite_acting(h);
+    const int first = h->words ? h->share_first : 0, end = h->words ? h->share_end : nj;
     session_force_before_write(s);
     for (int i = 0; i < e->ni && h->address[i] < nj; i++) { /* ascending */
         const int p = h->address[i];
         double a2[3], j6[3];
+        int code = 0;
         for (int k = 0; k < 3; k++) a2[k] = h->acc[i][k] / 2.0, j6[k] = h->jerk[i][k] / 6.0;
-        const int code =
-            jmemory_set(&s->j, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i], h->xi[i]);
+        if (h->words)
+            code = jmemory_set(s->whole, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i],
+                               h->xi[i]);
+        if (!code && p >= first && p < end)
+            code = jmemory_set(&s->j, p - first, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i],
+                               h->xi[i]);
         if (code) return error_set(&s->error, code, "block step: particle %d is refused", p);
     }
     return 0;
@@ -248,7 +268,7 @@ static int go_on(struct session *s, const struct g6x_hermite *h, struct g6x_evol
                  const struct session_hermite_parts *parts, void *stream)
 {
     const double began = clock_seconds();
-    const int nj = session_hermite_acting(h);
+    const int nj = summed(h);
     const int64_t fitting = parts->pairs_at_once / (nj ? nj : 1),
                   rows = fitting < LEAST_ROWS         ? LEAST_ROWS
                          : fitting > parts->most_rows ? parts->most_rows
@@ -272,13 +292,18 @@ void session_hermite_count(struct g6x_evolution *e, int clamped)
     e->ni = 0;
 }
 
-enum { PAUSED = 1, WATCHED = 2 }; /* stages of a block */
+enum { MERGED = 1, PAUSED = 2, WATCHED = 3 }; /* stages of a block */
 
-/* Ends a pass, when all its forces are computed; 2 or 3 if the caller is to look at them before. */
+/* Ends a pass, when all its forces are computed; 2, 3 or 4 if the caller is to look at them before.
+ */
 static int end_pass(struct session *s, const struct g6x_hermite *h, struct g6x_evolution *e,
                     const struct session_hermite_parts *parts, void *stream)
 {
     const int moves = e->pass + 1 == e->passes;
+    if (h->words && e->stage < MERGED) {
+        e->stage = MERGED;
+        return 4;
+    }
     if (e->pause && e->stage < PAUSED) {
         e->stage = PAUSED;
         return 2;

@@ -115,6 +115,44 @@ int session_partial_words_add(int ni, long long *sum, const long long *words, st
     return 0;
 }
 
+int session_partial_words_tops(int ni, const long long *words, int (*top)[G6X_PARTIAL_TOPS],
+                               struct error *err)
+{
+    for (int i = 0; i < ni; i++) {
+        struct partial_row row;
+        const long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
+        if (!is_row(w))
+            return error_set(err, G6X_E_ARGUMENT, "g6x_get_tops: row %d is not a partial sum", i);
+        from_words(w, &row);
+        for (int k = 0; k < NWINDOW; k++) {
+            top[i][k] = row.top[k];
+            top[i][NWINDOW + k] = row.invalid >> k & 1;
+        }
+    }
+    return 0;
+}
+
+int session_partial_words_raise(int ni, long long *words, const int (*top)[G6X_PARTIAL_TOPS],
+                                struct error *err)
+{
+    for (int i = 0; i < ni; i++) {
+        struct partial_row row;
+        long long *w = words + (size_t)i * G6X_PARTIAL_WORDS;
+        int is_sound = is_row(w);
+        for (int k = 0; k < NWINDOW; k++)
+            is_sound &= top[i][k] >= BIN_LOWEST && top[i][k] <= -BIN_LOWEST &&
+                        (top[i][NWINDOW + k] | 1) == 1;
+        if (!is_sound)
+            return error_set(err, G6X_E_ARGUMENT, "g6x_raise_partial: row %d or its tops are wrong",
+                             i);
+        from_words(w, &row);
+        partial_raise(&row, top[i], (int)(w[WORD_KIND] / 16 % 16));
+        for (int k = 0; k < NWINDOW; k++) row.invalid |= (uint32_t)top[i][NWINDOW + k] << k;
+        to_words(&row, w);
+    }
+    return 0;
+}
+
 int session_partial_words_force(int ni, const long long *words, double (*acc)[3], double (*jerk)[3],
                                 double *pot, struct error *err)
 {

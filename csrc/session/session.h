@@ -113,6 +113,10 @@ struct session {
     int64_t rows;  /* i particles of all force calls */
     int by_parts;  /* blocks to compute by parts before the next try of arrays->turn */
     struct jmemory j;
+    /* All j particles of an integration of which this session sums a share: these have the scale.
+     * NULL: `j` has all. */
+    struct jmemory *whole;
+    int whole_nj;
     double time;
     int time_bad;
     struct force_call call;

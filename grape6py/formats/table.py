@@ -1,8 +1,8 @@
 """Numbers in columns, a line a body, as text: read quickly, and each mistake named.
 
 Blank lines, and everything from a ``#`` to the end of its line, are skipped. Numbers are separated
-by blanks and tabs, or all of a line by commas or semicolons. Fortran's numbers are understood: ``1.0D-3``, and ``1.0-103`` for
-three-digit exponents.
+by blanks and tabs, or all of a line by commas or semicolons. Fortran's numbers are understood:
+``1.0D-3``, and ``1.0-103`` for three-digit exponents.
 """
 
 from __future__ import annotations

@@ -6,17 +6,27 @@ one step moves them, are the subclasses': see :class:`Hermite` and :class:`Leapf
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Attributes, Floats, PathLike, Shapes, State, Untyped
+from grape6py._arrays.kinds import (
+    AnyArray,
+    Attributes,
+    Floats,
+    PathLike,
+    Shapes,
+    State,
+    Untyped,
+)
 from grape6py._lib.library import ffi
 from grape6py.errors import ArgumentError
 from grape6py.in_units import converter_of
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
     from grape6py.events import Action, AnyEvent, Event, Events
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
+    from grape6py.ranks.ranks import Ranks
 
 _LONGEST = 2.0**53
 
@@ -90,11 +101,15 @@ class Integration(Changes):
     STATE: ClassVar[Shapes]
     _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
+    _ranks: Ranks | None = None  # which all integrate the same bodies
     _restore: Callable[..., None]
 
     def _begin(self) -> None:
         self._time = self._blocks.epoch
         self._run_id = uuid.uuid4().hex
+        if self._ranks is not None:
+            self._run_id = self._ranks.comm.bcast(self._run_id)
+        self._asked_to_stop = False  # on this rank
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
         self._stopping = ffi.new("int *")  # read by the library, too
@@ -119,6 +134,7 @@ class Integration(Changes):
         backend: str = "auto",
         precision: str | None = None,
         threads: int | None = None,
+        comm: Untyped = None,
     ) -> Self:
         """An integration as :attr:`settings` and :meth:`state` have described it.
 
@@ -140,6 +156,8 @@ class Integration(Changes):
             The field, if that is a function.
         backend, precision, threads
             As in :class:`Grape6`. A tree goes on with a tree, which "auto" then is.
+        comm : Intracomm of mpi4py, optional
+            As in :class:`Hermite`.
 
         Returns
         -------
@@ -153,6 +171,7 @@ class Integration(Changes):
         extra = {name: extra_of(name, state[name]) for name in EXTRA if name in state}
         own = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
         outside = external.from_settings(settings, field)
+        self._take_ranks(comm, mass, *own.values())
         options = {"backend": backend, "precision": precision, "threads": threads}
         self._restore(mass, own | extra, outside, **options)
         blocks_of_it: Untyped = self._blocks
@@ -164,6 +183,17 @@ class Integration(Changes):
             self._run_id = str(run_id)
         self._take_extra(extra)
         return self
+
+    def _take_ranks(self, comm: Untyped, *arrays: AnyArray) -> None:
+        """Be one of the ranks of a communicator, which all have the same bodies."""
+        if comm is None:
+            return
+        from grape6py.ranks.ranks import Ranks
+
+        self._ranks = Ranks(comm)
+        bodies = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
+        with self._ranks.step(*(float(byte) for byte in bodies[:8])):
+            pass
 
     def _take_extra(self, extra: State) -> None:
         watch, outside = self._blocks.watch, self._blocks.external
@@ -242,7 +272,13 @@ class Integration(Changes):
         """Add bodies and :meth:`state` to an HDF5 file (.h5), as :func:`archive.save`."""
         from grape6py import archive
 
-        archive.save(path, self._as_seen())
+        if self._ranks is None:
+            archive.save(path, self._as_seen())
+            return
+        archive.describe(cast("Hermite", self))  # the energy, which all compute
+        with self._ranks.step():
+            if self._ranks.rank == 0:
+                archive.save(path, self._as_seen())
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""
@@ -325,7 +361,7 @@ class Integration(Changes):
         watched = _events(self, events)
         self._stopped_by: Event | None = None
         try:
-            with Bar(self.time, t, progress) as shown:
+            with self._all_or_none(), Bar(self.time, t, progress) as shown:
                 for target in [t] if every is None else multiples(self.time, t, every):
                     self._advance(target, shown, callback if every is None else None, watched)
                     if every is not None and callback is not None and self.time == target:
@@ -335,7 +371,7 @@ class Integration(Changes):
                     if self._stopping[0]:
                         break
         finally:
-            self._stopping[0] = 0
+            self._stopping[0], self._asked_to_stop = 0, False
         return self._stopped_by
 
     def stop(self) -> None:
@@ -343,9 +379,24 @@ class Integration(Changes):
 
         A long block may be given up in its midst: it is then made anew by the next one.
 
-        Called at another time, it lets the next one return before its first block.
+        Called at another time, it lets the next one return before its first block. With `comm` it
+        is enough if one rank calls it.
         """
-        self._stopping[0] = 1
+        self._asked_to_stop = True
+        if self._ranks is None:
+            self._stopping[0] = 1
+
+    def _all_or_none(self) -> AbstractContextManager[None]:
+        """Context of what fails on all ranks if it does on one."""
+        return nullcontext() if self._ranks is None else self._ranks.alone()
+
+    def _is_stopping(self) -> bool:
+        """Whether to stop: on all ranks at once, if one of them has been asked to."""
+        if self._ranks is not None:
+            with self._ranks.step() as most:
+                most[0] = self._asked_to_stop
+            self._stopping[0] |= int(most[0])
+        return bool(self._stopping[0])
 
     def _advance(
         self,
@@ -354,7 +405,7 @@ class Integration(Changes):
         callback: Callable[[Self], object] | None,
         events: Events | None,
     ) -> None:
-        while not self._stopping[0]:
+        while not self._is_stopping():
             goal = target if events is None else min(target, events.due)
             with self._turn:
                 most = int(callback is not None)

@@ -31,6 +31,7 @@ from grape6py.integrators.watch import Sighting, Watch
 if TYPE_CHECKING:
     from grape6py._lib.cluster import Board
     from grape6py.integrators.external import External
+    from grape6py.ranks.ranks import Ranks
 
 Values = TypeVar("Values", bound=AnyArray)
 
@@ -75,7 +76,8 @@ class Setup(NamedTuple):
     """What block steps depend on, besides the bodies' places and velocities.
 
     `rule` is eta of Aarseth's criterion, smallest step, largest step; each of the corrector passes
-    has a force call. The session of `board`, in mode `precision`, holds nothing else.
+    has a force call. The session of `board`, in mode `precision`, holds nothing else. With `ranks`
+    the sums are shared out.
     """
 
     board: Board
@@ -86,6 +88,7 @@ class Setup(NamedTuple):
     eps: float = 0.0
     G: float = 1.0
     external: External | None = None
+    ranks: Ranks | None = None
 
 
 class Moment(NamedTuple):
@@ -237,7 +240,7 @@ class Blocks:
 
     def look_again(self) -> None:
         """Let the next call look at the block under way once more."""
-        self._evolution.stage = min(self._evolution.stage, 1)
+        self._evolution.stage = min(self._evolution.stage, 2)
 
     @property
     def block_end(self) -> float:

@@ -74,6 +74,9 @@ class Hermite(Integration):
         that has a unit may be given as a quantity, and comes out as such. See docs/formats.md.
     backend, precision, threads
         As in :class:`Grape6`.
+    comm : Intracomm of mpi4py, optional
+        All of its ranks make the same calls, with the same arguments, and see the same bodies, with
+        the bits of one rank. Each sums the forces of a share of the bodies. See docs/parallel.md.
 
     Raises
     ------
@@ -120,6 +123,7 @@ class Hermite(Integration):
         backend: str = "auto",
         precision: str | None = None,
         threads: int | None = None,
+        comm: Untyped = None,
     ) -> None:
         del units  # of takes_quantities
         validate.order("Hermite(mass, pos, vel)", mass, pos)
@@ -144,6 +148,7 @@ class Hermite(Integration):
         if dt is not None and dt_max is not None:
             raise ArgumentError("dt is one step for all: there is no dt_max then")
         outside = external.make(field, orbit, self.G, self._settings)
+        self._take_ranks(comm, mass, pos, vel)
         self._open(n, backend, precision, threads)
         if dt is not None:
             self._settings["dt"] = validate.positive("dt", dt)
@@ -175,9 +180,13 @@ class Hermite(Integration):
 
     def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
         """A session, which decides where n bodies are integrated."""
-        self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
-        self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
+        ranks = self._ranks
+        with contextlib.nullcontext() if ranks is None else ranks.step():
+            self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
+            self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
         self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
+        if ranks is not None:
+            self._options["comm"] = ranks.comm
 
     def _take(self, mass: Floats, outside: external.External | None) -> None:
         """Make the blocks, whose bodies have these masses."""
@@ -190,6 +199,7 @@ class Hermite(Integration):
             self._settings["eps"],
             self.G,
             outside,
+            self._ranks,
         )
         self._blocks = _blocks(setup)
         self._begin()
@@ -238,6 +248,10 @@ class Hermite(Integration):
 
 def _blocks(setup: Setup) -> HostBlocks | DeviceBlocks:
     """Blocks of bodies that live where the session computes."""
+    if setup.ranks is not None:
+        from grape6py.ranks.blocks import SharedBlocks
+
+        return SharedBlocks(setup)
     if setup.board.option("DEVICE") >= 0:
         with contextlib.suppress(ImportError):
             return DeviceBlocks(setup)

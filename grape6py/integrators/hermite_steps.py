@@ -184,15 +184,8 @@ class HostBlocks(Blocks):
 
     def _force(self, ni: int, time: float) -> None:
         """All forces on the first rows of the block."""
-        h, board = self._hermite, self._board
         began = clock.perf_counter()
-        board.set_time(time)
-        for rows in board.chunks(ni, self.acting):
-            k, radii = rows.start, pointer(self._radii[rows])
-            call = board.cluster, self.acting, rows.stop - k, h.address + k, h.xi + k, h.vi + k
-            sums = h.acc + k, h.jerk + k, h.pot + k
-            board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, radii))
-            board.check(lib.g6calc_lasthalf(*call, self._eps2, radii, *sums))
+        self._sums(ni, time)
         self.force_seconds += clock.perf_counter() - began
         external = self.external
         if external is None:
@@ -201,7 +194,18 @@ class HostBlocks(Blocks):
         external.epoch = self.epoch
         if external.function is not None:
             self._call_function(self.epoch + time, ni)
-        check(lib.g6x_hermite_add_field(h, ni, time))
+        check(lib.g6x_hermite_add_field(self._hermite, ni, time))
+
+    def _sums(self, ni: int, time: float) -> None:
+        """Forces of the bodies."""
+        h, board = self._hermite, self._board
+        board.set_time(time)
+        for rows in board.chunks(ni, self.acting):
+            k, radii = rows.start, pointer(self._radii[rows])
+            call = board.cluster, self.acting, rows.stop - k, h.address + k, h.xi + k, h.vi + k
+            sums = h.acc + k, h.jerk + k, h.pot + k
+            board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, radii))
+            board.check(lib.g6calc_lasthalf(*call, self._eps2, radii, *sums))
 
     def _correct_all(self, time: float) -> None:
         """To xi and vi; the bodies stay where they are, so that no error of acc is asked for."""

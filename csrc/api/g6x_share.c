@@ -1,0 +1,137 @@
+/* g6x_share.c - the g6x_ calls for a cluster that has a share of the j particles of many. */
+#include "core/jmemory.h"
+#include "g6lib.h"
+#include "session/force.h"
+#include "session/registry.h"
+#include "util/fpenv.h"
+
+_Static_assert((int)G6X_SAMPLE_WORDS == SHARE_SAMPLE_WORDS, "g6lib.h");
+_Static_assert((int)G6X_COUNT_WORDS == SHARE_COUNT_WORDS, "g6lib.h");
+
+/* Settles the j particles below nj. */
+static int settle(struct session *s, int nj, int lacks, const char *call)
+{
+    struct fpenv host;
+    if (lacks || nj < 0)
+        return error_set(&s->error, lacks ? G6X_E_NULL : G6X_E_ARGUMENT,
+                         "%s: null pointer or nj = %d", call, nj);
+    fpenv_enter(&host);
+    jmemory_settle(&s->j, nj, options_threads(s->options.threads));
+    fpenv_leave(&host);
+    return 0;
+}
+
+static int get_sample(struct session *s, int nj, long long all, long long first, long long *words)
+{
+    const int code = settle(s, nj, !words, "g6x_get_sample");
+    if (code) return code;
+    if (first < 0 || all < first + nj)
+        return error_set(&s->error, G6X_E_ARGUMENT,
+                         "g6x_get_sample: %d particles from number %lld on, of %lld in all", nj,
+                         first, all);
+    jmemory_share_sample(&s->j, all, first, words);
+    return 0;
+}
+
+int g6x_get_sample(int clusterid, int nj, long long all, long long first, long long *words)
+{
+    return ON_SESSION(clusterid, get_sample, nj, all, first, words);
+}
+
+static int set_sample(struct session *s, const long long *words)
+{
+    struct fpenv host;
+    if (!words) return error_set(&s->error, G6X_E_NULL, "g6x_set_sample: null pointer");
+    for (int k = 0; k < SHARE_SAMPLE_WORDS; k += SHARE_SAMPLE)
+        if (words[k] != 0 && words[k] != 1)
+            return error_set(&s->error, G6X_E_ARGUMENT,
+                             "g6x_set_sample: %lld shares have sample %d", words[k],
+                             k / SHARE_SAMPLE);
+    fpenv_enter(&host);
+    jmemory_share_set_sample(&s->j, words);
+    fpenv_leave(&host);
+    return 0;
+}
+
+int g6x_set_sample(int clusterid, const long long *words)
+{
+    return ON_SESSION(clusterid, set_sample, words);
+}
+
+static int get_counts(struct session *s, int nj, long long *words)
+{
+    const int code = settle(s, nj, !words, "g6x_get_counts");
+    if (!code) jmemory_share_counts(&s->j, words);
+    return code;
+}
+
+int g6x_get_counts(int clusterid, int nj, long long *words)
+{
+    return ON_SESSION(clusterid, get_counts, nj, words);
+}
+
+static int set_counts(struct session *s, const long long *words)
+{
+    if (!words) return error_set(&s->error, G6X_E_NULL, "g6x_set_counts: null pointer");
+    if (!s->j.is_share)
+        return error_set(&s->error, G6X_E_ARGUMENT,
+                         "g6x_set_counts: call g6x_set_sample first, which sets the origin");
+    for (int k = 0; k < SHARE_COUNT_WORDS; k++)
+        if (words[k] < 0 || words[k] > INT32_MAX)
+            return error_set(&s->error, G6X_E_ARGUMENT, "g6x_set_counts: word %d is %lld", k,
+                             words[k]);
+    if (jmemory_share_set_counts(&s->j, words))
+        return error_set(&s->error, G6X_E_MEMORY, "g6x_set_counts: no memory");
+    return 0;
+}
+
+int g6x_set_counts(int clusterid, const long long *words)
+{
+    return ON_SESSION(clusterid, set_counts, words);
+}
+
+static int end_share(struct session *s)
+{
+    jmemory_share_end(&s->j);
+    return 0;
+}
+
+int g6x_end_share(int clusterid) { return ON_SESSION(clusterid, end_share); }
+
+/* ---- a share of an integration ------------------------------------------------------ */
+
+struct particles {
+    const double *t, *mass;
+    const double (*j6)[3], (*a2)[3], (*v)[3], (*x)[3];
+};
+
+static int share_particles(struct session *s, int n, int first, int end, const struct particles *p)
+{
+    const char *call = "g6x_share_particles";
+    if (n < 0 || first < 0 || first > end || end > n)
+        return error_set(&s->error, G6X_E_ARGUMENT, "%s: %d to %d of n = %d", call, first, end, n);
+    if (!n) {
+        session_force_end_whole(s);
+        return 0;
+    }
+    if (!p->t || !p->mass || !p->j6 || !p->a2 || !p->v || !p->x)
+        return error_set(&s->error, G6X_E_NULL, "%s: null pointer", call);
+    int code = session_force_begin_whole(s);
+    session_force_before_write(s);
+    for (int i = 0; i < n && !code; i++)
+        code = jmemory_set(s->whole, i, i, p->t[i], p->mass[i], NULL, p->j6[i], p->a2[i], p->v[i],
+                           p->x[i]);
+    for (int i = first; i < end && !code; i++)
+        code = jmemory_set(&s->j, i - first, i, p->t[i], p->mass[i], NULL, p->j6[i], p->a2[i],
+                           p->v[i], p->x[i]);
+    s->whole_nj = n;
+    return code ? error_set(&s->error, code, "%s: a particle is refused", call) : 0;
+}
+
+int g6x_share_particles(int clusterid, int n, int first, int end, const double tj[],
+                        const double mass[], const double (*j6)[3], const double (*a2)[3],
+                        const double (*v)[3], const double (*x)[3])
+{
+    const struct particles p = {tj, mass, j6, a2, v, x};
+    return ON_SESSION(clusterid, share_particles, n, first, end, &p);
+}

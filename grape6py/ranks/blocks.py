@@ -1,0 +1,119 @@
+"""Block steps of bodies that all ranks have, whose forces each rank sums over a share of them.
+
+The bodies and their derivatives are the same everywhere, to the last bit, and so is all that is
+decided by them; what is shared out is the sum over the j particles, which is nearly all of the work
+(Harfst and others 2007, New Astronomy 12, 357: the copy algorithm). The loop is the library's,
+which returns where the rows of a block are to be merged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py._lib.library import check, ffi, lib, pointer
+from grape6py.integrators.blocks import Moment, Setup
+from grape6py.integrators.hermite_steps import HostBlocks
+from grape6py.ranks.share import Share
+from grape6py.ranks.sums import WORDS, merge_rows, words_pointer
+
+if TYPE_CHECKING:
+    from grape6py._arrays.kinds import CData
+
+_MERGE = 4  # of g6x_hermite_evolve: the rows of a block are to be merged
+_MOST = 32  # blocks between two looks at whether somebody wants to stop
+
+
+class SharedBlocks(HostBlocks):
+    """Bodies in NumPy arrays, the same on all ranks."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        assert setup.ranks is not None
+        self._ranks = setup.ranks
+        share = Share(self.acting, self._ranks.size).first
+        self._first, self._end = (int(a) for a in share[self._ranks.rank : self._ranks.rank + 2])
+        self._words = np.zeros((self.n, WORDS), np.int64)
+        self._hermite.words = words_pointer(self._words)
+        self._hermite.share_first, self._hermite.share_end = self._first, self._end
+        self._most = _MOST
+        self._looked: tuple[float, int, Moment] | None = None
+
+    def advance(self, target: float, stop: CData | None, *, most: int = 0) -> int | None:
+        """As of one rank; no clock ends it, which would be another one on each rank."""
+        del stop  # see Integration._is_stopping
+        self._most = most or _MOST
+        return super().advance(target, None, most=self._most)
+
+    @staticmethod
+    def _is_over(e: CData, most: int, stop: CData | None, began: float) -> bool:
+        del stop, began
+        return bool(e.blocks) and 0 < most <= e.blocks
+
+    def _evolve(self, evolution: CData) -> int:
+        evolution.seconds = 0.0
+        with self._ranks.alone():  # an error here is told to those who wait for the rows
+            while (code := self._evolve_more(evolution)) == _MERGE:
+                self._merge(evolution.ni)
+                if evolution.closer:
+                    self._merge_nearest(evolution.ni, evolution.next)
+        return code
+
+    def _evolve_more(self, evolution: CData) -> int:
+        evolution.most_blocks = max(self._most - evolution.blocks, 1)
+        return super()._evolve(evolution)
+
+    def _merge(self, ni: int) -> None:
+        """The rows of all ranks, to acc, jerk and pot of the block."""
+        b, words = self._block, self._words[:ni]
+        merge_rows(self._ranks, words)
+        sums = (pointer(array) for array in (b.acc, b.jerk, b.pot))
+        check(lib.g6x_from_partial(ni, words_pointer(words), *sums))
+
+    def _merge_nearest(self, ni: int, time: float) -> None:
+        """The nearest of those that the ranks have found; at equal distances the first one."""
+        b, h = self._block, self._hermite
+        found = np.empty((self._ranks.size, ni), np.int32)
+        self._ranks.comm.Allgather(np.ascontiguousarray(b.nearest[:ni]), found)
+        best = np.full(ni, np.inf)
+        pos, vel = np.empty((ni, 3)), np.empty((ni, 3))
+        state = h.t, h.x, h.v, h.a, h.j
+        for near in found:
+            check(lib.g6x_hermite_predict(ni, pointer(near), time, *state, pointer(pos),
+                                          pointer(vel)))  # fmt: skip
+            r2 = ((pos - b.xi[:ni]) ** 2).sum(axis=1)
+            r2[near == b.address[:ni]] = np.inf  # nobody else is there
+            nearer = r2 < best
+            best[nearer], b.nearest[:ni][nearer] = r2[nearer], near[nearer]
+
+    def _sums(self, ni: int, time: float) -> None:
+        h, board = self._hermite, self._board
+        nj = self._end - self._first
+        board.set_time(time)
+        with self._ranks.alone():
+            for rows in board.chunks(ni, nj):
+                k, radii = rows.start, pointer(self._radii[rows])
+                call = board.cluster, nj, rows.stop - k, h.address + k, h.xi + k, h.vi + k
+                sums = h.acc + k, h.jerk + k, h.pot + k
+                board.check(lib.g6calc_firsthalf(*call, *sums, self._eps2, radii))
+                words = words_pointer(self._words[rows])
+                board.check(lib.g6x_get_partial(board.cluster, rows.stop - k, words))
+            self._merge(ni)
+
+    def _send(self) -> None:
+        self._evolution.ni = self._evolution.stage = 0
+        nj, board = self.acting, self._board
+        arrays = (self.t[:nj], self._mass[:nj], self.jerk[:nj] / 6, self.acc[:nj] / 2,
+                  self.vel[:nj], self.pos[:nj])  # fmt: skip
+        given = (pointer(np.ascontiguousarray(array)) for array in arrays)
+        share = board.cluster, nj, self._first, self._end
+        board.check(lib.g6x_share_particles(*share, *(ffi.NULL if nj == 0 else a for a in given)))
+
+    def at(self, time: float) -> Moment:
+        """All bodies at a time; who looks there once more needs the others no more."""
+        looked = self._looked
+        if looked is None or looked[:2] != (time, self.blocks) or self._evolution.ni:
+            with self._ranks.alone():
+                self._looked = looked = time, self.blocks, super().at(time)
+        return looked[2]

@@ -1,0 +1,32 @@
+"""Which of N j particles each rank has: whole blocks of 1024 addresses, as even as they go."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from grape6py._arrays.kinds import Int64s
+
+BLOCK = 1024
+
+
+class Share:
+    """Consecutive addresses for each rank.
+
+    Attributes
+    ----------
+    first : ndarray of int64, shape (ranks + 1,)
+        Rank r has the addresses from ``first[r]`` to before ``first[r + 1]``.
+    """
+
+    def __init__(self, n: int, ranks: int) -> None:
+        blocks = -(-n // BLOCK)
+        self.first: Int64s = np.minimum(BLOCK * (np.arange(ranks + 1) * blocks // ranks), n)
+
+    def cuts(self, first: int, end: int) -> Int64s:
+        """Where a row of addresses from `first` to before `end` is cut for its ranks."""
+        found: Int64s = np.clip(self.first, first, end) - first
+        return found
+
+    def owner(self, address: Int64s) -> Int64s:
+        """The ranks that have some addresses."""
+        return np.searchsorted(self.first, address, side="right") - 1

@@ -1,0 +1,249 @@
+"""Sums of all ranks' j particles on targets, merged as integers: the bits are those of one rank.
+
+Each rank sums its own particles on all targets. The partial rows (docs/reproducibility.md) of all
+ranks are merged by MPI_MAX of the tops and MPI_SUM of the limbs, while the next targets are summed.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, Untyped
+from grape6py._lib.cluster import Board, Forces, empty_forces
+from grape6py._lib.library import check, ffi, lib, pointers
+from grape6py._lib.neighbours import joined
+from grape6py.errors import ArgumentError
+from grape6py.ranks.ranks import Ranks
+
+_ROWS = 8192  # of targets that are summed, and then merged, at a time
+WORDS, _LIMB, _LIMBS = lib.G6X_PARTIAL_WORDS, lib.G6X_PARTIAL_LIMB, lib.G6X_PARTIAL_LIMBS
+_MADE = [0, 1, 27]  # words that must be equal on all ranks: kind, scale and origin of the sum
+_FAR = np.float32(np.inf)
+
+
+class Targets(NamedTuple):
+    """Targets: positions, velocities, h^2 and labels."""
+
+    pos: Floats
+    vel: Floats
+    h2: Floats
+    label: Int32s
+
+    def some(self, rows: slice) -> Targets:
+        """Some of them."""
+        return Targets._make(array[rows] for array in self)
+
+    def packed(self) -> Floats:
+        """As one array of eight columns."""
+        return np.column_stack(self)
+
+    @staticmethod
+    def unpacked(rows: Floats) -> Targets:
+        """From such an array."""
+        parts = (rows[:, :3], rows[:, 3:6], rows[:, 6], rows[:, 7].astype(np.int32))
+        return Targets._make(map(np.ascontiguousarray, parts))
+
+
+def words_pointer(rows: Int64s) -> CData:
+    """Partial rows as the library takes them."""
+    return ffi.cast("long long *", rows.ctypes.data)
+
+
+def _tops(rows: Int32s) -> CData:
+    return ffi.cast("int (*)[6]", rows.ctypes.data)
+
+
+def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
+    """Begin to find the tops of rows; the function that ends it gives the rows these."""
+    ni = len(words)
+    made = words[0, _MADE] if ni else np.zeros(3, np.int64)
+    tops = np.empty((ni, lib.G6X_PARTIAL_TOPS), np.int32)
+    check(lib.g6x_get_tops(ni, words_pointer(words), _tops(tops)))
+    sent = np.concatenate([made, -made, tops.reshape(-1)])
+    request = ranks.comm.Iallreduce(ranks.MPI.IN_PLACE, sent, ranks.MPI.MAX)
+
+    def end() -> None:
+        request.Wait()
+        if not np.array_equal(sent[:3], -sent[3:6]):
+            raise ArgumentError(
+                "the ranks sum with another backend, instruction set or precision: set "
+                "GRAPE6_BACKEND, GRAPE6_ISA and precision alike"
+            )
+        tops[:] = sent[6:].reshape(tops.shape)
+        check(lib.g6x_raise_partial(ni, words_pointer(words), _tops(tops)))
+
+    return end
+
+
+def _add_limbs(ranks: Ranks, words: Int64s) -> None:
+    limbs = np.ascontiguousarray(words[:, _LIMB : _LIMB + _LIMBS])
+    ranks.comm.Allreduce(ranks.MPI.IN_PLACE, limbs, ranks.MPI.SUM)
+    words[:, _LIMB : _LIMB + _LIMBS] = limbs
+
+
+def merge_rows(ranks: Ranks, words: Int64s) -> None:
+    """Rows of all ranks, for the same targets, merged into those of each."""
+    ranks.come_together()
+    _raised(ranks, words)()
+    _add_limbs(ranks, words)
+
+
+class Sums:
+    """Forces of the particles of all ranks.
+
+    Parameters
+    ----------
+    board : Board
+        With this rank's particles, at addresses 0 to nj - 1.
+    """
+
+    def __init__(self, ranks: Ranks, board: Board) -> None:
+        self._ranks, self._board = ranks, board
+
+    def share_scale(self, nj: int, all_: int, first: int) -> None:
+        """Give the board scale and origin of the particles of all ranks."""
+        ranks, cluster, check = self._ranks, self._board.cluster, self._board.check
+        sample = np.zeros(lib.G6X_SAMPLE_WORDS, np.int64)
+        with ranks.step():
+            check(lib.g6x_get_sample(cluster, nj, all_, first, *pointers(sample)))
+        sample = ranks.summed(sample)
+        counts = np.zeros(lib.G6X_COUNT_WORDS, np.int64)
+        with ranks.step():
+            check(lib.g6x_set_sample(cluster, *pointers(sample)))
+            check(lib.g6x_get_counts(cluster, nj, *pointers(counts)))
+        counts = ranks.summed(counts)
+        with ranks.step():
+            check(lib.g6x_set_counts(cluster, *pointers(counts)))
+
+    def forces(
+        self, nj: int, targets: Targets, eps2: float, *, nn: bool, lists: bool, same: bool
+    ) -> Forces:
+        """Forces on this rank's targets, or, if they are the `same` on all ranks, on these."""
+        ranks = self._ranks
+        counts = ranks.counts(len(targets.pos))
+        if same and (counts != counts[0]).any():
+            raise ArgumentError(f"the same targets on all ranks, but their numbers are {counts}")
+        begin = np.concatenate([[0], [counts[0]] if same else np.cumsum(counts)])
+        mine = slice(0, counts[0]) if same else slice(*begin[ranks.rank : ranks.rank + 2])
+        out = empty_forces(len(targets.pos), nn)
+        found: list[tuple[Int64s, Int32s]] = []
+        pending: collections.deque[Callable[[], None]] = collections.deque()
+        for first in range(0, int(begin[-1]), _ROWS):
+            part = slice(first, min(first + _ROWS, int(begin[-1])))
+            cuts = np.clip(begin, part.start, part.stop) - part.start
+            own = slice(max(part.start, mine.start), max(min(part.stop, mine.stop), part.start))
+            own = slice(own.start, max(own.start, own.stop))
+            rows = slice(own.start - mine.start, own.stop - mine.start)
+            here = targets.some(rows)
+            all_ = here if same else self._gathered(here, np.diff(cuts))
+            words, near, listed = self._summed(nj, all_, eps2, nn, lists)
+            into = Forces._make([*(None if a is None else a[rows] for a in out[:5]), None])
+            share = None if same else np.diff(cuts)
+            pending.append(self._merging(words, share, into))
+            if nn:
+                self._merge_nearest(near, all_, share, into)
+            if lists:
+                found.append(self._merged_lists(listed, cuts, same))
+            if len(pending) > 1:
+                pending.popleft()()
+        while pending:
+            pending.popleft()()
+        return out._replace(neighbours=joined(found)) if lists else out
+
+    def _gathered(self, here: Targets, counts: Int64s) -> Targets:
+        """The targets of a part, from all ranks that have some of them."""
+        sent = np.ascontiguousarray(here.packed())
+        rows = np.empty((int(counts.sum()), 8))
+        self._ranks.comm.Allgatherv(sent, [rows, 8 * counts])
+        return Targets.unpacked(rows)
+
+    def _summed(
+        self, nj: int, targets: Targets, eps2: float, nn: bool, lists: bool
+    ) -> tuple[Int64s, Forces, Untyped]:
+        """Partial rows of this rank's particles, and its nearest neighbours and lists."""
+        board, ni = self._board, len(targets.pos)
+        pos, vel, h2, label = map(np.ascontiguousarray, targets)
+        words = np.zeros((ni, WORDS), np.int64)
+        out, listed = empty_forces(ni, nn), None
+        with self._ranks.step():
+            call = pointers(board.cluster, nj, ni, label, pos, vel)
+            radii, *sums = pointers(h2, *out[:3])
+            board.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
+            board.check(lib.g6x_get_partial(board.cluster, ni, words_pointer(words)))
+            if nn:
+                near = pointers(out.nearest, out.distance)
+                board.check(lib.g6calc_lasthalf2p(*call, eps2, radii, *sums, *near))
+            if lists:
+                listed = board.lists(ni)
+        return words, out, listed
+
+    def _merging(self, words: Int64s, counts: Int64s | None, into: Forces) -> Callable[[], None]:
+        """Begin to merge rows; the function that ends it writes this rank's forces."""
+        ranks = self._ranks
+        merged = _raised(ranks, words)
+
+        def end() -> None:
+            merged()
+            mine = words
+            if counts is None:
+                _add_limbs(ranks, words)
+            else:
+                first = int(counts[: ranks.rank].sum())
+                mine = words[first : first + int(counts[ranks.rank])]
+                limbs = np.ascontiguousarray(words[:, _LIMB : _LIMB + _LIMBS])
+                got = np.empty((len(mine), _LIMBS), np.int64)
+                ranks.comm.Reduce_scatter(limbs, got, _LIMBS * counts, ranks.MPI.SUM)
+                mine[:, _LIMB : _LIMB + _LIMBS] = got
+            sums = pointers(into.acc, into.jerk, into.pot)
+            self._board.check(lib.g6x_from_partial(len(mine), words_pointer(mine), *sums))
+
+        return end
+
+    def _merge_nearest(
+        self, near: Forces, targets: Targets, counts: Int64s | None, into: Forces
+    ) -> None:
+        """The nearest of the ranks' nearest neighbours; at equal distances of the lowest rank."""
+        ranks, MPI = self._ranks, self._ranks.MPI
+        nearest, distance = near.nearest, near.distance
+        assert nearest is not None
+        assert distance is not None
+        none = (nearest == targets.label) & (distance == 0)
+        found = np.empty(len(nearest), np.dtype([("distance", "f4"), ("rank", "i4")]))
+        found["distance"], found["rank"] = np.where(none, _FAR, distance), ranks.rank
+        best = np.empty_like(found)
+        ranks.comm.Allreduce([found, MPI.FLOAT_INT], [best, MPI.FLOAT_INT], MPI.MINLOC)
+        label = np.where(best["rank"] == ranks.rank, nearest, 0).astype(np.int32)
+        ranks.comm.Allreduce(MPI.IN_PLACE, label, MPI.SUM)
+        is_none = np.isinf(best["distance"])
+        label = np.where(is_none, targets.label, label)
+        far = np.where(is_none, np.float32(0), best["distance"])
+        first = 0 if counts is None else int(counts[: ranks.rank].sum())
+        mine = slice(first, first + len(into.pot))
+        into.nearest[:], into.distance[:] = label[mine], far[mine]  # type: ignore[index]
+
+    def _merged_lists(
+        self, listed: tuple[Int64s, Int32s], cuts: Int64s, same: bool
+    ) -> tuple[Int64s, Int32s]:
+        """The lists of this rank's targets: what each rank has found, ascending."""
+        ranks = self._ranks
+        start, index = listed
+        if same:
+            cuts = np.array([0, len(start) - 1])
+            lengths = np.empty((ranks.size, len(start) - 1), np.int64)
+            ranks.comm.Allgather(np.diff(start), lengths)
+            sizes = lengths.sum(axis=1)
+            got = np.empty(int(sizes.sum()), np.int32)
+            ranks.comm.Allgatherv(index, [got, sizes])
+        else:
+            n = int(cuts[ranks.rank + 1] - cuts[ranks.rank])
+            lengths, _ = ranks.exchanged(np.diff(start), cuts)
+            lengths = lengths.reshape(ranks.size, n)
+            got, _ = ranks.exchanged(index, start[cuts])
+        target = np.concatenate([np.repeat(np.arange(lengths.shape[1]), row) for row in lengths])
+        order = np.lexsort((got, target))
+        total = np.concatenate([[0], np.cumsum(lengths.sum(axis=0))])
+        return total, got[order]

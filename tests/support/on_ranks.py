@@ -1,0 +1,35 @@
+"""Runs a function of tests/ranks/programs.py on some ranks, and takes what rank 0 says."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import capi
+import tools
+from legacy import RANKS
+
+PROGRAMS = capi.TESTS / "ranks" / "programs.py"
+
+
+def run(ranks, *arguments, environment=(), timeout=120, cwd=None):
+    """The finished process of mpirun."""
+    pytest.importorskip("mpi4py", reason="SKIP: mpi4py")
+    command = [tools.need("mpirun"), "-n", ranks, sys.executable, "-W", "error", *arguments]
+    return subprocess.run([str(word) for word in command], check=False, capture_output=True,
+                          env=os.environ | RANKS | dict(environment), cwd=cwd, text=True,
+                          timeout=timeout)  # fmt: skip
+
+
+def said(ranks, name, *arguments, **options):
+    """Lines of JSON."""
+    done = run(ranks, PROGRAMS, name, *arguments, **options)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def matches(pattern, text):
+    return re.match(pattern, text) is not None
