@@ -306,6 +306,7 @@ def read_labelled(path: PathLike, which: int = -1) -> tuple[Particles, Int8s | N
 
 def _saved(path: PathLike, which: int) -> tuple[run_index.Run, run_index.Saved]:
     run = run_index.find(path)
+    which = validate.integer("which", which)
     if not -len(run.outputs) <= which < len(run.outputs):
         raise SnapshotError(f"{run.path} has {len(run.outputs)} outputs, and not number {which}")
     return run, run.outputs[which]
@@ -437,6 +438,8 @@ class Writer:
             about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
             cluster = in_units.bare(cluster)
             binaries = converter.numbers("binaries", binaries, None)
+        for name, values in {} if binaries is None else binaries._asdict().items():
+            validate.numbers(f"binaries.{name}", values)
         numbers = describe(cluster)
         if self._run is None:
             self._run = self._begun(cluster, numbers, about or {})

@@ -121,7 +121,7 @@ class InUnits:
             raise AttributeError(name)
         found = getattr(self.__dict__["_bare"], name)
         if inspect.ismethod(found):
-            return functools.partial(self._call, name)
+            return functools.update_wrapper(functools.partial(self._call, name), found)
         return self.__dict__["_converter"].given(found, _RESULTS.get(name))
 
     def _call(self, name: str, *arguments: Untyped, **options: Untyped) -> Untyped:

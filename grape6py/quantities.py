@@ -5,19 +5,21 @@ in_units.py lets classes and functions take them. Everywhere else validate.py re
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays.kinds import Untyped
 from grape6py.errors import ArgumentError, MissingPackageError
-from grape6py.units import DIMENSIONS, FIRST_NAMES, Units, size_of
+from grape6py.units import DIMENSIONS, FIRST_NAMES, Units, named_size, size_of
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-_NUMBERS = (type(None), float, int, str, bool)
+_PACKAGES = "amuse", "pint", "unyt"  # whose quantities have no class attribute `unit`
 # Fields of tuples that are quantities.
 FIELDS = {
     "Particles": {"mass": "mass", "pos": "length", "vel": "velocity"},
@@ -37,29 +39,47 @@ FIELDS = {
 
 def is_quantity(value: object) -> bool:
     """Whether a value has a unit, of any package's."""
-    kind = type(value)
-    if kind in _NUMBERS or kind is np.ndarray or kind is list or kind is tuple:
-        return False
-    if hasattr(kind, "unit") and (hasattr(kind, "to_value") or hasattr(kind, "value_in")):
-        return True
-    if _is_amuse(value):
-        return True
-    return kind.__module__.partition(".")[0] in ("pint", "unyt") and hasattr(value, "units")
+    kind: Untyped = type(value)
+    return _may_have_unit(kind) and getattr(value, "unit", "") is not None
+
+
+@functools.cache
+def _may_have_unit(kind: type) -> bool:
+    """Whether a type is of quantities, or of columns of astropy's tables, which may have a unit."""
+    if hasattr(kind, "unit"):
+        return any(hasattr(kind, name) for name in ("to_value", "value_in", "quantity"))
+    package = kind.__module__.partition(".")[0]
+    return hasattr(kind, "value_in" if package == "amuse" else "to") and package in _PACKAGES
 
 
 def holds_quantity(value: object, deep: int = 3) -> bool:
     """Whether a value is one, or has some in its lists, or in its array of objects."""
-    if isinstance(value, list | tuple):
-        # By their types first: a long list of floats is passed over quickly.
-        plain = all(kind in _NUMBERS for kind in set(map(type, value)))
-        return not plain and deep > 0 and any(holds_quantity(part, deep - 1) for part in value)
-    if type(value) is np.ndarray:
-        return value.dtype == object and any(map(is_quantity, value.flat))
-    return is_quantity(value)
+    parts: list[Untyped] = [value]
+    for _ in range(deep + 1):
+        kinds = set(map(type, parts))  # of a long list, too, these are few
+        if any(map(_may_have_unit, kinds)) and any(map(is_quantity, parts)):
+            return True
+        arrays = (part for part in parts if type(part) is np.ndarray and part.dtype == object)
+        if np.ndarray in kinds and any(any(map(is_quantity, array.flat)) for array in arrays):
+            return True
+        if not any(issubclass(kind, list | tuple) for kind in kinds):
+            return False
+        parts = [*chain.from_iterable(part for part in parts if isinstance(part, list | tuple))]
+    return False
+
+
+def _first(value: Untyped) -> Untyped:
+    """The first value in lists, or in an array of objects; another value as it is."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    if type(value) is np.ndarray and value.dtype == object and value.size:
+        return value.flat[0]
+    return value
 
 
 def _is_amuse(value: object) -> bool:
-    return type(value).__module__.startswith("amuse.") and hasattr(value, "value_in")
+    kind = type(value)
+    return kind.__module__.startswith("amuse.") and hasattr(kind, "value_in")
 
 
 def unit_of(value: Untyped) -> str:
@@ -69,12 +89,11 @@ def unit_of(value: Untyped) -> str:
 
 def without_unit(value: Untyped) -> Untyped:
     """What a quantity without dimension, as percents, is as a number; None for all others."""
-    if not _is_amuse(value) and hasattr(value, "to_value"):
-        try:
-            return value.to_value("")
-        except Exception:  # astropy's UnitConversionError
-            return None
-    return None
+    try:
+        factor = _size(value, (0, 0, 0))
+    except Exception:  # of either package
+        return None
+    return _times(_bare_number(value), factor)[()]
 
 
 def number(name: str, value: Untyped) -> Untyped:
@@ -101,29 +120,27 @@ def _shown(name: str, value: Untyped) -> Untyped:
     return getattr(value, "physical", value)  # of astropy's logarithmic units
 
 
+def _size(value: Untyped, powers: tuple[int, int, int], *angles: Untyped) -> float:
+    """Size of a quantity's unit in powers of gram, centimetre and second, or a package's error."""
+    if _is_amuse(value):
+        unit = value.unit.new_quantity(1.0)
+        return float(unit.value_in(_cgs(_module("amuse"), powers)))
+    return float(value.unit.to(_cgs(_module("astropy"), powers), equivalencies=[*angles]))
+
+
 def factor_of(name: str, value: Untyped, dimension: str) -> float:
     """What a number of a quantity's unit is in grams, centimetres and seconds."""
-    if _is_amuse(value):
-        target = _cgs(_module("amuse"), dimension)
-
-        def convert() -> Untyped:
-            return value.unit.new_quantity(1.0).value_in(target)
-
-    elif hasattr(value, "to_value") and hasattr(value, "unit"):
-        astropy: Untyped = _module("astropy")
-        target = _cgs(astropy, dimension)
-        angles = astropy.dimensionless_angles() if dimension == "frequency" else []
-
-        def convert() -> Untyped:
-            return value.unit.to(target, equivalencies=angles)
-
-    else:
+    if not hasattr(value, "unit"):
         raise ArgumentError(
             f"{name} is a quantity in {unit_of(value)} of {type(value).__module__}: those of "
             "astropy and AMUSE are taken"
         )
+    angles: Untyped = ()
+    if dimension == "frequency" and not _is_amuse(value):
+        astropy: Untyped = _module("astropy")
+        angles = astropy.dimensionless_angles()
     try:
-        return float(convert())
+        return _size(value, DIMENSIONS[dimension], *angles)
     except Exception as error:  # of either package
         unit = unit_of(value)
         known = f"in {unit}, which is no unit" if unit else "without a unit, not a quantity"
@@ -133,19 +150,16 @@ def factor_of(name: str, value: Untyped, dimension: str) -> float:
 def text(dimension: str, value: Untyped) -> str:
     """A scalar quantity as a unit's text: by the name of its unit, or in grams, centimetres, ..."""
     name = f"the unit of {dimension}"
-    size = factor_of(name, value, dimension)
-    count = _bare_number(value)
+    value = _shown(name, value)
+    size, count = factor_of(name, value, dimension), _bare_number(value)
     if count.ndim:
         raise ArgumentError(f"{name} is {value}: not one quantity, but several")
-    unit = FIRST_NAMES.get(unit_of(value), unit_of(value)).replace(" ", "")
+    unit = "/".join(_OURS.get(part, part) for part in unit_of(value).replace(" ", "").split("/"))
     try:
-        is_known = abs(size_of(dimension, unit) / size - 1) < 4e-15
+        times = float(_times(count, size / size_of(dimension, unit)))  # other packages' Sun differs
     except ArgumentError:
-        is_known = False
-    if is_known:
-        return unit if count == 1 else f"{float(count)!r} {unit}"
-    cgs = {"mass": "g", "length": "cm", "time": "s", "velocity": "cm/s"}[dimension]
-    return f"{float(count) * size!r} {cgs}"
+        return named_size(dimension, float(count) * size)
+    return unit if times == 1 else f"{times!r} {unit}"
 
 
 def _bare_number(value: Untyped) -> Untyped:
@@ -194,6 +208,8 @@ class Converter:
             return number(name, value)
         if not is_quantity(value):
             parts = value.tolist() if isinstance(value, np.ndarray) else value
+            if not all(map(holds_quantity, parts)):
+                raise ArgumentError(f"{name} holds quantities, and numbers that have no unit")
             return [self.numbers(name, part, dimension) for part in parts]
         value = _shown(name, value)
         factor = factor_of(name, value, dimension) / self.units.in_cgs(dimension)
@@ -220,7 +236,7 @@ class Converter:
 
     def _quantity(self, value: Untyped, dimension: str) -> Untyped:
         module, unit = self._unit(dimension)
-        target = _cgs(module, dimension)
+        target = _cgs(module, DIMENSIONS[dimension])
         if self.package == "amuse":
             factor = self.units.in_cgs(dimension) / unit.new_quantity(1.0).value_in(target)
             return unit.new_quantity(_times(value, factor))
@@ -241,9 +257,9 @@ class Converter:
         }[dimension]  # fmt: skip
 
 
-def _cgs(module: Untyped, dimension: str) -> Untyped:
-    """A package's unit of grams, centimetres and seconds."""
-    mass, length, time = DIMENSIONS[dimension]
+def _cgs(module: Untyped, powers: tuple[int, int, int]) -> Untyped:
+    """A package's unit of powers of gram, centimetre and second."""
+    mass, length, time = powers
     return module.g**mass * module.cm**length * module.s**time
 
 
@@ -269,6 +285,7 @@ def _module(package: str) -> ModuleType:
 _OF_AMUSE = {"Msun": "MSun", "Rsun": "RSun", "pc": "parsec", "Mearth": "MEarth",
              "Mjup": "MJupiter"}  # fmt: skip
 _OF_ASTROPY = {"Mearth": "earthMass", "Mjup": "jupiterMass"}
+_OURS = FIRST_NAMES | {theirs: ours for ours, theirs in _OF_AMUSE.items()} | {"kms": "km/s"}
 
 
 def _unit_named(module: ModuleType, name: Untyped) -> Untyped:
@@ -299,24 +316,24 @@ def converter_for(
         bodies: Untyped = getattr(value, "particles", value)
         if type(bodies).__name__ in ("Particles", "Snapshot"):
             given |= bodies._asdict()
-    package = "amuse" if any(map(_is_amuse, given.values())) else "astropy"
+    package = "amuse" if any(_is_amuse(_first(value)) for value in given.values()) else "astropy"
     shown: dict[str, Untyped] = {}
     if units is None:
-        bodies = {name: given[name] for name in _BODIES if given.get(name) is not None}
+        bodies = {k: _first(given[k]) for k in _BODIES if given.get(k) is not None}
+        have_unit = [k for k, value in bodies.items() if is_quantity(value)]
         if "pos" not in given or not any(
-            is_quantity(bodies.get(name)) and without_unit(bodies[name]) is None
-            for name in ("mass", "pos")
+            k != "vel" and without_unit(_shown(k, bodies[k])) is None for k in have_unit
         ):
             return None
         sizes: dict[str, Untyped] = {}
         for name, dimension in _BODIES.items():
             if name not in bodies and name == "vel":
                 continue
-            value = bodies.get(name)
-            if not is_quantity(value):
-                raise ArgumentError(f"{name} is no quantity, as others are: give units=Units(...)")
+            if name not in have_unit:
+                other = have_unit[0]
+                raise ArgumentError(f"{name} is no quantity, as {other} is: give units=Units(...)")
+            value = _shown(name, bodies[name])
             factor_of(name, value, dimension)  # or an error
-            value = _shown(name, value)
             shown[dimension] = value.unit
             sizes[dimension] = (
                 value.unit.new_quantity(1.0) if _is_amuse(value) else 1.0 * value.unit

@@ -136,6 +136,8 @@ def direct_sum(
     eps2 = validate.number("eps2", eps2)
 
     if target_pos is None:
+        if not isinstance(rows, slice | None):
+            validate.numbers("rows", rows)
         chosen: Untyped = slice(None) if rows is None else rows
         target_pos, target_index = pos[chosen], index[chosen]
         target_vel = None if vel is None else vel[chosen]
@@ -162,7 +164,8 @@ def direct_sum(
         )
         _sum_rows(out, few, target, sources, real(eps2), h2, include_self)
 
-    with ThreadPoolExecutor(threads or usable_cpus()) as pool:
+    count = 0 if threads is None else validate.integer("threads", threads)
+    with ThreadPoolExecutor(count or usable_cpus()) as pool:
         list(pool.map(work, range(0, ni, _ROWS)))
     return out
 

@@ -120,6 +120,8 @@ class Units:
     @classmethod
     def from_text(cls, text: str) -> Units:
         """Units as words: "Msun pc", "5e4 Msun 1.2 pc", "Msun kpc km/s", "Msun pc Myr"."""
+        if not isinstance(text, str):
+            raise ArgumentError(f"units {text!r} are no text")
         words = [f"{number} {name}".strip() for number, name in _COUNTED.findall(text)]
         if _COUNTED.sub("", text).strip(" ,") or len(words) not in (2, 3):
             raise ArgumentError(
@@ -135,11 +137,11 @@ class Units:
     @classmethod
     def from_cgs(cls, mass: float, length: float, velocity: float) -> Units:
         """Units of so many grams, centimetres and centimetres a second."""
-        texts = _named_size("mass", mass), _named_size("length", length)
+        texts = named_size("mass", mass), named_size("length", length)
         henon = cls(*texts)
         if abs(velocity / henon.in_cgs("velocity") - 1) < 1e-12:
             return henon
-        return cls(*texts, velocity=_named_size("velocity", velocity))
+        return cls(*texts, velocity=named_size("velocity", velocity))
 
     def with_g_one(self) -> Units:
         """Units of the same mass and length in which G = 1."""
@@ -159,6 +161,8 @@ class Units:
 
     def factor(self, dimension: str, other: Units) -> float:
         """What a number of these units is to be multiplied by to be one of others."""
+        if not isinstance(other, Units):
+            raise ArgumentError(f"other = {other!r} is not Units(mass, length)")
         found = self.in_cgs(dimension) / other.in_cgs(dimension)
         return 1.0 if abs(found - 1) < 4e-15 else found
 
@@ -211,25 +215,29 @@ FIRST_NAMES = {
 def _nearest(table: dict[str, float], names: str, size: float) -> str:
     """Of some names the largest unit that is not much larger than a size."""
     sizes = {name.split()[0]: value for name, value in table.items()}
-    return next((name for name in names.split() if sizes[name] <= 3 * size), names.split()[-1])
+    return next((name for name in names.split() if sizes[name] <= 4 * size), names.split()[-1])
 
 
-def _named_size(dimension: str, size: float) -> str:
+def named_size(dimension: str, size: float) -> str:
     """A text of few digits for a size in grams, centimetres and seconds, if there is one."""
     names = {
-        "mass": "Msun kg g", "length": "kpc pc AU km m cm", "velocity": "km/s m/s pc/Myr kpc/Gyr"
+        "mass": "Msun kg g", "length": "kpc pc AU km m cm", "time": "Gyr Myr kyr yr s",
+        "velocity": "km/s m/s pc/Myr kpc/Gyr",
     }[dimension]  # fmt: skip
     for name in names.split():
         number = size / size_of(dimension, name)
         if number >= 1 and abs(float(f"{number:.6g}") / number - 1) < 1e-14:
             return f"{number:.6g} {name}" if number != 1 else name
-    return f"{size!r} {'g' if dimension == 'mass' else 'cm' if dimension == 'length' else 'cm/s'}"
+    cgs = {"mass": "g", "length": "cm", "time": "s", "velocity": "cm/s"}[dimension]
+    return f"{size!r} {cgs}"
 
 
 def size_of(dimension: str, text: str) -> float:
     """A unit of mass, length, time or velocity in grams, centimetres and seconds."""
     if dimension not in (*_SIZES, "velocity"):
         raise ArgumentError(f"units with names are of {', '.join(_SIZES)} and velocity")
+    if not isinstance(text, str):
+        raise ArgumentError(f"the unit of {dimension} is {text!r}, not a text")
     size = _named(dimension, text)
     if not 0 < size < math.inf:
         raise ArgumentError(f"the unit of {dimension} is {text}: it is to be above zero")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -126,8 +127,9 @@ class Field:
             (ValueErrors) for wrong shapes or values.
         """
         given = {"pos": pos, "vel": vel}
-        if self.units is not None and any(map(quantities.is_quantity, (t, pos, vel))):
+        if self.units is not None and quantities.holds_quantity([t, pos, vel], 4):
             return self._in_units(quantities.converter_for(self.units, given), t, pos, vel)
+        validate.number("t", t)
         found = memory_space.first_on_device(given)
         if found is not None:
             from grape6py.fields.device import on_device
@@ -142,9 +144,7 @@ class Field:
     def _in_units(self, converter: Untyped, t: float, pos: Numbers, vel: Numbers) -> FieldValues:
         given = {"t": (t, "time"), "pos": (pos, "length"), "vel": (vel, "velocity")}
         numbers = (converter.numbers(name, *of) for name, of in given.items())
-        found: FieldValues = converter.given(
-            self.with_masses_times(converter.units.G)(*numbers), None
-        )
+        found: FieldValues = converter.given(self.with_gravity(converter.units.G)(*numbers), None)
         return found
 
     @property
@@ -164,8 +164,16 @@ class Field:
                 terms.append(_term(kind, *values))
         return cls(terms, omega)
 
+    def with_gravity(self, G: float) -> Field:
+        """The field with masses multiplied by G, which has to be that of its units."""
+        if self.units is not None and not math.isclose(G, self.units.G, rel_tol=1e-3):
+            raise ArgumentError(
+                f"the field is in units {self.units}, where G = {self.units.G:.6g}, and not {G:.6g}"
+            )
+        return self.with_masses_times(G)
+
     def with_masses_times(self, factor: float) -> Field:
-        """The field with masses multiplied: by G, if that is not 1."""
+        """The field with masses multiplied."""
         return Field(
             (
                 Term(kind, (first * factor, *rest)) if _KINDS[kind][1][0] == "mass" else term

@@ -78,7 +78,7 @@ def _record(source: Source, offset: int, order: str) -> tuple[int, int]:
 
 def _snapshot(source: Source, swapped: bool, n: int, nk: int, at: int, size: int) -> Snapshot:
     real, integer = (of_this_machine(kind, swapped) for kind in ("f4", "i4"))
-    of_run = source.values(at, real, nk, "AS").astype(np.float64).tolist()
+    of_run = source.floats(at, real, (nk,), "AS").tolist()
     begin = at + 4 * nk
     layout = _NBODY6
     if size == 4 * (nk + 11 * n):

@@ -9,6 +9,7 @@ others 2020, MNRAS 497, 536, and PeTar's README.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 
@@ -24,6 +25,7 @@ _TAIL = 11  # columns from the id to the last, but for those of old files
 _OLD, _OLD_ID = 19, 9
 _HEADERS = (3, 9)  # numbers: with the frame, each particle has the external potential, too
 _KNOWN = {3: (19, 20, 24, 34), 9: (21, 25, 35)}  # columns without, with, and with all of, evolution
+_INTEGER = re.compile(rb"-?\d{1,18}")
 _LINES = 4096  # of bodies written at a time
 
 
@@ -36,7 +38,7 @@ def recognises_text(source: Source) -> bool:
     """Whether two lines are those of a header and of a particle."""
     header, _, rest = source.head.partition(b"\n")
     words = header.split()
-    if len(words) not in _HEADERS or not all(word.lstrip(b"-").isdigit() for word in words[:2]):
+    if len(words) not in _HEADERS or not all(map(_INTEGER.fullmatch, words[:2])):
         return False
     if int(words[1]) == 0:
         return not rest.strip()

@@ -95,8 +95,9 @@ class Source:
             self.file.seek(offset)
             self._fill(memoryview(flat.view(np.uint8).data), what)
             return found
-        for some, values in self.pieces(offset, kind, count, what):
-            flat[some] = values
+        with np.errstate(invalid="ignore"):  # a signalling NaN, which Snapshot.check finds
+            for some, values in self.pieces(offset, kind, count, what):
+                flat[some] = values
         return found
 
     def ints(self, offset: int, dtype: npt.DTypeLike, count: int, what: str) -> Int64s:

@@ -54,7 +54,7 @@ class External:
         self.function: Callable[[float, Untyped, Untyped], Untyped] | None = None
         self._struct, rotates = ffi.NULL, False
         if isinstance(field, analytic.Field):
-            self._struct = field.with_masses_times(G).c_struct()
+            self._struct = field.with_gravity(G).c_struct()
             rotates = field.omega != 0
         else:
             self.function = field

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py import reference
+from grape6py import quantities, reference
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import Bools, Floats, Int8s, Int64s, Seed
 from grape6py.errors import ArgumentError
@@ -69,6 +69,8 @@ def generator(seed: Seed, purpose: str = "") -> np.random.Generator:
     Numbers for different purposes are independent: masses drawn with the seed of a sphere must
     not depend on the radii of its bodies.
     """
+    if quantities.holds_quantity(seed):
+        raise ArgumentError(f"seed = {seed!r} is a quantity, not an integer")
     if purpose:
         root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         key = (*root.spawn_key, *purpose.encode())

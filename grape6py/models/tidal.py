@@ -77,7 +77,7 @@ def tidal_radius(
     outward = pos / radius
     places = pos + np.multiply.outer(_PLACES * _STEP * radius, outward)
     if isinstance(field, Field):
-        field = field.with_masses_times(G)
+        field = field.with_gravity(G)
     results = field(time, places, np.tile(vel, (len(places), 1)))
     if not isinstance(results, tuple | list) or not results:
         raise ArgumentError(

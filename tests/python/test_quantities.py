@@ -1,6 +1,7 @@
 """Clusters of astropy's quantities: what one asks of them, and changes."""
 
 import copy
+import inspect
 import pickle
 
 import numpy as np
@@ -9,17 +10,8 @@ from astropy import constants
 from astropy import units as u
 
 import grape6py
-from grape6py import (
-    Grape6,
-    Hermite,
-    Leapfrog,
-    Tree,
-    Units,
-    plummer,
-    two_body,
-    with_binaries,
-)
-from grape6py.errors import ArgumentError, Grape6Error, ReadOnlyError
+from grape6py import Grape6, Hermite, Leapfrog, Tree, Units, plummer, two_body, with_binaries
+from grape6py.errors import Grape6Error, ReadOnlyError
 from in_quantities import (
     ARRAYS,
     ENERGY,
@@ -60,44 +52,27 @@ def test_an_integration_in_quantities_is_that_in_plain_numbers(kind):
         assert cluster.time.to_value(u.Myr) == pytest.approx(t.to_value(u.Myr), rel=1e-14)
     assert_alike(cluster, plain)
     assert cluster.steps == plain.steps
-    assert cluster.virial_ratio() == pytest.approx(plain.virial_ratio(), rel=1e-9)
+    for one, other in ((cluster, plain), (cluster.energy(), plain.energy())):
+        ratios = [r() if callable(r) else r for r in (one.virial_ratio, other.virial_ratio)]
+        assert ratios[0] == pytest.approx(ratios[1], rel=1e-9)
 
 
-def test_the_energy_has_a_virial_ratio_without_a_unit():
-    cluster, plain = both()
-    found = cluster.energy().virial_ratio
-    assert found == pytest.approx(plain.energy().virial_ratio, rel=1e-12)
-
-
-@pytest.mark.parametrize("options", [
-    {"dt_max": 0.1 * u.Myr}, {"dt": 1 * u.kyr}, {"eta": 0.01}, {}, {"passes": 2, "eta_start": 0.01},
-])  # fmt: skip
-def test_hermite_has_the_bits_of_plain_numbers_with_that_constant(options):
-    cluster = Hermite(*stars(), eps=0.05 * u.pc, **options)
-    plain = Hermite(*all_by_hand(stars()), eps=0.05, G=GALACTIC.G, **all_by_hand(options))
-    if "dt" not in options and "dt_max" not in options:
+@pytest.mark.parametrize("options", [{"eta": 0.01}, {"passes": 2, "eta_start": 0.01}])
+def test_units_alone_say_what_plain_numbers_are(options):
+    """They have the bits of plain numbers with that constant, as quantities in these units have."""
+    numbers = all_by_hand(stars())
+    plain = Hermite(*numbers, eps=0.05, G=GALACTIC.G, **options)
+    plain.evolve(0.125)
+    for bodies, units in ((numbers, GALACTIC), (stars(), None)):
+        cluster = Hermite(*bodies, eps=0.05, units=units, **options)
+        assert cluster.units == GALACTIC
+        assert by_hand(cluster.G) == pytest.approx(NEWTON, rel=1e-14)
         assert cluster.settings == plain.settings
         cluster.evolve(0.125)  # a plain number is one in the units of the bodies
-        plain.evolve(0.125)
         assert by_hand(cluster.time) == pytest.approx(0.125, rel=1e-15)
+        assert is_in(cluster.pos, u.pc)
         assert np.array_equal(cluster.pos.value, plain.pos)
         assert np.array_equal(cluster.vel.value, plain.vel)
-    else:
-        cluster.evolve(0.1 * u.Myr)
-        plain.evolve(by_hand(0.1 * u.Myr))
-        assert is_close(cluster.pos.value, plain.pos, 1e-5)
-
-
-def test_units_alone_say_what_plain_numbers_are():
-    numbers = all_by_hand(stars())
-    cluster = Hermite(*numbers, eps=0.05, units=GALACTIC)
-    plain = Hermite(*numbers, eps=0.05, G=GALACTIC.G)
-    assert cluster.units == GALACTIC
-    assert by_hand(cluster.G) == pytest.approx(NEWTON, rel=1e-14)
-    for each in (cluster, plain):
-        each.evolve(0.125)
-    assert is_in(cluster.pos, u.pc)
-    assert np.array_equal(cluster.pos.value, plain.pos)
 
 
 def test_units_and_quantities_go_together():
@@ -112,22 +87,11 @@ def test_units_and_quantities_go_together():
     assert "G" not in cluster.settings
 
 
-def test_arrays_in_different_units_of_a_dimension_are_the_same():
-    mass, pos, vel = stars()
-    for q in ((mass.to(u.kg), pos, vel), (mass, pos.to(u.kpc), vel), (mass, pos, vel.to(u.m / u.s)),
-              (mass.to(u.g), pos.to(u.AU), vel.to(u.AU / u.yr))):  # fmt: skip
-        cluster = Hermite(*q, eps=0.05 * u.pc, **EXACT)
-        for name, array in zip(("mass", "pos", "vel"), q, strict=True):
-            assert is_in(getattr(cluster, name), array.unit)
-            assert is_close(by_hand(getattr(cluster, name)), by_hand(array), 1e-14)
-        assert is_close(by_hand(cluster.acc), by_hand(made().acc), 1e-12)
-        assert is_close(by_hand(cluster.energy().total), by_hand(made().energy().total), 1e-12)
-
-
 BODIES_IN = [
     (u.Msun, u.pc, KMS), (u.Msun, u.kpc, KMS), (u.kg, u.m, u.m / u.s), (u.g, u.cm, u.cm / u.s),
     (u.Mjup, u.Rsun, KMS), (u.earthMass, u.AU, u.AU / u.yr), (u.Msun, u.AU, u.AU / u.day),
     (u.Msun, u.Mpc, u.kpc / u.Gyr), (u.solMass, u.pc, u.pc / u.Myr),
+    (u.imperial.lb, u.lyr, u.km / u.hr),
 ]  # fmt: skip
 
 
@@ -143,15 +107,6 @@ def test_bodies_come_out_with_the_bits_with_which_they_went_in(units, kind):
         for found in (getattr(cluster, name), getattr(cluster.particles(), name)):
             assert is_in(found, wanted.unit)
             assert np.array_equal(found.value, wanted.value)
-
-
-def test_results_are_in_the_units_of_the_bodies_whatever_these_are():
-    """As docs/formats.md promises."""
-    bodies = [1.0, 2.0] * u.Msun, np.eye(3)[:2] * u.lyr, np.eye(3)[:2] * u.km / u.hr
-    cluster = Hermite(*bodies)
-    for name, array in zip(("mass", "pos", "vel"), bodies, strict=True):
-        assert is_close(getattr(cluster, name).to_value(array.unit), array.value, 1e-14)
-        assert is_in(getattr(cluster, name), array.unit)
 
 
 @pytest.mark.parametrize(("length", "speed", "time"), [
@@ -243,15 +198,10 @@ CHANGES = {
     "add several": (("add",), {"mass": [1, 2] * u.Msun, "pos": np.eye(3)[:2] * u.pc,
                                "vel": np.eye(3)[:2] * KMS, "ids": [100, 200]}),
     "add by place": (("add", 5 * u.Msun, [1, 2, 3] * u.pc, [0, 0, 0] * KMS), {}),
-    "add numbers": (("add", 5.0, [1, 2, 3], [0, 0, 1]), {}),
     "kick": (("kick", 3), {"vel": [100, 0, 0] * u.m / u.s}),
-    "kick by place": (("kick", [3, 4], [100, 0, 0] * u.m / u.s), {}),
     "shift": (("kick", [1, 2]), {"pos": [[0, 0, 100], [0, 3, 0]] * u.AU}),
-    "both": (("kick", 3), {"vel": [1, 0, 0] * KMS, "pos": [1, 0, 0] * u.pc}),
     "set mass": (("set_mass", [1, 2]), {"mass": [1e33, 2e33] * u.kg}),
-    "set a mass": (("set_mass", 5, 100 * u.Msun), {}),
     "merge": (("merge", [3, 4]), {}),
-    "remove": (("remove", [0, 7]), {}),
     "move": (("move_to_centre_of_mass",), {}),
 }  # fmt: skip
 
@@ -274,32 +224,6 @@ def test_changes_take_quantities(kind, change):
     for name in ("mass", "pos", "vel"):
         assert_same(getattr(cluster, name), getattr(plain, name), ARRAYS[name])
     assert len(cluster) == len(plain)
-
-
-@pytest.mark.parametrize(("call", "word"), [
-    (lambda c: c.evolve(1 * u.pc), r"\bt\b.*pc"), (lambda c: c.evolve(1 * u.one), r"\bt\b"),
-    (lambda c: c.evolve(1 * u.Myr, lambda _: None, every=1 * KMS), "every"),
-    (lambda c: c.add(1 * u.pc, [0, 0, 9] * u.pc, [0, 0, 0] * KMS), "mass"),
-    (lambda c: c.add(1 * u.Msun, [0, 0, 9] * KMS, [0, 0, 0] * KMS), "pos"),
-    (lambda c: c.add(1 * u.Msun, [0, 0, 9] * u.pc, [0, 0, 0] * u.pc), "vel"),
-    (lambda c: c.add(1 * u.Msun, [0, 0, 9] * u.pc, [0, 0, 0] * KMS, ids=[9] * u.s), "ids"),
-    (lambda c: c.kick(0, [1, 0, 0] * u.pc), "vel"),
-    (lambda c: c.kick(0, pos=[1, 0, 0] * KMS), "pos"),
-    (lambda c: c.kick(0 * u.s, [1, 0, 0] * KMS), "ids"),
-    (lambda c: c.set_mass(0, 1 * u.pc), "mass"),
-    (lambda c: c.remove(0 * u.pc), "ids"),
-    (lambda c: c.merge([0, 1] * u.pc), "ids"),
-    (lambda c: c.lagrangian_radii([0.5] * u.pc), "fractions"),
-    (lambda c: c.lagrangian_radii(centre=[0, 0, 0] * u.s), "centre"),
-])  # fmt: skip
-def test_methods_refuse_other_dimensions_by_name(call, word):
-    cluster = made()
-    before = cluster.particles()
-    with pytest.raises(ArgumentError, match=word):
-        call(cluster)
-    assert cluster.time == 0
-    assert np.array_equal(cluster.pos, before.pos)
-    assert len(cluster) == 30
 
 
 def test_arrays_are_still_set_by_changes_alone():
@@ -329,13 +253,9 @@ def test_it_is_an_object_of_its_class():
         cluster.nothing()
     assert type(cluster.settings) is dict
     assert cluster.ids.tolist() == list(range(30))
-
-
-def test_it_is_true_as_without_units():
-    assert made()
-    assert Tree(stars()[1], stars()[0])
-    assert Grape6()
-    assert Grape6(units=HENON)
+    assert "every" in inspect.signature(cluster.evolve).parameters
+    for each in (cluster, Tree(*stars()[1::-1]), Grape6(), Grape6(units=HENON)):
+        assert each  # as without units
 
 
 def test_plain_numbers_make_plain_objects():
@@ -374,13 +294,6 @@ def test_copies_keep_quantities_and_go_on_with_the_same_bits(kind, way):
     seen = []
     other.evolve(30 * u.kyr, seen.append, every=10 * u.kyr)
     assert all(one is other for one in seen)
-
-
-def test_pickles_of_other_units_keep_these():
-    cluster = Hermite(*stars(), units=HENON)
-    other = pickle.loads(pickle.dumps(cluster))
-    assert other.units == HENON
-    assert has_the_bits(other, cluster)
 
 
 def test_arguments_are_counted_and_named_as_without_units():

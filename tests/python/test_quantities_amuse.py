@@ -62,8 +62,8 @@ class _AmuseQuantity:
 _AmuseQuantity.__module__ = "amuse.units.quantities"
 _OF_AMUSE = {"MSun": u.Msun, "MEarth": u.earthMass, "MJupiter": u.jupiterMass, "kg": u.kg, "g": u.g,
              "parsec": u.pc, "kpc": u.kpc, "Mpc": u.Mpc, "AU": u.AU, "RSun": u.Rsun, "km": u.km,
-             "m": u.m, "cm": u.cm, "Gyr": u.Gyr, "Myr": u.Myr, "kyr": u.kyr, "yr": u.yr,
-             "day": u.day, "s": u.s, "kms": KMS}  # fmt: skip
+             "percent": u.percent, "m": u.m, "cm": u.cm, "Gyr": u.Gyr, "Myr": u.Myr, "kyr": u.kyr,
+             "yr": u.yr, "day": u.day, "s": u.s, "kms": KMS}  # fmt: skip
 
 
 @pytest.fixture
@@ -112,6 +112,11 @@ def test_sums_models_and_fields_take_quantities_of_amuse(amuse):
     field = fields.nfw(amuse.MSun.new_quantity(1e11), amuse.kpc.new_quantity(16.0), units=GALACTIC)
     assert field == fields.nfw(1e11 * u.Msun, 16 * u.kpc, units=GALACTIC)
     assert Units(amuse.MSun.new_quantity(5e4), amuse.parsec.new_quantity(1.2)) == HENON
+    one = [getattr(amuse, name).new_quantity(1) for name in ("MSun", "AU", "kms")]
+    units = Units(*one[:2], velocity=one[2])
+    assert str(units) == "Msun AU km/s"
+    assert str(Units(amuse.MEarth.new_quantity(2), amuse.RSun.new_quantity(1))) == "2.0 Mearth Rsun"
+    assert Hermite(*plummer(9, 1), eta=amuse.percent.new_quantity(2)).settings["eta"] == 0.02
     with Tree(pos, mass) as tree:
         distance = tree.nearest(1).distance
         assert isinstance(distance, _AmuseQuantity)

@@ -6,12 +6,7 @@ import numpy as np
 from astropy import constants
 from astropy import units as u
 
-from grape6py import (
-    Hermite,
-    Leapfrog,
-    Units,
-    plummer,
-)
+from grape6py import Hermite, Leapfrog, Units, plummer
 from grape6py.errors import ArgumentError
 from runs import here  # noqa: F401 (fixture)
 
@@ -51,8 +46,8 @@ def by_hand(value):
     if not isinstance(value, u.Quantity):
         return value
     m, d, v = PLAIN["mass"], PLAIN["length"], PLAIN["velocity"]
-    for unit in (m, d, v, TIME, v / TIME, v / TIME**2, v**2, m * v, m * d * v, m * v**2, OF_G,
-                 1 / TIME):  # fmt: skip
+    for unit in (m, d, v, TIME, v / TIME, v / TIME**2, v / TIME**3, v**2, m * v, m * d * v,
+                 m * v**2, OF_G, 1 / TIME):  # fmt: skip
         if value.unit.is_equivalent(unit):
             return value.to_value(unit)
     raise AssertionError(value.unit)

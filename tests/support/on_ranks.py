@@ -1,4 +1,4 @@
-"""Runs a function of tests/ranks/programs.py on some ranks, and takes what rank 0 says."""
+"""Runs a function of tests/ranks/rank_programs.py on some ranks, and takes what rank 0 says."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import capi
 import tools
 from legacy import RANKS
 
-PROGRAMS = capi.TESTS / "ranks" / "programs.py"
+PROGRAMS = capi.TESTS / "ranks" / "rank_programs.py"
 
 
 def run(ranks, *arguments, environment=(), timeout=120, cwd=None):

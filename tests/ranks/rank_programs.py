@@ -1,4 +1,4 @@
-"""What the ranks of a test do: `mpirun -n P python programs.py NAME [argument ...]`.
+"""What the ranks of a test do: `mpirun -n P python rank_programs.py NAME [argument ...]`.
 
 Rank 0 prints lines of JSON; tests compare those of several numbers of ranks.
 """
