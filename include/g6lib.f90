@@ -787,6 +787,13 @@ module g6lib
          integer(c_long_long), intent(in) :: words(G6X_COUNT_WORDS)
       end function
 
+      integer(c_int) function g6x_share_particles(clusterid, n, first, end, tj, mass, j6, a2, &
+                                                  v, x) bind(c)
+         import :: c_int, c_double
+         integer(c_int), value :: clusterid, n, first, end
+         real(c_double), intent(in) :: tj(*), mass(*), j6(3, *), a2(3, *), v(3, *), x(3, *)
+      end function
+
       integer(c_int) function g6x_end_share(clusterid) bind(c)
          import :: c_int
          integer(c_int), value :: clusterid

@@ -443,7 +443,8 @@ struct g6x_evolution {
     double time, next;       /* end times of the last complete block and of the next one */
     int ni, pass, row;       /* of the current block; ni = 0: none. Set to 0 to abandon it: the
                               * particles are unchanged, but not the cluster's */
-    int stage; /* of the current block: 1 after a return of 4, 2 after one of 2, then 3 if watched */
+    int stage; /* of the current block: 1 after a return of 4, 2 after one of 2, then 3 if watched
+                */
 };
 /* The j particles must have been written before. Returns 0: no block is left that ends by t_end, or
  * most_blocks or stop ended the call; 1: seconds ended it, perhaps within a block, and it is to be

@@ -33,7 +33,8 @@ static inline int g6x_mpi_worst(int code, MPI_Comm comm)
     return worst;
 }
 
-/* Gives the cluster the scale and the origin of the j particles of all ranks, of which it has nj. */
+/* Gives the cluster the scale and the origin of the j particles of all ranks, of which it has nj.
+ */
 static inline int g6x_mpi_share(int clusterid, int nj, MPI_Comm comm)
 {
     const int most = G6X_COUNT_WORDS > G6X_SAMPLE_WORDS ? G6X_COUNT_WORDS : G6X_SAMPLE_WORDS;

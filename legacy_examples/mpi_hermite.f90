@@ -15,9 +15,9 @@
 !       on the number of ranks
 !   -f  prints the first forces on all bodies, not only on five
 ! Energies are printed every quarter of a time unit, and at the end a number made of all
-! bits of the state. g6lib.f90 is compiled in front of this file.
+! bits of the state. g6lib.f90 is compiled in front of this file, and g6x_mpi.h, in C, beside it.
 module cluster
-   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_loc, c_long_long, c_null_ptr
+   use, intrinsic :: iso_c_binding, only: c_double, c_int, c_long_long
    use, intrinsic :: iso_fortran_env, only: error_unit, int64
    use mpi
    use g6lib
@@ -36,8 +36,21 @@ module cluster
    integer, allocatable :: address(:)              ! slot of a body here, -1 if elsewhere
    integer, allocatable :: block(:)                ! bodies of this step
    integer(c_long_long), allocatable :: words(:, :)
-   integer :: row_type, add_rows
    integer(int64) :: steps = 0, blocks = 0
+
+   ! g6x_mpi.h, compiled in C with G6X_MPI_FORTRAN
+   interface
+      integer(c_int) function g6x_mpi_share_f(clusterid, nj, comm) bind(c)
+         import :: c_int
+         integer(c_int), value :: clusterid, nj, comm
+      end function
+
+      integer(c_int) function g6x_mpi_sum_f(ni, words, comm) bind(c)
+         import :: c_int, c_long_long, G6X_PARTIAL_WORDS
+         integer(c_int), value :: ni, comm
+         integer(c_long_long), intent(inout) :: words(G6X_PARTIAL_WORDS, *)
+      end function
+   end interface
 
 contains
 
@@ -60,59 +73,33 @@ contains
    ! Which bodies this rank has as j particles, and at which of its addresses.
    !
    ! Partial sums have equal bits only if no block of 1024 addresses is torn: body i stands
-   ! at place mod(i - 1, 1024) of block (i - 1) / 1024 of all bodies; blocks are dealt to the
-   ! ranks in turn, and the ranks put theirs one after the other. With few bodies some ranks
-   ! have none. For doubles single bodies are dealt out.
+   ! at place mod(i - 1, 1024) of block (i - 1) / 1024 of all bodies, and each rank has some
+   ! blocks, one behind the other. With few bodies some ranks have none. For doubles single
+   ! bodies are dealt out.
    subroutine share_out
-      integer :: i, b, unit
-      unit = merge(block_size, 1, partial)
+      integer :: i, blocks_of_all, first
       address = -1
       n_local = 0
-      do i = 1, n
-         b = (i - 1)/unit
-         if (mod(b, ranks) /= rank) cycle
-         address(i) = b/ranks*unit + mod(i - 1, unit)
-         n_local = address(i) + 1
+      blocks_of_all = (n + block_size - 1)/block_size
+      first = rank*blocks_of_all/ranks*block_size
+      if (partial) n_local = min((rank + 1)*blocks_of_all/ranks*block_size, n) - first
+      if (.not. partial) n_local = (n - rank + ranks - 1)/ranks
+      do i = 1, n_local
+         address(merge(first + i, rank + 1 + (i - 1)*ranks, partial)) = i - 1
       end do
    end subroutine
 
    subroutine open_board
-      integer :: code
       npipes = g6_npipes()
       call check(g6_open(rank))
-      if (.not. partial) return
-      call MPI_Type_contiguous(int(G6X_PARTIAL_WORDS), MPI_INTEGER8, row_type, code)
-      call MPI_Type_commit(row_type, code)
-      call MPI_Op_create(merge_rows, .true., add_rows, code)
-   end subroutine
-
-   ! The operation that MPI_Allreduce is given.
-   subroutine merge_rows(in, sum, rows, type)
-      integer, intent(in) :: rows, type
-      integer(c_long_long), intent(in) :: in(G6X_PARTIAL_WORDS, rows)
-      integer(c_long_long), intent(inout) :: sum(G6X_PARTIAL_WORDS, rows)
-      if (type /= row_type) call fail('rows of another type')
-      call check(g6x_add_partial(int(rows, c_int), sum, in))
    end subroutine
 
    ! Partial sums can be merged only if all boards use one scale, and it must not depend on
-   ! the number of ranks: what a board finds for its share does. So every rank writes all
-   ! bodies to a second board, asks for its scale, and sets this by hand. As all ranks hold
-   ! the same bodies, they find the same, without a message. It is the scale that one board
-   ! with everything has at this moment; it is found anew at each output, when all
-   ! bodies are at one time, since a cluster may grow or shrink by orders of magnitude.
+   ! the number of ranks: that of all bodies, to which each rank adds what it knows of its
+   ! own. It is found anew at each output, when all bodies are at one time, since a cluster
+   ! may grow or shrink by orders of magnitude.
    subroutine set_scale
-      integer(c_int) :: exponent(3), second
-      if (.not. partial) return
-      second = rank + ranks
-      call check(g6_open(second))
-      call check(g6x_set_j_particles(second, n, c_null_ptr, c_null_ptr, c_null_ptr, c_null_ptr, &
-                                     m, c_null_ptr, c_null_ptr, c_null_ptr, c_loc(v), x))
-      call check(g6x_get_scale(second, n, exponent))
-      call check(g6_close(second))
-      call check(g6x_set_int(rank, G6X_SCALE_LENGTH, exponent(1)))
-      call check(g6x_set_int(rank, G6X_SCALE_MASS, exponent(2)))
-      call check(g6x_set_int(rank, G6X_SCALE_VELOCITY, exponent(3)))
+      if (partial) call check(g6x_mpi_share_f(rank, n_local, MPI_COMM_WORLD))
    end subroutine
 
    subroutine send(i)
@@ -128,7 +115,7 @@ contains
    ! does not promise that MPI_SUM of doubles gives all ranks the same bits, but MPI libraries
    ! do; state_bits would notice.
    subroutine get_forces
-      integer :: i, q, nb, ni, code
+      integer :: i, q, nb, ni
       real(dp) :: s
       nb = size(block)
       do q = 1, nb
@@ -150,7 +137,7 @@ contains
          end if
       end do
       if (partial) then
-         call MPI_Allreduce(MPI_IN_PLACE, words, nb, row_type, add_rows, MPI_COMM_WORLD, code)
+         call check(g6x_mpi_sum_f(nb, words, MPI_COMM_WORLD))
          call check(g6x_from_partial(nb, words, a1, j1, pot1))
       else
          call add_doubles(a1, 3*nb)

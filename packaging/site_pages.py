@@ -63,7 +63,7 @@ def python():
 
 def headers():
     """The C headers: a heading for each group of calls, and its comment and declarations."""
-    return "\n".join(["# C headers\n", *map(header, ("g6lib.h", "g5lib.h"))])
+    return "\n".join(["# C headers\n", *map(header, ("g6lib.h", "g5lib.h", "g6x_mpi.h"))])
 
 
 def header(name):

@@ -471,8 +471,10 @@ struct scale jmemory_scale(const struct jmemory *j)
     const struct histogram *all = j->all;
     return (struct scale){exponent_of_most(all ? &all[0] : &j->x),
                           exponent_of_most(all ? &all[1] : &j->mass),
-                          exponent_of_most(all ? &all[2] : &j->v), 0,
-                          {o[0], o[1], o[2]},      {d[0], d[1], d[2]}};
+                          exponent_of_most(all ? &all[2] : &j->v),
+                          0,
+                          {o[0], o[1], o[2]},
+                          {d[0], d[1], d[2]}};
 }
 
 int jmemory_is_crowded(const struct jmemory *j)

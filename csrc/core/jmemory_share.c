@@ -1,5 +1,5 @@
-/* jmemory_share.c - the j particles of a session as a share of more, whose scale and origin they have.
- * See jmemory.h. */
+/* jmemory_share.c - the j particles of a session as a share of more, whose scale and origin they
+ * have. See jmemory.h. */
 #include <string.h>
 
 #include "core/jmemory.h"

@@ -71,9 +71,9 @@ int session_hermite_check_evolution(struct session *s, const char *call,
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer: nearest, close or left", call);
     if (h->n && e->pause && !h->field_acc)
         return error_set(&s->error, G6X_E_NULL, "%s: null pointer: field_acc", call);
-    if (h->words && (!s->whole || h->share_first < 0 || h->share_first > h->share_end ||
-                     h->share_end > session_hermite_acting(h) ||
-                     s->whole_nj != session_hermite_acting(h)))
+    if (h->words &&
+        (!s->whole || h->share_first < 0 || h->share_first > h->share_end ||
+         h->share_end > session_hermite_acting(h) || s->whole_nj != session_hermite_acting(h)))
         return argument(s, call, "the share is not that of g6x_share_particles");
     if (e->passes < 1 || e->most_blocks < 0 || !(e->seconds >= 0.0))
         return argument(s, call, "passes, most_blocks or seconds is out of range");
@@ -168,7 +168,7 @@ static int sum(struct session *s, const struct g6x_hermite *h, const struct g6x_
     return code || (partial && !(e->closer > 0.0))
                ? code
                : session_force_last(s, nj, count, h->acc + k, h->jerk + k, h->pot + k,
-                                     e->closer > 0.0 ? h->nearest + k : NULL, NULL);
+                                    e->closer > 0.0 ? h->nearest + k : NULL, NULL);
 }
 
 static int watch(struct session *s, const struct g6x_hermite *h, const struct g6x_evolution *e,
@@ -204,8 +204,8 @@ static int write(struct session *s, const struct g6x_hermite *h, const struct g6
         int code = 0;
         for (int k = 0; k < 3; k++) a2[k] = h->acc[i][k] / 2.0, j6[k] = h->jerk[i][k] / 6.0;
         if (h->words)
-            code = jmemory_set(s->whole, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i],
-                               h->xi[i]);
+            code =
+                jmemory_set(s->whole, p, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i], h->xi[i]);
         if (!code && p >= first && p < end)
             code = jmemory_set(&s->j, p - first, p, e->next, h->mass[p], NULL, j6, a2, h->vi[i],
                                h->xi[i]);

@@ -30,7 +30,7 @@ NAMES = {
     "pg5": ["lib/libpg5.so", "include/gp5util.h", "include/g5lib.h"],
     "starlab": ["share/grape6/grape.sh"],
 }
-NAMES["grape6"] += ["include/g6lib.h", "include/g5lib.h", "include/g6lib.f90"]
+NAMES["grape6"] += [f"include/{name}" for name in ("g6lib.h", "g5lib.h", "g6lib.f90", "g6x_mpi.h")]
 
 
 def add_parser(commands: Commands) -> None:

@@ -14,7 +14,8 @@ LINKED = """
     lib/pkgconfig/grape6.pc lib/pkgconfig/g6lib.pc lib/pkgconfig/sapporo_light.pc
     lib/cmake/grape6/grape6Config.cmake lib/cmake/grape6/grape6Config-release.cmake
     lib/cmake/grape6/grape6ConfigVersion.cmake
-    include/g6lib.h include/g5lib.h include/g6lib.f90 include/gp5util.h share/grape6/grape.sh
+    include/g6lib.h include/g5lib.h include/g6lib.f90 include/gp5util.h include/g6x_mpi.h
+    share/grape6/grape.sh
     """.split()
 THEIRS = {"lib/libg6.so": "another library", "lib/pkgconfig/other.pc": "x", "include/a.h": "y"}
 
