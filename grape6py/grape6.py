@@ -17,6 +17,7 @@ from grape6py._arrays.kinds import AnyArray, Attributes, Floats, Int32s, Numbers
 from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
+from grape6py._lib.library import lib
 from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
 from grape6py.in_units import takes_quantities
 from grape6py.reference import usable_cpus
@@ -149,7 +150,7 @@ class Grape6:
     def threads(self) -> int:
         """Threads of a force call; 0 may be written for as many as the process may use."""
         self._check_open()
-        return self._board.option("THREADS") or usable_cpus()
+        return self._board.option("THREADS") or int(lib.g6x_threads())
 
     @threads.setter
     def threads(self, value: int) -> None:

@@ -277,6 +277,10 @@ int g6x_runs_python(void);
  * held. Objects that Python's garbage collector finds then must not be closed yet. */
 int g6x_runs_python(void) { return python_bridge_runs(); }
 
+int g6x_threads(void);
+/* For the package: threads of a force call where 0 are asked for. */
+int g6x_threads(void) { return options_threads(0); }
+
 double g6x_fma_rate(int isa, int mode);
 /* For benchmarks: FMA instructions on full vectors that one thread issues a second. */
 double g6x_fma_rate(int isa, int mode)

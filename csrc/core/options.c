@@ -82,6 +82,19 @@ const struct option options_table[] = {
     {NULL, 0, .kind = OPTION_END},
 };
 
+/* Of Open MPI, MPICH and Intel MPI, and Slurm, whose number may go on as in "4(x2)". */
+static int ranks_here(void)
+{
+    static const char *const SIZES[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                        "SLURM_STEP_TASKS_PER_NODE"};
+    for (size_t k = 0; k < sizeof SIZES / sizeof *SIZES; k++) {
+        const char *size = options_variable(SIZES[k]);
+        const long ranks = size ? strtol(size, NULL, 10) : 0;
+        if (ranks > 0 && ranks <= 4096) return (int)ranks;
+    }
+    return 1;
+}
+
 static void read_all(void)
 {
     process = (struct process_options){.npipes = 48, .log = LOG_FAULTS};
@@ -92,6 +105,7 @@ static void read_all(void)
                                .drift = {NAN, NAN, NAN},
                                .tree_order = 5,
                                .theta = 0.5};
+    process.ranks_here = ranks_here();
     config_read(&process, &initial);
 }
 
@@ -107,15 +121,19 @@ struct options *options_initial_values(void)
     return &initial;
 }
 
-/* Cores that the affinity mask allows. */
+/* Cores that the affinity mask allows. Ranks that may use all cores share them: with more threads
+ * than cores they would wait for each other. */
 static int cores(void)
 {
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    const int n = online > 0 ? (int)online : 1;
+    int allowed = n;
 #ifdef __linux__
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) allowed = CPU_COUNT(&set);
 #endif
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
+    const int ranks = options_process()->ranks_here;
+    return allowed < n || ranks == 1 ? allowed : n > ranks ? n / ranks : 1;
 }
 
 int options_threads(int asked) { return asked ? asked : cores(); }

@@ -30,6 +30,7 @@ struct process_options {
     char problem[256];         /* error in the environment, or empty */
     char python[512]; /* Python to embed: an executable or an environment's folder, or empty */
     char devices[64]; /* numbers of the CUDA devices to use, or "all", or empty */
+    int ranks_here;   /* ranks of MPI on this machine, as the launcher says; 1 without one */
 };
 
 enum option_kind {
@@ -76,7 +77,8 @@ int options_get_int(const struct options *o, int key, int *value);
 int options_set_double(struct options *o, int key, double value, struct error *err);
 int options_get_double(const struct options *o, int key, double *value);
 
-/* Threads of a force call: the requested number; if 0, the number that the affinity mask allows. */
+/* Threads of a force call: the requested number; if 0, the number that the affinity mask allows,
+ * and of all cores this rank's share. */
 int options_threads(int asked);
 /* The same, but at most `useful`: more threads would not be faster. If useful <= 1, it makes no
  * system call. */

@@ -46,6 +46,7 @@ ffi.cdef("""
 double g6x_fma_rate(int isa, int mode);
 int g6x_error_printed(int clusterid);
 int g6x_runs_python(void);
+int g6x_threads(void);
 """)
 constants = ffi.dlopen(None)
 

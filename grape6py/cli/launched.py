@@ -1,9 +1,19 @@
-"""Whether a launcher of MPI programs has started this command several times at once."""
+"""``grape6 run`` under mpirun or srun: one run of all ranks, of which the first one speaks."""
+
+from __future__ import annotations
 
 import os
+import socket
 import time
+from typing import TYPE_CHECKING
 
-from grape6py.errors import ArgumentError
+from grape6py.errors import ArgumentError, MissingPackageError
+from grape6py.ranks import ranks
+from grape6py.ranks.share import Share
+
+if TYPE_CHECKING:
+    from grape6py import archive
+    from grape6py._arrays.kinds import Untyped
 
 # Number of processes and which of them this is: of Open MPI; MVAPICH; MPICH, Intel MPI and Slurm by
 # PMI; srun. The first one that is set is the innermost. A batch script, which is started once, has
@@ -18,28 +28,53 @@ _OF_SLURM = ("PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 _HEAD_START = 3  # s, for the message of the first: a launcher may end all when one has failed
 
 
-def refuse_several(command: str) -> None:
-    """Go on only if `command` was started once.
+def join() -> ranks.Ranks | None:
+    """The ranks that a launcher of MPI programs has started; None for a process of its own.
+
+    From now on only the first one is heard.
 
     Raises
     ------
     ArgumentError
-        On the first of several processes.
+        On the first of several processes that are no ranks of one MPI program for mpi4py.
     SystemExit
         On the others: status 1, and no message.
     """
     several = _several()
     if several is None:
-        return
+        return None
     name, rank = several
-    if rank > 0:
+    try:
+        comm = ranks.mpi().COMM_WORLD
+        why = "" if comm.Get_size() > 1 else "the MPI library of mpi4py is not the launcher's"
+    except MissingPackageError:
+        why = "to be one run of all of them it needs mpi4py: pip install grape6py[mpi]"
+    if why and rank > 0:
         time.sleep(_HEAD_START)
         raise SystemExit(1)
-    raise ArgumentError(
-        f"{command} was started several times at once ({name}={os.environ[name]}), and all would "
-        "write the same files: start it without mpirun or srun, it uses all cores by itself; or, "
-        f"if each one has its own files, by: env -u {name} {command}"
-    )
+    if why:
+        raise ArgumentError(
+            f"grape6 run was started several times at once ({name}={os.environ[name]}), and all "
+            f"would write the same files; {why}. Or start it without mpirun or srun; or, if each "
+            f"one has its own files, by: env -u {name} grape6 run"
+        )
+    if comm.Get_rank() > 0:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):  # of the library, too
+            os.dup2(nowhere, stream)
+        os.close(nowhere)
+    return ranks.Ranks(comm)
+
+
+def info(together: ranks.Ranks | None, cluster: archive.Cluster) -> list[str]:
+    """A line for each rank: where it is, and what it sums."""
+    forces: Untyped = cluster._forces
+    mine = f"{socket.gethostname()}, {cluster.backend}, threads {forces.threads}"
+    first = Share(cluster.n, 1 if together is None else together.size).first
+    return [
+        f"rank {rank}: {where}, bodies {first[rank]} to {first[rank + 1]}"
+        for rank, where in enumerate([mine] if together is None else together.comm.allgather(mine))
+    ]
 
 
 def _several() -> tuple[str, int] | None:

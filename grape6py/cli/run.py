@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from grape6py.cli.launched import refuse_several
 from grape6py.errors import Grape6Warning
 
 if TYPE_CHECKING:
@@ -89,6 +88,8 @@ def add_parser(commands: Commands) -> None:
     add("--order", type=_whole, metavar="P", help="of the expansions of fmm, 2 to 6 (5)")
     add("--boundary", type=_positive, metavar="R",
         help="leapfrog takes out who is farther than R from the origin")  # fmt: skip
+    add("--ranks-info", action="store_true",
+        help="under mpirun: where each rank is, its backend, threads and bodies")  # fmt: skip
     add("--G", type=_positive, metavar="G", help="the gravitational constant (1, or of the units)")
     add("--units", metavar="TEXT",
         help="what the model's mass and length of 1 are, or units to take the file's bodies in: "
@@ -126,7 +127,6 @@ def add_parser(commands: Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Integrate, and return the exit status: 128 + the signal's number if stopped by one."""
-    refuse_several("grape6 run")
     from grape6py.cli.run_session import integrate  # opens the library
 
     if options.dt and options.dt_max:

@@ -22,7 +22,7 @@ import tqdm
 from grape6py import archive, diagnostics, formats, in_units, models, snapshot
 from grape6py._arrays import validate
 from grape6py._io import atomic_files, moments
-from grape6py.cli import run_models, run_outside
+from grape6py.cli import launched, run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
 from grape6py.units import Units
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import argparse
 
     from grape6py._arrays.kinds import Attributes, Int8s, PathLike, Untyped
+    from grape6py.ranks.ranks import Ranks
 
 RESTART_FILE = Path("grape6-restart.h5")
 _INTEGRATION = """eta eta_start passes dt dt_max theta accuracy method order boundary precision
@@ -43,9 +44,12 @@ _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps 
 
 def integrate(options: argparse.Namespace) -> int:
     """Do what the options of ``grape6 run`` say, and return the exit status."""
+    ranks = launched.join()
     with Signals() as signals, contextlib.ExitStack() as open_files:
+        if ranks is not None:
+            open_files.enter_context(ranks.alone())
         try:
-            return _Integration(options, signals, open_files).go()
+            return _Integration(options, signals, open_files, ranks).go()
         except KeyboardInterrupt:
             print("grape6: interrupted; what was written before is whole", file=sys.stderr)
             return 128 + signal.SIGINT
@@ -79,6 +83,19 @@ class Signals:
             self.cluster.stop()
 
 
+class _NoWriter:
+    """In place of the writer of a file, which is the first rank's."""
+
+    def __init__(self, path: PathLike) -> None:
+        self.path = os.fspath(path)
+
+    def keep(self) -> None:
+        """Leave the file."""
+
+    def save(self, *_: object, **__: object) -> None:
+        """Write nothing."""
+
+
 class _Integration:
     cluster: archive.Cluster
     _about: Attributes
@@ -90,9 +107,14 @@ class _Integration:
     _profile_from: tuple[float, float] | None
 
     def __init__(
-        self, options: argparse.Namespace, signals: Signals, open_files: contextlib.ExitStack
+        self,
+        options: argparse.Namespace,
+        signals: Signals,
+        open_files: contextlib.ExitStack,
+        ranks: Ranks | None,
     ) -> None:
         self._options, self._signals, self._open_files = options, signals, open_files
+        self._ranks, self._is_first = ranks, ranks is None or ranks.rank == 0
         self._began = time.perf_counter()
         self._output_time = self._output_forces = 0.0
         self._events_shown = 0
@@ -102,7 +124,7 @@ class _Integration:
         self._plots = [] if options.plot is None else [options.plot]
         for path in self._texts:
             formats.by_name(path)  # or an error that lists the endings
-        for path in [*files, *self._plots]:
+        for path in [*files, *self._plots] if self._is_first else []:
             check_place(path)
         goes_on = options.restart and not archives
         if goes_on and atomic_files.is_hdf5_name(
@@ -159,7 +181,7 @@ class _Integration:
         if units is not None:
             found = found.in_units(units)
         self._units = found.units
-        self.cluster = _begun(o, found, eps)
+        self.cluster = _begun(o, found, eps, self._ranks)
         self._about = {"name": name, "initial_energy": self.cluster.energy().total}
         if self._units is not None:
             self._about["units"] = str(self._units)
@@ -176,7 +198,8 @@ class _Integration:
             o.parser.error(f"--restart takes all settings from the file: leave out {names}")
         if o.start in run_models.MODELS:
             o.parser.error("--restart needs the HDF5 file of an earlier run")
-        restored = archive.restore(o.start, backend=o.backend, threads=o.threads)
+        comm = {} if self._ranks is None else {"comm": self._ranks.comm}
+        restored = archive.restore(o.start, backend=o.backend, threads=o.threads, **comm)
         self.cluster = in_units.bare(restored)  # of files saved from Python with quantities
         about, records = archive.history(o.start)
         self._component = archive.read_component(o.start)
@@ -205,12 +228,16 @@ class _Integration:
         self._say(run_outside.shown_settings(cluster.settings))
         if self._units is not None:
             self._say(_shown_units(self._units))
+        if self._ranks is not None:
+            self._say(f"{self._ranks.size} ranks")
+        for line in launched.info(self._ranks, cluster) if self._options.ranks_info else []:
+            self._say(line)
         start = os.path.realpath(self._options.start) if self._options.restart else None
         new_writers = [writer for writer in self._writers if os.path.realpath(writer.path) != start]
         for writer in new_writers:
             self._say_kept(writer.path, writer.keep())
         for path in [*self._texts, *self._plots]:
-            self._say_kept(path, atomic_files.keep(path))
+            self._say_kept(path, atomic_files.keep(path) if self._is_first else None)
         self._say(_HEADER)
         self._profile_from = None
         self._output(new_writers)
@@ -223,8 +250,12 @@ class _Integration:
                 lambda _: self._output(self._writers),
                 every=self._about["dt_out"],
                 events=run_outside.events_of(self._options),
-                progress=not self._options.json,
+                progress=self._is_first and not self._options.json,
             )
+        if self._ranks is not None:  # a signal to one stops all
+            with self._ranks.step() as most:
+                most[0] = signals.received or 0
+            signals.received = int(most[0]) or None
         stopped = cluster.time < end
         if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
             if not self._writers:
@@ -246,14 +277,16 @@ class _Integration:
         )
         return status
 
-    def _writer(self, path: PathLike) -> archive.Writer:
+    def _writer(self, path: PathLike) -> archive.Writer | _NoWriter:
+        if not self._is_first:
+            return _NoWriter(path)
         return self._open_files.enter_context(archive.Writer(path))
 
     def _say_kept(self, path: PathLike, name: str | None) -> None:
         if name is not None:
             print(f"grape6: {path} was there, and is {name} now", file=sys.stderr)
 
-    def _output(self, writers: Iterable[archive.Writer]) -> None:
+    def _output(self, writers: Iterable[archive.Writer | _NoWriter]) -> None:
         cluster = self.cluster
         began, forces = time.perf_counter(), cluster.force_seconds
         since = self._profile_from[0] + self._output_time if self._profile_from else began
@@ -261,11 +294,15 @@ class _Integration:
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
         binaries = cluster.binaries() if self._options.list_binaries else None
-        for writer in writers:
-            writer.save(cluster, about=self._about, component=self._component, binaries=binaries)
+        with contextlib.nullcontext() if self._ranks is None else self._ranks.step():
+            for writer in writers:
+                writer.save(
+                    cluster, about=self._about, component=self._component, binaries=binaries
+                )
         if self._plots:
             self._shown.offer(cluster.time, self._moment)
-        for path in self._texts:
+        cluster.particles()  # which all ranks look at
+        for path in self._texts if self._is_first else []:
             self._write(path)
         for event in cluster.events[self._events_shown :]:
             self._say("  " + run_outside.shown_event(event))
@@ -293,7 +330,7 @@ class _Integration:
     def _finish(self) -> None:
         o, cluster = self._options, self.cluster
         profile = self._profile()
-        if o.plot:
+        if o.plot and self._is_first:
             from grape6py import picture  # matplotlib takes its time
 
             title = f"{self._about['name']}, eps = {cluster.settings['eps']:g}"
@@ -353,7 +390,9 @@ def _shown_units(units: Units) -> str:
     return f"units: {', '.join(sizes)}; G = {units.G:.6g}"
 
 
-def _begun(options: argparse.Namespace, found: snapshot.Snapshot, eps: float) -> archive.Cluster:
+def _begun(
+    options: argparse.Namespace, found: snapshot.Snapshot, eps: float, ranks: Ranks | None
+) -> archive.Cluster:
     """The integration that the options ask for."""
     name = options.integrator or "hermite"
     kind, given = archive.INTEGRATORS[name], _given(options, _INTEGRATION)
@@ -363,6 +402,10 @@ def _begun(options: argparse.Namespace, found: snapshot.Snapshot, eps: float) ->
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
     given |= run_outside.settings_of(options, found.units)
+    if ranks is not None:
+        if "comm" not in known:
+            raise ArgumentError(f"--integrator {name} makes no run of several ranks yet")
+        given["comm"] = ranks.comm
     cluster = kind(*found, eps=eps, backend=options.backend, **given)
     if found.ids is not None and found.ids.size and 0 <= found.ids.min() <= found.ids.max() < 2**31:
         with contextlib.suppress(ArgumentError):  # an id twice: they are numbered anew

@@ -29,6 +29,16 @@ def mpi() -> ModuleType:
     return MPI
 
 
+def _told(error: Exception) -> Exception:
+    """An error that all ranks know."""
+    error._is_told = True  # type: ignore[attr-defined]
+    return error
+
+
+def _is_told(error: Exception) -> bool:
+    return getattr(error, "_is_told", False)
+
+
 class Ranks:
     """A communicator of mpi4py's, for calls that all of its ranks make in the same order.
 
@@ -46,7 +56,6 @@ class Ranks:
             raise ArgumentError(f"comm = {comm!r} is no communicator of mpi4py, as MPI.COMM_WORLD")
         self.comm = comm
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
-        self._told: BaseException | None = None  # the last error that all ranks know
         self._is_alone = False
 
     @contextlib.contextmanager
@@ -61,7 +70,7 @@ class Ranks:
         try:
             yield found
         except Exception as error:
-            if error is not self._told:
+            if not _is_told(error):
                 self._agree(found, same, error)
             raise
         self._agree(found, same, None)
@@ -79,7 +88,7 @@ class Ranks:
         try:
             yield
         except Exception as error:
-            if error is not self._told:
+            if not _is_told(error):
                 self._agree(np.zeros(_NUMBERS), (), error)
             raise
         finally:
@@ -101,16 +110,17 @@ class Ranks:
         if first < self.size:
             text = None if error is None else f"{type(error).__name__}: {error}"
             text = self.comm.bcast(text, root=first)
-            self._told = error or RankError(f"on rank {first} of {self.size}: {text}")
             if error is None:
-                raise self._told
+                raise _told(RankError(f"on rank {first} of {self.size}: {text}"))
+            _told(error)
             return
         _, least, most, found[:] = np.split(got, [1, 1 + _NUMBERS, 1 + 2 * _NUMBERS])
         if not np.array_equal(least, -most):
-            self._told = ArgumentError(
-                f"the ranks call with different arguments: {list(same)} on rank {self.rank}"
+            raise _told(
+                ArgumentError(
+                    f"the ranks call with different arguments: {list(same)} on rank {self.rank}"
+                )
             )
-            raise self._told
 
     def counts(self, n: int) -> Int64s:
         """A number of each rank."""

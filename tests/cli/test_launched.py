@@ -1,14 +1,17 @@
-"""``grape6 run`` is refused where a launcher of MPI programs has started it several times."""
+"""``grape6 run`` where a launcher of MPI programs has started it several times."""
 
 import os
-import subprocess
+import re
+import shutil
 
 import pytest
 
-import capi
-import tools
+import on_ranks
+from grape6py import read_snapshot
 from grape6py.cli import launched
-from runs import COMMAND, run
+from grape6py.errors import MissingPackageError
+from grape6py.ranks import ranks
+from runs import run
 
 OMPI = {"OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"}  # and OMPI_COMM_WORLD_RANK
 BATCH = {"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "SLURM_JOB_ID": "7"}  # a script of sbatch -n 4
@@ -28,10 +31,15 @@ SEVERAL = [
 ]
 
 
+def without_mpi4py():
+    raise MissingPackageError("no mpi4py")
+
+
 @pytest.fixture
 def started(here, monkeypatch):
     """Exit status of a quick run in some environment."""
     monkeypatch.setattr(launched, "_HEAD_START", 0)
+    monkeypatch.setattr(ranks, "mpi", without_mpi4py)
 
     def started(env):
         clean = {name: text for name, text in os.environ.items()
@@ -62,14 +70,81 @@ def test_pmix_alone_tells_the_second(started, capsys):
     assert "PMIX_RANK=1" in capsys.readouterr().err
 
 
-def test_mpirun_ends_with_one_line_and_no_file(here):
-    mpirun = tools.need("mpirun")
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    env = capi.clean_environment({"OMPI_MCA_rmaps_base_oversubscribe": "1", **root})
-    done = subprocess.run([mpirun, "-n", "2", *COMMAND, "--out", "a.h5"], env=env, check=False,
-                          capture_output=True, text=True, timeout=60)  # fmt: skip
-    assert done.returncode == 1
-    assert [line[:40] for line in done.stderr.splitlines() if line.startswith("grape6")] == [
-        "grape6: grape6 run was started several t"
+# ---- with mpi4py -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of one, two and three ranks: what they print, and their files."""
+    folder = tmp_path_factory.mktemp("ranks")
+    words = "run plummer --n 1500 --backend cpu --t-end 0.03125 --out"
+    for n in (1, 2, 3):
+        done = on_ranks.run(n, "-m", "grape6py", *words.split(), f"{n}.h5", "--out", f"{n}.nemo",
+                            "--ranks-info", cwd=folder)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (folder / f"{n}.log").write_text(done.stdout)
+        assert done.stderr == ""
+    return folder
+
+
+def test_ranks_make_one_run_with_the_bits_of_one(runs):
+    assert (runs / "1.nemo").read_bytes() == (runs / "2.nemo").read_bytes()
+    assert (runs / "1.nemo").read_bytes() == (runs / "3.nemo").read_bytes()
+    assert {path.name for path in runs.iterdir()} == {
+        f"{n}{end}" for n in (1, 2, 3) for end in (".h5", "", ".nemo", ".log")
+    }
+
+
+def test_the_first_rank_speaks_for_all(runs):
+    def lines(n):  # but for the wall time
+        return [line[:70] for line in (runs / f"{n}.log").read_text().splitlines() if "." in line]
+
+    assert lines(1) == lines(2) == lines(3)
+    log = (runs / "3.log").read_text()
+    assert log.count("rank ") == 3
+    assert "3 ranks" in log
+    assert re.search(r"rank 2: .*, threads 1, bodies 1024 to 1500", log)
+    assert log.count("time ") == 1
+
+
+def test_a_run_of_ranks_goes_on_on_another_number_of_them(runs):
+    words = "-m grape6py run {}.h5 --restart --t-end 0.0625 --out {} --out {}"
+    for n in (1, 2):
+        names = words.format(n, f"later{n}.h5", f"later{n}.nemo").split()
+        done = on_ranks.run(4 - n, *names, cwd=runs)
+        assert done.returncode == 0, done.stderr
+    assert (runs / "later1.nemo").read_bytes() == (runs / "later2.nemo").read_bytes()
+    for n in (1, 2):
+        for path in runs.glob(f"later{n}*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    ("plummer --n 50 --out nowhere.xyz", "nowhere.xyz"),
+    ("plummer --n 50 --t-end 1 --out full/a.h5", "full"),
+    ("galaxy --n 500 --integrator leapfrog --dt 0.1", "several ranks"),
+    ("nothing.dat", "nothing.dat is no file"),
+])  # fmt: skip
+def test_what_fails_is_told_once(here, words, told):
+    (here / "full").write_text("")  # no folder
+    done = on_ranks.run(2, "-m", "grape6py", "run", *words.split(), cwd=here)
+    assert done.returncode != 0
+    assert [told in line for line in done.stderr.splitlines() if line.startswith("grape6: ")] == [
+        True
     ]
-    assert not list(here.iterdir())
+    assert sorted(path.name for path in here.iterdir()) == ["full"]
+
+
+def test_a_signal_to_one_rank_stops_all(here):
+    code = (
+        "import os, signal, sys, threading\n"
+        "from mpi4py import MPI\n"
+        "if MPI.COMM_WORLD.Get_rank() == 1:\n"
+        "    threading.Timer(2, os.kill, (os.getpid(), signal.SIGTERM)).start()\n"
+        "from grape6py.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    words = "run plummer --n 500 --t-end 1000 --backend cpu --out a.h5".split()
+    done = on_ranks.run(2, "-c", code, *words, cwd=here)
+    assert "go on with: grape6 run a.h5 --restart" in done.stderr
+    assert 0 < read_snapshot("a.h5").time < 1000

@@ -6,8 +6,6 @@ import pytest
 
 import on_ranks
 
-RANKS = [1, 2, 3, 5]
-
 
 @functools.cache
 def alone(n, precision):
@@ -15,9 +13,9 @@ def alone(n, precision):
     return on_ranks.said(1, "sums", n, precision, 0)
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize(("n", "precision"), [
-    (5000, "grape"), (3333, "double"), (7, "grape"), (1024, "single"),
+@pytest.mark.parametrize(("n", "precision", "ranks"), [
+    *((5000, "grape", ranks) for ranks in (1, 2, 3, 5)), (3333, "double", 3), (7, "grape", 3),
+    (1024, "single", 2),
 ])  # fmt: skip
 def test_forces_of_ranks_have_the_bits_of_one_session(n, precision, ranks):
     assert on_ranks.said(ranks, "sums", n, precision, 1) == alone(n, precision)
