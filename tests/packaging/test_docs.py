@@ -121,6 +121,18 @@ def test_python_snippets_run(block, tmp_path):
     )
 
 
+@written("python", mpi=True)
+def test_python_snippets_of_ranks_run(block, tmp_path):
+    need("mpirun")
+    pytest.importorskip("mpi4py", reason="SKIP: mpi4py")
+    package = str(Path(errors.__file__).parent.parent)
+    succeed(
+        ["mpirun", "-n", "2", sys.executable, "-W", "error", "-c", block.text],
+        tmp_path,
+        environment() | {"PYTHONPATH": package},
+    )
+
+
 @written("c")
 def test_c_snippets_compile_and_run(block, tmp_path, config):
     (tmp_path / "prog.c").write_text(block.text)
