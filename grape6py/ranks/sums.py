@@ -79,10 +79,21 @@ def _raised(ranks: Ranks, words: Int64s) -> Callable[[], None]:
     return end
 
 
+def _bins(words: Int64s) -> int:
+    """How many bins a row keeps: K of docs/reproducibility.md."""
+    return int(words[0, 0]) // 16 % 16 if len(words) else 0
+
+
+def _limbs(words: Int64s, bins: int) -> Int64s:
+    """The limbs of rows that are used, as a view."""
+    return words[:, _LIMB : _LIMB + _LIMBS].reshape(len(words), _LIMBS // 3, 3)[:, :, :bins]
+
+
 def _add_limbs(ranks: Ranks, words: Int64s) -> None:
-    limbs = np.ascontiguousarray(words[:, _LIMB : _LIMB + _LIMBS])
+    used = _limbs(words, _bins(words))
+    limbs = np.ascontiguousarray(used)
     ranks.comm.Allreduce(ranks.MPI.IN_PLACE, limbs, ranks.MPI.SUM)
-    words[:, _LIMB : _LIMB + _LIMBS] = limbs
+    used[:] = limbs
 
 
 def merge_rows(ranks: Ranks, words: Int64s) -> None:
@@ -90,6 +101,22 @@ def merge_rows(ranks: Ranks, words: Int64s) -> None:
     ranks.come_together()
     _raised(ranks, words)()
     _add_limbs(ranks, words)
+
+
+class _Task(NamedTuple):
+    """A force call between its halves: its targets, its arrays, and these as C takes them."""
+
+    targets: Targets
+    out: Forces
+    call: list[CData]
+    radii: CData
+    sums: list[CData]
+
+
+def _own_rows(part: slice, mine: slice) -> slice:
+    """This rank's targets among those of a part, counted from its first one."""
+    first = max(part.start, mine.start)
+    return slice(first - mine.start, max(min(part.stop, mine.stop), first) - mine.start)
 
 
 class Sums:
@@ -132,15 +159,18 @@ class Sums:
         out = empty_forces(len(targets.pos), nn)
         found: list[tuple[Int64s, Int32s]] = []
         pending: collections.deque[Callable[[], None]] = collections.deque()
-        for first in range(0, int(begin[-1]), _ROWS):
-            part = slice(first, min(first + _ROWS, int(begin[-1])))
+        parts = [
+            slice(first, min(first + _ROWS, int(begin[-1])))
+            for first in range(0, int(begin[-1]), _ROWS)
+        ]
+        tasks = (self._begun(nj, targets, part, begin, mine, eps2, same) for part in parts)
+        task = next(tasks, None)
+        for part in parts:
+            assert task is not None
             cuts = np.clip(begin, part.start, part.stop) - part.start
-            own = slice(max(part.start, mine.start), max(min(part.stop, mine.stop), part.start))
-            own = slice(own.start, max(own.start, own.stop))
-            rows = slice(own.start - mine.start, own.stop - mine.start)
-            here = targets.some(rows)
-            all_ = here if same else self._gathered(here, np.diff(cuts))
-            words, near, listed = self._summed(nj, all_, eps2, nn, lists)
+            rows, all_ = _own_rows(part, mine), task.targets
+            words, near, listed = self._summed(task, eps2, nn, lists)
+            task = next(tasks, None)  # which a GPU sums while this part is merged
             into = Forces._make([*(None if a is None else a[rows] for a in out[:5]), None])
             share = None if same else np.diff(cuts)
             pending.append(self._merging(words, share, into))
@@ -161,22 +191,36 @@ class Sums:
         self._ranks.comm.Allgatherv(sent, [rows, 8 * counts])
         return Targets.unpacked(rows)
 
+    def _begun(
+        self, nj: int, targets: Targets, part: slice, begin: Int64s, mine: slice, eps2: float,
+        same: bool,
+    ) -> _Task:  # fmt: skip
+        """The first half of the sum on a part of all ranks' targets."""
+        here = targets.some(_own_rows(part, mine))
+        cuts = np.clip(begin, part.start, part.stop)
+        all_ = Targets._make(
+            map(np.ascontiguousarray, here if same else self._gathered(here, np.diff(cuts)))
+        )
+        board, ni = self._board, len(all_.pos)
+        out = empty_forces(ni, nn=True)
+        with self._ranks.step():
+            call = pointers(board.cluster, nj, ni, all_.label, all_.pos, all_.vel)
+            radii, *sums = pointers(all_.h2, *out[:3])
+            board.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
+        return _Task(all_, out, call, radii, sums)
+
     def _summed(
-        self, nj: int, targets: Targets, eps2: float, nn: bool, lists: bool
+        self, task: _Task, eps2: float, nn: bool, lists: bool
     ) -> tuple[Int64s, Forces, Untyped]:
         """Partial rows of this rank's particles, and its nearest neighbours and lists."""
-        board, ni = self._board, len(targets.pos)
-        pos, vel, h2, label = map(np.ascontiguousarray, targets)
-        words = np.zeros((ni, WORDS), np.int64)
-        out, listed = empty_forces(ni, nn), None
+        board, out, ni = self._board, task.out, len(task.targets.pos)
+        words, listed = np.zeros((ni, WORDS), np.int64), None
         with self._ranks.step():
-            call = pointers(board.cluster, nj, ni, label, pos, vel)
-            radii, *sums = pointers(h2, *out[:3])
-            board.check(lib.g6calc_firsthalf(*call, *sums, eps2, radii))
             board.check(lib.g6x_get_partial(board.cluster, ni, words_pointer(words)))
             if nn:
                 near = pointers(out.nearest, out.distance)
-                board.check(lib.g6calc_lasthalf2p(*call, eps2, radii, *sums, *near))
+                last = *task.call, eps2, task.radii, *task.sums, *near
+                board.check(lib.g6calc_lasthalf2p(*last))
             if lists:
                 listed = board.lists(ni)
         return words, out, listed
@@ -194,10 +238,12 @@ class Sums:
             else:
                 first = int(counts[: ranks.rank].sum())
                 mine = words[first : first + int(counts[ranks.rank])]
-                limbs = np.ascontiguousarray(words[:, _LIMB : _LIMB + _LIMBS])
-                got = np.empty((len(mine), _LIMBS), np.int64)
-                ranks.comm.Reduce_scatter(limbs, got, _LIMBS * counts, ranks.MPI.SUM)
-                mine[:, _LIMB : _LIMB + _LIMBS] = got
+                bins = _bins(words)
+                limbs = np.ascontiguousarray(_limbs(words, bins))
+                got = np.empty((len(mine), *limbs.shape[1:]), np.int64)
+                width = limbs.shape[1] * limbs.shape[2]
+                ranks.comm.Reduce_scatter(limbs, got, width * counts, ranks.MPI.SUM)
+                _limbs(mine, bins)[:] = got
             sums = pointers(into.acc, into.jerk, into.pot)
             self._board.check(lib.g6x_from_partial(len(mine), words_pointer(mine), *sums))
 
