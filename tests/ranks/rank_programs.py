@@ -199,7 +199,7 @@ def changes(shared):
     cluster.evolve(0.06)
     say(what="changes", bits=of_cluster(cluster))
     close = made(shared, 1100)
-    event = close.evolve(1.0, events=Encounter(2e-3))
+    event = close.evolve(1.0, events=Encounter(6e-3))
     say(what="encounter", bits=of_cluster(close), event=[event.time.hex(), list(event.ids)])
     merging = made(shared, 1100)
     merging.evolve(0.05, events=[Encounter(3e-3, "merge"), Escape(3.0, "remove")])
