@@ -103,11 +103,11 @@ class Units:
         }
         sizes = {k: size_of(k, text) for k, text in texts.items()}
         self._text, self._mass, self._length = list(texts.values()), sizes["mass"], sizes["length"]
-        if "velocity" in sizes:
-            self._time = self._length / sizes["velocity"]
-        else:
-            self._time = sizes.get("time") or math.sqrt(self._length**3 / (G_CGS * self._mass))
         try:
+            if "velocity" in sizes:
+                self._time = self._length / sizes["velocity"]
+            else:
+                self._time = sizes.get("time") or math.sqrt(self._length**3 / (G_CGS * self._mass))
             derived = [self.in_cgs(dimension) for dimension in DIMENSIONS]
         except (OverflowError, ZeroDivisionError):
             derived = [0.0]
