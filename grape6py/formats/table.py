@@ -142,8 +142,8 @@ class Rows:
         self._pieces: list[tuple[Floats, ...]] = []
 
     def add(self, *arrays: Floats) -> None:
-        """Arrays with one row a body each."""
-        self._pieces.append(arrays)
+        """Arrays with one row a body each, of which no other columns are kept."""
+        self._pieces.append(tuple(array.copy() for array in arrays))
 
     def joined(self, *widths: int) -> list[Floats]:
         """All of them; `widths` are the columns of each array, 0 for those of shape (n,)."""
