@@ -159,6 +159,10 @@ void jmemory_share_counts(const struct jmemory *j, long long *words);
 int jmemory_share_set_counts(struct jmemory *j, const long long *words);
 /* The scale and the origin are the session's own again. */
 void jmemory_share_end(struct jmemory *j);
+/* Chooses origin and drift from n particles of a sample. Notes that a new one makes wrong are
+ * recomputed. */
+void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
+                           double v[3][ORIGIN_COLUMN], int n);
 /* Recomputes the notes of all counted slots for a new origin. */
 void jmemory_note_again(struct jmemory *j);
 

@@ -178,11 +178,23 @@ static int64_t end_of_written(const struct jmemory *j, int64_t end)
     return end;
 }
 
+void jmemory_choose_origin(struct jmemory *j, double x[3][ORIGIN_COLUMN],
+                           double v[3][ORIGIN_COLUMN], int n)
+{
+    double origin[3], drift[3];
+    j->inner = origin_choose(x, n, origin, &j->origin_hint);
+    (void)origin_choose(v, n, drift, &j->drift_hint);
+    if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
+    memcpy(j->origin, origin, sizeof origin);
+    memcpy(j->drift, drift, sizeof drift);
+    jmemory_note_again(j);
+}
+
 /* Updates the origin from the sample, before the changed slots are settled. */
 static void settle_origin(struct jmemory *j, int64_t nj)
 {
     const int64_t end = end_of_written(j, nj);
-    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN], origin[3], drift[3];
+    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN];
     int n = 0, moved = j->sample_moved || end != j->sampled;
     if (j->is_share) return; /* jmemory_share_set_sample sets it */
     for (int k = 0; k < j->samples && !moved; k++) moved = is_changed(j, j->sample[k]);
@@ -200,12 +212,7 @@ static void settle_origin(struct jmemory *j, int64_t nj)
         for (int c = 0; c < 3; c++) x[c][n] = seen.x[c], v[c][n] = seen.v[c];
         n++;
     }
-    j->inner = origin_choose(x, n, origin, &j->origin_hint);
-    (void)origin_choose(v, n, drift, &j->drift_hint);
-    if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
-    memcpy(j->origin, origin, sizeof origin);
-    memcpy(j->drift, drift, sizeof drift);
-    jmemory_note_again(j);
+    jmemory_choose_origin(j, x, v, n);
 }
 
 /* ---- settling particles at rest ------------------------------------------------ */

@@ -23,7 +23,7 @@ void jmemory_share_sample(const struct jmemory *j, int64_t nj, int64_t first, lo
 
 void jmemory_share_set_sample(struct jmemory *j, const long long *words)
 {
-    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN], origin[3], drift[3];
+    double x[3][ORIGIN_COLUMN], v[3][ORIGIN_COLUMN];
     int n = 0;
     for (const long long *w = words; w < words + SHARE_SAMPLE_WORDS; w += SHARE_SAMPLE) {
         double seen[6];
@@ -33,12 +33,7 @@ void jmemory_share_set_sample(struct jmemory *j, const long long *words)
         n++;
     }
     j->is_share = 1;
-    j->inner = origin_choose(x, n, origin, &j->origin_hint);
-    (void)origin_choose(v, n, drift, &j->drift_hint);
-    if (!memcmp(origin, j->origin, sizeof origin) && !memcmp(drift, j->drift, sizeof drift)) return;
-    memcpy(j->origin, origin, sizeof origin);
-    memcpy(j->drift, drift, sizeof drift);
-    jmemory_note_again(j);
+    jmemory_choose_origin(j, x, v, n);
 }
 
 void jmemory_share_counts(const struct jmemory *j, long long *words)

@@ -173,6 +173,9 @@ def integrations(shared):
     say(what="passes", bits=of_cluster(evolved(made(shared, 1100, passes=2, dt=2**-7), 0.0625)))
     few = Hermite(*two_body(0.5), backend="cpu", **({"comm": COMM} if int(shared) else {}))
     say(what="two", bits=of_cluster(evolved(few, 1.0)))
+    mass, pos, vel = plummer(40, seed=4)
+    none = Hermite(mass * 0, pos, vel, backend="cpu", **({"comm": COMM} if int(shared) else {}))
+    say(what="massless", bits=of_cluster(evolved(none, 0.25)))
     field = fields.plummer(1.0, 2.0) + fields.rotation(0.1)
     say(what="field", bits=of_cluster(evolved(made(shared, field=field), 0.05)))
     orbit = [3.0, 0, 0, 0, 0.5, 0]
