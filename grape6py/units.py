@@ -38,7 +38,7 @@ _SIZES = {
 }
 
 _COUNTED = re.compile(
-    r"(?:([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*)?([A-Za-z_]+(?:/[A-Za-z_]+)?)(?=[\s,]|$)"
+    r"(?:([-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*)?([A-Za-z_]+(?:/[A-Za-z_]+)?)(?=[\s,]|$)"
 )
 _MANY = 1e12  # of a unit, of which numbers are better shown in a larger one
 # Powers of mass, length and time.

@@ -19,8 +19,11 @@ from grape6py._arrays.kinds import Floats
 from grape6py.errors import SnapshotError
 from grape6py.formats.source import Source
 
-_NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII)
-_PLAIN_NUMBER = re.compile(r"[+-]?\d+\.?\d*(?:[eE][+-]?\d+)?", re.ASCII)
+# No two parts of these can take the same digit: the time grows with the length, not its square.
+_NUMBER = re.compile(
+    r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eEdDqQ]?([+-]\d+)|[eEdDqQ](\d+))?", re.ASCII
+)
+_PLAIN_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
 _PIECE = 1 << 20  # bytes
 _MOST_NAMED = 20
 _PLAIN = b"0123456789+-.eEdD,; \t\r\n"
@@ -102,7 +105,8 @@ class Table:
             text = line.decode("utf-8", "replace").partition("#")[0].strip()
             if not text:
                 continue
-            words = re.split(r"\s*[,;]\s*", text) if re.search("[,;]", text) else text.split()
+            apart = re.split("[,;]", text)
+            words = [word.strip() for word in apart] if len(apart) > 1 else text.split()
             try:
                 rows.append(self._row(words))
             except ValueError as error:
@@ -125,13 +129,13 @@ def number(name: str, word: str) -> float:
     if _PLAIN_NUMBER.fullmatch(word) and math.isfinite(value := float(word)):
         return value  # quickly
     match = _NUMBER.fullmatch(word)
+    shown = word if len(word) <= 40 else word[:37] + "..."
     if not match:
-        shown = word if len(word) <= 40 else word[:37] + "..."
         raise ValueError(f"{name} = {shown!r} is not a finite number")
     digits, signed, unsigned = match.groups()
     value = float(f"{digits}e{signed or unsigned or 0}")
     if not math.isfinite(value):
-        raise ValueError(f"{name} = {word} is beyond double precision")
+        raise ValueError(f"{name} = {shown} is beyond double precision")
     return value
 
 

@@ -597,6 +597,14 @@ def test_text_with_three_digits_of_exponent_needs_no_letter():
     ]
 
 
+@pytest.mark.parametrize("word", ["9" * 10**6, "0." + "3" * 10**6 + "x", "1" + " " * 10**6 + "1,"],
+                         ids=["digits", "decimals", "blanks"])  # fmt: skip
+def test_a_line_of_a_million_characters_is_answered_at_once(word):
+    with pytest.raises(SnapshotError) as caught:  # a time that grows with its square is hours
+        read(f"0 0 0 0 0 0 {word}\n".encode())
+    assert len(str(caught.value)) < 200
+
+
 # ---- whatever the format ---------------------------------------------------------------
 
 HAND_MADE = {
