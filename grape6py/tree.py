@@ -6,11 +6,12 @@ GPU (cuda/tree/device_tree.py).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, cast, overload
 
 from grape6py import errors
 from grape6py._arrays import libraries, validate
@@ -28,6 +29,8 @@ from grape6py.units import Units
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
     from grape6py.cuda.tree.device_tree import DeviceTree
+    from grape6py.ranks.ranks import Ranks
+    from grape6py.ranks.tree import SharedTree
 
 _WIDEST = 1.5  # theta; beyond, a cell may act on targets beside it
 
@@ -109,6 +112,13 @@ class Tree:
         depend on it.
     isa : {"best", "base", "avx2", "avx512", "neon"}, optional
         Instruction set; by default as GRAPE6_ISA says. Neither says anything about a CUDA device.
+    comm : Intracomm of mpi4py, optional
+        All of its ranks make the same calls, each with particles and targets of its own, none
+        perhaps; forces are those of the particles of all ranks, and no rank has all of them.
+        Particles are numbered through the ranks: see :attr:`first`. See docs/parallel.md.
+    work : array_like, shape (n,), optional
+        With `comm`, what the forces on each particle cost: :attr:`work` of the tree before. Each
+        rank gets the same share of it.
 
     Raises
     ------
@@ -143,23 +153,30 @@ class Tree:
         backend: str = "auto",
         threads: int | None = None,
         isa: str | None = None,
+        comm: Untyped = None,
+        work: Numbers | None = None,
     ) -> None:
         del units  # of takes_quantities
-        options: dict[int, int] = {}
-        if threads is not None:
-            options[lib.G6X_THREADS] = validate.integer("threads", threads)
-        if isa is not None:
-            options[lib.G6X_ISA] = validate.choice("isa", isa, ISAS)
         given = {"pos": pos, "mass": mass, "vel": vel}
-        validate.order("Tree(pos, mass)", pos, mass)
-        self._library = libraries.library_of(given.values())
-        self._description = backend, threads, isa
-        self._tree, self._warned = _tree_for(given, backend, options), False
-        with self._tree.using(given) as place:
+        self._description, self._warned = (backend, threads, isa), False
+        with contextlib.ExitStack() as stack:
+            ranks = None if comm is None else _ranks_of(comm, stack)
+            validate.order("Tree(pos, mass)", pos, mass)
+            self._library = libraries.library_of(given.values())
+            options = _options_of(threads, isa)
+            self._tree: HostTree | DeviceTree | SharedTree = (
+                _tree_for(given, backend, options)
+                if ranks is None
+                else _shared(ranks, given, backend, options)
+            )
+            using: contextlib.AbstractContextManager[Place] = self._tree.using(given)
+            place = stack.enter_context(using)
             pos = place.floats("pos", pos, (None, 3))
             self._n = n = len(pos)
             mass = place.floats("mass", mass, (n,))
             vel = None if vel is None else place.floats("vel", vel, (n, 3))
+            if work is not None:
+                self._shared_tree().work_before(place.floats("work", work, (n,)))
             self._tree.build(place, pos, mass, vel)
 
     def __enter__(self) -> Self:
@@ -170,10 +187,26 @@ class Tree:
         self.close()
 
     def __len__(self) -> int:
-        return self._n
+        return getattr(self._tree, "n_all", self._n)
+
+    @property
+    def first(self) -> int:
+        """With `comm`, the number of this rank's first particle; else 0."""
+        return getattr(self._tree, "first", 0)
+
+    @property
+    def work(self) -> Floats:
+        """With `comm`: what the last forces on each particle cost, in pairs; shape (n,)."""
+        self._check_open()
+        return self._shared_tree().work
+
+    def _shared_tree(self) -> SharedTree:
+        if not hasattr(self._tree, "work_before"):
+            raise ArgumentError("work is what ranks share out: make the tree with comm")
+        return cast("SharedTree", self._tree)
 
     def __repr__(self) -> str:
-        state = f"{self._n} particles" if self._tree.is_open else "closed"
+        state = f"{len(self)} particles" if self._tree.is_open else "closed"
         return f"<Tree: {state}>"
 
     def close(self) -> None:
@@ -220,7 +253,7 @@ class Tree:
             and more, 2 from 5e-3 on.
         self_index : array_like of int, shape (ni,), optional
             Number of the particle that each target is, which does not act on it, or -1. By default
-            none is one.
+            none is one. With `comm`, of this rank's own particles.
         last_acc : array_like, shape (ni,), optional
             Absolute values of the targets' accelerations, roughly, as from the step before. Below
             a millionth of their mean, they count as that.
@@ -470,6 +503,8 @@ class Tree:
 
     def __reduce__(self) -> tuple[Untyped, tuple[Untyped, ...]]:
         self._check_open()
+        if hasattr(self._tree, "ranks"):
+            raise ArgumentError("a tree of several ranks has no copies: make a new one")
         return _rebuilt, (*self._tree.particles(), *self._description)
 
     def _check_open(self) -> None:
@@ -499,6 +534,37 @@ def _rebuilt(
     isa: str | None,
 ) -> Tree:
     return Tree(pos, mass, vel, backend=backend, threads=threads, isa=isa)
+
+
+def _options_of(threads: int | None, isa: str | None) -> dict[int, int]:
+    options: dict[int, int] = {}
+    if threads is not None:
+        options[lib.G6X_THREADS] = validate.integer("threads", threads)
+    if isa is not None:
+        options[lib.G6X_ISA] = validate.choice("isa", isa, ISAS)
+    return options
+
+
+def _ranks_of(comm: Untyped, stack: contextlib.ExitStack) -> Ranks:
+    """The ranks of a communicator, which end together if one of them fails in the stack."""
+    from grape6py.ranks.ranks import Ranks
+
+    ranks = Ranks(comm)
+    stack.enter_context(ranks.alone())
+    return ranks
+
+
+def _shared(
+    ranks: Ranks, given: Mapping[str, Untyped], backend: str, options: dict[int, int]
+) -> SharedTree:
+    from grape6py.ranks.tree import SharedTree
+
+    kind = validate.choice("backend", backend, _BACKENDS)
+    found = first_on_device(given)
+    if kind == "cuda" or found is not None:
+        what = f"backend = {backend!r}" if found is None else f"{found[0]} on a CUDA device"
+        raise ArgumentError(f"{what}: a tree with comm is on the CPU; give NumPy's arrays")
+    return SharedTree(ranks, HostTree(options), options)
 
 
 def _tree_for(

@@ -541,6 +541,36 @@ int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3]
  * double[number of particles], or NULL: estimated. 0, or a code; *bound is then NaN. */
 int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy,
                    const double last_acc[], double *bound);
+/* One tree of the particles of several ranks of a program, of which each rank has some: those of a
+ * range of keys along a Hilbert curve, so that they are near each other. Before a sum each rank has
+ * of each other one the part of its tree that its targets may look at.
+ *   whole     double[12], the same on all ranks: the least and the largest x, y and z, the largest
+ *             |mass|, the number of particles, the largest component of a velocity (negative: there
+ *             are none), and the mean velocity, weighted with |mass|; of the particles of all ranks
+ *   region    double[7]: the least and the largest x, y and z of some targets, and the least of
+ *             their last_acc, or 0. Some hundred targets that are near each other are a region */
+enum { G6X_TREE_WHOLE = 12, G6X_TREE_REGION = 7 };
+/* As g6x_tree_open, of a rank's own particles, n >= 0. G6X_E_RANGE where these stand closer
+ * together than one box of all ranks' particles resolves. */
+int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
+                     const double (*v)[3], const double mass[]);
+/* Keys along the curve, below 2^63. 0, or a code. */
+int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
+                  unsigned long long key[]);
+/* The numbers of the tree's particles in the order of their keys. Returns n, or a code. */
+int g6x_tree_order(int tree, int order[]);
+/* What targets in some regions may look at, of sums with this method (without G6X_TREE_MOMENTUM),
+ * order, theta and bound. Returns how many bytes it has, which are written if they are no more than
+ * `capacity`; or a code. It is for programs of the same build. */
+long long g6x_tree_part(int tree, int method, int order, double theta, double bound, int regions,
+                        const double (*region)[G6X_TREE_REGION], void *to, long long capacity);
+/* As g6x_tree_forces, of the particles of all ranks: part[k] is that of another rank's tree for
+ * this one's targets. theta may not be 0. done, if not NULL: pairs, cells on targets and cells on
+ * groups that were summed. */
+int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
+                         const double (*x)[3], const double (*v)[3], const int self[], double eps2,
+                         int method, int order, double theta, const double last_acc[], double bound,
+                         double (*acc)[3], double (*jerk)[3], double pot[], long long done[3]);
 /* Particles with r^2 <= h2[i] of each target, in double precision; x, self and ni as above. The
  * tree's own particles are left out of their own lists. h2 negative or NaN: none; infinite: all.
  * count: int[ni], their number (-1 if the target has a NaN). start: long long[ni + 1], or NULL to

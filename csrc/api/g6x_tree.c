@@ -9,6 +9,7 @@
 #include "g6lib.h"
 #include "session/output.h"
 #include "session/registry.h"
+#include "tree/share.h"
 #include "util/fpenv.h"
 #include "util/memory.h"
 
@@ -56,7 +57,8 @@ static int particles_checked(int n, const double (*x)[3], const double (*v)[3], 
     return 0;
 }
 
-static int open_tree(int n, const double (*x)[3], const double (*v)[3], const double mass[])
+static int open_tree(const struct tree_whole *whole, int n, const double (*x)[3],
+                     const double (*v)[3], const double mass[])
 {
     const struct options o = session_registry_initial();
     const struct tree_input in = {n, x, v, mass};
@@ -76,10 +78,10 @@ static int open_tree(int n, const double (*x)[3], const double (*v)[3], const do
     }
     if (n) memcpy(p->x, x, (size_t)n * sizeof *x);
     if (n) memcpy(p->mass, mass, (size_t)n * sizeof *mass);
-    p->n = n, p->moving = v != NULL;
+    p->n = n, p->moving = whole ? whole->fastest >= 0.0 : v != NULL;
     p->threads = o.threads;
     p->isa = o.isa;
-    if (n && tree_build(&p->tree, &in, options_threads(p->threads), &err)) {
+    if ((n || whole) && tree_build(&p->tree, &in, whole, options_threads(p->threads), &err)) {
         tree_handles_free(p);
         return session_registry_refuse(err.code, "%s", err.text);
     }
@@ -91,7 +93,24 @@ int g6x_tree_open(int n, const double (*x)[3], const double (*v)[3], const doubl
     struct fpenv host;
     fpenv_enter(&host);
     fpenv_flush(1);
-    const int code = open_tree(n, x, v, mass);
+    const int code = open_tree(NULL, n, x, v, mass);
+    fpenv_leave(&host);
+    return code;
+}
+
+int g6x_tree_open_in(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
+                     const double (*v)[3], const double mass[])
+{
+    struct tree_whole w;
+    struct fpenv host;
+    int code = api_g6x_tree_whole(whole, &w);
+    if (code) return code;
+    if (n > 0 && (w.fastest >= 0.0) != (v != NULL))
+        return session_registry_refuse(G6X_E_ARGUMENT,
+                                       "all ranks' particles have velocities, or none's");
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    code = open_tree(&w, n, x, v, mass);
     fpenv_leave(&host);
     return code;
 }
@@ -147,6 +166,9 @@ struct request {
     const double *last_acc;
     double eps2;
     int momentum; /* forces add up to zero */
+    int parts;    /* of other ranks' trees, and what was done with them: pairs, points, locals */
+    const void *const *part;
+    long long *done;
 };
 
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
@@ -237,7 +259,7 @@ static int replace_bad(const struct tree_handle *p, const struct request *w, str
     for (int i = r->first_bad; i < w->ni; i++) {
         r->bad[i] = (unsigned char)is_bad(w, i);
         if (!r->bad[i]) continue;
-        memcpy(r->x[i], p->x[0], sizeof *r->x);
+        memcpy(r->x[i], p->n ? p->x[0] : p->tree.box.centre, sizeof *r->x);
         if (w->v) memset(r->v[i], 0, sizeof *r->v);
     }
     r->in.x = (const double (*)[3])r->x;
@@ -295,9 +317,14 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
     struct prepared r;
     struct error err = {0};
     struct tree_counts counts = {0};
-    struct tree tree = p->tree;
+    struct tree tree = p->tree, joined = {0};
     int code = prepare(p, w, out->jerk != NULL, &r);
     tree.threads = options_threads(p->threads);
+    if (!code && w->part && tree_share_join(&tree, w->parts, w->part, &joined, &err)) {
+        free_prepared(&r);
+        return session_registry_refuse(err.code, "%s", err.text);
+    }
+    if (w->part) tree = joined;
     if (code)
         (void)session_registry_refuse(code, "out of memory for the forces of a tree on %d targets",
                                       w->ni);
@@ -310,6 +337,8 @@ static int sum(const struct tree_handle *p, const struct tree_setting *s, const 
         code = verdict(&r, w->ni, out);
     }
     free_prepared(&r);
+    tree_share_free(&joined);
+    if (w->done) w->done[0] = counts.pairs, w->done[1] = counts.points, w->done[2] = counts.locals;
     if (counts.zero_distances && !code)
         session_registry_warn("%lld pairs of a tree at one place with eps = 0: they add nothing",
                               (long long)counts.zero_distances);
@@ -331,6 +360,13 @@ static int no_forces(const struct request *w, const struct tree_forces *out)
     return verdict(&r, w->ni, out);
 }
 
+static int has_cells(const struct request *w)
+{
+    for (int k = 0; k < w->parts; k++)
+        if (w->part[k] && ((const struct tree_part_header *)w->part[k])->cells) return 1;
+    return 0;
+}
+
 static int forces(int handle, const struct tree_setting *setting, const struct request *w,
                   const struct tree_forces *to)
 {
@@ -345,7 +381,7 @@ static int forces(int handle, const struct tree_setting *setting, const struct r
     if (!code) code = setting_checked(&s, w);
     if (!code && w->ni && !(to->acc && to->pot))
         code = session_registry_refuse(G6X_E_NULL, "g6x_tree_forces: null pointer");
-    if (!code && w->ni) code = p->n ? sum(p, &s, w, &out) : no_forces(w, &out);
+    if (!code && w->ni) code = p->n || has_cells(w) ? sum(p, &s, w, &out) : no_forces(w, &out);
     if (!out.jerk) session_output_nan(w->ni, NULL, to->jerk, NULL, NULL, NULL);
     tree_handles_release(p);
     return code;
@@ -391,24 +427,64 @@ int g6x_tree_bound(int tree, double eps2, int method, int order, double accuracy
     return code;
 }
 
+/* A request without theta, which has bound as the wanted error; a method may have more in it. */
+static struct tree_setting setting_of(struct request *w, int method, int order, double theta,
+                                      double bound)
+{
+    w->momentum = method >= 0 && method & G6X_TREE_MOMENTUM;
+    return (struct tree_setting){.method = w->momentum ? method - G6X_TREE_MOMENTUM : method,
+                                 .order = order,
+                                 .theta = theta,
+                                 .bound = bound,
+                                 .accuracy = theta == 0.0 ? bound : 0.0};
+}
+
+static int forces_or_nan(int tree, const struct tree_setting *s, const struct request *w,
+                         const struct tree_forces *out)
+{
+    struct fpenv host;
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    const int code = forces(tree, s, w, out);
+    if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
+        session_output_nan(w->ni, out->acc, out->jerk, out->pot, NULL, NULL);
+    fpenv_leave(&host);
+    return code;
+}
+
 int g6x_tree_forces(int tree, int ni, const double (*x)[3], const double (*v)[3], const int self[],
                     double eps2, int method, int order, double theta, const double last_acc[],
                     double bound, double (*acc)[3], double (*jerk)[3], double pot[])
 {
-    const int momentum = method >= 0 && method & G6X_TREE_MOMENTUM;
-    const struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2, momentum};
-    const struct tree_setting s = {.method = momentum ? method - G6X_TREE_MOMENTUM : method,
-                                   .order = order,
-                                   .theta = theta,
-                                   .bound = bound,
-                                   .accuracy = theta == 0.0 ? bound : 0.0};
+    struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2, 0, 0, NULL, NULL};
+    const struct tree_setting s = setting_of(&w, method, order, theta, bound);
     const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
-    struct fpenv host;
-    fpenv_enter(&host);
-    fpenv_flush(1);
-    const int code = forces(tree, &s, &w, &out);
-    if (code && code != G6X_E_I_NAN && code != G6X_E_RANGE)
+    return forces_or_nan(tree, &s, &w, &out);
+}
+
+int g6x_tree_forces_with(int tree, int parts, const void *const part[], int ni,
+                         const double (*x)[3], const double (*v)[3], const int self[], double eps2,
+                         int method, int order, double theta, const double last_acc[], double bound,
+                         double (*acc)[3], double (*jerk)[3], double pot[], long long done[3])
+{
+    static const void *const none[1];
+    struct request w = {ni, x, x ? v : NULL, self, last_acc, eps2, 0, parts, part, done};
+    const struct tree_setting s = setting_of(&w, method, order, theta, bound);
+    const struct tree_forces out = {.acc = acc, .pot = pot, .jerk = jerk};
+    if (done) done[0] = done[1] = done[2] = 0;
+    int code = 0;
+    if (parts < 0 || (parts && !part) || w.momentum || theta == 0.0)
+        code = session_registry_refuse(
+            G6X_E_ARGUMENT,
+            "parts of %d trees, with %s: forces of several ranks add up to zero, and "
+            "have an accuracy, by all of them",
+            parts, w.momentum ? "G6X_TREE_MOMENTUM" : "theta = 0");
+    for (int k = 0; k < parts && !code; k++)
+        if (!part[k]) code = session_registry_refuse(G6X_E_NULL, "part %d is a null pointer", k);
+    if (code) {
         session_output_nan(ni, acc, jerk, pot, NULL, NULL);
-    fpenv_leave(&host);
-    return code;
+        return code;
+    }
+    if (!part) w.part = none;
+    return forces_or_nan(tree, &s, &w, &out);
 }

@@ -5,6 +5,8 @@
 
 /* Acquires the tree of a handle, to be released; NULL with *code if there is none. */
 struct tree_handle *api_g6x_tree_acquire(int handle, int *code);
+/* The numbers of all ranks' particles, checked. 0 or an error code. */
+int api_g6x_tree_whole(const double whole[], struct tree_whole *to);
 /* Checks the targets; x NULL: the tree's own particles. 0 or an error code. */
 int api_g6x_tree_check_targets(const struct tree_handle *p, int ni, const double (*x)[3],
                                const int self[]);

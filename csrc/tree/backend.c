@@ -155,7 +155,7 @@ int tree_backend_build_here(struct octree *t, struct error *err)
 {
     const struct tree_input in = input_of(&t->sources);
     fpenv_flush(1);
-    const int code = tree_build(&t->tree, &in, options_threads(t->options.threads), err);
+    const int code = tree_build(&t->tree, &in, NULL, options_threads(t->options.threads), err);
     fpenv_flush(0);
     t->searchable = !code;
     return code;

@@ -354,25 +354,38 @@ static int make_ranks(struct tree *t)
     return 0;
 }
 
-int tree_build_one(struct tree *t, const struct tree_input *in, int threads)
+int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+                   int threads)
 {
     int code = 0;
     t->threads = threads;
-    tree_build_box(&t->box, in, threads);
-    tree_motion_find_frame(&t->box, in, threads);
+    if (whole) {
+        tree_whole_box(&t->box, whole);
+    } else {
+        tree_build_box(&t->box, in, threads);
+        tree_motion_find_frame(&t->box, in, threads);
+    }
+    if (!in->n) return 0;
     code = tree_build_load_points(&t->box, in, &t->key, &t->points, threads);
     if (!code) code = make_ranks(t);
     if (!code) code = make_cells(t);
     if (!code) code = make_moments(t);
+    t->own_cells = t->cells;
     return code ? code : tree_motion_make(t);
 }
 
-int tree_build(struct tree *t, const struct tree_input *in, int threads, struct error *err)
+int tree_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+               int threads, struct error *err)
 {
     tree_parts_free(t->parts);
     t->parts = NULL;
-    int code = tree_build_one(t, in, threads);
-    if (!code && !tree_parts_is_resolved(t, in)) code = tree_parts_make(t, in);
+    int code = tree_build_one(t, in, whole, threads);
+    const int resolved = code || !in->n || tree_parts_is_resolved(t, in);
+    if (!resolved && whole)
+        return error_set(err, G6X_E_RANGE,
+                         "the box of all ranks' particles does not resolve those of this tree: "
+                         "some stand too close together");
+    if (!resolved) code = tree_parts_make(t, in);
     if (code)
         return error_set(err, G6X_E_MEMORY, "out of memory for a tree of %lld particles",
                          (long long)in->n);

@@ -215,15 +215,42 @@ static void walk(const struct tree_job *job, const struct tree_opening *o,
                     rest->cell[rest->count++] = id;
                 else if (large)
                     add_children(next, c);
-                else if (!own &&
-                         (c->child >= 0 ? may.point & bit
-                                        : job->coarse || (may.point & bit &&
-                                                          c->end - c->first >= o->least_count)))
+                else if (!own && (c->child >= 0 ? may.point & bit
+                                                : job->coarse || c->first == c->end ||
+                                                      (may.point & bit &&
+                                                       c->end - c->first >= o->least_count)))
                     w->point.cell[w->point.count++] = id;
                 else if (c->child < 0)
                     w->leaf.cell[w->leaf.count++] = id;
                 else
                     add_children(next, c);
+            }
+        }
+        now = next;
+    }
+}
+
+static void mark(const struct tree_job *job, const struct tree_opening *o,
+                 const struct tree_group *region, struct tree_work *w, unsigned char *opened)
+{
+    const struct tree_list *now = &w->from[2];
+    struct tree_group g = *region;
+    g.unit = tree_unit(o, &g);
+    for (int turn = 0; now->count; turn ^= 1) {
+        struct tree_list *next = &w->front[turn];
+        next->count = 0;
+        if (!reserve(next, 8 * (int64_t)now->count, w)) return;
+        for (int l = 0; l < VL; l++) now->cell[now->count + l] = job->tree->cells;
+        for (int32_t k = 0; k < now->count; k += VL) {
+            const struct allowed may = allow(job, o, &g, 2, now->cell + k);
+            const int n = now->count - k < VL ? now->count - k : VL;
+            for (int l = 0; l < n; l++) {
+                const int32_t id = now->cell[k + l];
+                const struct tree_cell *c = &job->tree->cell[id];
+                const int light = c->child < 0 && c->end - c->first < o->least_count;
+                if (may.point & 1u << l && !light) continue;
+                __atomic_store_n(&opened[id], 1, __ATOMIC_RELAXED);
+                if (c->child >= 0) add_children(next, c);
             }
         }
         now = next;
@@ -383,5 +410,5 @@ static void shift(const struct tree_job *job, const struct tree_group *from,
 #include "tree/kernel_eval.h"
 
 extern const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel);
-const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_keys, find_group, walk,
+const struct tree_kernel SIMD_NAME_OF_SET(tree_kernel) = {find_keys, find_group, walk, mark,
                                                           expand,    shift,      sum};

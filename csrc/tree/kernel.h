@@ -60,6 +60,10 @@ struct tree_kernel {
      * w->from[level + 1]; small ones (level 2) find all lists. */
     void (*walk)(const struct tree_job *job, const struct tree_opening *o,
                  const struct tree_group *g, int level, struct tree_work *w);
+    /* Marks what the group, which is a region of another rank's, may look into: inner cells, and
+     * leaves whose particles may act one by one. */
+    void (*mark)(const struct tree_job *job, const struct tree_opening *o,
+                 const struct tree_group *region, struct tree_work *w, unsigned char *opened);
     /* Expansion about a group's centre of the cells in w->local, added to local[][at]. */
     void (*expand)(const struct tree_job *job, const struct tree_group *g, struct tree_work *w,
                    float (*local)[TREE_LEVEL1], int at);

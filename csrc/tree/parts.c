@@ -275,7 +275,7 @@ static int take_set(struct tree_parts *p, struct sets *sets, int threads)
     if (!code && part.n > TREE_LEAF) {
         const struct tree_input in = {part.n, (const double (*)[3])part.x,
                                       (const double (*)[3])part.v, part.m};
-        code = tree_build_one(&part.tree, &in, threads);
+        code = tree_build_one(&part.tree, &in, NULL, threads);
         if (!code && left > 0 && !tree_parts_is_resolved(&part.tree, &in)) {
             const int before = sets->count;
             code = divide(&part, sets, left < MOST_AT_ONCE ? left : MOST_AT_ONCE);

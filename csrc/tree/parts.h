@@ -35,5 +35,6 @@ int tree_parts_sum(const struct tree *t, const struct tree_setting *s,
                    const double *last_acc, const struct tree_forces *out,
                    struct tree_counts *counts, struct error *err);
 
-/* tree/build.c: a tree in one box, whatever it resolves. */
-int tree_build_one(struct tree *t, const struct tree_input *in, int threads);
+/* tree/build.c: a tree in one box, its own or that of `whole`, whatever that resolves. */
+int tree_build_one(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+                   int threads);

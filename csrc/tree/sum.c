@@ -39,6 +39,15 @@ static int32_t count_from(const struct tree_sum *s, int64_t first, int64_t most)
     return (int32_t)(left < most ? left : most);
 }
 
+/* A walk begins at the root, and at those of other ranks' parts. */
+static void begin(const struct tree_sum *s, struct tree_list *list)
+{
+    const struct tree *t = s->job.tree;
+    list->cell[0] = 0;
+    if (t->roots) memcpy(list->cell + 1, t->root, (size_t)t->roots * sizeof *t->root);
+    list->count = 1 + t->roots;
+}
+
 static void sum_level1_group(const struct tree_sum *s, const struct tree_group *level1,
                              struct tree_work *w, int number)
 {
@@ -75,26 +84,37 @@ static void sum_level2_group(const struct tree_sum *s, int64_t first, struct tre
         k->group(&s->job, &s->opening, level2.first + at,
                  count_from(s, level2.first + at, TREE_GROUP * TREE_LEVEL1), &level1[count++]);
     if (s->job.order) {
-        w->from[0].cell[0] = 0;
-        w->from[0].count = 1;
+        begin(s, &w->from[0]);
         k->walk(&s->job, &s->opening, &level2, 0, w);
         memset(w->level2, 0, sizeof w->level2);
         k->expand(&s->job, &level2, w, w->level2, 0);
         k->shift(&s->job, &level2, (const float (*)[TREE_LEVEL1])w->level2, 0, level1, count,
                  w->level1);
     } else {
-        w->from[2].cell[0] = 0;
-        w->from[2].count = 1;
+        begin(s, &w->from[2]);
     }
     for (int n = 0; n < count && !w->missing; n++) sum_level1_group(s, &level1[n], w, n);
 }
 
-static void free_work(struct tree_work *w)
+void tree_sum_free_work(struct tree_work *w)
 {
+    if (!w) return;
     struct tree_list *lists[] = {&w->from[0],  &w->from[1], &w->from[2], &w->front[0],
                                  &w->front[1], &w->local,   &w->point,   &w->leaf};
     for (int k = 0; k < 8; k++) memory_free(lists[k]->cell);
     memory_free(w);
+}
+
+struct tree_work *tree_sum_new_work(const struct tree *t)
+{
+    struct tree_work *w = memory_zeroed(sizeof *w);
+    for (int k = 0; k < 3 && w; k++) {
+        struct tree_list *from = &w->from[k];
+        from->capacity = 64 + t->roots;
+        from->cell = memory_zeroed((size_t)from->capacity * sizeof *from->cell);
+        w->missing |= !from->cell;
+    }
+    return w;
 }
 
 /* A group whose walk begins at the root. */
@@ -103,8 +123,7 @@ static void sum_lone_group(const struct tree_sum *s, int64_t first, struct tree_
     const struct tree_kernel *k = s->kernel;
     struct tree_group group;
     struct tree_sums sums;
-    w->from[2].cell[0] = 0;
-    w->from[2].count = 1;
+    begin(s, &w->from[2]);
     k->group(&s->job, &s->opening, (int32_t)first, count_from(s, first, TREE_GROUP), &group);
     k->walk(&s->job, &s->opening, &group, 2, w);
     if (s->job.order) {
@@ -119,13 +138,8 @@ static void sum_lone_group(const struct tree_sum *s, int64_t first, struct tree_
 static void sum_pieces(struct tree_sum *s, int64_t first, int64_t end, int64_t targets,
                        void (*sum)(const struct tree_sum *, int64_t, struct tree_work *))
 {
-    struct tree_work *w = memory_zeroed(sizeof *w);
+    struct tree_work *w = tree_sum_new_work(s->job.tree);
     if (w) {
-        for (int k = 0; k < 3; k++) {
-            w->from[k].cell = memory_zeroed(64 * sizeof *w->from[k].cell);
-            w->from[k].capacity = 64;
-            w->missing |= !w->from[k].cell;
-        }
         for (int64_t k = first; k < end && !w->missing; k++) sum(s, k * targets, w);
         atomic_fetch_add(&s->pairs, w->counts.pairs);
         atomic_fetch_add(&s->points, w->counts.points);
@@ -133,7 +147,7 @@ static void sum_pieces(struct tree_sum *s, int64_t first, int64_t end, int64_t t
         atomic_fetch_add(&s->zero_distances, w->counts.zero_distances);
     }
     if (!w || w->missing) s->missing = 1;
-    if (w) free_work(w);
+    tree_sum_free_work(w);
 }
 
 static void sum_level2_groups(void *context, int64_t first, int64_t end)
@@ -158,18 +172,18 @@ int tree_sum_run(struct tree_sum *s, int lone, int threads)
 
 /* ---- settings ------------------------------------------------------------------- */
 
-/* The places of all cells as Barnes and Hut's walk takes them; NULL: no memory. */
-static struct tree_cell_centre *barnes_hut_places(const struct tree *t, double theta)
+struct tree_cell_centre *tree_sum_barnes_hut_places(const struct tree *t, double theta)
 {
     struct tree_cell_centre *place = memory_zeroed(((size_t)t->cells + 16) * sizeof *place);
     for (int level = 0; place && level < t->levels; level++) {
         const double side = ldexp(t->box.side, -level);
-        const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->cells;
+        const int32_t end = level + 1 < t->levels ? t->level_first[level + 1] : t->own_cells;
         for (int32_t k = t->level_first[level]; k < end; k++) {
             place[k] = t->place[k];
             place[k].size = tree_barnes_hut_size(&t->moments[k], t->box.low, side, theta);
         }
     }
+    for (int32_t k = t->own_cells; place && k < t->cells; k++) place[k] = t->place[k];
     return place;
 }
 
@@ -271,7 +285,7 @@ int tree_sum(const struct tree *t, const struct tree_setting *setting,
     tree_halves(s.phi_unit, t->box.mass - t->box.length);
     tree_halves(s.acc_unit, t->box.mass - 2 * t->box.length);
     if (barnes_hut && !(setting->bound > 0.0)) { /* a bound goes by radii, as in all estimates */
-        s.job.place = place = barnes_hut_places(t, setting->theta);
+        s.job.place = place = tree_sum_barnes_hut_places(t, setting->theta);
         if (!place) code = G6X_E_MEMORY;
     }
     if (!code)

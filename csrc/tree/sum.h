@@ -24,6 +24,13 @@ const struct tree_kernel *tree_sum_kernel(int isa);
  * the root. 0 or G6X_E_MEMORY. */
 int tree_sum_run(struct tree_sum *s, int lone, int threads);
 
+/* Memory of one thread, or NULL; it may be `missing` some. */
+struct tree_work *tree_sum_new_work(const struct tree *t);
+void tree_sum_free_work(struct tree_work *w);
+/* The places of all cells as Barnes and Hut's walk takes them; those of other ranks' are so
+ * already. NULL: no memory. */
+struct tree_cell_centre *tree_sum_barnes_hut_places(const struct tree *t, double theta);
+
 /* tree/accuracy.c: the bound with which the median relative error of the accelerations is
  * `accuracy`. given: the job has accelerations, which serve if its targets are the tree's own
  * particles. 0 or G6X_E_MEMORY. */

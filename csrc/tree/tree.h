@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "shared/tree_box.h"
 #include "shared/tree_moments.h"
+#include "shared/tree_share.h"
 
 enum {
     TREE_GROUP = 32,
@@ -34,6 +35,8 @@ struct tree {
     uint64_t *key; /* [n] */
     int32_t *rank; /* [n]: the place of each of the caller's particles among the points */
     int32_t levels, cells, cell_capacity, level_first[24];
+    int32_t own_cells;    /* those behind them are of other ranks: tree/share.h */
+    int32_t roots, *root; /* of theirs: walks begin there too */
     struct tree_cell *cell;
     struct tree_moments *moments;
     struct tree_cell_multipole *far;
@@ -71,8 +74,10 @@ struct tree_forces {
 };
 
 void tree_build_free(struct tree *t);
-/* Builds the tree of some particles, all of which are finite. 0 or an error code. */
-int tree_build(struct tree *t, const struct tree_input *in, int threads, struct error *err);
+/* Builds the tree of some particles, all of which are finite, in a box of their own or, with
+ * `whole`, in that of all ranks' (shared/tree_share.h). 0 or an error code. */
+int tree_build(struct tree *t, const struct tree_input *in, const struct tree_whole *whole,
+               int threads, struct error *err);
 /* Forces of the tree on targets, or on its own particles (targets NULL). self[i] is the number of
  * the particle that target i is, or -1; NULL: none is. eps2: of each target. */
 int tree_sum(const struct tree *t, const struct tree_setting *s, const struct tree_input *targets,

@@ -65,6 +65,16 @@ class Neighbours(collections.abc.Sequence[Int32s]):
         return f"<Neighbours: {len(self)} lists, {len(self.index)} neighbours>"
 
 
+def merged(
+    n: int, target: Int64s, lengths: Int64s, index: Int32s | Int64s
+) -> tuple[Int64s, Int32s | Int64s]:
+    """Start and index of n targets' lists, made of pieces: each its target, and how long it is."""
+    of = np.repeat(target, lengths)
+    start = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(of, minlength=n), out=start[1:])
+    return start, index[np.lexsort((index, of))]
+
+
 def joined(parts: Sequence[tuple[Int64s, Int32s]]) -> Neighbours:
     """The lists of some targets, and of those after them."""
     if len(parts) == 1:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py._arrays import memory_space
-from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s
+from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, UInt8s, UInt64s
 from grape6py._lib.interruptible import wait_for
-from grape6py._lib.library import check, ffi, lib, pointers, text
+from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
 
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import HostPlace
@@ -29,13 +29,26 @@ class HostTree:
         """The place for arguments of these names: their checks, and where results go."""
         return memory_space.for_host(given)
 
-    def build(self, place: object, pos: Floats, mass: Floats, vel: Floats | None) -> None:
-        """Make the tree. Arrays here and below are contiguous and checked."""
+    def build(
+        self,
+        place: object,
+        pos: Floats,
+        mass: Floats,
+        vel: Floats | None,
+        whole: Floats | None = None,
+    ) -> None:
+        """Make the tree. Arrays here and below are contiguous and checked.
+
+        `whole` describes the particles of all ranks, of which these are some: see g6lib.h.
+        """
         self._moving = vel is not None
         self._vel = None if vel is None else vel.copy()  # the library keeps the others
         self._n = n = len(pos)
-        given = pointers(n, pos, vel, mass)
-        self.handle = check(wait_for(lib.g6x_tree_open, *given, size=n, undo=lib.g6x_tree_close))
+        given = pointers(n, pos, vel if n else None, mass)
+        call = lib.g6x_tree_open
+        if whole is not None:
+            call, given = lib.g6x_tree_open_in, [*pointers(whole), *given]
+        self.handle = check(wait_for(call, *given, size=n, undo=lib.g6x_tree_close))
         self._closing = weakref.finalize(self, lib.g6x_tree_close, self.handle)
         for key, value in self._options.items():
             check(lib.g6x_tree_set_int(self.handle, key, value))
@@ -69,14 +82,76 @@ class HostTree:
         momentum: bool,
     ) -> tuple[Floats, Floats, Floats | None, str | None]:
         """Acceleration, potential, jerk or None, and a warning or None."""
-        acc, pot = np.empty((ni, 3)), np.empty(ni)
-        jerk = np.empty((ni, 3)) if self._moving else None
+        acc, jerk, pot = self._out(ni)
         warnings_before = _warnings()
         kind = _METHODS[method] + (lib.G6X_TREE_MOMENTUM if momentum else 0)
         walk = eps2, kind, order, theta, last_acc, bound
         self._call(lib.g6x_tree_forces, ni, pos, vel, number, *walk, acc, jerk, pot)
         new = _warnings() > warnings_before
         return acc, pot, jerk, text(lib.g6x_last_warning, -1) if new else None
+
+    @staticmethod
+    def keys(pos: Floats, whole: Floats) -> UInt64s:
+        """Keys of positions along the curve, in the box of all ranks' particles."""
+        found = np.empty(len(pos), np.uint64)
+        to = ffi.cast("unsigned long long *", found.ctypes.data)
+        check(lib.g6x_tree_keys(*pointers(whole), len(pos), pointer(pos), to))
+        return found
+
+    @property
+    def order(self) -> Int32s:
+        """Numbers of the particles in the order of their keys."""
+        found = np.empty(self._n, np.int32)
+        check(lib.g6x_tree_order(self.handle, *pointers(found)))
+        return found
+
+    def parts(
+        self, regions: Sequence[Floats], *, method: str, order: int, theta: float, bound: float
+    ) -> list[UInt8s]:
+        """For each rank what targets in its regions, of shape (m, 7), may look at."""
+        walk = _METHODS[method], order, theta, bound
+        found, room = [], 1 << 16
+        for some in regions:
+            region = ffi.cast("double (*)[7]", some.ctypes.data)
+            while True:
+                part = np.empty(room, np.uint8)
+                to = ffi.from_buffer(part), room
+                size = check(lib.g6x_tree_part(self.handle, *walk, len(some), region, *to))
+                if size <= room:
+                    break
+                room = size + size // 4  # also for those that follow
+            found.append(part[:size])
+        return found
+
+    def forces_with(
+        self,
+        parts: Sequence[UInt8s],
+        ni: int,
+        pos: Floats | None,
+        vel: Floats | None,
+        number: Int32s | None,
+        last_acc: Floats | None,
+        *,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+    ) -> tuple[Floats, Floats, Floats | None, str | None, tuple[int, int, int]]:
+        """As `forces`, with parts of other ranks' trees; and what was summed."""
+        out = self._out(ni)
+        warnings_before = _warnings()
+        buffers = [ffi.from_buffer(part) for part in parts]
+        given = len(parts), ffi.new("const void *[]", [*buffers, ffi.NULL])
+        done = ffi.new("long long[3]")
+        targets = pointers(ni, pos, vel, number)
+        walk = pointers(eps2, _METHODS[method], order, theta, last_acc, bound, *out)
+        call = lib.g6x_tree_forces_with, self.handle, *given, *targets, *walk, done
+        check(wait_for(*call, size=self._n + ni))
+        acc, jerk, pot = out
+        new = _warnings() > warnings_before
+        warning = text(lib.g6x_last_warning, -1) if new else None
+        return acc, pot, jerk, warning, (done[0], done[1], done[2])
 
     def bound(
         self,
@@ -112,6 +187,10 @@ class HostTree:
         out = index.reshape(-1), r2.reshape(-1)
         self._call(lib.g6x_tree_nearest, ni, pos, number, k, *out)
         return index, np.sqrt(r2, out=r2)
+
+    def _out(self, ni: int) -> tuple[Floats, Floats | None, Floats]:
+        jerk = np.empty((ni, 3)) if self._moving else None
+        return np.empty((ni, 3)), jerk, np.empty(ni)
 
     def _call(self, call: CData, ni: int, *arguments: object) -> None:
         given = pointers(self.handle, ni, *arguments)

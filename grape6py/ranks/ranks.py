@@ -134,6 +134,19 @@ class Ranks:
         self.comm.Allreduce(array, found, self.MPI.SUM)
         return found
 
+    def largest(self, array: AnyArray) -> AnyArray:
+        """The maxima over the ranks, element by element."""
+        found = np.empty_like(array)
+        self.comm.Allreduce(array, found, self.MPI.MAX)
+        return found
+
+    def gathered(self, rows: AnyArray) -> list[AnyArray]:
+        """The rows of each rank."""
+        counts, width = self.counts(len(rows)), int(np.prod(rows.shape[1:], dtype=np.int64))
+        found = np.empty((int(counts.sum()), *rows.shape[1:]), rows.dtype)
+        self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
+        return np.split(found, np.cumsum(counts)[:-1])
+
     def exchanged(self, rows: AnyArray, cuts: Int64s) -> tuple[AnyArray, Int64s]:
         """Rows ``cuts[r]:cuts[r + 1]`` go to rank r; what came, and where each rank's begin."""
         sent = np.diff(cuts)

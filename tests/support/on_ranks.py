@@ -1,4 +1,4 @@
-"""Runs a function of tests/ranks/rank_programs.py on some ranks, and takes what rank 0 says."""
+"""Runs a function of a program in tests/ranks on some ranks, and takes what rank 0 says."""
 
 import json
 import os
@@ -24,9 +24,9 @@ def run(ranks, *arguments, environment=(), timeout=120, cwd=None):
                           timeout=timeout)  # fmt: skip
 
 
-def said(ranks, name, *arguments, **options):
+def said(ranks, name, *arguments, program=PROGRAMS, **options):
     """Lines of JSON."""
-    done = run(ranks, PROGRAMS, name, *arguments, **options)
+    done = run(ranks, program, name, *arguments, **options)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

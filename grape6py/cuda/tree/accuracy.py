@@ -30,10 +30,20 @@ TAIL, MOST_FOR_TAIL, HOPELESS = 7.0, 1.25, 2.5
 
 
 class Sample:
-    """Accelerations of a tree's particles on some of them, and their errors."""
+    """Accelerations of a tree's particles on some of them, and their errors.
 
-    def __init__(self, tree: Octree, pos: DeviceArray, setting: Setting) -> None:
+    `gathered` puts together what each rank of a program has found; alone, a tree has all.
+    """
+
+    def __init__(
+        self,
+        tree: Octree,
+        pos: DeviceArray,
+        setting: Setting,
+        gathered: Callable[[DeviceArray], DeviceArray] = lambda found: found,
+    ) -> None:
         self._tree, self._pos, self._setting = tree, pos, setting
+        self._gathered = gathered
 
     def last_acc(self, targets: DeviceArray, self_index: DeviceArray) -> DeviceArray:
         """Estimates of all targets' accelerations; targets None: the particles."""
@@ -74,7 +84,7 @@ class Sample:
         def error(bound: float) -> float:
             found = self._sum(bound, rows, last, n < MIDDLE)[measured]
             off = self._length(found - reference)
-            off = self._tree.xp.sort(off / self._tree.xp.where(length > 0, length, np.inf))
+            off = self._sorted(off / self._tree.xp.where(length > 0, length, np.inf))
             middle, tail = float(off[len(off) // 2]), float(off[-1 - len(off) // 100]) / TAIL
             reachable = tail < HOPELESS * middle
             return max(middle, min(tail, MOST_FOR_TAIL * middle)) if reachable else middle
@@ -124,17 +134,26 @@ class Sample:
 
     def _at_least(self, found: DeviceArray) -> DeviceArray:
         """Accelerations, none of which is zero."""
-        if not len(found):
+        all_ = self._sorted(found)
+        if not len(all_):
             return found
-        xp, usual = self._tree.xp, self._median(found)
-        usual = xp.where(usual > 0, usual, found.max())
-        return xp.fmax(xp.where(usual > 0, LEAST_ACC * usual, 1.0), found)  # of NaN, the other
+        usual = float(all_[len(all_) // 2])
+        usual = usual if usual > 0 else float(all_[-1])
+        return self._tree.xp.fmax(
+            LEAST_ACC * usual if usual > 0 else 1.0, found
+        )  # of NaN, the other
 
     def _length(self, vectors: DeviceArray) -> DeviceArray:
         return self._tree.xp.sqrt((vectors * vectors).sum(axis=1))
 
     def _median(self, found: DeviceArray) -> DeviceArray:
-        return self._tree.xp.sort(found)[len(found) // 2]
+        all_ = self._sorted(found)
+        return all_[len(all_) // 2]
+
+    def _sorted(self, found: DeviceArray) -> DeviceArray:
+        all_ = self._gathered(found).copy()
+        all_.sort()
+        return all_
 
 
 def _find(measure: Callable[[float], float], accuracy: float, bound: float, order: int) -> float:

@@ -1,0 +1,124 @@
+/* g6x_tree_share.c - the g6x_tree_ calls for trees of which each rank of a program has a part. */
+#include <math.h>
+#include <string.h>
+
+#include "api/g6x_tree.h"
+#include "core/options.h"
+#include "g6lib.h"
+#include "session/registry.h"
+#include "tree/share.h"
+#include "tree/sum.h"
+#include "util/fpenv.h"
+#include "util/memory.h"
+#include "util/numbers.h"
+#include "util/threads.h"
+
+_Static_assert(sizeof(struct tree_whole) == G6X_TREE_WHOLE * sizeof(double), "numbers of a whole");
+_Static_assert(sizeof(struct tree_region) == G6X_TREE_REGION * sizeof(double), "of a region");
+
+enum { GRAIN = 8192 };
+
+int api_g6x_tree_whole(const double whole[], struct tree_whole *to)
+{
+    if (!whole) return session_registry_refuse(G6X_E_NULL, "whole is a null pointer");
+    memcpy(to, whole, sizeof *to);
+    int good = all_finite(whole, G6X_TREE_WHOLE) && to->mass >= 0.0 && to->count >= 1.0;
+    for (int c = 0; c < 3; c++) good &= to->low[c] <= to->high[c];
+    if (!good) return session_registry_refuse(G6X_E_ARGUMENT, "whole describes no particles");
+    return 0;
+}
+
+struct keying {
+    const struct tree_box *box;
+    const double (*x)[3];
+    uint64_t *key;
+};
+
+static void find_keys(void *context, int64_t first, int64_t end)
+{
+    const struct keying *k = context;
+    tree_sum_kernel(G6X_ISA_BEST)->keys(k->box, k->x + first, end - first, k->key + first);
+}
+
+int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3],
+                  unsigned long long key[])
+{
+    _Static_assert(sizeof *key == sizeof(uint64_t), "keys");
+    struct tree_whole w;
+    struct tree_box box;
+    struct fpenv host;
+    int code = api_g6x_tree_whole(whole, &w);
+    if (code) return code;
+    if (n < 0 || (n && !(x && key)))
+        return session_registry_refuse(n < 0 ? G6X_E_ARGUMENT : G6X_E_NULL,
+                                       "g6x_tree_keys: n = %d, or a null pointer", n);
+    fpenv_enter(&host);
+    fpenv_flush(1);
+    tree_whole_box(&box, &w);
+    struct keying k = {&box, x, (uint64_t *)key};
+    threads_each(options_threads(session_registry_initial().threads), n, GRAIN, find_keys, &k);
+    fpenv_leave(&host);
+    return 0;
+}
+
+int g6x_tree_order(int tree, int order[])
+{
+    int code;
+    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    if (!p) return code;
+    code = p->n;
+    if (p->n && !order)
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_order: null pointer");
+    else if (p->tree.parts)
+        code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no one order");
+    else if (p->n)
+        memcpy(order, p->tree.points.order, (size_t)p->n * sizeof *order);
+    tree_handles_release(p);
+    return code;
+}
+
+static long long part_of(const struct tree_handle *p, const struct tree_setting *s, int regions,
+                         const struct tree_region *region, void *to, long long capacity)
+{
+    struct tree tree = p->tree;
+    tree.threads = options_threads(p->threads);
+    struct tree_part_header *part = tree_share_part(&tree, s, regions, region);
+    if (!part) return session_registry_refuse(G6X_E_MEMORY, "out of memory for a part of a tree");
+    const long long bytes = part->bytes;
+    if (to && bytes <= capacity) memcpy(to, part, (size_t)bytes);
+    memory_free(part);
+    return bytes;
+}
+
+long long g6x_tree_part(int tree, int method, int order, double theta, double bound, int regions,
+                        const double (*region)[G6X_TREE_REGION], void *to, long long capacity)
+{
+    int code;
+    struct fpenv host;
+    struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
+    if (!p) return code;
+    const struct tree_setting s = {
+        .method = method, .order = order, .theta = theta, .bound = bound, .isa = p->isa};
+    long long bytes = 0;
+    const int is_known =
+        method == G6X_TREE_BARNES_HUT || (method == G6X_TREE_FMM && order >= 2 && order <= 6);
+    if (!is_known || !(theta > 0.0 && theta <= 1.5) || !(bound >= 0.0 && bound < INFINITY) ||
+        regions < 0)
+        bytes = session_registry_refuse(G6X_E_ARGUMENT,
+                                        "no part for method %d, order %d, theta %g, bound %g, %d "
+                                        "regions",
+                                        method, order, theta, bound, regions);
+    else if (regions && !region)
+        bytes = session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
+    else if (p->tree.parts)
+        bytes = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
+    if (!bytes) {
+        fpenv_enter(&host);
+        fpenv_flush(1);
+        bytes =
+            part_of(p, &s, regions, (const struct tree_region *)(const void *)region, to, capacity);
+        fpenv_leave(&host);
+    }
+    tree_handles_release(p);
+    return bytes;
+}

@@ -1,0 +1,322 @@
+"""What ``Tree(comm=...)`` has in place of a tree of its own: one of the particles of all ranks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, Untyped
+from grape6py._lib.tree import HostTree
+from grape6py.errors import AddressError, ArgumentError, RangeError
+from grape6py.ranks.domain_tree import DomainTree, Found, Walk
+from grape6py.ranks.domains import Way, cut_keys, module_of, on_host, owners, whole_of
+from grape6py.ranks.tree_search import Searches
+
+if TYPE_CHECKING:
+    from grape6py._arrays.memory_space import Place
+    from grape6py.ranks.ranks import Ranks
+
+_WIDEST = 1.4  # theta, where a bound says how far cells stand for their particles
+_PER_POINT, _PER_LOCAL = 3.0, 20.0  # what a cell on a target or on a group costs, in pairs
+
+
+class SharedTree:
+    """A tree of all ranks' particles. All calls are made by all ranks.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    inner : HostTree
+        Of this rank's domain, still to be built.
+    options : dict
+        With which it was made.
+
+    Attributes
+    ----------
+    first, n_all : int
+        Number of this rank's first particle among those of all ranks, and how many these are.
+    """
+
+    def __init__(self, ranks: Ranks, inner: HostTree, options: dict[int, int]) -> None:
+        self.ranks, self._given, self._options = ranks, inner, options
+        self.is_open, self._work = True, 0.0
+        self._work_before: DeviceArray | None = None
+
+    @contextlib.contextmanager
+    def using(self, given: Mapping[str, object]) -> Iterator[Place]:
+        """As of this rank's own kind of tree; an error of one rank is one of all."""
+        with self.ranks.alone(), self._given.using(given) as place:
+            yield place
+
+    def work_before(self, work: Floats) -> None:
+        """What each particle's forces cost, before the tree is built."""
+        if (work < 0).any():
+            raise ArgumentError(f"work[{int((work < 0).argmax())}] is negative")
+        self._work_before = work
+
+    def build(
+        self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray | None
+    ) -> None:
+        """Share out the particles, and make the trees."""
+        ranks, xp, work = self.ranks, module_of(pos), self._work_before
+        has = float(vel is not None), float(work is not None)
+        with ranks.step(*has):
+            place.check()
+        self._particles = pos, mass, vel
+        counts = ranks.counts(len(pos))
+        self.first = int(counts[: ranks.rank].sum())
+        self.n_all = int(counts.sum())
+        whole = whole_of(ranks, pos, mass, vel)
+        self._whole = whole
+        if whole is None:
+            return
+        keys = self._given.keys(pos, whole)
+        order = xp.argsort(keys, kind="stable")
+        keys = keys[order]
+        self._cut = cut_keys(ranks, keys, None if work is None else work[order])
+        cuts = np.searchsorted(on_host(owners(self._cut, keys)), np.arange(ranks.size + 1))
+        self._way = Way(ranks, order, cuts)
+        columns = [pos, mass[:, None]] + ([] if vel is None else [vel])
+        rows = self._way.there(xp.concatenate(columns, axis=1))
+        numbers = self._way.there(self.first + xp.arange(len(pos)))
+        self._domain, self._searches = None, None
+        pos, mass = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
+        vel = None if vel is None else xp.ascontiguousarray(rows[:, 4:])
+        with ranks.step() as most:
+            try:
+                self._given.build(place, pos, mass, vel, whole)
+            except RangeError:  # particles too close for one box
+                most[0] = 1
+        if most[0]:
+            self._replicate(place)
+            return
+        self._domain = DomainTree(ranks, self._given, whole, pos, mass)
+        self._searches = Searches(self._domain, numbers)
+
+    def _replicate(self, place: Place) -> None:
+        """Where no one box resolves the particles, each rank has all of them."""
+        pos, mass, vel = self._particles
+        self._given = HostTree(self._options)
+        vel = None if vel is None else self._all(vel)
+        self._given.build(place, self._all(pos), self._all(mass), vel)
+        self._numbers = np.arange(self.first, self.first + len(pos), dtype=np.int32)
+
+    def _all(self, rows: DeviceArray) -> DeviceArray:
+        return module_of(rows).asarray(np.concatenate(self.ranks.gathered(on_host(rows))))
+
+    def particles(self) -> tuple[DeviceArray, DeviceArray, DeviceArray | None]:
+        """Own positions, masses, and velocities or None, as they were given."""
+        return self._particles
+
+    def close(self) -> None:
+        self.is_open = False
+        self._given.close()
+
+    @property
+    def work(self) -> Floats:
+        """What the last sum cost each of this rank's particles, in pairs."""
+        n = len(self._particles[0])
+        if self._whole is None or self._domain is None:
+            return np.ones(n)
+        found: Floats = self._way.back(np.full(self._way.begin[-1], self._work))
+        return found
+
+    # ---- forces ----------------------------------------------------------------------------------
+
+    def forces(
+        self,
+        ni: int,
+        pos: DeviceArray | None,
+        vel: DeviceArray | None,
+        number: DeviceArray | None,
+        last_acc: DeviceArray | None,
+        *,
+        momentum: bool,
+        **setting: Untyped,
+    ) -> Found:
+        """Acceleration, potential, jerk or None, and a warning or None."""
+        walk = Walk(**setting)
+        moving = self._particles[2] is not None
+        kinds = pos is None, vel is None, number is None, last_acc is None, momentum
+        with self.ranks.step(
+            *map(float, kinds[:4]), walk.eps2, walk.theta, walk.bound, walk.order + 8 * momentum
+        ):
+            self._check_numbers(number)
+        xp = module_of(self._particles[0])
+        if self._whole is None:
+            zero = xp.zeros((ni, 3)), xp.zeros(ni), xp.zeros((ni, 3)) if moving else None
+            return Found(*zero, None)
+        if self._domain is None:
+            found = self._of_replica(pos, vel, number, last_acc, walk)
+        else:
+            found = self._of_domains(self._domain, ni, pos, vel, number, last_acc, walk)
+        if momentum:
+            self._close_system(found.acc)
+            if found.jerk is not None:
+                self._close_system(found.jerk)
+        return found
+
+    def _of_domains(
+        self,
+        domain: DomainTree,
+        ni: int,
+        pos: DeviceArray | None,
+        vel: DeviceArray | None,
+        number: DeviceArray | None,
+        last_acc: DeviceArray | None,
+        walk: Walk,
+    ) -> Found:
+        way, targets = self._way, (None, None, None)
+        if pos is not None:
+            way, targets = self._way_of_targets(pos, vel, number)
+        last = None if last_acc is None else way.there(last_acc)
+        if walk.theta == 0.0:  # bound is the wanted median error
+            own = last if pos is None else None
+            bound, estimated = domain.bound(walk.bound, walk, own)
+            if last is None and pos is None:
+                last = estimated
+            elif last is None:
+                first = walk._replace(theta=1.0, bound=0.0, order=min(walk.order, 2))
+                last = _lengths(domain.sum(first, *targets).acc)
+            walk = walk._replace(theta=_WIDEST, bound=bound)
+        found = domain.sum(walk, *targets, last)
+        xp = module_of(found.acc)
+        columns = [found.acc, found.pot[:, None]] + ([] if found.jerk is None else [found.jerk])
+        rows = way.back(xp.concatenate(columns, axis=1))
+        if pos is None and len(domain.pos):
+            pairs, points, locals_ = domain.done
+            self._work = (pairs + _PER_POINT * points + _PER_LOCAL * locals_) / len(domain.pos)
+        jerk = None if found.jerk is None else xp.ascontiguousarray(rows[:, 4:])
+        acc, pot = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
+        return Found(acc, pot, jerk, found.warning)
+
+    def _way_of_targets(
+        self, pos: DeviceArray, vel: DeviceArray | None, number: DeviceArray | None
+    ) -> tuple[Way, tuple[DeviceArray, ...]]:
+        """Of targets to the domains in which they, or the particles that they are, lie."""
+        assert self._whole is not None
+        xp = module_of(pos)
+        rank = owners(self._cut, self._given.keys(pos, self._whole))
+        place = xp.full(len(pos), -1, np.int64)
+        if number is not None:
+            ranks, places = self._way.places()
+            own, known = number - self.first, number >= 0
+            rank[known], place[known] = ranks[own[known]], places[own[known]]
+        way = Way.to(self.ranks, rank)
+        rows = way.there(pos if vel is None else xp.concatenate([pos, vel], axis=1))
+        theirs = way.there(place).astype(np.int32)
+        there = xp.ascontiguousarray(rows[:, :3])
+        vel = None if vel is None else xp.ascontiguousarray(rows[:, 3:])
+        return way, (there, vel, theirs)
+
+    def _check_numbers(self, number: DeviceArray | None) -> None:
+        if number is None:
+            return
+        end = self.first + len(self._particles[0])
+        wrong = (number != -1) & ((number < self.first) | (number >= end))
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise AddressError(
+                f"self_index[{i}] = {int(number[i])}: the particles of rank {self.ranks.rank} are "
+                f"{self.first} to {end - 1}"
+            )
+
+    def _of_replica(
+        self,
+        pos: DeviceArray | None,
+        vel: DeviceArray | None,
+        number: DeviceArray | None,
+        last_acc: DeviceArray | None,
+        walk: Walk,
+    ) -> Found:
+        if pos is None:
+            pos, _, vel = self._particles
+            number = module_of(pos).asarray(self._numbers)
+        if last_acc is None and walk.theta == 0.0:
+            first = walk._replace(theta=1.0, bound=0.0)._asdict()
+            last_acc = _lengths(self._given.forces(len(pos), pos, vel, number, None, **first,
+                                                   momentum=False)[0])  # fmt: skip
+        call = len(pos), pos, vel, number, last_acc
+        return Found(*self._given.forces(*call, **walk._asdict(), momentum=False))
+
+    def _close_system(self, acc: DeviceArray) -> None:
+        """Let forces add up to zero over all ranks: csrc/shared/tree_net_force.h."""
+        mass = self._particles[1]
+        xp, size = module_of(acc), _lengths(acc)
+        unit = self.ranks.largest(np.array([float(size.max()) if len(size) else 0.0]))[0] or 1.0
+        net = np.zeros(4)
+        net[:3] = on_host((mass[:, None] * (acc / unit)).sum(axis=0))
+        net[3] = float((xp.abs(mass) * (size / unit)).sum())
+        net = self.ranks.summed(net)
+        if net[3] > 0:
+            acc -= (xp.copysign(size, mass) / net[3])[:, None] * xp.asarray(net[:3])
+
+    def bound(self, last_acc: DeviceArray | None, *, accuracy: float, **setting: Untyped) -> float:
+        """The bound that gives a median error; accelerations are those of the particles."""
+        with self.ranks.step(accuracy, setting["eps2"], setting["order"], float(last_acc is None)):
+            pass
+        if self._whole is None:
+            return accuracy
+        if self._domain is None:
+            last = None if last_acc is None else self._all(last_acc)
+            return self._given.bound(last, accuracy=accuracy, **setting)
+        last = None if last_acc is None else self._way.there(last_acc)
+        walk = Walk(theta=0.0, bound=accuracy, **setting)
+        return self._domain.bound(accuracy, walk, last)[0]
+
+    # ---- searches --------------------------------------------------------------------------------
+
+    def within(
+        self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, h2: DeviceArray
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Neighbours: where rows start, and the rows."""
+        with self.ranks.step(float(pos is None), float(number is None)):
+            self._check_numbers(number)
+        pos, number = self._own_if_none(pos, number)
+        if self._whole is None:
+            return np.zeros(ni + 1, np.int64), np.zeros(0, np.int32)
+        if self._searches is None:
+            return self._given.within(len(pos), pos, number, h2)
+        return self._searches.within(pos, self._placed(number), h2)
+
+    def nearest(
+        self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, k: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """Numbers of the k nearest, and how far they are."""
+        with self.ranks.step(float(pos is None), float(number is None), float(k)):
+            self._check_numbers(number)
+        pos, number = self._own_if_none(pos, number)
+        if self._whole is None:
+            return np.full((ni, k), -1, np.int32), np.full((ni, k), np.inf)
+        if self._searches is None:
+            return self._given.nearest(len(pos), pos, number, k)
+        home = owners(self._cut, self._given.keys(pos, self._whole))
+        return self._searches.nearest(pos, self._placed(number), home, k)
+
+    def _own_if_none(
+        self, pos: DeviceArray | None, number: DeviceArray | None
+    ) -> tuple[DeviceArray, DeviceArray | None]:
+        if pos is not None:
+            return pos, number
+        pos = self._particles[0]
+        xp = module_of(pos)
+        return pos, xp.arange(self.first, self.first + len(pos), dtype=np.int32)
+
+    def _placed(self, number: DeviceArray | None) -> tuple[Int64s, Int64s] | None:
+        """The ranks that have some own particles, and the places there; -1 of none."""
+        if number is None:
+            return None
+        number = on_host(number)
+        ranks, places = map(on_host, self._way.places())
+        rank, place = np.full(len(number), -1), np.full(len(number), -1)
+        known = number >= 0
+        rank[known] = ranks[number[known] - self.first]
+        place[known] = places[number[known] - self.first]
+        return rank, place
+
+
+def _lengths(acc: DeviceArray) -> DeviceArray:
+    return module_of(acc).sqrt((acc * acc).sum(axis=1))
