@@ -76,6 +76,7 @@ module g6lib
    integer(c_int), parameter :: G6X_ISA_NEON = 4
    integer(c_int), parameter :: G6X_TREE_FMM = 0, G6X_TREE_BARNES_HUT = 1
    integer(c_int), parameter :: G6X_TREE_MOMENTUM = 16    ! added to a method
+   integer(c_int), parameter :: G6X_TREE_WHOLE = 12, G6X_TREE_REGION = 7
    integer(c_int), parameter :: G6X_AUTO = -2147483647
    integer(c_int), parameter :: G6X_BACKEND_AUTO = 0, G6X_BACKEND_CPU = 1, G6X_BACKEND_CUDA = 2
    integer(c_int), parameter :: G6X_BACKEND_TREE = 3, G6X_BACKEND_CPU_TREE = 4
@@ -663,6 +664,55 @@ module g6lib
          import :: c_int, c_double, c_ptr
          integer(c_int), value :: tree, ni, method, order
          type(c_ptr), value :: x, v, self, last_acc, jerk
+         real(c_double), value :: eps2, theta, bound
+         real(c_double), intent(out) :: acc(3, *), pot(*)
+      end function
+
+      ! May be c_null_ptr: real v(3, n).
+      integer(c_int) function g6x_tree_open_in(whole, n, x, v, mass) bind(c)
+         import :: c_int, c_double, c_ptr, G6X_TREE_WHOLE
+         real(c_double), intent(in) :: whole(G6X_TREE_WHOLE)
+         integer(c_int), value :: n
+         real(c_double), intent(in) :: x(3, *)
+         type(c_ptr), value :: v
+         real(c_double), intent(in) :: mass(*)
+      end function
+
+      integer(c_int) function g6x_tree_keys(whole, n, x, key) bind(c)
+         import :: c_int, c_double, c_long_long, G6X_TREE_WHOLE
+         real(c_double), intent(in) :: whole(G6X_TREE_WHOLE)
+         integer(c_int), value :: n
+         real(c_double), intent(in) :: x(3, *)
+         integer(c_long_long), intent(out) :: key(*)
+      end function
+
+      integer(c_int) function g6x_tree_by_key(tree, order) bind(c)
+         import :: c_int
+         integer(c_int), value :: tree
+         integer(c_int), intent(out) :: order(*)
+      end function
+
+      ! May be c_null_ptr: to, of `capacity` bytes.
+      integer(c_int) function g6x_tree_part(tree, method, order, theta, bound, regions, region, &
+                                            to, capacity, bytes) bind(c)
+         import :: c_int, c_long_long, c_double, c_ptr, G6X_TREE_REGION
+         integer(c_int), value :: tree, method, order, regions
+         real(c_double), value :: theta, bound
+         real(c_double), intent(in) :: region(G6X_TREE_REGION, *)
+         type(c_ptr), value :: to
+         integer(c_long_long), value :: capacity
+         integer(c_long_long), intent(out) :: bytes
+      end function
+
+      ! part: addresses of `parts` parts. May be c_null_ptr: as for g6x_tree_forces, and
+      ! integer(c_long_long) done(3).
+      integer(c_int) function g6x_tree_forces_with(tree, parts, part, ni, x, v, self, eps2, &
+                                                   method, order, theta, last_acc, bound, acc, &
+                                                   jerk, pot, done) bind(c)
+         import :: c_int, c_double, c_ptr
+         integer(c_int), value :: tree, parts, ni, method, order
+         type(c_ptr), intent(in) :: part(*)
+         type(c_ptr), value :: x, v, self, last_acc, jerk, done
          real(c_double), value :: eps2, theta, bound
          real(c_double), intent(out) :: acc(3, *), pot(*)
       end function

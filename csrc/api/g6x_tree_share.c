@@ -61,14 +61,14 @@ int g6x_tree_keys(const double whole[G6X_TREE_WHOLE], int n, const double (*x)[3
     return 0;
 }
 
-int g6x_tree_order(int tree, int order[])
+int g6x_tree_by_key(int tree, int order[])
 {
     int code;
     struct tree_handle *p = api_g6x_tree_acquire(tree, &code);
     if (!p) return code;
     code = p->n;
     if (p->n && !order)
-        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_order: null pointer");
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_by_key: null pointer");
     else if (p->tree.parts)
         code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no one order");
     else if (p->n)
@@ -77,21 +77,22 @@ int g6x_tree_order(int tree, int order[])
     return code;
 }
 
-static long long part_of(const struct tree_handle *p, const struct tree_setting *s, int regions,
-                         const struct tree_region *region, void *to, long long capacity)
+static int part_of(const struct tree_handle *p, const struct tree_setting *s, int regions,
+                   const struct tree_region *region, void *to, long long capacity, long long *bytes)
 {
     struct tree tree = p->tree;
     tree.threads = options_threads(p->threads);
     struct tree_part_header *part = tree_share_part(&tree, s, regions, region);
     if (!part) return session_registry_refuse(G6X_E_MEMORY, "out of memory for a part of a tree");
-    const long long bytes = part->bytes;
-    if (to && bytes <= capacity) memcpy(to, part, (size_t)bytes);
+    *bytes = part->bytes;
+    if (to && *bytes <= capacity) memcpy(to, part, (size_t)*bytes);
     memory_free(part);
-    return bytes;
+    return 0;
 }
 
-long long g6x_tree_part(int tree, int method, int order, double theta, double bound, int regions,
-                        const double (*region)[G6X_TREE_REGION], void *to, long long capacity)
+int g6x_tree_part(int tree, int method, int order, double theta, double bound, int regions,
+                  const double (*region)[G6X_TREE_REGION], void *to, long long capacity,
+                  long long *bytes)
 {
     int code;
     struct fpenv host;
@@ -99,26 +100,25 @@ long long g6x_tree_part(int tree, int method, int order, double theta, double bo
     if (!p) return code;
     const struct tree_setting s = {
         .method = method, .order = order, .theta = theta, .bound = bound, .isa = p->isa};
-    long long bytes = 0;
     const int is_known =
         method == G6X_TREE_BARNES_HUT || (method == G6X_TREE_FMM && order >= 2 && order <= 6);
     if (!is_known || !(theta > 0.0 && theta <= 1.5) || !(bound >= 0.0 && bound < INFINITY) ||
         regions < 0)
-        bytes = session_registry_refuse(G6X_E_ARGUMENT,
-                                        "no part for method %d, order %d, theta %g, bound %g, %d "
-                                        "regions",
-                                        method, order, theta, bound, regions);
-    else if (regions && !region)
-        bytes = session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
+        code = session_registry_refuse(G6X_E_ARGUMENT,
+                                       "no part for method %d, order %d, theta %g, bound %g, %d "
+                                       "regions",
+                                       method, order, theta, bound, regions);
+    else if (!bytes || (regions && !region))
+        code = session_registry_refuse(G6X_E_NULL, "g6x_tree_part: null pointer");
     else if (p->tree.parts)
-        bytes = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
-    if (!bytes) {
+        code = session_registry_refuse(G6X_E_RANGE, "a tree in several boxes has no parts");
+    if (!code) {
         fpenv_enter(&host);
         fpenv_flush(1);
-        bytes =
-            part_of(p, &s, regions, (const struct tree_region *)(const void *)region, to, capacity);
+        code = part_of(p, &s, regions, (const struct tree_region *)(const void *)region, to,
+                       capacity, bytes);
         fpenv_leave(&host);
     }
     tree_handles_release(p);
-    return bytes;
+    return code;
 }

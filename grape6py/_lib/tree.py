@@ -102,7 +102,7 @@ class HostTree:
     def order(self) -> Int32s:
         """Numbers of the particles in the order of their keys."""
         found = np.empty(self._n, np.int32)
-        check(lib.g6x_tree_order(self.handle, *pointers(found)))
+        check(lib.g6x_tree_by_key(self.handle, *pointers(found)))
         return found
 
     def parts(
@@ -110,14 +110,14 @@ class HostTree:
     ) -> list[UInt8s]:
         """For each rank what targets in its regions, of shape (m, 7), may look at."""
         walk = _METHODS[method], order, theta, bound
-        found, room = [], 1 << 16
+        found, room, bytes_ = [], 1 << 16, ffi.new("long long *")
         for some in regions:
             region = ffi.cast("double (*)[7]", some.ctypes.data)
             while True:
                 part = np.empty(room, np.uint8)
-                to = ffi.from_buffer(part), room
-                size = check(lib.g6x_tree_part(self.handle, *walk, len(some), region, *to))
-                if size <= room:
+                to = ffi.from_buffer(part), room, bytes_
+                check(lib.g6x_tree_part(self.handle, *walk, len(some), region, *to))
+                if (size := bytes_[0]) <= room:
                     break
                 room = size + size // 4  # also for those that follow
             found.append(part[:size])

@@ -184,14 +184,12 @@ class DomainTree:
 
 def _regions(pos: DeviceArray, last_acc: DeviceArray | None) -> Floats:
     """Regions of targets in the order of their keys: shape (m, 7), see g6lib.h."""
-    xp, n = module_of(pos), len(pos)
-    count = -(-n // _REGION)
-    if not n:
-        return np.zeros((0, 7))
-    at = xp.minimum(xp.arange(count * _REGION), n - 1)
-    x = pos[at].reshape(count, _REGION, 3)
-    found = np.zeros((count, 7))
-    found[:, :3], found[:, 3:6] = on_host(x.min(axis=1)), on_host(x.max(axis=1))
+    columns, first = np.ascontiguousarray(on_host(pos).T), np.arange(0, len(pos), _REGION)
+    found = np.zeros((len(first), 7))
+    if not len(first):
+        return found
+    found[:, :3] = np.minimum.reduceat(columns, first, axis=1).T
+    found[:, 3:6] = np.maximum.reduceat(columns, first, axis=1).T
     if last_acc is not None:
-        found[:, 6] = on_host(last_acc[at].reshape(count, _REGION).min(axis=1))
+        found[:, 6] = np.minimum.reduceat(on_host(last_acc), first)
     return found
