@@ -110,16 +110,16 @@ class HostTree:
     ) -> list[UInt8s]:
         """For each rank what targets in its regions, of shape (m, 7), may look at."""
         walk = _METHODS[method], order, theta, bound
-        found, room, bytes_ = [], 1 << 16, ffi.new("long long *")
+        found, capacity, bytes_ = [], 1 << 16, ffi.new("long long *")
         for some in regions:
             region = ffi.cast("double (*)[7]", some.ctypes.data)
             while True:
-                part = np.empty(room, np.uint8)
-                to = ffi.from_buffer(part), room, bytes_
+                part = np.empty(capacity, np.uint8)
+                to = ffi.from_buffer(part), capacity, bytes_
                 check(lib.g6x_tree_part(self.handle, *walk, len(some), region, *to))
-                if (size := bytes_[0]) <= room:
+                if (size := bytes_[0]) <= capacity:
                     break
-                room = size + size // 4  # also for those that follow
+                capacity = size + size // 4  # also for those that follow
             found.append(part[:size])
         return found
 

@@ -191,5 +191,6 @@ def _regions(pos: DeviceArray, last_acc: DeviceArray | None) -> Floats:
     found[:, :3] = np.minimum.reduceat(columns, first, axis=1).T
     found[:, 3:6] = np.maximum.reduceat(columns, first, axis=1).T
     if last_acc is not None:
-        found[:, 6] = np.minimum.reduceat(on_host(last_acc), first)
+        least = np.minimum.reduceat(on_host(last_acc), first)
+        found[:, 6] = np.maximum(least, np.finfo(np.float64).tiny)  # 0 is that none are known
     return found
