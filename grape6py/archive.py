@@ -38,6 +38,7 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
 from grape6py.quantities import Converter
+from grape6py.ranks.ranks import ranks_of, together
 from grape6py.units import Units
 
 Cluster: TypeAlias = Hermite | Leapfrog
@@ -151,9 +152,9 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
     path : path-like
         Of a run, or of one output.
     **options
-        backend, precision, threads, as in :class:`Hermite`, and field, if that is a function; mode
-        and backend are the file's by default, the backend if it can be had and GRAPE6_BACKEND
-        names no other.
+        backend, precision, threads, comm, as in :class:`Hermite`, and field, if that is a function;
+        mode and backend are the file's by default, the backend if it can be had and
+        GRAPE6_BACKEND names no other.
 
     Returns
     -------
@@ -172,30 +173,31 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         If backend, instruction set or mode differ from the file's: so will the bits. If the last
         output is damaged, and an earlier one is taken.
     """
-    run = run_index.find(path)
-    with output_file.explained(run.path):
-        mode, backend = str(run.about["precision"]), str(run.about["backend"])
-        validate.choice("precision", mode, PRECISIONS)
-        kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
-        settings = kind.settings_from(run.about)
-    mass, state, about = _last_whole(run, kind)
-    options = {"precision": mode} | options
-    about |= {"run_id": run.id}
-    cluster = _restored_by(kind, backend, options, settings, mass, state, about)
-    package = run.about.get("quantities")
-    for name, was in (("backend", backend), ("precision", mode)):
-        if getattr(cluster, name) != was:
-            warnings.warn(
-                f"{run.path} was made with {name} {was}; this is {getattr(cluster, name)}: the "
-                "numbers will differ in the last digits",
-                Grape6Warning,
-                stacklevel=2,
-            )
-    if package is not None:
-        units = Units.from_text(str(run.about["units"]))
-        found: Untyped = in_units.InUnits(cluster, Converter(units, str(package)))
-        return found  # type: ignore[no-any-return]
-    return cluster
+    with together(ranks_of(options.get("comm")), "load()"):
+        run = run_index.find(path)
+        with output_file.explained(run.path):
+            mode, backend = str(run.about["precision"]), str(run.about["backend"])
+            validate.choice("precision", mode, PRECISIONS)
+            kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
+            settings = kind.settings_from(run.about)
+        mass, state, about = _last_whole(run, kind)
+        options = {"precision": mode} | options
+        about |= {"run_id": run.id}
+        cluster = _restored_by(kind, backend, options, settings, mass, state, about)
+        package = run.about.get("quantities")
+        for name, was in (("backend", backend), ("precision", mode)):
+            if getattr(cluster, name) != was:
+                warnings.warn(
+                    f"{run.path} was made with {name} {was}; this is {getattr(cluster, name)}: the "
+                    "numbers will differ in the last digits",
+                    Grape6Warning,
+                    stacklevel=2,
+                )
+        if package is not None:
+            units = Units.from_text(str(run.about["units"]))
+            found: Untyped = in_units.InUnits(cluster, Converter(units, str(package)))
+            return found  # type: ignore[no-any-return]
+        return cluster
 
 
 def _restored_by(

@@ -175,6 +175,20 @@ def _action(name: str, value: Action, known: Sequence[str]) -> Action:
     return value
 
 
+def described(given: Sequence[AnyEvent]) -> str:
+    """What is watched for, in words that are equal where that is, on any rank."""
+    return repr([(type(event).__name__, _settings(event)) for event in given])
+
+
+def _settings(event: AnyEvent) -> list[tuple[str, object]]:
+    found = []
+    for name, value in sorted(getattr(event, "__dict__", {}).items()):
+        if name not in ("began", "has_happened"):  # of each rank's clock
+            shown = value.tolist() if isinstance(value, np.ndarray) else value
+            found.append((name, "a function" if callable(shown) else shown))
+    return found
+
+
 class Events:
     """The events that one call watches for: at most one of each kind.
 
@@ -251,10 +265,9 @@ class Events:
         if wall is None or wall.has_happened:
             return []
         taken = clock.perf_counter() - wall.began
-        if self._cluster._ranks is not None:  # whose clocks differ
-            with self._cluster._ranks.step() as most:
-                most[0] = taken
-            taken = float(most[0])
+        with self._cluster._together("the clock") as said:  # those of ranks differ
+            said.most[0] = taken
+        taken = float(said.most[0])
         if taken < wall.seconds:
             return []
         wall.has_happened = True

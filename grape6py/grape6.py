@@ -18,8 +18,9 @@ from grape6py._lib.address_table import AddressTable
 from grape6py._lib.cluster import Board, Forces
 from grape6py._lib.declarations import BACKENDS, ISAS, PRECISIONS
 from grape6py._lib.library import lib
-from grape6py.errors import AddressError, ArgumentError, Grape6Warning, NotOpenError
+from grape6py.errors import AddressError, ArgumentError, Grape6Warning
 from grape6py.in_units import takes_quantities
+from grape6py.ranks.ranks import ranks_of, together
 from grape6py.reference import usable_cpus
 from grape6py.units import Units
 
@@ -94,31 +95,33 @@ class Grape6:
         comm: Untyped = None,
     ) -> None:
         del units  # of takes_quantities
-        number = validate.choice("backend", backend, BACKENDS) or None  # as the environment says
-        options: Attributes = {"threads": threads, "jerk": jerk, "snap": snap}
-        options["neighbour_self"] = neighbour_self
-        if precision is not None:
-            options["precision"] = validate.choice("precision", precision, PRECISIONS)
-        if isa is not None:
-            options["isa"] = validate.choice("isa", isa, ISAS)
-        options = {k: validate.integer(k, v) for k, v in options.items() if v is not None}
-        fractions = {"verify": verify, "theta": theta}
-        options |= {k: validate.number(k, v) for k, v in fractions.items() if v is not None}
-        self._board = Board(options, number)
+        ranks = ranks_of(comm)
+        with together(ranks, "Grape6()"):
+            number = validate.choice("backend", backend, BACKENDS) or None  # of the environment
+            options: Attributes = {"threads": threads, "jerk": jerk, "snap": snap}
+            options["neighbour_self"] = neighbour_self
+            if precision is not None:
+                options["precision"] = validate.choice("precision", precision, PRECISIONS)
+            if isa is not None:
+                options["isa"] = validate.choice("isa", isa, ISAS)
+            options = {k: validate.integer(k, v) for k, v in options.items() if v is not None}
+            fractions = {"verify": verify, "theta": theta}
+            options |= {k: validate.number(k, v) for k, v in fractions.items() if v is not None}
+            self._board = Board(options, number)
+            self._shared: Untyped = None
+            if ranks is not None:
+                from grape6py.ranks.board import SharedBoard
+
+                self._shared = SharedBoard(ranks, self._board)
         self._lock = threading.RLock()
         self._table = AddressTable()
         self._time = 0.0
         self._device: int | None = None  # CUDA's number of that where the particles came from
         self._library: str | None = None  # whose arrays they came in
         self._warned = False
-        self._shared: Untyped = None
-        if comm is not None:
-            from grape6py.ranks.board import SharedBoard  # which needs mpi4py
-
-            self._shared = SharedBoard(comm, self._board)
 
     def __enter__(self) -> Self:
-        self._check_open()
+        self._board.check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,25 +139,25 @@ class Grape6:
     @property
     def backend(self) -> str:
         """Name of the backend and of its instruction set or device: "cpu avx512"."""
-        self._check_open()
+        self._board.check_open()
         return self._board.name
 
     @property
     def precision(self) -> str:
         """Arithmetic mode: "grape", "double" or "single"."""
-        self._check_open()
+        self._board.check_open()
         value = self._board.option("PRECISION")
         return next(name for name, number in PRECISIONS.items() if number == value)
 
     @property
     def threads(self) -> int:
         """Threads of a force call; 0 may be written for as many as the process may use."""
-        self._check_open()
+        self._board.check_open()
         return self._board.option("THREADS") or int(lib.g6x_threads())
 
     @threads.setter
     def threads(self, value: int) -> None:
-        self._check_open()
+        self._board.check_open()
         self._board.set_option("threads", validate.integer("threads", value))
 
     @property
@@ -221,13 +224,13 @@ class Grape6:
         OutOfMemoryError
             (a MemoryError); the old particles are intact.
         """
-        self._check_open()
         given = {"mass": mass, "pos": pos, "vel": vel, "acc": acc, "jerk": jerk, "snap": snap}
         given |= {"time": time, "index": index, "address": address}
         if self._shared is not None:
             with self._lock:
                 self._shared.set_particles(given)
             return
+        self._board.check_open()
         validate.order("set_particles(mass, pos)", mass, pos)
         with self._lock, memory_space.choose(self._board, given) as place:
             pos = place.any_floats("pos", pos, (None, 3))
@@ -329,15 +332,14 @@ class Grape6:
             Once, if two particles lie at one place without softening (the pair adds
             nothing), and before a sum that takes long.
         """
-        self._check_open()
-        eps = validate.number("eps", eps, negative=False)
-        eps2 = validate.number("eps^2", eps * eps)
         if self._shared is not None:
             with self._lock:
                 shared: Forces = self._shared.forces(
                     pos, vel, index, eps=eps, time=time, nn=nn, h=h, same=same
                 )
             return shared if self._board.option("JERK") else shared._replace(jerk=None)
+        self._board.check_open()
+        _, eps2 = validate.softening(eps)
         with self._lock, contextlib.ExitStack() as stack:
             if time is not None:
                 self._time = validate.number("time", time)
@@ -417,12 +419,8 @@ class Grape6:
                                 f"{len(j_start) - 1}")  # fmt: skip
         eps = validate.number("eps", eps, negative=False)
         with self._lock:
-            self._check_open()
+            self._board.check_open()
             return self._board.walks(i_start, pos, j_start, chosen, source_pos, mass, eps * eps)
-
-    def _check_open(self) -> None:
-        if not self._board.is_open:
-            raise NotOpenError("this session is closed; make a new Grape6()")
 
     def _targets(
         self,

@@ -24,6 +24,7 @@ from grape6py._lib.tree import HostTree
 from grape6py.errors import ArgumentError, BackendError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
 from grape6py.in_units import takes_quantities
+from grape6py.ranks.ranks import ranks_of, together
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class Tree:
         given = {"pos": pos, "mass": mass, "vel": vel}
         self._description, self._warned = (backend, threads, isa), False
         with contextlib.ExitStack() as stack:
-            ranks = None if comm is None else _ranks_of(comm, stack)
+            ranks = ranks_of(comm)
+            stack.enter_context(together(ranks, "Tree()"))
             validate.order("Tree(pos, mass)", pos, mass)
             self._library = libraries.library_of(given.values())
             options = _options_of(threads, isa)
@@ -543,15 +545,6 @@ def _options_of(threads: int | None, isa: str | None) -> dict[int, int]:
     if isa is not None:
         options[lib.G6X_ISA] = validate.choice("isa", isa, ISAS)
     return options
-
-
-def _ranks_of(comm: Untyped, stack: contextlib.ExitStack) -> Ranks:
-    """The ranks of a communicator, which end together if one of them fails in the stack."""
-    from grape6py.ranks.ranks import Ranks
-
-    ranks = Ranks(comm)
-    stack.enter_context(ranks.alone())
-    return ranks
 
 
 def _shared(

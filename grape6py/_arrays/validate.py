@@ -197,6 +197,12 @@ def _is_no_number(value: object) -> bool:
     return kind in ("m", "M") or _is_masked(value, 0)
 
 
+def softening(eps: object) -> tuple[float, float]:
+    """A softening length and its square."""
+    real = number("eps", eps, negative=False)
+    return real, number("eps^2", real * real)
+
+
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     real = number(name, value)

@@ -16,6 +16,7 @@ import numpy as np
 from grape6py._arrays.kinds import ArrayModule, Attributes, CData, Floats, Int32s, Int64s, Singles
 from grape6py._lib.library import check, ffi, lib, pointers, text
 from grape6py._lib.neighbours import Neighbours, joined
+from grape6py.errors import NotOpenError
 
 # Between two chunks of targets Ctrl-C works: about a second of one core's work.
 CHUNK_PAIRS = 2**31
@@ -118,6 +119,11 @@ class Board:
     @property
     def is_open(self) -> bool:
         return self._finalizer.alive
+
+    def check_open(self) -> None:
+        """Raise a NotOpenError after :meth:`close`."""
+        if not self.is_open:
+            raise NotOpenError("this session is closed; make a new Grape6()")
 
     def close(self) -> None:
         """Release the cluster and its id."""

@@ -25,6 +25,7 @@ from grape6py._io import atomic_files, moments
 from grape6py.cli import launched, run_models, run_outside
 from grape6py.errors import ArgumentError
 from grape6py.integrators.blocks import power_of_two
+from grape6py.ranks.ranks import together
 from grape6py.units import Units
 
 if TYPE_CHECKING:
@@ -45,14 +46,13 @@ _HEADER = "    time       dE/E    T/|W|     r10%     r50%     r90%        steps 
 def integrate(options: argparse.Namespace) -> int:
     """Do what the options of ``grape6 run`` say, and return the exit status."""
     ranks = launched.join()
-    with Signals() as signals, contextlib.ExitStack() as open_files:
-        if ranks is not None:
-            open_files.enter_context(ranks.alone())
-        try:
+    try:
+        with Signals() as signals, contextlib.ExitStack() as open_files:
+            open_files.enter_context(together(ranks, "grape6 run"))
             return _Integration(options, signals, open_files, ranks).go()
-        except KeyboardInterrupt:
-            print("grape6: interrupted; what was written before is whole", file=sys.stderr)
-            return 128 + signal.SIGINT
+    except KeyboardInterrupt:
+        print("grape6: interrupted; what was written before is whole", file=sys.stderr)
+        return 128 + signal.SIGINT
 
 
 class Signals:
@@ -252,10 +252,9 @@ class _Integration:
                 events=run_outside.events_of(self._options),
                 progress=self._is_first and not self._options.json,
             )
-        if self._ranks is not None:  # a signal to one stops all
-            with self._ranks.step() as most:
-                most[0] = signals.received or 0
-            signals.received = int(most[0]) or None
+        with together(self._ranks, "the end") as said:  # a signal to one stops all
+            said.most[0] = signals.received or 0
+        signals.received = int(said.most[0]) or None
         stopped = cluster.time < end
         if stopped and (cluster.time > self._history[-1]["time"] or not self._writers):
             if not self._writers:
@@ -294,7 +293,7 @@ class _Integration:
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
         binaries = cluster.binaries() if self._options.list_binaries else None
-        with contextlib.nullcontext() if self._ranks is None else self._ranks.step():
+        with together(self._ranks, "an output"):
             for writer in writers:
                 writer.save(
                     cluster, about=self._about, component=self._component, binaries=binaries
@@ -403,8 +402,7 @@ def _begun(
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
     given |= run_outside.settings_of(options, found.units)
     if ranks is not None:
-        if "comm" not in known:
-            raise ArgumentError(f"--integrator {name} makes no run of several ranks yet")
+        kind.check_comm()
         given["comm"] = ranks.comm
     cluster = kind(*found, eps=eps, backend=options.backend, **given)
     if found.ids is not None and found.ids.size and 0 <= found.ids.min() <= found.ids.max() < 2**31:

@@ -6,12 +6,10 @@ one step moves them, are the subclasses': see :class:`Hermite` and :class:`Leapf
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 import numpy as np
@@ -19,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import (
-    AnyArray,
     Attributes,
     Floats,
     PathLike,
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from grape6py.events import Action, AnyEvent, Event, Events
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
-    from grape6py.ranks.ranks import Ranks
 
 _LONGEST = 2.0**53
 
@@ -101,7 +97,6 @@ class Integration(Changes):
     STATE: ClassVar[Shapes]
     _face: Callable[[], object] | None = None  # of an InUnits: what the user sees
     SEES_ENCOUNTERS: ClassVar[bool] = True
-    _ranks: Ranks | None = None  # which all integrate the same bodies
     _restore: Callable[..., None]
 
     def _begin(self) -> None:
@@ -109,11 +104,11 @@ class Integration(Changes):
         self._run_id = uuid.uuid4().hex
         if self._ranks is not None:
             self._run_id = self._ranks.comm.bcast(self._run_id)
-        self._asked_to_stop = False  # on this rank
+        self._asked_to_stop = False
         self._ids = None  # 0 to n - 1
         self._seen = self._potential = None
-        self._stopping = ffi.new("int *")  # read by the library, too
-        self._turn = threading.RLock()  # of a thread that moves the bodies or looks at them
+        self._stopping = ffi.new("int *")
+        self._turn = threading.RLock()
         self._energy_check = EnergyCheck()
         self._first_energy, self._energy_change, self._net_change = None, 0.0, 0
         self._events: list[Event] = []
@@ -164,36 +159,35 @@ class Integration(Changes):
         Hermite or Leapfrog
         """
         self = cls.__new__(cls)
-        self._settings = dict(settings)
-        self._G = float(settings.get("G", 1.0))
-        mass = validate.floats("mass", mass, (None,)).copy()
-        n = len(mass)
-        extra = {name: extra_of(name, state[name]) for name in EXTRA if name in state}
-        own = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
-        outside = external.from_settings(settings, field)
-        self._take_ranks(comm, mass, *own.values())
-        options = {"backend": backend, "precision": precision, "threads": threads}
-        self._restore(mass, own | extra, outside, **options)
-        blocks_of_it: Untyped = self._blocks
-        blocks_of_it.set_counters(steps, blocks)
-        self._time = validate.number("time", time)
-        if ids is not None:
-            self._set_ids(validate.ids("ids", ids, n))
-        if run_id is not None:
-            self._run_id = str(run_id)
-        self._take_extra(extra)
+        self._take_ranks(comm)
+        with self._together(f"{cls.__name__}.restored()"):
+            self._settings = dict(settings)
+            self._G = float(settings.get("G", 1.0))
+            mass = validate.floats("mass", mass, (None,)).copy()
+            n = len(mass)
+            extra = {name: extra_of(name, state[name]) for name in EXTRA if name in state}
+            own = {k: validate.floats(k, state[k], (n, *shape)) for k, shape in cls.STATE.items()}
+            outside = external.from_settings(settings, field)
+            time = validate.number("time", time)
+            ids = None if ids is None else validate.ids("ids", ids, n)
+            with self._together("the arguments") as said:
+                said.same("time", time)
+                said.same("number of steps", steps)
+                said.same("number of blocks", blocks)
+                said.alike("the settings", repr(sorted(self._settings.items())))
+                numbers = () if ids is None else (ids,)
+                said.alike("the bodies", mass, *own.values(), *extra.values(), *numbers)
+            options = {"backend": backend, "precision": precision, "threads": threads}
+            self._restore(mass, own | extra, outside, **options)
+            blocks_of_it: Untyped = self._blocks
+            blocks_of_it.set_counters(steps, blocks)
+            self._time = time
+            if ids is not None:
+                self._set_ids(ids)
+            if run_id is not None:
+                self._run_id = str(run_id)
+            self._take_extra(extra)
         return self
-
-    def _take_ranks(self, comm: Untyped, *arrays: AnyArray) -> None:
-        """Be one of the ranks of a communicator, which all have the same bodies."""
-        if comm is None:
-            return
-        from grape6py.ranks.ranks import Ranks
-
-        self._ranks = Ranks(comm)
-        bodies = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).digest()
-        with self._ranks.step(*(float(byte) for byte in bodies[:8])):
-            pass
 
     def _take_extra(self, extra: State) -> None:
         watch, outside = self._blocks.watch, self._blocks.external
@@ -275,8 +269,8 @@ class Integration(Changes):
         if self._ranks is None:
             archive.save(path, self._as_seen())
             return
-        archive.describe(cast("Hermite", self))  # the energy, which all compute
-        with self._ranks.step():
+        with self._together("save()"):
+            archive.describe(cast("Hermite", self))  # the energy, which all compute
             if self._ranks.rank == 0:
                 archive.save(path, self._as_seen())
 
@@ -299,7 +293,7 @@ class Integration(Changes):
         Grape6Error
             As :meth:`evolve`.
         """
-        with self._turn:
+        with self._turn_together("step()"):
             while self._call("advance", math.inf, None, most=1) == 0:
                 pass  # a long block
             self._seen = self._potential = None
@@ -346,6 +340,27 @@ class Integration(Changes):
         Grape6Error
             Whatever the library reports; the bodies are then left at the last good block.
         """
+        with self._together("evolve()"):
+            with self._together("the arguments") as said:
+                t = self._end(t)
+                every = None if every is None else validate.positive("every", every)
+                said.same("t", t)
+                said.same("every", every)
+                said.alike("events", _described(events))
+                said.most[0] = callback is not None
+            if callback is None and said.most[0]:  # of another rank, for which blocks end alike
+                callback = _nothing
+            watched = _events(self, events)
+            self._stopped_by: Event | None = None
+            try:
+                with Bar(self.time, t, progress) as shown:
+                    self._go_on(t, every, shown, callback, watched)
+            finally:
+                self._stopping[0], self._asked_to_stop = 0, False
+        return self._stopped_by
+
+    def _end(self, t: float) -> float:
+        """A time to integrate up to, checked."""
         t = validate.number("t", t)
         if t < self.time:
             raise ArgumentError(f"t = {t} is before the present time {self.time}")
@@ -356,47 +371,22 @@ class Integration(Changes):
                 f"{largest}, beyond which times are not exact any more; give a larger "
                 f"{'dt' if smallest == largest else 'dt_max'}"
             )
-        if every is not None:
-            every = validate.positive("every", every)
-        watched = _events(self, events)
-        self._stopped_by: Event | None = None
-        try:
-            with self._all_or_none(), Bar(self.time, t, progress) as shown:
-                for target in [t] if every is None else multiples(self.time, t, every):
-                    self._advance(target, shown, callback if every is None else None, watched)
-                    if every is not None and callback is not None and self.time == target:
-                        callback(
-                            self._as_seen()
-                        )  # also if stopped in the very block that ends there
-                    if self._stopping[0]:
-                        break
-        finally:
-            self._stopping[0], self._asked_to_stop = 0, False
-        return self._stopped_by
+        return t
 
-    def stop(self) -> None:
-        """Let :meth:`evolve` return after the block under way; for callbacks and signals.
-
-        A long block may be given up in its midst: it is then made anew by the next one.
-
-        Called at another time, it lets the next one return before its first block. With `comm` it
-        is enough if one rank calls it.
-        """
-        self._asked_to_stop = True
-        if self._ranks is None:
-            self._stopping[0] = 1
-
-    def _all_or_none(self) -> AbstractContextManager[None]:
-        """Context of what fails on all ranks if it does on one."""
-        return nullcontext() if self._ranks is None else self._ranks.alone()
-
-    def _is_stopping(self) -> bool:
-        """Whether to stop: on all ranks at once, if one of them has been asked to."""
-        if self._ranks is not None:
-            with self._ranks.step() as most:
-                most[0] = self._asked_to_stop
-            self._stopping[0] |= int(most[0])
-        return bool(self._stopping[0])
+    def _go_on(
+        self,
+        t: float,
+        every: float | None,
+        shown: Callable[[float], None],
+        callback: Callable[[Self], object] | None,
+        events: Events | None,
+    ) -> None:
+        for target in [t] if every is None else multiples(self.time, t, every):
+            self._advance(target, shown, callback if every is None else None, events)
+            if every is not None and callback is not None and self.time == target:
+                callback(self._as_seen())  # also if stopped in the very block that ends there
+            if self._stopping[0]:
+                break
 
     def _advance(
         self,
@@ -495,6 +485,18 @@ class Integration(Changes):
 
 def _pair(one: int, other: int) -> tuple[int, int]:
     return min(int(one), int(other)), max(int(one), int(other))
+
+
+def _nothing(_: object) -> None:
+    """A callback."""
+
+
+def _described(given: AnyEvent | Sequence[AnyEvent]) -> str:
+    if not given:
+        return ""
+    from grape6py.events import described
+
+    return described(given if isinstance(given, Sequence) else (given,))
 
 
 def _events(cluster: Integration, given: AnyEvent | Sequence[AnyEvent]) -> Events | None:

@@ -11,14 +11,15 @@ from grape6py._arrays import memory_space, validate
 from grape6py.errors import AddressError, ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.quantities import Quantities
+from grape6py.integrators.together import OnRanks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from grape6py._arrays.kinds import Bools, Floats, Int32s, Int64s, Numbers
+    from grape6py._arrays.kinds import Bools, Floats, Int32s, Int64s, Numbers, Untyped
 
 
-class Changes(Quantities):
+class Changes(OnRanks, Quantities):
     """Bodies on their way, which may change; see :class:`~.base.Integration`.
 
     The integration goes on from :attr:`time` with the changed bodies. Those that feel the change
@@ -27,8 +28,8 @@ class Changes(Quantities):
     block is), the others go on with the same bits.
     """
 
-    # Of the subclasses: go on with other bodies; see Blocks.replaced.
-    _replaced: Callable[[Floats, Floats, Floats, Int32s, Bools], None]
+    # Of the subclasses: blocks of other bodies; see Blocks.replaced.
+    _replaced: Callable[[Floats, Floats, Floats, Int32s, Bools], Untyped]
 
     def add(
         self, mass: Numbers, pos: Numbers, vel: Numbers, *, ids: Numbers | None = None
@@ -53,15 +54,15 @@ class Changes(Quantities):
         ArgumentError, NotFiniteError
             (ValueErrors) for wrong shapes or values, and for ids that are in use.
         """
-        with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
-            pos, vel = (
-                np.atleast_2d(validate.reals(name, place.on_host(name, value)))
-                for name, value in (("pos", pos), ("vel", vel))
-            )
-            pos = place.floats("pos", pos, (None, 3))
-            vel = place.floats("vel", vel, (len(pos), 3))
-            mass = place.floats("mass", mass, (len(pos),))
-        with self._turn:
+        with self._turn_together("add()"):
+            with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
+                pos, vel = (
+                    np.atleast_2d(validate.reals(name, place.on_host(name, value)))
+                    for name, value in (("pos", pos), ("vel", vel))
+                )
+                pos = place.floats("pos", pos, (None, 3))
+                vel = place.floats("vel", vel, (len(pos), 3))
+                mass = place.floats("mass", mass, (len(pos),))
             old, present = self._bodies(), self.ids
             k, n = len(pos), self.n
             if ids is None:
@@ -89,7 +90,7 @@ class Changes(Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn:
+        with self._turn_together("remove()"):
             which = self._numbers(ids)
             kept = np.setdiff1d(np.arange(self.n), which).astype(np.int32)
             mass, pos, vel = (array[kept] for array in self._bodies())
@@ -115,7 +116,7 @@ class Changes(Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn:
+        with self._turn_together("merge()"):
             which = self._numbers(ids)
             if len(which) < 2:
                 raise ArgumentError(f"merge needs two bodies or more, not {len(which)}")
@@ -149,7 +150,7 @@ class Changes(Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn:
+        with self._turn_together("kick()"):
             which, arrays = self._numbers(ids), self._bodies()
             for name, change, array in (("vel", vel, arrays[2]), ("pos", pos, arrays[1])):
                 if change is None:
@@ -175,14 +176,14 @@ class Changes(Quantities):
         AddressError
             (an IndexError) for an id that no body has.
         """
-        with self._turn:
+        with self._turn_together("set_mass()"):
             which, arrays = self._numbers(ids), self._bodies()
             arrays[0][which] = validate.floats("mass", mass, (len(which),))
             self._change_some(*arrays, which)
 
     def move_to_centre_of_mass(self) -> None:
         """Shift places and velocities so that the centre of mass rests in the origin."""
-        with self._turn:
+        with self._turn_together("move_to_centre_of_mass()"):
             mass, pos, vel = self._bodies()
             total = math.fsum(mass)
             if not total:
@@ -222,13 +223,17 @@ class Changes(Quantities):
     ) -> None:
         """Go on with these bodies; `rows` are their present numbers, -1 for new ones."""
         time, old = self.time, self._bodies()
-        for name, array in (("mass", mass), ("pos", pos), ("vel", vel)):
-            validate.check_finite(name, array)
+        with self._together("a change of bodies") as said:
+            for name, array in (("mass", mass), ("pos", pos), ("vel", vel)):
+                validate.check_finite(name, array)
+            said.alike("the bodies", mass, pos, vel, ids, rows, changed)
         gone = np.setdiff1d(np.arange(self.n), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
+        with self._together("a change of bodies"):  # on all ranks, or on none
+            new = self._replaced(mass, pos, vel, rows, changed)
         self._last_id = max(self._last_id, int(self.ids.max(initial=-1)))
-        self._replaced(mass, pos, vel, rows, changed)
+        self._blocks = new
         self._energy_change += after - before
         self._net_change += len(mass) - len(old[0])
         self._set_ids(ids)

@@ -100,7 +100,7 @@ class Hermite(Integration):
     True
     """
 
-    STATE = STATE
+    STATE, SHARES_SUMS = STATE, True
     _forces: Grape6
     _blocks: HostBlocks | DeviceBlocks
 
@@ -126,40 +126,45 @@ class Hermite(Integration):
         comm: Untyped = None,
     ) -> None:
         del units  # of takes_quantities
-        validate.order("Hermite(mass, pos, vel)", mass, pos)
-        self._library = libraries.library_of((mass, pos, vel))
-        with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
-            mass = place.floats("mass", mass, (None,)).copy()
-            n = len(mass)
-            pos, vel = (place.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
-        eps = validate.number("eps", eps, negative=False)
-        eta = validate.positive("eta", eta)
-        self._settings = {
-            "eps": eps,
-            "eta": eta,
-            "eta_start": validate.positive(
-                "eta_start", eta / 8 if eta_start is None else eta_start
-            ),
-            "passes": validate.integer("passes", passes),
-        }
-        self._set_constant(G)
-        if passes < 1:
-            raise ArgumentError(f"passes = {passes} is not at least 1")
-        if dt is not None and dt_max is not None:
-            raise ArgumentError("dt is one step for all: there is no dt_max then")
-        outside = external.make(field, orbit, self.G, self._settings)
-        self._take_ranks(comm, mass, pos, vel)
-        self._open(n, backend, precision, threads)
-        if dt is not None:
-            self._settings["dt"] = validate.positive("dt", dt)
-        else:
-            if dt_max is None:
+        self._take_ranks(comm)
+        with self._together("Hermite()"):
+            validate.order("Hermite(mass, pos, vel)", mass, pos)
+            self._library = libraries.library_of((mass, pos, vel))
+            with memory_space.for_host({"mass": mass, "pos": pos, "vel": vel}) as place:
+                mass = place.floats("mass", mass, (None,)).copy()
+                n = len(mass)
+                pos, vel = (place.floats(*a, (n, 3)) for a in (("pos", pos), ("vel", vel)))
+            eps = validate.number("eps", eps, negative=False)
+            eta = validate.positive("eta", eta)
+            self._settings = {
+                "eps": eps,
+                "eta": eta,
+                "eta_start": validate.positive(
+                    "eta_start", eta / 8 if eta_start is None else eta_start
+                ),
+                "passes": validate.integer("passes", passes),
+            }
+            self._set_constant(G)
+            if passes < 1:
+                raise ArgumentError(f"passes = {passes} is not at least 1")
+            if dt is not None and dt_max is not None:
+                raise ArgumentError("dt is one step for all: there is no dt_max then")
+            outside = external.make(field, orbit, self.G, self._settings)
+            with self._together("the arguments") as said:
+                if dt is not None:
+                    self._settings["dt"] = validate.positive("dt", dt)
+                elif dt_max is not None:
+                    self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
+                said.alike("the settings", repr(sorted(self._settings.items())))
+                said.alike("the bodies", mass, pos, vel)
+            self._open(n, backend, precision, threads)
+            if dt is None and dt_max is None:
                 scale = _time_scale(mass * self.G, pos, eps, self._options)
                 dt_max = 2.0 ** round(math.log2(scale / 8))
-            self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
-        self._take(mass, outside)
-        self._blocks.put({"pos": pos, "vel": vel})
-        self._blocks.start(self._settings["eta_start"])
+                self._settings["dt_max"] = power_of_two(validate.positive("dt_max", dt_max))
+            self._take(mass, outside)
+            self._blocks.put({"pos": pos, "vel": vel})
+            self._blocks.start(self._settings["eta_start"])
 
     def _restore(
         self, mass: Floats, state: State, outside: external.External | None, **options: Untyped
@@ -180,13 +185,12 @@ class Hermite(Integration):
 
     def _open(self, n: int, backend: str, precision: str | None, threads: int | None) -> None:
         """A session, which decides where n bodies are integrated."""
-        ranks = self._ranks
-        with contextlib.nullcontext() if ranks is None else ranks.step():
+        with self._together("a session"):
             self._forces = Grape6(backend=backend, precision=precision, threads=threads, jerk=True)
             self._forces._board.prepare_for(max(n // _BLOCKS, 1), n)
         self._options = {"backend": kind_of(backend, self.backend), "threads": threads}
-        if ranks is not None:
-            self._options["comm"] = ranks.comm
+        if self._ranks is not None:
+            self._options["comm"] = self._ranks.comm
 
     def _take(self, mass: Floats, outside: external.External | None) -> None:
         """Make the blocks, whose bodies have these masses."""
@@ -212,9 +216,10 @@ class Hermite(Integration):
         vel: Floats,
         rows: Int32s,
         changed: Bools,
-    ) -> None:
+    ) -> HostBlocks | DeviceBlocks:
         given = mass, pos, vel, rows, changed, self.time, self._settings["eta_start"]
-        self._blocks = self._call("replaced", *given)
+        new: HostBlocks | DeviceBlocks = self._call("replaced", *given)
+        return new
 
     @property
     def jerk(self) -> Floats:

@@ -220,8 +220,9 @@ class Leapfrog(Integration):
 
     def _replaced(
         self, mass: Floats, pos: Floats, vel: Floats, rows: Int32s, changed: Bools
-    ) -> None:
-        self._blocks = self._call("replaced", mass, pos, vel, rows, self.time)
+    ) -> Leaps:
+        new: Leaps = self._call("replaced", mass, pos, vel, rows, self.time)
+        return new
 
     def potential(self) -> Floats:
         """Potential at each body at :attr:`time`; shape (n,).
@@ -290,8 +291,7 @@ def _length(mass: Untyped) -> int:
 
 def _steps(dt: float | None, dt_max: float | None, eps: float, eta: float) -> Attributes:
     """Settings of the steps, checked."""
-    eps = validate.number("eps", eps, negative=False)
-    validate.number("eps^2", eps * eps)
+    eps, _ = validate.softening(eps)
     settings = {"integrator": "leapfrog", "eps": eps}
     eta = validate.positive("eta", eta)
     if (dt is None) == (dt_max is None):

@@ -42,7 +42,7 @@ class SharedBlocks(HostBlocks):
 
     def advance(self, target: float, stop: CData | None, *, most: int = 0) -> int | None:
         """As of one rank; no clock ends it, which would be another one on each rank."""
-        del stop  # see Integration._is_stopping
+        del stop  # see OnRanks._is_stopping
         self._most = most or _MOST
         return super().advance(target, None, most=self._most)
 
@@ -63,6 +63,10 @@ class SharedBlocks(HostBlocks):
     def _evolve_more(self, evolution: CData) -> int:
         evolution.most_blocks = max(self._most - evolution.blocks, 1)
         return super()._evolve(evolution)
+
+    def _call_function(self, time: float, ni: int) -> None:
+        with self._ranks.step("a field"):  # before any rank moves a body
+            super()._call_function(time, ni)
 
     def _merge(self, ni: int) -> None:
         """The rows of all ranks, to acc, jerk and pot of the block."""

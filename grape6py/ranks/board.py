@@ -26,18 +26,17 @@ class SharedBoard:
 
     Parameters
     ----------
-    comm : Intracomm of mpi4py
+    ranks : Ranks
     board : Board
         Which gets this rank's share of the particles.
     """
 
-    def __init__(self, comm: Untyped, board: Board) -> None:
-        self.ranks = Ranks(comm)
+    def __init__(self, ranks: Ranks, board: Board) -> None:
+        self.ranks = ranks
         self._board, self._table = board, AddressTable()  # of this rank's share
         self._sums = Sums(self.ranks, board)
-        with self.ranks.step():
-            if "tree" in board.name:
-                raise ArgumentError("comm= has direct sums: a tree of all ranks is Tree(comm=...)")
+        if "tree" in board.name:
+            raise ArgumentError("comm= has direct sums: a tree of all ranks is Tree(comm=...)")
         self.time = 0.0
         self._set_share(np.zeros(self.ranks.size, np.int64))
 
@@ -55,12 +54,14 @@ class SharedBoard:
     def set_particles(self, given: Mapping[str, Untyped]) -> None:
         """All ranks' particles, one rank's behind the other's; or those at some addresses."""
         ranks = self.ranks
-        with ranks.step(float(given["address"] is not None)) as most:
+        with ranks.step("set_particles()") as said:
+            self._board.check_open()
+            said.same("whether an address is given", given["address"] is not None)
             rows, address = self._rows(given)
-            most[0] = rows[:, 1].max(initial=0.0) if len(rows) else 0.0
-            most[1] = given["index"] is not None
-            most[2:6] = [given[name] is not None for name in _VECTORS]
-        has_index, has = bool(most[1]), most[2:6].astype(bool)
+            said.most[0] = rows[:, 1].max(initial=0.0) if len(rows) else 0.0
+            said.most[1] = given["index"] is not None
+            said.most[2:6] = [given[name] is not None for name in _VECTORS]
+        has_index, has = bool(said.most[1]), said.most[2:6].astype(bool)
         if address is None:
             counts = ranks.counts(len(rows))
             self._set_share(counts)
@@ -69,11 +70,11 @@ class SharedBoard:
                 rows[:, 0] = first + np.arange(len(rows))
             got, _ = ranks.exchanged(rows, self._share.cuts(first, first + len(rows)))
             at = np.arange(len(got))
-            self.time = float(most[0])
+            self.time = float(said.most[0])
         else:
             got, at = self._routed(rows, address)
-            self.time = max(self.time, float(most[0]))
-        with ranks.step():
+            self.time = max(self.time, float(said.most[0]))
+        with ranks.step("set_particles()"):
             self._write(got, at, has_index or address is None, has, is_new=address is None)
         self._scale_known = False
 
@@ -149,15 +150,21 @@ class SharedBoard:
         same: bool,
     ) -> Forces:
         """As :meth:`Grape6.forces`, for the targets of each rank."""
-        kinds = pos is None, index is None, nn, h is None, same, time is None
-        with self.ranks.step(eps, *map(float, kinds), 0.0 if time is None else time) as least:
+        kinds = pos is not None, index is not None, h is not None, bool(nn), bool(same)
+        with self.ranks.step("forces()") as said:
+            self._board.check_open()
+            eps, eps2 = validate.softening(eps)
+            said.same("eps", eps)
+            said.same("time", time)
+            said.same("whether pos, index, h, nn and same are given", *kinds)
             if same and pos is None:
                 raise ArgumentError("same=True: give the targets that all ranks have")
             targets = None if pos is None else self._targets(pos, vel, index, h)
-            least[0] = -float(self._table.labels.min(initial=0))
-            if time is not None:
-                self.time = validate.number("time", time)
-            self._board.set_time(self.time)
+            said.alike("the targets", *(targets if same and targets is not None else ()))
+            said.most[0] = -float(self._table.labels.min(initial=0))
+        if time is not None:
+            self.time = validate.number("time", time)
+        self._board.set_time(self.time)
         if not self._scale_known:
             self._sums.share_scale(self._nj, self.n, int(self._first))
             self._scale_known = True
@@ -165,11 +172,9 @@ class SharedBoard:
             targets = self._own_particles(h)
         elif index is None:  # a label that no particle has
             targets = targets._replace(
-                label=np.full(len(targets.pos), min(-int(least[0]), 0) - 1, np.int32)
+                label=np.full(len(targets.pos), min(-int(said.most[0]), 0) - 1, np.int32)
             )
-        return self._sums.forces(
-            self._nj, targets, eps * eps, nn=nn, lists=h is not None, same=same
-        )
+        return self._sums.forces(self._nj, targets, eps2, nn=nn, lists=h is not None, same=same)
 
     def _targets(
         self, pos: Numbers, vel: Numbers | None, index: Numbers | None, h: Numbers | None
@@ -187,7 +192,7 @@ class SharedBoard:
     def _own_particles(self, h: Numbers | None) -> Targets:
         """The particles that this rank has given, predicted by those that have them."""
         ranks = self.ranks
-        with ranks.step():
+        with ranks.step("forces()"):
             own = np.column_stack([*self._board.predicted(self._nj), self._table.labels])
             radii = self._radii(h, int(np.diff(self._given)[ranks.rank]))
         end = self._first + self._nj
@@ -204,11 +209,17 @@ def shared_potential(
     from grape6py.grape6 import Grape6
 
     ranks = Ranks(comm)
-    n = len(np.asarray(mass))
+    with ranks.step("potential()") as said:
+        validate.order("potential(mass, pos)", mass, pos)
+        place = memory_space.for_host({"mass": mass, "pos": pos})
+        pos = place.floats("pos", pos, (None, 3))
+        n = len(pos)
+        mass = place.floats("mass", mass, (n,))
+        said.alike("the particles", mass, pos)
     cuts = Share(n, ranks.size).first
     rows = slice(cuts[ranks.rank], cuts[ranks.rank + 1])
     with Grape6(comm=comm, precision="double", jerk=False, **options) as grape:
-        grape.set_particles(np.asarray(mass)[rows], np.asarray(pos)[rows])
+        grape.set_particles(mass[rows], pos[rows])
         pot = grape.forces(eps=eps).pot
     found = np.empty(n)
     comm.Allgatherv(pot, [found, np.diff(cuts)])

@@ -128,13 +128,13 @@ class DomainTree:
         with self._timed("regions"):
             least = None if last_acc is None else last_acc[order]
             regions = ranks.gathered(_regions(in_order, least))
-        with self._timed("parts"), ranks.step():
+        with self._timed("parts"), ranks.step("a sum"):
             regions[ranks.rank] = regions[ranks.rank][:0]
             method, theta, order = walk.method, walk.theta, walk.order
             parts = self.inner.parts(regions, method=method, order=order, theta=theta, bound=bound)
         with self._timed("exchange"):
             theirs = self._exchanged(parts)
-        with self._timed("sum"), ranks.step():
+        with self._timed("sum"), ranks.step("a sum"):
             ni = len(in_order)
             call = theirs, ni, *targets, last_acc
             *arrays, warning, self.done = self.inner.forces_with(*call, **walk._asdict())

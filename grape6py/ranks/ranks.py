@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, Floats, Int64s, Untyped
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
 
@@ -15,7 +19,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-_NUMBERS = 8  # of each kind that a step may agree on
+_NUMBERS = 16  # that a step may agree on
+_MOST = 8  # and of which it finds the maxima
+_WORD = 6  # bytes of a digest in a number, which holds 53 bits
 
 
 def mpi() -> ModuleType:
@@ -39,6 +45,66 @@ def _is_told(error: Exception) -> bool:
     return getattr(error, "_is_told", False)
 
 
+class Together:
+    """What a rank says in a step, and in the end what all have said.
+
+    Attributes
+    ----------
+    most : ndarray, shape (8,)
+        Numbers, of which all ranks have the maxima in the end.
+    """
+
+    def __init__(self) -> None:
+        self.most = np.zeros(_MOST)
+        self._numbers: list[float] = []
+        self._said: list[tuple[int, str]] = []  # for each: numbers up to there, and its complaint
+
+    def same(self, what: str, *values: float | None) -> None:
+        """Numbers, or None, that must be equal on all ranks; an ArgumentError if one is none."""
+        numbers = [-np.inf if v is None else validate.number(what, v) for v in values]
+        shown = ", ".join(map(str, values if None in values else numbers))
+        self._say(numbers, f"{what} differs between the ranks: {shown} on rank")
+
+    def alike(self, what: str, *parts: AnyArray | str) -> None:
+        """Arrays and texts that must be equal on all ranks, to the last bit."""
+        found = hashlib.sha256()
+        for part in parts:
+            text = part if isinstance(part, str) else f"{part.dtype}{part.shape}"
+            found.update(f"{len(text)} {text}".encode())
+            if not isinstance(part, str):
+                found.update(part.tobytes())
+        digest = found.digest()
+        words = (digest[k : k + _WORD] for k in range(0, 4 * _WORD, _WORD))
+        self._say(
+            [float(int.from_bytes(word)) for word in words],
+            f"{what} differ between the ranks; this is rank",
+        )
+
+    def _say(self, numbers: list[float], complaint: str) -> None:
+        self._numbers += numbers
+        self._said.append((len(self._numbers), complaint))
+
+    def _packed(self) -> Floats:
+        numbers = np.zeros(_NUMBERS)
+        numbers[: len(self._numbers)] = self._numbers
+        return numbers
+
+    def _complaint(self, is_equal: AnyArray) -> str | None:
+        """About the first that differs."""
+        wrong = int(np.argmin(is_equal))
+        return None if is_equal[wrong] else next(c for end, c in self._said if wrong < end)
+
+
+def ranks_of(comm: Untyped) -> Ranks | None:
+    """The ranks of a communicator, if there is one."""
+    return None if comm is None else Ranks(comm)
+
+
+def together(ranks: Ranks | None, call: str) -> AbstractContextManager[Together]:
+    """A step of the ranks, if there are some."""
+    return contextlib.nullcontext(Together()) if ranks is None else ranks.step(call)
+
+
 class Ranks:
     """A communicator of mpi4py's, for calls that all of its ranks make in the same order.
 
@@ -57,23 +123,28 @@ class Ranks:
         self.comm = comm
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._is_alone = False
+        self._calls: list[str] = []  # under way, one within the other
 
     @contextlib.contextmanager
-    def step(self, *same: float) -> Iterator[Floats]:
+    def step(self, call: str) -> Iterator[Together]:
         """Context of what each rank does on its own, before all go on together.
 
         If it fails on one rank it fails on all: there with its own error, on the others with a
-        RankError that tells it. `same` are numbers that must be equal on all ranks. The value is an
-        array of numbers, of which all ranks have the maxima in the end.
+        RankError that tells it. If the ranks are in different calls, or say what is not the same,
+        all have an ArgumentError. Steps may be within steps.
         """
-        found = np.zeros(_NUMBERS)
+        said = Together()
+        self._calls.append(call)
         try:
-            yield found
+            yield said
         except Exception as error:
             if not _is_told(error):
-                self._agree(found, same, error)
+                self._agree(said, error)
             raise
-        self._agree(found, same, None)
+        else:
+            self._agree(said, None)
+        finally:
+            self._calls.pop()
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -89,21 +160,17 @@ class Ranks:
             yield
         except Exception as error:
             if not _is_told(error):
-                self._agree(np.zeros(_NUMBERS), (), error)
+                self._agree(Together(), error)
             raise
         finally:
             self._is_alone = False
 
-    def come_together(self) -> None:
-        """Wait for all; a RankError if one has failed on its way."""
-        self._agree(np.zeros(_NUMBERS), (), None)
-
-    def _agree(self, found: Floats, same: tuple[float, ...], error: Exception | None) -> None:
+    def _agree(self, said: Together, error: Exception | None) -> None:
         """One sum over all ranks, of the same length wherever a rank is."""
-        numbers = np.zeros(_NUMBERS)
-        numbers[: len(same)] = same
+        call = " in ".join(reversed(self._calls))
         failed = -float(self.rank) if error is not None else -float(self.size)
-        sent = np.concatenate([[failed], numbers, -numbers, found])
+        same = np.concatenate([[zlib.crc32(call.encode())], said._packed()])
+        sent = np.concatenate([[failed], same, -same, said.most])
         got = np.empty_like(sent)
         self.comm.Allreduce(sent, got, self.MPI.MAX)
         first = int(-got[0])
@@ -114,13 +181,14 @@ class Ranks:
                 raise _told(RankError(f"on rank {first} of {self.size}: {text}"))
             _told(error)
             return
-        _, least, most, found[:] = np.split(got, [1, 1 + _NUMBERS, 1 + 2 * _NUMBERS])
-        if not np.array_equal(least, -most):
+        _, most, least, said.most[:] = np.split(got, np.cumsum([1, len(same), len(same)]))
+        is_equal = most == -least
+        if not is_equal[0]:
             raise _told(
-                ArgumentError(
-                    f"the ranks call with different arguments: {list(same)} on rank {self.rank}"
-                )
+                ArgumentError(f"the ranks make different calls: {call} on rank {self.rank}")
             )
+        if complaint := said._complaint(is_equal[1:]):
+            raise _told(ArgumentError(f"{complaint} {self.rank}"))
 
     def counts(self, n: int) -> Int64s:
         """A number of each rank."""

@@ -17,8 +17,10 @@ from grape6py.ranks.tree_search import Searches
 
 if TYPE_CHECKING:
     from grape6py._arrays.memory_space import Place
-    from grape6py.ranks.ranks import Ranks
+    from grape6py.ranks.ranks import Ranks, Together
 
+_NAMES = {"eps2": "eps^2", "bound": "the bound or accuracy"}  # of settings, in messages
+_TARGETS = "whether targets and self_index are given"
 _WIDEST = 1.4  # theta, where a bound says how far cells stand for their particles
 _PER_POINT, _PER_LOCAL = 3.0, 20.0  # what a cell on a target or on a group costs, in pairs
 
@@ -48,7 +50,7 @@ class SharedTree:
     @contextlib.contextmanager
     def using(self, given: Mapping[str, object]) -> Iterator[Place]:
         """As of this rank's own kind of tree; an error of one rank is one of all."""
-        with self.ranks.alone(), self._given.using(given) as place:
+        with self.ranks.step("a call"), self._given.using(given) as place:
             yield place
 
     def work_before(self, work: Floats) -> None:
@@ -62,8 +64,8 @@ class SharedTree:
     ) -> None:
         """Share out the particles, and make the trees."""
         ranks, xp, work = self.ranks, module_of(pos), self._work_before
-        has = float(vel is not None), float(work is not None)
-        with ranks.step(*has):
+        with ranks.step("Tree()") as said:
+            said.same("whether vel and work are given", vel is not None, work is not None)
             place.check()
         self._particles = pos, mass, vel
         counts = ranks.counts(len(pos))
@@ -85,12 +87,12 @@ class SharedTree:
         self._domain, self._searches = None, None
         pos, mass = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
         vel = None if vel is None else xp.ascontiguousarray(rows[:, 4:])
-        with ranks.step() as most:
+        with ranks.step("Tree()") as said:
             try:
                 self._given.build(place, pos, mass, vel, whole)
             except RangeError:  # particles too close for one box
-                most[0] = 1
-        if most[0]:
+                said.most[0] = 1
+        if said.most[0]:
             self._replicate(place)
             return
         self._domain = DomainTree(ranks, self._given, whole, pos, mass)
@@ -140,10 +142,10 @@ class SharedTree:
         """Acceleration, potential, jerk or None, and a warning or None."""
         walk = Walk(**setting)
         moving = self._particles[2] is not None
-        kinds = pos is None, vel is None, number is None, last_acc is None, momentum
-        with self.ranks.step(
-            *map(float, kinds[:4]), walk.eps2, walk.theta, walk.bound, walk.order + 8 * momentum
-        ):
+        kinds = (a is not None for a in (pos, vel, number, last_acc))
+        with self.ranks.step("Tree.forces()") as said:
+            said.same("whether targets, vel, self_index and last_acc are given", *kinds)
+            _say(said, walk._asdict() | {"momentum": momentum})
             self._check_numbers(number)
         xp = module_of(self._particles[0])
         if self._whole is None:
@@ -256,8 +258,9 @@ class SharedTree:
 
     def bound(self, last_acc: DeviceArray | None, *, accuracy: float, **setting: Untyped) -> float:
         """The bound that gives a median error; accelerations are those of the particles."""
-        with self.ranks.step(accuracy, setting["eps2"], setting["order"], float(last_acc is None)):
-            pass
+        with self.ranks.step("Tree.bound()") as said:
+            said.same("whether last_acc is given", last_acc is not None)
+            _say(said, setting | {"accuracy": accuracy})
         if self._whole is None:
             return accuracy
         if self._domain is None:
@@ -273,7 +276,8 @@ class SharedTree:
         self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, h2: DeviceArray
     ) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
-        with self.ranks.step(float(pos is None), float(number is None)):
+        with self.ranks.step("Tree.neighbours()") as said:
+            said.same(_TARGETS, pos is not None, number is not None)
             self._check_numbers(number)
         pos, number = self._own_if_none(pos, number)
         if self._whole is None:
@@ -286,7 +290,9 @@ class SharedTree:
         self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, k: int
     ) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
-        with self.ranks.step(float(pos is None), float(number is None), float(k)):
+        with self.ranks.step("Tree.nearest()") as said:
+            said.same(_TARGETS, pos is not None, number is not None)
+            said.same("k", k)
             self._check_numbers(number)
         pos, number = self._own_if_none(pos, number)
         if self._whole is None:
@@ -316,6 +322,15 @@ class SharedTree:
         rank[known] = ranks[number[known] - self.first]
         place[known] = places[number[known] - self.first]
         return rank, place
+
+
+def _say(said: Together, setting: Mapping[str, Untyped]) -> None:
+    """What must be equal on all ranks."""
+    for name, value in setting.items():
+        if isinstance(value, str):
+            said.alike(f"{name}s", value)
+        else:
+            said.same(_NAMES.get(name, name), value)
 
 
 def _lengths(acc: DeviceArray) -> DeviceArray:

@@ -90,6 +90,20 @@ def dense(source):
     return source
 
 
+def test_the_samples_have_an_origin_and_the_mode_double(new_session):
+    def row(change):
+        source = change(cloud(N, seed=31, moving=True))
+        session = new_session(precision="grape")
+        session.put_cloud(source)
+        session.first(N, source.x[:1], source.v[:1], source.index[:1])
+        return session.origin(N), session.partial(1)[0]
+
+    origin, words = row(far)
+    assert origin[0].any()
+    assert words[0] // 16 % 16 == 2  # numbers of bins: docs/reproducibility.md
+    assert row(dense)[1][0] // 16 % 16 == 3
+
+
 @pytest.mark.parametrize("change", [lambda source: source, far, dense])
 def test_shares_have_scale_origin_and_bits_of_one_cluster(new_session, mode, change):
     source = change(cloud(N, seed=31, moving=True))

@@ -8,7 +8,7 @@ import pytest
 
 import on_ranks
 from grape6py import read_snapshot
-from grape6py.cli import launched
+from grape6py.cli import launched, main
 from grape6py.errors import MissingPackageError
 from grape6py.ranks import ranks
 from runs import run
@@ -118,6 +118,17 @@ def test_a_run_of_ranks_goes_on_on_another_number_of_them(runs):
     for n in (1, 2):
         for path in runs.glob(f"later{n}*"):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_a_run_of_leapfrog_goes_on_on_one_rank_only(here):
+    words = "run galaxy --n 500 --integrator leapfrog --dt 0.1 --t-end 0.1 --out a.h5"
+    assert main(words.split()) == 0
+    again = "-m grape6py run a.h5 --restart --t-end 0.2".split()
+    before = (here / "a.h5").read_bytes()
+    done = on_ranks.run(2, *again, cwd=here)
+    assert done.returncode != 0
+    assert done.stderr.count("Leapfrog makes no run of several ranks yet") == 1
+    assert (here / "a.h5").read_bytes() == before
 
 
 @pytest.mark.parametrize(("words", "told"), [

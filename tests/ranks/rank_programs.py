@@ -9,10 +9,11 @@ import os
 import sys
 
 import numpy as np
+from astropy import units
 from mpi4py import MPI
 
 from grape6py import Grape6, Hermite, fields, plummer, two_body
-from grape6py.errors import Grape6Error
+from grape6py.diagnostics import potential
 from grape6py.events import Encounter, Escape, WallTime
 
 COMM = MPI.COMM_WORLD
@@ -123,20 +124,37 @@ def errors():
             lambda: grape.set_particles(mass[rows], wrong, vel[rows]),
             lambda: grape.set_particles(mass[:1], pos[:1], address=[3000 if last else 0]),
             lambda: grape.forces(eps=0.1 if last else 0.2),
+            lambda: grape.forces(eps=-1.0 if last else 0.2),
+            lambda: grape.forces(eps=np.nan if last else 0.2),
+            lambda: grape.forces(eps=1e200 if last else 0.2),
+            lambda: grape.forces(time=0.5 if last else 0.25),
+            lambda: grape.forces(time=np.inf if last else 0.25),
+            lambda: grape.forces(time=0.25 if last else None),
             lambda: grape.forces(None if last else pos),
             lambda: grape.forces(pos[: 2 + last], same=True),
+            lambda: grape.forces(pos[last : 2 + last], same=True),
             lambda: grape.forces(same=True),
             lambda: grape.forces(pos, h=[1.0] if last else 1.0),
+            lambda: grape.forces() if last else grape.set_particles(mass[rows], pos[rows]),
+            lambda: Grape6(comm=COMM, backend="nothing" if last else "cpu"),
+            lambda: potential(mass, pos * (1 + last), comm=COMM),
+            lambda: potential(mass, pos * units.m if last else pos, comm=COMM),
         ]
-        for k, call in enumerate(calls):
-            try:
-                call()
-                text = "no error"
-            except Grape6Error as error:
-                text = f"{type(error).__name__}: {error}"
-            say(call=k, texts=COMM.gather(text))
+        for call in calls:
+            say(texts=COMM.gather(complaint(call)))
         assert of_forces(grape.forces()) == before
-        say(call="after", texts=[])
+        if last:
+            grape.close()
+        say(texts=COMM.gather(complaint(grape.forces)))
+
+
+def complaint(call):
+    """What a call says that must fail."""
+    try:
+        call()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
 
 
 # ---- integrations ------------------------------------------------------------------------------
@@ -230,31 +248,75 @@ def restarts(shared, path):
 
 
 def broken(path):
-    """What fails on one rank fails on all."""
-    cluster = made(1, 1100)
-    texts = []
-    try:
-        cluster.save(f"{path}/no/folder/a.h5")
-    except (OSError, Grape6Error) as error:
-        texts.append(f"{type(error).__name__}: {error}")
-    try:
-        Hermite(*plummer(100, seed=RANK), comm=COMM)
-    except Grape6Error as error:
-        texts.append(f"{type(error).__name__}: {error}")
+    """What fails on one rank fails on all, and the bodies are as before."""
+    last = RANK == SIZE - 1
+    cluster, twin = made(1, 1100), made(1, 1100)
+    for each in (cluster, twin):
+        each.evolve(0.005)
+
+    def make(**options):
+        return lambda: made(1, 100, **({"precision": "grape"} | options))
 
     def field(t, pos, vel):
-        if RANK == SIZE - 1 and t > 0.01:
+        if last and t > 0.007:
             raise ValueError("a field of one rank fails")
         return np.zeros_like(pos), np.zeros_like(pos), np.zeros(len(pos))
 
+    def fail(c):
+        if last and c.time > 0.007:
+            raise KeyError("a callback")
+
+    def fail_at_last(c):
+        if last:
+            raise KeyError("the last one")
+
+    there = f"{path}/a.h5"
+    cluster.save(there)
+    calls = {
+        "folder": lambda: cluster.save(f"{path}/no/folder/a.h5"),
+        "no file": lambda: Hermite.load(f"{path}/b.h5" if last else there, comm=COMM),
+        "bodies": lambda: Hermite(*plummer(100, seed=RANK), comm=COMM),
+        "number": lambda: Hermite(*plummer(100 + last, seed=1), comm=COMM),
+        "eta": make(eta=0.01 if last else 0.02),
+        "no eta": make(eta=-1 if last else 0.02),
+        "dt_max": make(dt_max=0.25 if last else None),
+        "backend": make(backend="nothing" if last else "cpu"),
+        "t": lambda: cluster.evolve(0.02 if last else 0.01),
+        "t past": lambda: cluster.evolve(0.0 if last else 0.01),
+        "t no number": lambda: cluster.evolve(np.nan if last else 0.01),
+        "every": lambda: cluster.evolve(0.01, print, every=0.002 if last else 0.001),
+        "no every": lambda: cluster.evolve(0.01, print, every=None if last else 0.001),
+        "events": lambda: cluster.evolve(0.01, events=Escape(20.0 + last)),
+        "event": lambda: cluster.evolve(0.01, events=[WallTime(60.0)] * last),
+        "kick of one": lambda: cluster.kick(3, [1, 0, 0]) if last else cluster.evolve(0.01),
+        "kick or step": lambda: cluster.kick(3, [1, 0, 0]) if last else cluster.step(),
+        "kick": lambda: cluster.kick(3, [1.0 + last, 0, 0]),
+        "kick of other": lambda: cluster.kick(3 + last, [1.0, 0, 0]),
+        "kick no number": lambda: cluster.kick(3, [np.nan if last else 1.0, 0, 0]),
+        "add": lambda: cluster.add(1.0, [1, 2, 3], [0, 0] if last else [0, 0, 0]),
+        "remove": lambda: cluster.remove(9999 if last else 9),
+        "merge": lambda: cluster.merge([1] if last else [1, 2]),
+        "set_mass": lambda: cluster.set_mass(3, 1.0 + last),
+        "callback": lambda: twin.copy().evolve(0.01, fail),
+        "last callback": lambda: twin.copy().evolve(0.01, fail_at_last, every=0.01),
+    }
+    for name, call in calls.items():
+        say(call=name, texts=COMM.gather(complaint(call)))
+        assert cluster.time == 0.005
     wrong = made(1, 1100, field=field)
-    try:
-        wrong.evolve(1.0)
-    except (ValueError, Grape6Error) as error:
-        texts.append(f"{type(error).__name__}: {error}")
-    cluster.evolve(0.01)
-    of_cluster(cluster)
-    say(texts=COMM.gather(texts))
+    say(call="field", texts=COMM.gather(complaint(lambda: wrong.evolve(1.0))))
+    assert COMM.allgather(wrong.blocks) == [wrong.blocks] * SIZE
+    seen = []
+    cluster.evolve(0.01, (lambda c: seen.append(c.time)) if RANK == 0 else None)
+    twin.evolve(0.01)
+    cluster.evolve(0.0125, seen.append if last else None, every=0.001)
+    twin.evolve(0.0125)
+    assert len(seen) == (3 if last else len(seen))
+    assert seen or 0 < RANK < SIZE - 1
+    for each in (cluster, twin):
+        each.kick(3, [0.5, 0, 0])
+        each.evolve(0.02)
+    assert of_cluster(cluster) == of_cluster(twin)
 
 
 if __name__ == "__main__":

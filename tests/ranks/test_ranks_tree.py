@@ -51,8 +51,9 @@ def test_ranks_get_the_same_share_of_the_work(shape):
 
 def test_an_error_of_one_rank_is_one_of_all():
     (found,) = said(3, "wrong")
-    wanted = ["pos[0]", "THREADS", "argument", "theta", "argument", "targets[0]", "self_index[0]",
-              "argument"]  # fmt: skip
+    wanted = ["pos[0]", "THREADS", "whether vel and work are given differs", "theta = 7",
+              "theta differs between the ranks: 0.", "targets[0]", "self_index[0]", "k differs",
+              "methods differ", "whether targets", "different calls"]  # fmt: skip
     for k, word in enumerate(wanted):
         texts = [row[k] for row in found["texts"]]
         assert all("Error: " in text and word in text for text in texts), texts

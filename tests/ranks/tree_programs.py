@@ -178,6 +178,9 @@ def wrong():
         lambda: case.tree.forces(bad),
         lambda: case.tree.forces(np.zeros((1, 3)), self_index=[700 if last else -1]),
         lambda: case.tree.nearest(2 + last),
+        lambda: case.tree.forces(theta=0.5, method="bh" if last else "fmm"),
+        lambda: case.tree.forces(None if last else bad[:0]),
+        lambda: case.tree.nearest(2) if last else case.tree.forces(theta=0.5),
     ]
     for call in calls:
         try:
