@@ -77,9 +77,9 @@ class Octree(TreeCells):
 
         `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
         is that of the targets, zero by default. `few`: groups lie too far apart to share walks; by
-        default as their number says. `momentum`: forces on the particles add up to zero, but with
-        imports. `imports`: parts of other ranks' trees, on the host or the device, which act as
-        well. Raises Unresolved.
+        default as their number says. `momentum`: forces on the particles add up to zero, unless
+        there are imports. `imports`: parts of other ranks' trees, on the host or the device, which
+        act as well. Raises Unresolved.
         """
         job, xp = self.fields, self._xp
         if self.unresolved:
@@ -135,7 +135,7 @@ class Octree(TreeCells):
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = ni - status.too_large if status.too_large else None
-        if momentum and too_large is None and not others:
+        if momentum and too_large is None and not len(imports):
             self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
 

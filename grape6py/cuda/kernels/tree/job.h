@@ -87,8 +87,8 @@ struct tree_device_job {
 
     const struct tree_whole *whole;   /* of all ranks' particles; or NULL: there is one rank */
     const struct tree_region *region; /* of another rank's targets (tree/share.cu) */
-    uint8_t *opened;      /* of cells: whether those targets may look into them */
-    const int32_t *roots; /* cells with which walks begin, if there are parts of other ranks' trees */
+    unsigned char *opened;            /* of cells: whether those targets may look into them */
+    const int32_t *roots;             /* cells with which walks begin, if there are parts of other ranks' trees */
 
     double *acc, *pot; /* results */
     double *vectors;   /* acc or jerk, whose net force is taken out */
