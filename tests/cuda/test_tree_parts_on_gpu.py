@@ -260,7 +260,7 @@ def test_what_is_no_part_is_refused(tree_gpu):
 def test_a_device_tree_has_parts_and_imports(put, cupy, tree_gpu):
     mass, pos, vel = bodies("plummer")
     ranks = Ranks(tree_gpu, mass, pos, vel, 2)
-    walk = {"eps2": EPS2, "method": "fmm", "theta": 0.6, "order": 5, "bound": 0.0}
+    walk = {"method": "fmm", "theta": 0.6, "order": 5, "bound": 0.0}
     trees = []
     for m, p, v in ranks.given:
         tree = DeviceTree(cupy, 0, of_host=False)
@@ -271,18 +271,18 @@ def test_a_device_tree_has_parts_and_imports(put, cupy, tree_gpu):
     a, b = trees
     assert np.array_equal(a.order.get(), ranks.trees[0].order)
     regions = regions_of(ranks.trees[0], ranks.given[0][1])
-    (part,) = b.parts(**walk, regions=[regions])
+    (part,) = b.parts([regions], **walk)
     assert isinstance(part, np.ndarray)
     assert part.tobytes() == ranks.trees[1].parts(FMM, [regions])[0].tobytes()
     expected = ranks.trees[0].forces(FMM, imports=[part])
     n = len(ranks.rows[0])
     for given in (part, put(part)):
-        found = a.forces(n, None, None, None, None, **walk, momentum=True, imports=[given])
+        found = a.forces_with([given], n, None, None, None, None, **walk, eps2=EPS2)
         assert isinstance(found[0], fake_arrays.Array)
         assert found[0].tobytes() == expected[0].tobytes()
         assert found[2].tobytes() == expected[2].tobytes()
     counts = expected[3]
-    assert a.counts == (counts.pairs, counts.points, counts.locals)
+    assert a.counts == found[4] == (counts.pairs, counts.points, counts.locals)
 
 
 def test_a_box_of_all_ranks_that_does_not_resolve_a_rank(put, cupy):
@@ -305,8 +305,9 @@ def test_a_device_tree_without_particles(put, cupy, tree_gpu):
         empty.build(place, put(none), put(np.empty(0)), put(none), whole)
     targets = pos[:50] + 0.01
     box = np.array([[*targets.min(axis=0), *targets.max(axis=0), 0.0]])
-    walk = {"eps2": EPS2, "method": "bh", "theta": 0.5, "order": 5, "bound": 0.0}
-    assert [len(part) for part in empty.parts(**walk, regions=[box])] == [0]
+    walk = {"method": "bh", "theta": 0.5, "order": 5, "bound": 0.0}
+    assert [len(part) for part in empty.parts([box], **walk)] == [0]
+    walk["eps2"] = EPS2
     assert len(empty.order) == 0
     part = Octree(tree_gpu, pos, mass, vel, whole).parts(Setting(0.5, 0, EPS2), [box])[0]
     given = put(targets), put(vel[:50]), None, None

@@ -109,19 +109,12 @@ class DeviceTree:
         return keys_of(gpu_of(self._device), pos, whole)
 
     def parts(
-        self,
-        *,
-        eps2: float,
-        method: str,
-        theta: float,
-        order: int,
-        bound: float,
-        regions: Sequence[Floats],
+        self, regions: Sequence[Floats], *, method: str, theta: float, order: int, bound: float
     ) -> list[AnyArray]:
         """What other ranks need of this tree, in NumPy's arrays: as in Octree."""
         if self._tree is None:
             return [np.empty(0, np.uint8) for _ in regions]
-        setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
+        setting = Setting(theta, order if method == "fmm" else 0, bound=bound)
         return self._tree.parts(setting, regions)
 
     def particles(self) -> list[DeviceArray]:
@@ -156,6 +149,24 @@ class DeviceTree:
 
         `imports`: parts of other ranks' trees; then there is a theta or a bound, no wanted error.
         """
+        targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
+        return self._forces(*targets, *walk, momentum, imports)
+
+    def _forces(
+        self,
+        ni: int,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        number: DeviceArray,
+        last_acc: DeviceArray,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+        momentum: bool,
+        imports: Sequence[AnyArray],
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         self._check_numbers(number)
         self.counts = 0, 0, 0
         if bound > 0:
@@ -190,6 +201,25 @@ class DeviceTree:
             f"{counts.zero_distances} pairs of a tree at one place with eps = 0: they add nothing"
         )
         return acc, pot, jerk, warning if counts.zero_distances else None
+
+    def forces_with(
+        self,
+        parts: Sequence[AnyArray],
+        ni: int,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        number: DeviceArray,
+        last_acc: DeviceArray,
+        *,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None, tuple[int, int, int]]:
+        """As `forces`, with parts of other ranks' trees; and `counts`."""
+        targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
+        return *self._forces(*targets, *walk, False, parts), self.counts
 
     def bound(
         self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
