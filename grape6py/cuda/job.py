@@ -59,6 +59,8 @@ class Job:
             setattr(to, name, self._ffi.cast("void *", address or 0))
 
     def launch(self, name: str, count: int, threads: int = 128) -> None:
-        """Start a kernel with as many threads, at least."""
+        """Start a kernel with as many threads, at least; of none, nothing."""
+        if not count:
+            return
         job = self._ffi.buffer(self.fields)
         self._gpu.launch(name, pieces(count, threads), threads, job)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from grape6py import errors
-from grape6py._arrays.kinds import CData, CuPy, DeviceArray
+from grape6py._arrays.kinds import CData, CuPy, DeviceArray, Floats
 from grape6py.cuda.job import Job, declared, pieces
 from grape6py.cuda.workspace import Workspace
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
 
 ffi, numbers = declared(
-    *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "opening")),
+    *(f"shared/tree_{name}.h" for name in ("box", "hilbert", "moments", "opening", "share")),
     *(f"tree/{name}" for name in ("job.h", "tree.cuh", "build.cu", "motion.cu", "rate.cu")),
     "tree/search.cu",
 )
@@ -42,10 +42,18 @@ class TreeCells(Job):
     """An octree of particles in a GPU's memory: what :class:`~.octree.Octree` sums.
 
     `scratch` bytes are asked for at once, for what the tree's making and its sums need for a while.
+    `whole`, the numbers of a struct tree_whole, describes the particles of all ranks, whose box and
+    frame the tree then has; there may be none here.
     """
 
     def __init__(
-        self, gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray, scratch: int
+        self,
+        gpu: TreeLauncher,
+        pos: DeviceArray,
+        mass: DeviceArray,
+        vel: DeviceArray,
+        scratch: int,
+        whole: Floats | None = None,
     ) -> None:
         n = len(mass)
         blocks = n // numbers.CELL_BLOCK + 1
@@ -53,7 +61,11 @@ class TreeCells(Job):
         self._gpu, self._xp, self.n = gpu, gpu.xp, n
         self.unresolved = False
         self._workspace = Workspace(gpu, scratch)
+        if vel is not None and not n:
+            vel = self._xp.zeros((1, 3))  # an empty array has no address: there would be no jerks
+        self._whole = whole
         self.set(x=pos, m=mass, v=vel)
+        self.set(whole=None if whole is None else gpu.put(np.array(whole, np.float64)))
         self._sort()
         if vel is not None:
             self._find_frame()
@@ -100,7 +112,8 @@ class TreeCells(Job):
         self.launch("tree_extent", min(n, 1 << 18), 256)
         self.launch("tree_begin", 1, 32)
         self.launch("tree_keys", n, 256)
-        self.set(order=self._gpu.sort(self._workspace.view("key", np.uint64)))
+        keys = self._workspace.view("key", np.uint64)
+        self.set(order=self._gpu.sort(keys) if n else self._new(0, np.int64))
         self.launch("tree_gather", n, 256)
 
     def _make_cells(self) -> None:
@@ -112,8 +125,10 @@ class TreeCells(Job):
         if status.bad:
             raise errors.from_code("J_NAN", f"particle {n - status.bad} is not finite")
         self.cells = status.cells
-        high, low = (map(_double_of, bits) for bits in (status.high, status.low))
-        least = BARE_EPS * max(a - b for a, b in zip(high, low, strict=True))
+        corners = (map(_double_of, bits) for bits in (status.high, status.low))
+        if self._whole is not None:
+            corners = (map(float, self._whole[at : at + 3]) for at in (3, 0))
+        least = BARE_EPS * max(a - b for a, b in zip(*corners, strict=True))
         self._least_eps2 = least * least  # infinite if need be, where ** would be an error
         self.set(
             cell=self.structures("tree_cell", self.cells),
@@ -132,6 +147,8 @@ class TreeCells(Job):
         if job.v:
             self._find_rates()
         self.drop("summed above complete")
+        if self._whole is not None:  # other ranks want to know before any sums
+            self.unresolved = bool(self._read_status().unresolved)
 
     def _is_crowded(self, status: CData) -> bool:
         """Whether a cell of the deepest level has very many particles."""
@@ -150,8 +167,9 @@ class TreeCells(Job):
             velocity=self._new((n, 4), np.float32),
         )
         self.launch("tree_speeds", min(n, 1 << 18), 256)
-        self.launch("tree_momenta", 256 * numbers.FLOW_PIECES, 256)
-        self.launch("tree_frame", 1, 32)
+        if self._whole is None:  # else the box has them
+            self.launch("tree_momenta", 256 * numbers.FLOW_PIECES, 256)
+            self.launch("tree_frame", 1, 32)
         self.launch("tree_gather_velocities", n, 256)
         self.drop("momenta")
 

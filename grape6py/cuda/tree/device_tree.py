@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from grape6py import errors
 from grape6py._arrays import memory_space
 from grape6py._arrays.device_place import DevicePlace, ThroughDevice
-from grape6py._arrays.kinds import CuPy, DeviceArray
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.accuracy import Sample
@@ -20,6 +20,7 @@ from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import WIDEST, Setting
+from grape6py.cuda.tree.share import keys_of
 from grape6py.errors import ArgumentError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ turn = threading.RLock()
 
 
 class DeviceTree:
-    """A tree on a device, which gives NumPy's arrays if it was made `of_host` arrays."""
+    """A tree on a device, which gives NumPy's arrays if it was made `of_host` arrays.
+
+    `counts` are the pairs, cells on targets and cells on groups of the last forces.
+    """
 
     def __init__(self, cupy: CuPy, device: int, of_host: bool) -> None:
         self._tree: Octree | None = None
@@ -40,6 +44,8 @@ class DeviceTree:
         self._copies: list[DeviceArray] = []
         self._cupy, self._device, self._of_host = cupy, device, of_host
         self._made: CuPy = None  # an event
+        self._of_ranks = False
+        self.counts = 0, 0, 0
         self.is_open = True
 
     @contextlib.contextmanager
@@ -65,18 +71,51 @@ class DeviceTree:
             else:
                 stream.synchronize()
 
-    def build(self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray) -> None:
-        """Make the tree. Arrays here and below are contiguous, and checked if `place` is."""
+    def build(
+        self,
+        place: Place,
+        pos: DeviceArray,
+        mass: DeviceArray,
+        vel: DeviceArray,
+        whole: Floats | None = None,
+    ) -> None:
+        """Make the tree. Arrays here and below are contiguous, and checked if `place` is.
+
+        `whole`: as in Octree. Raises RangeError if that box does not resolve the particles.
+        """
         self._n, self._moving = len(pos), vel is not None
+        self._of_ranks = whole is not None
         self._copies = [
             array if array is None or self._of_host else array.copy() for array in (pos, mass, vel)
         ]
         try:
-            if self._n:
-                self._tree = Octree(gpu_of(self._device), *self._copies)
+            if self._n or self._of_ranks:
+                pos, mass, vel = self._copies
+                self._tree = Octree(gpu_of(self._device), pos, mass, vel, whole)
         except NotFiniteError:
             place.check()  # which has the same words for all arrays
             raise
+        if self._tree is not None and self._tree.unresolved and self._of_ranks:
+            self._tree = None
+            raise _of_no_use()
+
+    @property
+    def order(self) -> DeviceArray:
+        """Numbers of the particles in the order of their keys."""
+        return self._cupy.empty(0, np.int64) if self._tree is None else self._tree.order
+
+    def keys(self, pos: DeviceArray, whole: Floats) -> DeviceArray:
+        """Hilbert keys, uint64, of positions in the box of all ranks' particles."""
+        return keys_of(gpu_of(self._device), pos, whole)
+
+    def parts(
+        self, regions: Sequence[Floats], *, method: str, theta: float, order: int, bound: float
+    ) -> list[AnyArray]:
+        """What other ranks need of this tree, in NumPy's arrays: as in Octree."""
+        if self._tree is None:
+            return [np.empty(0, np.uint8) for _ in regions]
+        setting = Setting(theta, order if method == "fmm" else 0, bound=bound)
+        return self._tree.parts(setting, regions)
 
     def particles(self) -> list[DeviceArray]:
         """Positions, masses, and velocities or None, as they were given."""
@@ -104,12 +143,35 @@ class DeviceTree:
         order: int,
         bound: float,
         momentum: bool,
+        imports: Sequence[AnyArray] = (),
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
-        """Acceleration, potential, jerk or None, and a warning or None."""
+        """Acceleration, potential, jerk or None, and a warning or None.
+
+        `imports`: parts of other ranks' trees; then there is a theta or a bound, no wanted error.
+        """
+        targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
+        return self._forces(*targets, *walk, momentum, imports)
+
+    def _forces(
+        self,
+        ni: int,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        number: DeviceArray,
+        last_acc: DeviceArray,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+        momentum: bool,
+        imports: Sequence[AnyArray],
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         self._check_numbers(number)
+        self.counts = 0, 0, 0
         if bound > 0:
             _check_last_acc(last_acc)
-        if self._tree is None:
+        if self._tree is None or not (self._n or len(imports)):
             acc, pot = self._cupy.zeros((ni, 3)), self._cupy.zeros(ni)
             return acc, pot, self._cupy.zeros((ni, 3)) if self._moving else None, None
         setting = Setting(theta, order if method == "fmm" else 0, eps2, bound)
@@ -123,12 +185,15 @@ class DeviceTree:
                 bound = sample.bound(bound, estimated, own)
                 setting = Setting(WIDEST, setting.order, eps2, bound)
             acc, pot, jerk, counts = self._tree.forces(
-                setting, pos, number, last_acc, vel, momentum=momentum
+                setting, pos, number, last_acc, vel, momentum=momentum, imports=imports
             )
         except Unresolved:
+            if self._of_ranks:
+                raise _of_no_use() from None
             walk = {"eps2": eps2, "method": method, "theta": theta, "order": order, "bound": bound}
             walk["momentum"] = momentum
             return self._on_host("forces", ni, pos, vel, number, last_acc, **walk)
+        self.counts = counts.pairs, counts.points, counts.locals
         if counts.too_large is not None:
             text = f"the force on target {counts.too_large} of a tree does not fit a double"
             raise errors.from_code("RANGE", text)
@@ -137,18 +202,39 @@ class DeviceTree:
         )
         return acc, pot, jerk, warning if counts.zero_distances else None
 
+    def forces_with(
+        self,
+        parts: Sequence[AnyArray],
+        ni: int,
+        pos: DeviceArray,
+        vel: DeviceArray,
+        number: DeviceArray,
+        last_acc: DeviceArray,
+        *,
+        eps2: float,
+        method: str,
+        theta: float,
+        order: int,
+        bound: float,
+    ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None, tuple[int, int, int]]:
+        """As `forces`, with parts of other ranks' trees; and `counts`."""
+        targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
+        return *self._forces(*targets, *walk, False, parts), self.counts
+
     def bound(
         self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
     ) -> float:
         """The bound that gives a median error; accelerations are those of the particles."""
         _check_last_acc(last_acc)
-        if self._tree is None:
+        if self._tree is None or not self._n:
             return accuracy
         setting = Setting(WIDEST, order if method == "fmm" else 0, eps2)
         try:
             sample = Sample(self._tree, self._copies[0], setting)
             return sample.bound(accuracy, last_acc is None, last_acc)
         except Unresolved:
+            if self._of_ranks:
+                raise _of_no_use() from None
             return self._in_parts().bound(
                 self._taken(last_acc), eps2=eps2, method=method, order=order, accuracy=accuracy
             )
@@ -158,7 +244,7 @@ class DeviceTree:
     ) -> tuple[DeviceArray, DeviceArray]:
         """Neighbours: where rows start, and the rows."""
         self._check_numbers(number)
-        if self._tree is None:
+        if self._tree is None or not self._n:
             return self._cupy.zeros(ni + 1, np.int64), self._cupy.empty(0, np.int32)
         if self._tree.unresolved:
             return self._on_host("within", ni, pos, number, h2)
@@ -169,7 +255,7 @@ class DeviceTree:
     ) -> tuple[DeviceArray, DeviceArray]:
         """Numbers of the k nearest, and how far they are."""
         self._check_numbers(number)
-        if self._tree is None:
+        if self._tree is None or not self._n:
             full = self._cupy.full
             return full((ni, k), -1, np.int32), full((ni, k), np.inf)
         if self._tree.unresolved:
@@ -198,6 +284,14 @@ class DeviceTree:
             return
         text = f"self[{i}] = {number[i]}: the tree has {self._n} particles"
         raise errors.from_code("ADDRESS", text)
+
+
+def _of_no_use() -> errors.Grape6Error:
+    return errors.from_code(
+        "RANGE",
+        "the box of all ranks' particles does not resolve those of this tree: some stand too close "
+        "together",
+    )
 
 
 def _check_last_acc(last_acc: DeviceArray) -> None:

@@ -6,14 +6,15 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from grape6py import errors
-from grape6py._arrays.kinds import CData, DeviceArray
+from grape6py._arrays.kinds import AnyArray, CData, DeviceArray, Floats
 from grape6py.cuda.job import pieces
+from grape6py.cuda.tree import share
 from grape6py.cuda.tree.build import TreeCells, Unresolved, ffi, numbers
 from grape6py.cuda.tree.settings import LEAST_ACC, Capacities, Counts, longer
 
@@ -42,14 +43,23 @@ class Octree(TreeCells):
     Arrays are contiguous, of float64, n > 0; they have to stay as they are. Without velocities
     there is no jerk. If it is `unresolved`, no one box resolves the particles: there are no sums,
     and searches could take long.
+
+    `whole`, the 12 numbers of a struct tree_whole (csrc/shared/tree_share.h), describes the
+    particles of all ranks: the trees of all have one box then, can have `parts` of each other's in
+    a sum, and n may be 0.
     """
 
     def __init__(
-        self, gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray = None
+        self,
+        gpu: TreeLauncher,
+        pos: DeviceArray,
+        mass: DeviceArray,
+        vel: DeviceArray = None,
+        whole: Floats | None = None,
     ) -> None:
         n = len(mass)
         lists = max(LIST_BYTES * n, min(LEAST_LISTS, MOST_BYTES * n))
-        super().__init__(gpu, pos, mass, vel, scratch=lists + OTHER_BYTES * n)
+        super().__init__(gpu, pos, mass, vel, lists + OTHER_BYTES * n, whole)
         self.fields.close_room = AGAIN_ROOM
 
     def forces(
@@ -61,13 +71,15 @@ class Octree(TreeCells):
         vel: DeviceArray = None,
         few: bool | None = None,
         momentum: bool = False,
+        imports: Sequence[AnyArray] = (),
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, Counts]:
         """Acc, pot and jerk, and Counts, of the particles themselves, or on targets.
 
         `self_index` are the numbers of the particles that targets are, or -1; `vel`, for the jerk,
         is that of the targets, zero by default. `few`: groups lie too far apart to share walks; by
-        default as their number says. `momentum`: forces on the particles add up to zero. Raises
-        Unresolved.
+        default as their number says. `momentum`: forces on the particles add up to zero, unless
+        there are imports. `imports`: parts of other ranks' trees, on the host or the device, which
+        act as well. Raises Unresolved.
         """
         job, xp = self.fields, self._xp
         if self.unresolved:
@@ -78,7 +90,13 @@ class Octree(TreeCells):
         job.target_count = ni = self.n if targets is None else len(targets)
         self.set(acc=self._new((ni, 3), np.float64), pot=self._new(ni, np.float64))
         self.set(jerk=self._new((ni, 3), np.float64) if job.v else None)
-        if ni == 0:
+        others = share.parts_of(self, imports)
+        if others and setting.coarse:
+            raise errors.from_code("ARGUMENT", "coarse sums are those of one rank's tree")
+        if ni == 0 or not (self.cells or others):
+            for result in ("acc", "pot", "jerk") if ni else ():
+                if self.arrays[result] is not None:
+                    self.arrays[result][:] = 0
             return *self._results(), Counts(0, 0, 0, 0)
         if last_acc is not None:
             last_acc = xp.maximum(last_acc, LEAST_ACC * last_acc.mean())
@@ -91,22 +109,23 @@ class Octree(TreeCells):
         by_bound = bool(setting.bound and setting.order)
         which = setting.width, setting.order, setting.coarse, by_bound, self._few, ni.bit_length()
         self._capacities = self._gpu.capacities.setdefault(which, Capacities.of(setting, self._few))
-        status = None
-        while status is None:
-            try:
-                status = self._sum()
-            except MemoryError:
-                self._gpu.capacities.pop(which, None)  # grown, perhaps: the next sum asks for less
-                raise
-        most = self._entries(LEAST_LISTS)
-        self._capacities.lengthen(
-            self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
-        )
-        if status.close:
-            self.launch("tree_close_rows", 256 * status.close, 256)
-            if job.jerk:
-                self.launch("tree_close_jerks", 256 * status.close, 256)
-            status = self._read_status()
+        with share.joined(self, others, "place" if setting.order else "barnes_hut"):
+            status = None
+            while status is None:
+                try:
+                    status = self._sum()
+                except MemoryError:  # grown, perhaps: the next sum asks for less
+                    self._gpu.capacities.pop(which, None)
+                    raise
+            most = self._entries(LEAST_LISTS)
+            self._capacities.lengthen(
+                self._groups_of(ni), status.again[numbers.LONG_GROUPS], status.need_long, most
+            )
+            if status.close:
+                self.launch("tree_close_rows", 256 * status.close, 256)
+                if job.jerk:
+                    self.launch("tree_close_jerks", 256 * status.close, 256)
+                status = self._read_status()
         done = np.frombuffer(ffi.buffer(status.done), np.uint64).reshape(-1, 4).sum(axis=0).tolist()
         self.drop("targets self last last_acc target_order target_high target_low target_self")
         self.drop("rank barnes_hut target_v target_velocity")
@@ -116,9 +135,44 @@ class Octree(TreeCells):
                 "RUNTIME", f"a GPU gave forces on {done[3]} targets of a tree, {ni} were asked for"
             )
         too_large = ni - status.too_large if status.too_large else None
-        if momentum and too_large is None:
+        if momentum and too_large is None and not len(imports):
             self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
+
+    def parts(self, setting: Setting, regions: Sequence[Floats]) -> list[AnyArray]:
+        """What other ranks need of this tree, for each of them the bytes of a part.
+
+        `regions`, one array of shape (m, 7) for each, are its struct tree_region, where its targets
+        are; of one without, an empty array. Raises Unresolved.
+        """
+        return self._packed_for(setting, regions, self._gpu.take)
+
+    def device_parts(self, setting: Setting, regions: Sequence[Floats]) -> list[DeviceArray]:
+        """The same, left on the device."""
+        return self._packed_for(setting, regions, lambda part: part)
+
+    def _packed_for(
+        self, setting: Setting, regions: Sequence[Floats], take: Callable[[DeviceArray], AnyArray]
+    ) -> list[AnyArray]:
+        job, xp = self.fields, self._xp
+        if self.unresolved:
+            raise Unresolved
+        job.theta, job.order_of_expansion, job.bound = setting.theta, setting.order, setting.bound
+        self.launch("tree_begin", 1, 32)  # which makes the opening of it
+        self._take_places()
+        place = self.arrays["place" if setting.order else "barnes_hut"]
+        found = []
+        for given in regions:
+            count = len(given) if self.cells else 0
+            if count:
+                self.set(opened=xp.zeros(self.cells, np.uint8))
+                self.set(region=self._gpu.put(np.array(given, np.float64)))
+                job.region_count = count
+                self.launch("tree_mark", 32 * count)
+            part = share.packed(self, place) if count else xp.empty(0, np.uint8)
+            found.append(take(part))
+        self.drop("opened region barnes_hut")
+        return found
 
     def _remove_net_force(self) -> None:
         """From accelerations and jerks."""
@@ -154,13 +208,18 @@ class Octree(TreeCells):
             self.drop("key")
         if job.last:
             self.launch("tree_gather_last", ni, 256)
+        self._take_places()
+        if job.jerk:
+            self._take_velocities()
+
+    def _take_places(self) -> None:
+        """The cells' centres and sizes for Barnes and Hut's walk."""
+        job = self.fields
         if not job.order_of_expansion and job.bound:  # which goes by radii, as in all estimates
             self.set(barnes_hut=self.arrays["place"])
         elif not job.order_of_expansion:
             self.set(barnes_hut=self.structures("tree_cell_centre", self.cells))
             self.launch("tree_barnes_hut", self.cells)
-        if job.jerk:
-            self._take_velocities()
 
     def _take_velocities(self) -> None:
         """The targets' velocities, in a unit that holds all."""

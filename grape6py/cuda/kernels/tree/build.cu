@@ -71,7 +71,10 @@ KERNEL(tree_begin, struct tree_device_job, 32, 1)
         low[c] = from_ordered_bits(s->low[c]);
         high[c] = from_ordered_bits(s->high[c]);
     }
-    tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
+    if (job.whole)
+        tree_whole_box(job.box, job.whole);
+    else
+        tree_box_of(job.box, low, high, from_ordered_bits(s->mass), (double)job.n);
     *job.opening = tree_opening_of(job.theta, job.order_of_expansion, job.bound);
     const double *scale = job.box->scale;
     *job.eps2 = (float)(job.eps2_given * scale[0] * scale[1] * scale[0] * scale[1]);

@@ -127,6 +127,48 @@ template <int FMM, int LANES> DEVICE_FN void jerks(const struct tree_device_job 
 JERKS(tree_jerk, 1)
 JERKS(tree_jerk_bh, 0)
 
+/* As add_joined in tree/near.cu. The target's velocity is in the unit of the sum. */
+DEVICE_FN void add_joined_jerk(const struct tree_device_job &job, const struct tree_box *box,
+                               const double at[3], const double velocity[3], double eps2,
+                               double sum[3])
+{
+    const int t = (int)threadIdx.x;
+    const float speed = job.flow->speed;
+    double own[3]; /* in the frame of the particles */
+    for (int c = 0; c < 3; c++) own[c] = velocity[c] - box->frame[c];
+    for (int j = job.n + t; j < job.joined_n; j += 256) {
+        const float4 high = job.high[j], low = job.low[j], w = job.velocity[j];
+        const double d[3] = {(double)high.x + (double)low.x - at[0],
+                             (double)high.y + (double)low.y - at[1],
+                             (double)high.z + (double)low.z - at[2]};
+        const double v[3] = {(double)(speed * w.x) - own[0], (double)(speed * w.y) - own[1],
+                             (double)(speed * w.z) - own[2]};
+        const double s2 = eps2 + tree_square(d), rv = d[0] * v[0] + d[1] * v[1] + d[2] * v[2];
+        if (s2 == 0.0) continue;
+        const double s = 1.0 / sqrt(s2), ms3 = (double)high.w * s * s * s;
+        for (int c = 0; c < 3; c++) sum[c] += ms3 * (v[c] - 3.0 * rv * s * s * d[c]);
+    }
+    float rest[3];
+    const struct tree_group g = group_at(at, rest);
+    for (int k = job.status->cells + t; k < job.joined_cells; k += 256) {
+        const struct tree_cell cell = whole(&job.cell[k]);
+        if (!is_stub(&cell)) continue;
+        float v[3], unused = 0.0f, jerk[3] = {0.0f, 0.0f, 0.0f}, by_change[3] = {0.0f, 0.0f, 0.0f};
+        const struct tree_multipole m = multipole_of(&job.far[k], &g, 1.0f);
+        const struct tree_multipole change = change_of(&job.motion[k], 1.0f, v);
+        const float x = m.x + rest[0], y = m.y + rest[1], z = m.z + rest[2], eps = (float)eps2;
+        for (int c = 0; c < 3; c++) v[c] = (float)own[c] - speed * v[c];
+        if (job.order_of_expansion) {
+            tree_cell_to_jerk(1, x, y, z, v[0], v[1], v[2], eps, &m, jerk);
+            tree_cell_to_point(1, x, y, z, eps, &change, &unused, by_change);
+        } else {
+            tree_cell_to_jerk(0, x, y, z, v[0], v[1], v[2], eps, &m, jerk);
+            tree_cell_to_point(0, x, y, z, eps, &change, &unused, by_change);
+        }
+        for (int c = 0; c < 3; c++) sum[c] += (double)jerk[c] + (double)(speed * by_change[c]);
+    }
+}
+
 /* As tree_close_rows. */
 KERNEL(tree_close_jerks, struct tree_device_job, 256, 1)
 {
@@ -151,6 +193,11 @@ KERNEL(tree_close_jerks, struct tree_device_job, 256, 1)
         if (j == self || s2 == 0.0) continue;
         const double s = 1.0 / sqrt(s2), ms3 = tree_mass_in_box(&box, job.m[j]) * s * s * s;
         for (int c = 0; c < 3; c++) sum[c] += ms3 * (v[c] - 3.0 * rv * s * s * d[c]);
+    }
+    if (job.joined_cells) {
+        double at[3];
+        for (int c = 0; c < 3; c++) at[c] = tree_in_box(&box, c, x[c]);
+        add_joined_jerk(job, &box, at, mine, eps2, sum);
     }
     for (int c = 0; c < 3; c++) part[c][t] = sum[c];
     for (int half = 128; half; half /= 2) {

@@ -85,6 +85,11 @@ struct tree_device_job {
     float4 *far_sum; /* by place: acc and phi of what is far */
     int32_t *close;
 
+    const struct tree_whole *whole;   /* of all ranks' particles; or NULL: there is one rank */
+    const struct tree_region *region; /* of another rank's targets (tree/share.cu) */
+    unsigned char *opened;            /* of cells: whether those targets may look into them */
+    const int32_t *roots;             /* cells with which walks begin, if there are parts of other ranks' trees */
+
     double *acc, *pot; /* results */
     double *vectors;   /* acc or jerk, whose net force is taken out */
     const double *last; /* the caller's last accelerations; or NULL */
@@ -97,4 +102,7 @@ struct tree_device_job {
     int32_t close_room, order_of_expansion; /* 0: Barnes-Hut */
     int32_t from_root; /* traversals of groups begin at the root: there are no larger groups */
     int32_t coarse;    /* as in csrc/tree/kernel.h */
+    int32_t region_count;
+    int32_t root_count; /* 0: walks begin with cell 0 */
+    int32_t joined_n, joined_cells; /* particles and cells with those of other ranks behind them; or 0 */
 };

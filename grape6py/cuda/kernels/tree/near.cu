@@ -279,8 +279,54 @@ NEAR(tree_near_bare, 1, 1)
 NEAR(tree_near_bh, 0, 0)
 NEAR(tree_near_bh_bare, 0, 1)
 
+/* Whether a cell came from another rank without what is in it. */
+DEVICE_FN bool is_stub(const struct tree_cell *c) { return c->child < 0 && c->first == c->end; }
+
+/* A place in the box as an empty group's centre, and what single precision leaves of it. */
+DEVICE_FN struct tree_group group_at(const double at[3], float rest[3])
+{
+    struct tree_group g = {};
+    g.x = (float)at[0], g.y = (float)at[1], g.z = (float)at[2];
+    rest[0] = (float)(at[0] - (double)g.x), rest[1] = (float)(at[1] - (double)g.y);
+    rest[2] = (float)(at[2] - (double)g.z);
+    return g;
+}
+
+/* Of a thread's share of what came from other ranks: particles, and cells without them. */
+DEVICE_FN void add_joined(const struct tree_device_job &job, const double at[3], double eps2,
+                          double sum[4])
+{
+    const int t = (int)threadIdx.x;
+    for (int j = job.n + t; j < job.joined_n; j += 256) {
+        const float4 high = job.high[j], low = job.low[j];
+        const double d[3] = {(double)high.x + (double)low.x - at[0],
+                             (double)high.y + (double)low.y - at[1],
+                             (double)high.z + (double)low.z - at[2]};
+        const double s2 = eps2 + tree_square(d);
+        if (s2 == 0.0) continue;
+        const double s = 1.0 / sqrt(s2), ms = (double)high.w * s;
+        sum[3] += ms;
+        for (int c = 0; c < 3; c++) sum[c] += ms * s * s * d[c];
+    }
+    float rest[3];
+    const struct tree_group g = group_at(at, rest);
+    for (int k = job.status->cells + t; k < job.joined_cells; k += 256) {
+        const struct tree_cell cell = whole(&job.cell[k]);
+        if (!is_stub(&cell)) continue;
+        const struct tree_multipole m = multipole_of(&job.far[k], &g, 1.0f);
+        const float x = m.x + rest[0], y = m.y + rest[1], z = m.z + rest[2];
+        float phi = 0.0f, acc[3] = {0.0f, 0.0f, 0.0f};
+        if (job.order_of_expansion)
+            tree_cell_to_point(1, x, y, z, (float)eps2, &m, &phi, acc);
+        else
+            tree_cell_to_point(0, x, y, z, (float)eps2, &m, &phi, acc);
+        sum[3] += (double)phi;
+        for (int c = 0; c < 3; c++) sum[c] += (double)acc[c];
+    }
+}
+
 /* Targets with pairs too close for single precision: summed directly, in double, each by a CUDA
- * block. */
+ * block; of other ranks' particles, what there is of them here. */
 KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
 {
     __shared__ double part[4][256];
@@ -301,6 +347,11 @@ KERNEL(tree_close_rows, struct tree_device_job, 256, 1)
         const double s = 1.0 / sqrt(s2), ms = tree_mass_in_box(&box, job.m[j]) * s;
         sum[3] += ms;
         for (int c = 0; c < 3; c++) sum[c] += ms * s * s * d[c];
+    }
+    if (job.joined_cells) {
+        double at[3];
+        for (int c = 0; c < 3; c++) at[c] = tree_in_box(&box, c, x[c]);
+        add_joined(job, at, eps2, sum);
     }
     for (int c = 0; c < 4; c++) part[c][t] = sum[c];
     for (int half = 128; half; half /= 2) {

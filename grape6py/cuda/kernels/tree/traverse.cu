@@ -247,7 +247,10 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
     int32_t *const list[LISTS] = {lists, lists + out.room[0], lists + out.room[0] + out.room[1]};
     int count[LISTS] = {0, 0, 0}, own_leaves = 0, top = 0, next = 0, end = 0;
     const int32_t *from = 0;
-    if (level == 0 || job.from_root) {
+    if ((level == 0 || job.from_root) && job.root_count) {
+        from = job.roots; /* which the stack need not hold at once */
+        end = job.root_count;
+    } else if (level == 0 || job.from_root) {
         if (lane == 0) stack[0] = 0;
         top = 1;
         meet<WARPS>();
@@ -294,9 +297,9 @@ DEVICE_FN void traverse(const struct tree_device_job &job, const int level, int 
                 what = LOCAL;
             else if (large)
                 what = c.child < 0 || p.size < small ? LEAF : OPEN;
-            else if (c.child >= 0
-                         ? point
-                         : (job.coarse && !own) || (point && c.end - c.first >= o.least_count))
+            else if (c.child >= 0 ? point
+                                  : (job.coarse && !own) || c.first == c.end ||
+                                        (point && c.end - c.first >= o.least_count))
                 what = POINT;
             else
                 what = c.child >= 0 ? OPEN : own ? OWN_LEAF : LEAF;

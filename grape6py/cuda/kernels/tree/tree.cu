@@ -9,6 +9,7 @@
 #else
 #include "tree/build.cu"
 #include "tree/traverse.cu"
+#include "tree/share.cu"
 #include "tree/near.cu"
 #include "tree/motion.cu"
 #include "tree/net_force.cu"

@@ -1,0 +1,221 @@
+"""Parts of trees, from one rank to another (csrc/shared/tree_share.h, tree/share.cu): how they are
+packed, and joined to another rank's tree for a sum.
+
+Arrays are those of the tree's device. What is found out here are numbers of cells and of particles,
+and where they lie.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from grape6py import errors
+from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats
+from grape6py.cuda.job import Job
+from grape6py.cuda.tree.build import ffi
+
+if TYPE_CHECKING:
+    from grape6py.cuda.launcher import TreeLauncher
+    from grape6py.cuda.tree.build import TreeCells
+
+# Fields of a job that a part has a piece of, with the bytes of a row, in their order.
+CELLS = {
+    "cell": ffi.sizeof("struct tree_cell"),
+    "far": ffi.sizeof("struct tree_cell_multipole"),
+    "place": ffi.sizeof("struct tree_cell_centre"),
+    "motion": ffi.sizeof("struct tree_motion"),
+}
+PARTICLES = {"high": 16, "low": 16, "velocity": 16}
+MOVING = "motion", "velocity"
+HEADER = ffi.sizeof("struct tree_part_header")
+MOST = 2**31 - 65  # cells, or particles, that have numbers
+
+
+def keys_of(gpu: TreeLauncher, pos: DeviceArray, whole: Floats) -> DeviceArray:
+    """Hilbert keys, uint64, of positions in the box of all ranks' particles.
+
+    `pos`, shape (n, 3), is contiguous and of float64; `whole` are the 12 numbers of a
+    struct tree_whole.
+    """
+    job = Job(gpu, ffi, "tree_device_job", target_count=len(pos))
+    key = gpu.xp.empty(len(pos), np.uint64)
+    job.set(targets=pos, key=key, whole=gpu.put(np.array(whole, np.float64)))
+    job.launch("tree_whole_keys", len(pos), 256)
+    return key
+
+
+# ---- packing ----------------------------------------------------------------------------------
+
+
+def packed(tree: TreeCells, place: DeviceArray) -> DeviceArray:
+    """The bytes of a part: of the cells that are `opened`, and those in them.
+
+    `place` are the cells' centres and sizes as the walk takes them.
+    """
+    xp, moving = tree.xp, bool(tree.fields.v)
+    cell = tree.arrays["cell"].view(np.int32)
+    opened = tree.arrays["opened"] != 0
+    which = xp.flatnonzero(_in_part(tree, cell, opened))
+    number = xp.empty(len(cell), np.int32)  # in the part; of other cells, nothing is asked
+    number[which] = xp.arange(len(which), dtype=np.int32)
+    first, end, child, child_end = (cell[which][:, k] for k in range(4))
+    is_open, is_leaf = opened[which], child < 0
+    inner = is_open & ~is_leaf
+    count = xp.where(is_open & is_leaf, end - first, 0)
+    after = xp.cumsum(count, dtype=np.int64)
+    particles = int(after[-1])
+    to = xp.where(inner, number[xp.where(inner, child, 0)], -1)
+    rows = xp.zeros((len(which), 4), np.int32)
+    rows[:, 0] = xp.where(is_leaf & is_open, after - count, 0)
+    rows[:, 1] = xp.where(is_leaf & is_open, after, 0)
+    rows[:, 2] = to
+    rows[:, 3] = xp.where(inner, to + (child_end - child), 0)
+    if particles:
+        at = xp.arange(particles)
+        leaf = xp.searchsorted(after, at, side="right")
+        at = at - (after - count)[leaf] + first[leaf]
+    else:
+        at = xp.empty(0, np.int64)
+    low = tree.arrays["low"][at]
+    low[:, 3] = 0  # where the tree has digits of keys
+    wanted = [rows, tree.arrays["far"].view(np.float32)[which], place.view(np.float32)[which]]
+    wanted += [tree.arrays["motion"].view(np.float32)[which]] if moving else []
+    wanted += [tree.arrays["high"][at], low]
+    wanted += [tree.arrays["velocity"][at]] if moving else []
+    pieces = [xp.ascontiguousarray(piece).view(np.uint8).reshape(-1) for piece in wanted]
+    total = HEADER + sum(map(len, pieces))
+    header = np.array([len(which), particles, moving, total], np.int64)
+    return _together(tree, [tree._gpu.put(header.view(np.uint8)), *pieces])
+
+
+def _in_part(tree: TreeCells, cell: DeviceArray, opened: DeviceArray) -> DeviceArray:
+    """Of each cell, whether it is the root or in a cell that is opened."""
+    xp = tree.xp
+    edges = xp.zeros(len(cell) + 1, np.int32)
+    above = xp.flatnonzero(opened & (cell[:, 2] >= 0))
+    # No two cells' children begin, or end, with the same one; some begin where others end.
+    begin, end = (cell[above][:, k] for k in (2, 3))
+    edges[begin] = edges[begin] + 1
+    edges[end] = edges[end] - 1
+    inside = xp.cumsum(edges)[:-1] > 0
+    inside[0] = True
+    return inside
+
+
+def _together(tree: TreeCells, arrays: Sequence[DeviceArray]) -> DeviceArray:
+    """Arrays of bytes one after the other."""
+    all_of_them = tree.xp.empty((sum(map(len, arrays)), *arrays[0].shape[1:]), np.uint8)
+    at = 0
+    for array in arrays:
+        all_of_them[at : at + len(array)] = array
+        at += len(array)
+    return all_of_them
+
+
+# ---- joining ----------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """Pieces of a part, (rows, bytes of a row), by the names of fields; NumPy's or the device's."""
+
+    cells: int
+    particles: int
+    pieces: dict[str, AnyArray]
+
+
+def parts_of(tree: TreeCells, given: Sequence[AnyArray]) -> list[Part]:
+    """Parts of other ranks' trees, without those that are empty. Raises ArgumentError."""
+    found = [_part_of(tree, number, bytes_of) for number, bytes_of in enumerate(given)]
+    parts = [part for part in found if part.cells]
+    for have, more in (
+        (tree.cells, sum(part.cells for part in parts)),
+        (tree.n, sum(part.particles for part in parts)),
+    ):
+        if have + more > MOST:
+            raise errors.from_code("MEMORY", "more than 2^31 cells or particles on one rank")
+    return parts
+
+
+def _part_of(tree: TreeCells, number: int, given: AnyArray) -> Part:
+    if not len(given):
+        return Part(0, 0, {})
+    is_host = isinstance(given, np.ndarray)
+    head = given[:HEADER].tobytes() if is_host else tree._gpu.read(given[:HEADER])
+    if len(head) == HEADER:
+        header = ffi.from_buffer("struct tree_part_header *", head)
+        cells, particles, moving = header.cells, header.particles, bool(header.moving)
+        is_whole = header.bytes == len(given) == _bytes_of(cells, particles, moving)
+        if is_whole and (moving or not tree.fields.v or not cells):
+            return Part(cells, particles, _pieces(given, cells, particles, moving))
+    raise errors.from_code("ARGUMENT", f"part {number} is none of a tree like this one")
+
+
+def _pieces(given: AnyArray, cells: int, particles: int, moving: bool) -> dict[str, AnyArray]:
+    pieces, at = {}, HEADER
+    for rows, widths in (cells, CELLS), (particles, PARTICLES):
+        for name, width in widths.items():
+            if moving or name not in MOVING:
+                pieces[name] = given[at : at + rows * width].reshape(rows, width)
+                at += rows * width
+    return pieces
+
+
+def _bytes_of(cells: int, particles: int, moving: bool) -> int:
+    """Of a part."""
+    still = 0 if moving else CELLS["motion"] * cells + PARTICLES["velocity"] * particles
+    all_pieces: int = sum(CELLS.values()) * cells + sum(PARTICLES.values()) * particles
+    return int(HEADER) + all_pieces - still
+
+
+@contextlib.contextmanager
+def joined(tree: TreeCells, parts: Sequence[Part], place: str) -> Iterator[None]:
+    """For a while, the arrays of a tree have those of the parts behind their own, and walks begin
+    with all roots. `place`: the field with the cells' centres that the walk takes."""
+    if not parts:
+        yield
+        return
+    job = tree.fields
+    cells = tree.cells + np.cumsum([0, *(part.cells for part in parts)])
+    particles = tree.n + np.cumsum([0, *(part.particles for part in parts)])
+    moved = [
+        _renumbered(part.pieces["cell"].view(np.int32), int(cell), int(particle))
+        for part, cell, particle in zip(parts, cells, particles, strict=False)
+    ]
+    fields = {"cell": "cell", "far": "far", place: "place", "high": "high", "low": "low"}
+    fields |= {name: name for name in MOVING if job.v}
+    own = {field: tree.arrays[field] for field in fields}
+    longer = {}
+    for field, piece in fields.items():
+        more = moved if piece == "cell" else [part.pieces[piece] for part in parts]
+        array = own[field]
+        rows = array.view(np.uint8).reshape(len(array), more[0].shape[1] * more[0].itemsize)
+        longer[field] = _together(tree, [rows, *_there(tree, [a.view(np.uint8) for a in more])])
+    roots = np.array([*([0] if tree.cells else []), *cells[:-1]], np.int32)
+    tree.set(**longer, roots=tree._gpu.put(roots))
+    job.root_count = len(roots)
+    job.joined_n, job.joined_cells = int(particles[-1]), int(cells[-1])
+    try:
+        yield
+    finally:
+        tree.set(**own, roots=None)
+        job.root_count = job.joined_n = job.joined_cells = 0
+
+
+def _renumbered(cell: AnyArray, cells: int, particles: int) -> AnyArray:
+    """Cells of a part that has so many cells and particles before it."""
+    is_inner = cell[:, 2:3] >= 0
+    moved = cell.copy()
+    moved[:, :2] = cell[:, :2] + particles
+    moved[:, 2:] = cell[:, 2:] + is_inner * np.int32(cells)
+    return moved
+
+
+def _there(tree: TreeCells, pieces: Sequence[AnyArray]) -> list[DeviceArray]:
+    """The same on the device, as few arrays."""
+    if all(isinstance(piece, np.ndarray) for piece in pieces):
+        return [tree._gpu.put(np.concatenate(pieces))]
+    return [tree._gpu.put(piece) if isinstance(piece, np.ndarray) else piece for piece in pieces]
