@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
+import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS = 16  # that a step may agree on
 _MOST = 8  # and of which it finds the maxima
 _WORD = 6  # bytes of a digest in a number, which holds 53 bits
+_ROWS = 1 << 20  # of a message to the first rank
 
 
 def mpi() -> ModuleType:
@@ -98,6 +101,14 @@ class Together:
 def ranks_of(comm: Untyped) -> Ranks | None:
     """The ranks of a communicator, if there is one."""
     return None if comm is None else Ranks(comm)
+
+
+def total(ranks: Ranks | None, values: Floats | Sequence[float]) -> float:
+    """The sum of values, of all ranks if there are some: math.fsum, which rounds once.
+
+    So it has the same bits, whichever rank has which values.
+    """
+    return math.fsum(values) if ranks is None else ranks.total(values)
 
 
 def together(ranks: Ranks | None, call: str) -> AbstractContextManager[Together]:
@@ -208,12 +219,57 @@ class Ranks:
         self.comm.Allreduce(array, found, self.MPI.MAX)
         return found
 
+    def total(self, values: Floats | Sequence[float]) -> float:
+        """See :func:`total`."""
+        parts: list[float] = []  # whose exact sum is that of this rank's values
+        with self.step("a sum"):
+            own = np.asarray(values).tolist()
+            while rest := math.fsum(itertools.chain(own, (-part for part in parts))):
+                parts.append(rest)
+                if not math.isfinite(rest):
+                    break
+        return math.fsum(itertools.chain.from_iterable(self.comm.allgather(parts)))
+
+    def rows(self, n: int) -> slice:
+        """This rank's share of n rows that are the same on all."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
     def gathered(self, rows: AnyArray) -> list[AnyArray]:
         """The rows of each rank."""
         counts, width = self.counts(len(rows)), int(np.prod(rows.shape[1:], dtype=np.int64))
         found = np.empty((int(counts.sum()), *rows.shape[1:]), rows.dtype)
         self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
         return np.split(found, np.cumsum(counts)[:-1])
+
+    def to_first(self, rows: AnyArray) -> AnyArray:
+        """The rows of all ranks on the first one, one rank's behind the other's; else none."""
+        counts, rows = self.counts(len(rows)), np.ascontiguousarray(rows)
+        with self.step("a look at all ranks' bodies"):
+            n = int(counts.sum()) if self.rank == 0 else 0
+            found = np.empty((n, *rows.shape[1:]), rows.dtype)
+        if self.rank > 0:
+            for k in range(0, len(rows), _ROWS):
+                self.comm.Send(rows[k : k + _ROWS], 0)
+            return found
+        found[: len(rows)] = rows
+        end = len(rows)
+        for rank in range(1, self.size):
+            begin, end = end, end + int(counts[rank])
+            for k in range(begin, end, _ROWS):
+                self.comm.Recv(found[k : min(k + _ROWS, end)], rank)
+        return found
+
+    def looked_up(self, rows: AnyArray, number: Int64s) -> AnyArray:
+        """The rows of some numbers, which count through the rows of all ranks."""
+        first = np.concatenate([[0], np.cumsum(self.counts(len(rows)))])
+        owner = np.searchsorted(first, number, side="right") - 1
+        order = np.argsort(owner, kind="stable")
+        cuts = np.searchsorted(owner[order], np.arange(self.size + 1))
+        requested, begin = self.exchanged(number[order], cuts)
+        got, _ = self.exchanged(rows[requested - first[self.rank]], begin)
+        found = np.empty_like(got)
+        found[order] = got
+        return found
 
     def exchanged(self, rows: AnyArray, cuts: Int64s) -> tuple[AnyArray, Int64s]:
         """Rows ``cuts[r]:cuts[r + 1]`` go to rank r; what came, and where each rank's begin."""
