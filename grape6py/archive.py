@@ -249,9 +249,7 @@ def _last_whole(
     raise SnapshotError(f"{run.path} has no output that is whole. The last one: {first}") from first
 
 
-def _read(
-    group: HDF5, kind: Kind, parts: Ranks | None
-) -> tuple[Floats, State, Attributes]:
+def _read(group: HDF5, kind: Kind, parts: Ranks | None) -> tuple[Floats, State, Attributes]:
     """Of all bodies, or of this rank's share."""
     n = len(group["mass"])
     rows = slice(n) if parts is None else parts.rows(n)

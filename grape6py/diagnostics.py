@@ -19,6 +19,7 @@ from grape6py.ranks.ranks import Ranks, together, total
 
 FRACTIONS = (0.1, 0.5, 0.9)
 
+_CUTS = 64  # of the bits of radii, at a time
 _UNITS = 2.0**60  # of mass, in which shares of it are added without rounding
 
 
@@ -161,7 +162,7 @@ def density_centre(
         if len(tree) <= neighbours:
             return centre_of_mass(mass, pos, ranks=ranks)
         index, distance = tree.nearest(neighbours)
-    near = index[:, :-1].reshape(-1)
+    near = index[:, :-1].reshape(-1).astype(np.int64)
     masses = mass[near] if ranks is None else ranks.looked_up(mass, near)
     with np.errstate(divide="ignore"):
         density = masses.reshape(len(pos), -1).sum(axis=1) / distance[:, -1] ** 3
@@ -223,7 +224,7 @@ def _radii_of_shares(
 ) -> Floats:
     """The smallest radii of particles within which there are these fractions of the units.
 
-    They are found by bisection of the bits of a radius, which are in its order.
+    They are found by cutting the bits of a radius, which are in its order, again and again.
     """
 
     def summed(found: Int64s) -> Int64s:
@@ -238,7 +239,9 @@ def _radii_of_shares(
     # Masses are rounded: that must not push a fraction of 1 beyond the last particle.
     wanted = fractions.reshape(-1) * float(summed(inside[-1:])[0]) * (1 - 1e-14)
     while (low < high).any():
-        middle = low + (high - low) // 2
-        is_enough = summed(inside[np.searchsorted(bits, middle, side="right")]) >= wanted
-        low, high = np.where(is_enough, low, middle + 1), np.where(is_enough, middle, high)
+        step = (high - low) // _CUTS + 1
+        ends = np.minimum(low - 1 + step * np.arange(1, _CUTS + 1)[:, None], high)
+        is_enough = summed(inside[np.searchsorted(bits, ends, side="right")]) >= wanted
+        high = np.take_along_axis(ends, is_enough.argmax(axis=0)[None], 0)[0]
+        low = np.maximum(low, high - step + 1)
     return high.view(np.float64).reshape(fractions.shape)

@@ -115,8 +115,8 @@ class Escape:
         """Radius and centre for the present bodies."""
         centre = self._centre
         if centre is None:
-            mass, pos, _ = cluster.particles()
-            centre = diagnostics.density_centre(mass, pos, ranks=cluster._parts)
+            bodies = cluster.particles()
+            centre = diagnostics.density_centre(bodies.mass, bodies.pos, ranks=cluster._parts)
         if self.radius is not None:
             return self.radius * self.factor, centre
         external = cluster._blocks.external

@@ -164,6 +164,13 @@ class _Gravity:
     is_open = True
     accuracy: float | None = None
     ranks: Ranks | None = None
+    _threads: int | None = None
+
+    @property
+    def threads(self) -> int:
+        """Threads of a sum on the CPU."""
+        with Grape6(backend="cpu", threads=self._threads) as session:
+            return session.threads
 
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
         """What gives the accuracy; 0 if there is none."""
@@ -190,6 +197,7 @@ class DirectGravity(_Gravity):
     ) -> None:
         self.arrays, self._session, self._eps, self.ranks = arrays, session, eps, ranks
         self.backend, self.precision = session.backend, session.precision
+        self._threads = session.threads
 
     def close(self) -> None:
         super().close()
@@ -296,7 +304,11 @@ class SharedTrees(HostTrees):
         return Tree(pos, mass, work=work, **self._options)
 
     def _learn(self, tree: Tree) -> None:
-        self._work = tree.work
+        # One group of targets with a gap in it may have a quarter of a rank's pairs, and in the
+        # next tree there is none: the mean of old and new does not follow that.
+        work, old = tree.work, self._work
+        is_known = old is not None and len(old) == len(work)
+        self._work = (old + work) / 2 if is_known else work
 
 
 class DeviceTrees(_Gravity):

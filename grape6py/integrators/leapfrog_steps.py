@@ -12,7 +12,6 @@ forces are those of the bodies of all ranks.
 from __future__ import annotations
 
 import contextlib
-import math
 import time as clock
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -453,18 +452,24 @@ class Leaps:
             acc, pot = self._gravity.forces(mass, at, rows, known)
             if self.external is not None:
                 with together(self._ranks, "the field"):
-                    self._add_field(at, vel, rows, acc, time)
+                    self._add_field(self.external, at, vel, rows, acc, time)
         self.force_seconds += clock.perf_counter() - began
         return acc, pot
 
     def _add_field(
-        self, at: DeviceArray, vel: DeviceArray, rows: DeviceArray, acc: DeviceArray, time: float
+        self,
+        external: External,
+        at: DeviceArray,
+        vel: DeviceArray,
+        rows: DeviceArray,
+        acc: DeviceArray,
+        time: float,
     ) -> None:
         x, v = (at, vel) if rows is None else (at[rows], vel[rows])
         xp = self._arrays.xp
         if len(x):
             x, v = xp.ascontiguousarray(x), xp.ascontiguousarray(v)
-            self.external.add(self.epoch + time, x, v, acc, None, xp)
+            external.add(self.epoch + time, x, v, acc, None, xp)
 
     def _escape(self) -> None:
         """Take out who is beyond the boundary, when all are at one time."""
