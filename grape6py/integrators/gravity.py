@@ -2,7 +2,7 @@
 
 Bodies may be those of several ranks (`ranks`), each of which gives its own and gets their forces.
 
-Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
+Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_arrays.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
 `is_open`, :meth:`close`; and `forces(mass, pos, rows=None, known=None)`: accelerations of and
 potentials at all bodies, or those of some rows. A tree's forces on all bodies add up to zero, so
@@ -28,8 +28,8 @@ from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.settings import WIDEST, Setting
 from grape6py.errors import ArgumentError, Grape6Warning, NotOpenError
 from grape6py.grape6 import Grape6
+from grape6py.integrators.leapfrog_arrays import HostArrays
 from grape6py.integrators.leapfrog_device import DeviceArrays
-from grape6py.integrators.leapfrog_steps import HostArrays
 from grape6py.tree import Tree
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import nvrtc
 from fake_gpu import relative
 from grape6py import Leapfrog, errors, plummer, reference
 from grape6py.cuda import compiler
-from grape6py.integrators import leapfrog_steps
+from grape6py.integrators import leapfrog_arrays
 from grape6py.integrators.gravity import DeviceTrees, HostTrees
 from grape6py.integrators.leapfrog_device import KERNELS, DeviceArrays
 from test_hermite_use import same
@@ -75,13 +75,13 @@ def bodies_of(arrays, shared):
     dt = 2.0 ** rng.integers(-8, -2, N)
     t = STATE["time"] - dt / 2
     own = {} if shared else {"t": arrays.put(t), "dt": arrays.put(dt)}
-    return leapfrog_steps.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
+    return leapfrog_arrays.Bodies(**STATE, **own, mass=arrays.put(mass), pos=arrays.put(pos),
                         vel=arrays.put(vel), acc=arrays.put(acc))  # fmt: skip
 
 
 @pytest.mark.backends("cuda gpu")
 def test_kernels_have_the_bits_of_the_host(arrays):
-    host, rule = leapfrog_steps.HostArrays(), leapfrog_steps.Rule(0.001, 2.0**-20, 0.25)
+    host, rule = leapfrog_arrays.HostArrays(), leapfrog_arrays.Rule(0.001, 2.0**-20, 0.25)
     acc = np.random.default_rng(6).standard_normal((N, 3)) * 10.0 ** np.linspace(-3, 3, N)[:, None]
     rows = np.arange(0, N, 3, dtype=np.int32)
     found = []
