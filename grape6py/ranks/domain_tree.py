@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from grape6py._arrays.kinds import DeviceArray, Floats, UInt8s
+from grape6py._arrays.kinds import DeviceArray, Floats
 from grape6py.cuda.tree.accuracy import Sample
 from grape6py.cuda.tree.settings import WIDEST, Setting
-from grape6py.ranks.domains import module_of, on_host
+from grape6py.ranks.carriers import module_of, on_host
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import ArrayModule
     from grape6py._lib.tree import HostTree
+    from grape6py.cuda.tree.device_tree import DeviceTree
     from grape6py.ranks.ranks import Ranks
 
 STAGES = ("regions", "parts", "exchange", "sum")
@@ -56,7 +57,7 @@ class DomainTree:
 
     Parameters
     ----------
-    inner : HostTree
+    inner : HostTree or DeviceTree
         Made of `pos`, `mass` and `vel` in the box of `whole`.
 
     Attributes
@@ -70,14 +71,14 @@ class DomainTree:
     def __init__(
         self,
         ranks: Ranks,
-        inner: HostTree,
+        inner: HostTree | DeviceTree,
         whole: Floats,
         pos: DeviceArray,
         mass: DeviceArray,
     ) -> None:
         self.ranks, self._whole = ranks, whole
         self.inner, self.pos, self.mass = inner, pos, mass
-        self.order = inner.order if len(pos) else np.zeros(0, np.int32)
+        self.order = inner.order if len(pos) else self.xp.zeros(0, np.int32)
         self.done, self.bytes = (0, 0, 0), 0
         self.seconds: dict[str, float] = dict.fromkeys(STAGES, 0.0)
 
@@ -106,7 +107,7 @@ class DomainTree:
         """
         if pos is None:
             return self._sum(walk, self.pos[self.order], (None, None, None), last_acc, self.order)
-        by_key = module_of(pos).argsort(self.inner.keys(pos, self._whole), kind="stable")
+        by_key = self.inner.keys(pos, self._whole).argsort(kind="stable")
         targets = (None if a is None else a[by_key] for a in (pos, vel, number))
         last = None if last_acc is None else last_acc[by_key]
         found = self._sum(walk, pos[by_key], tuple(targets), last, slice(None))
@@ -141,10 +142,10 @@ class DomainTree:
         acc, pot, jerk = arrays
         return Found(acc, pot, jerk, warning)
 
-    def _exchanged(self, parts: Sequence[UInt8s]) -> list[UInt8s]:
+    def _exchanged(self, parts: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The parts that are for this rank, of what each has made for all."""
         lengths = [len(part) // _ROW for part in parts]
-        sent = np.concatenate(parts).reshape(-1, _ROW)
+        sent = self.xp.concatenate(parts).reshape(-1, _ROW)
         got, begin = self.ranks.exchanged(sent, np.concatenate([[0], np.cumsum(lengths)]))
         pieces = [got[a:b].reshape(-1) for a, b in itertools.pairwise(begin)]
         del pieces[self.ranks.rank]
@@ -164,7 +165,7 @@ class DomainTree:
         return sample.bound(accuracy, estimated, None if estimated else last), last
 
     def _gathered(self, found: DeviceArray) -> DeviceArray:
-        return np.concatenate(self.ranks.gathered(on_host(found)))
+        return module_of(found).asarray(np.concatenate(self.ranks.gathered(on_host(found))))
 
     def forces(
         self,
@@ -184,13 +185,20 @@ class DomainTree:
 
 def _regions(pos: DeviceArray, last_acc: DeviceArray | None) -> Floats:
     """Regions of targets in the order of their keys: shape (m, 7), see g6lib.h."""
-    columns, first = np.ascontiguousarray(on_host(pos).T), np.arange(0, len(pos), _REGION)
-    found = np.zeros((len(first), 7))
-    if not len(first):
-        return found
-    found[:, :3] = np.minimum.reduceat(columns, first, axis=1).T
-    found[:, 3:6] = np.maximum.reduceat(columns, first, axis=1).T
+    xp, n = module_of(pos), len(pos)
+    m = -(-n // _REGION)
+    if not n:
+        return np.zeros((0, 7))
+
+    def runs(column: DeviceArray) -> DeviceArray:
+        last = xp.repeat(column[-1:], m * _REGION - n)
+        return xp.concatenate([column, last]).reshape(m, _REGION)
+
+    found = xp.zeros((m, 7))
+    for c in range(3):
+        column = runs(pos[:, c])
+        found[:, c], found[:, 3 + c] = column.min(axis=1), column.max(axis=1)
     if last_acc is not None:
-        least = np.minimum.reduceat(on_host(last_acc), first)
-        found[:, 6] = np.maximum(least, np.finfo(np.float64).tiny)  # 0 is that none are known
-    return found
+        least = runs(last_acc).min(axis=1)
+        found[:, 6] = xp.maximum(least, np.finfo(np.float64).tiny)  # 0 is that none are known
+    return on_host(found)

@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.kinds import AnyArray, ArrayModule, DeviceArray, Floats, Int64s, UInt64s
+from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, UInt64s
+from grape6py.ranks.carriers import module_of, on_host
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
 _SAMPLES = 1 << 16  # of keys of all ranks, by which ranges are cut; of a rank
 _LEAST_SAMPLES = 1024
-
-
-def module_of(array: DeviceArray) -> ArrayModule:
-    """NumPy or CuPy."""
-    if isinstance(array, np.ndarray):
-        return np
-    import cupy
-
-    return cupy
-
-
-def on_host(array: DeviceArray) -> AnyArray:
-    """NumPy's array of what may lie on a device."""
-    found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
-    return found
+_SORTED = 1 << 21  # keys of a rank, of which those are the quantiles
 
 
 class Way:
@@ -39,10 +26,8 @@ class Way:
 
     Parameters
     ----------
-    order : array of int, shape (n,)
-        Own rows in the order of the ranks that they go to.
-    cuts : ndarray of int64, shape (ranks + 1,)
-        Where those of each rank begin in that order.
+    rank : array of int, shape (n,)
+        To which each row goes.
 
     Attributes
     ----------
@@ -50,19 +35,15 @@ class Way:
         Where the rows of each rank begin among those that came.
     """
 
-    def __init__(self, ranks: Ranks, order: DeviceArray, cuts: Int64s) -> None:
-        self._ranks, self._order, self._cuts = ranks, order, cuts
-        counts = np.empty(ranks.size, np.int64)
-        ranks.comm.Alltoall(np.diff(cuts), counts)
-        self.begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
-
-    @classmethod
-    def to(cls, ranks: Ranks, rank: DeviceArray) -> Way:
-        """The way of rows to the rank that each has."""
+    def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
         xp = module_of(rank)
-        order = xp.argsort(rank, kind="stable")
-        cuts = xp.searchsorted(rank[order], xp.arange(ranks.size + 1))
-        return cls(ranks, order, on_host(cuts).astype(np.int64))
+        self._ranks = ranks
+        rank = rank.astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
+        self._order = rank.argsort(kind="stable")
+        ends = xp.arange(ranks.size + 1)
+        self._cuts = on_host(xp.searchsorted(rank[self._order], ends)).astype(np.int64)
+        counts = ranks.swapped(np.diff(self._cuts))
+        self.begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
 
     def there(self, rows: DeviceArray) -> DeviceArray:
         """What came: one rank's rows behind the other's."""
@@ -76,18 +57,14 @@ class Way:
         return found
 
     def _moved(self, rows: DeviceArray, cuts: Int64s) -> DeviceArray:
-        got, _ = self._ranks.exchanged(on_host(rows), cuts)
-        return module_of(rows).asarray(got)
+        return self._ranks.exchanged(rows, cuts)[0]
 
     def places(self) -> tuple[DeviceArray, DeviceArray]:
         """The rank that each own row goes to, and its place among those that came there."""
-        first = np.empty(self._ranks.size, np.int64)
-        self._ranks.comm.Alltoall(self.begin[:-1].copy(), first)
-        xp, n = module_of(self._order), len(self._order)
-        rank, place = np.empty(n, np.int64), np.empty(n, np.int64)
-        for r in range(self._ranks.size):
-            rows = slice(self._cuts[r], self._cuts[r + 1])
-            rank[rows], place[rows] = r, first[r] + np.arange(rows.stop - rows.start)
+        ranks, xp, n = self._ranks.size, module_of(self._order), len(self._order)
+        first = self._ranks.swapped(self.begin[:-1])
+        rank = np.repeat(np.arange(ranks), np.diff(self._cuts))
+        place = np.arange(n) + np.repeat(first - self._cuts[:-1], np.diff(self._cuts))
         found = xp.empty((2, n), np.int64)
         found[:, self._order] = xp.asarray(np.stack([rank, place]))
         return found[0], found[1]
@@ -99,18 +76,25 @@ def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt6
     Parameters
     ----------
     keys : array of uint64, shape (n,)
-        Of own particles, ascending.
+        Of own particles.
     work : array, shape (n,), optional
         Of each of them.
     """
-    n = len(keys)
+    xp, n, share = module_of(keys), len(keys), 1.0
+    if n > _SORTED:  # one of each run of them
+        share = n / _SORTED
+        drawn = (np.arange(_SORTED) + np.random.default_rng(1).random(_SORTED)) * share
+        which = xp.asarray(np.minimum(drawn.astype(np.int64), n - 1))
+        keys, work, n = keys[which], None if work is None else work[which], _SORTED
+    order = None if work is None else keys.argsort()
+    keys = xp.sort(keys) if order is None else keys[order]
     count = min(n, max(_SAMPLES // ranks.size, _LEAST_SAMPLES))
     places = np.arange(count + 1) * n // max(count, 1)
-    weight = np.diff(places).astype(np.float64)
+    weight = np.diff(places) * share
     if work is not None and n:
-        sums = np.concatenate([[0.0], on_host(work.cumsum()[places[1:] - 1])])
-        weight = np.diff(sums)
-    mine = on_host(keys[places[:-1]])
+        sums = on_host(work[order].cumsum()[xp.asarray(places[1:] - 1)])
+        weight = np.diff(np.concatenate([[0.0], sums])) * share
+    mine = on_host(keys[xp.asarray(places[:-1])])
     all_keys, all_weights = (np.concatenate(ranks.gathered(a)) for a in (mine, weight))
     order = np.argsort(all_keys, kind="stable")
     before = np.cumsum(all_weights[order]) - all_weights[order]

@@ -6,7 +6,7 @@ a machine that has arrays (CuPy, or NumPy in tests) and launches kernels by name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -139,21 +139,12 @@ class Octree(TreeCells):
             self._remove_net_force()
         return *self._results(), Counts(done[0], done[1], done[2], status.zero_distances, too_large)
 
-    def parts(self, setting: Setting, regions: Sequence[Floats]) -> list[AnyArray]:
-        """What other ranks need of this tree, for each of them the bytes of a part.
+    def parts(self, setting: Setting, regions: Sequence[Floats]) -> list[DeviceArray]:
+        """What other ranks need of this tree, for each of them the bytes of a part, on the device.
 
         `regions`, one array of shape (m, 7) for each, are its struct tree_region, where its targets
         are; of one without, an empty array. Raises Unresolved.
         """
-        return self._packed_for(setting, regions, self._gpu.take)
-
-    def device_parts(self, setting: Setting, regions: Sequence[Floats]) -> list[DeviceArray]:
-        """The same, left on the device."""
-        return self._packed_for(setting, regions, lambda part: part)
-
-    def _packed_for(
-        self, setting: Setting, regions: Sequence[Floats], take: Callable[[DeviceArray], AnyArray]
-    ) -> list[AnyArray]:
         job, xp = self.fields, self._xp
         if self.unresolved:
             raise Unresolved
@@ -169,8 +160,7 @@ class Octree(TreeCells):
                 self.set(region=self._gpu.put(np.array(given, np.float64)))
                 job.region_count = count
                 self.launch("tree_mark", 32 * count)
-            part = share.packed(self, place) if count else xp.empty(0, np.uint8)
-            found.append(take(part))
+            found.append(share.packed(self, place) if count else xp.empty(0, np.uint8))
         self.drop("opened region barnes_hut")
         return found
 
