@@ -10,6 +10,7 @@ import numpy as np
 
 from grape6py._arrays import memory_space
 from grape6py._arrays.kinds import CData, Floats, Int32s, Int64s, UInt8s, UInt64s
+from grape6py._arrays.regions import regions_of
 from grape6py._lib.interruptible import wait_for
 from grape6py._lib.library import check, ffi, lib, pointer, pointers, text
 
@@ -97,6 +98,18 @@ class HostTree:
         to = ffi.cast("unsigned long long *", found.ctypes.data)
         check(lib.g6x_tree_keys(*pointers(whole), len(pos), pointer(pos), to))
         return found
+
+    @staticmethod
+    def extent(pos: Floats, mass: Floats) -> Floats:
+        """Corners of the box of some particles, and their largest |mass|: shape (7,)."""
+        if not len(pos):
+            return np.zeros(7)
+        return np.array([*pos.min(axis=0), *pos.max(axis=0), np.abs(mass).max()])
+
+    def regions(self, pos: Floats, last_acc: Floats | None) -> Floats:
+        """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
+        order = self.order if self._n else slice(0)
+        return regions_of(pos[order], None if last_acc is None else last_acc[order])
 
     @property
     def order(self) -> Int32s:

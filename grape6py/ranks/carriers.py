@@ -7,6 +7,9 @@ MPI. By default by NCCL where each rank has a GPU of its own, and over the host 
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import importlib.util
 import os
 import socket
 from collections.abc import Callable
@@ -15,7 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from grape6py._arrays import transfer
-from grape6py._arrays.kinds import AnyArray, ArrayModule, CuPy, DeviceArray, Int64s, Untyped
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Int64s, Untyped
+from grape6py._arrays.modules import module_of
 from grape6py.errors import ArgumentError, BackendError
 
 if TYPE_CHECKING:
@@ -27,21 +31,6 @@ Carrier: TypeAlias = Callable[[DeviceArray, Int64s, DeviceArray, Int64s], None]
 KINDS = ("auto", "nccl", "mpi", "host")
 
 _key: int | None = None  # under which communicators have their links
-
-
-def module_of(array: DeviceArray) -> ArrayModule:
-    """NumPy or CuPy."""
-    if isinstance(array, np.ndarray):
-        return np
-    import cupy
-
-    return cupy
-
-
-def on_host(array: DeviceArray) -> AnyArray:
-    """NumPy's array of what may lie on a device."""
-    found: AnyArray = array if isinstance(array, np.ndarray) else array.get()
-    return found
 
 
 def find(ranks: Ranks, device: int | None) -> Carrier:
@@ -95,11 +84,25 @@ def _place_of(device: int | None) -> bytes:
     return name.encode().ljust(96)
 
 
+def _nccl() -> Untyped:
+    """CuPy's module; an ImportError if there is none."""
+    try:
+        from cupy.cuda import nccl
+    except ImportError:  # the library of the wheel nvidia-nccl-cu*, which is on nobody's path
+        wheel = importlib.util.find_spec("nvidia.nccl")
+        for folder in (wheel and wheel.submodule_search_locations) or ():
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(os.path.join(folder, "lib", "libnccl.so.2"), ctypes.RTLD_GLOBAL)
+        from cupy.cuda import nccl
+    return nccl
+
+
 def _why_no_nccl() -> str | None:
     """What stands in the way; None: nothing."""
-    import cupy
-
-    return None if cupy.cuda.nccl.available else "CuPy has no NCCL here"
+    try:
+        return None if _nccl().available else "this CuPy was built without NCCL"
+    except ImportError as error:
+        return f"CuPy finds no NCCL ({error}); pip install nvidia-nccl-cu13, or -cu12"
 
 
 class ByMPI:
@@ -156,7 +159,7 @@ class ByNCCL:
         import cupy
 
         self._cupy: CuPy = cupy
-        self._nccl: Untyped = cupy.cuda.nccl
+        self._nccl = _nccl()
         self._ranks, self._by_mpi = ranks, ByMPI(ranks)
         name = ranks.told(self._nccl.get_unique_id() if ranks.rank == 0 else None)
         with cupy.cuda.Device(device):

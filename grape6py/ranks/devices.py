@@ -11,9 +11,9 @@ import numpy as np
 from grape6py._arrays import memory_space, transfer
 from grape6py._arrays.device_place import DevicePlace
 from grape6py._arrays.kinds import ArrayModule, CuPy, DeviceArray, Int64s, Untyped
+from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.neighbours import joined, reordered
 from grape6py.cuda.tree import device_tree
-from grape6py.ranks.carriers import module_of, on_host
 from grape6py.ranks.domain_tree import Found
 from grape6py.ranks.threads import crew_of
 from grape6py.ranks.tree import SharedTree
@@ -66,6 +66,7 @@ class DevicesTree:
     ) -> None:
         """Share out the particles, and make the trees."""
         place.check()
+        checked = memory_space.for_host({})
         n, count = len(pos), len(self._trees)
         self._first: Int64s = np.arange(count + 1) * n // count
         work, self._work_before = self._work_before, None
@@ -74,7 +75,7 @@ class DevicesTree:
             tree = self._trees[rank]
             if work is not None:
                 tree.work_before(self._there(work, rows))
-            tree.build(place, *(self._there(array, rows) for array in (pos, mass, vel)))
+            tree.build(checked, *(self._there(array, rows) for array in (pos, mass, vel)))
 
         self._run(build, self._own())
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, UInt64s
-from grape6py.ranks.carriers import module_of, on_host
+from grape6py._arrays.modules import module_of, on_host
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
 _SAMPLES = 1 << 16  # of keys of all ranks, by which ranges are cut; of a rank
 _LEAST_SAMPLES = 1024
-_SORTED = 1 << 21  # keys of a rank, of which those are the quantiles
+_SORTED = 1 << 18  # keys of a rank, of which those are the quantiles
 
 
 class Way:
@@ -26,7 +26,7 @@ class Way:
 
     Parameters
     ----------
-    rank : array of int, shape (n,)
+    rank : ndarray of int, shape (n,)
         To which each row goes.
 
     Attributes
@@ -36,38 +36,108 @@ class Way:
     """
 
     def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
-        xp = module_of(rank)
         self._ranks = ranks
-        rank = rank.astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
-        self._order = rank.argsort(kind="stable")
-        ends = xp.arange(ranks.size + 1)
-        self._cuts = on_host(xp.searchsorted(rank[self._order], ends)).astype(np.int64)
+        self._order, self._cuts = _by_rank(ranks, rank)
         counts = ranks.swapped(np.diff(self._cuts))
         self.begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
 
     def there(self, rows: DeviceArray) -> DeviceArray:
         """What came: one rank's rows behind the other's."""
-        return self._moved(rows[self._order], self._cuts)
+        return self._ranks.exchanged(rows[self._order], self._cuts)[0]
 
     def back(self, rows: DeviceArray) -> DeviceArray:
         """Rows for those that came, at the ranks and in the order of those that went."""
-        got = self._moved(rows, self.begin)
+        got, _ = self._ranks.exchanged(rows, self.begin)
         found = module_of(got).empty_like(got)
         found[self._order] = got
         return found
 
-    def _moved(self, rows: DeviceArray, cuts: Int64s) -> DeviceArray:
-        return self._ranks.exchanged(rows, cuts)[0]
+
+class Moves:
+    """The way of rows to the ranks where they belong, on which most are already. These stay where
+    they are; what comes takes the places of what goes.
+
+    Parameters
+    ----------
+    rank : array of int, shape (n,)
+        To which each row belongs.
+
+    Attributes
+    ----------
+    count : int
+        How many rows there are afterwards.
+    """
+
+    def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
+        xp, self._n = module_of(rank), len(rank)
+        self._ranks, self._rank = ranks, rank
+        left = xp.flatnonzero(rank != ranks.rank)
+        order, self._cuts = _by_rank(ranks, rank[left])
+        self._gone = left[order]
+        counts = ranks.swapped(np.diff(self._cuts))
+        self._begin: Int64s = np.concatenate([[0], np.cumsum(counts)])
+        came = int(self._begin[-1])
+        self.count = count = self._n - len(left) + came
+        if came >= len(left):
+            self._slots = xp.concatenate([left, xp.arange(self._n, count)])
+            self._from = self._to = left[:0]  # of those that change their places
+        else:  # the last rows take places that nothing came for
+            holes = int(xp.searchsorted(left, count))
+            stays = xp.ones(self._n - count, bool)
+            stays[left[holes:] - count] = False
+            self._slots, self._to = left[:came], left[came:holes]
+            self._from = count + xp.flatnonzero(stays)
+        self._is_still = not len(left) and not came
+
+    def there(self, rows: DeviceArray) -> DeviceArray:
+        """The rows that belong here; None of None, on all ranks."""
+        if rows is None:
+            return None
+        got, _ = self._ranks.exchanged(rows[self._gone], self._cuts)
+        if self._is_still:
+            return rows
+        return self._placed(rows, self.count, self._from, self._to, self._slots, got)
+
+    def back(self, rows: DeviceArray) -> DeviceArray:
+        """Rows for those that belong here, where these came from; None of None, on all ranks."""
+        if rows is None:
+            return None
+        got, _ = self._ranks.exchanged(rows[self._slots], self._begin)
+        if self._is_still:
+            return rows
+        return self._placed(rows, self._n, self._to, self._from, self._gone, got)
+
+    def _placed(
+        self,
+        rows: DeviceArray,
+        count: int,
+        before: DeviceArray,
+        after: DeviceArray,
+        slots: DeviceArray,
+        got: DeviceArray,
+    ) -> DeviceArray:
+        found = module_of(rows).empty((count, *rows.shape[1:]), rows.dtype)
+        kept = min(self._n, self.count)
+        found[:kept] = rows[:kept]
+        found[after] = rows[before]
+        found[slots] = got
+        return found
 
     def places(self) -> tuple[DeviceArray, DeviceArray]:
-        """The rank that each own row goes to, and its place among those that came there."""
-        ranks, xp, n = self._ranks.size, module_of(self._order), len(self._order)
-        first = self._ranks.swapped(self.begin[:-1])
-        rank = np.repeat(np.arange(ranks), np.diff(self._cuts))
-        place = np.arange(n) + np.repeat(first - self._cuts[:-1], np.diff(self._cuts))
-        found = xp.empty((2, n), np.int64)
-        found[:, self._order] = xp.asarray(np.stack([rank, place]))
-        return found[0], found[1]
+        """The rank that each own row is on afterwards, and its place there."""
+        place = module_of(self._rank).arange(self._n)
+        place[self._from] = self._to
+        place[self._gone] = self._ranks.exchanged(self._slots, self._begin)[0]
+        return self._rank, place
+
+
+def _by_rank(ranks: Ranks, rank: DeviceArray) -> tuple[DeviceArray, Int64s]:
+    """Order of rows by the ranks that they go to, and where those of each begin in it."""
+    xp = module_of(rank)
+    rank = rank.astype(np.uint16 if ranks.size < 1 << 16 else np.uint32)  # soon sorted
+    order = rank.argsort(kind="stable")
+    cuts = xp.searchsorted(rank[order], xp.arange(ranks.size + 1))
+    return order, on_host(cuts).astype(np.int64)
 
 
 def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt64s:
@@ -81,10 +151,9 @@ def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt6
         Of each of them.
     """
     xp, n, share = module_of(keys), len(keys), 1.0
-    if n > _SORTED:  # one of each run of them
-        share = n / _SORTED
-        drawn = (np.arange(_SORTED) + np.random.default_rng(1).random(_SORTED)) * share
-        which = xp.asarray(np.minimum(drawn.astype(np.int64), n - 1))
+    if n > _SORTED:  # one of each run of them, here and there in it
+        share, run = n / _SORTED, xp.arange(_SORTED)
+        which = ((run + (run * 2654435761 & 0xFFFFFFFF) / 2**32) * share).astype(np.int64)
         keys, work, n = keys[which], None if work is None else work[which], _SORTED
     order = None if work is None else keys.argsort()
     keys = xp.sort(keys) if order is None else keys[order]
@@ -110,19 +179,22 @@ def owners(cut: UInt64s, keys: DeviceArray) -> DeviceArray:
 
 
 def whole_of(
-    ranks: Ranks, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray | None
+    ranks: Ranks, extent: Floats, mass: DeviceArray, vel: DeviceArray | None
 ) -> Floats | None:
-    """What describes the particles of all ranks (g6lib.h); None: there are none."""
-    xp, n = module_of(pos), len(pos)
+    """What describes the particles of all ranks (g6lib.h); None: there are none.
+
+    `extent` are the corners of the box of own particles, and their largest mass.
+    """
+    xp, n = module_of(mass), len(mass)
     most, sums = np.full(8, -np.inf), np.zeros(5)
+    sums[0] = n
     if n:
-        most[:3], most[3:6] = on_host(-pos.min(axis=0)), on_host(pos.max(axis=0))
+        most[:7] = [*-extent[:3], *extent[3:]]
+        most[7] = -1.0 if vel is None else float(xp.abs(vel).max())
+    if n and vel is not None:
         weight = xp.abs(mass)
-        most[6], most[7] = float(weight.max()), -1.0
-        sums[:2] = n, float(weight.sum())
-        if vel is not None:
-            most[7] = float(xp.abs(vel).max())
-            sums[2:] = on_host((weight[:, None] * vel).sum(axis=0))
+        sums[1] = float(weight.sum())
+        sums[2:] = on_host((weight[:, None] * vel).sum(axis=0))
     most, sums = ranks.largest(most), ranks.summed(sums)
     if not sums[0]:
         return None

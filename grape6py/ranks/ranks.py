@@ -13,9 +13,9 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untyped
+from grape6py._arrays.modules import module_of
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
 from grape6py.ranks import carriers
-from grape6py.ranks.carriers import module_of
 
 if TYPE_CHECKING:
     from types import ModuleType

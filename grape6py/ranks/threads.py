@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Int64s, Untyped
-from grape6py.ranks.carriers import module_of
+from grape6py._arrays.modules import module_of
 from grape6py.ranks.ranks import Ranks, Together
 
 Found = TypeVar("Found")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, Untyped
+from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.tree import HostTree
 from grape6py.errors import AddressError, ArgumentError, RangeError
-from grape6py.ranks.carriers import module_of, on_host
 from grape6py.ranks.domain_tree import DomainTree, Found, Walk
-from grape6py.ranks.domains import Way, cut_keys, owners, whole_of
+from grape6py.ranks.domains import Moves, cut_keys, owners, whole_of
+from grape6py.ranks.stages import Stages
 from grape6py.ranks.tree_search import Searches
 
 if TYPE_CHECKING:
@@ -49,7 +50,13 @@ class SharedTree:
         self.is_open, self._work = True, 0.0
         self._work_before: DeviceArray | None = None
         self._replica: HostTree | None = None
+        self._stages = Stages(ranks)
         ranks.connect(getattr(inner, "device", None))
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long each stage has taken, by its name (ranks/stages.py)."""
+        return self._stages.seconds
 
     @contextlib.contextmanager
     def using(self, given: Mapping[str, object]) -> Iterator[Place]:
@@ -67,30 +74,31 @@ class SharedTree:
         self, place: Place, pos: DeviceArray, mass: DeviceArray, vel: DeviceArray | None
     ) -> None:
         """Share out the particles, and make the trees."""
-        ranks, xp, work = self.ranks, module_of(pos), self._work_before
-        self._work_before = None
+        ranks, work, self._work_before = self.ranks, self._work_before, None
         with ranks.step("Tree()") as said:
             said.same("whether vel and work are given", vel is not None, work is not None)
-            place.check()
+            extent = self._inner.extent(pos, mass)
+            if not np.isfinite(extent).all():
+                place.check()
         self._particles: tuple[DeviceArray, ...] = tuple(map(self._own_copy, (pos, mass, vel)))
         counts = ranks.counts(len(pos))
         self.first = int(counts[: ranks.rank].sum())
         self.n_all = int(counts.sum())
-        whole = whole_of(ranks, pos, mass, vel)
-        self._whole = whole
-        if whole is None:
-            return
-        keys = self._inner.keys(pos, whole)
-        self._cut = cut_keys(ranks, keys, work)
-        self._way = Way(ranks, owners(self._cut, keys))
-        del keys
-        columns = [pos, mass[:, None]] + ([] if vel is None else [vel])
-        rows = self._way.there(xp.concatenate(columns, axis=1))
-        numbers = self._way.there(self.first + xp.arange(len(pos)))
-        self._domain, self._searches = None, None
-        pos, mass = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
-        vel = None if vel is None else xp.ascontiguousarray(rows[:, 4:])
-        with ranks.step("Tree()") as said:
+        timed = self._stages.timed
+        with timed("keys", pos, meets=True):
+            whole = whole_of(ranks, extent, mass, vel)
+            self._whole = whole
+            if whole is None:
+                return
+            keys = self._inner.keys(pos, whole)
+            self._cut = cut_keys(ranks, keys, work)
+            self._way = Moves(ranks, owners(self._cut, keys))
+            del keys
+        with timed("particles", pos, meets=True):
+            pos, mass, vel = map(self._way.there, (pos, mass, vel))
+        self._domain: DomainTree | None = None
+        self._searches: Searches | None = None
+        with timed("build", pos), ranks.step("Tree()") as said:
             try:
                 self._inner.build(place, pos, mass, vel, whole)
             except RangeError:  # particles too close for one box
@@ -98,8 +106,7 @@ class SharedTree:
         if said.most[0]:
             self._replicate()
             return
-        self._domain = DomainTree(ranks, self._inner, whole, pos, mass)
-        self._searches = Searches(self._domain, numbers)
+        self._domain = DomainTree(ranks, self._inner, whole, pos, mass, self._stages)
 
     def _own_copy(self, array: DeviceArray) -> DeviceArray:
         """What the caller may not change: arrays that came to a device are such."""
@@ -141,7 +148,7 @@ class SharedTree:
         xp = module_of(pos)
         if self._whole is None or self._domain is None:
             return xp.ones(len(pos))
-        return self._way.back(xp.full(int(self._way.begin[-1]), self._work))
+        return self._way.back(xp.full(self._way.count, self._work))
 
     # ---- forces ----------------------------------------------------------------------------------
 
@@ -191,7 +198,7 @@ class SharedTree:
         way, targets = self._way, (None, None, None)
         if pos is not None:
             way, targets = self._way_of_targets(pos, vel, number)
-        last = None if last_acc is None else way.there(last_acc)
+        last = way.there(last_acc)
         if walk.theta == 0.0:  # bound is the wanted median error
             own = last if pos is None else None
             bound, estimated = domain.bound(walk.bound, walk, own)
@@ -202,19 +209,16 @@ class SharedTree:
                 last = _lengths(domain.sum(first, *targets).acc)
             walk = walk._replace(theta=_WIDEST, bound=bound)
         found = domain.sum(walk, *targets, last)
-        xp = module_of(found.acc)
-        columns = [found.acc, found.pot[:, None]] + ([] if found.jerk is None else [found.jerk])
-        rows = way.back(xp.concatenate(columns, axis=1))
         if pos is None and len(domain.pos):
             pairs, points, locals_ = domain.done
             self._work = (pairs + _PER_POINT * points + _PER_LOCAL * locals_) / len(domain.pos)
-        jerk = None if found.jerk is None else xp.ascontiguousarray(rows[:, 4:])
-        acc, pot = (xp.ascontiguousarray(rows[:, c]) for c in (slice(3), 3))
-        return Found(acc, pot, jerk, found.warning)
+        with self._stages.timed("back", found.acc, meets=True):
+            acc, pot, jerk = map(way.back, found[:3])
+            return Found(acc, pot, jerk, found.warning)
 
     def _way_of_targets(
         self, pos: DeviceArray, vel: DeviceArray | None, number: DeviceArray | None
-    ) -> tuple[Way, tuple[DeviceArray, ...]]:
+    ) -> tuple[Moves, tuple[DeviceArray, ...]]:
         """Of targets to the domains in which they, or the particles that they are, lie."""
         assert self._whole is not None
         xp = module_of(pos)
@@ -224,12 +228,8 @@ class SharedTree:
             ranks, places = self._way.places()
             own, known = number - self.first, number >= 0
             rank[known], place[known] = ranks[own[known]], places[own[known]]
-        way = Way(self.ranks, rank)
-        rows = way.there(pos if vel is None else xp.concatenate([pos, vel], axis=1))
-        theirs = way.there(place).astype(np.int32)
-        there = xp.ascontiguousarray(rows[:, :3])
-        vel = None if vel is None else xp.ascontiguousarray(rows[:, 3:])
-        return way, (there, vel, theirs)
+        way = Moves(self.ranks, rank)
+        return way, (way.there(pos), way.there(vel), way.there(place).astype(np.int32))
 
     def _check_numbers(self, number: DeviceArray | None) -> None:
         if number is None:
@@ -283,9 +283,8 @@ class SharedTree:
         if self._domain is None:
             assert self._replica is not None
             return self._replica.bound(self._all(last_acc), accuracy=accuracy, **setting)
-        last = None if last_acc is None else self._way.there(last_acc)
         walk = Walk(theta=0.0, bound=accuracy, **setting)
-        return self._domain.bound(accuracy, walk, last)[0]
+        return self._domain.bound(accuracy, walk, self._way.there(last_acc))[0]
 
     # ---- searches --------------------------------------------------------------------------------
 
@@ -300,9 +299,9 @@ class SharedTree:
         if self._whole is None:
             xp = module_of(pos)
             return xp.zeros(ni + 1, np.int64), xp.zeros(0, np.int32)
-        if self._searches is None:
+        if self._domain is None:
             return self._by_replica("within", len(pos), pos, number, h2)
-        return self._searches.within(pos, self._placed(number), h2)
+        return self._searches_in(self._domain).within(pos, self._placed(number), h2)
 
     def nearest(
         self, ni: int, pos: DeviceArray | None, number: DeviceArray | None, k: int
@@ -316,10 +315,17 @@ class SharedTree:
         if self._whole is None:
             xp = module_of(pos)
             return xp.full((ni, k), -1, np.int32), xp.full((ni, k), np.inf)
-        if self._searches is None:
+        if self._domain is None:
             return self._by_replica("nearest", len(pos), pos, number, k)
         home = owners(self._cut, self._inner.keys(pos, self._whole))
-        return self._searches.nearest(pos, self._placed(number), home, k)
+        return self._searches_in(self._domain).nearest(pos, self._placed(number), home, k)
+
+    def _searches_in(self, domain: DomainTree) -> Searches:
+        if self._searches is None:
+            xp, n = module_of(domain.pos), len(self._particles[0])
+            numbers = self._way.there(self.first + xp.arange(n))
+            self._searches = Searches(domain, numbers)
+        return self._searches
 
     def _own_if_none(
         self, pos: DeviceArray | None, number: DeviceArray | None

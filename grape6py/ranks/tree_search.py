@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from grape6py._arrays.kinds import Bools, DeviceArray, Floats, Int32s, Int64s
+from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.neighbours import merged
-from grape6py.ranks.carriers import module_of, on_host
 from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:

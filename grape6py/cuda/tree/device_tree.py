@@ -20,7 +20,7 @@ from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import WIDEST, Setting
-from grape6py.cuda.tree.share import keys_of
+from grape6py.cuda.tree.share import extent_of, keys_of, regions_in
 from grape6py.errors import ArgumentError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -109,6 +109,16 @@ class DeviceTree:
     def keys(self, pos: DeviceArray, whole: Floats) -> DeviceArray:
         """Hilbert keys, uint64, of positions in the box of all ranks' particles."""
         return keys_of(gpu_of(self.device), pos, whole)
+
+    def extent(self, pos: DeviceArray, mass: DeviceArray) -> Floats:
+        """Corners of the box of some particles, and their largest |mass|: shape (7,)."""
+        return extent_of(gpu_of(self.device), pos, mass)
+
+    def regions(self, _: DeviceArray, last_acc: DeviceArray) -> Floats:
+        """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
+        if self._tree is None or not self._n:
+            return np.zeros((0, 7))
+        return regions_in(self._tree, last_acc)
 
     def parts(
         self, regions: Sequence[Floats], *, method: str, theta: float, order: int, bound: float

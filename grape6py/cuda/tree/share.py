@@ -15,8 +15,8 @@ import numpy as np
 
 from grape6py import errors
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats
-from grape6py.cuda.job import Job
-from grape6py.cuda.tree.build import ffi
+from grape6py.cuda.job import Job, pieces
+from grape6py.cuda.tree.build import double_of, ffi, numbers
 
 if TYPE_CHECKING:
     from grape6py.cuda.launcher import TreeLauncher
@@ -46,6 +46,32 @@ def keys_of(gpu: TreeLauncher, pos: DeviceArray, whole: Floats) -> DeviceArray:
     job.set(targets=pos, key=key, whole=gpu.put(np.array(whole, np.float64)))
     job.launch("tree_whole_keys", len(pos), 256)
     return key
+
+
+def extent_of(gpu: TreeLauncher, pos: DeviceArray, mass: DeviceArray) -> Floats:
+    """Corners of the box of some particles, and their largest |mass|: shape (7,). Not all finite if
+    a particle is not."""
+    n = len(mass)
+    if not n:
+        return np.zeros(7)
+    job = Job(gpu, ffi, "tree_device_job", n=n)
+    status = ffi.new("struct tree_status *", {"low": [2**64 - 1] * 3})
+    job.set(x=pos, m=mass, status=gpu.put(np.frombuffer(ffi.buffer(status), np.uint8)))
+    job.launch("tree_extent", min(n, 1 << 18), 256)
+    found = ffi.from_buffer("struct tree_status *", gpu.read(job.arrays["status"]))
+    if found.bad:
+        return np.full(7, np.nan)
+    return np.array([*map(double_of, [*found.low, *found.high, found.mass])])
+
+
+def regions_in(tree: TreeCells, last_acc: DeviceArray) -> Floats:
+    """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
+    count = pieces(tree.n, numbers.IN_LEVEL1)
+    tree.set(region=tree.xp.empty((count, 7), np.float64), last=last_acc)
+    tree.launch("tree_regions", 128 * count)
+    found = tree._gpu.take(tree.arrays["region"])
+    tree.drop("region last")
+    return found
 
 
 # ---- packing ----------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ struct tree_device_job {
     int32_t *close;
 
     const struct tree_whole *whole;   /* of all ranks' particles; or NULL: there is one rank */
-    const struct tree_region *region; /* of another rank's targets (tree/share.cu) */
+    struct tree_region *region;       /* of targets, here or on another rank (tree/share.cu) */
     unsigned char *opened;            /* of cells: whether those targets may look into them */
     const int32_t *roots;             /* cells with which walks begin, if there are parts of other ranks' trees */
 

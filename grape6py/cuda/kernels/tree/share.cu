@@ -13,6 +13,38 @@ KERNEL(tree_whole_keys, struct tree_device_job, 256, 1)
     job.key[k] = key_of(&box, high, low);
 }
 
+/* Where runs of the particles, in the order of their keys, are: a block takes a run. */
+KERNEL(tree_regions, struct tree_device_job, 128, 1)
+{
+    __shared__ double column[7][128];
+    const int t = (int)threadIdx.x, begin = (int)blockIdx.x * IN_LEVEL1;
+    const double infinite = from_bits((uint64_t)0x7ff << 52);
+    double low[3] = {infinite, infinite, infinite}, high[3] = {-infinite, -infinite, -infinite};
+    double least = infinite;
+    for (int i = begin + t; i < job.n && i < begin + IN_LEVEL1; i += 128) {
+        const float4 a = job.high[i], b = job.low[i];
+        const double at[3] = {(double)a.x + (double)b.x, (double)a.y + (double)b.y,
+                              (double)a.z + (double)b.z};
+        for (int c = 0; c < 3; c++) low[c] = fmin(low[c], at[c]), high[c] = fmax(high[c], at[c]);
+        if (job.last) least = fmin(least, job.last[job.order[i]]);
+    }
+    for (int c = 0; c < 3; c++) column[c][t] = low[c], column[3 + c][t] = -high[c];
+    column[6][t] = least;
+    for (int half = 64; half; half /= 2) {
+        __syncthreads();
+        if (t < half)
+            for (int c = 0; c < 7; c++) column[c][t] = fmin(column[c][t], column[c][t + half]);
+    }
+    if (t || begin >= job.n) return;
+    const struct tree_box *box = job.box;
+    struct tree_region *region = &job.region[blockIdx.x];
+    for (int c = 0; c < 3; c++) { /* a little larger: coordinates were split into two floats */
+        region->low[c] = box->centre[c] + tree_scaled(column[c][0] - 0x1p-45, box->length);
+        region->high[c] = box->centre[c] - tree_scaled(column[3 + c][0] - 0x1p-45, box->length);
+    }
+    region->least_acc = job.last ? fmax(column[6][0], 2.3e-308) : 0.0; /* 0: none are known */
+}
+
 /* Marks inner cells, and leaves whose particles may act one by one. A warp takes a region, and
  * looks at 32 cells at once, as in a traversal. */
 KERNEL(tree_mark, struct tree_device_job, 128, 8)
