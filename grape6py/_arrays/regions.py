@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from grape6py._arrays.kinds import DeviceArray, Floats
-from grape6py._arrays.modules import module_of, on_host
+from grape6py._arrays.kinds import DeviceArray
+from grape6py._arrays.modules import module_of
 
 REGION = 512  # targets: a level-1 group of a tree's walk
 
 
-def regions_of(pos: DeviceArray, last_acc: DeviceArray | None) -> Floats:
+def regions_of(pos: DeviceArray, last_acc: DeviceArray | None) -> DeviceArray:
     """Regions of targets in the order of their keys: shape (m, 7), see g6lib.h."""
     xp, n = module_of(pos), len(pos)
     m = -(-n // REGION)
     if not n:
-        return np.zeros((0, 7))
+        return xp.zeros((0, 7))
 
     def runs(column: DeviceArray) -> DeviceArray:
         last = xp.repeat(column[-1:], m * REGION - n)
@@ -28,4 +28,4 @@ def regions_of(pos: DeviceArray, last_acc: DeviceArray | None) -> Floats:
     if last_acc is not None:
         least = runs(last_acc).min(axis=1)
         found[:, 6] = xp.maximum(least, np.finfo(np.float64).tiny)  # 0 is that none are known
-    return on_host(found)
+    return found

@@ -99,6 +99,15 @@ class HostTree:
         check(lib.g6x_tree_keys(*pointers(whole), len(pos), pointer(pos), to))
         return found
 
+    @classmethod
+    def owners(cls, pos: Floats, whole: Floats, cut: UInt64s, rank: int) -> tuple[Int64s, Int64s]:
+        """The ranks that have positions, and which of these are not on this one, ascending.
+
+        `cut`: the first keys of all ranks but the first.
+        """
+        found = cut.searchsorted(cls.keys(pos, whole), side="right")
+        return found, np.flatnonzero(found != rank)
+
     @staticmethod
     def extent(pos: Floats, mass: Floats) -> Floats:
         """Corners of the box of some particles, and their largest |mass|: shape (7,)."""
@@ -109,7 +118,8 @@ class HostTree:
     def regions(self, pos: Floats, last_acc: Floats | None) -> Floats:
         """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
         order = self.order if self._n else slice(0)
-        return regions_of(pos[order], None if last_acc is None else last_acc[order])
+        found: Floats = regions_of(pos[order], None if last_acc is None else last_acc[order])
+        return found
 
     @property
     def order(self) -> Int32s:

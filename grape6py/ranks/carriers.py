@@ -12,7 +12,6 @@ import ctypes
 import importlib.util
 import os
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -25,8 +24,7 @@ from grape6py.errors import ArgumentError, BackendError
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
-# Rows, where those for each rank begin, the array for what comes, where each rank's begin there.
-Carrier: TypeAlias = Callable[[DeviceArray, Int64s, DeviceArray, Int64s], None]
+Carrier: TypeAlias = "ByMPI | ByNCCL"
 
 KINDS = ("auto", "nccl", "mpi", "host")
 
@@ -51,7 +49,7 @@ def find(ranks: Ranks, device: int | None) -> Carrier:
         if device is None or some_are_on_hosts or wanted == "host":
             links[wanted, place] = ByMPI(ranks)
         elif wanted == "mpi":
-            links[wanted, place] = ByMPI(ranks, from_device=True)
+            links[wanted, place] = ByMPI(ranks, between_devices=True)
         elif len(places) == ranks.size and not some_cannot:
             links[wanted, place] = ByNCCL(ranks, device)
         elif wanted == "nccl":
@@ -106,10 +104,14 @@ def _why_no_nccl() -> str | None:
 
 
 class ByMPI:
-    """From memory of the host; or from that of devices, if the MPI library reads it."""
+    """From memory of the host; or, `between_devices`, from theirs, if the MPI library reads it.
 
-    def __init__(self, ranks: Ranks, from_device: bool = False) -> None:
-        self._ranks, self._from_device = ranks, from_device
+    Called with rows, where those for each rank begin, the array for what comes, and where each
+    rank's begin there.
+    """
+
+    def __init__(self, ranks: Ranks, between_devices: bool = False) -> None:
+        self._ranks, self.between_devices = ranks, between_devices
         self._locked: dict[str, AnyArray] = {}  # page-locked memory of the host, kept
 
     def __call__(self, rows: DeviceArray, cuts: Int64s, found: DeviceArray, begin: Int64s) -> None:
@@ -118,7 +120,7 @@ class ByMPI:
             self._move(rows, cuts, found, begin)
             return
         stream = xp.cuda.get_current_stream()
-        if self._from_device:
+        if self.between_devices:
             stream.synchronize()  # of which MPI knows nothing
             self._move(rows, cuts, found, begin)
             return
@@ -153,7 +155,9 @@ class ByMPI:
 
 
 class ByNCCL:
-    """From device to device: point to point, all at once, on the current stream."""
+    """From device to device: point to point, all at once, on the current stream. As ByMPI."""
+
+    between_devices = True
 
     def __init__(self, ranks: Ranks, device: int) -> None:
         import cupy

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grape6py._arrays.kinds import DeviceArray, Floats, Int64s, UInt64s
+from grape6py._arrays.kinds import ArrayModule, DeviceArray, Floats, Int64s, UInt64s
 from grape6py._arrays.modules import module_of, on_host
 
 if TYPE_CHECKING:
     from grape6py.ranks.ranks import Ranks
 
-_SAMPLES = 1 << 16  # of keys of all ranks, by which ranges are cut; of a rank
-_LEAST_SAMPLES = 1024
-_SORTED = 1 << 18  # keys of a rank, of which those are the quantiles
+_SAMPLE = 1 << 18  # of a rank's particles, by whose keys ranges are cut,
+_QUANTILES = 1 << 14  # and how many quantiles of these all ranks know, or each rank's at least
+_LEAST_QUANTILES = 1024
 
 
 class Way:
@@ -61,6 +61,8 @@ class Moves:
     ----------
     rank : array of int, shape (n,)
         To which each row belongs.
+    left : array of int, optional
+        Those that belong to others, ascending.
 
     Attributes
     ----------
@@ -68,10 +70,10 @@ class Moves:
         How many rows there are afterwards.
     """
 
-    def __init__(self, ranks: Ranks, rank: DeviceArray) -> None:
+    def __init__(self, ranks: Ranks, rank: DeviceArray, left: DeviceArray | None = None) -> None:
         xp, self._n = module_of(rank), len(rank)
         self._ranks, self._rank = ranks, rank
-        left = xp.flatnonzero(rank != ranks.rank)
+        left = xp.flatnonzero(rank != ranks.rank) if left is None else left
         order, self._cuts = _by_rank(ranks, rank[left])
         self._gone = left[order]
         counts = ranks.swapped(np.diff(self._cuts))
@@ -127,7 +129,7 @@ class Moves:
         """The rank that each own row is on afterwards, and its place there."""
         place = module_of(self._rank).arange(self._n)
         place[self._from] = self._to
-        place[self._gone] = self._ranks.exchanged(self._slots, self._begin)[0]
+        place[self._gone] = self._ranks.exchanged(self._slots.astype(np.int64), self._begin)[0]
         return self._rank, place
 
 
@@ -140,24 +142,30 @@ def _by_rank(ranks: Ranks, rank: DeviceArray) -> tuple[DeviceArray, Int64s]:
     return order, on_host(cuts).astype(np.int64)
 
 
-def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt64s:
+def sample_of(n: int, xp: ArrayModule) -> DeviceArray | slice:
+    """Particles of a rank, by whose keys ranges are cut: one of each run of them."""
+    if n <= _SAMPLE:
+        return slice(None)
+    run = xp.arange(_SAMPLE)  # some place in each
+    return ((run + (run * 2654435761 & 0xFFFFFFFF) / 2**32) * (n / _SAMPLE)).astype(np.int64)
+
+
+def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None, share: float) -> UInt64s:
     """The first key of each rank's range but the first one's.
 
     Parameters
     ----------
     keys : array of uint64, shape (n,)
-        Of own particles.
+        Of a sample of own particles.
     work : array, shape (n,), optional
         Of each of them.
+    share : float
+        How many particles each of them stands for.
     """
-    xp, n, share = module_of(keys), len(keys), 1.0
-    if n > _SORTED:  # one of each run of them, here and there in it
-        share, run = n / _SORTED, xp.arange(_SORTED)
-        which = ((run + (run * 2654435761 & 0xFFFFFFFF) / 2**32) * share).astype(np.int64)
-        keys, work, n = keys[which], None if work is None else work[which], _SORTED
+    xp, n = module_of(keys), len(keys)
     order = None if work is None else keys.argsort()
     keys = xp.sort(keys) if order is None else keys[order]
-    count = min(n, max(_SAMPLES // ranks.size, _LEAST_SAMPLES))
+    count = min(n, max(_QUANTILES // ranks.size, _LEAST_QUANTILES))
     places = np.arange(count + 1) * n // max(count, 1)
     weight = np.diff(places) * share
     if work is not None and n:
@@ -170,12 +178,6 @@ def cut_keys(ranks: Ranks, keys: DeviceArray, work: DeviceArray | None) -> UInt6
     shares = np.arange(1, ranks.size) * all_weights.sum() / ranks.size
     at = np.minimum(np.searchsorted(before, shares), max(len(order) - 1, 0))
     return all_keys[order][at] if len(order) else np.zeros(ranks.size - 1, np.uint64)
-
-
-def owners(cut: UInt64s, keys: DeviceArray) -> DeviceArray:
-    """The ranks whose ranges have some keys."""
-    xp = module_of(keys)
-    return xp.searchsorted(xp.asarray(cut), keys, side="right")
 
 
 def whole_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -13,7 +14,7 @@ import numpy as np
 
 from grape6py._arrays import validate
 from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untyped
-from grape6py._arrays.modules import module_of
+from grape6py._arrays.modules import module_of, on_host
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
 from grape6py.ranks import carriers
 
@@ -213,12 +214,22 @@ class Ranks:
         self.comm.Allreduce(array, found, self.MPI.MAX)
         return found
 
-    def gathered(self, rows: AnyArray) -> list[AnyArray]:
-        """The rows of each rank."""
+    def gathered(self, rows: DeviceArray) -> list[DeviceArray]:
+        """The rows of each rank; those on its device, if they are CuPy's."""
+        xp = module_of(rows)
+        if xp is not np and self._carrier.between_devices:
+            return self._gathered_by_exchange(rows)
+        if xp is not np:  # as ranks without a device do
+            return [xp.asarray(theirs) for theirs in self.gathered(on_host(rows))]
         counts, width = self.counts(len(rows)), int(np.prod(rows.shape[1:], dtype=np.int64))
         found = np.empty((int(counts.sum()), *rows.shape[1:]), rows.dtype)
         self.comm.Allgatherv(np.ascontiguousarray(rows), [found, width * counts])
         return np.split(found, np.cumsum(counts)[:-1])
+
+    def _gathered_by_exchange(self, rows: DeviceArray) -> list[DeviceArray]:
+        to_all = module_of(rows).concatenate([rows] * self.size)
+        got, begin = self.exchanged(to_all, np.arange(self.size + 1) * len(rows))
+        return [got[a:b] for a, b in itertools.pairwise(begin)]
 
     def swapped(self, numbers: Int64s) -> Int64s:
         """Number r goes to rank r; what came."""

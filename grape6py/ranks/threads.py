@@ -54,8 +54,8 @@ class ThreadRanks(Ranks):
         found: AnyArray = np.max(self._all(array), axis=0)
         return found
 
-    def gathered(self, rows: AnyArray) -> list[AnyArray]:
-        return self._all(rows)
+    def gathered(self, rows: DeviceArray) -> list[DeviceArray]:
+        return self._all(rows) if module_of(rows) is np else self._gathered_by_exchange(rows)
 
     def swapped(self, numbers: Int64s) -> Int64s:
         return np.array([theirs[self.rank] for theirs in self._all(numbers)], np.int64)

@@ -13,7 +13,7 @@ from grape6py._arrays.modules import module_of, on_host
 from grape6py._lib.tree import HostTree
 from grape6py.errors import AddressError, ArgumentError, RangeError
 from grape6py.ranks.domain_tree import DomainTree, Found, Walk
-from grape6py.ranks.domains import Moves, cut_keys, owners, whole_of
+from grape6py.ranks.domains import Moves, cut_keys, sample_of, whole_of
 from grape6py.ranks.stages import Stages
 from grape6py.ranks.tree_search import Searches
 
@@ -90,10 +90,11 @@ class SharedTree:
             self._whole = whole
             if whole is None:
                 return
-            keys = self._inner.keys(pos, whole)
-            self._cut = cut_keys(ranks, keys, work)
-            self._way = Moves(ranks, owners(self._cut, keys))
-            del keys
+            some = sample_of(len(pos), module_of(pos))
+            keys = self._inner.keys(pos[some], whole)
+            share = len(pos) / max(len(keys), 1)
+            self._cut = cut_keys(ranks, keys, None if work is None else work[some], share)
+            self._way = Moves(ranks, *self._inner.owners(pos, whole, self._cut, ranks.rank))
         with timed("particles", pos, meets=True):
             pos, mass, vel = map(self._way.there, (pos, mass, vel))
         self._domain: DomainTree | None = None
@@ -222,13 +223,14 @@ class SharedTree:
         """Of targets to the domains in which they, or the particles that they are, lie."""
         assert self._whole is not None
         xp = module_of(pos)
-        rank = owners(self._cut, self._inner.keys(pos, self._whole))
+        rank, left = self._inner.owners(pos, self._whole, self._cut, self.ranks.rank)
         place = xp.full(len(pos), -1, np.int64)
         if number is not None:
             ranks, places = self._way.places()
             own, known = number - self.first, number >= 0
             rank[known], place[known] = ranks[own[known]], places[own[known]]
-        way = Moves(self.ranks, rank)
+            left = None
+        way = Moves(self.ranks, rank, left)
         return way, (way.there(pos), way.there(vel), way.there(place).astype(np.int32))
 
     def _check_numbers(self, number: DeviceArray | None) -> None:
@@ -317,7 +319,7 @@ class SharedTree:
             return xp.full((ni, k), -1, np.int32), xp.full((ni, k), np.inf)
         if self._domain is None:
             return self._by_replica("nearest", len(pos), pos, number, k)
-        home = owners(self._cut, self._inner.keys(pos, self._whole))
+        home, _ = self._inner.owners(pos, self._whole, self._cut, self.ranks.rank)
         return self._searches_in(self._domain).nearest(pos, self._placed(number), home, k)
 
     def _searches_in(self, domain: DomainTree) -> Searches:

@@ -12,7 +12,7 @@ import numpy as np
 from grape6py import errors
 from grape6py._arrays import memory_space
 from grape6py._arrays.device_place import DevicePlace, ThroughDevice
-from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats
+from grape6py._arrays.kinds import AnyArray, CuPy, DeviceArray, Floats, UInt64s
 from grape6py._lib.tree import HostTree
 from grape6py.cuda import errors as cuda_errors
 from grape6py.cuda.tree.accuracy import Sample
@@ -20,7 +20,7 @@ from grape6py.cuda.tree.build import Unresolved
 from grape6py.cuda.tree.octree import Octree
 from grape6py.cuda.tree.search import Search
 from grape6py.cuda.tree.settings import WIDEST, Setting
-from grape6py.cuda.tree.share import extent_of, keys_of, regions_in
+from grape6py.cuda.tree.share import extent_of, keys_of, owners_of, regions_in
 from grape6py.errors import ArgumentError, NotFiniteError
 
 if TYPE_CHECKING:
@@ -110,18 +110,24 @@ class DeviceTree:
         """Hilbert keys, uint64, of positions in the box of all ranks' particles."""
         return keys_of(gpu_of(self.device), pos, whole)
 
+    def owners(
+        self, pos: DeviceArray, whole: Floats, cut: UInt64s, rank: int
+    ) -> tuple[DeviceArray, DeviceArray]:
+        """The ranks that have positions, and which of these are not on this one, ascending."""
+        return owners_of(gpu_of(self.device), pos, whole, cut, rank)
+
     def extent(self, pos: DeviceArray, mass: DeviceArray) -> Floats:
         """Corners of the box of some particles, and their largest |mass|: shape (7,)."""
         return extent_of(gpu_of(self.device), pos, mass)
 
-    def regions(self, _: DeviceArray, last_acc: DeviceArray) -> Floats:
+    def regions(self, _: DeviceArray, last_acc: DeviceArray) -> DeviceArray:
         """Where the tree's own particles are, and their least last accelerations: shape (m, 7)."""
         if self._tree is None or not self._n:
-            return np.zeros((0, 7))
+            return self._cupy.zeros((0, 7))
         return regions_in(self._tree, last_acc)
 
     def parts(
-        self, regions: Sequence[Floats], *, method: str, theta: float, order: int, bound: float
+        self, regions: Sequence[DeviceArray], *, method: str, theta: float, order: int, bound: float
     ) -> list[DeviceArray]:
         """What other ranks need of this tree: as in Octree."""
         if self._tree is None:
