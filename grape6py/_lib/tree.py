@@ -160,8 +160,10 @@ class HostTree:
         theta: float,
         order: int,
         bound: float,
+        few: bool | None = None,
     ) -> tuple[Floats, Floats, Floats | None, str | None, tuple[int, int, int]]:
         """As `forces`, with parts of other ranks' trees; and what was summed."""
+        del few  # of GPUs
         out = self._out(ni)
         warnings_before = _warnings()
         buffers = [ffi.from_buffer(part) for part in parts]

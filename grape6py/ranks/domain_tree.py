@@ -95,10 +95,11 @@ class DomainTree:
         vel: DeviceArray | None = None,
         number: DeviceArray | None = None,
         last_acc: DeviceArray | None = None,
+        few: bool | None = None,
     ) -> Found:
         """Forces of the particles of all ranks on some targets, or on the domain's particles.
 
-        `number` are those of the domain's particles that targets are, or -1.
+        `number` are those of the domain's particles that targets are, or -1. `few`: as in Octree.
         """
         if pos is None:
             return self._sum(walk, len(self.pos), (None, None, None), last_acc)
@@ -106,7 +107,7 @@ class DomainTree:
         by_key = self.inner.keys(pos, self._whole).argsort(kind="stable")
         targets = tuple(None if a is None else a[by_key] for a in (pos, vel, number))
         last = None if last_acc is None else last_acc[by_key]
-        found = self._sum(walk, len(pos), targets, last)
+        found = self._sum(walk, len(pos), targets, last, few)
         back = xp.empty_like(by_key)
         back[by_key] = xp.arange(len(by_key))
         acc, pot, jerk, warning = found
@@ -118,6 +119,7 @@ class DomainTree:
         ni: int,
         targets: tuple[DeviceArray, ...],
         last_acc: DeviceArray | None,
+        few: bool | None = None,
     ) -> Found:
         """Forces on targets in the order of their keys, or on the domain's particles."""
         ranks, bound = self.ranks, walk.bound
@@ -138,7 +140,7 @@ class DomainTree:
             theirs = self._exchanged(parts)
         with timed("sum", like), ranks.step("a sum"):
             call = theirs, ni, *targets, last_acc
-            *arrays, warning, self.done = self.inner.forces_with(*call, **walk._asdict())
+            *arrays, warning, self.done = self.inner.forces_with(*call, **walk._asdict(), few=few)
         acc, pot, jerk = arrays
         return Found(acc, pot, jerk, warning)
 
@@ -176,8 +178,7 @@ class DomainTree:
         few: bool | None = None,
     ) -> tuple[DeviceArray, ...]:
         """As the tree of a GPU has it, for samples."""
-        del few
         method = "fmm" if setting.order else "bh"
         bound = setting.bound if last_acc is not None else 0.0
         walk = Walk(setting.eps2, method, setting.theta, setting.order or 5, bound)
-        return self.sum(walk, targets, None, self_index, last_acc)[:3]
+        return self.sum(walk, targets, None, self_index, last_acc, few)[:3]

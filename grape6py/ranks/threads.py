@@ -89,6 +89,7 @@ class Crew:
             ThreadPoolExecutor(1, f"device {device}", cupy.cuda.Device(device).use)
             for device in devices
         ]
+        self.call(lambda rank: _reach(cupy, devices[rank], devices))
 
     def __len__(self) -> int:
         return len(self._said)
@@ -130,6 +131,15 @@ def crew_of(cupy: CuPy, devices: tuple[int, ...]) -> Crew:
 @functools.cache
 def _crew(cupy: CuPy, devices: tuple[int, ...], _: int) -> Crew:
     return Crew(cupy, devices)
+
+
+def _reach(cupy: CuPy, device: int, others: tuple[int, ...]) -> None:
+    """Let a device, the current one, read the others' memory; without it copies go by the host."""
+    runtime = cupy.cuda.runtime
+    for other in others:
+        if other != device and runtime.deviceCanAccessPeer(device, other):
+            with contextlib.suppress(runtime.CUDARuntimeError):  # it can already
+                runtime.deviceEnablePeerAccess(other)
 
 
 def _nothing() -> None:

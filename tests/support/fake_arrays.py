@@ -139,6 +139,7 @@ class Module:
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 2,
                 runtimeGetVersion=lambda: 13020,
+                deviceCanAccessPeer=lambda device, other: False,
                 getDeviceProperties=lambda number: {"name": b"stand-in"},
                 streamSynchronize=self._wait_for_stream,
             ),

@@ -184,6 +184,7 @@ class DeviceTree:
         bound: float,
         momentum: bool,
         imports: Sequence[AnyArray],
+        few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None]:
         check_numbers(number, self._n)
         self.counts = 0, 0, 0
@@ -203,7 +204,7 @@ class DeviceTree:
                 bound = sample.bound(bound, estimated, own)
                 setting = Setting(WIDEST, setting.order, eps2, bound)
             acc, pot, jerk, counts = self._tree.forces(
-                setting, pos, number, last_acc, vel, momentum=momentum, imports=imports
+                setting, pos, number, last_acc, vel, few, momentum, imports
             )
         except Unresolved:
             if self._of_ranks:
@@ -234,10 +235,11 @@ class DeviceTree:
         theta: float,
         order: int,
         bound: float,
+        few: bool | None = None,
     ) -> tuple[DeviceArray, DeviceArray, DeviceArray, str | None, tuple[int, int, int]]:
-        """As `forces`, with parts of other ranks' trees; and `counts`."""
+        """As `forces`, with parts of other ranks' trees; and `counts`. `few`: as in Octree."""
         targets, walk = (ni, pos, vel, number, last_acc), (eps2, method, theta, order, bound)
-        return *self._forces(*targets, *walk, False, parts), self.counts
+        return *self._forces(*targets, *walk, False, parts, few), self.counts
 
     def bound(
         self, last_acc: DeviceArray, *, eps2: float, method: str, order: int, accuracy: float
