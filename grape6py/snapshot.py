@@ -107,7 +107,7 @@ def file_of(path: PathLike) -> str:
             source = Source(file, first)
             layout = formats.format_of(source).layout
             return first if layout is not None and layout.head(source).files > 1 else name
-    except SnapshotError:
+    except (SnapshotError, OSError):
         return first  # whose reader says what is wrong
 
 

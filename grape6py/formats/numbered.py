@@ -180,5 +180,5 @@ def _is_part(name: str, number: int, format_: Format) -> bool:
     try:
         with open(name, "rb") as file:
             return format_.layout.head(Source(file, name)).files > number
-    except SnapshotError:
+    except (SnapshotError, OSError):
         return False

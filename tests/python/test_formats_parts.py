@@ -254,6 +254,17 @@ def test_files_of_two_snapshots_are_never_one(here, model, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_files_that_are_replaced_while_they_are_read_are_refused(here, model, name):
+    written(name, model, time=0.5)
+    layout = FORMATS[name].layout
+    with open(part(name, 0), "rb") as file:
+        heads = layout.heads(Source(file, file.name))
+    written(name, plummer(N, seed=2), time=0.5)
+    with pytest.raises(SnapshotError, match=r"snap_010\.1.*has changed while it was read"):
+        layout.between(heads, 40, 60)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_with_a_number_that_it_cannot_have_is_refused(here, model, name):
     written(name, model)
     os.rename(part(name, 2), part(name, 7))
