@@ -38,7 +38,7 @@ from grape6py.integrators.hermite import Hermite
 from grape6py.integrators.leapfrog import Leapfrog
 from grape6py.models import Particles
 from grape6py.quantities import Converter
-from grape6py.ranks.ranks import ranks_of, together
+from grape6py.ranks.ranks import Ranks, ranks_of, together
 from grape6py.units import Units
 
 Cluster: TypeAlias = Hermite | Leapfrog
@@ -159,6 +159,7 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
     Returns
     -------
     Hermite or Leapfrog
+        With `comm`, each rank of a Leapfrog has a share of the bodies, in their order.
 
     Raises
     ------
@@ -173,14 +174,16 @@ def restore(path: PathLike, **options: Untyped) -> Cluster:
         If backend, instruction set or mode differ from the file's: so will the bits. If the last
         output is damaged, and an earlier one is taken.
     """
-    with together(ranks_of(options.get("comm")), "load()"):
+    ranks = ranks_of(options.get("comm"))
+    with together(ranks, "load()"):
         run = run_index.find(path)
         with output_file.explained(run.path):
             mode, backend = str(run.about["precision"]), str(run.about["backend"])
             validate.choice("precision", mode, PRECISIONS)
             kind = INTEGRATORS[str(run.about.get("integrator", "hermite"))]
             settings = kind.settings_from(run.about)
-        mass, state, about = _last_whole(run, kind)
+        parts = ranks if kind.SHARES_BODIES else None
+        mass, state, about = _last_whole(run, kind, parts)
         options = {"precision": mode} | options
         about |= {"run_id": run.id}
         cluster = _restored_by(kind, backend, options, settings, mass, state, about)
@@ -224,13 +227,15 @@ def _has_gpu() -> bool:
         return session._board.option("DEVICE") >= 0
 
 
-def _last_whole(run: run_index.Run, kind: Kind) -> tuple[Floats, State, Attributes]:
+def _last_whole(
+    run: run_index.Run, kind: Kind, parts: Ranks | None
+) -> tuple[Floats, State, Attributes]:
     """Masses, state, and what else is restored, of the last output that is whole."""
     first = None
     for saved in reversed(run.outputs):
         try:
             with run.read(saved) as group:
-                found = _read(group, kind)
+                found = _read(group, kind, parts)
         except SnapshotError as error:
             first = first or error
             continue
@@ -244,10 +249,13 @@ def _last_whole(run: run_index.Run, kind: Kind) -> tuple[Floats, State, Attribut
     raise SnapshotError(f"{run.path} has no output that is whole. The last one: {first}") from first
 
 
-def _read(group: HDF5, kind: Kind) -> tuple[Floats, State, Attributes]:
-    mass = validate.floats("mass", group["mass"][()], (None,))
+def _read(group: HDF5, kind: Kind, parts: Ranks | None) -> tuple[Floats, State, Attributes]:
+    """Of all bodies, or of this rank's share."""
+    n = len(group["mass"])
+    rows = slice(n) if parts is None else parts.rows(n)
+    mass = validate.floats("mass", group["mass"][rows], (None,))
     state = {
-        name: validate.floats(name, group[f"state/{name}"][()], (len(mass), *shape))
+        name: validate.floats(name, group[f"state/{name}"][rows], (len(mass), *shape))
         for name, shape in kind.STATE.items()
     }
     state |= {
@@ -258,7 +266,7 @@ def _read(group: HDF5, kind: Kind) -> tuple[Floats, State, Attributes]:
     if not (state["dt"] > 0).all():
         raise ArgumentError("a step is not above zero")
     return mass, state, {
-        "ids": group["ids"][()] if "ids" in group else None,
+        "ids": group["ids"][rows] if "ids" in group else None,
         "time": float(group.attrs["time"]),
         "steps": int(group.attrs["steps"]),
         "blocks": int(group.attrs["blocks"]),
@@ -440,6 +448,7 @@ class Writer:
             about = {"units": str(converter.units), "quantities": converter.package} | (about or {})
             cluster = in_units.bare(cluster)
             binaries = converter.numbers("binaries", binaries, None)
+        cluster = cluster._whole()
         for name, values in {} if binaries is None else binaries._asdict().items():
             validate.numbers(f"binaries.{name}", values)
         numbers = describe(cluster)

@@ -1,7 +1,8 @@
 """What one asks of a star cluster: energy, momenta, virial ratio, centres, Lagrangian radii.
 
 All in double precision with sums rounded once (``math.fsum``), in the caller's units with
-G = 1. Arrays: mass (n,), pos and vel (n, 3).
+G = 1. Arrays: mass (n,), pos and vel (n, 3). With `ranks` they are those of this rank, and what
+is found is that of all ranks' particles, with the same bits on any number of them.
 """
 
 import math
@@ -11,11 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from grape6py._arrays import validate
-from grape6py._arrays.kinds import Floats, Numbers, Untyped
+from grape6py._arrays.kinds import Floats, Int64s, Numbers, Untyped
 from grape6py.errors import ArgumentError
 from grape6py.grape6 import Grape6
+from grape6py.ranks.ranks import Ranks, together, total
 
 FRACTIONS = (0.1, 0.5, 0.9)
+
+_CUTS = 64  # of the bits of radii, at a time
+_UNITS = 2.0**60  # of mass, in which shares of it are added without rounding
 
 
 class Energy(NamedTuple):
@@ -67,7 +72,12 @@ def potential(
         from grape6py.ranks.board import shared_potential
 
         return shared_potential(comm, mass, pos, eps, backend=backend, threads=threads)
-    with Grape6(backend=backend, precision="double", threads=threads, jerk=False) as grape:
+    return summed_potential(mass, pos, eps, backend=backend, threads=threads)
+
+
+def summed_potential(mass: Numbers, pos: Numbers, eps: float, **options: Untyped) -> Floats:
+    """Potential at each particle; with `comm` at this rank's own ones, of those of all ranks."""
+    with Grape6(precision="double", jerk=False, **options) as grape:
         grape.set_particles(mass, pos)
         return grape.forces(eps=eps).pot
 
@@ -81,6 +91,7 @@ def energy(
     pot: ArrayLike | None = None,
     backend: str = "auto",
     threads: int | None = None,
+    ranks: Ranks | None = None,
 ) -> Energy:
     """Energy of a system, its potential in mode double unless `pot` is given.
 
@@ -90,7 +101,7 @@ def energy(
     eps : float
         Softening length.
     pot : array_like, shape (n,), optional
-        Potential at each particle.
+        Potential at each particle; with `ranks` it must be given.
 
     Returns
     -------
@@ -102,33 +113,39 @@ def energy(
     mass = validate.any_floats("mass", mass, (len(vel),))
     pot = validate.any_floats("pot", pot, (len(vel),))
     speed2 = (vel**2).sum(axis=1)
-    return Energy(0.5 * math.fsum(mass * speed2), 0.5 * math.fsum(mass * pot))
+    return Energy(0.5 * total(ranks, mass * speed2), 0.5 * total(ranks, mass * pot))
 
 
-def momentum(mass: ArrayLike, vel: ArrayLike) -> Floats:
+def momentum(mass: ArrayLike, vel: ArrayLike, *, ranks: Ranks | None = None) -> Floats:
     """Total momentum; shape (3,)."""
     vel = validate.any_floats("vel", vel, (None, 3))
     mass = validate.any_floats("mass", mass, (len(vel),))
-    return np.array([math.fsum(mass * component) for component in vel.T])
+    return np.array([total(ranks, mass * component) for component in vel.T])
 
 
-def angular_momentum(mass: ArrayLike, pos: ArrayLike, vel: ArrayLike) -> Floats:
+def angular_momentum(
+    mass: ArrayLike, pos: ArrayLike, vel: ArrayLike, *, ranks: Ranks | None = None
+) -> Floats:
     """Total angular momentum about the origin, the sum of m r x v; shape (3,)."""
     pos = validate.any_floats("pos", pos, (None, 3))
     vel = validate.any_floats("vel", vel, (len(pos), 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
-    return momentum(mass, np.cross(pos, vel))
+    return momentum(mass, np.cross(pos, vel), ranks=ranks)
 
 
-def centre_of_mass(mass: ArrayLike, pos: ArrayLike) -> Floats:
+def centre_of_mass(mass: ArrayLike, pos: ArrayLike, *, ranks: Ranks | None = None) -> Floats:
     """Centre of mass; shape (3,). NaN without mass."""
     pos = validate.any_floats("pos", pos, (None, 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
-    total = math.fsum(mass)
-    return momentum(mass, pos) / total if total else np.full(3, math.nan)
+    all_of_it = total(ranks, mass)
+    if not all_of_it:
+        return np.full(3, math.nan)
+    return momentum(mass, pos, ranks=ranks) / all_of_it
 
 
-def density_centre(mass: ArrayLike, pos: ArrayLike, neighbours: int = 6) -> Floats:
+def density_centre(
+    mass: ArrayLike, pos: ArrayLike, neighbours: int = 6, *, ranks: Ranks | None = None
+) -> Floats:
     """Mean place of the particles, weighted with the density about each; shape (3,).
 
     Casertano & Hut 1985, ApJ 298, 80, section II: the density is that of the mass of the nearest
@@ -141,15 +158,19 @@ def density_centre(mass: ArrayLike, pos: ArrayLike, neighbours: int = 6) -> Floa
     mass = validate.floats("mass", mass, (len(pos),))
     if validate.integer("neighbours", neighbours) < 2:
         raise ArgumentError(f"neighbours = {neighbours} is not at least 2")
-    if len(pos) <= neighbours:
-        return centre_of_mass(mass, pos)
-    with Tree(pos, mass) as tree:
+    with Tree(pos, mass, comm=None if ranks is None else ranks.comm) as tree:
+        if len(tree) <= neighbours:
+            return centre_of_mass(mass, pos, ranks=ranks)
         index, distance = tree.nearest(neighbours)
+    near = index[:, :-1].reshape(-1).astype(np.int64)
+    masses = mass[near] if ranks is None else ranks.looked_up(mass, near)
     with np.errstate(divide="ignore"):
-        density = mass[index[:, :-1]].sum(axis=1) / distance[:, -1] ** 3
-    if not np.isfinite(density).all() or not density.any():
-        return centre_of_mass(mass, pos)
-    return centre_of_mass(density, pos)
+        density = masses.reshape(len(pos), -1).sum(axis=1) / distance[:, -1] ** 3
+    with together(ranks, "density_centre()") as said:
+        said.most[0] = not np.isfinite(density).all()
+        said.most[1] = density.any()
+    is_bad, is_there = said.most[:2]
+    return centre_of_mass(mass if is_bad or not is_there else density, pos, ranks=ranks)
 
 
 def lagrangian_radii(
@@ -157,6 +178,8 @@ def lagrangian_radii(
     pos: ArrayLike,
     fractions: ArrayLike = FRACTIONS,
     centre: ArrayLike | None = None,
+    *,
+    ranks: Ranks | None = None,
 ) -> Floats:
     """Radii of the spheres that hold given fractions of the mass.
 
@@ -184,16 +207,41 @@ def lagrangian_radii(
         raise ArgumentError(f"fractions = {fractions} are not all above 0 and at most 1")
     pos = validate.any_floats("pos", pos, (None, 3))
     mass = validate.any_floats("mass", mass, (len(pos),))
-    if not len(pos):
+    size = total(ranks, np.abs(mass))
+    if not size:
         return np.full(fractions.shape, math.nan)
     if centre is None:
-        centre = centre_of_mass(mass, pos)
+        centre = centre_of_mass(mass, pos, ranks=ranks)
     else:
         centre = validate.any_floats("centre", centre, (3,))
     radius = np.sqrt(((pos - centre) ** 2).sum(axis=1))
-    order = np.argsort(radius, kind="stable")
-    inside = np.cumsum(mass[order])
-    # The last rounding of the sum must not push a fraction of 1 beyond the last particle.
-    reached = np.searchsorted(inside, fractions * inside[-1] * (1 - 1e-14))
-    radii: Floats = radius[order][np.minimum(reached, len(radius) - 1)]
-    return radii
+    units = np.rint(mass / size * _UNITS).astype(np.int64)
+    return _radii_of_shares(radius, units, fractions, ranks)
+
+
+def _radii_of_shares(
+    radius: Floats, units: Int64s, fractions: Floats, ranks: Ranks | None
+) -> Floats:
+    """The smallest radii of particles within which there are these fractions of the units.
+
+    They are found by cutting the bits of a radius, which are in its order, again and again.
+    """
+
+    def summed(found: Int64s) -> Int64s:
+        return found if ranks is None else ranks.summed(found)
+
+    bits = radius.view(np.int64)
+    order = np.argsort(bits, kind="stable")
+    bits, inside = bits[order], np.concatenate([[0], np.cumsum(units[order])])
+    largest = bits[-1:].max(initial=0)
+    largest = largest if ranks is None else ranks.largest(np.array([largest]))[0]
+    low, high = (np.full(fractions.size, end, np.int64) for end in (0, largest))
+    # Masses are rounded: that must not push a fraction of 1 beyond the last particle.
+    wanted = fractions.reshape(-1) * float(summed(inside[-1:])[0]) * (1 - 1e-14)
+    while (low < high).any():
+        step = (high - low) // _CUTS + 1
+        ends = np.minimum(low - 1 + step * np.arange(1, _CUTS + 1)[:, None], high)
+        is_enough = summed(inside[np.searchsorted(bits, ends, side="right")]) >= wanted
+        high = np.take_along_axis(ends, is_enough.argmax(axis=0)[None], 0)[0]
+        low = np.maximum(low, high - step + 1)
+    return high.view(np.float64).reshape(fractions.shape)

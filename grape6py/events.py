@@ -19,6 +19,7 @@ from grape6py import diagnostics
 from grape6py._arrays import validate
 from grape6py.errors import ArgumentError
 from grape6py.integrators.progress import next_multiple
+from grape6py.ranks.ranks import total
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Floats, Numbers, Untyped
@@ -114,7 +115,8 @@ class Escape:
         """Radius and centre for the present bodies."""
         centre = self._centre
         if centre is None:
-            centre = diagnostics.density_centre(*cluster.particles()[:2])
+            bodies = cluster.particles()
+            centre = diagnostics.density_centre(bodies.mass, bodies.pos, ranks=cluster._parts)
         if self.radius is not None:
             return self.radius * self.factor, centre
         external = cluster._blocks.external
@@ -123,7 +125,7 @@ class Escape:
         from grape6py.models.tidal import tidal_radius
 
         pos, vel = cluster.origin
-        mass = float(np.sum(cluster._blocks.mass))
+        mass = total(cluster._parts, cluster._blocks.mass)
         found = tidal_radius(
             external.alone().values, mass, pos, vel, time=cluster.time, G=cluster.G
         )

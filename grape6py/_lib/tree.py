@@ -23,6 +23,8 @@ _METHODS = {"fmm": lib.G6X_TREE_FMM, "bh": lib.G6X_TREE_BARNES_HUT}
 class HostTree:
     """A tree of the library, with options by G6X_THREADS and G6X_ISA."""
 
+    _closing: weakref.finalize[..., HostTree] | None = None
+
     def __init__(self, options: dict[int, int]) -> None:
         self._options = options
 
@@ -56,7 +58,7 @@ class HostTree:
 
     @property
     def is_open(self) -> bool:
-        return self._closing.alive
+        return self._closing is not None and self._closing.alive
 
     def particles(self) -> tuple[Floats, Floats, Floats | None]:
         """Positions, masses, and velocities or None, as they were given."""
@@ -65,7 +67,8 @@ class HostTree:
         return pos, mass, self._vel
 
     def close(self) -> None:
-        self._closing()
+        if self._closing is not None:  # else it was not built: of ranks without particles
+            self._closing()
 
     def forces(
         self,

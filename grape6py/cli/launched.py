@@ -69,12 +69,22 @@ def join() -> ranks.Ranks | None:
 def info(together: ranks.Ranks | None, cluster: archive.Cluster) -> list[str]:
     """A line for each rank: where it is, and what it sums."""
     forces: Untyped = cluster._forces
+    first, end = _bodies_of(together, cluster)
     mine = f"{socket.gethostname()}, {cluster.backend}, threads {forces.threads}"
-    first = Share(cluster.n, 1 if together is None else together.size).first
-    return [
-        f"rank {rank}: {where}, bodies {first[rank]} to {first[rank + 1]}"
-        for rank, where in enumerate([mine] if together is None else together.comm.allgather(mine))
-    ]
+    mine += f", bodies {first} to {end}"
+    all_ = [mine] if together is None else together.comm.allgather(mine)
+    return [f"rank {rank}: {what}" for rank, what in enumerate(all_)]
+
+
+def _bodies_of(together: ranks.Ranks | None, cluster: archive.Cluster) -> tuple[int, int]:
+    """The first of the bodies whose forces this rank sums, or that it has, and their end."""
+    if cluster._parts is not None:
+        blocks: Untyped = cluster._blocks
+        return blocks.first, blocks.first + len(blocks.mass)
+    if together is None:
+        return 0, cluster.n
+    first, end = Share(cluster.n, together.size).first[together.rank : together.rank + 2]
+    return int(first), int(end)
 
 
 def _several() -> tuple[str, int] | None:

@@ -143,6 +143,11 @@ class _Integration:
                 f"--t-end {options.t_end:g} is not after the time of the start, "
                 f"{self.cluster.time:g}"
             )
+        if options.list_binaries and self.cluster._parts is not None:
+            raise ArgumentError(
+                "--list-binaries: of bodies that one rank has, and here each has its own; look for "
+                "them in the file"
+            )
 
     def _begin(self) -> None:
         o = self._options
@@ -293,16 +298,14 @@ class _Integration:
         numbers = archive.describe(cluster)
         self._history.append(archive.record(numbers, self._about["initial_energy"]))
         binaries = cluster.binaries() if self._options.list_binaries else None
+        whole = cluster._whole() if [*writers, *self._texts, *self._plots] else cluster
         with together(self._ranks, "an output"):
             for writer in writers:
-                writer.save(
-                    cluster, about=self._about, component=self._component, binaries=binaries
-                )
+                writer.save(whole, about=self._about, component=self._component, binaries=binaries)
         if self._plots:
-            self._shown.offer(cluster.time, self._moment)
-        cluster.particles()  # which all ranks look at
+            self._shown.offer(cluster.time, functools.partial(self._moment, whole))
         for path in self._texts if self._is_first else []:
-            self._write(path)
+            self._write(path, whole)
         for event in cluster.events[self._events_shown :]:
             self._say("  " + run_outside.shown_event(event))
         self._events_shown = len(cluster.events)
@@ -312,16 +315,15 @@ class _Integration:
         self._output_time += time.perf_counter() - began
         self._output_forces += cluster.force_seconds - forces
 
-    def _write(self, path: Path) -> None:
+    def _write(self, path: Path, cluster: Untyped) -> None:
         """Write the bodies in the format of a name, with what it has a place for."""
-        cluster = self.cluster
         comment = f"{self._about['name']}\ntime = {cluster.time!r}"
         more: Attributes = {"time": cluster.time, "ids": cluster.ids, "units": self._units}
         kept = {name: more[name] for name in formats.by_name(path).keeps.split()}
         snapshot.write_snapshot(path, cluster.particles(), comment=comment, **kept)
 
-    def _moment(self) -> moments.Moment:
-        cluster, component = self.cluster, self._component
+    def _moment(self, cluster: Untyped) -> moments.Moment:
+        component = self._component
         mass, pos, _ = cluster.particles()
         component = component if component is None else component[cluster.ids]
         return moments.Moment(cluster.time, mass, pos, component)
@@ -401,13 +403,15 @@ def _begun(
     if name == "leapfrog" and not (options.dt or options.dt_max):
         options.parser.error("--integrator leapfrog needs --dt, or --dt-max for block steps")
     given |= run_outside.settings_of(options, found.units)
+    own = slice(None)
     if ranks is not None:
-        kind.check_comm()
         given["comm"] = ranks.comm
-    cluster = kind(*found, eps=eps, backend=options.backend, **given)
+        own = ranks.rows(len(found.mass)) if kind.SHARES_BODIES else own
+    bodies = (array[own] for array in found)
+    cluster = kind(*bodies, eps=eps, backend=options.backend, **given)
     if found.ids is not None and found.ids.size and 0 <= found.ids.min() <= found.ids.max() < 2**31:
         with contextlib.suppress(ArgumentError):  # an id twice: they are numbered anew
-            cluster._set_ids(validate.ids("ids", found.ids, cluster.n))
+            cluster._set_ids(validate.ids("ids", found.ids, len(found.mass))[own])
     return cluster
 
 

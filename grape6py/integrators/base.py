@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from grape6py.events import Action, AnyEvent, Event, Events
     from grape6py.integrators.hermite import Hermite
     from grape6py.integrators.leapfrog import Leapfrog
+    from grape6py.integrators.watch import Sighting
 
 _LONGEST = 2.0**53
 
@@ -133,7 +134,8 @@ class Integration(Changes):
     ) -> Self:
         """An integration as :attr:`settings` and :meth:`state` have described it.
 
-        It continues with the same bits if backend, instruction set and mode are the same.
+        With `comm`, all ranks of Hermite have all bodies, and each rank of Leapfrog its own. It
+        continues with the same bits if backend, instruction set and mode are the same.
 
         Parameters
         ----------
@@ -175,8 +177,10 @@ class Integration(Changes):
                 said.same("number of steps", steps)
                 said.same("number of blocks", blocks)
                 said.alike("the settings", repr(sorted(self._settings.items())))
-                numbers = () if ids is None else (ids,)
-                said.alike("the bodies", mass, *own.values(), *extra.values(), *numbers)
+                said.alike("the state", *extra.values())
+                if self._parts is None:
+                    numbers = () if ids is None else (ids,)
+                    said.alike("the bodies", mass, *own.values(), *numbers)
             options = {"backend": backend, "precision": precision, "threads": threads}
             self._restore(mass, own | extra, outside, **options)
             blocks_of_it: Untyped = self._blocks
@@ -270,9 +274,18 @@ class Integration(Changes):
             archive.save(path, self._as_seen())
             return
         with self._together("save()"):
-            archive.describe(cast("Hermite", self))  # the energy, which all compute
             if self._ranks.rank == 0:
                 archive.save(path, self._as_seen())
+            else:
+                self._whole()
+
+    def _whole(self) -> Untyped:
+        """What files have of the bodies of all ranks, for the first one; all ranks call it."""
+        if self._ranks is None:
+            return self
+        from grape6py.ranks.whole import Whole
+
+        return Whole(cast("Hermite", self))
 
     def _as_seen(self) -> Untyped:
         """What the user has: this, or this in units."""
@@ -434,12 +447,9 @@ class Integration(Changes):
         """The first event of the block under way that is news; without one, that block goes on."""
         from grape6py.events import Event
 
-        blocks, ids = self._blocks, self.ids
+        blocks = self._blocks
         watch = blocks.watch
-        seen = [
-            (s, (int(ids[s.body]),) if s.other is None else _pair(ids[s.body], ids[s.other]))
-            for s in blocks.sighted
-        ]
+        seen = self._sighted()
         for sighting, who in seen:
             if not watch.is_news(who, sighting.time):
                 continue
@@ -457,6 +467,14 @@ class Integration(Changes):
             watch.note(who, blocks.block_end)
         return []
 
+    def _sighted(self) -> list[tuple[Sighting, tuple[int, ...]]]:
+        """What is seen in the block under way, with the ids of its bodies."""
+        ids = self.ids
+        return [
+            (s, (int(ids[s.body]),) if s.other is None else _pair(ids[s.body], ids[s.other]))
+            for s in self._blocks.sighted
+        ]
+
     def _happen(self, action: Action, event: Event) -> None:
         self._events.append(event)
         if callable(action):
@@ -466,7 +484,7 @@ class Integration(Changes):
         elif action == "merge":
             self.merge(event.ids)
         elif action == "remove":
-            self.remove(event.ids)
+            self.remove([k for k in event.ids if self._parts is None or k in self.ids])
         else:
             self._stopping[0], self._stopped_by = 1, event
 

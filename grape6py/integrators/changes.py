@@ -12,6 +12,7 @@ from grape6py.errors import AddressError, ArgumentError
 from grape6py.grape6 import Grape6
 from grape6py.integrators.quantities import Quantities
 from grape6py.integrators.together import OnRanks
+from grape6py.ranks.ranks import together, total
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,8 @@ class Changes(OnRanks, Quantities):
     take their forces anew, and a first step if these are others. A change of bodies without mass is
     felt by themselves alone: with block steps of Hermite, at a time on their grid (as the end of a
     block is), the others go on with the same bits.
+
+    Where each rank has bodies of its own, it gives or names such, none perhaps: an empty list.
     """
 
     # Of the subclasses: blocks of other bodies; see Blocks.replaced.
@@ -64,19 +67,31 @@ class Changes(OnRanks, Quantities):
                 vel = place.floats("vel", vel, (len(pos), 3))
                 mass = place.floats("mass", mass, (len(pos),))
             old, present = self._bodies(), self.ids
-            k, n = len(pos), self.n
-            if ids is None:
-                last = max(int(present.max(initial=-1)), self._last_id)
-                new_ids = np.arange(last + 1, last + 1 + k)
-            else:
-                new_ids = validate.ids("ids", ids, k)
-                used = np.isin(new_ids, present)
-                if used.any():
-                    raise ArgumentError(f"ids: {new_ids[used.argmax()]} is the number of a body")
+            k, n = len(pos), len(present)
+            new_ids = self._new_ids(k, None if ids is None else validate.ids("ids", ids, k))
             m, x, v = (np.concatenate(pair) for pair in zip(old, (mass, pos, vel), strict=True))
             rows = np.concatenate([np.arange(n), np.full(k, -1)]).astype(np.int32)
             self._change(m, x, v, np.concatenate([present, new_ids]), rows, rows < 0)
             return new_ids
+
+    def _new_ids(self, k: int, requested: Int64s | None) -> Int64s:
+        """Ids of k new bodies: those requested, if they are free, or the next ones."""
+        parts = self._parts
+        if requested is None:
+            first = max(self._largest_id(), self._last_id) + 1
+            if parts is not None:
+                first += int(parts.counts(k)[: parts.rank].sum())
+            return np.arange(first, first + k)
+        with together(parts, "ids") as said:
+            said.same("whether ids are given", True)
+        new = requested if parts is None else np.concatenate(parts.gathered(requested))
+        with together(parts, "ids"):
+            used = np.isin(new, self.ids)
+            if used.any():
+                raise ArgumentError(f"ids: {new[used.argmax()]} is the number of a body")
+            if len(np.unique(new)) < len(new):
+                raise ArgumentError("ids: two ranks give a body the same number")
+        return requested
 
     def remove(self, ids: Numbers) -> None:
         """Take bodies out.
@@ -92,7 +107,7 @@ class Changes(OnRanks, Quantities):
         """
         with self._turn_together("remove()"):
             which = self._numbers(ids)
-            kept = np.setdiff1d(np.arange(self.n), which).astype(np.int32)
+            kept = np.setdiff1d(np.arange(self._n_own), which).astype(np.int32)
             mass, pos, vel = (array[kept] for array in self._bodies())
             self._change(mass, pos, vel, self.ids[kept], kept, np.zeros(len(kept), bool))
 
@@ -117,18 +132,23 @@ class Changes(OnRanks, Quantities):
             (an IndexError) for an id that no body has.
         """
         with self._turn_together("merge()"):
+            if self._parts is not None:
+                raise ArgumentError(
+                    "merge() is of bodies that one rank has, and here each has its own: remove() "
+                    "them, and add() one in their place"
+                )
             which = self._numbers(ids)
             if len(which) < 2:
                 raise ArgumentError(f"merge needs two bodies or more, not {len(which)}")
             mass, pos, vel = self._bodies()
             heaviest = int(which[np.argmax(mass[which])])
-            total = math.fsum(mass[which])
-            share = mass[which] / total if total else np.full(len(which), 1 / len(which))
+            whole = math.fsum(mass[which])
+            share = mass[which] / whole if whole else np.full(len(which), 1 / len(which))
             for array in (pos, vel):
                 array[heaviest] = [math.fsum(share * column) for column in array[which].T]
-            mass[heaviest] = total
+            mass[heaviest] = whole
             gone = which[which != heaviest]
-            kept = np.setdiff1d(np.arange(self.n), gone).astype(np.int32)
+            kept = np.setdiff1d(np.arange(self._n_own), gone).astype(np.int32)
             present = self.ids
             mass, pos, vel = (array[kept] for array in (mass, pos, vel))
             self._change(mass, pos, vel, present[kept], kept, kept == heaviest)
@@ -185,14 +205,18 @@ class Changes(OnRanks, Quantities):
         """Shift places and velocities so that the centre of mass rests in the origin."""
         with self._turn_together("move_to_centre_of_mass()"):
             mass, pos, vel = self._bodies()
-            total = math.fsum(mass)
-            if not total:
+            whole = total(self._parts, mass)
+            if not whole:
                 raise ArgumentError("bodies without mass have no centre of mass")
             for array in (pos, vel):
-                array -= [math.fsum(mass * column) / total for column in array.T]
-            self._change_some(mass, pos, vel, np.arange(self.n))
+                array -= [total(self._parts, mass * column) / whole for column in array.T]
+            self._change_some(mass, pos, vel, np.arange(self._n_own))
 
     # ---- what they share ---------------------------------------------------------------------
+
+    @property
+    def _n_own(self) -> int:
+        return len(self._blocks.mass)
 
     def _bodies(self) -> tuple[Floats, Floats, Floats]:
         """Copies of masses, positions and velocities at the present time."""
@@ -203,19 +227,20 @@ class Changes(OnRanks, Quantities):
         """Rows of the bodies with some ids."""
         given = np.atleast_1d(validate.numbers("ids", ids))
         requested = validate.ints("ids", given)
-        present = self.ids
+        present, n = self.ids, self._n_own
         order = np.argsort(present, kind="stable")
-        at = np.minimum(np.searchsorted(present, requested, sorter=order), max(self.n - 1, 0))
-        rows: Int64s = order[at] if self.n else np.zeros(len(requested), np.int64)
-        known = present[rows] == requested if self.n else np.zeros(len(requested), bool)
+        at = np.minimum(np.searchsorted(present, requested, sorter=order), max(n - 1, 0))
+        rows: Int64s = order[at] if n else np.zeros(len(requested), np.int64)
+        known = present[rows] == requested if n else np.zeros(len(requested), bool)
         if not known.all():
-            raise AddressError(f"no body has the id {requested[~known][0]}")
+            whose = "" if self._parts is None else f" of rank {self._parts.rank}"
+            raise AddressError(f"no body{whose} has the id {requested[~known][0]}")
         if len(np.unique(rows)) < len(rows):
             raise ArgumentError(f"ids = {requested.tolist()} names a body twice")
         return rows
 
     def _change_some(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> None:
-        rows = np.arange(self.n, dtype=np.int32)
+        rows = np.arange(self._n_own, dtype=np.int32)
         self._change(mass, pos, vel, self.ids, rows, np.isin(rows, which))
 
     def _change(
@@ -226,20 +251,24 @@ class Changes(OnRanks, Quantities):
         with self._together("a change of bodies") as said:
             for name, array in (("mass", mass), ("pos", pos), ("vel", vel)):
                 validate.check_finite(name, array)
-            said.alike("the bodies", mass, pos, vel, ids, rows, changed)
-        gone = np.setdiff1d(np.arange(self.n), rows[~changed])  # or changed
+            if self._parts is None:
+                said.alike("the bodies", mass, pos, vel, ids, rows, changed)
+        gone = np.setdiff1d(np.arange(self._n_own), rows[~changed])  # or changed
         before = self._energy_of(*old, gone)
         after = self._energy_of(mass, pos, vel, np.flatnonzero(changed | (rows < 0)))
         with self._together("a change of bodies"):  # on all ranks, or on none
             new = self._replaced(mass, pos, vel, rows, changed)
-        self._last_id = max(self._last_id, int(self.ids.max(initial=-1)))
+        self._last_id = max(self._last_id, self._largest_id())
+        self._net_change += new.n - self._blocks.n
         self._blocks = new
         self._energy_change += after - before
-        self._net_change += len(mass) - len(old[0])
         self._set_ids(ids)
         self._time, self._seen, self._potential = time, None, None
         number = {int(i): k for k, i in enumerate(ids)}
         self._blocks.watch.renew(number, pos, time)
+        if self._parts is not None:
+            for known in self._parts.comm.allgather(self._blocks.watch.until):
+                self._blocks.watch.until |= known
 
     def _set_ids(self, ids: Int64s) -> None:
         self._ids = ids
@@ -247,16 +276,21 @@ class Changes(OnRanks, Quantities):
     def _energy_of(self, mass: Floats, pos: Floats, vel: Floats, which: Int64s) -> float:
         """The energy that some bodies have with each other, with the rest, and in the field."""
         which = which[mass[which] != 0]
-        if not len(which):
+        with together(self._parts, "an energy") as said:
+            said.most[0] = len(which)
+        if not said.most[0]:
             return 0.0
         m, x, v = mass[which], pos[which], vel[which]
         rest = np.setdiff1d(np.arange(len(mass)), which)
         parts = [*(m * (v * v).sum(axis=1) / 2)]
         eps, backend = self._settings["eps"], str(self._options["backend"])
         kind = "auto" if "tree" in backend else backend
-        with Grape6(backend=kind, precision="double", jerk=False) as grape:
+        comm = None if self._parts is None else self._parts.comm
+        with Grape6(backend=kind, precision="double", jerk=False, comm=comm) as grape:
             grape.set_particles(mass[rest] * self._G, pos[rest])
             parts += [*(m * grape.forces(x, eps=eps).pot)]
             grape.set_particles(m * self._G, x)
             parts += [*(m * grape.forces(eps=eps).pot / 2)]
-        return math.fsum([*parts, self._blocks.external_energy(self.time, m, x, v)])
+        external = self._blocks.external_energy(self.time, m, x, v)  # of all ranks
+        is_first = self._parts is None or self._parts.rank == 0
+        return total(self._parts, [*parts, external * is_first])

@@ -1,11 +1,14 @@
 """Forces for bodies that move: a tree made anew each time, on the host or a GPU, or the direct sum.
 
+Bodies may be those of several ranks (`ranks`), each of which gives its own and gets their forces.
+
 Each kind has `arrays`, where the bodies are (:class:`~.leapfrog_steps.HostArrays` or
 :class:`~.leapfrog_device.DeviceArrays`); `backend` and `precision`, as :class:`Grape6`;
 `is_open`, :meth:`close`; and `forces(mass, pos, rows=None, known=None)`: accelerations of and
 potentials at all bodies, or those of some rows. A tree's forces on all bodies add up to zero, so
 that these do not drift. If it is to have some `accuracy`, `known` are the bodies' last
-accelerations and the bound that gives it, which `bound(mass, pos, acc)` has found.
+accelerations and the bound that gives it, which `bound(mass, pos, acc)` has found. With ranks all
+of them make each call, with rows or without.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ from grape6py.tree import Tree
 
 if TYPE_CHECKING:
     from grape6py._arrays.kinds import Attributes, CuPy, DeviceArray, Floats
+    from grape6py.ranks.ranks import Ranks
 
-Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees"
+Gravity: TypeAlias = "DirectGravity | HostTrees | DeviceTrees | SharedTrees"
 
 Known: TypeAlias = "tuple[DeviceArray, float]"
 
@@ -50,6 +54,7 @@ def find(
     backend: str,
     precision: str | None,
     threads: int | None,
+    ranks: Ranks | None = None,
 ) -> Gravity:
     """Gravity of n bodies where a backend computes, or where the given arguments, by name, lie.
 
@@ -57,6 +62,9 @@ def find(
     the direct sum.
     """
     found = memory_space.first_on_device(given)
+    if ranks is not None:
+        call = ranks, n, eps, walk, backend, precision, threads
+        return _find_shared(found, *call)
     if found is not None and walk is not None and backend in _TREES_OF_DEVICES:
         return DeviceTrees(*_device_under(*found), eps, walk)
     options: Attributes = {"backend": backend, "precision": precision, "threads": threads}
@@ -80,6 +88,35 @@ def find(
         return DeviceTrees(*device, eps, walk)
     with Grape6(backend="cpu-tree") as session:
         return HostTrees(session.backend, threads, eps, walk)
+
+
+def _find_shared(
+    found: tuple[str, DeviceArray] | None,
+    ranks: Ranks,
+    n: int,
+    eps: float,
+    walk: Attributes | None,
+    backend: str,
+    precision: str | None,
+    threads: int | None,
+) -> DirectGravity | SharedTrees:
+    """Gravity of the bodies of all ranks, of which this one has n; `found` lies on a device."""
+    n = int(ranks.counts(n).sum())
+    with ranks.step("a session"):
+        if walk is None:
+            if found is not None:
+                raise ArgumentError(
+                    f"{found[0]} lies on a CUDA device, but direct sums of several ranks take "
+                    "bodies from the host: give NumPy's arrays, or a tree for a backend"
+                )
+            session = Grape6(
+                comm=ranks.comm, backend=backend, precision=precision, threads=threads, jerk=False
+            )
+            session._board.prepare_for(max(n, 1), n)
+            return DirectGravity(session, eps, HostArrays(), ranks)
+        # NumPy's arrays stay on the host, wherever their tree is.
+        arrays = HostArrays() if found is None else DeviceArrays(*_device_under(*found))
+        return SharedTrees(ranks, arrays, backend, threads, eps, walk)
 
 
 def _device_under(name: str, array: DeviceArray) -> tuple[CuPy, int]:
@@ -126,6 +163,14 @@ class _Gravity:
 
     is_open = True
     accuracy: float | None = None
+    ranks: Ranks | None = None
+    _threads: int | None = None
+
+    @property
+    def threads(self) -> int:
+        """Threads of a sum on the CPU."""
+        with Grape6(backend="cpu", threads=self._threads) as session:
+            return session.threads
 
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
         """What gives the accuracy; 0 if there is none."""
@@ -143,9 +188,16 @@ class _Gravity:
 class DirectGravity(_Gravity):
     """The direct sum of a session."""
 
-    def __init__(self, session: Grape6, eps: float, arrays: HostArrays | DeviceArrays) -> None:
-        self.arrays, self._session, self._eps = arrays, session, eps
+    def __init__(
+        self,
+        session: Grape6,
+        eps: float,
+        arrays: HostArrays | DeviceArrays,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self.arrays, self._session, self._eps, self.ranks = arrays, session, eps, ranks
         self.backend, self.precision = session.backend, session.precision
+        self._threads = session.threads
 
     def close(self) -> None:
         super().close()
@@ -155,17 +207,26 @@ class DirectGravity(_Gravity):
         self, mass: DeviceArray, pos: DeviceArray, rows: DeviceArray = None, _: Known | None = None
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        which: Attributes = {} if rows is None else {"pos": pos[rows], "index": rows}
         heavy = mass != 0
-        if heavy.all():
+        first, all_are_heavy = self._of_ranks(bool(heavy.all()), len(mass))
+        which: Attributes = {} if rows is None else {"pos": pos[rows], "index": first + rows}
+        if all_are_heavy:
             self._session.set_particles(mass, pos)
         else:  # bodies without mass do not act
             xp = self.arrays.xp
             acting = xp.flatnonzero(heavy).astype(np.int32)
-            self._session.set_particles(mass[acting], pos[acting], index=acting)
-            which = which or {"pos": pos, "index": xp.arange(len(mass), dtype=np.int32)}
+            self._session.set_particles(mass[acting], pos[acting], index=first + acting)
+            which = which or {"pos": pos, "index": first + xp.arange(len(mass), dtype=np.int32)}
         found = self._session.forces(eps=self._eps, **which)
         return found.acc, found.pot
+
+    def _of_ranks(self, all_are_heavy: bool, n: int) -> tuple[int, bool]:
+        """The number of the first of n own bodies, and whether all bodies of all ranks act."""
+        if self.ranks is None:
+            return 0, all_are_heavy
+        with self.ranks.step("a sum") as said:
+            said.most[0] = not all_are_heavy
+        return int(self.ranks.counts(n)[: self.ranks.rank].sum()), not said.most[0]
 
 
 class HostTrees(_Gravity):
@@ -174,7 +235,8 @@ class HostTrees(_Gravity):
     precision = "single"  # of the pairs
 
     def __init__(self, backend: str, threads: int | None, eps: float, walk: Attributes) -> None:
-        self.arrays, self.backend = HostArrays(), backend
+        self.arrays: HostArrays | DeviceArrays = HostArrays()
+        self.backend = backend
         self._threads, self._setting = threads, walk | {"eps": eps}
         self.accuracy = walk.get("accuracy")
 
@@ -186,20 +248,67 @@ class HostTrees(_Gravity):
         known: Known | None = None,
     ) -> tuple[Floats, Floats]:
         self._check_open()
-        which: Attributes = {} if rows is None else {"targets": pos[rows], "self_index": rows}
-        setting = dict(self._setting)
+        which, setting = {}, dict(self._setting)
         if known is not None:
             acc, setting["bound"] = known
             del setting["accuracy"]
-            which["last_acc"] = _lengths(np, acc if rows is None else acc[rows])
-        with Tree(pos, mass, backend="cpu", threads=self._threads) as tree:
+            which["last_acc"] = _lengths(self.arrays.xp, acc if rows is None else acc[rows])
+        with self._tree(mass, pos) as tree:
+            if rows is not None:
+                which |= {"targets": pos[rows], "self_index": tree.first + rows}
             found = tree.forces(**which, **setting, momentum=rows is None)
+            if rows is None:
+                self._learn(tree)
         return found.acc, found.pot
 
     def bound(self, mass: DeviceArray, pos: DeviceArray, acc: DeviceArray) -> float:
         self._check_open()
-        with Tree(pos, mass, backend="cpu", threads=self._threads) as tree:
-            return tree.bound(**self._setting, last_acc=_lengths(np, acc))
+        with self._tree(mass, pos) as tree:
+            return tree.bound(**self._setting, last_acc=_lengths(self.arrays.xp, acc))
+
+    def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
+        return Tree(pos, mass, backend="cpu", threads=self._threads)
+
+    def _learn(self, tree: Tree) -> None:
+        """What a tree has to say when it has given forces on all bodies."""
+
+
+class SharedTrees(HostTrees):
+    """Trees of the bodies of all ranks: no rank has all of them.
+
+    By the work of the sum before, on all bodies, they are shared out for the next one.
+    """
+
+    def __init__(
+        self,
+        ranks: Ranks,
+        arrays: HostArrays | DeviceArrays,
+        backend: str,
+        threads: int | None,
+        eps: float,
+        walk: Attributes,
+    ) -> None:
+        with Grape6(backend="cpu-tree") as session:
+            super().__init__(session.backend, threads, eps, walk)
+        if isinstance(arrays, DeviceArrays):
+            self.backend = f"cuda-tree {arrays.name}"
+        self.arrays, self.ranks = arrays, ranks
+        self._options: Attributes = {"backend": backend, "threads": threads, "comm": ranks.comm}
+        self._work: DeviceArray = None
+
+    def _tree(self, mass: DeviceArray, pos: DeviceArray) -> Tree:
+        work = self._work
+        if work is not None and len(work) != len(mass):  # bodies have come or gone
+            mean = float(work.mean()) if len(work) else 1.0
+            work = self.arrays.xp.full(len(mass), mean)
+        return Tree(pos, mass, work=work, **self._options)
+
+    def _learn(self, tree: Tree) -> None:
+        # One group of targets with a gap in it may have a quarter of a rank's pairs, and in the
+        # next tree there is none: the mean of old and new does not follow that.
+        work, old = tree.work, self._work
+        is_known = old is not None and len(old) == len(work)
+        self._work = (old + work) / 2 if is_known else work
 
 
 class DeviceTrees(_Gravity):
@@ -209,8 +318,7 @@ class DeviceTrees(_Gravity):
 
     def __init__(self, cupy: CuPy, device: int, eps: float, walk: Attributes) -> None:
         self.arrays, self._warned = DeviceArrays(cupy, device), False
-        name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
-        self.backend = f"cuda-tree {name}"
+        self.backend = f"cuda-tree {self.arrays.name}"
         self._host = HostTrees(self.backend, None, eps, walk)  # of particles in several parts
         order = walk["order"] if walk["method"] == "fmm" else 0
         self.accuracy = walk.get("accuracy")

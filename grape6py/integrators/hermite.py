@@ -100,7 +100,7 @@ class Hermite(Integration):
     True
     """
 
-    STATE, SHARES_SUMS = STATE, True
+    STATE = STATE
     _forces: Grape6
     _blocks: HostBlocks | DeviceBlocks
 

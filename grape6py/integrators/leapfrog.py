@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         State,
         Untyped,
     )
+    from grape6py.integrators.watch import Sighting
 
 
 _THETA = {"fmm": 0.75, "bh": 0.85}  # for a median error of 5e-4 to 1e-3 on spheres
@@ -78,6 +79,11 @@ class Leapfrog(Integration):
         Arithmetic of the direct sum, as in :class:`Grape6`.
     threads : int, optional
         On the CPU.
+    comm : Intracomm of mpi4py, optional
+        All of its ranks make the same calls, each with bodies of its own, none perhaps, and no rank
+        has all of them. Arrays are of this rank's bodies, sums, as energies, of those of all ranks.
+        Direct sums have the bits of one rank that has the bodies in the order of the ranks. See
+        docs/parallel.md.
 
     Raises
     ------
@@ -108,7 +114,7 @@ class Leapfrog(Integration):
     True
     """
 
-    STATE, SEES_ENCOUNTERS = STATE, False
+    STATE, SEES_ENCOUNTERS, SHARES_BODIES = STATE, False, True
     _forces: gravity.Gravity
     _blocks: Leaps
 
@@ -134,25 +140,31 @@ class Leapfrog(Integration):
         units: Units | None = None,
         precision: str | None = None,
         threads: int | None = None,
+        comm: Untyped = None,
     ) -> None:
         del units  # of takes_quantities
-        validate.order("Leapfrog(mass, pos, vel)", mass, pos)
-        self._library = libraries.library_of((mass, pos, vel))
-        self._settings = _steps(dt, dt_max, eps, eta)
-        walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
-        self._settings |= _walk(backend, walk, precision)
-        if boundary is not None:
-            self._settings["boundary"] = validate.positive("boundary", boundary)
-        self._set_constant(G)
-        outside = external.make(field, orbit, self.G, self._settings)
-        given = {"mass": mass, "pos": pos, "vel": vel}
-        self._open(given, _length(mass), outside, backend, precision, threads)
-        with self._forces.arrays.place() as place:
-            mass = place.floats("mass", mass, (None,))
-            pos, vel = (place.floats(name, given[name], (len(mass), 3)) for name in ("pos", "vel"))
-            place.check()
-            mass, pos, vel = (array.copy() for array in (mass, pos, vel))
-        self._blocks.start(mass, pos, vel)
+        self._take_ranks(comm)
+        with self._together("Leapfrog()"):
+            with self._together("the arguments") as said:
+                validate.order("Leapfrog(mass, pos, vel)", mass, pos)
+                self._library = libraries.library_of((mass, pos, vel))
+                self._settings = _steps(dt, dt_max, eps, eta)
+                walk = {"theta": theta, "accuracy": accuracy, "method": method, "order": order}
+                self._settings |= _walk(backend, walk, precision)
+                if boundary is not None:
+                    self._settings["boundary"] = validate.positive("boundary", boundary)
+                self._set_constant(G)
+                outside = external.make(field, orbit, self.G, self._settings)
+                said.alike("the settings", repr(sorted(self._settings.items())))
+            given = {"mass": mass, "pos": pos, "vel": vel}
+            self._open(given, _length(mass), outside, backend, precision, threads)
+            with self._together("the bodies"), self._forces.arrays.place() as place:
+                mass = place.floats("mass", mass, (None,))
+                n = len(mass)
+                pos, vel = (place.floats(name, given[name], (n, 3)) for name in ("pos", "vel"))
+                place.check()
+                mass, pos, vel = (array.copy() for array in (mass, pos, vel))
+            self._blocks.start(mass, pos, vel)
 
     def _restore(
         self,
@@ -203,8 +215,10 @@ class Leapfrog(Integration):
         names = ("theta", "accuracy", "method", "order")
         walk = {k: s[k] for k in names if k in s} if self._has_tree else None
         requested: Attributes = {"backend": backend, "precision": precision, "threads": threads}
-        self._forces = gravity.find(given, n, s["eps"], walk, **requested)
+        self._forces = gravity.find(given, n, s["eps"], walk, ranks=self._parts, **requested)
         self._options = {"backend": kind_of(backend, self._forces.backend), "threads": threads}
+        if self._parts is not None:
+            self._options["comm"] = self._parts.comm
         rule = (s.get("eta", 0.0), *limits(s))
         self._blocks = Leaps(self._forces, rule, s["eps"], s.get("boundary"), self.G, outside)
         self._given_on_device = memory_space.first_on_device(given) is not None
@@ -212,7 +226,10 @@ class Leapfrog(Integration):
 
     @property
     def ids(self) -> Int64s:
-        """As :attr:`Hermite.ids`; a body that is taken out takes its own with it."""
+        """As :attr:`Hermite.ids`; a body that is taken out takes its own with it.
+
+        With `comm` they are at first numbered through the ranks.
+        """
         return self._blocks.ids.copy()
 
     def _set_ids(self, ids: Int64s) -> None:
@@ -223,6 +240,9 @@ class Leapfrog(Integration):
     ) -> Leaps:
         new: Leaps = self._call("replaced", mass, pos, vel, rows, self.time)
         return new
+
+    def _sighted(self) -> list[tuple[Sighting, tuple[int, ...]]]:
+        return [(sighting, (sighting.body,)) for sighting in self._blocks.sighted]
 
     def potential(self) -> Floats:
         """Potential at each body at :attr:`time`; shape (n,).
@@ -252,7 +272,8 @@ class Leapfrog(Integration):
                 s = self._settings
                 walk = {k: s[k] for k in ("theta", "accuracy", "method", "order") if k in s}
                 kind = "cpu" if self.backend.startswith("cpu") else "auto"
-                with Tree(pos, mass, vel, backend=kind) as tree:
+                comm = self._options.get("comm")
+                with Tree(pos, mass, vel, backend=kind, comm=comm) as tree:
                     found = tree.forces(eps=eps, **walk)
             else:
                 with Grape6(precision=self.precision, **self._options) as grape:
@@ -260,7 +281,7 @@ class Leapfrog(Integration):
                     found = grape.forces(eps=eps)
             acc: Floats = found.acc
             jerk: Floats = found.jerk
-            if self._blocks.external is not None:
+            if self._blocks.external is not None and len(mass):
                 self._blocks.external.add(self.time, pos, vel, acc, jerk, arrays.xp)
             if not self._given_on_device:
                 return self._shown(arrays.fetch(jerk))

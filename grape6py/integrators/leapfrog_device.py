@@ -22,11 +22,12 @@ KERNELS = ("leapfrog_drift", "leapfrog_kick", "leapfrog_begin", "leapfrog_end_st
 class DeviceArrays:
     """CuPy's arrays on a device; see :class:`~.leapfrog_steps.HostArrays`, whose shape this is.
 
-    Its `gpu` launches kernels there.
+    Its `gpu` launches kernels there; `name` is the device's.
     """
 
     def __init__(self, cupy: CuPy, device: int) -> None:
         self.xp, self._number, self._device = cupy, device, cupy.cuda.Device(device)
+        self.name = cupy.cuda.runtime.getDeviceProperties(device)["name"].decode()
         with self.using():
             self.gpu = device_tree.gpu_of(device)
             self.gpu.add("leapfrog.cu", "double", KERNELS)

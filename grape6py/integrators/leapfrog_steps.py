@@ -4,12 +4,14 @@ The scheme is that of Bedorf, Gaburov & Portegies Zwart (2012, J. Comput. Phys. 
 are predicted to the new time, a tree of all of them gives the accelerations of those whose steps
 end there, and these correct the velocities. Arrays are never written to: a step makes new ones, so
 that whatever stops it leaves the bodies as they were before it or after it.
+
+Of several ranks each has bodies of its own, and moves those: the times of blocks are agreed on, and
+forces are those of the bodies of all ranks.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import time as clock
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -31,6 +33,7 @@ from grape6py._arrays.kinds import (
 from grape6py.integrators.blocks import Moment
 from grape6py.integrators.progress import next_multiple
 from grape6py.integrators.watch import Sighting, Watch
+from grape6py.ranks.ranks import together, total
 
 if TYPE_CHECKING:
     from grape6py.integrators.external import External
@@ -59,7 +62,7 @@ class Bodies(NamedTuple):
     """
 
     time: float
-    steps: int  # bodies moved so far
+    steps: int  # bodies moved so far, of all ranks
     blocks: int
     mass: DeviceArray
     pos: DeviceArray
@@ -70,6 +73,7 @@ class Bodies(NamedTuple):
     dt: DeviceArray = None
     ids: DeviceArray = None  # numbers at the start, for NumPy
     bound: float = 0.0  # of a tree with a wanted accuracy: see gravity.py
+    are_together: bool = True  # whether the own times of all, on all ranks, are `time`
 
 
 class HostArrays:
@@ -155,6 +159,13 @@ class Leaps:
 
     `gravity` gives forces (integrators/gravity.py); `rule` is eta of the steps, smallest step,
     largest step. Beyond the radius `boundary` about the origin bodies are taken out.
+
+    Attributes
+    ----------
+    n, first : int
+        Number of bodies, on all ranks, and of this rank's first one among them.
+    sighted : list of Sighting
+        What is watched for and happens in the block that comes next: ids of bodies.
     """
 
     def __init__(
@@ -168,9 +179,10 @@ class Leaps:
     ) -> None:
         self.rule, self.force_seconds, self.epoch = rule, 0.0, 0.0
         self.external, self.watch = external, Watch()
-        self.sighted: list[Sighting] = []  # in the block that comes next
+        self.sighted: list[Sighting] = []
         self._looked = False  # at it: it is to be moved all the same
         self._gravity, self._arrays, self._boundary = gravity, gravity.arrays, boundary
+        self._ranks, self.n, self.first = gravity.ranks, 0, 0
         eta, smallest, largest = rule
         self._shared = smallest == largest
         self._rule = Rule(0.0 if self._shared else 2 * eta * eps, smallest, largest)
@@ -181,13 +193,23 @@ class Leaps:
 
     def start(self, mass: DeviceArray, pos: DeviceArray, vel: DeviceArray) -> None:
         """Take bodies over at the epoch: arrays of `gravity`, which must stay as they are."""
-        self._bodies = Bodies(0.0, 0, 0, mass, pos, vel, None, ids=np.arange(len(mass)))
+        self._take(Bodies(0.0, 0, 0, mass, pos, vel, None))
         self._escape()
         with self._arrays.using():
-            self._start(self._bodies)
+            self._start()
 
-    def _start(self, bodies: Bodies) -> None:
-        """Take forces on bodies at the epoch, and first steps."""
+    def _take(self, bodies: Bodies) -> None:
+        """Have these bodies, with new ids, and count those of all ranks."""
+        self.first, self.n = 0, len(bodies.mass)
+        if self._ranks is not None:
+            counts = self._ranks.counts(self.n)
+            self.first, self.n = int(counts[: self._ranks.rank].sum()), int(counts.sum())
+        ids = self.first + np.arange(len(bodies.mass))
+        self._bodies = bodies if bodies.ids is not None else bodies._replace(ids=ids)
+
+    def _start(self) -> None:
+        """Take forces at the epoch, and first steps."""
+        bodies = self._bodies
         acc, pot = self._force(bodies._replace(bound=0.0), bodies.pos, bodies.vel)
         bound = self._bound(bodies.mass, bodies.pos, acc)
         if bound:
@@ -201,14 +223,15 @@ class Leaps:
 
     def put(self, mass: Floats, state: State) -> None:
         """Take over what :meth:`state` gave."""
-        with self._arrays.using():
+        with together(self._ranks, "the bodies") as said, self._arrays.using():
+            said.most[:2] = state["t"].max(initial=0.0), (-state["t"]).max(initial=-np.inf)
             given = mass, *(state[name] for name in STATE)
             mass, t, dt, pos, vel, acc = (self._arrays.put(array) for array in given)
-        time = float(np.max(state["t"], initial=0.0))
+        time, earliest = float(said.most[0]), -float(said.most[1])
         own: Attributes = {} if self._shared else {"t": t, "dt": dt}
-        own["ids"] = np.arange(len(mass))
+        own["are_together"] = self._shared or time <= earliest
         own["bound"] = float(state["bound"]) if self._gravity.accuracy else 0.0
-        self._bodies = Bodies(time, 0, 0, mass, pos, vel, acc, **own)
+        self._take(Bodies(time, 0, 0, mass, pos, vel, acc, **own))
 
     def set_counters(self, steps: int, blocks: int) -> None:
         """Go on counting from there."""
@@ -237,7 +260,8 @@ class Leaps:
         with self._arrays.using():
             m, x, v = (self._arrays.put(array) for array in (mass, pos, vel))
             steps, blocks = bodies.steps, bodies.blocks
-            new._start(Bodies(0.0, steps, blocks, m, x, v, None, ids=np.arange(len(mass))))
+            new._take(Bodies(0.0, steps, blocks, m, x, v, None))
+            new._start()
             if not self._shared and len(rows):  # no body's step is longer than it was
                 old = self._arrays.fetch(bodies.dt)
                 was = np.where(rows >= 0, old[np.maximum(rows, 0)] if len(old) else 0, np.inf)
@@ -281,13 +305,15 @@ class Leaps:
     def _next(self) -> float:
         """The same, since the epoch; infinite without bodies."""
         bodies = self._bodies
-        if not len(bodies.mass):
+        if not self.n:
             return np.inf
         if self._shared:
             largest = self.rule[2]
             return (round(bodies.time / largest) + 1) * largest
-        with self._arrays.using():
-            return float((bodies.t + bodies.dt).min())
+        with together(self._ranks, "a block") as said, self._arrays.using():
+            own = float((bodies.t + bodies.dt).min()) if len(bodies.mass) else np.inf
+            said.most[0] = -own
+        return -float(said.most[0])
 
     def grid(self, time: float) -> float:
         """The first multiple of the largest step after a time."""
@@ -317,7 +343,9 @@ class Leaps:
         """Energy of bodies in the field; where the frame moves, above that at its origin."""
         if self.external is None:
             return 0.0
-        return math.fsum(mass * self.external.potential(time, pos, vel))
+        with together(self._ranks, "the field"):
+            found = mass * self.external.potential(time, pos, vel) if len(mass) else mass
+        return total(self._ranks, found)
 
     def energy_of_work(self, _: float) -> float:
         """The above has all."""
@@ -329,12 +357,20 @@ class Leaps:
 
     def _who_leaves(self, old: Bodies, new: Bodies) -> list[Sighting]:
         """Bodies that are outside the watched sphere, which they leave on a straight line."""
+        with together(self._ranks, "a block"):
+            found = self._own_who_leave(old, new)
+        if self._ranks is not None:
+            found = np.concatenate(self._ranks.gathered(found))
+        return sorted(Sighting(float(time), int(body), None) for time, body in found)
+
+    def _own_who_leave(self, old: Bodies, new: Bodies) -> Floats:
+        """Times at which own bodies leave, and their ids; shape (k, 2)."""
         xp, watch = self._arrays.xp, self.watch
         with self._arrays.using():
             centre = xp.asarray(np.array(watch.centre))
             far = ((new.pos - centre) ** 2).sum(axis=1) > watch.farther**2
             if not far.any():
-                return []
+                return np.zeros((0, 2))
             rows = self._arrays.fetch(self._arrays.numbers(far))
             began = np.full(len(rows), old.time)
             if old.t is not None:
@@ -346,25 +382,30 @@ class Leaps:
         root = np.sqrt(np.maximum(outward**2 + length * below, 0.0))
         share = np.where(below > 0, (root - outward) / np.where(length > 0, length, 1.0), 0.0)
         when = self.epoch + (began + np.clip(share, 0, 1) * (new.time - began))
-        return sorted(Sighting(float(t), int(k), None) for t, k in zip(when, rows, strict=True))
+        return np.column_stack([when, new.ids[rows]])
 
     def _step(self, time: float) -> Bodies:
         """The bodies after the block that ends at a time."""
-        bodies, arrays, n = self._bodies, self._arrays, len(self._bodies.mass)
+        bodies, arrays = self._bodies, self._arrays
         with arrays.using():
             if self._shared:
-                to, moved = self.rule[2], n
+                to, moved = self.rule[2], self.n
                 at = arrays.drift(bodies, to)
                 acc, pot = self._force(bodies, at, self._predicted(bodies, to), time)
                 vel = arrays.kick(bodies, to, acc)
                 new = bodies._replace(time=time, pos=at, vel=vel, acc=acc, pot=pot)
             else:
-                rows = arrays.numbers(bodies.t + bodies.dt == time)
+                with together(self._ranks, "a block"):
+                    rows = arrays.numbers(bodies.t + bodies.dt == time)
+                    at = arrays.drift(bodies, time)
                 moved = len(rows)
-                at = arrays.drift(bodies, time)
-                which = rows if moved < n else None
+                if self._ranks is not None:
+                    moved = int(self._ranks.counts(moved).sum())
+                all_move = moved == self.n
+                which = None if all_move else rows
                 acc, _ = self._force(bodies, at, self._predicted(bodies, time), time, which)
                 new = arrays.end_step(bodies, time, rows, at, acc, self._rule)
+                new = new._replace(are_together=all_move)
         return new._replace(steps=bodies.steps + moved, blocks=bodies.blocks + 1)
 
     def _end(self, time: float) -> None:
@@ -410,26 +451,41 @@ class Leaps:
         with self._arrays.using():
             acc, pot = self._gravity.forces(mass, at, rows, known)
             if self.external is not None:
-                x, v = (at, vel) if rows is None else (at[rows], vel[rows])
-                xp = self._arrays.xp
-                x, v = xp.ascontiguousarray(x), xp.ascontiguousarray(v)
-                self.external.add(self.epoch + time, x, v, acc, None, xp)
+                with together(self._ranks, "the field"):
+                    self._add_field(self.external, at, vel, rows, acc, time)
         self.force_seconds += clock.perf_counter() - began
         return acc, pot
+
+    def _add_field(
+        self,
+        external: External,
+        at: DeviceArray,
+        vel: DeviceArray,
+        rows: DeviceArray,
+        acc: DeviceArray,
+        time: float,
+    ) -> None:
+        x, v = (at, vel) if rows is None else (at[rows], vel[rows])
+        xp = self._arrays.xp
+        if len(x):
+            x, v = xp.ascontiguousarray(x), xp.ascontiguousarray(v)
+            external.add(self.epoch + time, x, v, acc, None, xp)
 
     def _escape(self) -> None:
         """Take out who is beyond the boundary, when all are at one time."""
         if self._boundary is None:
             return
-        bodies, arrays = self._bodies, self._arrays
-        with arrays.using():
+        bodies, arrays, before = self._bodies, self._arrays, self.n
+        with together(self._ranks, "the boundary"), arrays.using():
             inside = (bodies.pos * bodies.pos).sum(axis=1) <= self._boundary**2
             if not inside.all():
                 who = arrays.numbers(inside)
                 kept = {name: getattr(bodies, name) for name in ("mass", *STATE)}
                 kept = {name: array[who] for name, array in kept.items() if array is not None}
-                ids = bodies.ids[arrays.fetch(who)]
-                self._bodies = bodies._replace(pot=None, ids=ids, **kept)
+                bodies = bodies._replace(ids=bodies.ids[arrays.fetch(who)], **kept)
+        self._take(bodies)
+        if self.n < before:
+            self._bodies = self._bodies._replace(pot=None)
 
     # ---- looking ---------------------------------------------------------------------------------
 
@@ -446,7 +502,7 @@ class Leaps:
         else:
             seen = bodies
         with arrays.using():
-            if seen is bodies and not self._all_at(time):
+            if seen is bodies and not (bodies.time == time and bodies.are_together):
                 to = time - bodies.time if self._shared else time
                 at = arrays.drift(bodies, to)
                 acc, found = self._force(bodies, at, self._predicted(bodies, to), time)
@@ -456,10 +512,6 @@ class Leaps:
                 seen = seen._replace(pot=self._force(seen, seen.pos, seen.vel, time)[1])
         self._seen = time, bodies, seen
         return seen
-
-    def _all_at(self, time: float) -> bool:
-        bodies = self._bodies
-        return bodies.time == time and (self._shared or bool((bodies.t == time).all()))
 
     def at(self, time: float) -> Moment:
         """All bodies of :meth:`look`, for NumPy; jerks are not known, and NaN."""

@@ -1,4 +1,8 @@
-"""What one asks of bodies on their way: arrays of all of them, energy, momenta, radii."""
+"""What one asks of bodies on their way: arrays of them, energy, momenta, radii.
+
+Where each of several ranks has bodies of its own (`_parts`), arrays are of those, and sums over the
+bodies of all ranks, which all ask for.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,10 @@ import numpy as np
 
 from grape6py import diagnostics
 from grape6py._arrays import libraries, validate
-from grape6py.errors import AccuracyWarning, CallOrderError, ReadOnlyError
+from grape6py.errors import AccuracyWarning, ArgumentError, CallOrderError, ReadOnlyError
 from grape6py.integrators.energy_check import LIMIT, EnergyCheck, remedies
 from grape6py.models import Particles
+from grape6py.ranks.ranks import together
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from grape6py.integrators.hermite_device import DeviceBlocks
     from grape6py.integrators.hermite_steps import HostBlocks
     from grape6py.integrators.leapfrog_steps import Leaps
+    from grape6py.ranks.ranks import Ranks
 
 
 class Quantities:
@@ -35,6 +41,7 @@ class Quantities:
     _forces: Grape6 | Gravity
     _blocks: HostBlocks | DeviceBlocks | Leaps
 
+    _parts: Ranks | None
     _library: str | None = None  # whose arrays the bodies came in
     _G: float
     _time: float
@@ -59,8 +66,8 @@ class Quantities:
 
     @property
     def n(self) -> int:
-        """Number of bodies."""
-        return len(self._blocks.mass)
+        """Number of bodies, of all ranks."""
+        return self._blocks.n
 
     @property
     def G(self) -> float:
@@ -180,7 +187,7 @@ class Quantities:
             found["epoch"] = np.array(blocks.epoch)
         if self._energy_change:
             found["energy_change"] = np.array(self._energy_change)
-        if self._last_id > int(self.ids.max(initial=-1)):
+        if self._last_id >= 0 and self._last_id > self._largest_id():
             found["last_id"] = np.array(float(self._last_id))
         if self._first_energy is not None:
             found["initial_energy"] = np.array(self._first_energy)
@@ -191,6 +198,12 @@ class Quantities:
         if blocks.external is not None and blocks.external.frame is not None:
             found["frame"] = blocks.external.frame.node_at(self.time)
         return found
+
+    def _largest_id(self) -> int:
+        """The largest number of a body, on any rank; -1 without bodies."""
+        with together(self._parts, "ids") as said:
+            said.most[0] = self.ids.max(initial=-1)
+        return int(said.most[0])
 
     @property
     def origin(self) -> tuple[Floats, Floats]:
@@ -236,7 +249,8 @@ class Quantities:
         """The potential, for NumPy."""
         mass, pos = self._blocks.mass, self._synchronised().pos
         mass = mass if self._G == 1 else mass * self._G
-        return diagnostics.potential(mass, pos, self._settings["eps"], **self._options)
+        find = diagnostics.potential if self._parts is None else diagnostics.summed_potential
+        return find(mass, pos, self._settings["eps"], **self._options)
 
     def energy(self) -> diagnostics.Energy:
         """Energy at :attr:`time`, with the potential of :meth:`potential` and that of the field.
@@ -256,7 +270,8 @@ class Quantities:
             Once, if it differs by more than 1e-3 from the first one computed, other than by
             :attr:`energy_change` and by what bodies have taken with them.
         """
-        energy = self._find_energy()
+        with together(self._parts, "energy()"):
+            energy = self._find_energy()
         error = self._energy_check.error(self.n - self._net_change, energy, self._energy_change)
         if abs(error) > LIMIT and not self._energy_check.has_warned:
             self._energy_check.has_warned = True
@@ -265,7 +280,8 @@ class Quantities:
 
     def _find_energy(self) -> diagnostics.Energy:
         mass, (pos, vel, *_) = self._blocks.mass, self._synchronised()
-        energy = diagnostics.energy(mass, pos, vel, pot=self._known_potential())
+        pot = self._known_potential()
+        energy = diagnostics.energy(mass, pos, vel, pot=pot, ranks=self._parts)
         if self._blocks.external is None:
             return energy
         of_places = self._blocks.external_energy(self.time, mass, pos, vel)
@@ -287,16 +303,21 @@ class Quantities:
 
     def momentum(self) -> Floats:
         """Total momentum; shape (3,)."""
-        return diagnostics.momentum(self._blocks.mass, self._synchronised().vel)
+        with together(self._parts, "momentum()"):
+            vel = self._synchronised().vel
+            return diagnostics.momentum(self._blocks.mass, vel, ranks=self._parts)
 
     def angular_momentum(self) -> Floats:
         """Total angular momentum about the origin; shape (3,)."""
-        pos, vel, *_ = self._synchronised()
-        return diagnostics.angular_momentum(self._blocks.mass, pos, vel)
+        with together(self._parts, "angular_momentum()"):
+            given = self._blocks.mass, *self._synchronised()[:2]
+            return diagnostics.angular_momentum(*given, ranks=self._parts)
 
     def centre_of_mass(self) -> Floats:
         """Centre of mass; shape (3,). NaN without mass."""
-        return diagnostics.centre_of_mass(self._blocks.mass, self._synchronised().pos)
+        with together(self._parts, "centre_of_mass()"):
+            pos = self._synchronised().pos
+            return diagnostics.centre_of_mass(self._blocks.mass, pos, ranks=self._parts)
 
     def virial_ratio(self) -> float:
         """Kinetic energy over minus the potential one, 1/2 in equilibrium."""
@@ -306,13 +327,20 @@ class Quantities:
         self, fractions: ArrayLike = diagnostics.FRACTIONS, centre: ArrayLike | None = None
     ) -> Floats:
         """Radii that hold fractions of the mass, as :func:`diagnostics.lagrangian_radii`."""
-        pos = self._synchronised().pos
-        return diagnostics.lagrangian_radii(self._blocks.mass, pos, fractions, centre)
+        with together(self._parts, "lagrangian_radii()"):
+            given = self._blocks.mass, self._synchronised().pos, fractions, centre
+            return diagnostics.lagrangian_radii(*given, ranks=self._parts)
 
     def binaries(self) -> Binaries:
         """Bound pairs of bodies that are each other's nearest, as :func:`grape6py.binaries`."""
         from grape6py.bound_pairs import binaries
 
+        with together(self._parts, "binaries()"):
+            if self._parts is not None:
+                raise ArgumentError(
+                    "binaries() are of bodies that one rank has, and here each has its own: look "
+                    "for them in a file of the run"
+                )
         pos, vel, *_ = self._synchronised()
         eps = self._settings["eps"]
         return binaries(self._blocks.mass, pos, vel, eps, G=self._G, ids=self.ids)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, ClassVar
 
-from grape6py.errors import ArgumentError
 from grape6py.ranks import ranks
 
 if TYPE_CHECKING:
@@ -15,32 +14,24 @@ if TYPE_CHECKING:
 
 
 class OnRanks:
-    """Bodies that all ranks have; see :class:`~.base.Integration`. Without ranks it does nothing.
+    """Bodies of several ranks; see :class:`~.base.Integration`. Without ranks it does nothing.
 
+    All ranks have all bodies, or, with SHARES_BODIES, each has its own, and `_parts` are the ranks.
     A call that all make is a step of the ranks, or a turn: it fails on all if it fails on one.
     """
 
-    SHARES_SUMS: ClassVar[bool] = False  # whether several ranks can integrate the same bodies
+    SHARES_BODIES: ClassVar[bool] = False
     _ranks: ranks.Ranks | None = None
+    _parts: ranks.Ranks | None = None
     _turn: threading.RLock  # of a thread that moves the bodies or looks at them
     _asked_to_stop: bool  # on this rank
     _stopping: CData  # an int, read by the library, too
     time: Untyped
 
-    @classmethod
-    def check_comm(cls) -> None:
-        """Raise an ArgumentError if only one rank can integrate the bodies."""
-        if not cls.SHARES_SUMS:
-            raise ArgumentError(
-                f"{cls.__name__} makes no run of several ranks yet: start it on one, without comm= "
-                "or mpirun"
-            )
-
     def _take_ranks(self, comm: Untyped) -> None:
         """Be one of the ranks of a communicator, if there is one."""
-        if comm is not None:
-            self.check_comm()
         self._ranks = ranks.ranks_of(comm)
+        self._parts = self._ranks if self.SHARES_BODIES else None
 
     def _together(self, call: str) -> AbstractContextManager[ranks.Together]:
         """A step of the ranks."""

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 class Sighting(NamedTuple):
-    """The first time in its step at which a body is close to another, or (other None) has left."""
+    """The first time in its step at which a body is close to another, or (other None) has left.
+
+    Bodies are rows of Hermite's, and ids of Leapfrog's, which may be on any rank.
+    """
 
     time: float
     body: int

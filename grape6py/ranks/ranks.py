@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from grape6py._arrays.kinds import AnyArray, DeviceArray, Floats, Int64s, Untype
 from grape6py._arrays.modules import module_of, on_host
 from grape6py.errors import ArgumentError, MissingPackageError, RankError
 from grape6py.ranks import carriers
+from grape6py.ranks.domains import Way
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _NUMBERS = 16  # that a step may agree on
 _MOST = 8  # and of which it finds the maxima
 _WORD = 6  # bytes of a digest in a number, which holds 53 bits
+_ROWS = 1 << 20  # of a message to the first rank
 
 
 def mpi() -> ModuleType:
@@ -101,6 +104,14 @@ class Together:
 def ranks_of(comm: Untyped) -> Ranks | None:
     """The ranks of a communicator, if there is one."""
     return None if comm is None else Ranks(comm)
+
+
+def total(ranks: Ranks | None, values: Floats | Sequence[float]) -> float:
+    """The sum of values, of all ranks if there are some: math.fsum, which rounds once.
+
+    So it has the same bits, whichever rank has which values.
+    """
+    return math.fsum(values) if ranks is None else ranks.total(values)
 
 
 def together(ranks: Ranks | None, call: str) -> AbstractContextManager[Together]:
@@ -214,6 +225,21 @@ class Ranks:
         self.comm.Allreduce(array, found, self.MPI.MAX)
         return found
 
+    def total(self, values: Floats | Sequence[float]) -> float:
+        """See :func:`total`."""
+        parts: list[float] = []  # whose exact sum is that of this rank's values
+        with self.step("a sum"):
+            own = np.asarray(values).tolist()
+            while rest := math.fsum(itertools.chain(own, (-part for part in parts))):
+                parts.append(rest)
+                if not math.isfinite(rest):
+                    break
+        return math.fsum(itertools.chain.from_iterable(self.comm.allgather(parts)))
+
+    def rows(self, n: int) -> slice:
+        """This rank's share of n rows that are the same on all."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
     def gathered(self, rows: DeviceArray) -> list[DeviceArray]:
         """The rows of each rank; those on its device, if they are CuPy's."""
         xp = module_of(rows)
@@ -230,6 +256,31 @@ class Ranks:
         to_all = module_of(rows).concatenate([rows] * self.size)
         got, begin = self.exchanged(to_all, np.arange(self.size + 1) * len(rows))
         return [got[a:b] for a, b in itertools.pairwise(begin)]
+
+    def to_first(self, rows: AnyArray) -> AnyArray:
+        """The rows of all ranks on the first one, one rank's behind the other's; else none."""
+        counts, rows = self.counts(len(rows)), np.ascontiguousarray(rows)
+        with self.step("a look at all ranks' bodies"):
+            n = int(counts.sum()) if self.rank == 0 else 0
+            found = np.empty((n, *rows.shape[1:]), rows.dtype)
+        if self.rank > 0:
+            for k in range(0, len(rows), _ROWS):
+                self.comm.Send(rows[k : k + _ROWS], 0)
+            return found
+        found[: len(rows)] = rows
+        end = len(rows)
+        for rank in range(1, self.size):
+            begin, end = end, end + int(counts[rank])
+            for k in range(begin, end, _ROWS):
+                self.comm.Recv(found[k : min(k + _ROWS, end)], rank)
+        return found
+
+    def looked_up(self, rows: AnyArray, number: Int64s) -> AnyArray:
+        """The rows of some numbers, which count through the rows of all ranks."""
+        first = np.concatenate([[0], np.cumsum(self.counts(len(rows)))])
+        way = Way(self, np.searchsorted(first, number, side="right") - 1)
+        found: AnyArray = way.back(rows[way.there(number) - first[self.rank]])
+        return found
 
     def swapped(self, numbers: Int64s) -> Int64s:
         """Number r goes to rank r; what came."""

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 import on_ranks
@@ -120,21 +121,28 @@ def test_a_run_of_ranks_goes_on_on_another_number_of_them(runs):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def test_a_run_of_leapfrog_goes_on_on_one_rank_only(here):
-    words = "run galaxy --n 500 --integrator leapfrog --dt 0.1 --t-end 0.1 --out a.h5"
-    assert main(words.split()) == 0
-    again = "-m grape6py run a.h5 --restart --t-end 0.2".split()
-    before = (here / "a.h5").read_bytes()
-    done = on_ranks.run(2, *again, cwd=here)
-    assert done.returncode != 0
-    assert done.stderr.count("Leapfrog makes no run of several ranks yet") == 1
-    assert (here / "a.h5").read_bytes() == before
+@pytest.mark.parametrize("backend", ["cpu", "cpu-tree"])
+def test_a_run_of_leapfrog_goes_on_on_another_number_of_ranks(here, backend):
+    words = "galaxy --n 500 --integrator leapfrog --dt 0.125 --dt-out 0.25 --backend".split()
+    assert main(["run", *words, backend, *"--t-end 0.5 --out a.h5 --out one.nemo".split()]) == 0
+    more = "-m grape6py run --ranks-info".split()
+    done = on_ranks.run(2, *more, *words, backend, *"--t-end 0.25 --out b.h5".split(), cwd=here)
+    assert "bodies 0 to 250" in done.stdout, done.stderr
+    again = "b.h5 --restart --t-end 0.5 --out three.nemo --plot b.png".split()
+    done = on_ranks.run(3, *more, *again, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"rank 2: .*, bodies 333 to 500", done.stdout)
+    one, three = read_snapshot("one.nemo"), read_snapshot("three.nemo")
+    if backend == "cpu":
+        assert (here / "one.nemo").read_bytes() == (here / "three.nemo").read_bytes()
+    assert three.ids is None or three.ids.tolist() == list(range(500))
+    assert np.median(np.abs(three.pos - one.pos)) < 1e-4
 
 
 @pytest.mark.parametrize(("words", "told"), [
     ("plummer --n 50 --out nowhere.xyz", "nowhere.xyz"),
     ("plummer --n 50 --t-end 1 --out full/a.h5", "full"),
-    ("galaxy --n 500 --integrator leapfrog --dt 0.1", "several ranks"),
+    ("galaxy --n 500 --integrator leapfrog --dt 0.1 --list-binaries", "--list-binaries"),
     ("nothing.dat", "nothing.dat is no file"),
 ])  # fmt: skip
 def test_what_fails_is_told_once(here, words, told):
